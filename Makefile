@@ -1,0 +1,188 @@
+# belay: build of the server module, and the commands that test it.
+#
+# `make`, `make install`, `make installcheck` and `make uninstall` are PGXS's. The goals below them
+# in `make help` work on a machine where PostgreSQL is not installed yet, and pgxs.mk has a goal
+# `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
+
+LOCAL_GOALS = bench check check-all-versions check-long demo format help lint setup soak stage
+
+ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
+
+# Only what the caller named himself reaches the scripts; they find pg_config otherwise.
+export PG_CONFIG PG_CONFIGS
+
+.NOTPARALLEL:
+.PHONY: $(MAKECMDGOALS)
+
+check:
+	+@test/run.sh
+
+check-long:
+	+@BELAY_LONG=1 test/run.sh
+
+check-all-versions:
+	+@test/all_versions.sh $(PG_CONFIGS)
+
+demo:
+	+@test/demo.sh
+
+soak:
+	+@test/optional.sh test/soak.sh
+
+bench:
+	+@test/optional.sh bench/run.sh
+
+lint:
+	+@test/run.sh --suite lint
+
+format:
+	@find src test client bench -name '*.[ch]pp' -exec clang-format -i {} + 2>/dev/null || true
+
+setup:
+	@test/setup.sh
+
+stage:
+	+@test/stage.sh
+
+help:
+	@sed -n 's/^# | //p; s/^# |$$//p' Makefile
+
+# Other goals on the same command line (`make clean check`) go to PGXS, one at a time.
+OTHER_GOALS = $(filter-out $(LOCAL_GOALS),$(MAKECMDGOALS))
+ifneq (,$(OTHER_GOALS))
+$(OTHER_GOALS):
+	+@$(MAKE) --no-print-directory $@
+endif
+
+# | make                     build the server module (belay.so)
+# | make install             install it into the PostgreSQL of PG_CONFIG
+# | make installcheck        regression and isolation tests against a running server
+# | make uninstall           remove it
+# | make clean               remove everything that was built
+# |
+# | make setup               install missing Debian packages
+# | make demo                build, start a throw-away server, show a worked example
+# | make check               build and run all tests on throw-away servers
+# | make check-long          the same, long forms of the random and stress tests
+# | make check-all-versions PG_CONFIGS="a b c"    make check for each PostgreSQL
+# | make soak                run a mixed load for long and watch for drift
+# | make bench               measure
+# | make lint                the lints alone
+# | make format              apply clang-format
+# | make stage               private installation under build/stage, as the tests use it
+# |
+# | Variables: PG_CONFIG=path selects the PostgreSQL, CXX=clang++ the compiler, ASSERTS=1 turns on
+# | assertions, COPT=... adds compiler flags, V=1 shows commands.
+# |
+# | One test alone: test/run.sh --suite regress --only NAME
+
+else
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq (,$(wildcard $(PGXS)))
+$(error '$(PG_CONFIG) --pgxs' names no file: run 'make setup', or set PG_CONFIG)
+endif
+
+MODULE_big = belay
+SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
+OBJS = $(SOURCES:%.cpp=build/obj/%.o)
+
+EXTENSION = src/sql/belay
+DATA = $(sort $(wildcard src/sql/extension/belay--*.sql))
+
+# What a hub is made of: installed beside the extension, read by belay.create_hub.
+HUB_SQL := $(patsubst src/sql/hub/%,%,$(sort $(wildcard src/sql/hub/*.sql src/sql/hub/*/*.sql \
+	src/sql/hub/*/*/*.sql)))
+
+# installcheck: sql/setup.sql creates the extension, so it comes first; then one after another.
+# test/run.sh runs the same files in parallel groups.
+REGRESS_ALL := $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS := $(filter setup,$(REGRESS_ALL)) $(filter-out setup,$(REGRESS_ALL))
+ISOLATION := $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=belay
+
+EXTRA_CLEAN = build
+
+# PGXS links with the C compiler, which does not ask for the C++ runtime by itself.
+SHLIB_LINK += -lstdc++
+
+# A server with JIT would compile each file to bitcode as well, with clang and without our flags.
+# Our functions gain nothing from being inlined. Makefile.global overwrites a plain assignment.
+override with_llvm = no
+
+include $(PGXS)
+
+# The flags of the module. Of the server's own flags we keep what decides code generation, and
+# leave its warnings: they are chosen for C, and some are unknown to the other compiler.
+IS_CLANG := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
+SERVER_CXXFLAGS = $(filter-out -W%,$(CXXFLAGS))
+# The server's macros decide what its headers declare.
+SERVER_CPPFLAGS = $(filter -D% -U%,$(CPPFLAGS))
+# Foreign headers are system headers: warnings are about our code only. (/usr/include must stay
+# where the compiler has it, or the headers of libstdc++ do not find those of libc.)
+SYSTEM_INCLUDES = $(patsubst %,-isystem %,$(sort $(includedir_server) \
+	$(filter-out /usr/include,$(patsubst -I%,%,$(filter -I/%,$(CPPFLAGS))))))
+
+BELAY_CXXFLAGS = -std=c++20
+# Warnings are errors, for g++ 12 and clang 14 alike.
+BELAY_CXXFLAGS += -Wall -Wextra -Werror
+# HOLD_INTERRUPTS() and its like increment volatile variables, which C++20 deprecates.
+BELAY_CXXFLAGS += $(if $(IS_CLANG),-Wno-deprecated-volatile,-Wno-volatile)
+# g++ may be configured for an excess precision that clang does not know.
+ifneq (,$(IS_CLANG))
+SERVER_CXXFLAGS := $(filter-out -fexcess-precision=%,$(SERVER_CXXFLAGS))
+endif
+# Only marked symbols are exported, so nothing is shared with another C++ extension.
+BELAY_CXXFLAGS += -fvisibility=hidden -fvisibility-inlines-hidden
+# As the server is compiled: it casts between struct types, and signed integers wrap.
+BELAY_CXXFLAGS += -fno-strict-aliasing -fwrapv
+# ASSERTS=1 turns on Assert() in our code, also where the server has none.
+ifdef ASSERTS
+BELAY_CXXFLAGS += -DUSE_ASSERT_CHECKING
+endif
+
+COMPILE_FLAGS = $(SERVER_CXXFLAGS) $(BELAY_CXXFLAGS) $(SERVER_CPPFLAGS) -Isrc $(SYSTEM_INCLUDES)
+
+# V=1 shows the whole command.
+QUIET = $(if $(V),,@)
+
+# PGXS knows no header dependencies: -MMD writes them, -MP survives a removed header.
+build/obj/%.o: %.cpp build/obj/flags
+	@$(MKDIR_P) $(@D)
+	@echo 'CXX $<'
+	$(QUIET)$(CXX) $(COMPILE_FLAGS) -MMD -MP -c $< -o $@
+
+-include $(OBJS:.o=.d)
+
+# Changes only if the compiler, the flags or the PostgreSQL changed; then everything is rebuilt.
+FLAGS_NOW = $(CXX) $(shell $(CXX) -dumpfullversion -dumpversion 2>/dev/null) $(COMPILE_FLAGS) PostgreSQL $(VERSION)
+build/obj/flags: FORCE
+	@$(MKDIR_P) $(@D)
+	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' >$@
+
+# A removed source file must also leave the library.
+build/obj/objects: FORCE
+	@$(MKDIR_P) $(@D)
+	@printf '%s\n' '$(OBJS)' | cmp -s - $@ || printf '%s\n' '$(OBJS)' >$@
+$(shlib): build/obj/objects
+
+.PHONY: FORCE install-hub uninstall-hub compile-flags
+FORCE:
+
+install: install-hub
+install-hub: hub_dir = $(DESTDIR)$(datadir)/extension/belay/hub
+install-hub: installdirs
+	rm -rf '$(hub_dir)'
+	$(foreach file,$(HUB_SQL),$(MKDIR_P) '$(hub_dir)/$(dir $(file))' && \
+		$(INSTALL_DATA) 'src/sql/hub/$(file)' '$(hub_dir)/$(file)' && ):
+
+uninstall: uninstall-hub
+uninstall-hub:
+	rm -rf '$(DESTDIR)$(datadir)/extension/belay'
+
+# For the lints that run a compiler.
+compile-flags:
+	@echo '$(COMPILE_FLAGS)'
+
+endif

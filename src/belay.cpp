@@ -1,0 +1,27 @@
+// The module's table of contents: what happens when PostgreSQL loads the library.
+#include "core/version.hpp"
+#include "pg/boundary.hpp"
+#include "pg/settings.hpp"
+#include "pg/shared_memory.hpp"
+#include "store/hub.hpp"
+
+extern "C" {
+#pragma GCC visibility push(default)
+#ifdef PG_MODULE_MAGIC_EXT
+PG_MODULE_MAGIC_EXT(.name = "belay", .version = BELAY_VERSION);
+#else
+PG_MODULE_MAGIC;
+#endif
+void _PG_init(void);
+#pragma GCC visibility pop
+}
+
+void _PG_init(void) {
+    belay::pg::at_boundary([] {
+        belay::pg::define_settings();
+        belay::store::watch_hubs();
+        if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
+            belay::pg::request_shared_memory();
+        }
+    });
+}

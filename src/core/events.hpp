@@ -1,0 +1,50 @@
+// The events that a hub can write to its outbox, as bits of one word.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace belay::core {
+
+struct EventType {
+    std::string_view topic;
+    std::string_view type;
+};
+
+// The bit of an event is its place in this table. Bits are kept in memory only, so the order may
+// change between releases.
+inline constexpr EventType kEventTypes[] = {
+    {"lease", "acquired"},
+    {"lease", "reclaimed"},
+    {"lease", "renewed"},
+    {"lease", "expired"},
+    {"lease", "revoked"},
+    {"lease", "released"},
+    {"operator", "priority_changed"},
+    {"operator", "replayed"},
+    {"operator", "flow_cancel_requested"},
+    {"operator", "resumed"},
+    {"operator", "escalated"},
+    {"completion", "success"},
+    {"completion", "failed"},
+    {"completion", "cancelled"},
+    {"completion", "expired"},
+    {"completion", "skipped"},
+    {"completion", "flow_completed"},
+    {"completion", "flow_failed"},
+    {"completion", "flow_cancelled"},
+    {"instance", "started"},
+    {"instance", "completed"},
+    {"instance", "failed"},
+    {"instance", "continued_as_new"},
+    {"instance", "deleted"},
+    {"instance", "dead_lettered"},
+};
+
+// Reads a list like "operator,lease.expired": topics, or single types of a topic, separated by
+// commas; blanks around a word are ignored. The empty list is no events. An unknown word gives no
+// value.
+std::optional<uint64_t> parse_events(std::string_view list);
+
+}  // namespace belay::core

@@ -1,0 +1,46 @@
+// What a stored lease means, and how attempts are counted.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace belay::core {
+
+// The lease columns of a row. No lease: locked_until is 0 and both halves of the nonce are 0.
+struct Lease {
+    int64_t locked_until = 0;
+    int32_t incarnation = 0;
+    uint64_t nonce_hi = 0;
+    uint64_t nonce_lo = 0;
+
+    bool operator==(const Lease&) const = default;
+};
+
+// True while the deadline lies ahead and the lease was granted in this incarnation. Not live is
+// expired: there is no third state, so a row is either ackable or fetchable.
+constexpr bool is_live(const Lease& lease, int32_t incarnation, int64_t now_ms) {
+    return lease.locked_until > now_ms && lease.incarnation == incarnation;
+}
+
+// True if there is a lease and a token with these numbers is the one it was granted with. A
+// released row matches nothing, not even a forged token full of zeros. Says nothing about the
+// deadline.
+bool matches(const Lease& lease, int32_t incarnation, uint64_t nonce_hi, uint64_t nonce_lo);
+
+// Why a token does not open its lease.
+enum class LeaseFault { kNone, kUnknown, kExpired, kLeasedAgain, kGone, kOtherIncarnation };
+
+// The word for the fault in the DETAIL of an error; "none" for kNone.
+const char* code_detail(LeaseFault fault);
+
+// The attempt count after a fetch. It stops at the largest integer.
+constexpr int32_t next_attempt(int32_t attempt) {
+    return attempt == std::numeric_limits<int32_t>::max() ? attempt : attempt + 1;
+}
+
+// The attempt count after an abandon that ignores the attempt. It is never below 0.
+constexpr int32_t previous_attempt(int32_t attempt) {
+    return attempt > 0 ? attempt - 1 : 0;
+}
+
+}  // namespace belay::core

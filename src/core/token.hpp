@@ -1,0 +1,53 @@
+// Lease tokens: the text a worker shows to finish what it fetched.
+//
+// A token holds the key of its row, so the row is found without an index on tokens, and 128 random
+// bits, so it cannot be guessed from that key. The random bits come last: the first characters of a
+// token may be shown in an error. A token has exactly one spelling, so comparing tokens as text and
+// as values is the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace belay::core {
+
+// The lease of one row of the worker queue. Begins with w.
+struct WorkToken {
+    int32_t lane = 0;
+    int16_t slot = 0;
+    int64_t due = 0;
+    int64_t id = 0;
+    int32_t incarnation = 0;
+    uint64_t nonce_hi = 0;
+    uint64_t nonce_lo = 0;
+
+    bool operator==(const WorkToken&) const = default;
+};
+
+// The lease of one turn: of an instance and the batch fetched with it. Begins with t.
+struct TurnToken {
+    int64_t instance_key = 0;
+    int64_t lock_no = 0;
+    int32_t incarnation = 0;
+    uint64_t nonce_hi = 0;
+    uint64_t nonce_lo = 0;
+
+    bool operator==(const TurnToken&) const = default;
+};
+
+// Lengths of the texts, without a terminator.
+constexpr size_t kWorkTokenChars = 58;
+constexpr size_t kTurnTokenChars = 50;
+
+// Writes exactly kWorkTokenChars or kTurnTokenChars characters of base64url, and no NUL.
+void encode(const WorkToken& token, char* out);
+void encode(const TurnToken& token, char* out);
+
+// Reads a token back. Anything that encode does not write, the other kind of token included, gives
+// no value.
+std::optional<WorkToken> decode_work_token(std::string_view text);
+std::optional<TurnToken> decode_turn_token(std::string_view text);
+
+}  // namespace belay::core

@@ -1,0 +1,236 @@
+// The functions of schema belay, and the hub verbs that concern a hub as a whole.
+#include "core/version.hpp"
+#include "entry/verbs.hpp"
+#include "ops/admin/admin.hpp"
+#include "pg/boundary.hpp"
+#include "pg/compat.hpp"
+#include "pg/errors.hpp"
+#include "pg/faults.hpp"
+#include "store/hub_row.hpp"
+#include "store/plan.hpp"
+
+namespace belay::entry {
+
+namespace {
+
+uint8 levels_of(std::string_view name) {
+    const Verb* verb = find_verb(name);
+    return verb == nullptr ? static_cast<uint8>(core::kNoLevel) : verb->levels;
+}
+
+std::span<const char* const> verb_names() {
+    static constinit const char* names[256] = {};
+    std::size_t count = 0;
+    for (const auto& verb : verbs()) {
+        names[count++] = verb.name;
+    }
+    return {names, count};
+}
+
+void refuse_null(FunctionCallInfo fcinfo, int i, const char* argument) {
+    if (PG_ARGISNULL(i)) {
+        pg::raise_invalid("null", argument, psprintf("%s must not be null", argument),
+                          "Pass a value.");
+    }
+}
+
+const char* required_name(FunctionCallInfo fcinfo, int i, const char* argument) {
+    refuse_null(fcinfo, i, argument);
+    return pstrdup(NameStr(*PG_GETARG_NAME(i)));
+}
+
+const char* required_text(FunctionCallInfo fcinfo, int i, const char* argument) {
+    refuse_null(fcinfo, i, argument);
+    return text_to_cstring(PG_GETARG_TEXT_PP(i));
+}
+
+bool flag(FunctionCallInfo fcinfo, int i) {
+    return !PG_ARGISNULL(i) && PG_GETARG_BOOL(i);
+}
+
+struct Answer {
+    Tuplestorestate* store;
+    TupleDesc row;
+
+    // tuplestore_putvalues only reads them.
+    void add(const Datum* values, const bool* nulls) const {
+        tuplestore_putvalues(store, row, const_cast<Datum*>(values), const_cast<bool*>(nulls));
+    }
+};
+
+Answer answer_rows(FunctionCallInfo fcinfo) {
+    InitMaterializedSRF(fcinfo, 0);
+    const auto* info = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    return {info->setResult, info->setDesc};
+}
+
+void add_hub(const store::Hub& hub, const Answer& answer) {
+    const store::HubRow row = store::as_role(hub.owner, [&hub] { return store::read_hub_row(hub); });
+    Datum paused[static_cast<int>(store::Queue::kCount)];
+    int count = 0;
+    for (int i = 0; i < static_cast<int>(store::Queue::kCount); ++i) {
+        if (hub.is_paused(static_cast<store::Queue>(i))) {
+            paused[count++] = CStringGetTextDatum(store::kQueueNames[i]);
+        }
+    }
+    const Datum values[] = {
+        ObjectIdGetDatum(hub.schema),
+        ObjectIdGetDatum(hub.owner),
+        CStringGetTextDatum(hub.api == store::Api::kBelay ? "belay" : "duroxide-pg"),
+        Int32GetDatum(hub.version),
+        BoolGetDatum(hub.version == store::kHubVersion),
+        PointerGetDatum(construct_array(paused, count, TEXTOID, -1, false, TYPALIGN_INT)),
+        TimestampTzGetDatum(row.created_at),
+    };
+    const bool nulls[lengthof(values)] = {};
+    answer.add(values, nulls);
+}
+
+void add_options(const store::Hub& hub, const Answer& answer) {
+    const store::HubRow row = store::as_role(hub.owner, [&hub] { return store::read_hub_row(hub); });
+    for (int i = 0; i < store::kOptionCount; ++i) {
+        const auto& rule = store::kOptionRules[i];
+        const auto own = store::stored_option(row.options, static_cast<store::Option>(i));
+        const char* value = own ? pg::c_string(*own) : rule.fallback;
+        const Datum values[] = {
+            NameGetDatum(&hub.name),
+            CStringGetTextDatum(rule.name),
+            value == nullptr ? 0 : CStringGetTextDatum(value),
+            BoolGetDatum(!own.has_value()),
+        };
+        const bool nulls[lengthof(values)] = {false, false, value == nullptr, false};
+        answer.add(values, nulls);
+    }
+}
+
+// Calls visit for every hub of the database, inside SPI.
+template <typename Visit>
+void each_hub(Visit visit) {
+    AcceptInvalidationMessages();
+    store::with_spi(true, [&visit] {
+        for (const Oid schema : store::all_hubs()) {
+            visit(*store::find_hub(schema));
+        }
+    });
+}
+
+}  // namespace
+
+Datum pause_hub(const Call& call) {
+    ops::pause_hub(call.hub, call.text(0), call.text(1).value_or(""));
+    return call.nothing();
+}
+
+Datum resume_hub(const Call& call) {
+    ops::resume_hub(call.hub, call.text(0));
+    return call.nothing();
+}
+
+}  // namespace belay::entry
+
+using namespace belay;
+
+BELAY_FUNCTION(belay_version) {
+    PG_RETURN_TEXT_P(cstring_to_text(BELAY_VERSION));
+}
+
+BELAY_FUNCTION(belay_create_hub) {
+    ops::create_hub(entry::required_name(fcinfo, 0, "p_name"),
+                    entry::required_text(fcinfo, 1, "p_api"), entry::flag(fcinfo, 2),
+                    entry::verb_names());
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_drop_hub) {
+    ops::drop_hub(entry::required_name(fcinfo, 0, "p_name"), entry::flag(fcinfo, 1));
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_upgrade_hub) {
+    ops::upgrade_hub(entry::required_name(fcinfo, 0, "p_name"), entry::levels_of);
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_check_hub) {
+    const auto problems =
+        ops::check_hub(entry::required_name(fcinfo, 0, "p_name"), entry::verb_names());
+    const entry::Answer answer = entry::answer_rows(fcinfo);
+    for (const auto& [object, problem] : problems) {
+        const Datum values[] = {CStringGetTextDatum(object), CStringGetTextDatum(problem)};
+        const bool nulls[lengthof(values)] = {};
+        answer.add(values, nulls);
+    }
+    return 0;
+}
+
+BELAY_FUNCTION(belay_set_hub_option) {
+    ops::set_hub_option(entry::required_name(fcinfo, 0, "p_name"),
+                        entry::required_text(fcinfo, 1, "p_option"),
+                        PG_ARGISNULL(2) ? std::nullopt
+                                        : std::optional<std::string_view>(
+                                              text_to_cstring(PG_GETARG_TEXT_PP(2))));
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_grant_hub) {
+    ops::grant_hub(entry::required_name(fcinfo, 0, "p_name"),
+                   entry::required_name(fcinfo, 1, "p_role"),
+                   entry::required_text(fcinfo, 2, "p_level"), entry::levels_of);
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_revoke_hub) {
+    ops::revoke_hub(entry::required_name(fcinfo, 0, "p_name"),
+                    entry::required_name(fcinfo, 1, "p_role"),
+                    entry::required_text(fcinfo, 2, "p_level"), entry::levels_of);
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_new_incarnation) {
+    PG_RETURN_INT32(ops::new_incarnation(
+        PG_ARGISNULL(0) ? nullptr : pstrdup(NameStr(*PG_GETARG_NAME(0)))));
+}
+
+BELAY_FUNCTION(belay_hub_rows) {
+    const entry::Answer answer = entry::answer_rows(fcinfo);
+    entry::each_hub([&answer](const store::Hub& hub) { entry::add_hub(hub, answer); });
+    return 0;
+}
+
+BELAY_FUNCTION(belay_hub_option_rows) {
+    const entry::Answer answer = entry::answer_rows(fcinfo);
+    entry::each_hub([&answer](const store::Hub& hub) { entry::add_options(hub, answer); });
+    return 0;
+}
+
+BELAY_FUNCTION(belay_inject_fault) {
+    if (!superuser()) {
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("must be superuser to inject faults")));
+    }
+    const char* point = entry::required_text(fcinfo, 0, "p_point");
+    const int32 count = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1);
+    if (count < 0) {
+        pg::raise_invalid("out_of_range", "p_count", "p_count must not be negative",
+                          "0 switches the fault off.");
+    }
+    if (!pg::set_fault(point, static_cast<uint32>(count))) {
+        pg::raise(pg::kInvalidArgument, psprintf("unknown fault point \"%s\"", point),
+                  pg::Facts("unknown_fault_point").add("path", "p_point").add("value", point),
+                  "SELECT point FROM belay.faults() lists the fault points.");
+    }
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_faults) {
+    const entry::Answer answer = entry::answer_rows(fcinfo);
+    for (int i = 0; i < pg::kFaultPoints; ++i) {
+        const Datum values[] = {
+            CStringGetTextDatum(pg::kFaultPointNames[i]),
+            Int32GetDatum(static_cast<int32>(pg::fault_count(static_cast<pg::FaultPoint>(i)))),
+        };
+        const bool nulls[lengthof(values)] = {};
+        answer.add(values, nulls);
+    }
+    return 0;
+}

@@ -1,0 +1,68 @@
+// A call of a hub function: which verb, which hub, its arguments and its answer.
+#pragma once
+
+#include "core/levels.hpp"
+#include "pg/clock.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::entry {
+
+struct Verb;
+
+// What is known of one hub function, kept for the session until something changes.
+struct Site {
+    Oid function;  // the key of the cache
+    uint64 generation;
+    const Verb* verb;
+    Oid schema;
+    TupleDesc row;  // of a function that returns rows; made at the first need
+};
+
+// One call, decoded by the verb's entry function.
+struct Call {
+    const store::Hub& hub;
+    FunctionCallInfo fcinfo;
+    Site* site;
+    MemoryContext result_memory;  // outlives the call's own memory
+
+    // Arguments by position. NULL and an argument that an older hub does not declare are the same.
+    bool has(int i) const { return i < PG_NARGS() && !PG_ARGISNULL(i); }
+    std::optional<std::string_view> text(int i) const;
+    std::optional<int64> int8(int i) const;
+    std::optional<int32> int4(int i) const;
+    std::optional<bool> boolean(int i) const;
+    Jsonb* jsonb(int i) const;            // null for NULL
+    std::span<const Datum> texts(int i) const;  // elements that are NULL come as 0
+
+    // The call's clock, from the argument p_now_ms at that position.
+    pg::Clock clock(int p_now_ms) const;
+
+    // Answers.
+    Datum nothing() const { return static_cast<Datum>(0); }
+    Datum null() const;
+    Datum answer(std::string_view text) const;
+};
+
+// What a verb does to the hub: reads run with the caller's snapshot and work on a standby.
+enum class Access : uint8 { kRead, kWrite };
+
+// What the handler may call. arguments and result are the only signature it accepts: the owner of a
+// hub may write any CREATE FUNCTION ... LANGUAGE belay, and a wrong type must not reach the verb.
+struct Verb {
+    const char* name;
+    Datum (*call)(const Call&);
+    int16 min_args;  // older hubs declare fewer arguments
+    const char* arguments;
+    const char* result;
+    Access access;
+    uint8 levels;  // bits of core::Level
+};
+
+// The verbs, sorted by name.
+std::span<const Verb> verbs();
+
+// The verb of that name, or null.
+const Verb* find_verb(std::string_view name);
+
+}  // namespace belay::entry

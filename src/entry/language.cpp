@@ -1,0 +1,232 @@
+// The language belay: handler and validator.
+//
+// Calls    the verb of the function, as the hub's owner
+// Must not run before the function's signature is the verb's own: arguments reach C++ unchecked.
+#include "entry/call.hpp"
+#include "pg/boundary.hpp"
+#include "pg/faults.hpp"
+#include "store/plan.hpp"
+
+#include <stdexcept>
+
+namespace belay::entry {
+
+namespace {
+
+constinit HTAB* sites = nullptr;
+
+struct TypeWord {
+    Oid type;
+    const char* word;
+};
+
+constexpr TypeWord kTypeWords[] = {
+    {TEXTOID, "text"},        {INT8OID, "int8"},   {INT4OID, "int4"},
+    {BOOLOID, "bool"},        {JSONBOID, "jsonb"}, {JSONOID, "json"},
+    {TEXTARRAYOID, "text[]"}, {INT4ARRAYOID, "int4[]"}, {TIMESTAMPTZOID, "timestamptz"},
+    {UUIDOID, "uuid"},        {NAMEOID, "name"},   {VOIDOID, "void"},
+};
+
+const char* type_word(Oid type) {
+    for (const auto& known : kTypeWords) {
+        if (known.type == type) {
+            return known.word;
+        }
+    }
+    return "?";
+}
+
+struct Signature {
+    const char* arguments;
+    const char* result;
+};
+
+// The signature of a function in the words of the verb table.
+Signature signature_of(HeapTuple function) {
+    const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(function));
+    StringInfoData arguments;
+    StringInfoData columns;
+    initStringInfo(&arguments);
+    initStringInfo(&columns);
+    Oid* types = nullptr;
+    char** names = nullptr;
+    char* modes = nullptr;
+    const int count = get_func_arg_info(function, &types, &names, &modes);
+    for (int i = 0; i < count; ++i) {
+        const char mode = modes == nullptr ? PROARGMODE_IN : modes[i];
+        const bool out = mode == PROARGMODE_OUT || mode == PROARGMODE_TABLE;
+        StringInfo list = out ? &columns : &arguments;
+        appendStringInfo(list, "%s%s", list->len > 0 ? ", " : "",
+                         mode == PROARGMODE_VARIADIC ? "?" : type_word(types[i]));
+        if (mode == PROARGMODE_INOUT) {
+            appendStringInfo(&columns, "%s%s", columns.len > 0 ? ", " : "", type_word(types[i]));
+        }
+    }
+    const char* kind = form->prokind == PROKIND_PROCEDURE ? "procedure " : "";
+    const char* set = form->proretset ? "setof " : "";
+    const char* result = columns.len > 0 ? psprintf("%s%s(%s)", kind, set, columns.data)
+                                         : psprintf("%s%s%s", kind, set, type_word(form->prorettype));
+    return {arguments.data, result};
+}
+
+// Whether the declared arguments are the verb's, or the first of them that an older hub declares.
+bool accepts(const Verb& verb, std::string_view declared, int count) {
+    const std::string_view wanted = verb.arguments;
+    return count >= verb.min_args && wanted.substr(0, declared.size()) == declared &&
+           (wanted.size() == declared.size() || declared.empty() || wanted[declared.size()] == ',');
+}
+
+const Verb& verb_of(HeapTuple function) {
+    const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(function));
+    bool null = false;
+    const Datum source = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_prosrc, &null);
+    const char* name = null ? "" : TextDatumGetCString(source);
+    const Verb* verb = find_verb(name);
+    if (verb == nullptr) {
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+                        errmsg("language belay has no verb \"%s\"", name),
+                        errhint("Functions of language belay are made by belay.create_hub and "
+                                "belay.upgrade_hub.")));
+    }
+    const Signature declared = signature_of(function);
+    if (!accepts(*verb, declared.arguments, form->pronargs) ||
+        strcmp(verb->result, declared.result) != 0) {
+        ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+                        errmsg("function %s does not have the signature of verb \"%s\"",
+                               NameStr(form->proname), name),
+                        errdetail("The verb takes (%s) and returns %s.", verb->arguments,
+                                  verb->result)));
+    }
+    return *verb;
+}
+
+// Refuses a function outside a hub, or of another owner than the hub's.
+void check_home(HeapTuple function) {
+    const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(function));
+    const Oid relation = store::hub_relation(form->pronamespace);
+    if (!OidIsValid(relation)) {
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+                 errmsg("schema \"%s\" is not a hub", get_namespace_name(form->pronamespace)),
+                 errhint("Make hubs with belay.create_hub.")));
+    }
+    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+    if (!HeapTupleIsValid(row)) {
+        elog(ERROR, "cache lookup failed for relation %u", relation);
+    }
+    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(row))->relowner;
+    ReleaseSysCache(row);
+    if (owner != form->proowner) {
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("function %s does not belong to the owner of hub \"%s\"",
+                               NameStr(form->proname), get_namespace_name(form->pronamespace))));
+    }
+}
+
+Site* find_site(Oid function_id) {
+    if (sites == nullptr) {
+        HASHCTL control{};
+        control.keysize = sizeof(Oid);
+        control.entrysize = sizeof(Site);
+        control.hcxt = CacheMemoryContext;
+        sites = hash_create("belay call sites", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    }
+    auto* site = static_cast<Site*>(hash_search(sites, &function_id, HASH_FIND, nullptr));
+    if (site != nullptr && site->generation == store::cache_generation()) [[likely]] {
+        return site;
+    }
+    HeapTuple function = SearchSysCache1(PROCOID, ObjectIdGetDatum(function_id));
+    if (!HeapTupleIsValid(function)) {
+        elog(ERROR, "cache lookup failed for function %u", function_id);
+    }
+    const Verb& verb = verb_of(function);
+    check_home(function);
+    const Oid schema = reinterpret_cast<Form_pg_proc>(GETSTRUCT(function))->pronamespace;
+    ReleaseSysCache(function);
+    if (site == nullptr) {
+        bool found = false;
+        site = static_cast<Site*>(hash_search(sites, &function_id, HASH_ENTER, &found));
+        site->row = nullptr;
+    }
+    if (site->row != nullptr) {
+        FreeTupleDesc(site->row);
+        site->row = nullptr;
+    }
+    site->verb = &verb;
+    site->schema = schema;
+    // Looking things up may have let an invalidation in: then this entry is only good for this call.
+    site->generation = store::cache_generation();
+    return site;
+}
+
+// The ways in which a call can go wrong inside C++, for the tests of the boundary.
+void pass_boundary_faults() {
+    if (pg::fault(pg::FaultPoint::kBoundaryThrow)) {
+        throw std::runtime_error("injected fault at \"boundary.throw\"");
+    }
+    if (pg::fault(pg::FaultPoint::kBoundaryThrowUnknown)) {
+        throw 42;
+    }
+    if (pg::fault(pg::FaultPoint::kBoundaryMemory)) {
+        throw std::bad_alloc();
+    }
+    pg::fail_here(pg::FaultPoint::kBoundaryError);
+}
+
+const store::Hub& hub_of(const Site& site) {
+    const store::Hub* hub = store::find_hub(site.schema);
+    if (hub == nullptr) {
+        ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+                        errmsg("schema \"%s\" is not a hub", get_namespace_name(site.schema))));
+    }
+    if (site.verb->access == Access::kRead) {
+        return *hub;
+    }
+    PreventCommandIfReadOnly(site.verb->name);
+    PreventCommandDuringRecovery(site.verb->name);
+    PreventCommandIfParallelMode(site.verb->name);
+    return store::settle_incarnation(*hub);
+}
+
+}  // namespace
+
+}  // namespace belay::entry
+
+BELAY_FUNCTION(belay_call_handler) {
+    using namespace belay;
+    if (CALLED_AS_TRIGGER(fcinfo) || CALLED_AS_EVENT_TRIGGER(fcinfo)) {
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("functions of language belay cannot be triggers")));
+    }
+    AcceptInvalidationMessages();
+    entry::Site* site = entry::find_site(fcinfo->flinfo->fn_oid);
+    const store::Hub& hub = entry::hub_of(*site);
+    const bool read_only = site->verb->access == entry::Access::kRead;
+    MemoryContext result_memory = CurrentMemoryContext;
+    return store::as_role(hub.owner, [&hub, fcinfo, site, read_only, result_memory] {
+        return store::with_spi(read_only, [&hub, fcinfo, site, result_memory] {
+            entry::pass_boundary_faults();
+            return site->verb->call({hub, fcinfo, site, result_memory});
+        });
+    });
+}
+
+BELAY_FUNCTION(belay_validator) {
+    using namespace belay;
+    const Oid function_id = PG_GETARG_OID(0);
+    if (!CheckFunctionValidatorAccess(fcinfo->flinfo->fn_oid, function_id)) {
+        PG_RETURN_VOID();
+    }
+    HeapTuple function = SearchSysCache1(PROCOID, ObjectIdGetDatum(function_id));
+    if (!HeapTupleIsValid(function)) {
+        elog(ERROR, "cache lookup failed for function %u", function_id);
+    }
+    (void)entry::verb_of(function);
+    // A restore creates functions before tables and switches this check off; the handler makes it
+    // at the first call.
+    if (check_function_bodies) {
+        entry::check_home(function);
+    }
+    ReleaseSysCache(function);
+    PG_RETURN_VOID();
+}

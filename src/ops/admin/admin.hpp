@@ -1,0 +1,51 @@
+// Operations on hubs as a whole.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::ops {
+
+// The levels that may call a verb; the verb table knows.
+using LevelsOf = uint8 (*)(std::string_view verb);
+
+// Makes a hub. Raises QB006 for a bad name, api or schema, 42501 for missing rights, 0A000 inside an
+// extension script.
+void create_hub(const char* name, std::string_view api, bool adopt,
+                std::span<const char* const> verbs);
+
+// Removes a hub. QB003 while a live lease exists, unless forced.
+void drop_hub(const char* name, bool force);
+
+// Brings a hub to the version of this library. Running it again does no harm.
+void upgrade_hub(const char* name, LevelsOf levels_of);
+
+// Gives a role what a level may do, or takes it away. QB006 for an unknown level.
+void grant_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of);
+void revoke_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of);
+
+// One thing that is not as the hub's version asks for.
+struct HubProblem {
+    const char* object;
+    const char* problem;
+};
+
+// Compares the hub with what its version asks for. Empty for a healthy hub.
+std::span<const HubProblem> check_hub(const char* name, std::span<const char* const> verbs);
+
+// Begins a new incarnation of one hub, or with no name of every hub that the caller owns. Returns
+// how many.
+int32 new_incarnation(const char* name);
+
+// Sets an option, or restores its default.
+void set_hub_option(const char* name, std::string_view option, std::optional<std::string_view> value);
+
+// Stops or restarts the handing out of work: of one queue, or of all four.
+void pause_hub(const store::Hub& hub, std::optional<std::string_view> queue, std::string_view reason);
+void resume_hub(const store::Hub& hub, std::optional<std::string_view> queue);
+
+// Raises 0A000 while an extension script runs: what it made would become a member of the extension
+// and vanish from dumps.
+void refuse_in_extension_script(const char* function);
+
+}  // namespace belay::ops

@@ -1,0 +1,92 @@
+// check_hub.cpp — compare a hub with what its version asks for.
+//
+// Calls    store::hub_relations, store::hub_functions
+// Touches  nothing
+// Raises   QB002 unknown hub, 42501
+#include "ops/admin/admin.hpp"
+#include "store/grants.hpp"
+#include "store/hub_row.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+struct Findings {
+    HubProblem* problems;
+    std::size_t count;
+    std::size_t size;
+
+    void add(const char* object, const char* problem) {
+        if (count == size) {
+            size *= 2;
+            problems = static_cast<HubProblem*>(repalloc(problems, sizeof(HubProblem) * size));
+        }
+        problems[count++] = {object, problem};
+    }
+};
+
+void check_relations(const store::Hub& hub, Findings* findings) {
+    for (const auto& expected : store::hub_relations()) {
+        const Oid id = get_relname_relid(expected.name, hub.schema);
+        if (!OidIsValid(id)) {
+            findings->add(expected.name, "is missing");
+            continue;
+        }
+        HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(id));
+        const FormData_pg_class form = *reinterpret_cast<Form_pg_class>(GETSTRUCT(row));
+        ReleaseSysCache(row);
+        if (form.relkind != expected.kind) {
+            findings->add(expected.name, "is of another kind of relation");
+        }
+        if (form.relowner != hub.owner) {
+            findings->add(expected.name, "does not belong to the hub's owner");
+        }
+        if (form.relhastriggers) {
+            findings->add(expected.name, "has triggers");
+        }
+        if (form.relkind == RELKIND_RELATION && form.relhasrules) {
+            findings->add(expected.name, "has rules");
+        }
+        if (form.relrowsecurity) {
+            findings->add(expected.name, "has row security");
+        }
+        if (form.relpersistence != RELPERSISTENCE_PERMANENT) {
+            findings->add(expected.name, "is not permanent");
+        }
+    }
+}
+
+void check_functions(const store::Hub& hub, std::span<const char* const> verbs, Findings* findings) {
+    const auto functions = store::hub_functions(hub.schema);
+    for (const char* verb : verbs) {
+        bool found = false;
+        for (const auto& function : functions) {
+            found = found || strcmp(function.verb, verb) == 0;
+        }
+        if (!found) {
+            findings->add(verb, "has no function");
+        }
+    }
+    for (const auto& function : functions) {
+        if (function.is_public) {
+            findings->add(function.signature, "may be called by PUBLIC");
+        }
+    }
+}
+
+}  // namespace
+
+std::span<const HubProblem> check_hub(const char* name, std::span<const char* const> verbs) {
+    const store::Hub& hub = store::own_hub_by_name(name);
+    constexpr std::size_t kFirstSize = 8;
+    Findings findings{static_cast<HubProblem*>(palloc(sizeof(HubProblem) * kFirstSize)), 0, kFirstSize};
+    if (hub.version != store::kHubVersion) {
+        findings.add("belay_hub", psprintf("has version %d, the library has %d", hub.version,
+                                           store::kHubVersion));
+    }
+    check_relations(hub, &findings);
+    check_functions(hub, verbs, &findings);
+    return {findings.problems, findings.count};
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,145 @@
+// create_hub.cpp — make a hub: schema, tables, functions, views and rights.
+//
+// Calls    store::run_hub_steps, store::insert_hub_row, store::run_hub_objects
+// Touches  the new schema
+// Locks    the hub's name, so that two sessions making the same hub do not meet in the catalogs
+// Raises   QB006 bad name, api, schema or encoding; 42501; 0A000 inside an extension script
+#include "core/names.hpp"
+#include "ops/admin/admin.hpp"
+#include "pg/compat.hpp"
+#include "pg/errors.hpp"
+#include "pg/locks.hpp"
+#include "store/grants.hpp"
+#include "store/hub_files.hpp"
+#include "store/hub_row.hpp"
+#include "store/plan.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+void check_name(const char* name) {
+    const char* reason = nullptr;
+    switch (core::check_hub_name(name)) {
+        case core::NameFault::kNone:
+            return;
+        case core::NameFault::kEmpty:
+            reason = "empty";
+            break;
+        case core::NameFault::kTooLong:
+            reason = "too_long";
+            break;
+        case core::NameFault::kReserved:
+            reason = "reserved_name";
+            break;
+    }
+    pg::raise(pg::kInvalidArgument, psprintf("invalid hub name \"%s\"", name),
+              pg::Facts(reason).add("path", "p_name").add("value", name),
+              "A hub's name has 1 to 63 bytes, does not begin with pg_ and is not belay or "
+              "information_schema.");
+}
+
+void check_api(std::string_view api) {
+    if (api != "belay") {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("unknown api \"%s\"", pg::c_string(api)),
+                  pg::Facts("unknown_api").add("path", "p_api").add("value", api),
+                  "Use 'belay'.");
+    }
+}
+
+void check_rights() {
+    const Oid language = get_language_oid("belay", false);
+    if (pg::may_use_language(language, GetUserId()) != ACLCHECK_OK) {
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("permission denied for language belay"),
+                        errhint("An administrator lets a role own hubs with GRANT USAGE ON LANGUAGE "
+                                "belay, and CREATE on the database.")));
+    }
+}
+
+[[noreturn]] void refuse_schema(const char* code_detail, const char* name, const char* message,
+                                const char* hint) {
+    pg::raise(pg::kInvalidArgument, message, pg::Facts(code_detail).add("path", "p_name").add("value", name),
+              hint);
+}
+
+// Whether an existing schema can be adopted: the caller's own, with none of the hub's names in it.
+void check_adoption(Oid schema, const char* name, std::span<const char* const> verbs) {
+    if (!pg::owns_schema(schema, GetUserId())) {
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("must be owner of schema \"%s\" to adopt it", name)));
+    }
+    constexpr const char* kHint = "Rename or drop that object, or choose another schema.";
+    for (const auto& relation : store::hub_relations()) {
+        if (OidIsValid(get_relname_relid(relation.name, schema))) {
+            refuse_schema("name_taken", name,
+                          psprintf("schema \"%s\" already has a relation \"%s\"", name, relation.name),
+                          kHint);
+        }
+    }
+    for (const char* verb : verbs) {
+        CatCList* list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(verb));
+        bool taken = false;
+        for (int i = 0; i < list->n_members; ++i) {
+            const auto* form =
+                reinterpret_cast<Form_pg_proc>(GETSTRUCT(&list->members[i]->tuple));
+            taken = taken || form->pronamespace == schema;
+        }
+        ReleaseSysCacheList(list);
+        if (taken) {
+            refuse_schema("name_taken", name,
+                          psprintf("schema \"%s\" already has a function \"%s\"", name, verb), kHint);
+        }
+    }
+}
+
+}  // namespace
+
+void refuse_in_extension_script(const char* function) {
+    if (creating_extension) {
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("%s cannot run in an extension script", function),
+                        errdetail("The hub's objects would become members of the extension and be "
+                                  "left out of dumps."),
+                        errhint("Call it after CREATE EXTENSION.")));
+    }
+}
+
+void create_hub(const char* name, std::string_view api, bool adopt,
+                std::span<const char* const> verbs) {
+    refuse_in_extension_script("belay.create_hub");
+    check_name(name);
+    check_api(api);
+    if (GetDatabaseEncoding() != PG_UTF8) {
+        pg::raise(pg::kInvalidArgument, "hubs need a database with encoding UTF8",
+                  pg::Facts("encoding").add("encoding", GetDatabaseEncodingName()),
+                  "Create a database with ENCODING 'UTF8' for them.");
+    }
+    check_rights();
+    PreventCommandIfReadOnly("belay.create_hub");
+    pg::lock_name(pg::LockSpace::kHubName, name);
+    const Oid existing = get_namespace_oid(name, true);
+    if (OidIsValid(existing)) {
+        if (!adopt) {
+            refuse_schema("schema_exists", name, psprintf("schema \"%s\" already exists", name),
+                          "Choose another name, or pass p_adopt => true to make a hub of a schema "
+                          "that you own.");
+        }
+        check_adoption(existing, name, verbs);
+    }
+    store::with_pinned_settings([name, api, existing] {
+        store::with_spi(false, [name, api, existing] {
+            if (!OidIsValid(existing)) {
+                store::run_once(psprintf("CREATE SCHEMA %s", quote_identifier(name)));
+            }
+            const Oid schema = get_namespace_oid(name, false);
+            store::run_hub_steps(name, 0);
+            store::insert_hub_row(name, schema, pg::c_string(api), OidIsValid(existing));
+            store::run_hub_objects(name);
+            store::revoke_from_public(schema);
+        });
+    });
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,38 @@
+// drop_hub.cpp — remove a hub and everything in it.
+//
+// Calls    store::drop_hub_objects
+// Touches  the hub's schema; of an adopted schema only the hub's objects
+// Locks    the hub row
+// Raises   QB002 unknown hub, QB003 live leases, 42501
+#include "ops/admin/admin.hpp"
+#include "pg/errors.hpp"
+#include "store/hub_files.hpp"
+#include "store/hub_row.hpp"
+#include "store/leases.hpp"
+#include "store/plan.hpp"
+
+namespace belay::ops {
+
+void drop_hub(const char* name, bool force) {
+    refuse_in_extension_script("belay.drop_hub");
+    const store::Hub& hub = store::own_hub_by_name(name);
+    PreventCommandIfReadOnly("belay.drop_hub");
+    store::with_pinned_settings([&hub, name, force] {
+        store::with_spi(false, [&hub, name, force] {
+            store::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
+            if (!force) {
+                const int64 live =
+                    store::as_role(hub.owner, [&hub] { return store::count_live_leases(hub); });
+                if (live > 0) {
+                    pg::raise(pg::kStillRunning,
+                              psprintf("hub \"%s\" is Running: it has live leases", name),
+                              pg::Facts("live_leases").add("hub", name).add("leases", live),
+                              "Let the leases end, or pass p_force => true to drop them.");
+                }
+            }
+            store::drop_hub_objects(hub);
+        });
+    });
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,72 @@
+// grant_hub.cpp — grant levels: ACLs on the hub's functions and views.
+//
+// Calls    store::grant_function, store::grant_views, store::grant_schema and their counterparts
+// Touches  ACLs
+// Raises   QB002 unknown hub, QB006 unknown level, 42704 unknown role, 42501
+#include "core/levels.hpp"
+#include "ops/admin/admin.hpp"
+#include "pg/errors.hpp"
+#include "store/grants.hpp"
+#include "store/hub_files.hpp"
+#include "store/plan.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+uint8 checked_level(std::string_view level) {
+    const auto known = core::parse_level(level);
+    if (!known) {
+        pg::raise(pg::kInvalidArgument, psprintf("unknown level \"%s\"", pg::c_string(level)),
+                  pg::Facts("unknown_level").add("path", "p_level").add("value", level),
+                  "Levels are client, worker, operator and monitor.");
+    }
+    return *known;
+}
+
+// Runs body as the hub's owner, who then is the grantor.
+template <typename Body>
+void with_rights(const store::Hub& hub, Body body) {
+    store::with_pinned_settings([&hub, &body] {
+        store::as_role(hub.owner, [&body] { store::with_spi(false, [&body] { body(); }); });
+    });
+}
+
+}  // namespace
+
+void grant_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of) {
+    const uint8 wanted = checked_level(level);
+    const store::Hub& hub = store::own_hub_by_name(name);
+    (void)get_role_oid(role, false);
+    with_rights(hub, [&hub, role, wanted, levels_of] {
+        store::grant_schema(hub, role);
+        for (const auto& function : store::hub_functions(hub.schema)) {
+            if ((levels_of(function.verb) & wanted) != 0) {
+                store::grant_function(function, role);
+            }
+        }
+        store::grant_views(hub, wanted, role);
+    });
+}
+
+void revoke_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of) {
+    const uint8 unwanted = checked_level(level);
+    const store::Hub& hub = store::own_hub_by_name(name);
+    const Oid role_id = get_role_oid(role, false);
+    with_rights(hub, [&hub, role, role_id, unwanted, levels_of] {
+        bool keeps_some = false;
+        for (const auto& function : store::hub_functions(hub.schema)) {
+            if ((levels_of(function.verb) & unwanted) != 0) {
+                store::revoke_function(function, role);
+            } else {
+                keeps_some = keeps_some || store::is_granted(function.id, role_id);
+            }
+        }
+        store::revoke_views(hub, unwanted, role);
+        if (!keeps_some) {
+            store::revoke_schema(hub, role);
+        }
+    });
+}
+
+}  // namespace belay::ops

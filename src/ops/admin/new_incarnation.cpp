@@ -1,0 +1,29 @@
+// new_incarnation.cpp — declare every lease lost, after a copy that cannot be told apart.
+//
+// Calls    store::settle_incarnation
+// Touches  <hub>.belay_hub
+// Locks    the hub row
+// Raises   QB002 unknown hub, 42501
+#include "ops/admin/admin.hpp"
+#include "pg/compat.hpp"
+
+namespace belay::ops {
+
+int32 new_incarnation(const char* name) {
+    PreventCommandIfReadOnly("belay.new_incarnation");
+    PreventCommandDuringRecovery("belay.new_incarnation");
+    if (name != nullptr) {
+        (void)store::settle_incarnation(store::own_hub_by_name(name), true);
+        return 1;
+    }
+    int32 count = 0;
+    for (const Oid schema : store::all_hubs()) {
+        if (pg::owns_relation(store::hub_relation(schema), GetUserId())) {
+            (void)store::settle_incarnation(*store::find_hub(schema), true);
+            ++count;
+        }
+    }
+    return count;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,50 @@
+// What differs between PostgreSQL 15, 16, 17 and 18. The only file that looks at PG_VERSION_NUM.
+#pragma once
+
+#include "pg/pg.hpp"
+
+#if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
+#error "belay supports PostgreSQL 15 to 18"
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#include <cstddef>
+#endif
+
+namespace belay::pg {
+
+// The right to use an object of a catalog by its oid.
+inline AclResult may_use_database(Oid database, Oid role, AclMode mode) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(DatabaseRelationId, database, role, mode);
+#else
+    return pg_database_aclcheck(database, role, mode);
+#endif
+}
+
+inline AclResult may_use_language(Oid language, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(LanguageRelationId, language, role, ACL_USAGE);
+#else
+    return pg_language_aclcheck(language, role, ACL_USAGE);
+#endif
+}
+
+// Whether role owns the relation, or is a member of the role that does.
+inline bool owns_relation(Oid relation, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(RelationRelationId, relation, role);
+#else
+    return pg_class_ownercheck(relation, role);
+#endif
+}
+
+inline bool owns_schema(Oid schema, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(NamespaceRelationId, schema, role);
+#else
+    return pg_namespace_ownercheck(schema, role);
+#endif
+}
+
+}  // namespace belay::pg

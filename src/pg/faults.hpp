@@ -1,0 +1,48 @@
+// Named fault points: places that a test can make fail, compiled in always, off unless called.
+//
+// belay.inject_fault(point, count) makes the next `count` passes of a point fail. Preloaded, the
+// counts live in shared memory and any backend passes them; otherwise in the session.
+#pragma once
+
+#include "pg/pg.hpp"
+
+namespace belay::pg {
+
+// The order is that of kFaultPointNames.
+enum class FaultPoint : int {
+    kAckBeforeCommit,
+    kBoundaryError,
+    kBoundaryMemory,
+    kBoundaryThrow,
+    kBoundaryThrowUnknown,
+    kUpgradeStep,
+    kCount,
+};
+
+inline constexpr int kFaultPoints = static_cast<int>(FaultPoint::kCount);
+
+inline constexpr const char* kFaultPointNames[kFaultPoints] = {
+    "ack.before_commit", "boundary.error",         "boundary.memory",
+    "boundary.throw",    "boundary.throw_unknown", "upgrade.step",
+};
+
+// What one server shares. Lives in shared memory if preloaded, else in the session.
+struct FaultCounts {
+    pg_atomic_uint32 armed;  // sum of counts: one load tells that nothing is to fail
+    pg_atomic_uint32 counts[kFaultPoints];
+};
+
+void init_fault_counts(FaultCounts* counts);
+void use_shared_fault_counts(FaultCounts* counts);
+
+// Whether this pass of the point is to fail; takes one off its count.
+bool fault(FaultPoint point);
+
+// Raises an error in the name of the point if this pass is to fail.
+void fail_here(FaultPoint point);
+
+// Sets how many of the next passes of the named point fail. False if there is no such point.
+bool set_fault(std::string_view name, uint32 count);
+uint32 fault_count(FaultPoint point);
+
+}  // namespace belay::pg

@@ -1,0 +1,30 @@
+#include "pg/locks.hpp"
+
+#include "core/hash.hpp"
+
+namespace belay::pg {
+
+namespace {
+
+LOCKTAG make_tag(LockSpace space, uint64 key) {
+    LOCKTAG tag;
+    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, static_cast<uint32>(key >> 32),
+                         static_cast<uint32>(key), static_cast<uint16>(space));
+    return tag;
+}
+
+}  // namespace
+
+void lock_name(LockSpace space, std::string_view name) {
+    const LOCKTAG tag = make_tag(space, core::fnv1a64(name));
+    (void)LockAcquire(&tag, ExclusiveLock, false, false);
+    // What the former holder committed is seen from here on.
+    AcceptInvalidationMessages();
+}
+
+bool try_lock_key(LockSpace space, Oid hub, uint64 key) {
+    const LOCKTAG tag = make_tag(space, key ^ (static_cast<uint64>(hub) * 0x9e3779b97f4a7c15ULL));
+    return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+}  // namespace belay::pg

@@ -1,0 +1,15 @@
+// Server settings of belay. What changes rules is a hub option, never one of these.
+#pragma once
+
+namespace belay::pg {
+
+struct Settings {
+    bool async_leases;
+};
+
+extern constinit Settings settings;
+
+// Defines every belay.* setting and reserves the prefix. Called once, from _PG_init.
+void define_settings();
+
+}  // namespace belay::pg

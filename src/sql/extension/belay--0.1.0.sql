@@ -1,0 +1,146 @@
+-- The extension: the language belay, the type of hub marks, and the functions of schema belay.
+\echo Use "CREATE EXTENSION belay" to load this file. \quit
+
+GRANT USAGE ON SCHEMA belay TO PUBLIC;
+
+-- ---------------------------------------------------------------- language
+
+CREATE FUNCTION belay.call_handler() RETURNS language_handler
+    LANGUAGE C AS 'MODULE_PATHNAME', 'belay_call_handler';
+COMMENT ON FUNCTION belay.call_handler() IS 'Handler of language belay.';
+
+CREATE FUNCTION belay.validator(oid) RETURNS void
+    LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'belay_validator';
+COMMENT ON FUNCTION belay.validator(oid) IS 'Validator of language belay.';
+
+CREATE TRUSTED LANGUAGE belay HANDLER belay.call_handler VALIDATOR belay.validator;
+REVOKE USAGE ON LANGUAGE belay FROM PUBLIC;
+COMMENT ON LANGUAGE belay IS
+    'The functions of hubs. Granting USAGE, with CREATE on the database, lets a role own hubs.';
+
+-- ---------------------------------------------------------------- type of hub marks
+
+CREATE TYPE belay.hub_mark;
+
+CREATE FUNCTION belay.hub_mark_in(cstring) RETURNS belay.hub_mark
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_hub_mark_in';
+CREATE FUNCTION belay.hub_mark_out(belay.hub_mark) RETURNS cstring
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_hub_mark_out';
+CREATE FUNCTION belay.hub_mark_recv(internal) RETURNS belay.hub_mark
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_hub_mark_recv';
+CREATE FUNCTION belay.hub_mark_send(belay.hub_mark) RETURNS bytea
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_hub_mark_send';
+COMMENT ON FUNCTION belay.hub_mark_in(cstring) IS 'Input of type belay.hub_mark.';
+COMMENT ON FUNCTION belay.hub_mark_out(belay.hub_mark) IS 'Output of type belay.hub_mark.';
+COMMENT ON FUNCTION belay.hub_mark_recv(internal) IS 'Binary input of type belay.hub_mark.';
+COMMENT ON FUNCTION belay.hub_mark_send(belay.hub_mark) IS 'Binary output of type belay.hub_mark.';
+
+CREATE TYPE belay.hub_mark (
+    INPUT = belay.hub_mark_in,
+    OUTPUT = belay.hub_mark_out,
+    RECEIVE = belay.hub_mark_recv,
+    SEND = belay.hub_mark_send,
+    INTERNALLENGTH = 24,
+    ALIGNMENT = double
+);
+COMMENT ON TYPE belay.hub_mark IS
+    'Cluster, timeline, database and schema under which a hub last ran.';
+
+-- ---------------------------------------------------------------- hubs
+
+CREATE FUNCTION belay.version() RETURNS text
+    LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_version';
+COMMENT ON FUNCTION belay.version() IS 'Version of the loaded library.';
+
+CREATE FUNCTION belay.create_hub(
+    p_name name,
+    p_api text DEFAULT 'belay',
+    p_adopt boolean DEFAULT false
+) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_create_hub';
+COMMENT ON FUNCTION belay.create_hub(name, text, boolean) IS
+    'Makes a hub: a schema with its own queues and functions. p_adopt makes one of an existing schema of yours.';
+
+CREATE FUNCTION belay.drop_hub(
+    p_name name,
+    p_force boolean DEFAULT false
+) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_drop_hub';
+COMMENT ON FUNCTION belay.drop_hub(name, boolean) IS
+    'Removes a hub with everything in it. Refused while a lease is live, unless forced.';
+
+CREATE FUNCTION belay.upgrade_hub(p_name name) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_upgrade_hub';
+COMMENT ON FUNCTION belay.upgrade_hub(name) IS
+    'Brings a hub made by an older release to this one, in place, keeping rows, leases and grants.';
+
+CREATE FUNCTION belay.check_hub(p_name name)
+    RETURNS TABLE (object text, problem text)
+    LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_check_hub';
+COMMENT ON FUNCTION belay.check_hub(name) IS
+    'What is not as the hub''s version asks for. No row on a healthy hub.';
+
+CREATE FUNCTION belay.set_hub_option(p_name name, p_option text, p_value text) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_set_hub_option';
+COMMENT ON FUNCTION belay.set_hub_option(name, text, text) IS
+    'Sets an option of a hub; NULL restores the default. See belay.hub_options.';
+
+CREATE FUNCTION belay.grant_hub(p_name name, p_role name, p_level text) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_grant_hub';
+COMMENT ON FUNCTION belay.grant_hub(name, name, text) IS
+    'Lets a role call the functions of a level: client, worker, operator or monitor.';
+
+CREATE FUNCTION belay.revoke_hub(p_name name, p_role name, p_level text) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_revoke_hub';
+COMMENT ON FUNCTION belay.revoke_hub(name, name, text) IS
+    'Takes away everything that a level gives, also what a lower level gave.';
+
+CREATE FUNCTION belay.new_incarnation(p_name name DEFAULT NULL) RETURNS integer
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_new_incarnation';
+COMMENT ON FUNCTION belay.new_incarnation(name) IS
+    'Declares every lease of a hub, or of all your hubs, lost; for use after a cold copy of a data directory.';
+
+CREATE FUNCTION belay.hub_rows()
+    RETURNS TABLE (schema oid, owner oid, api text, version integer, is_current boolean,
+                   paused_queues text[], created_at timestamptz)
+    LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_hub_rows';
+COMMENT ON FUNCTION belay.hub_rows() IS 'Behind view belay.hubs.';
+
+CREATE VIEW belay.hubs AS
+    SELECT n.nspname AS name,
+           pg_catalog.pg_get_userbyid(h.owner) AS owner,
+           h.api,
+           h.version,
+           h.is_current,
+           pg_catalog.cardinality(h.paused_queues) > 0 AS paused,
+           h.created_at,
+           (SELECT pg_catalog.sum(pg_catalog.pg_total_relation_size(c.oid))::bigint
+              FROM pg_catalog.pg_class AS c
+             WHERE c.relnamespace = h.schema AND c.relkind IN ('r', 'S')) AS size_bytes,
+           h.paused_queues
+      FROM belay.hub_rows() AS h
+      JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema;
+COMMENT ON VIEW belay.hubs IS 'The hubs of this database.';
+GRANT SELECT ON belay.hubs TO PUBLIC;
+
+CREATE FUNCTION belay.hub_option_rows()
+    RETURNS TABLE (hub name, option text, value text, is_default boolean)
+    LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_hub_option_rows';
+COMMENT ON FUNCTION belay.hub_option_rows() IS 'Behind view belay.hub_options.';
+
+CREATE VIEW belay.hub_options AS
+    SELECT o.hub, o.option, o.value, o.is_default FROM belay.hub_option_rows() AS o;
+COMMENT ON VIEW belay.hub_options IS 'The options of every hub, with their values in force.';
+GRANT SELECT ON belay.hub_options TO PUBLIC;
+
+-- ---------------------------------------------------------------- faults, for tests
+
+CREATE FUNCTION belay.inject_fault(p_point text, p_count integer) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_inject_fault';
+REVOKE ALL ON FUNCTION belay.inject_fault(text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION belay.inject_fault(text, integer) IS
+    'Makes the next passes of a fault point fail. Superusers only; for tests.';
+
+CREATE FUNCTION belay.faults() RETURNS TABLE (point text, count integer)
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_faults';
+COMMENT ON FUNCTION belay.faults() IS 'The fault points, and how many of their next passes fail.';

@@ -1,0 +1,154 @@
+#include "store/grants.hpp"
+
+#include "store/hub_row.hpp"
+#include "store/plan.hpp"
+
+extern "C" {
+#include "utils/regproc.h"
+}
+
+namespace belay::store {
+
+namespace {
+
+// Calls visit(form, acl or null) for every function of the schema in language belay.
+template <typename Visit>
+void each_function(Oid schema, Visit visit) {
+    const Oid language = get_language_oid("belay", true);
+    Relation procs = table_open(ProcedureRelationId, AccessShareLock);
+    SysScanDesc scan = systable_beginscan(procs, InvalidOid, false, nullptr, 0, nullptr);
+    while (HeapTuple row = systable_getnext(scan)) {
+        const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(row));
+        if (form->pronamespace == schema && form->prolang == language) {
+            visit(row, RelationGetDescr(procs), form);
+        }
+    }
+    systable_endscan(scan);
+    table_close(procs, AccessShareLock);
+}
+
+Acl* acl_of(HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
+    bool null = false;
+    const Datum acl = heap_getattr(row, Anum_pg_proc_proacl, descriptor, &null);
+    return null ? acldefault(OBJECT_FUNCTION, form->proowner) : DatumGetAclPCopy(acl);
+}
+
+bool names(const Acl* acl, Oid grantee) {
+    const AclItem* items = ACL_DAT(acl);
+    for (int i = 0; i < ACL_NUM(acl); ++i) {
+        if (items[i].ai_grantee == grantee && (ACLITEM_GET_PRIVS(items[i]) & ACL_EXECUTE) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A list that grows, in the current memory context.
+template <typename T>
+struct Growing {
+    T* items = nullptr;
+    int count = 0;
+    int size = 0;
+
+    void add(const T& item) {
+        if (count == size) {
+            size = size == 0 ? 16 : size * 2;
+            const Size bytes = sizeof(T) * static_cast<Size>(size);
+            items = static_cast<T*>(items == nullptr ? palloc(bytes) : repalloc(items, bytes));
+        }
+        items[count++] = item;
+    }
+    std::span<const T> span() const { return {items, static_cast<std::size_t>(count)}; }
+};
+
+}  // namespace
+
+std::span<const HubFunction> hub_functions(Oid schema) {
+    Growing<HubFunction> found;
+    each_function(schema, [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
+        bool null = false;
+        const Datum source = heap_getattr(row, Anum_pg_proc_prosrc, descriptor, &null);
+        found.add({.id = form->oid,
+                   .verb = null ? "" : TextDatumGetCString(source),
+                   .signature = format_procedure_qualified(form->oid),
+                   .is_public = names(acl_of(row, descriptor, form), ACL_ID_PUBLIC)});
+    });
+    return found.span();
+}
+
+void revoke_from_public(Oid schema) {
+    for (const auto& function : hub_functions(schema)) {
+        if (function.is_public) {
+            run_once(psprintf("REVOKE ALL ON ROUTINE %s FROM PUBLIC", function.signature));
+        }
+    }
+}
+
+bool is_granted(Oid function, Oid role) {
+    HeapTuple row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+    if (!HeapTupleIsValid(row)) {
+        return false;
+    }
+    bool null = false;
+    const Datum acl = SysCacheGetAttr(PROCOID, row, Anum_pg_proc_proacl, &null);
+    const bool granted = !null && names(DatumGetAclPCopy(acl), role);
+    ReleaseSysCache(row);
+    return granted;
+}
+
+std::span<const Oid> grantees(Oid schema) {
+    Growing<Oid> found;
+    each_function(schema, [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
+        const Acl* acl = acl_of(row, descriptor, form);
+        const AclItem* items = ACL_DAT(acl);
+        for (int i = 0; i < ACL_NUM(acl); ++i) {
+            const Oid role = items[i].ai_grantee;
+            bool known = role == form->proowner || role == ACL_ID_PUBLIC;
+            for (const Oid other : found.span()) {
+                known = known || other == role;
+            }
+            if (!known) {
+                found.add(role);
+            }
+        }
+    });
+    return found.span();
+}
+
+void grant_function(const HubFunction& function, const char* role) {
+    run_once(psprintf("GRANT EXECUTE ON ROUTINE %s TO %s", function.signature,
+                      quote_identifier(role)));
+}
+
+void revoke_function(const HubFunction& function, const char* role) {
+    run_once(psprintf("REVOKE EXECUTE ON ROUTINE %s FROM %s", function.signature,
+                      quote_identifier(role)));
+}
+
+void grant_views(const Hub& hub, uint8 level, const char* role) {
+    for (const auto& relation : hub_relations()) {
+        if ((relation.levels & level) != 0) {
+            run_once(psprintf("GRANT SELECT ON %s.%s TO %s", hub.quoted_name, relation.name,
+                              quote_identifier(role)));
+        }
+    }
+}
+
+void revoke_views(const Hub& hub, uint8 level, const char* role) {
+    for (const auto& relation : hub_relations()) {
+        if ((relation.levels & level) != 0) {
+            run_once(psprintf("REVOKE SELECT ON %s.%s FROM %s", hub.quoted_name, relation.name,
+                              quote_identifier(role)));
+        }
+    }
+}
+
+void grant_schema(const Hub& hub, const char* role) {
+    run_once(psprintf("GRANT USAGE ON SCHEMA %s TO %s", hub.quoted_name, quote_identifier(role)));
+}
+
+void revoke_schema(const Hub& hub, const char* role) {
+    run_once(psprintf("REVOKE USAGE ON SCHEMA %s FROM %s", hub.quoted_name, quote_identifier(role)));
+}
+
+}  // namespace belay::store

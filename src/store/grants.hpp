@@ -1,0 +1,39 @@
+// Rights on a hub's functions and views: ACLs and nothing else, so that dumps carry them.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::store {
+
+// A function or procedure of language belay in a hub.
+struct HubFunction {
+    Oid id;
+    const char* verb;
+    const char* signature;  // schema-qualified, ready for GRANT and DROP
+    bool is_public;         // anybody may call it
+};
+
+std::span<const HubFunction> hub_functions(Oid schema);
+
+// Takes the default right to call new functions away from everybody.
+void revoke_from_public(Oid schema);
+
+// Whether the role itself was granted EXECUTE on the function.
+bool is_granted(Oid function, Oid role);
+
+// Roles that were granted anything on functions of the schema.
+std::span<const Oid> grantees(Oid schema);
+
+void grant_function(const HubFunction& function, const char* role);
+void revoke_function(const HubFunction& function, const char* role);
+
+// The right to read the hub's views that belong to a level.
+void grant_views(const Hub& hub, uint8 level, const char* role);
+void revoke_views(const Hub& hub, uint8 level, const char* role);
+
+// The right to look into the hub's schema.
+void grant_schema(const Hub& hub, const char* role);
+void revoke_schema(const Hub& hub, const char* role);
+
+}  // namespace belay::store

@@ -1,0 +1,102 @@
+// Hubs as the server sees them: found by schema, cached per session, dropped on invalidation.
+//
+// A hub is a schema that holds the one-row table belay_hub with a column of type belay.hub_mark.
+// There is no list of hubs to keep in step.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/mark.hpp"
+#include "store/options.hpp"
+
+namespace belay::store {
+
+// The version of the hub files that this library was built with: the number of the last file in
+// sql/hub/steps. A lint compares the two.
+inline constexpr int32 kHubVersion = 1;
+
+enum class Api { kBelay, kDuroxidePg };
+
+// What can be paused by itself.
+enum class Queue : int { kOrchestrator, kWorker, kTasks, kIntents, kCount };
+inline constexpr const char* kQueueNames[] = {"orchestrator", "worker", "tasks", "intents"};
+
+// The tables and sequences that the store uses by oid.
+struct Relations {
+    Oid belay_hub;
+};
+
+struct PlanCache;
+
+struct Hub {
+    Oid schema;  // the key of the cache
+    Oid owner;   // of table belay_hub: whose rights the store runs with
+    NameData name;
+    char quoted_name[NAMEDATALEN * 2 + 2];
+    Relations relations;
+    pg_uuid_t uuid;
+    Api api;
+    int32 version;
+    int32 incarnation;
+    int64 epoch_floor;
+    bool adopted;  // drop_hub keeps the schema
+    uint8 paused;  // a bit per Queue
+    Mark mark;
+    Options options;
+    bool stale;    // something it was read from has changed
+    bool doomed;   // its schema is gone; freed when the transaction ends
+    PlanCache* plans;
+
+    bool is_paused(Queue queue) const { return (paused >> static_cast<int>(queue) & 1) != 0; }
+};
+
+// Registers the callbacks that keep the cache true. Called once, from _PG_init.
+void watch_hubs();
+
+// The hub in that schema, or null if the schema is not a hub. The pointer stays good for the rest of
+// the transaction; its contents are those of the latest committed hub row (or our own change).
+const Hub* find_hub(Oid schema);
+
+// The hub of that name. Raises QB002 if there is none.
+const Hub& hub_by_name(const char* name);
+
+// As hub_by_name, for its owner only: 42501 for others.
+const Hub& own_hub_by_name(const char* name);
+
+// The oid of the table belay_hub in that schema if the schema is a hub, else InvalidOid.
+Oid hub_relation(Oid schema);
+
+// The schemas of this database that are hubs, sorted by name.
+std::span<const Oid> all_hubs();
+
+// Begins a new incarnation if the hub's mark is not the one it has to have; waits for another
+// transaction that is doing so. Returns the hub as it is now. force begins one in any case.
+const Hub& settle_incarnation(const Hub& hub, bool force = false);
+
+// Counts the changes that make cached call sites invalid.
+uint64 cache_generation();
+
+// Runs body with the rights of role and nothing more: no deferred triggers, no temporary objects,
+// and no setting that body changes outlives it. On ERROR the transaction restores the caller.
+template <typename Body>
+auto as_role(Oid role, Body body) {
+    static_assert(std::is_trivially_destructible_v<Body>);
+    Oid caller;
+    int context;
+    GetUserIdAndSecContext(&caller, &context);
+    const int settings_level = NewGUCNestLevel();
+    SetUserIdAndSecContext(
+        role, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
+    if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
+        body();
+        AtEOXact_GUC(false, settings_level);
+        SetUserIdAndSecContext(caller, context);
+    } else {
+        auto result = body();
+        static_assert(std::is_trivially_destructible_v<decltype(result)>);
+        AtEOXact_GUC(false, settings_level);
+        SetUserIdAndSecContext(caller, context);
+        return result;
+    }
+}
+
+}  // namespace belay::store

@@ -1,0 +1,32 @@
+// The SQL files that a hub is made of, installed next to the extension.
+//
+//   hub/steps/NNN_name.sql   tables; each runs once per hub, in order, by create_hub or upgrade_hub
+//   hub/objects/*.sql        functions and views, CREATE OR REPLACE; run by every create and upgrade
+//
+// In them @hub@ stands for the hub's schema. They run with the caller's rights under a fixed
+// search_path.
+#pragma once
+
+#include "pg/pg.hpp"
+
+namespace belay::store {
+
+// Runs the steps with a number above `after`, in order.
+void run_hub_steps(const char* hub, int32 after);
+
+// Runs the files of functions and views.
+void run_hub_objects(const char* hub);
+
+// Lends body the settings that hub files and grants need: nothing of the caller's changes what they
+// mean. Undone afterwards, by the transaction on ERROR.
+void pin_settings();
+template <typename Body>
+void with_pinned_settings(Body body) {
+    static_assert(std::is_trivially_destructible_v<Body>);
+    const int level = NewGUCNestLevel();
+    pin_settings();
+    body();
+    AtEOXact_GUC(false, level);
+}
+
+}  // namespace belay::store

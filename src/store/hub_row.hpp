@@ -1,0 +1,43 @@
+// The row of table belay_hub, and the catalogs that belong to a hub as a whole.
+#pragma once
+
+#include "core/levels.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::store {
+
+// Writes the row of a new hub. Inside with_spi, with the caller's rights.
+void insert_hub_row(const char* hub, Oid schema, const char* api, bool adopted);
+
+// Holds the hub row against other changes until the transaction ends; waits for it.
+void lock_hub_row(const Hub& hub);
+
+// Sets the version after an upgrade.
+void set_hub_version(const Hub& hub, int32 version);
+
+// Sets one key of the options to a text, or removes it.
+void set_stored_option(const Hub& hub, const char* name, std::optional<std::string_view> value);
+
+// Marks a queue as paused, with a reason, or as running again.
+void set_paused(const Hub& hub, std::string_view queue, std::optional<std::string_view> reason);
+
+// The hub row of a schema as belay.hubs shows it.
+struct HubRow {
+    Jsonb* options;
+    TimestampTz created_at;
+};
+HubRow read_hub_row(const Hub& hub);
+
+// Drops the hub: its schema, or of an adopted schema only the hub's objects.
+void drop_hub_objects(const Hub& hub);
+
+// A relation that every hub of the current version has.
+struct HubRelation {
+    const char* name;
+    char kind;     // pg_class.relkind
+    uint8 levels;  // bits of core::Level that may read it
+};
+std::span<const HubRelation> hub_relations();
+
+}  // namespace belay::store

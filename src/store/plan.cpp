@@ -1,0 +1,224 @@
+#include "store/plan.hpp"
+
+#include "core/time.hpp"
+#include "pg/datum.hpp"
+
+extern "C" {
+#include "optimizer/planner.h"
+}
+
+namespace belay::store {
+
+namespace {
+
+// Every store statement begins with this; the planner hook knows them by it.
+constexpr std::string_view kOurs = "/*belay*/ ";
+
+struct Kept {
+    const Statement* statement;
+    SPIPlanPtr plan;
+};
+
+constinit planner_hook_type previous_planner = nullptr;
+constinit bool read_only_call = false;
+
+// Expands {hub} and {operator}.
+const char* expand(const Hub& hub, const char* sql) {
+    StringInfoData text;
+    initStringInfo(&text);
+    appendBinaryStringInfo(&text, kOurs.data(), static_cast<int>(kOurs.size()));
+    for (const char* at = sql; *at != '\0';) {
+        if (*at != '{') {
+            appendStringInfoChar(&text, *at++);
+            continue;
+        }
+        const char* end = strchr(at, '}');
+        Assert(end != nullptr);
+        const std::string_view word(at + 1, static_cast<std::size_t>(end - at - 1));
+        if (word == "hub") {
+            appendStringInfoString(&text, hub.quoted_name);
+        } else {
+            appendStringInfo(&text, "OPERATOR(pg_catalog.%.*s)", static_cast<int>(word.size()),
+                             word.data());
+        }
+        at = end + 1;
+    }
+    return text.data;
+}
+
+SPIPlanPtr prepare(const Hub& hub, const Statement& statement) {
+    // The parser hook fills in the parameters' types; the array is only read.
+    SPIPlanPtr plan = SPI_prepare_cursor(expand(hub, statement.sql), statement.count,
+                                         const_cast<Oid*>(statement.types),
+                                         CURSOR_OPT_GENERIC_PLAN);
+    if (plan == nullptr) {
+        elog(ERROR, "could not prepare a store statement: %s", SPI_result_code_string(SPI_result));
+    }
+    if (SPI_keepplan(plan) != 0) {
+        elog(ERROR, "could not keep a store statement");
+    }
+    return plan;
+}
+
+// A kept plan must not turn into a sequential scan because a table was empty when it was made. The
+// settings are undone by the transaction if planning fails.
+extern "C" PlannedStmt* belay_planner(Query* parse, const char* query_string, int cursor_options,
+                                      ParamListInfo params) {
+    const auto next = previous_planner != nullptr ? previous_planner : standard_planner;
+    if (query_string == nullptr || strncmp(query_string, kOurs.data(), kOurs.size()) != 0) {
+        return next(parse, query_string, cursor_options, params);
+    }
+    const int level = NewGUCNestLevel();
+    for (const char* name : {"enable_seqscan", "enable_bitmapscan", "enable_sort", "jit"}) {
+        (void)set_config_option(name, "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                                false);
+    }
+    for (const char* name : {"enable_indexscan", "enable_nestloop"}) {
+        (void)set_config_option(name, "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+                                false);
+    }
+    PlannedStmt* plan = next(parse, query_string, cursor_options, params);
+    AtEOXact_GUC(false, level);
+    return plan;
+}
+
+}  // namespace
+
+// Open addressing by the statement's address. Grows by doubling; never shrinks.
+struct PlanCache {
+    int used;
+    int size;
+    Kept* kept;
+};
+
+namespace {
+
+Kept* slot_for(PlanCache* cache, const Statement* statement) {
+    const auto mask = static_cast<std::size_t>(cache->size - 1);
+    auto at = (reinterpret_cast<std::uintptr_t>(statement) >> 4) & mask;
+    while (cache->kept[at].statement != nullptr && cache->kept[at].statement != statement) {
+        at = (at + 1) & mask;
+    }
+    return &cache->kept[at];
+}
+
+Kept* allocate_slots(int size) {
+    return static_cast<Kept*>(
+        MemoryContextAllocZero(CacheMemoryContext, static_cast<Size>(size) * sizeof(Kept)));
+}
+
+void grow(PlanCache* cache) {
+    const PlanCache old = *cache;
+    cache->kept = allocate_slots(old.size * 2);
+    cache->size = old.size * 2;
+    for (int i = 0; i < old.size; ++i) {
+        if (old.kept[i].statement != nullptr) {
+            *slot_for(cache, old.kept[i].statement) = old.kept[i];
+        }
+    }
+    pfree(old.kept);
+}
+
+PlanCache* make_cache() {
+    constexpr int kFirstSize = 64;
+    auto* cache =
+        static_cast<PlanCache*>(MemoryContextAllocZero(CacheMemoryContext, sizeof(PlanCache)));
+    cache->size = kFirstSize;
+    cache->kept = allocate_slots(kFirstSize);
+    return cache;
+}
+
+SPIPlanPtr plan_for(const Hub& hub, const Statement& statement) {
+    if (hub.plans == nullptr) {
+        // The plans are a cache inside the hub's cache entry: filling it changes no meaning.
+        const_cast<Hub&>(hub).plans = make_cache();
+    }
+    Kept* slot = slot_for(hub.plans, &statement);
+    if (slot->statement == nullptr) {
+        SPIPlanPtr plan = prepare(hub, statement);
+        if (++hub.plans->used * 2 > hub.plans->size) {
+            grow(hub.plans);
+        }
+        slot = slot_for(hub.plans, &statement);
+        *slot = {&statement, plan};
+    }
+    return slot->plan;
+}
+
+}  // namespace
+
+void free_plans(PlanCache* plans) {
+    if (plans == nullptr) {
+        return;
+    }
+    for (int i = 0; i < plans->size; ++i) {
+        if (plans->kept[i].statement != nullptr) {
+            SPI_freeplan(plans->kept[i].plan);
+        }
+    }
+    pfree(plans->kept);
+    pfree(plans);
+}
+
+void watch_planner() {
+    previous_planner = planner_hook;
+    planner_hook = belay_planner;
+}
+
+void set_read_only(bool read_only) {
+    read_only_call = read_only;
+}
+
+Params& Params::timestamp(int64 ms) {
+    return datum(TimestampTzGetDatum(core::ms_to_pg_us(ms)));
+}
+
+Params& Params::text(std::string_view value) {
+    return datum(pg::text_datum(value));
+}
+
+bool Rows::is_null(uint64 row, int column) const {
+    bool null = false;
+    (void)SPI_getbinval(table->vals[row], table->tupdesc, column, &null);
+    return null;
+}
+
+Datum Rows::datum(uint64 row, int column) const {
+    bool null = false;
+    const Datum value = SPI_getbinval(table->vals[row], table->tupdesc, column, &null);
+    if (null) {
+        elog(ERROR, "unexpected null in column %d of a store statement", column);
+    }
+    return value;
+}
+
+std::string_view Rows::text(uint64 row, int column) const {
+    return pg::text_view(datum(row, column));
+}
+
+std::optional<std::string_view> Rows::optional_text(uint64 row, int column) const {
+    return is_null(row, column) ? std::nullopt : std::optional(text(row, column));
+}
+
+std::optional<int64> Rows::optional_int8(uint64 row, int column) const {
+    return is_null(row, column) ? std::nullopt : std::optional(int8(row, column));
+}
+
+Rows run(const Hub& hub, const Statement& statement, const Params& params) {
+    Assert(params.count == statement.count);
+    const int result = SPI_execute_plan(plan_for(hub, statement), const_cast<Datum*>(params.values),
+                                        params.nulls, read_only_call, 0);
+    if (result < 0) {
+        elog(ERROR, "a store statement failed: %s", SPI_result_code_string(result));
+    }
+    return {SPI_tuptable, SPI_processed};
+}
+
+void run_once(const char* sql) {
+    const int result = SPI_execute(sql, false, 0);
+    if (result < 0) {
+        elog(ERROR, "a store statement failed: %s", SPI_result_code_string(result));
+    }
+}
+
+}  // namespace belay::store

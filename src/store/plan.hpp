@@ -1,0 +1,108 @@
+// Statements of the SQL store: written once, planned once per hub and session, kept.
+//
+// Text of a statement: {hub} is the hub's schema, {=} and its kind are operators of pg_catalog.
+// Every other name is qualified by hand. A kept plan is analysed again under the caller's
+// search_path whenever something changes, so an unqualified name would let a caller run code of his
+// with the hub owner's rights; test/lint/qualified_sql.sh checks it.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::store {
+
+inline constexpr int kMaxParams = 24;
+
+struct Statement {
+    const char* sql;
+    int count;
+    Oid types[kMaxParams];
+};
+
+// Makes a Statement; the types of its parameters follow the text.
+template <typename... Types>
+constexpr Statement statement(const char* sql, Types... types) {
+    static_assert(sizeof...(types) <= kMaxParams);
+    return {sql, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
+}
+
+// The parameters of one execution, in order.
+struct Params {
+    Datum values[kMaxParams];
+    char nulls[kMaxParams];
+    int count = 0;
+
+    Params& datum(Datum value) {
+        values[count] = value;
+        nulls[count++] = ' ';
+        return *this;
+    }
+    Params& null() {
+        values[count] = 0;
+        nulls[count++] = 'n';
+        return *this;
+    }
+    Params& int8(int64 value) { return datum(Int64GetDatum(value)); }
+    Params& optional_int8(std::optional<int64> value) { return value ? int8(*value) : null(); }
+    Params& int4(int32 value) { return datum(Int32GetDatum(value)); }
+    Params& int2(int16 value) { return datum(Int16GetDatum(value)); }
+    Params& boolean(bool value) { return datum(BoolGetDatum(value)); }
+    Params& timestamp(int64 ms);
+    Params& text(std::string_view value);
+    Params& optional_text(std::optional<std::string_view> value) {
+        return value ? text(*value) : null();
+    }
+};
+
+// The rows of one execution. They live until release() or the end of the call.
+struct Rows {
+    SPITupleTable* table;
+    uint64 count;
+
+    bool is_null(uint64 row, int column) const;
+    Datum datum(uint64 row, int column) const;  // of a column that is not null
+    int64 int8(uint64 row, int column) const { return DatumGetInt64(datum(row, column)); }
+    int32 int4(uint64 row, int column) const { return DatumGetInt32(datum(row, column)); }
+    int16 int2(uint64 row, int column) const { return DatumGetInt16(datum(row, column)); }
+    bool boolean(uint64 row, int column) const { return DatumGetBool(datum(row, column)); }
+    std::string_view text(uint64 row, int column) const;
+    std::optional<std::string_view> optional_text(uint64 row, int column) const;
+    std::optional<int64> optional_int8(uint64 row, int column) const;
+    void release() const { SPI_freetuptable(table); }
+};
+
+// Runs the statement on the hub and returns its rows. Inside with_spi only.
+Rows run(const Hub& hub, const Statement& statement, const Params& params = {});
+
+// Runs a statement that is not kept: DDL and the like, without parameters.
+void run_once(const char* sql);
+
+// Frees what belongs to a hub that goes or changes its name.
+void free_plans(PlanCache* plans);
+
+// Installs the planner hook that keeps the plans of store statements on their indexes.
+void watch_planner();
+
+// Tells whether the statements of this call may only read, with the caller's snapshot.
+void set_read_only(bool read_only);
+
+// Lends body a connection to SPI. What body allocates goes away with it.
+template <typename Body>
+auto with_spi(bool read_only, Body body) {
+    static_assert(std::is_trivially_destructible_v<Body>);
+    if (SPI_connect() != SPI_OK_CONNECT) {
+        elog(ERROR, "could not connect to SPI");
+    }
+    set_read_only(read_only);
+    if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
+        body();
+        SPI_finish();
+    } else {
+        auto result = body();
+        static_assert(std::is_trivially_destructible_v<decltype(result)>);
+        SPI_finish();
+        return result;
+    }
+}
+
+}  // namespace belay::store

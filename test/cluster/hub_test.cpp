@@ -1,0 +1,308 @@
+// Hubs in servers that live, die, copy and move: with and without preloading, crash and restart,
+// dump and restore, templates, renames.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "cluster.hpp"
+
+namespace belay::test {
+namespace {
+
+// True if the hub is listed and its functions answer.
+void expect_works(Conn& conn, const std::string& hub) {
+    EXPECT_EQ(
+        conn.value("SELECT count(*) FROM belay.hubs WHERE name = '" + hub + "' AND is_current"),
+        "1");
+    EXPECT_EQ(conn.error_of("SELECT belay.set_hub_option('" + hub + "', 'max_attempts', '7')"), "");
+    EXPECT_EQ(conn.value("SELECT value FROM belay.hub_options WHERE hub = '" + hub +
+                         "' AND option = 'max_attempts'"),
+              "7");
+}
+
+// A value that only this hub's row can have.
+std::string identity(Conn& conn, const std::string& hub) {
+    return conn.value("SELECT uuid FROM " + hub + ".belay_hub");
+}
+
+// ---- Preloaded or not ----
+
+class Preload : public testing::TestWithParam<bool> {};
+
+TEST_P(Preload, HubsWork) {
+    Cluster cluster({.preload = GetParam()});
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    EXPECT_NE(conn.value("SELECT belay.version()"), "");
+    conn.exec("SELECT belay.create_hub('app')");
+    expect_works(conn, "app");
+
+    // Another backend has caches of its own.
+    Conn other = cluster.connect();
+    expect_works(other, "app");
+
+    conn.exec("SELECT belay.drop_hub('app')");
+    EXPECT_EQ(other.value("SELECT count(*) FROM belay.hubs"), "0");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'app'"), "0");
+}
+
+TEST_P(Preload, RestartKeepsHubs) {
+    Cluster cluster({.preload = GetParam()});
+    std::string before;
+    {
+        Conn conn = cluster.connect();
+        conn.exec("CREATE EXTENSION belay");
+        conn.exec("SELECT belay.create_hub('app')");
+        before = identity(conn, "app");
+    }
+    cluster.restart();
+    Conn conn = cluster.connect();
+    EXPECT_EQ(identity(conn, "app"), before);
+    expect_works(conn, "app");
+}
+
+TEST_P(Preload, KilledBackendKeepsHubs) {
+    Cluster cluster({.preload = GetParam()});
+    {
+        Conn conn = cluster.connect();
+        conn.exec("CREATE EXTENSION belay");
+        conn.exec("SELECT belay.create_hub('app')");
+        Conn victim = cluster.connect();
+        expect_works(victim, "app");
+        victim.exec("BEGIN; SELECT belay.create_hub('lost')");
+        ASSERT_EQ(kill(victim.backend_pid(), SIGKILL), 0);
+    }
+    cluster.wait_ready();
+    Conn conn = cluster.connect();
+    expect_works(conn, "app");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM belay.hubs"), "1");
+    EXPECT_EQ(conn.error_of("SELECT belay.create_hub('lost')"), "");
+}
+
+TEST_P(Preload, KilledServerKeepsHubs) {
+    Cluster cluster({.preload = GetParam()});
+    {
+        Conn conn = cluster.connect();
+        conn.exec("CREATE EXTENSION belay");
+        conn.exec("SELECT belay.create_hub('app')");
+    }
+    cluster.kill9();
+    cluster.start();
+    Conn conn = cluster.connect();
+    expect_works(conn, "app");
+}
+
+TEST_P(Preload, StandbyReadsAndTakesOver) {
+    Cluster primary({.preload = GetParam()});
+    Conn conn = primary.connect();
+    conn.exec("CREATE EXTENSION belay");
+    conn.exec("SELECT belay.create_hub('app')");
+    const auto standby = primary.make_standby();
+    {
+        Conn reader = standby->connect();
+        EXPECT_EQ(reader.value("SELECT name FROM belay.hubs"), "app");
+        EXPECT_EQ(reader.error_of("SELECT belay.create_hub('other')"), "25006");
+        EXPECT_EQ(reader.error_of("SELECT belay.set_hub_option('app', 'max_attempts', '3')"),
+                  "25006");
+    }
+    primary.stop("immediate");
+    standby->promote();
+    Conn heir = standby->connect();
+    expect_works(heir, "app");
+}
+
+INSTANTIATE_TEST_SUITE_P(, Preload, testing::Bool(),
+                         [](const auto& info) { return info.param ? "On" : "Off"; });
+
+// ---- Dump and restore ----
+
+// One server with a hub that belongs to a plain role, in database "source".
+class Dump : public testing::Test {
+ protected:
+    static void SetUpTestSuite() {
+        cluster = new Cluster();
+        Conn super = cluster->connect();
+        super.exec("CREATE ROLE app_owner LOGIN");
+        make_database(super, "source");
+        Conn owner = cluster->connect("source", "app_owner");
+        owner.exec("SELECT belay.create_hub('app')");
+        owner.exec("SELECT belay.set_hub_option('app', 'max_body_bytes', '4096')");
+    }
+    static void TearDownTestSuite() {
+        delete cluster;
+        cluster = nullptr;
+    }
+
+    // What an administrator does for a role that is to own hubs.
+    static void make_database(Conn& super, const std::string& name) {
+        super.exec("CREATE DATABASE " + name + " TEMPLATE template0");
+        super.exec("GRANT CREATE ON DATABASE " + name + " TO app_owner");
+        Conn there = cluster->connect(name);
+        there.exec("CREATE EXTENSION belay");
+        there.exec("GRANT USAGE ON LANGUAGE belay TO app_owner");
+    }
+
+    // Restores a dump of "source" as app_owner and expects the hub to be there and to work.
+    static void expect_restored(const std::string& dump, const std::string& database) {
+        Conn super = cluster->connect();
+        make_database(super, database);
+
+        // The administrator has made the extension; its entries are not the owner's to restore.
+        std::istringstream entries(cluster->run({"pg_restore", "-l", dump}));
+        const std::string list = cluster->file(database + ".list");
+        std::ofstream wanted(list);
+        for (std::string line; std::getline(entries, line);) {
+            if (line.find(" EXTENSION ") == std::string::npos &&
+                line.find(" SCHEMA - belay ") == std::string::npos &&
+                line.find(" LANGUAGE belay ") == std::string::npos &&
+                line.find(" SCHEMA belay ") == std::string::npos) {
+                wanted << line << '\n';
+            }
+        }
+        wanted.close();
+        cluster->run(
+            {"pg_restore", "--exit-on-error", "-U", "app_owner", "-d", database, "-L", list, dump});
+
+        Conn source = cluster->connect("source", "app_owner");
+        Conn owner = cluster->connect(database, "app_owner");
+        EXPECT_EQ(identity(owner, "app"), identity(source, "app"));
+        EXPECT_EQ(owner.value("SELECT owner FROM belay.hubs WHERE name = 'app'"), "app_owner");
+        EXPECT_EQ(owner.value("SELECT value FROM belay.hub_options WHERE hub = 'app' AND option = "
+                              "'max_body_bytes'"),
+                  "4096");
+        expect_works(owner, "app");
+        // Not only the row: every function of the hub came along.
+        const std::string functions =
+            "SELECT count(*) FROM pg_proc WHERE pronamespace = 'app'::regnamespace";
+        EXPECT_EQ(owner.value(functions), source.value(functions));
+        EXPECT_EQ(owner.error_of("SELECT belay.drop_hub('app')"), "");
+    }
+
+    static Cluster* cluster;
+};
+
+Cluster* Dump::cluster = nullptr;
+
+TEST_F(Dump, BySuperuserRestoredByOwner) {
+    const std::string dump = cluster->file("super.dump");
+    cluster->run({"pg_dump", "-Fc", "-f", dump, "source"});
+    expect_restored(dump, "from_super");
+}
+
+TEST_F(Dump, ByOwnerRestoredByOwner) {
+    const std::string dump = cluster->file("owner.dump");
+    cluster->run({"pg_dump", "-Fc", "-U", "app_owner", "-n", "app", "-f", dump, "source"});
+    expect_restored(dump, "from_owner");
+}
+
+TEST_F(Dump, BySuperuserRestoredBySuperuserWithPsql) {
+    const std::string dump = cluster->file("plain.sql");
+    cluster->run({"pg_dump", "-f", dump, "source"});
+    cluster->connect().exec("CREATE DATABASE from_plain TEMPLATE template0");
+    cluster->run({"psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", "from_plain", "-f", dump});
+    Conn owner = cluster->connect("from_plain", "app_owner");
+    expect_works(owner, "app");
+}
+
+TEST_F(Dump, WithoutLanguageTheOwnerCannotRestore) {
+    const std::string dump = cluster->file("refused.dump");
+    cluster->run({"pg_dump", "-Fc", "-n", "app", "-f", dump, "source"});
+    Conn super = cluster->connect();
+    make_database(super, "refusing");
+    cluster->connect("refusing").exec("REVOKE USAGE ON LANGUAGE belay FROM app_owner");
+    const Output output = cluster->try_run(
+        {"pg_restore", "--exit-on-error", "-U", "app_owner", "-d", "refusing", dump});
+    EXPECT_NE(output.code, 0);
+    EXPECT_NE(output.text.find("permission denied"), std::string::npos) << output.text;
+}
+
+// ---- The extension, templates, renames ----
+
+class Hub : public testing::Test {
+ protected:
+    static void SetUpTestSuite() { cluster = new Cluster(); }
+    static void TearDownTestSuite() {
+        delete cluster;
+        cluster = nullptr;
+    }
+
+    // A database with the extension and the hub "app".
+    static Conn make(const std::string& database) {
+        cluster->connect().exec("CREATE DATABASE " + database);
+        Conn conn = cluster->connect(database);
+        conn.exec("CREATE EXTENSION belay");
+        conn.exec("SELECT belay.create_hub('app')");
+        return conn;
+    }
+
+    static Cluster* cluster;
+};
+
+Cluster* Hub::cluster = nullptr;
+
+TEST_F(Hub, DropExtensionRefusesWhileOneExists) {
+    Conn conn = make("refuse_drop");
+    EXPECT_EQ(conn.error_of("DROP EXTENSION belay"), "2BP01");
+    expect_works(conn, "app");
+    conn.exec("SELECT belay.drop_hub('app')");
+    EXPECT_EQ(conn.error_of("DROP EXTENSION belay"), "");
+    EXPECT_EQ(conn.error_of("CREATE EXTENSION belay"), "");
+}
+
+TEST_F(Hub, DropExtensionCascadeKeepsTables) {
+    Conn conn = make("cascade");
+    conn.exec("DROP EXTENSION belay CASCADE");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM app.belay_hub"), "1");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM pg_proc WHERE pronamespace = 'app'::regnamespace"),
+              "0");
+}
+
+TEST_F(Hub, DatabaseFromTemplateHasIt) {
+    { Conn conn = make("original"); }
+    cluster->connect().exec("CREATE DATABASE copy TEMPLATE original");
+    Conn conn = cluster->connect("copy");
+    expect_works(conn, "app");
+    // The two go their own ways.
+    conn.exec("SELECT belay.drop_hub('app')");
+    Conn original = cluster->connect("original");
+    expect_works(original, "app");
+}
+
+TEST_F(Hub, SchemaRenameRenamesIt) {
+    Conn conn = make("renamed");
+    Conn other = cluster->connect("renamed");
+    expect_works(other, "app");
+    conn.exec("ALTER SCHEMA app RENAME TO app2");
+    expect_works(conn, "app2");
+    expect_works(other, "app2");
+    EXPECT_EQ(other.value("SELECT count(*) FROM belay.hubs WHERE name = 'app'"), "0");
+    // The old name is free again.
+    conn.exec("SELECT belay.create_hub('app')");
+    expect_works(other, "app");
+    EXPECT_EQ(other.value("SELECT count(*) FROM belay.hubs"), "2");
+}
+
+TEST_F(Hub, DroppedAndMadeAgainInOneBackend) {
+    Conn conn = make("again");
+    Conn other = cluster->connect("again");
+    expect_works(other, "app");
+    const std::string before = identity(conn, "app");
+    conn.exec("SELECT belay.drop_hub('app')");
+    conn.exec("SELECT belay.create_hub('app')");
+    EXPECT_NE(identity(other, "app"), before);
+    expect_works(conn, "app");
+    expect_works(other, "app");
+}
+
+TEST_F(Hub, DropSchemaCascadeLeavesNothing) {
+    Conn conn = make("gone");
+    conn.exec("DROP SCHEMA app CASCADE");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM belay.hubs"), "0");
+    EXPECT_EQ(conn.error_of("DROP EXTENSION belay"), "");
+}
+
+}  // namespace
+}  // namespace belay::test

@@ -1,0 +1,144 @@
+# Shared by the scripts in test/: where things are, and who runs them. Sourced, never run.
+# shellcheck shell=bash
+
+# shellcheck disable=SC2034  # The variables here are for the scripts that source this file.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+run_dir=$root/build/run
+
+say() { printf '%s\n' "$*"; }
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# Finds the PostgreSQL to build for and sets PG_CONFIG, major and stage_bin. Needs test/setup.sh
+# to have run.
+find_postgres() {
+    if [[ -z ${PG_CONFIG:-} ]]; then
+        PG_CONFIG=$(pg_config_candidate) ||
+            die "no PostgreSQL with server headers found: run 'make setup', or set PG_CONFIG"
+    fi
+    export PG_CONFIG
+    pg_config_complete "$PG_CONFIG" ||
+        die "$PG_CONFIG: no PostgreSQL server with its development files (initdb, pgxs)"
+    major=$("$PG_CONFIG" --version)
+    major=${major#PostgreSQL }
+    major=${major%%[!0-9]*}
+    stage_root=$root/build/stage/$major
+    stage_bin=$stage_root$("$PG_CONFIG" --bindir)
+    pg_regress_dir=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
+}
+
+# True if a pg_config belongs to an installation that can build and run a server.
+pg_config_complete() {
+    local pgxs
+    pgxs=$("$1" --pgxs 2>/dev/null) && [[ -f $pgxs && -x $("$1" --bindir)/initdb ]]
+}
+
+# Prints the pg_config to use if the caller named none: the one in PATH, else the oldest of
+# Debian's that we support.
+pg_config_candidate() {
+    local candidate
+    for candidate in pg_config /usr/lib/postgresql/{15,16,17,18}/bin/pg_config; do
+        if command -v "$candidate" >/dev/null && pg_config_complete "$candidate"; then
+            command -v "$candidate"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# PostgreSQL refuses to run as root. Prints who runs servers and tests instead; nothing if we
+# are not root.
+test_user() {
+    if ((EUID == 0)); then
+        if id postgres >/dev/null 2>&1; then
+            say postgres
+        else
+            say nobody
+        fi
+    fi
+}
+
+# Sets the array test_user_prefix: put before a command, it makes that user run it, with this
+# environment. Empty if we are not root.
+set_test_user_prefix() {
+    local user
+    user=$(test_user)
+    test_user_prefix=()
+    if [[ -n $user ]]; then
+        test_user_prefix=(setpriv "--reuid=$user" "--regid=$(id -g "$user")" --init-groups
+            env "HOME=$run_dir" "USER=$user" "LOGNAME=$user")
+    fi
+}
+
+# Makes build/run, which belongs to the test user: all that tests write is in there.
+make_run_dir() {
+    local user
+    user=$(test_user)
+    mkdir -p "$run_dir"
+    if [[ -n $user && $(stat -c %U "$run_dir") != "$user" ]]; then
+        chown -R "$user" "$run_dir"
+    fi
+}
+
+# True if the test user can read the project and write build/run.
+reachable() {
+    make_run_dir
+    set_test_user_prefix
+    "${test_user_prefix[@]}" test -r "$root/Makefile" -a -x "$root/test/run.sh" -a -w "$run_dir" \
+        2>/dev/null
+}
+
+# If the test user cannot reach the project (it lies in a private home directory), runs the named
+# script of test/ in a private copy that he can, and exits with its code. The copy has the built
+# files with their dates, so nothing is compiled again.
+move_if_unreachable() {
+    local script=$1 copy user code=0
+    shift
+    if reachable; then
+        return 0
+    fi
+    user=$(test_user)
+    copy=$(mktemp -d "${TMPDIR:-/tmp}/belay-XXXXXX")
+    # shellcheck disable=SC2064  # $copy is meant as it is now.
+    trap "rm -rf '$copy'" EXIT
+    say "user $user cannot read this directory; the tests run in a copy, $copy"
+    chown "$user" "$copy"
+    chmod 0755 "$copy"
+    tar -C "$root" --exclude=./.git --exclude=./build/run --exclude=./build/stage -cf - . |
+        tar -C "$copy" -xf - --no-same-owner
+    chmod -R u+rwX,go+rX "$copy"
+    "$copy/test/$script" --built "$@" || code=$?
+    mkdir -p "$run_dir"
+    cp -r "$copy/build/run/log" "$run_dir/" 2>/dev/null || true
+    exit "$code"
+}
+
+# Number of compilers to run at once; under make -jN its own job server decides.
+make_jobs() {
+    if [[ ${MAKEFLAGS:-} != *-j* ]]; then
+        say "-j$(nproc)"
+    fi
+}
+
+build_module() {
+    # shellcheck disable=SC2046  # At most one word.
+    make -C "$root" --no-print-directory $(make_jobs) all PG_CONFIG="$PG_CONFIG"
+}
+
+# Set up, build and stage, once per command: a script called by another finds it done. With
+# built=yes (option --built of the scripts) set-up and build are left out.
+prepare() {
+    if [[ -n ${BELAY_BINDIR:-} ]]; then
+        return 0
+    fi
+    if [[ ${built:-no} == no ]]; then
+        "$root/test/setup.sh"
+        find_postgres
+        build_module
+    fi
+    find_postgres
+    "$root/test/stage.sh" --built
+    export BELAY_BINDIR=$stage_bin
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# The include arrows of src/README.md: core <- pg <- store <- ops <- entry, worker.
+# Only pg/pg.hpp includes PostgreSQL's headers; of store, entry and worker see only hub.hpp.
+set -euo pipefail
+# shellcheck source=test/lint/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+declare -A may=(
+    [core]="core"
+    [pg]="pg core"
+    [store]="store pg core"
+    [ops]="ops store pg core"
+    [entry]="entry ops pg core"
+    [worker]="worker ops pg core"
+    [belay.cpp]="pg core store ops entry worker"
+)
+
+for file in src/**/*.[ch]pp; do
+    layer=${file#src/}
+    layer=${layer%%/*}
+    if [[ -z ${may[$layer]:-} ]]; then
+        complain "$file:1" "there is no layer '$layer'"
+        continue
+    fi
+    while IFS=: read -r line text; do
+        [[ $text =~ ^[[:space:]]*#[[:space:]]*include[[:space:]]*([\"<])([^\">]+) ]] || continue
+        quote=${BASH_REMATCH[1]}
+        name=${BASH_REMATCH[2]}
+        if [[ $quote == '<' ]]; then
+            # C++'s headers have no suffix.
+            [[ $name != *.h || $file == src/pg/pg.hpp || $file == src/pg/compat.hpp ]] ||
+                complain "$file:$line" "only pg/pg.hpp includes <$name>"
+            continue
+        fi
+        target=${name%%/*}
+        if [[ $name != */* || -z ${may[$target]:-} ]]; then
+            [[ $file == src/pg/pg.hpp || $file == src/pg/compat.hpp ]] ||
+                complain "$file:$line" "only pg/pg.hpp includes \"$name\" (our own headers are named from src/)"
+        elif [[ " ${may[$layer]} " != *" $target "* && ! ($layer =~ ^(entry|worker)$ && $name == store/hub.hpp) ]]; then
+            complain "$file:$line" "$layer may not include \"$name\""
+        fi
+    done < <(grep -nE '^[[:space:]]*#[[:space:]]*include' "$file" || true)
+done
+verdict

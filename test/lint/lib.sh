@@ -1,0 +1,83 @@
+# Shared by the lints. Sourced, never run.
+# shellcheck shell=bash
+#
+# Each lint looks at the checkout that it lies in, prints file:line: what for each violation, and
+# ends with complain's count as its verdict.
+
+lint_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$lint_root" || exit 1
+shopt -s globstar nullglob
+
+complaints=0
+# complain WHERE WHAT
+complain() {
+    printf '%s: %s\n' "$1" "$2"
+    complaints=$((complaints + 1))
+}
+verdict() {
+    ((complaints == 0))
+    exit
+}
+
+lint_tmp=$(mktemp -d "${TMPDIR:-/tmp}/belay-lint-XXXXXX")
+trap 'rm -rf "$lint_tmp"' EXIT
+
+# code FILE: the name of a copy with comments and the contents of strings blanked, line by line.
+code() {
+    local copy=$lint_tmp/$1
+    if [[ ! -e $copy ]]; then
+        mkdir -p "${copy%/*}"
+        perl -0777 -pe '
+            s{ //[^\n]* | /\*.*?\*/ | R"(\w*)\(.*?\)\1" | "(?:[^"\\\n]|\\.)*"
+               | (?<!\w)\x27(?:[^\x27\\\n]|\\.)+\x27 }
+             { my $t = $&; $t =~ s/[^\n]/ /g; $t }gsex;
+            s/^\s*#\s*include\b[^\n]*//gm' "$1" >"$copy"
+    fi
+    printf '%s\n' "$copy"
+}
+
+# code_matches REGEX FILE...: file:line:text of code that matches.
+code_matches() {
+    local regex=$1 file
+    shift
+    for file in "$@"; do
+        { grep -nP -e "$regex" "$(code "$file")" || true; } | sed "s|^|$file:|; s|[[:space:]]\+| |g"
+    done
+}
+
+# complain_each WHAT: complains about each line of file:line:text on standard input.
+complain_each() {
+    local file line text
+    while IFS=: read -r file line text; do
+        complain "$file:$line" "$1:$text"
+    done
+}
+
+# each_source NAME CHECK FILE...: calls CHECK FILE for each, several at once, and complains about
+# every line file:line: text that it prints. CHECK finds the compiler's flags in $flags. A file
+# that passed is not looked at again until it, a header or the check changes.
+each_source() {
+    local name=$1 check=$2 file cache=${LINT_CACHE:-build/run/lint}/$1 newest text
+    shift 2
+    flags=$(make -s --no-print-directory compile-flags CXX=clang++)
+    export flags cache
+    mkdir -p "$cache"
+    newest=$(find src test/lint "$(dirname "$0")" \( -name '*.hpp' -o -name lib.sh -o -name "$name.sh" \) \
+        -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
+    for file in "$@"; do
+        if [[ ! $cache/${file//\//-} -nt $file || ! $cache/${file//\//-} -nt $newest ]]; then
+            printf '%s\n' "$file"
+        fi
+    done >"$cache/todo"
+    export -f "${check?}"
+    # shellcheck disable=SC2016  # The inner shell expands.
+    xargs -r -P "$(nproc)" -I{} bash -c '
+        stamp=$cache/$(tr / - <<<"$2")
+        "$1" "$2" >"$stamp.out" 2>&1
+        if [[ -s $stamp.out ]]; then rm -f "$stamp"; else touch "$stamp"; fi' - "$check" {} <"$cache/todo"
+    while IFS= read -r file; do
+        while IFS= read -r text; do
+            complain "${text%%: *}" "${text#*: }"
+        done <"$cache/${file//\//-}.out"
+    done <"$cache/todo"
+}

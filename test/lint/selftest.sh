@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# Proves that every lint can fail: plants violations in a copy of the checkout and expects each to
+# be reported where it was planted.
+#
+# shellcheck disable=SC2016  # $1 is a parameter of a statement.
+set -euo pipefail
+# shellcheck source=test/lint/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+copy=$lint_tmp/copy
+mkdir -p "$copy"
+tar -cf - --exclude=./.git --exclude=./build --exclude='./*.so' . | tar -C "$copy" -xf -
+# What the compiling lints found good is good in the copy as well.
+export LINT_CACHE=$lint_tmp/cache
+mkdir -p "$LINT_CACHE"
+cp -a "$lint_root"/build/run/lint/. "$LINT_CACHE"/ 2>/dev/null || true
+
+planted=" "
+# plant LINT FILE TEXT: appends the text to a file of the copy, runs the lint there, expects that it
+# fails and names the file, and takes the text back.
+plant() {
+    local lint=$1 file=$copy/$2 text=$3 saved=$lint_tmp/saved existed=no output code=0
+    planted+="$lint "
+    mkdir -p "${file%/*}"
+    if [[ -e $file ]]; then
+        existed=yes
+        cp -p "$file" "$saved"
+    fi
+    printf '%s\n' "$text" >>"$file"
+    output=$("$copy/test/lint/$lint.sh" 2>&1) || code=$?
+    ((code != 0)) || complain "test/lint/$lint.sh:1" "passes, though this is in $2: $text"
+    ((code == 0)) || grep -qF "$2:" <<<"$output" ||
+        complain "test/lint/$lint.sh:1" "fails, but does not name $2: ${output:0:300}"
+    if [[ $existed == yes ]]; then
+        cp -p "$saved" "$file"
+    else
+        rm -f "$file"
+    fi
+}
+
+# plant_sql TEXT: a statement of the store.
+plant_sql() {
+    plant qualified_sql src/store/planted.cpp "constexpr auto kPlanted = R\"sql($1)sql\";"
+}
+# keep_sql TEXT: a statement that is right.
+keep_sql() {
+    printf '%s\n' "constexpr auto kPlanted = R\"sql($1)sql\";" >"$copy/src/store/planted.cpp"
+    local output
+    output=$("$copy/test/lint/qualified_sql.sh" 2>&1 | grep planted || true)
+    [[ -z $output ]] || complain "test/lint/qualified_sql.sh:1" "finds fault with a right statement: $output"
+    rm -f "$copy/src/store/planted.cpp"
+}
+
+plant jumps src/ops/planted.cpp '#include <string>
+#include "pg/pg.hpp"
+namespace belay::ops {
+void planted(const char* text);
+void planted(const char* text) {
+    std::string copy(text);
+    elog(LOG, "%s", copy.c_str());
+}
+}  // namespace belay::ops'
+plant jumps src/ops/planted.cpp '#include <string>
+#include "pg/pg.hpp"
+namespace belay::ops {
+int planted(const char* text);
+int planted(const char* text) { return static_cast<int>((std::string(text) + "x").size()); }
+}  // namespace belay::ops'
+plant globals src/core/planted.cpp '#include <string>
+namespace belay::core {
+std::string planted = "a text that is too long to be kept in the object itself";
+}'
+plant layers src/core/planted.hpp '#include "pg/pg.hpp"'
+plant layers src/ops/planted.hpp '#include "entry/verbs.hpp"'
+plant layers src/entry/planted.hpp '#include "store/plan.hpp"'
+plant layers src/ops/planted.hpp '#include "access/xact.h"'
+plant versions src/ops/planted.cpp '#if PG_VERSION_NUM >= 160000
+#endif'
+plant verbs src/entry/verbs.cpp '    {"zz_planted", entry::planted, 1},'
+plant verbs src/entry/verbs.cpp '    {"aa_planted", entry::planted, 1},'
+plant verbs src/sql/hub/planted.sql "CREATE FUNCTION f() RETURNS void LANGUAGE belay AS 'planted';"
+plant no_bare_finfo src/ops/planted.cpp 'PG_FUNCTION_INFO_V1(planted);'
+plant no_bare_finfo src/ops/planted.cpp 'void f() { PG_TRY(); }'
+plant no_bare_finfo src/ops/planted.cpp 'void f() { throw 1; }'
+plant no_bare_finfo src/ops/planted.cpp 'void f() try { } catch (...) { }'
+plant no_bare_finfo src/ops/planted.cpp 'int* f() { return new int; }'
+plant no_bare_finfo src/ops/planted.cpp 'std::thread t;'
+plant settings_sorted src/pg/settings.cpp 'DefineCustomBoolVariable("belay.aaa_planted", "", "", nullptr, false, PGC_SIGHUP);'
+plant settings_sorted src/pg/settings.cpp 'DefineCustomBoolVariable("belay.zzz_planted", "", "", nullptr, false, PGC_USERSET);'
+plant tests_listed sql/planted.sql 'SELECT 1;'
+plant tests_listed expected/planted.out 'SELECT 1;'
+plant tests_listed src/ops/planted_op.cpp '// planted'
+plant sql_comments src/sql/hub/planted.sql \
+    "CREATE FUNCTION {hub}.planted() RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'planted';"
+plant sql_comments src/sql/hub/planted.sql \
+    "CREATE FUNCTION {hub}.planted() RETURNS void LANGUAGE belay STRICT VOLATILE PARALLEL UNSAFE AS 'planted';
+COMMENT ON FUNCTION {hub}.planted() IS 'x'; GRANT EXECUTE ON FUNCTION {hub}.planted() TO x;"
+plant sql_comments src/sql/extension/planted.sql \
+    "CREATE FUNCTION belay.planted(a int) RETURNS int LANGUAGE C AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION belay.planted IS 'x'; GRANT EXECUTE ON FUNCTION belay.planted(int) TO PUBLIC;"
+plant format src/core/planted.cpp 'int   f( ) {return 1 ;}'
+plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
+plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
+
+plant_sql 'SELECT a FROM {hub}.t WHERE a = 1'
+plant_sql 'SELECT a + 1 FROM {hub}.t'
+plant_sql 'SELECT a || b FROM {hub}.t'
+plant_sql 'UPDATE {hub}.t SET a = b + 1 WHERE c {=} 1'
+plant_sql 'UPDATE {hub}.t SET a = $1 WHERE c = 1'
+plant_sql 'SELECT a FROM {hub}.t WHERE a IN (1, 2)'
+plant_sql 'SELECT a FROM {hub}.t WHERE a BETWEEN 1 AND 2'
+plant_sql 'SELECT NULLIF(a, 1) FROM {hub}.t'
+plant_sql 'SELECT a FROM {hub}.t WHERE a IS DISTINCT FROM b'
+plant_sql 'SELECT CASE a WHEN 1 THEN 2 END FROM {hub}.t'
+plant_sql 'SELECT lower(a) FROM {hub}.t'
+plant_sql 'SELECT public.lower(a) FROM {hub}.t'
+plant_sql 'SELECT a::pg_catalog.int8 FROM {hub}.t'
+plant_sql 'SELECT CAST(a AS int8) FROM {hub}.t'
+plant_sql 'SELECT a FROM t'
+plant_sql 'SELECT a FROM {hub}.t JOIN u ON true'
+plant_sql 'INSERT INTO t (a) VALUES (1)'
+plant_sql 'SELECT a FROM {hub}.t JOIN {hub}.u USING (a)'
+keep_sql 'SELECT count.*, pg_catalog.count(*) FROM {hub}.t AS t WHERE t.a {=} $1 AND NOT (t.b {<=} -1) -- a = b
+    ORDER BY t.a LIMIT 1 FOR NO KEY UPDATE OF t SKIP LOCKED'
+keep_sql "INSERT INTO {hub}.t AS x (a, b) VALUES (\$1, CAST('=' AS pg_catalog.text))
+    ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b, c = x.c {+} 1 WHERE x.b {<>} 'IN (1)' RETURNING x.a"
+keep_sql 'WITH due AS MATERIALIZED (SELECT a FROM {hub}.t), gone (a) AS (DELETE FROM {hub}.u AS u USING due
+    WHERE u.a {=} due.a RETURNING u.a) SELECT COALESCE(g.a, 0) FROM gone AS g WHERE EXISTS (SELECT 1 FROM due)
+    AND g.a {=} ANY (CAST($1 AS pg_catalog.int8[]))'
+keep_sql 'UPDATE {hub}.t SET a = a {+} 1, (b, c) = (SELECT 1, 2) FROM pg_catalog.unnest($1, $2) AS v(x, y)
+    WHERE t.a {=} v.x AND CASE WHEN t.b {>} 1 THEN true ELSE false END'
+
+# The library is no text: one that exports too much.
+if command -v gcc >/dev/null; then
+    planted+="exports "
+    echo 'int planted_symbol(void) { return 1; }' >"$lint_tmp/planted.c"
+    gcc -shared -fPIC -o "$copy/belay.so" "$lint_tmp/planted.c"
+    ! "$copy/test/lint/exports.sh" >/dev/null 2>&1 ||
+        complain "test/lint/exports.sh:1" "passes, though the library exports planted_symbol"
+fi
+
+for file in test/lint/*.sh; do
+    name=$(basename "$file" .sh)
+    [[ $name == lib || $name == selftest || $planted == *" $name "* ]] ||
+        complain "$file:1" "has no planted violation here"
+done
+verdict

@@ -1,0 +1,293 @@
+#!/usr/bin/env bash
+# Runs the tests; `make check` is this script without arguments.
+#
+#   test/run.sh [--suite NAME]... [--only TEST] [--jobs N] [--built] [--list]
+#
+#   --suite   only this suite; may be repeated
+#   --only    only this test of it: a file of sql/, a spec, a GoogleTest filter, a lint
+#   --jobs    suites at a time (default 2)
+#   --built   do not set up and build first
+#   --list    print the suites and stop
+#
+# Sets up, builds, stages a private installation and runs each suite on throw-away servers. Logs
+# are in build/run/log. The last line is "N passed, N failed"; the exit code is 0 if tests ran and
+# none failed. BELAY_LONG=1 asks the random and stress tests for their long forms.
+set -euo pipefail
+# shellcheck source=test/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+result_dir=$run_dir/result
+log_dir=$run_dir/log
+# A suite that hangs must not hang the run.
+time_limit=$((${BELAY_LONG:-0} == 1 ? 14400 : 1200))
+
+# ---- The suites. Each runs as the test user, writes to its log, and calls finish. ----
+
+# The suites that this checkout has, long ones first: they decide when the run ends.
+list_suites() {
+    say cluster
+    say regress
+    say regress-preload
+    if [[ -e $root/test/hostile.sql ]]; then say regress-hostile; fi
+    if compgen -G "$root/test/isolation/specs/*.spec" >/dev/null; then say isolation; fi
+    if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
+    if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
+    say lint
+    say unit
+    if [[ -e $root/README.md ]]; then say docs; fi
+}
+
+# finish CODE PASSED FAILED: a failure that no test accounts for counts as one.
+finish() {
+    local code=$1 passed=$2 failed=$3
+    if ((failed == 0 && (code != 0 || passed == 0))); then
+        failed=1
+    fi
+    echo "$passed $failed" >"$result_dir/$suite"
+}
+
+count() { grep -Ec -- "$1" "$2" || true; }
+
+with_server() { timeout --foreground -k 20 "$time_limit" "$root/test/server.sh" "$@"; }
+
+# pg_regress_suite KIND [OPTION of test/regress.sh]... -- [OPTION of test/server.sh]...
+pg_regress_suite() {
+    local kind=$1 options=() code=0 output=$log_dir/$suite.tests
+    shift
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    [[ -z $only ]] || options+=(--only "$only")
+    with_server "$@" "$root/test/regress.sh" "$kind" "$suite" "${options[@]}" >"$output" || code=$?
+    cat "$output"
+    # "test name ... ok" up to PostgreSQL 15, TAP from 16 on.
+    finish "$code" "$(count '\.\.\. ok|^ok ' "$output")" "$(count '\.\.\. FAILED|^not ok ' "$output")"
+    if [[ -s $run_dir/$suite/regression.diffs ]]; then
+        cp "$run_dir/$suite/regression.diffs" "$result_dir/$suite.details"
+    fi
+}
+
+# gtest_suite COMMAND...: any program that prints as GoogleTest does.
+gtest_suite() {
+    local code=0 output=$log_dir/$suite.tests
+    "$@" ${only:+"--gtest_filter=$only"} >"$output" 2>&1 || code=$?
+    cat "$output"
+    finish "$code" "$(count '^\[       OK \]' "$output")" \
+        "$(count '^\[  FAILED  \] .* \([0-9]+ ms\)$' "$output")"
+    # The failed tests' own output, or, after a crash, the last test's.
+    awk '/^\[ RUN /{text = ""} {text = text $0 "\n"} /^\[  FAILED  \].*ms\)$/{printf "%s", text; text = ""; n++}
+         END {if (!n) printf "%s", text}' "$output" | tail -n 200 >"$result_dir/$suite.details"
+}
+
+suite_unit() { gtest_suite "$root/build/cmake/bin/unit_tests"; }
+
+# The tests make their servers themselves. Should the program die, we stop those it left.
+suite_cluster() {
+    export BELAY_RUN_DIR=$run_dir BELAY_SOCKET_DIR
+    BELAY_SOCKET_DIR=$(mktemp -d /tmp/belay-XXXXXX)
+    trap stop_left_servers EXIT
+    trap 'exit 143' TERM
+    rm -rf "$run_dir"/cluster-*
+    gtest_suite timeout --foreground "$time_limit" "$root/build/cmake/bin/cluster_tests"
+}
+# shellcheck disable=SC2317,SC2329  # Called by a trap.
+stop_left_servers() {
+    local data
+    for data in "$run_dir"/cluster-*/data; do
+        [[ ! -e $data/postmaster.pid ]] || "$BELAY_BINDIR/pg_ctl" -D "$data" -m immediate -s stop || true
+    done
+    rm -rf "$BELAY_SOCKET_DIR" "$run_dir"/cluster-*
+}
+
+suite_model() { gtest_suite with_server --preload -- "$root/build/cmake/bin/model_tests"; }
+suite_stress() { gtest_suite with_server --preload -- "$root/build/cmake/bin/stress_tests"; }
+suite_regress() { pg_regress_suite regress -- --; }
+suite_regress-preload() { pg_regress_suite regress -- --preload --; }
+suite_regress-hostile() { pg_regress_suite regress --hostile -- --; }
+suite_isolation() { pg_regress_suite isolation -- --preload --; }
+
+suite_lint() {
+    local script name passed=0 failed=0
+    for script in "$root"/test/lint/*.sh; do
+        name=$(basename "$script" .sh)
+        if [[ $name == lib || (-n $only && $only != "$name") ]]; then
+            continue
+        fi
+        say "lint $name"
+        if "$script" >"$log_dir/lint-$name.log" 2>&1; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            {
+                say "lint $name failed:"
+                head -n 60 "$log_dir/lint-$name.log"
+            } | tee -a "$result_dir/$suite.details"
+        fi
+    done
+    finish 0 "$passed" "$failed"
+}
+
+suite_docs() {
+    local code=0 output=$log_dir/$suite.tests
+    with_server --preload -- "$root/test/docs/run_readme.sh" >"$output" 2>&1 || code=$?
+    cat "$output"
+    finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
+}
+
+# ---- The run. ----
+
+suites=()
+only=
+jobs=2
+built=no
+inside=
+arguments=("$@")
+while (($# > 0)); do
+    case $1 in
+        --suite)
+            suites+=("${2:?--suite needs a name}")
+            shift
+            ;;
+        --only)
+            only=${2:?--only needs a test}
+            shift
+            ;;
+        --jobs)
+            jobs=${2:?--jobs needs a number}
+            shift
+            ;;
+        --built) built=yes ;;
+        --list)
+            list_suites
+            exit
+            ;;
+        --inside) # Used by this script itself, for one suite, as the test user.
+            inside=${2:?}
+            shift
+            ;;
+        *) die "unknown argument $1" ;;
+    esac
+    shift
+done
+
+if [[ -n $inside ]]; then
+    suite=$inside
+    find_postgres
+    "suite_$suite"
+    exit
+fi
+
+if ((${#suites[@]} == 0)); then
+    mapfile -t suites < <(list_suites)
+fi
+for suite in "${suites[@]}"; do
+    grep -qx -e "$suite" <<<"$(list_suites)" || die "no suite '$suite'; there are: $(list_suites | xargs)"
+done
+
+# needs_cmake: true if a suite of this run is a program that CMake builds.
+needs_cmake() {
+    local suite
+    for suite in "${suites[@]}"; do
+        case $suite in unit | cluster | model | stress) return 0 ;; esac
+    done
+    return 1
+}
+
+build_cmake() {
+    local log=$root/build/cmake.log
+    mkdir -p "$root/build"
+    if ! { cmake -S "$root" -B "$root/build/cmake" -DPG_CONFIG="$PG_CONFIG" &&
+        cmake --build "$root/build/cmake" -j "$(nproc)"; } >"$log" 2>&1; then
+        tail -n 60 "$log"
+        die "the CMake build failed, see build/cmake.log"
+    fi
+}
+
+began=$SECONDS
+if [[ $built == no ]]; then
+    "$root/test/setup.sh"
+    find_postgres
+    say "building for $("$PG_CONFIG" --version)"
+    build_module
+    ! needs_cmake || build_cmake
+fi
+move_if_unreachable run.sh "${arguments[@]}"
+built=yes prepare
+say "built and staged in $((SECONDS - began)) s"
+
+# Of earlier runs only the last one's logs are kept.
+rm -rf "$result_dir" "$log_dir"
+mkdir -p "$result_dir" "$log_dir"
+make_run_dir
+user=$(test_user)
+[[ -z $user ]] || chown "$user" "$result_dir" "$log_dir"
+set_test_user_prefix
+
+declare -A suite_of=() began_at=()
+# shellcheck disable=SC2317,SC2329  # Called by the trap.
+stop_suites() {
+    local pid
+    trap '' INT TERM HUP
+    for pid in "${!suite_of[@]}"; do
+        # Each suite is a process group: its server cleans up and ends.
+        kill -TERM -- "-$pid" 2>/dev/null || true
+    done
+    wait
+}
+trap stop_suites EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+passed=0
+failed=0
+failed_suites=()
+
+# Waits for one suite to end and tells how it went.
+reap() {
+    local pid suite seconds p f
+    wait -n -p pid "${!suite_of[@]}" || true
+    suite=${suite_of[$pid]}
+    seconds=$((SECONDS - began_at[$pid]))
+    unset "suite_of[$pid]"
+    if ! read -r p f 2>/dev/null <"$result_dir/$suite"; then
+        p=0
+        f=1
+    fi
+    passed=$((passed + p))
+    failed=$((failed + f))
+    printf '%-17s %4d passed, %d failed   %3d s\n' "$suite" "$p" "$f" "$seconds"
+    if ((f > 0)); then
+        failed_suites+=("$suite")
+        say "--- $suite: $(realpath --relative-to="$PWD" "$log_dir/$suite.log")"
+        if [[ -s $result_dir/$suite.details ]]; then
+            head -n 300 "$result_dir/$suite.details"
+            say "--- $suite: end of the log"
+            tail -n 25 "$log_dir/$suite.log"
+        else
+            tail -n 80 "$log_dir/$suite.log"
+        fi
+        say "---"
+    fi
+}
+
+for suite in "${suites[@]}"; do
+    if ((${#suite_of[@]} >= jobs)); then
+        reap
+    fi
+    printf '%-17s started\n' "$suite"
+    setsid "${test_user_prefix[@]}" "$root/test/run.sh" --inside "$suite" ${only:+--only "$only"} \
+        >"$log_dir/$suite.log" 2>&1 </dev/null &
+    suite_of[$!]=$suite
+    began_at[$!]=$SECONDS
+done
+while ((${#suite_of[@]} > 0)); do
+    reap
+done
+
+say ""
+((${#failed_suites[@]} == 0)) || say "failed: ${failed_suites[*]}"
+say "$((SECONDS - began)) s"
+say "$passed passed, $failed failed"
+((failed == 0 && passed > 0))

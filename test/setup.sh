@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that building and testing need, if any is missing.
+#
+# PG_CONFIG names another PostgreSQL: then none is installed.
+set -euo pipefail
+# shellcheck source=test/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+missing=()
+# need PACKAGE TEST...: notes the package if the test fails.
+need() {
+    local package=$1
+    shift
+    "$@" >/dev/null 2>&1 || missing+=("$package")
+}
+# header NAME: true if the C++ compiler's directories have it.
+header() { [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]]; }
+library() { compgen -G "/usr/lib/*/$1*" || compgen -G "/usr/lib/$1*" || compgen -G "/usr/local/lib/$1*"; }
+
+need make command -v make
+need g++ command -v g++
+need cmake command -v cmake
+need clang command -v clang++
+need clang-format command -v clang-format
+need libgtest-dev header gtest/gtest.h
+need libgtest-dev library libgtest
+need nlohmann-json3-dev header nlohmann/json.hpp
+need libcli11-dev header CLI/CLI.hpp
+need libpq-dev library libpq.so
+
+make_no_cluster=no
+if [[ -n ${PG_CONFIG:-} ]]; then
+    pg_config_complete "$PG_CONFIG" ||
+        die "PG_CONFIG=$PG_CONFIG: no PostgreSQL server with its development files there"
+elif ! pg_config_candidate >/dev/null; then
+    [[ -x /usr/lib/postgresql/15/bin/initdb ]] || {
+        missing+=(postgresql-15)
+        make_no_cluster=yes
+    }
+    missing+=(postgresql-server-dev-15)
+fi
+
+if ((${#missing[@]} == 0)); then
+    exit 0
+fi
+mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+
+command -v apt-get >/dev/null ||
+    die "missing: ${missing[*]} (Debian's names); this is no Debian, please install them yourself"
+if ((EUID == 0)); then
+    as_root=(env)
+elif command -v sudo >/dev/null; then
+    as_root=(sudo env)
+else
+    die "missing: ${missing[*]}; neither root nor sudo: ask an administrator for
+    apt-get install ${missing[*]}"
+fi
+
+say "installing: ${missing[*]}"
+# Debian makes and starts a server 'main' with the package. Nobody asked for one: the tests make
+# their own. An administrator's own file is left alone.
+no_cluster=/etc/postgresql-common/createcluster.d/belay-no-main.conf
+if [[ $make_no_cluster == yes && ! -e /etc/postgresql-common/createcluster.conf ]]; then
+    "${as_root[@]}" sh -c "mkdir -p '${no_cluster%/*}' && echo 'create_main_cluster = false' >'$no_cluster'"
+    # shellcheck disable=SC2064
+    trap "${as_root[*]} rm -f '$no_cluster'" EXIT
+fi
+apt() { "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@"; }
+if ! apt install --no-install-recommends "${missing[@]}" >/dev/null 2>&1; then
+    # Most likely the package lists are old or absent.
+    apt update
+    apt install --no-install-recommends "${missing[@]}"
+fi
+say "installed: ${missing[*]}"

@@ -1,0 +1,145 @@
+#include "core/token.hpp"
+
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "seeded.hpp"
+
+namespace belay::core {
+namespace {
+
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+const WorkToken kWork{2000000001,        1023, 1800000000000, 42, 7, 0x0123456789abcdef,
+                      0xfedcba9876543210};
+constexpr std::string_view kWorkText = "wXc1lAED_wAAAaMYXFAAAAAAAAAAACoAAAAHASNFZ4mrze_-3LqYdlQyEA";
+
+const TurnToken kTurn{-2, 42, 7, 0x0123456789abcdef, 0xfedcba9876543210};
+constexpr std::string_view kTurnText = "tf_________-AAAAAAAAACoAAAAHASNFZ4mrze_-3LqYdlQyEA";
+
+std::string text_of(const WorkToken& token) {
+    std::string text(kWorkTokenChars + 1, '#');
+    encode(token, text.data());
+    EXPECT_EQ(text.back(), '#') << "wrote past the end";
+    text.pop_back();
+    return text;
+}
+
+std::string text_of(const TurnToken& token) {
+    std::string text(kTurnTokenChars + 1, '#');
+    encode(token, text.data());
+    EXPECT_EQ(text.back(), '#') << "wrote past the end";
+    text.pop_back();
+    return text;
+}
+
+// Live leases keep their tokens over an upgrade of the module, so the form is fixed.
+TEST(Token, KnownVectors) {
+    EXPECT_EQ(text_of(kWork), kWorkText);
+    EXPECT_EQ(decode_work_token(kWorkText), kWork);
+    EXPECT_EQ(text_of(kTurn), kTurnText);
+    EXPECT_EQ(decode_turn_token(kTurnText), kTurn);
+    EXPECT_EQ(text_of(WorkToken{}), "wQ" + std::string(56, 'A'));
+}
+
+TEST(Token, Extremes) {
+    WorkToken work{std::numeric_limits<int32_t>::min(),
+                   std::numeric_limits<int16_t>::min(),
+                   std::numeric_limits<int64_t>::min(),
+                   std::numeric_limits<int64_t>::max(),
+                   -1,
+                   ~uint64_t{0},
+                   ~uint64_t{0}};
+    EXPECT_EQ(decode_work_token(text_of(work)), work);
+    TurnToken turn{std::numeric_limits<int64_t>::min(), -1, std::numeric_limits<int32_t>::min(),
+                   ~uint64_t{0}, 0};
+    EXPECT_EQ(decode_turn_token(text_of(turn)), turn);
+}
+
+TEST(Token, RandomRoundTrips) {
+    BELAY_SEEDED(random);
+    for (int i = 0; i < 20000; ++i) {
+        WorkToken work{static_cast<int32_t>(random()),
+                       static_cast<int16_t>(random()),
+                       static_cast<int64_t>(random()),
+                       static_cast<int64_t>(random()),
+                       static_cast<int32_t>(random()),
+                       random(),
+                       random()};
+        ASSERT_EQ(decode_work_token(text_of(work)), work);
+        TurnToken turn{static_cast<int64_t>(random()), static_cast<int64_t>(random()),
+                       static_cast<int32_t>(random()), random(), random()};
+        ASSERT_EQ(decode_turn_token(text_of(turn)), turn);
+    }
+}
+
+TEST(Token, KindsAreNotMixedUp) {
+    EXPECT_FALSE(decode_turn_token(kWorkText));
+    EXPECT_FALSE(decode_work_token(kTurnText));
+    // Not even with the length of the other kind.
+    EXPECT_FALSE(decode_turn_token(kWorkText.substr(0, kTurnTokenChars)));
+    EXPECT_FALSE(decode_work_token(std::string(kTurnText) + "AAAAAAAA"));
+}
+
+TEST(Token, Length) {
+    EXPECT_FALSE(decode_work_token(""));
+    EXPECT_FALSE(decode_turn_token(""));
+    EXPECT_FALSE(decode_work_token(kWorkText.substr(1)));
+    EXPECT_FALSE(decode_work_token(kWorkText.substr(0, kWorkTokenChars - 1)));
+    EXPECT_FALSE(decode_work_token(std::string(kWorkText) + "A"));
+    EXPECT_FALSE(decode_work_token(std::string(kWorkText) + "="));
+    EXPECT_FALSE(decode_work_token(" " + std::string(kWorkText)));
+    EXPECT_FALSE(decode_work_token(std::string(1 << 20, 'w')));
+}
+
+// Each single character, replaced by each byte, gives another token or none: never the same one.
+TEST(Token, OneSpelling) {
+    for (size_t place = 0; place < kWorkTokenChars; ++place) {
+        for (int byte = 0; byte < 256; ++byte) {
+            std::string text(kWorkText);
+            if (text[place] == static_cast<char>(byte)) {
+                continue;
+            }
+            text[place] = static_cast<char>(byte);
+            std::optional<WorkToken> token = decode_work_token(text);
+            if (kAlphabet.find(static_cast<char>(byte)) == std::string_view::npos) {
+                ASSERT_FALSE(token) << place << ' ' << byte;
+            }
+            if (token) {
+                ASSERT_NE(*token, kWork) << place << ' ' << byte;
+                ASSERT_EQ(text_of(*token), text);
+            }
+        }
+    }
+}
+
+TEST(Token, LeftOverBitsMustBeZero) {
+    // The last character carries two bits of the token and four that must be zero.
+    int accepted_work = 0;
+    int accepted_turn = 0;
+    for (char c : kAlphabet) {
+        std::string work(kWorkText);
+        work.back() = c;
+        accepted_work += decode_work_token(work) ? 1 : 0;
+        std::string turn(kTurnText);
+        turn.back() = c;
+        accepted_turn += decode_turn_token(turn) ? 1 : 0;
+    }
+    EXPECT_EQ(accepted_work, 4);
+    EXPECT_EQ(accepted_turn, 4);
+}
+
+TEST(Token, StandardBase64IsAnotherAlphabet) {
+    std::string text(kWorkText);
+    text[text.find('_')] = '/';
+    EXPECT_FALSE(decode_work_token(text));
+    text = kTurnText;
+    text[text.find('-')] = '+';
+    EXPECT_FALSE(decode_turn_token(text));
+}
+
+}  // namespace
+}  // namespace belay::core
