@@ -107,6 +107,10 @@ EXTRA_CLEAN = build
 # PGXS links with the C compiler, which does not ask for the C++ runtime by itself.
 SHLIB_LINK += -lstdc++
 
+# libstdc++ marks its templates as exported, whatever we say to the compiler; the linker has the
+# last word.
+SHLIB_LINK += -Wl,--version-script=build/obj/exports
+
 # A server with JIT would compile each file to bitcode as well, with clang and without our flags.
 # Our functions gain nothing from being inlined. Makefile.global overwrites a plain assignment.
 override with_llvm = no
@@ -165,7 +169,10 @@ build/obj/flags: FORCE
 build/obj/objects: FORCE
 	@$(MKDIR_P) $(@D)
 	@printf '%s\n' '$(OBJS)' | cmp -s - $@ || printf '%s\n' '$(OBJS)' >$@
-$(shlib): build/obj/objects
+build/obj/exports: Makefile
+	@$(MKDIR_P) $(@D)
+	@echo '{ global: Pg_magic_func; _PG_init; pg_finfo_belay_*; belay_*; local: *; };' >$@
+$(shlib): build/obj/objects build/obj/exports
 
 .PHONY: FORCE install-hub uninstall-hub compile-flags
 FORCE:

@@ -1,5 +1,6 @@
 // The module's table of contents: what happens when PostgreSQL loads the library.
 #include "core/version.hpp"
+#include "pg/async_commit.hpp"
 #include "pg/boundary.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
@@ -19,6 +20,7 @@ void _PG_init(void);
 void _PG_init(void) {
     belay::pg::at_boundary([] {
         belay::pg::define_settings();
+        belay::pg::watch_commits();
         belay::store::watch_hubs();
         if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
             belay::pg::request_shared_memory();

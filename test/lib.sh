@@ -109,7 +109,7 @@ move_if_unreachable() {
     tar -C "$root" --exclude=./.git --exclude=./build/run --exclude=./build/stage -cf - . |
         tar -C "$copy" -xf - --no-same-owner
     chmod -R u+rwX,go+rX "$copy"
-    "$copy/test/$script" --built "$@" || code=$?
+    (cd "$copy" && "test/$script" --built "$@") || code=$?
     mkdir -p "$run_dir"
     cp -r "$copy/build/run/log" "$run_dir/" 2>/dev/null || true
     exit "$code"

@@ -25,6 +25,7 @@ time_limit=$((${BELAY_LONG:-0} == 1 ? 14400 : 1200))
 
 # The suites that this checkout has, long ones first: they decide when the run ends.
 list_suites() {
+    say lint
     say cluster
     say regress
     say regress-preload
@@ -32,7 +33,6 @@ list_suites() {
     if compgen -G "$root/test/isolation/specs/*.spec" >/dev/null; then say isolation; fi
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
-    say lint
     say unit
     if [[ -e $root/README.md ]]; then say docs; fi
 }
@@ -263,8 +263,8 @@ reap() {
         say "--- $suite: $(realpath --relative-to="$PWD" "$log_dir/$suite.log")"
         if [[ -s $result_dir/$suite.details ]]; then
             head -n 300 "$result_dir/$suite.details"
-            say "--- $suite: end of the log"
-            tail -n 25 "$log_dir/$suite.log"
+            # After a crash or a failed set-up the reason is in the log, not in a test's part.
+            [[ $suite == lint ]] || tail -n 15 "$log_dir/$suite.log"
         else
             tail -n 80 "$log_dir/$suite.log"
         fi

@@ -83,6 +83,7 @@ show_log() {
     show_log
     die "initdb failed"
 }
+: >"$BELAY_SERVER_LOG"
 {
     say "listen_addresses = ''"
     say "unix_socket_directories = '$socket_dir'"

@@ -58,9 +58,9 @@ fi
 
 say "installing: ${missing[*]}"
 # Debian makes and starts a server 'main' with the package. Nobody asked for one: the tests make
-# their own. An administrator's own file is left alone.
+# their own. The file is there only while the package is being installed.
 no_cluster=/etc/postgresql-common/createcluster.d/belay-no-main.conf
-if [[ $make_no_cluster == yes && ! -e /etc/postgresql-common/createcluster.conf ]]; then
+if [[ $make_no_cluster == yes ]]; then
     "${as_root[@]}" sh -c "mkdir -p '${no_cluster%/*}' && echo 'create_main_cluster = false' >'$no_cluster'"
     # shellcheck disable=SC2064
     trap "${as_root[*]} rm -f '$no_cluster'" EXIT

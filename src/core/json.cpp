@@ -244,7 +244,7 @@ StringCheck walk_string(Value string, Sink sink) {
 // reasons to refuse them; its methods return a reason or null.
 template <typename Judge>
 class Scanner {
-   public:
+ public:
     Scanner(std::string_view text, size_t max_depth, Judge& judge)
         : begin_(text.data()),
           end_(text.data() + text.size()),
@@ -280,7 +280,7 @@ class Scanner {
 
     Fault fault() const { return {static_cast<size_t>(at_ - begin_), what_}; }
 
-   private:
+ private:
     bool fail(const char* what) {
         what_ = what;
         return false;

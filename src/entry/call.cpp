@@ -53,11 +53,65 @@ Datum Call::null() const {
     return static_cast<Datum>(0);
 }
 
-Datum Call::answer(std::string_view text) const {
+std::span<const int16> Call::slots(int i) const {
+    const auto count = static_cast<int>(hub.options[store::Option::kSlotCount]);
+    auto* slots = static_cast<int16*>(palloc(sizeof(int16) * static_cast<Size>(count)));
+    auto* wanted = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(count)));
+    if (has(i)) {
+        Datum* values = nullptr;
+        bool* nulls = nullptr;
+        int given = 0;
+        deconstruct_array(PG_GETARG_ARRAYTYPE_P(i), INT4OID, sizeof(int32), true, TYPALIGN_INT, &values,
+                          &nulls, &given);
+        for (int at = 0; at < given; ++at) {
+            const int32 slot = nulls[at] ? -1 : DatumGetInt32(values[at]);
+            if (slot >= 0 && slot < count) {
+                wanted[slot] = true;
+            }
+        }
+    }
+    std::size_t found = 0;
+    for (int slot = 0; slot < count; ++slot) {
+        if (!has(i) || wanted[slot]) {
+            slots[found++] = static_cast<int16>(slot);
+        }
+    }
+    return {slots, found};
+}
+
+Datum Call::one_row(const Datum* values, const bool* nulls) const {
     MemoryContext old = MemoryContextSwitchTo(result_memory);
-    const Datum value = pg::text_datum(text);
+    if (site->row == nullptr) {
+        TupleDesc row = nullptr;
+        if (get_call_result_type(fcinfo, nullptr, &row) != TYPEFUNC_COMPOSITE) {
+            elog(ERROR, "a function of language belay does not return rows");
+        }
+        MemoryContextSwitchTo(CacheMemoryContext);
+        site->row = BlessTupleDesc(CreateTupleDescCopy(row));
+        MemoryContextSwitchTo(result_memory);
+    }
+    // heap_form_tuple only reads them.
+    HeapTuple tuple =
+        heap_form_tuple(site->row, const_cast<Datum*>(values), const_cast<bool*>(nulls));
+    const Datum result = HeapTupleGetDatum(tuple);
     MemoryContextSwitchTo(old);
-    return value;
+    return result;
+}
+
+Datum Call::no_row() const {
+    auto* info = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    if (info == nullptr || !IsA(info, ReturnSetInfo)) {
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("set-valued function called in context that cannot accept a set")));
+    }
+    info->isDone = ExprEndResult;
+    return null();
+}
+
+Call::Set Call::set() const {
+    InitMaterializedSRF(fcinfo, 0);
+    const auto* info = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    return {info->setResult, info->setDesc};
 }
 
 }  // namespace belay::entry

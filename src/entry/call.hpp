@@ -38,10 +38,26 @@ struct Call {
     // The call's clock, from the argument p_now_ms at that position.
     pg::Clock clock(int p_now_ms) const;
 
+    // The slots of argument p_slots that the hub has, each once; NULL means all.
+    std::span<const int16> slots(int i) const;
+
     // Answers.
+    // One row, or none: cheaper than a set, for calls that return at most one.
+    Datum one_row(const Datum* values, const bool* nulls) const;
+    Datum no_row() const;
+    // The set that rows are added to; return nothing() after it.
+    struct Set {
+        Tuplestorestate* store;
+        TupleDesc row;
+
+        // tuplestore_putvalues only reads them.
+        void add(const Datum* values, const bool* nulls) const {
+            tuplestore_putvalues(store, row, const_cast<Datum*>(values), const_cast<bool*>(nulls));
+        }
+    };
+    Set set() const;
     Datum nothing() const { return static_cast<Datum>(0); }
     Datum null() const;
-    Datum answer(std::string_view text) const;
 };
 
 // What a verb does to the hub: reads run with the caller's snapshot and work on a standby.

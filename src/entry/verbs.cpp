@@ -7,10 +7,30 @@ namespace belay::entry {
 
 namespace {
 
+using core::kForClient;
 using core::kForOperator;
+using core::kForWorker;
 
 constexpr Verb kVerbs[] = {
+    {"abandon_work_item", abandon_work_item, 4, "text, int8, int8, bool", "void", Access::kWrite, kForWorker},
+    {"ack_and_fetch_work_item", ack_and_fetch_work_item, 10, "text, text, text, int8, int8, text, int8, text[], text, int4[]", "setof (text, text, int4)", Access::kWrite, kForWorker},
+    {"ack_worker", ack_worker, 4, "text, text, text, int8", "void", Access::kWrite, kForWorker},
+    {"ack_workers", ack_workers, 2, "jsonb, int8", "setof (int4, text, bool, text)", Access::kWrite, kForWorker},
+    {"cancel_activities", cancel_activities, 1, "jsonb", "int8", Access::kWrite, kForOperator},
+    {"cleanup_orphaned_sessions", cleanup_orphaned_sessions, 1, "int8", "int8", Access::kWrite, kForWorker},
+    {"discard_dead_letter", discard_dead_letter, 1, "int8", "void", Access::kWrite, kForOperator},
+    {"enqueue_worker_items", enqueue_worker_items, 2, "jsonb, int8", "int8", Access::kWrite, kForClient},
+    {"enqueue_worker_work", enqueue_worker_work, 7, "text, int8, text, int8, int8, text, text", "void", Access::kWrite, kForClient},
+    {"fetch_work_item", fetch_work_item, 7, "int8, int8, text, int8, text[], text, int4[]", "setof (text, text, int4)", Access::kWrite, kForWorker},
+    {"fetch_work_items", fetch_work_items, 9, "int8, int8, text, int8, text[], text, int4, int4, int4[]", "setof (text, text, int4)", Access::kWrite, kForWorker},
+    {"list_dead_letters", list_dead_letters, 5, "text, text, text, int8, int4", "setof (int8, text, int8, text, int8, int8, text, text, text, int4, text, text, timestamptz, timestamptz)", Access::kRead, kForOperator},
+    {"list_work_items", list_work_items, 4, "jsonb, text, int4, int8", "setof (int8, text, text, text, int8, int8, text, text, timestamptz, int8, text, int4, timestamptz, text)", Access::kRead, kForOperator},
     {"pause_hub", pause_hub, 2, "text, text", "void", Access::kWrite, kForOperator},
+    {"redrive_dead_letter", redrive_dead_letter, 1, "int8", "int8", Access::kWrite, kForOperator},
+    {"redrive_dead_letters", redrive_dead_letters, 1, "jsonb", "int8", Access::kWrite, kForOperator},
+    {"renew_session_lock", renew_session_lock, 4, "text[], int8, int8, int8", "int8", Access::kWrite, kForWorker},
+    {"renew_work_item_lock", renew_work_item_lock, 3, "text, int8, int8", "void", Access::kWrite, kForWorker},
+    {"renew_work_item_locks", renew_work_item_locks, 3, "text[], int8, int8", "setof (int4, text, bool, int8, text)", Access::kWrite, kForWorker},
     {"resume_hub", resume_hub, 1, "text", "void", Access::kWrite, kForOperator},
 };
 

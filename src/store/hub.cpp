@@ -142,6 +142,18 @@ void read_row(Relation relation, Hub* hub) {
     UnregisterSnapshot(snapshot);
 }
 
+// Those that an older hub does not have stay InvalidOid.
+Relations find_relations(Oid schema, Oid belay_hub) {
+    return {.belay_hub = belay_hub,
+            .worker_queue = get_relname_relid("worker_queue", schema),
+            .worker_queue_id = get_relname_relid("worker_queue_id", schema),
+            .orchestrator_queue = get_relname_relid("orchestrator_queue", schema),
+            .orchestrator_queue_id = get_relname_relid("orchestrator_queue_id", schema),
+            .sessions = get_relname_relid("sessions", schema),
+            .dead_letters = get_relname_relid("dead_letters", schema),
+            .dead_letters_id = get_relname_relid("dead_letters_id", schema)};
+}
+
 // Fills the entry from the catalogs and the hub row.
 void load(Hub* hub, Oid relation_id) {
     const char* name = get_namespace_name(hub->schema);
@@ -157,7 +169,7 @@ void load(Hub* hub, Oid relation_id) {
     hub->stale = true;  // an ERROR below leaves it to be read again
     Relation relation = table_open(relation_id, AccessShareLock);
     hub->owner = relation->rd_rel->relowner;
-    hub->relations.belay_hub = relation_id;
+    hub->relations = find_relations(hub->schema, relation_id);
     read_row(relation, hub);
     table_close(relation, AccessShareLock);
     hub->stale = false;
@@ -184,6 +196,10 @@ constexpr Statement kLockHubRow = statement(R"sql(
     SELECT h.incarnation, h.mark
       FROM {hub}.belay_hub AS h
        FOR NO KEY UPDATE
+)sql");
+
+constexpr Statement kForgetSessions = statement(R"sql(
+    DELETE FROM {hub}.sessions
 )sql");
 
 constexpr Statement kNewIncarnation = statement(R"sql(
@@ -301,10 +317,13 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
         with_spi(false, [&hub, force] {
             const Rows rows = run(hub, kLockHubRow);
             if (rows.count == 1 && !force &&
-                is_current(*reinterpret_cast<Mark*>(DatumGetPointer(rows.datum(0, 2))), hub.schema)) {
+                is_current(*reinterpret_cast<Mark*>(DatumGetPointer(rows.datum(0, 2, mark_type()))), hub.schema)) {
                 return;  // another transaction began it while we waited
             }
             run(hub, kNewIncarnation, Params().text(print_mark(current_mark(hub.schema))));
+            if (OidIsValid(hub.relations.sessions)) {
+                run(hub, kForgetSessions);  // a claim on a session is a lease, too
+            }
             ereport(LOG, (errmsg("hub \"%s\" begins a new incarnation", NameStr(hub.name))));
         });
     });

@@ -12,7 +12,7 @@ namespace belay::store {
 
 // The version of the hub files that this library was built with: the number of the last file in
 // sql/hub/steps. A lint compares the two.
-inline constexpr int32 kHubVersion = 1;
+inline constexpr int32 kHubVersion = 2;
 
 enum class Api { kBelay, kDuroxidePg };
 
@@ -23,6 +23,13 @@ inline constexpr const char* kQueueNames[] = {"orchestrator", "worker", "tasks",
 // The tables and sequences that the store uses by oid.
 struct Relations {
     Oid belay_hub;
+    Oid worker_queue;
+    Oid worker_queue_id;
+    Oid orchestrator_queue;
+    Oid orchestrator_queue_id;
+    Oid sessions;
+    Oid dead_letters;
+    Oid dead_letters_id;
 };
 
 struct PlanCache;

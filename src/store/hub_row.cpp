@@ -10,6 +10,15 @@ namespace {
 
 constexpr HubRelation kHubRelations[] = {
     {"belay_hub", RELKIND_RELATION, core::kNoLevel},
+    {"dead_letter_summary", RELKIND_VIEW, core::kForMonitor},
+    {"dead_letters", RELKIND_RELATION, core::kNoLevel},
+    {"dead_letters_id", RELKIND_SEQUENCE, core::kNoLevel},
+    {"orchestrator_queue", RELKIND_RELATION, core::kNoLevel},
+    {"orchestrator_queue_id", RELKIND_SEQUENCE, core::kNoLevel},
+    {"sessions", RELKIND_RELATION, core::kNoLevel},
+    {"work_items", RELKIND_VIEW, core::kNoLevel},
+    {"worker_queue", RELKIND_RELATION, core::kNoLevel},
+    {"worker_queue_id", RELKIND_SEQUENCE, core::kNoLevel},
 };
 
 constexpr Statement kLockRow = statement(R"sql(
@@ -111,8 +120,8 @@ HubRow read_hub_row(const Hub& hub) {
         elog(ERROR, "hub \"%s\" has " UINT64_FORMAT " rows in belay_hub", NameStr(hub.name),
              rows.count);
     }
-    return {.options = DatumGetJsonbP(rows.datum(0, 1)),
-            .created_at = DatumGetTimestampTz(rows.datum(0, 2))};
+    return {.options = DatumGetJsonbP(rows.datum(0, 1, JSONBOID)),
+            .created_at = DatumGetTimestampTz(rows.datum(0, 2, TIMESTAMPTZOID))};
 }
 
 void drop_hub_objects(const Hub& hub) {

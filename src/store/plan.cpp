@@ -183,7 +183,14 @@ bool Rows::is_null(uint64 row, int column) const {
     return null;
 }
 
-Datum Rows::datum(uint64 row, int column) const {
+Datum Rows::datum(uint64 row, int column, Oid type) const {
+    const Oid actual = TupleDescAttr(table->tupdesc, column - 1)->atttypid;
+    if (actual != type) {
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("column %d of a store statement is of type %s, not %s", column,
+                               format_type_be(actual), format_type_be(type)),
+                        errhint("A table of the hub was altered; belay.check_hub shows more.")));
+    }
     bool null = false;
     const Datum value = SPI_getbinval(table->vals[row], table->tupdesc, column, &null);
     if (null) {
@@ -193,7 +200,7 @@ Datum Rows::datum(uint64 row, int column) const {
 }
 
 std::string_view Rows::text(uint64 row, int column) const {
-    return pg::text_view(datum(row, column));
+    return pg::text_view(datum(row, column, TEXTOID));
 }
 
 std::optional<std::string_view> Rows::optional_text(uint64 row, int column) const {

@@ -59,12 +59,15 @@ struct Rows {
     SPITupleTable* table;
     uint64 count;
 
+    // A column that is not null. The type is checked: the owner of a hub can alter its tables, and a
+    // number must not be taken for a pointer.
+    Datum datum(uint64 row, int column, Oid type) const;
+
     bool is_null(uint64 row, int column) const;
-    Datum datum(uint64 row, int column) const;  // of a column that is not null
-    int64 int8(uint64 row, int column) const { return DatumGetInt64(datum(row, column)); }
-    int32 int4(uint64 row, int column) const { return DatumGetInt32(datum(row, column)); }
-    int16 int2(uint64 row, int column) const { return DatumGetInt16(datum(row, column)); }
-    bool boolean(uint64 row, int column) const { return DatumGetBool(datum(row, column)); }
+    int64 int8(uint64 row, int column) const { return DatumGetInt64(datum(row, column, INT8OID)); }
+    int32 int4(uint64 row, int column) const { return DatumGetInt32(datum(row, column, INT4OID)); }
+    int16 int2(uint64 row, int column) const { return DatumGetInt16(datum(row, column, INT2OID)); }
+    bool boolean(uint64 row, int column) const { return DatumGetBool(datum(row, column, BOOLOID)); }
     std::string_view text(uint64 row, int column) const;
     std::optional<std::string_view> optional_text(uint64 row, int column) const;
     std::optional<int64> optional_int8(uint64 row, int column) const;

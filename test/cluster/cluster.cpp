@@ -62,6 +62,34 @@ void run_or_throw(const std::vector<std::string>& command) {
     }
 }
 
+std::string run_dir() {
+    const char* dir = std::getenv("BELAY_RUN_DIR");
+    return dir != nullptr ? dir : ".";
+}
+
+void init_data(const std::string& data) {
+    run_or_throw({"initdb", "-N", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8",
+                  "-D", data});
+}
+
+// A data directory as initdb makes it, made once and copied by every cluster: initdb is slow.
+class Template {
+ public:
+    Template() : home_(make_temporary(run_dir() + "/cluster-XXXXXX")) {
+        init_data(home_ + "/data");
+    }
+    ~Template() {
+        std::error_code ignored;
+        std::filesystem::remove_all(home_, ignored);
+    }
+    void copy_to(const std::string& data) const {
+        std::filesystem::copy(home_ + "/data", data, std::filesystem::copy_options::recursive);
+    }
+
+ private:
+    std::string home_;
+};
+
 }  // namespace
 
 std::optional<std::string> Rows::at(int row, int column) const {
@@ -160,8 +188,7 @@ Output run_program(const std::vector<std::string>& command,
 }
 
 void Cluster::make_directories() {
-    const char* run_dir = std::getenv("BELAY_RUN_DIR");
-    home_ = make_temporary(std::string(run_dir != nullptr ? run_dir : ".") + "/cluster-XXXXXX");
+    home_ = make_temporary(run_dir() + "/cluster-XXXXXX");
     data_ = home_ + "/data";
     const char* socket_dir = std::getenv("BELAY_SOCKET_DIR");
     socket_ =
@@ -170,8 +197,12 @@ void Cluster::make_directories() {
 
 Cluster::Cluster(Options options) {
     make_directories();
-    run_or_throw({"initdb", "-N", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8",
-                  "-D", data_});
+    if (options.own_identity) {
+        init_data(data_);
+    } else {
+        static const Template once;
+        once.copy_to(data_);
+    }
     configure("listen_addresses = ''");
     configure("unix_socket_directories = '" + socket_ + "'");
     // The kernel keeps what was written when a process is killed; only machines need fsync.

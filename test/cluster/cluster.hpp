@@ -66,6 +66,8 @@ class Cluster {
  public:
     struct Options {
         bool preload = false;
+        // Clusters of one test program share their system identifier, unless this is true.
+        bool own_identity = false;
         std::vector<std::string> conf = {};  // lines for postgresql.conf
     };
 

@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 # blocks FILE: writes each block that runs to $work/N.LANGUAGE and prints "N LANGUAGE LINE".
 blocks() {
     awk -v dir="$work" '
-        inside && /^```[ \t]*$/ { inside = 0; close(out); next }
+        inside && /^```[ \t]*$/ { inside = 0; mark = ""; close(out); next }
         inside { print >out; next }
         /^```(sh|sql)[ \t]*$/ {
             language = substr($1, 4)

@@ -22,27 +22,27 @@ verdict() {
 lint_tmp=$(mktemp -d "${TMPDIR:-/tmp}/belay-lint-XXXXXX")
 trap 'rm -rf "$lint_tmp"' EXIT
 
-# code FILE: the name of a copy with comments and the contents of strings blanked, line by line.
-code() {
-    local copy=$lint_tmp/$1
-    if [[ ! -e $copy ]]; then
-        mkdir -p "${copy%/*}"
-        perl -0777 -pe '
-            s{ //[^\n]* | /\*.*?\*/ | R"(\w*)\(.*?\)\1" | "(?:[^"\\\n]|\\.)*"
-               | (?<!\w)\x27(?:[^\x27\\\n]|\\.)+\x27 }
-             { my $t = $&; $t =~ s/[^\n]/ /g; $t }gsex;
-            s/^\s*#\s*include\b[^\n]*//gm' "$1" >"$copy"
-    fi
-    printf '%s\n' "$copy"
-}
-
-# code_matches REGEX FILE...: file:line:text of code that matches.
+# code_matches REGEX FILE...: file:line:text of lines whose code matches; comments, the contents
+# of strings, and includes do not count.
 code_matches() {
-    local regex=$1 file
-    shift
-    for file in "$@"; do
-        { grep -nP -e "$regex" "$(code "$file")" || true; } | sed "s|^|$file:|; s|[[:space:]]\+| |g"
-    done
+    (($# > 1)) || return 0
+    perl -e '
+        my $regex = shift @ARGV;
+        for my $file (@ARGV) {
+            open my $in, "<", $file or die "$file: $!\n";
+            my $text = do { local $/; <$in> };
+            $text =~ s{ //[^\n]* | /\*.*?\*/ | R"(\w*)\(.*?\)\1" | "(?:[^"\\\n]|\\.)*"
+                        | (?<!\w)\x27(?:[^\x27\\\n]|\\.)+\x27 }
+                      { my $t = $&; $t =~ s/[^\n]/ /g; $t }gsex;
+            $text =~ s/^[ \t]*#[ \t]*include\b[^\n]*//gm;
+            my $line = 0;
+            for (split /\n/, $text) {
+                $line++;
+                next unless /$regex/;
+                s/\s+/ /g;
+                print "$file:$line:$_\n";
+            }
+        }' "$@"
 }
 
 # complain_each WHAT: complains about each line of file:line:text on standard input.
@@ -55,7 +55,8 @@ complain_each() {
 
 # each_source NAME CHECK FILE...: calls CHECK FILE for each, several at once, and complains about
 # every line file:line: text that it prints. CHECK finds the compiler's flags in $flags. A file
-# that passed is not looked at again until it, a header or the check changes.
+# that passed is not looked at again until it, a header or the check changes. LINT_ONLY, part of a
+# name, restricts it to some files.
 each_source() {
     local name=$1 check=$2 file cache=${LINT_CACHE:-build/run/lint}/$1 newest text
     shift 2
@@ -65,6 +66,7 @@ each_source() {
     newest=$(find src test/lint "$(dirname "$0")" \( -name '*.hpp' -o -name lib.sh -o -name "$name.sh" \) \
         -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
     for file in "$@"; do
+        [[ $file == *${LINT_ONLY:-}* ]] || continue
         if [[ ! $cache/${file//\//-} -nt $file || ! $cache/${file//\//-} -nt $newest ]]; then
             printf '%s\n' "$file"
         fi

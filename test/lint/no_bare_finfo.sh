@@ -6,11 +6,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # only REGEX WHERE WHAT: complains about code that matches outside the files of regex WHERE.
 only() {
-    local file
+    local file files=()
     for file in src/**/*.[ch]pp; do
-        [[ ! $file =~ ^src/($2)$ ]] || continue
-        complain_each "$3" < <(code_matches "$1" "$file")
+        [[ $file =~ ^src/($2)$ ]] || files+=("$file")
     done
+    complain_each "$3" < <(code_matches "$1" "${files[@]}")
 }
 
 only '\bPG_FUNCTION_INFO_V1\b' 'pg/boundary\.hpp' 'declare SQL functions with BELAY_FUNCTION'

@@ -29,10 +29,12 @@ done < <(perl -0777 -ne '
         print "$line $name ", $context // "none", "\n";
     }' "$settings")
 
-for file in src/**/*.cpp; do
-    [[ $file != "$settings" ]] || continue
-    complain_each "settings are defined in $settings" < <(code_matches 'DefineCustom\w+Variable' "$file")
+files=()
+for file in src/**/*.[ch]pp; do
+    [[ $file == "$settings" ]] || files+=("$file")
 done
+complain_each "settings are defined in $settings" \
+    < <(code_matches 'DefineCustom\w+Variable' "${files[@]}")
 grep -q 'MarkGUCPrefixReserved("belay")' "$settings" ||
     complain "$settings:1" "the prefix belay is not reserved"
 verdict

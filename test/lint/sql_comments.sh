@@ -3,16 +3,17 @@
 # volatility and PARALLEL UNSAFE and are not STRICT: they see nulls and answer them by their rules.
 #
 # A grant is a GRANT or REVOKE that names the function, or one ON ALL FUNCTIONS or ROUTINES in the
-# same tree (src/sql/extension or src/sql/hub). In files of steps that later ones replace, only the
-# last definition counts, so trees are read as a whole.
+# same tree (src/sql/extension or src/sql/hub). The functions of a hub are granted by level: there
+# the level in the verb table counts instead.
 set -euo pipefail
 # shellcheck source=test/lint/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# check_tree FILE...
+# check_tree VERB_TABLE FILE...
 check_tree() {
     perl -0777 -e '
         my (%text, $all);
+        my $verbs = shift @ARGV;
         for my $file (@ARGV) {
             local $/; open my $in, "<", $file or die "$file: $!"; my $sql = <$in>;
             $sql =~ s/--[^\n]*/" " x length $&/ge;
@@ -28,11 +29,11 @@ check_tree() {
                 $say->("has no COMMENT")
                     unless $all =~ /\bCOMMENT\s+ON\s+(FUNCTION|PROCEDURE|ROUTINE)\s+$prefix"?\Q$name\E"?\b/i;
                 # What PostgreSQL itself calls: handler, validator, input and output of types.
-                my $internal = $body =~ /\b(cstring|internal|language_handler|trigger|event_trigger)\b/i
+                my $internal = $body =~ /\b(cstring|internal|language_handler|trigger|event_trigger|hub_mark)\b/i
                     || $body =~ /^\(\s*oid\s*\)\s*RETURNS\s+void/i;
                 next if $internal;
-                $say->("has no GRANT or REVOKE")
-                    unless $grants_all || $all =~ /\b(GRANT|REVOKE)\b[^;]*\b\Q$name\E\b/is;
+                $say->("has no grant")
+                    unless $grants_all || $verbs =~ /\{"\Q$name\E",[^}]*\bk(For\w+|NoLevel)\b/ || $all =~ /\b(GRANT|REVOKE)\b[^;]*\b\Q$name\E\b/is;
                 next if $kind eq "PROCEDURE";
                 # Functions of our own type, in indexes and comparisons, are ordinary.
                 $say->("does not say VOLATILE, STABLE or IMMUTABLE")
@@ -45,12 +46,13 @@ check_tree() {
             }
         }' "$@"
 }
+verbs=$(cat src/entry/verbs.cpp 2>/dev/null || true)
 while IFS= read -r found; do
     complain "${found%%: *}" "${found#*: }"
 done < <(
     hub=(src/sql/hub/**/*.sql)
     extension=(src/sql/extension/**/*.sql)
-    ((${#hub[@]} == 0)) || check_tree "${hub[@]}"
-    ((${#extension[@]} == 0)) || check_tree "${extension[@]}"
+    ((${#hub[@]} == 0)) || check_tree "$verbs" "${hub[@]}"
+    ((${#extension[@]} == 0)) || check_tree "" "${extension[@]}"
 )
 verdict

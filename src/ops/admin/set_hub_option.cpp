@@ -1,13 +1,16 @@
 // set_hub_option.cpp — set an option of a hub, or restore its default.
 //
-// Calls    store::set_stored_option
-// Touches  <hub>.belay_hub
-// Locks    the hub row
-// Raises   QB002 unknown hub, QB006 unknown option or bad value, 42501
+// Calls    store::set_stored_option; for slot_count store::reslot_work, store::reslot_messages
+// Touches  <hub>.belay_hub; for slot_count <hub>.worker_queue, <hub>.orchestrator_queue
+// Locks    the hub row; for slot_count both queues against writers
+// Raises   QB002 unknown hub, QB003 live leases, QB006 unknown option or bad value, 42501
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
 #include "store/hub_row.hpp"
+#include "store/leases.hpp"
+#include "store/orchestrator_queue.hpp"
 #include "store/plan.hpp"
+#include "store/worker_queue.hpp"
 
 namespace belay::ops {
 
@@ -34,6 +37,22 @@ void check_value(store::Option option, std::string_view value) {
     }
 }
 
+// Queued rows carry their slot in their key, and so do tokens: a new slot_count moves the rows, and
+// needs a moment without leases.
+void change_slot_count(const store::Hub& hub, int32 slot_count) {
+    for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue}) {
+        LockRelationOid(table, ShareRowExclusiveLock);
+    }
+    const int64 live = store::count_live_leases(hub);
+    if (live > 0) {
+        pg::raise(pg::kStillRunning, "slot_count cannot change while a lease is live",
+                  pg::Facts("live_leases").add("hub", NameStr(hub.name)).add("leases", live),
+                  "Pause the hub, let the leases end, change the option, and resume.");
+    }
+    store::reslot_work(hub, slot_count);
+    store::reslot_messages(hub, slot_count);
+}
+
 }  // namespace
 
 void set_hub_option(const char* name, std::string_view option_name,
@@ -44,10 +63,15 @@ void set_hub_option(const char* name, std::string_view option_name,
     }
     const store::Hub& hub = store::own_hub_by_name(name);
     PreventCommandIfReadOnly("belay.set_hub_option");
-    const char* stored_name = store::kOptionRules[static_cast<int>(option)].name;
-    store::as_role(hub.owner, [&hub, stored_name, value] {
-        store::with_spi(false, [&hub, stored_name, value] {
-            store::set_stored_option(hub, stored_name, value);
+    store::as_role(hub.owner, [&hub, option, value] {
+        store::with_spi(false, [&hub, option, value] {
+            const auto& rule = store::kOptionRules[static_cast<int>(option)];
+            store::lock_hub_row(hub);
+            if (option == store::Option::kSlotCount && OidIsValid(hub.relations.worker_queue)) {
+                const auto count = store::read_option(option, value.value_or(rule.fallback));
+                change_slot_count(hub, static_cast<int32>(*count));
+            }
+            store::set_stored_option(hub, rule.name, value);
         });
     });
 }

@@ -133,6 +133,20 @@ CREATE VIEW belay.hub_options AS
 COMMENT ON VIEW belay.hub_options IS 'The options of every hub, with their values in force.';
 GRANT SELECT ON belay.hub_options TO PUBLIC;
 
+-- ---------------------------------------------------------------- leases
+
+CREATE FUNCTION belay.random_int8() RETURNS bigint
+    LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_random_int8';
+COMMENT ON FUNCTION belay.random_int8() IS 'A number from the cryptographic random generator.';
+
+CREATE FUNCTION belay.work_token(
+    lane integer, slot smallint, due bigint, id bigint, incarnation integer,
+    nonce_hi bigint, nonce_lo bigint
+) RETURNS text
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_work_token';
+COMMENT ON FUNCTION belay.work_token(integer, smallint, bigint, bigint, integer, bigint, bigint) IS
+    'The token of a lease, from the columns of its row. Behind view work_items.';
+
 -- ---------------------------------------------------------------- faults, for tests
 
 CREATE FUNCTION belay.inject_fault(p_point text, p_count integer) RETURNS void

@@ -1,0 +1,371 @@
+#!/usr/bin/env bash
+# The inner part of bench/run.sh: runs the workloads on the server that PGHOST names.
+set -euo pipefail
+# shellcheck source=test/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
+# shellcheck source=bench/rows.sh
+source "$root/bench/rows.sh"
+
+: "${BENCH_WORK:?called by bench/run.sh}" "${BENCH_SECONDS:?}" "${BENCH_ROUNDS:?}"
+: "${BENCH_CLIENTS:?}" "${BENCH_HOLD_SECONDS:?}" "${BENCH_FILL:?}" "${BENCH_CPU_CYCLES:?}"
+: "${BENCH_ONLY=}" "${BENCH_WORKLOADS=}"
+
+# 200 bytes, an activity without an instance.
+item='{"ActivityExecute":{"name":"ResizeImage","input":"'
+while ((${#item} < 197)); do item+=x; done
+item+='"}}'
+
+# The clients of the workloads that are about one question, not about scaling.
+few_clients=4
+
+runs=$BENCH_WORK/runs.tsv
+snapshot_runs=$BENCH_WORK/old_snapshot.tsv
+summary=$BENCH_WORK/summary.tsv
+output=$BENCH_WORK/pgbench.out
+errors=$BENCH_WORK/pgbench.err
+threads=$(nproc)
+tick_us=$((1000000 / $(getconf CLK_TCK)))
+failures=0
+holder=
+
+sql() { psql -X -q -A -t -F ' ' -v ON_ERROR_STOP=1 "$@"; }
+
+# shellcheck disable=SC2317,SC2329  # Called by the trap.
+clean_up() {
+    if [[ -n $holder ]]; then
+        kill "$holder" 2>/dev/null || true
+    fi
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# made_anew QUEUE: an empty queue, its counters at 0.
+made_anew() { sql -f "$root/bench/queues/$1/setup.sql" >/dev/null; }
+
+# options_of QUEUE: the settings of the sessions of this workload that use the queue.
+options_of() { say "$options ${queue_options[$1]:-}"; }
+
+# ---- What the server has used. ----
+
+# Sets cpu: the CPU that all processes of the server have used until now, in us. Those that ended
+# are in the postmaster's cutime and cstime, so the backends of ended clients are waited for.
+read_cpu() {
+    local tries=0 pid ns text fields
+    while pgrep -P "$postmaster" -f '\[local\]' >/dev/null; do
+        ((++tries < 500)) || die "the backends of ended clients do not end"
+        sleep 0.02
+    done
+    cpu=0
+    for pid in "$postmaster" $(pgrep -P "$postmaster"); do
+        # A worker of autovacuum may end meanwhile.
+        if read -r ns _ 2>/dev/null <"/proc/$pid/schedstat"; then
+            cpu=$((cpu + ns / 1000))
+        fi
+    done
+    # Before the last parenthesis is the program's name; what follows begins with field 3.
+    text=$(<"/proc/$postmaster/stat")
+    read -r -a fields <<<"${text##*) }"
+    cpu=$((cpu + (fields[13] + fields[14]) * tick_us))
+}
+
+# ---- One run. ----
+
+# run_pgbench LIMIT CLIENTS SCRIPT OPTION...: sets transactions and rate.
+run_pgbench() {
+    local limit=$1 clients=$2 script=$3
+    shift 3
+    timeout -k 5 "$limit" pgbench -n -M prepared -c "$clients" \
+        -j "$((clients < threads ? clients : threads))" -f "$script" \
+        -D "item=$item" -D got=0 "$@" >"$output" 2>"$errors" || return 1
+    transactions=$(sed -n 's/^number of transactions actually processed: \([0-9]*\).*/\1/p' "$output")
+    rate=$(sed -n 's/^tps = \([0-9.]*\) .*/\1/p' "$output")
+    [[ -n $transactions && -n $rate ]]
+}
+
+failed() {
+    failures=$((failures + 1))
+    say "  FAILED: $*" >&2
+    { grep -v '^progress: ' "$errors" || true; } | head -n 3 | sed 's/^/    /' >&2
+}
+
+progress() {
+    local load
+    read -r load _ </proc/loadavg
+    printf '  %-24s %-8s round %d  %-20s %12s   load %s\n' "$@" "$load" >&2
+}
+
+# measure WORKLOAD VARIANT CLIENTS ROUND PLACE ROW SCRIPT: one run, a line of runs.tsv. Rows that
+# the queue has at its beginning, and their delay: $fill_rows, $fill_delay_ms.
+measure() {
+    local workload=$1 variant=$2 clients=$3 round=$4 place=$5 row=$6 script=$7
+    local queue=${row_queue[$row]} connecting=6 held=0
+    local schema=${queue_schema[$queue]:-$queue} after=$root/bench/queues/$queue/after.sql
+    local connect_cpu used_cpu began left left_before records bytes records_before bytes_before
+    local updates hot line
+    local -x PGOPTIONS
+    PGOPTIONS=$(options_of "$queue")
+    [[ $script != ack_and_fetch ]] || held=$clients
+    script=$root/bench/queues/$queue/$script.pgbench
+
+    # What connecting and planning cost is measured first, and taken off: it belongs to no item.
+    made_anew "$queue"
+    read_cpu
+    began=$cpu
+    if ! run_pgbench 60 "$clients" "$script" -t "$connecting"; then
+        failed "$workload, $row, $clients clients"
+        return 0
+    fi
+    read_cpu
+    connect_cpu=$((cpu - began))
+
+    sql -c CHECKPOINT
+    made_anew "$queue"
+    if ((fill_rows > 0)); then
+        sql -c "CALL bench.${queue}_fill($fill_rows, $fill_delay_ms, '$item')" >/dev/null
+        sql -c 'VACUUM ANALYZE' -c CHECKPOINT
+    fi
+    read -r left_before records_before bytes_before < <(
+        sql -c "SELECT bench.${queue}_left(), wal_records, wal_bytes FROM pg_stat_wal"
+    )
+    read_cpu
+    began=$cpu
+    if ! run_pgbench $((BENCH_SECONDS * 2 + 60)) "$clients" "$script" -T "$BENCH_SECONDS"; then
+        failed "$workload, $row, $clients clients"
+        return 0
+    fi
+    read_cpu
+    used_cpu=$((cpu - began - connect_cpu))
+    left=$(sql -c "SELECT bench.${queue}_left()")
+    if [[ -e $after && $workload != enqueue ]]; then
+        read_cpu
+        began=$cpu
+        sql -f "$after"
+        read_cpu
+        used_cpu=$((used_cpu + cpu - began))
+    fi
+    read -r records bytes updates hot < <(
+        sql -c "SELECT wal_records, wal_bytes, t.*
+                FROM pg_stat_wal, (
+                    SELECT coalesce(sum(n_tup_upd), 0), coalesce(sum(n_tup_hot_upd), 0)
+                    FROM pg_stat_user_tables
+                    WHERE schemaname = '$schema') AS t"
+    )
+
+    # A fetch that found nothing leaves an item behind: items are those that left the queue.
+    line=$(awk -v workload="$workload" -v n="$transactions" -v rate="$rate" -v cpu="$used_cpu" \
+        -v grown=$((left - left_before)) -v held="$held" -v connected=$((clients * connecting)) \
+        -v records=$((records - records_before)) -v bytes=$((bytes - bytes_before)) \
+        -v updates="$updates" -v hot="$hot" 'BEGIN {
+            items = workload == "enqueue" ? n : n - grown
+            empty = workload == "enqueue" || grown < held ? 0 : grown - held
+            share = n > 0 ? items / n : 0
+            counted = (n - connected) * share
+            printf "%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%.2f", n, items, rate * share,
+                (counted > 0 ? sprintf("%.1f", cpu / counted) : "-"),
+                (items > 0 ? sprintf("%.2f", records / items) : "-"),
+                (items > 0 ? sprintf("%.0f", bytes / items) : "-"),
+                (updates > 0 ? sprintf("%.1f", 100 * hot / updates) : "-"),
+                (n > 0 ? 100 * empty / n : 0)
+        }')
+    printf '%s\t' "$workload" "$variant" "$clients" "$round" "$place" "$row" >>"$runs"
+    printf '%s\n' "$line" >>"$runs"
+    progress "$workload $variant" "$clients cl." "$round" "$row" "$(cut -f 3 <<<"$line")/s"
+}
+
+# rotated ROUND ROW...: the rows, beginning with another one in each round.
+rotated() {
+    local shift_by=$((($1 - 1) * ($# - 1) / BENCH_ROUNDS))
+    shift
+    ((shift_by > 0)) || shift_by=0
+    say "${@:shift_by+1}" "${@:1:shift_by}"
+}
+
+# ---- The workloads. ----
+
+# rates WORKLOAD SCRIPT ROW...: all rows, interleaved, with each number of clients. SCRIPT is
+# "own" for each row's own cycle.
+rates() {
+    local workload=$1 script=$2 clients round row place
+    shift 2
+    for clients in $BENCH_CLIENTS; do
+        for ((round = 1; round <= BENCH_ROUNDS; round++)); do
+            place=0
+            for row in $(rotated "$round" "$@"); do
+                place=$((place + 1))
+                measure "$workload" - "$clients" "$round" "$place" "$row" \
+                    "${script/#own/${row_script[$row]}}"
+            done
+        done
+    done
+}
+
+workload_cycle() {
+    rates cycle own "${selected[@]}"
+}
+
+workload_cycle_async() {
+    options='-c synchronous_commit=off'
+    rates cycle_async own "${selected[@]}" ${with_no_op:+no_op}
+}
+
+workload_enqueue() {
+    ((${#plain[@]} == 0)) || rates enqueue enqueue "${plain[@]}"
+}
+
+# One backend by itself, no client: calls from a PL/pgSQL loop, with its commits.
+workload_backend_cpu() {
+    local round row place figures queue call
+    options='-c synchronous_commit=off'
+    for ((round = 1; round <= BENCH_ROUNDS; round++)); do
+        place=0
+        for row in $(rotated "$round" "${selected[@]}" ${with_no_op:+no_op}); do
+            place=$((place + 1))
+            queue=${row_queue[$row]}
+            made_anew "$queue"
+            call="CALL bench.${queue}_${row_script[$row]}"
+            if ! figures=$(PGOPTIONS=$(options_of "$queue") timeout -k 5 600 psql -X -q -A -t -F $'\t' -v ON_ERROR_STOP=1 \
+                -v item="$item" -v cycles="$BENCH_CPU_CYCLES" 2>"$errors" <<<"
+                    $call(300, :'item');
+                    SELECT bench.cpu_ns() AS cpu, clock_timestamp() AS clock \\gset
+                    $call(:cycles, :'item');
+                    SELECT round(:cycles / extract(epoch FROM clock_timestamp() - :'clock'), 1),
+                        round((bench.cpu_ns() - :cpu) / 1000.0 / :cycles, 2);"); then
+                failed "backend_cpu, $row"
+                continue
+            fi
+            printf '%s\t' backend_cpu - 1 "$round" "$place" "$row" "$BENCH_CPU_CYCLES" \
+                "$BENCH_CPU_CYCLES" >>"$runs"
+            printf '%s\t-\t-\t-\t-\n' "$figures" >>"$runs"
+            progress backend_cpu '1 cl.' "$round" "$row" "$(cut -f 2 <<<"$figures") us"
+        done
+    done
+}
+
+# Holds a snapshot until release_snapshot: what dies from now on cannot be removed.
+hold_snapshot() {
+    local tries=0
+    PGAPPNAME=bench_holder sql -c 'BEGIN ISOLATION LEVEL REPEATABLE READ' \
+        -c 'SELECT count(*) FROM pg_class' \
+        -c "SELECT pg_sleep($((BENCH_HOLD_SECONDS * 2 + 120)))" >/dev/null 2>&1 &
+    holder=$!
+    while [[ $(sql -c "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'bench_holder'
+            AND backend_xmin IS NOT NULL AND wait_event = 'PgSleep'") != 1 ]]; do
+        ((++tries < 200)) || die "the session with the old snapshot does not start"
+        sleep 0.05
+    done
+}
+release_snapshot() {
+    sql -c "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+            WHERE application_name = 'bench_holder'" >/dev/null
+    wait "$holder" 2>/dev/null || true
+    holder=
+}
+
+workload_old_snapshot() {
+    local slice=$(((BENCH_HOLD_SECONDS + 9) / 10)) row place=0 figures queue
+    options='-c synchronous_commit=off'
+    for row in "${plain[@]}"; do
+        place=$((place + 1))
+        queue=${row_queue[$row]}
+        sql -c CHECKPOINT
+        made_anew "$queue"
+        hold_snapshot
+        if PGOPTIONS=$(options_of "$queue") run_pgbench $((BENCH_HOLD_SECONDS * 2 + 60)) \
+            "$few_clients" "$root/bench/queues/$queue/cycle.pgbench" -T "$BENCH_HOLD_SECONDS" -P 1; then
+            # The first second is the fresh rate, as near as it can be had.
+            figures=$(awk -v slice="$slice" '/^progress: / {
+                    rates[++n] = $4
+                } END {
+                    for (i = n; i > 0 && i > n - slice; --i) {
+                        sum += rates[i]
+                        ++seconds
+                    }
+                    printf "%.1f\t%.1f", rates[1], (seconds > 0 ? sum / seconds : 0)
+                }' "$errors")
+            printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$place" "$row" "$few_clients" \
+                "$BENCH_HOLD_SECONDS" "$slice" "$transactions" "$figures" >>"$snapshot_runs"
+            progress old_snapshot "$few_clients cl." 1 "$row" "$(cut -f 2 <<<"$figures")/s"
+        else
+            failed "old_snapshot, $row"
+        fi
+        release_snapshot
+    done
+}
+
+workload_backlog() {
+    local round row place variant
+    options='-c synchronous_commit=off'
+    for ((round = 1; round <= BENCH_ROUNDS; round++)); do
+        place=0
+        for row in $(rotated "$round" "${plain[@]}"); do
+            for variant in empty future ready; do
+                place=$((place + 1))
+                case $variant in
+                    empty) fill_rows=0 fill_delay_ms=0 ;;
+                    future) fill_rows=$BENCH_FILL fill_delay_ms=86400000 ;;
+                    ready) fill_rows=$BENCH_FILL fill_delay_ms=0 ;;
+                esac
+                measure backlog "$variant" "$few_clients" "$round" "$place" "$row" cycle
+            done
+        done
+    done
+    fill_rows=0
+}
+
+# ---- The whole. ----
+
+report() {
+    local file=$runs
+    [[ $1 != old_snapshot ]] || file=$snapshot_runs
+    awk -f "$root/bench/report.awk" -v workload="$1" -v fill="$BENCH_FILL" \
+        -v seconds="$BENCH_SECONDS" -v summary="$summary" "$file"
+}
+
+fill_rows=0
+fill_delay_ms=0
+sql -f "$root/bench/common.sql"
+postmaster=$(sql -c "SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)")
+sql -c 'CALL bench.make_wal_segments(48)' -c CHECKPOINT
+
+# Which rows: those asked for, of those that are there.
+selected=()
+plain=()
+with_no_op=
+for row in "${row_names[@]}"; do
+    [[ -z $BENCH_ONLY || " $BENCH_ONLY " == *" $row "* ]] || continue
+    case $row in
+        no_op)
+            with_no_op=yes
+            continue
+            ;;
+        belay*)
+            if ! made_anew belay 2>"$errors"; then
+                failed "row $row cannot be set up"
+                continue
+            fi
+            ;;
+    esac
+    selected+=("$row")
+    [[ ${row_script[$row]} != cycle ]] || plain+=("$row")
+done
+((${#selected[@]} > 0)) || [[ -n $with_no_op ]] || die "no row to measure"
+
+printf '%s\t' workload variant clients round place row transactions items items_per_s \
+    cpu_us_per_item wal_records_per_item wal_bytes_per_item hot_percent >"$runs"
+printf '%s\n' empty_percent >>"$runs"
+printf 'place\trow\tclients\tseconds\tslice_seconds\tcycles\tfirst_per_s\tlast_per_s\n' >"$snapshot_runs"
+printf 'workload\tvariant\tclients\trow\tmeasure\tmedian\tx_plpgsql_token\tx_provider\n' >"$summary"
+
+read -r load _ </proc/loadavg
+say "$(sql -c 'SELECT version()' | cut -d, -f1); $threads cores, load $load at the start;" \
+    "$BENCH_ROUNDS rounds of $BENCH_SECONDS s; item of ${#item} bytes"
+began=$SECONDS
+for workload in ${BENCH_WORKLOADS:-${workload_names[@]}}; do
+    options=
+    "workload_$workload"
+    report "$workload"
+done
+say ""
+say "$((SECONDS - began)) s, $failures failed runs"
+((failures == 0))

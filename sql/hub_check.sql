@@ -1,0 +1,77 @@
+-- belay.check_hub: what is not as the hub's version asks for.
+\set VERBOSITY terse
+\set SHOW_CONTEXT never
+
+-- Shows what check_hub finds after some statements, and takes them back.
+CREATE FUNCTION test.hk_after(VARIADIC statements text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    statement text;
+    found text[];
+BEGIN
+    FOREACH statement IN ARRAY statements LOOP
+        EXECUTE statement;
+    END LOOP;
+    SELECT array_agg(object || ' ' || problem) INTO found FROM belay.check_hub('hk_app');
+    RAISE EXCEPTION USING ERRCODE = 'HK000', DETAIL = coalesce(found, '{}')::text;
+EXCEPTION WHEN SQLSTATE 'HK000' THEN
+    GET STACKED DIAGNOSTICS statement = PG_EXCEPTION_DETAIL;
+    RETURN QUERY SELECT f FROM unnest(statement::text[]) AS f;
+END $$;
+
+SELECT belay.create_hub('hk_app');
+
+-- Nothing on a healthy hub: new, used, with roles, upgraded, of a new incarnation.
+SELECT * FROM belay.check_hub('hk_app');
+CREATE ROLE regress_belay_hk;
+SELECT belay.grant_hub('hk_app', 'regress_belay_hk', level)
+  FROM unnest('{client,worker,operator,monitor}'::text[]) AS level;
+SELECT hk_app.pause_hub();
+SELECT belay.set_hub_option('hk_app', 'slot_count', '2');
+SELECT belay.new_incarnation('hk_app');
+SELECT belay.upgrade_hub('hk_app');
+SELECT * FROM belay.check_hub('hk_app');
+
+-- A lost function, and one that came to another schema.
+SELECT test.hk_after('DROP FUNCTION hk_app.pause_hub');
+SELECT test.hk_after('DROP FUNCTION hk_app.pause_hub', 'DROP FUNCTION hk_app.resume_hub');
+SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub SET SCHEMA test');
+-- A function for everybody.
+SELECT test.hk_after('GRANT EXECUTE ON FUNCTION hk_app.pause_hub TO PUBLIC');
+SELECT test.hk_after('CREATE FUNCTION hk_app.mine(text) RETURNS void LANGUAGE belay AS ''resume_hub''');
+-- A function or a table of somebody else.
+SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub OWNER TO regress_belay_hk');
+SELECT test.hk_after('ALTER TABLE hk_app.belay_hub OWNER TO regress_belay_hk');
+-- A table that can be read or written without the functions.
+SELECT test.hk_after('GRANT SELECT ON hk_app.belay_hub TO PUBLIC');
+SELECT test.hk_after('GRANT UPDATE ON hk_app.belay_hub TO regress_belay_hk');
+-- Code and rules on a table.
+SELECT test.hk_after('CREATE TRIGGER t BEFORE UPDATE ON hk_app.belay_hub FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()');
+SELECT test.hk_after('CREATE RULE r AS ON UPDATE TO hk_app.belay_hub DO ALSO NOTHING');
+SELECT test.hk_after('ALTER TABLE hk_app.belay_hub ENABLE ROW LEVEL SECURITY');
+SELECT test.hk_after('ALTER TABLE hk_app.belay_hub SET UNLOGGED');
+-- When the trigger is gone, all is well again.
+CREATE TRIGGER t BEFORE UPDATE ON hk_app.belay_hub
+    FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+DROP TRIGGER t ON hk_app.belay_hub;
+SELECT * FROM belay.check_hub('hk_app');
+
+-- A hub of another release.
+UPDATE hk_app.belay_hub SET version = 0;
+\c -
+\set VERBOSITY terse
+\set SHOW_CONTEXT never
+SELECT object, regexp_replace(problem, '\d+$', 'N') AS problem FROM belay.check_hub('hk_app');
+SELECT is_current FROM belay.hubs WHERE name = 'hk_app';
+SELECT belay.upgrade_hub('hk_app');
+SELECT * FROM belay.check_hub('hk_app');
+
+-- Only for the owner.
+SET ROLE regress_belay_hk;
+SELECT test.error($$SELECT * FROM belay.check_hub('hk_app')$$);
+RESET ROLE;
+SELECT test.error($$SELECT * FROM belay.check_hub('hk_none')$$);
+SELECT test.error($$SELECT * FROM belay.check_hub(NULL)$$);
+
+SELECT belay.drop_hub('hk_app');
+CALL test.drop_role('regress_belay_hk');
+DROP FUNCTION test.hk_after(text[]);

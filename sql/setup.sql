@@ -1,0 +1,74 @@
+-- Runs first: the extension, and helpers for the other files.
+CREATE EXTENSION belay;
+
+SELECT belay.version() = extversion AS library_fits FROM pg_extension WHERE extname = 'belay';
+
+CREATE SCHEMA test;
+GRANT USAGE ON SCHEMA test TO PUBLIC;
+
+-- Runs a statement and tells how it failed: SQLSTATE and message, then DETAIL and HINT. Without an
+-- error the statement's effect stays.
+CREATE FUNCTION test.error(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    state text;
+    message text;
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
+                            detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN state || ': ' || message
+           || CASE WHEN detail <> '' THEN E'\nDETAIL: ' || detail ELSE '' END
+           || CASE WHEN hint <> '' THEN E'\nHINT: ' || hint ELSE '' END;
+END $$;
+
+-- As test.error, only the SQLSTATE.
+CREATE FUNCTION test.sqlstate(statement text) RETURNS text LANGUAGE sql AS $$
+    SELECT pg_catalog.split_part(test.error(statement), ': ', 1)
+$$;
+
+-- A line for each statement that does not fail with that SQLSTATE: none is good.
+CREATE FUNCTION test.expect(state text, VARIADIC statements text[])
+RETURNS TABLE (statement text, error text) LANGUAGE plpgsql AS $$
+BEGIN
+    FOREACH statement IN ARRAY statements LOOP
+        error := test.error(statement);
+        IF split_part(error, ': ', 1) <> state THEN
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+END $$;
+
+-- The value in force of a hub's option, as belay.hub_options tells it.
+CREATE FUNCTION test.option(hub name, option text) RETURNS text LANGUAGE sql AS $$
+    SELECT o.value FROM belay.hub_options AS o WHERE o.hub = $1 AND o.option = $2
+$$;
+
+-- A role that may own hubs, as an administrator makes one.
+CREATE PROCEDURE test.create_owner(role name) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE ROLE %I', role);
+    EXECUTE format('GRANT USAGE ON LANGUAGE belay TO %I', role);
+    EXECUTE format('GRANT CREATE ON DATABASE %I TO %I', current_database(), role);
+END $$;
+
+-- Removes a role with all it owns and all that was granted to it.
+CREATE PROCEDURE test.drop_role(role name) LANGUAGE plpgsql SET client_min_messages = warning AS $$
+BEGIN
+    EXECUTE format('DROP OWNED BY %I CASCADE', role);
+    EXECUTE format('DROP ROLE %I', role);
+END $$;
+
+-- What the extension itself makes: everything has a comment, nothing is a hub yet.
+SELECT d.classid::regclass, pg_describe_object(d.classid, d.objid, 0) AS without_comment
+  FROM pg_depend AS d
+ WHERE d.refclassid = 'pg_extension'::regclass
+   AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'belay')
+   AND d.deptype = 'e'
+   AND obj_description(d.objid, d.classid::regclass::name) IS NULL
+   AND pg_describe_object(d.classid, d.objid, 0) NOT LIKE 'type belay.%'
+ ORDER BY 1, 2;
+SELECT * FROM belay.hubs;

@@ -1,0 +1,24 @@
+// SQL functions around lease tokens.
+#include "core/token.hpp"
+#include "pg/boundary.hpp"
+
+BELAY_FUNCTION(belay_random_int8) {
+    int64 value = 0;
+    if (!pg_strong_random(&value, sizeof value)) {
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
+    }
+    PG_RETURN_INT64(value);
+}
+
+BELAY_FUNCTION(belay_work_token) {
+    const belay::core::WorkToken token{.lane = PG_GETARG_INT32(0),
+                                       .slot = PG_GETARG_INT16(1),
+                                       .due = PG_GETARG_INT64(2),
+                                       .id = PG_GETARG_INT64(3),
+                                       .incarnation = PG_GETARG_INT32(4),
+                                       .nonce_hi = static_cast<uint64_t>(PG_GETARG_INT64(5)),
+                                       .nonce_lo = static_cast<uint64_t>(PG_GETARG_INT64(6))};
+    char out[belay::core::kWorkTokenChars];
+    belay::core::encode(token, out);
+    PG_RETURN_TEXT_P(cstring_to_text_with_len(out, sizeof out));
+}

@@ -1,0 +1,215 @@
+#include "ops/input.hpp"
+
+#include "pg/errors.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+namespace json = core::json;
+
+const char* problem_text(std::string_view code) {
+    if (code == "not_json") return "is not valid JSON";
+    if (code == "not_an_object") return "is not a JSON object";
+    if (code == "not_one_key") return "is not an object with exactly one key, the kind";
+    if (code == "missing_field") return "is missing";
+    if (code == "wrong_type") return "has a wrong type";
+    if (code == "escaped_nul") return "contains an escaped NUL, which text cannot hold";
+    if (code == "wrong_kind") return "is of a kind that does not belong here";
+    return "has a value that is not allowed";
+}
+
+[[noreturn]] void raise_member(const char* code, const char* path, const char* member) {
+    core::Problem problem;
+    core::set_problem(&problem, code, member);
+    raise_problem(path, problem);
+}
+
+}  // namespace
+
+void raise_problem(const char* argument, const core::Problem& problem) {
+    const char* path = psprintf("%s%s", argument, problem.path);
+    pg::raise_invalid(problem.code_detail, path,
+                      psprintf("%s %s", path, problem_text(problem.code_detail)),
+                      "Send one JSON object with one key, the kind of the item, and the fields that "
+                      "the kind needs.");
+}
+
+std::string_view decode(json::Value string) {
+    auto* out = static_cast<char*>(palloc(json::decoded_bound(string) + 1));
+    return {out, json::decode(string, out).size};
+}
+
+std::optional<std::string_view> decode(std::optional<json::Value> string) {
+    return string ? std::optional(decode(*string)) : std::nullopt;
+}
+
+void check_instance_id(const char* path, std::string_view id) {
+    if (id.empty() || id.size() > kMaxId) {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("%s must have 1 to %zu bytes", path, kMaxId),
+                  pg::Facts(id.empty() ? "empty" : "too_long")
+                      .add("path", path)
+                      .add("bytes", static_cast<int64>(id.size())),
+                  "Use a shorter, non-empty instance id.");
+    }
+}
+
+void check_label(const char* path, std::optional<std::string_view> label) {
+    if (label && label->size() > kMaxId) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s must have at most %zu bytes", path, kMaxId),
+                  pg::Facts("too_long").add("path", path).add("bytes", static_cast<int64>(label->size())),
+                  "Use a shorter value; it is part of an index key.");
+    }
+}
+
+int64 checked_timeout(const char* path, std::optional<int64> value) {
+    if (!value || *value <= 0) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s must be greater than 0", path),
+                  value ? pg::Facts("out_of_range").add("path", path).add("value", *value)
+                        : pg::Facts("null").add("path", path),
+                  "Pass a number of milliseconds.");
+    }
+    return *value;
+}
+
+std::optional<int64> checked_delay(const char* path, std::optional<int64> value) {
+    if (value && *value < 0) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s must not be negative", path),
+                  pg::Facts("out_of_range").add("path", path).add("value", *value),
+                  "Pass a number of milliseconds, or NULL for no delay.");
+    }
+    return value;
+}
+
+int checked_limit(const char* path, std::optional<int32> value, int32 fallback, int32 most) {
+    const int32 limit = value.value_or(fallback);
+    if (limit < 1 || limit > most) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s must be from 1 to %d", path, most),
+                  pg::Facts("out_of_range").add("path", path).add("value", limit),
+                  "Ask for several smaller portions.");
+    }
+    return limit;
+}
+
+Completion checked_completion(const char* path, std::string_view text, const char* instance_path,
+                              std::optional<std::string_view> instance_id) {
+    core::Problem problem;
+    const auto item = core::parse_work_item(text, &problem);
+    if (!item) {
+        raise_problem(path, problem);
+    }
+    if (item->kind != core::ItemKind::kActivityCompleted &&
+        item->kind != core::ItemKind::kActivityFailed) {
+        core::set_problem(&problem, "wrong_kind");
+        raise_problem(path, problem);
+    }
+    const auto target = core::routing(*item, &problem);
+    if (!target) {
+        raise_problem(path, problem);
+    }
+    const std::string_view instance = decode(*target);
+    check_instance_id(path, instance);
+    if (instance_id && *instance_id != instance) {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("%s is not the instance of the completion", instance_path),
+                  pg::Facts("instance_mismatch")
+                      .add("path", instance_path)
+                      .add("value", *instance_id)
+                      .add("completion_instance", instance),
+                  "Pass the instance that the completion names, or NULL.");
+    }
+    return {.text = text, .kind = item->kind, .instance_id = instance};
+}
+
+JsonArray checked_array(const char* path, Jsonb* value, std::size_t most) {
+    if (value == nullptr) {
+        return {};
+    }
+    StringInfo printed = makeStringInfo();
+    (void)JsonbToCString(printed, &value->root, VARSIZE(value));
+    const std::string_view text(printed->data, static_cast<std::size_t>(printed->len));
+    const auto array = json::parse(text);
+    if (!array || array->kind != json::Kind::kArray) {
+        pg::raise_invalid("not_an_array", path, psprintf("%s is not a JSON array", path),
+                          "Pass a JSON array.");
+    }
+    const std::size_t count = json::count(*array);
+    if (count > most) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s has more than %zu elements", path, most),
+                  pg::Facts("too_many").add("path", path).add("elements", static_cast<int64>(count)),
+                  "Send several smaller batches.");
+    }
+    return {text, *array, count};
+}
+
+std::optional<std::string_view> optional_string(json::Value object, const char* member,
+                                                const char* path) {
+    const auto value = json::find(object, member);
+    if (!value || value->kind == json::Kind::kNull) {
+        return std::nullopt;
+    }
+    if (value->kind != json::Kind::kString) {
+        raise_member("wrong_type", path, member);
+    }
+    if (json::inspect(*value).has_nul) {
+        raise_member("escaped_nul", path, member);
+    }
+    if (json::inspect(*value).has_lone_surrogate) {
+        raise_member("bad_value", path, member);
+    }
+    return decode(*value);
+}
+
+std::optional<int64> optional_int(json::Value object, const char* member, const char* path) {
+    const auto value = json::find(object, member);
+    if (!value || value->kind == json::Kind::kNull) {
+        return std::nullopt;
+    }
+    const auto number = json::as_int64(*value);
+    if (!number) {
+        raise_member(value->kind == json::Kind::kNumber ? "bad_value" : "wrong_type", path, member);
+    }
+    return number;
+}
+
+void check_members(json::Value object, const char* path, std::span<const char* const> known) {
+    json::Members members(object);
+    std::string_view key;
+    json::Value value;
+    while (members.next(key, value)) {
+        bool found = false;
+        for (const char* name : known) {
+            found = found || json::key_is(key, name);
+        }
+        if (!found) {
+            const std::string_view name = decode(json::Value{json::Kind::kString, key});
+            pg::raise(pg::kInvalidArgument,
+                      psprintf("%s has an unknown key \"%s\"", path, pg::c_string(name)),
+                      pg::Facts("unknown_key").add("path", path).add("key", name),
+                      "Check the spelling: an unknown key is refused rather than ignored.");
+        }
+    }
+}
+
+json::Value checked_object(const char* path, Jsonb* value) {
+    if (value == nullptr) {
+        pg::raise_invalid("null", path, psprintf("%s must not be null", path),
+                          "Pass a JSON object; {} selects everything.");
+    }
+    StringInfo printed = makeStringInfo();
+    (void)JsonbToCString(printed, &value->root, VARSIZE(value));
+    const auto object =
+        json::parse(std::string_view(printed->data, static_cast<std::size_t>(printed->len)));
+    if (!object || object->kind != json::Kind::kObject) {
+        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+                          "Pass a JSON object.");
+    }
+    return *object;
+}
+
+std::string_view item_text(json::Value value) {
+    return value.kind == json::Kind::kString ? decode(value) : value.text;
+}
+
+}  // namespace belay::ops

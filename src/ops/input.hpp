@@ -1,0 +1,65 @@
+// Checks of what callers send: ids, times, JSON. What fails is QB006 with the path of the argument.
+#pragma once
+
+#include "core/json.hpp"
+#include "core/work_item.hpp"
+#include "pg/clock.hpp"
+#include "pg/pg.hpp"
+
+namespace belay::ops {
+
+// The longest id, session, tag, owner or key: they are index keys.
+inline constexpr std::size_t kMaxId = 1024;
+
+// Raises QB006 for a problem found inside an argument.
+[[noreturn]] void raise_problem(const char* argument, const core::Problem& problem);
+
+// The text of a JSON string, decoded into the current memory context.
+std::string_view decode(core::json::Value string);
+std::optional<std::string_view> decode(std::optional<core::json::Value> string);
+
+// Refuse an id that is too long for its column (or, for an instance id, empty).
+void check_instance_id(const char* path, std::string_view id);
+void check_label(const char* path, std::optional<std::string_view> label);
+
+// Refuse NULL, 0 and less; NULL and negative.
+int64 checked_timeout(const char* path, std::optional<int64> value);
+std::optional<int64> checked_delay(const char* path, std::optional<int64> value);
+
+// The limit of a page.
+int checked_limit(const char* path, std::optional<int32> value, int32 fallback, int32 most);
+
+// A worker's completion: an ActivityCompleted or ActivityFailed, and the instance it goes to.
+struct Completion {
+    std::string_view text;
+    core::ItemKind kind;
+    std::string_view instance_id;
+};
+
+// Checks a completion given as text; instance_id, if given, must be its instance.
+Completion checked_completion(const char* path, std::string_view text, const char* instance_path,
+                              std::optional<std::string_view> instance_id);
+
+// Elements of an array parameter given as jsonb; NULL is the empty array.
+struct JsonArray {
+    std::string_view text;  // all of it, printed
+    core::json::Value array;
+    std::size_t count;
+};
+JsonArray checked_array(const char* path, Jsonb* value, std::size_t most);
+
+// A member that has to be a string, or absent or null.
+std::optional<std::string_view> optional_string(core::json::Value object, const char* member,
+                                                const char* path);
+std::optional<int64> optional_int(core::json::Value object, const char* member, const char* path);
+
+// Refuses a member that is not in the list: a misspelt one must not be overlooked.
+void check_members(core::json::Value object, const char* path, std::span<const char* const> known);
+
+// The JSON of a jsonb object parameter. QB006 for NULL (if required) and for anything else.
+core::json::Value checked_object(const char* path, Jsonb* value);
+
+// An item that stands as an object, or as a string that holds its text.
+std::string_view item_text(core::json::Value value);
+
+}  // namespace belay::ops

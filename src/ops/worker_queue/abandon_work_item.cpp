@@ -1,0 +1,27 @@
+// abandon_work_item.cpp — give a leased activity back.
+//
+// Calls    store::release_work
+// Touches  <hub>.worker_queue
+// Locks    the worker row
+// Raises   QB001 unknown token; an expired lease that nobody took is accepted
+#include "core/time.hpp"
+#include "ops/worker_queue/worker_queue.hpp"
+
+namespace belay::ops {
+
+void abandon_work_item(const store::Hub& hub, std::optional<std::string_view> token,
+                       std::optional<int64> delay_ms, bool ignore_attempt, pg::Clock* clock) {
+    enter_worker_queue(hub, clock);
+    const HeldWork held = hold_work(hub, token, clock);
+    if (!held.row) {
+        raise_lock_lost("Invalid lock token or already acked", token.value_or(""), held.fault,
+                        held.locked_until);
+    }
+    const int32 attempt =
+        ignore_attempt ? core::previous_attempt(held.row->attempt) : held.row->attempt;
+    const auto visible_at =
+        delay_ms ? std::optional(core::add_ms(clock->now(), *delay_ms)) : std::nullopt;
+    store::release_work(hub, held.row->key, attempt, visible_at);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,165 @@
+// ack_worker.cpp — finish leased activities and send their completions.
+//
+// Calls    store::delete_live, store::delete_work, store::insert_message, store::touch_session
+// Touches  <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.sessions
+// Locks    worker rows by key, then sessions by id
+// Raises   QB001 lock lost (ack_workers reports it instead), QB006 bad completion
+#include <algorithm>
+
+#include "ops/worker_queue/worker_queue.hpp"
+#include "pg/errors.hpp"
+#include "pg/faults.hpp"
+#include "store/orchestrator_queue.hpp"
+#include "store/sessions.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr const char* kMessage = "Worker queue item not found or already processed";
+constexpr const char* kAckKeys[] = {"lock_token", "instance_id", "completion_json"};
+
+void send(const store::Hub& hub, const Completion& completion, int64 now) {
+    (void)store::insert_message(hub, {.instance_id = completion.instance_id,
+                                      .work_item = completion.text,
+                                      .kind = completion.kind,
+                                      .visible_at = now,
+                                      .created_at = now});
+}
+
+// The quick way: a live lease that nobody else holds goes in one statement. The slow way waits for
+// the row and finds out what is wrong.
+store::WorkRow finish(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
+    const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
+    if (parsed && parsed->incarnation == hub.incarnation) {
+        if (const auto row = store::delete_live(hub, *parsed, clock->now())) {
+            return *row;
+        }
+    }
+    const HeldWork held = hold_work(hub, token, clock);
+    if (held.fault != core::LeaseFault::kNone) {
+        raise_lock_lost(kMessage, token.value_or(""), held.fault, held.locked_until);
+    }
+    store::delete_work(hub, held.row->key);
+    return *held.row;
+}
+
+// One element of p_acks.
+struct Ack {
+    std::size_t index;
+    std::optional<std::string_view> token;
+    std::optional<core::WorkToken> parsed;
+    std::optional<Completion> completion;
+    std::optional<store::WorkRow> row;
+    bool acked;
+};
+
+Ack checked_ack(core::json::Value element, std::size_t index) {
+    const char* path = psprintf("p_acks[%zu]", index);
+    if (element.kind != core::json::Kind::kObject) {
+        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+                          "Each element is an object with a key lock_token.");
+    }
+    check_members(element, path, kAckKeys);
+    Ack ack{};
+    ack.index = index;
+    const auto lock_token = core::json::find(element, "lock_token");
+    if (!lock_token) {
+        const char* token_path = psprintf("%s.lock_token", path);
+        pg::raise_invalid("missing_field", token_path, psprintf("%s is missing", token_path),
+                          "Each element is an object with a key lock_token.");
+    }
+    ack.token = optional_string(element, "lock_token", path);
+    ack.parsed = ack.token ? core::decode_work_token(*ack.token) : std::nullopt;
+    const auto instance_id = optional_string(element, "instance_id", path);
+    const auto completion = core::json::find(element, "completion_json");
+    if (completion && completion->kind != core::json::Kind::kNull) {
+        ack.completion =
+            checked_completion(psprintf("%s.completion_json", path), item_text(*completion),
+                               psprintf("%s.instance_id", path), instance_id);
+    }
+    return ack;
+}
+
+// Rows are locked in key order, whatever the input order; equal tokens stay in input order.
+bool by_key(const Ack* a, const Ack* b) {
+    const auto key = [](const Ack& ack) {
+        return ack.parsed ? store::WorkKey{ack.parsed->lane, ack.parsed->slot, ack.parsed->due,
+                                           ack.parsed->id}
+                          : store::WorkKey{};
+    };
+    const auto order = key(*a) <=> key(*b);
+    return order != 0 ? order < 0 : a->index < b->index;
+}
+
+// Notes activity of the sessions whose rows were acked, each once, in the order of their ids.
+void touch_sessions(const store::Hub& hub, std::span<Ack> acks, int64 now) {
+    auto** touched = static_cast<Ack**>(palloc(sizeof(Ack*) * (acks.size() + 1)));
+    std::size_t count = 0;
+    for (auto& ack : acks) {
+        if (ack.acked && ack.row->session_id && ack.row->locked_by) {
+            touched[count++] = &ack;
+        }
+    }
+    std::sort(touched, touched + count, [](const Ack* a, const Ack* b) {
+        return std::pair(*a->row->session_id, *a->row->locked_by) <
+               std::pair(*b->row->session_id, *b->row->locked_by);
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto& row = *touched[i]->row;
+        if (i == 0 || row.session_id != touched[i - 1]->row->session_id ||
+            row.locked_by != touched[i - 1]->row->locked_by) {
+            store::touch_session(hub, *row.session_id, *row.locked_by, now);
+        }
+    }
+}
+
+}  // namespace
+
+void ack_worker(const store::Hub& hub, std::optional<std::string_view> token,
+                std::optional<Completion> completion, pg::Clock* clock) {
+    enter_worker_queue(hub, clock);
+    const store::WorkRow row = finish(hub, token, clock);
+    if (row.session_id && row.locked_by) {
+        store::touch_session(hub, *row.session_id, *row.locked_by, clock->now());
+    }
+    if (completion) {
+        send(hub, *completion, clock->now());
+    }
+    pg::fail_here(pg::FaultPoint::kAckBeforeCommit);
+}
+
+std::span<const AckResult> ack_workers(const store::Hub& hub, const JsonArray& input,
+                                       std::optional<int64> now) {
+    auto* acks = static_cast<Ack*>(palloc(sizeof(Ack) * (input.count + 1)));
+    auto** ordered = static_cast<Ack**>(palloc(sizeof(Ack*) * (input.count + 1)));
+    core::json::Elements elements(input.array);
+    core::json::Value element;
+    for (std::size_t i = 0; elements.next(element); ++i) {
+        acks[i] = checked_ack(element, i);
+        ordered[i] = &acks[i];
+    }
+    auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
+    enter_worker_queue(hub, &clock);
+    std::sort(ordered, ordered + input.count, by_key);
+    for (std::size_t i = 0; i < input.count; ++i) {
+        HeldWork held = hold_work(hub, ordered[i]->token, &clock);
+        ordered[i]->acked = held.fault == core::LeaseFault::kNone;
+        ordered[i]->row = held.row;
+        if (ordered[i]->acked) {
+            store::delete_work(hub, held.row->key);
+        }
+    }
+    touch_sessions(hub, {acks, input.count}, clock.now());
+    auto* results = static_cast<AckResult*>(palloc(sizeof(AckResult) * (input.count + 1)));
+    for (std::size_t i = 0; i < input.count; ++i) {
+        if (acks[i].acked && acks[i].completion) {
+            send(hub, *acks[i].completion, clock.now());
+        }
+        results[i] = {acks[i].token, acks[i].acked};
+    }
+    pg::fail_here(pg::FaultPoint::kAckBeforeCommit);
+    return {results, input.count};
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,177 @@
+// dead_letters.cpp — set items aside that were leased too often, put them back, throw them away.
+//
+// Calls    store::bury_work, store::take_dead_letter, store::insert_work, store::insert_message
+// Touches  <hub>.dead_letters, <hub>.worker_queue, <hub>.orchestrator_queue
+// Locks    the worker row, then the dead letter; dead letters by id
+// Raises   QB002 dead letter not found, QB006 bad filter
+#include "core/work_item.hpp"
+#include "ops/worker_queue/worker_queue.hpp"
+#include "pg/errors.hpp"
+#include "store/dead_letters.hpp"
+#include "store/orchestrator_queue.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr const char* kFilterKeys[] = {"ids",          "queue",       "reason",
+                                       "instance_ids", "dead_before", "limit"};
+
+void append_json(StringInfo out, std::string_view text) {
+    const auto bound = static_cast<int>(core::json::escaped_bound(text));
+    enlargeStringInfo(out, bound + 1);
+    out->len += static_cast<int>(core::json::escape(text, out->data + out->len));
+    out->data[out->len] = '\0';
+}
+
+// The name of the activity, if its text still tells.
+std::string_view activity_name(std::string_view work_item) {
+    const auto item = core::parse_work_item(work_item, nullptr);
+    core::Activity activity;
+    if (!item || !core::read_activity(*item, &activity, nullptr) || !activity.name) {
+        return "";
+    }
+    return decode(*activity.name);
+}
+
+// The completion that tells an orchestration that its activity will never run.
+const char* poison_completion(const store::DeadWork& dead, int64 max_attempts) {
+    StringInfo out = makeStringInfo();
+    appendStringInfoString(out, "{\"ActivityFailed\":{\"instance\":");
+    append_json(out, *dead.instance_id);
+    appendStringInfo(out, ",\"execution_id\":" INT64_FORMAT ",\"id\":" INT64_FORMAT, *dead.execution_id,
+                     *dead.activity_id);
+    appendStringInfo(out,
+                     ",\"details\":{\"Poison\":{\"attempt_count\":%d,\"max_attempts\":" INT64_FORMAT
+                     ",\"message_type\":{\"Activity\":{\"instance\":",
+                     dead.attempt, max_attempts);
+    append_json(out, *dead.instance_id);
+    appendStringInfo(out, ",\"execution_id\":" INT64_FORMAT ",\"activity_name\":", *dead.execution_id);
+    append_json(out, activity_name(dead.work_item));
+    appendStringInfo(out, ",\"activity_id\":" INT64_FORMAT "}},\"message\":", *dead.activity_id);
+    append_json(out, dead.work_item);
+    appendStringInfoString(out, "}}}}");
+    return out->data;
+}
+
+// Puts a dead letter back into its queue; returns the new id.
+int64 put_back(const store::Hub& hub, const store::DeadLetter& dead, int64 now) {
+    if (dead.queue == "worker") {
+        return store::insert_work(hub, {.work_item = dead.work_item,
+                                        .visible_at = now,
+                                        .delayed = false,
+                                        .created_at = now,
+                                        .instance_id = dead.instance_id,
+                                        .execution_id = dead.execution_id,
+                                        .activity_id = dead.activity_id,
+                                        .session_id = dead.session_id,
+                                        .tag = dead.tag});
+    }
+    if (dead.queue != "orchestrator" || !dead.instance_id) {
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("a dead letter of queue \"%s\" cannot be put back",
+                               pg::c_string(dead.queue))));
+    }
+    const auto item = core::parse_work_item(dead.work_item, nullptr);
+    return store::insert_message(hub, {.instance_id = *dead.instance_id,
+                                       .work_item = dead.work_item,
+                                       .kind = item ? item->kind : core::ItemKind::kOther,
+                                       .visible_at = now,
+                                       .created_at = now});
+}
+
+[[noreturn]] void raise_missing(int64 id) {
+    pg::raise(pg::kNotFound, psprintf("Dead letter not found: " INT64_FORMAT, id),
+              pg::Facts("unknown_dead_letter").add("id", id),
+              "It may have been put back or discarded; list_dead_letters shows those that are left.");
+}
+
+// An array member of the filter as a PostgreSQL array; 0 if it is not given.
+Datum list_member(core::json::Value filter, const char* member, bool numbers) {
+    const auto value = core::json::find(filter, member);
+    if (!value || value->kind == core::json::Kind::kNull) {
+        return 0;
+    }
+    const char* path = psprintf("p_filter.%s", member);
+    if (value->kind != core::json::Kind::kArray) {
+        pg::raise_invalid("wrong_type", path, psprintf("%s has a wrong type", path),
+                          "Pass a JSON array.");
+    }
+    const std::size_t count = core::json::count(*value);
+    auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (count + 1)));
+    core::json::Elements elements(*value);
+    core::json::Value element;
+    for (std::size_t i = 0; elements.next(element); ++i) {
+        const auto number = numbers ? core::json::as_int64(element) : std::nullopt;
+        const bool text = element.kind == core::json::Kind::kString && !core::json::inspect(element).has_nul;
+        if (numbers ? !number.has_value() : !text) {
+            const char* element_path = psprintf("%s[%zu]", path, i);
+            pg::raise_invalid("wrong_type", element_path, psprintf("%s has a wrong type", element_path),
+                              numbers ? "Pass integers." : "Pass strings.");
+        }
+        if (numbers) {
+            values[i] = Int64GetDatum(*number);
+        } else {
+            const std::string_view decoded = decode(element);
+            values[i] = PointerGetDatum(
+                cstring_to_text_with_len(decoded.data(), static_cast<int>(decoded.size())));
+        }
+    }
+    return PointerGetDatum(numbers ? construct_array(values, static_cast<int>(count), INT8OID,
+                                                     sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)
+                                   : construct_array(values, static_cast<int>(count), TEXTOID, -1,
+                                                     false, TYPALIGN_INT));
+}
+
+}  // namespace
+
+void bury_work_item(const store::Hub& hub, const store::WorkKey& key, int32 attempts, int64 now) {
+    const store::DeadWork dead = store::bury_work(hub, key, attempts, now);
+    if (hub.options[store::Option::kDeadLetterFailsActivity] == 1 && dead.instance_id &&
+        dead.execution_id && dead.activity_id) {
+        (void)store::insert_message(
+            hub, {.instance_id = *dead.instance_id,
+                  .work_item = poison_completion(dead, hub.options[store::Option::kMaxAttempts]),
+                  .kind = core::ItemKind::kActivityFailed,
+                  .visible_at = now,
+                  .created_at = now});
+    }
+}
+
+int64 redrive_dead_letter(const store::Hub& hub, int64 id) {
+    const auto dead = store::take_dead_letter(hub, id);
+    if (!dead) {
+        raise_missing(id);
+    }
+    return put_back(hub, *dead, pg::server_now_ms());
+}
+
+int64 redrive_dead_letters(const store::Hub& hub, core::json::Value filter) {
+    check_members(filter, "p_filter", kFilterKeys);
+    constexpr int64 kDefaultLimit = 1000;
+    const int64 limit = optional_int(filter, "limit", "p_filter").value_or(kDefaultLimit);
+    if (limit < 1) {
+        pg::raise(pg::kInvalidArgument, "p_filter.limit must be at least 1",
+                  pg::Facts("out_of_range").add("path", "p_filter.limit").add("value", limit),
+                  "Leave it out for the default of 1000.");
+    }
+    const auto letters = store::take_dead_letters(
+        hub, {.ids = list_member(filter, "ids", true),
+              .instance_ids = list_member(filter, "instance_ids", false),
+              .queue = optional_string(filter, "queue", "p_filter"),
+              .reason = optional_string(filter, "reason", "p_filter"),
+              .dead_before = optional_int(filter, "dead_before", "p_filter"),
+              .limit = limit});
+    for (const auto& dead : letters) {
+        (void)put_back(hub, dead, pg::server_now_ms());
+    }
+    return static_cast<int64>(letters.size());
+}
+
+void discard_dead_letter(const store::Hub& hub, int64 id) {
+    if (!store::take_dead_letter(hub, id)) {
+        raise_missing(id);
+    }
+}
+
+}  // namespace belay::ops

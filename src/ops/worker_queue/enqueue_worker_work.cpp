@@ -1,0 +1,120 @@
+// enqueue_worker_work.cpp — add activities to the worker queue.
+//
+// Calls    store::insert_work
+// Touches  <hub>.worker_queue
+// Locks    nothing: inserts never wait
+// Raises   QB006 bad item or argument, QB007 clock skew
+#include "core/time.hpp"
+#include "ops/worker_queue/worker_queue.hpp"
+#include "pg/errors.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr const char* kItemKeys[] = {"work_item",  "instance_id", "execution_id", "activity_id",
+                                     "session_id", "tag",         "delay_ms"};
+
+void check_number(const char* path, std::optional<int64> value, int64 least) {
+    if (value && *value < least) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s must be at least " INT64_FORMAT, path, least),
+                  pg::Facts("out_of_range").add("path", path).add("value", *value),
+                  "Execution ids begin with 1, activity ids with 0.");
+    }
+}
+
+struct ListedItem {
+    CheckedActivity activity;
+    int64 delay_ms;
+};
+
+ListedItem checked_item(core::json::Value element, std::size_t index) {
+    const char* path = psprintf("p_items[%zu]", index);
+    if (element.kind != core::json::Kind::kObject) {
+        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+                          "Each element is an object with a key work_item.");
+    }
+    check_members(element, path, kItemKeys);
+    const char* item_path = psprintf("%s.work_item", path);
+    const auto item = core::json::find(element, "work_item");
+    if (!item || item->kind == core::json::Kind::kNull) {
+        pg::raise_invalid("missing_field", item_path, psprintf("%s is missing", item_path),
+                          "Each element is an object with a key work_item.");
+    }
+    const ActivityArgs args{.instance_id = optional_string(element, "instance_id", path),
+                            .execution_id = optional_int(element, "execution_id", path),
+                            .activity_id = optional_int(element, "activity_id", path),
+                            .session_id = optional_string(element, "session_id", path),
+                            .tag = optional_string(element, "tag", path)};
+    const int64 delay =
+        checked_delay(psprintf("%s.delay_ms", path), optional_int(element, "delay_ms", path))
+            .value_or(0);
+    return {checked_activity(item_text(*item), args, item_path, psprintf("%s.", path)), delay};
+}
+
+void insert(const store::Hub& hub, const CheckedActivity& activity, int64 now, int64 delay_ms) {
+    (void)store::insert_work(hub, {.work_item = activity.work_item,
+                                   .visible_at = core::add_ms(now, delay_ms),
+                                   .delayed = delay_ms > 0,
+                                   .created_at = now,
+                                   .instance_id = activity.args.instance_id,
+                                   .execution_id = activity.args.execution_id,
+                                   .activity_id = activity.args.activity_id,
+                                   .session_id = activity.args.session_id,
+                                   .tag = activity.args.tag});
+}
+
+}  // namespace
+
+CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs& args,
+                                 const char* item, const char* prefix) {
+    core::Problem problem;
+    const auto parsed = core::parse_work_item(work_item, &problem);
+    if (!parsed) {
+        raise_problem(item, problem);
+    }
+    if (!core::for_worker(parsed->kind)) {
+        core::set_problem(&problem, "wrong_kind");
+        raise_problem(item, problem);
+    }
+    core::Activity fields;
+    if (!core::read_activity(*parsed, &fields, &problem)) {
+        raise_problem(item, problem);
+    }
+    const ActivityArgs merged{
+        .instance_id = args.instance_id ? args.instance_id : decode(fields.instance),
+        .execution_id = args.execution_id ? args.execution_id : fields.execution_id,
+        .activity_id = args.activity_id ? args.activity_id : fields.activity_id,
+        .session_id = args.session_id ? args.session_id : decode(fields.session_id),
+        .tag = args.tag ? args.tag : decode(fields.tag)};
+    const auto path = [prefix](const char* name) { return psprintf("%s%s", prefix, name); };
+    if (merged.instance_id) {
+        check_instance_id(path("instance_id"), *merged.instance_id);
+    }
+    check_number(path("execution_id"), merged.execution_id, 1);
+    check_number(path("activity_id"), merged.activity_id, 0);
+    check_label(path("session_id"), merged.session_id);
+    check_label(path("tag"), merged.tag);
+    return {work_item, merged};
+}
+
+void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity,
+                         const pg::Clock& clock) {
+    insert(hub, activity, clock.now(), 0);
+}
+
+int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items, std::optional<int64> now) {
+    auto* checked = static_cast<ListedItem*>(palloc(sizeof(ListedItem) * (items.count + 1)));
+    core::json::Elements elements(items.array);
+    core::json::Value element;
+    for (std::size_t i = 0; elements.next(element); ++i) {
+        checked[i] = checked_item(element, i);
+    }
+    const auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
+    for (std::size_t i = 0; i < items.count; ++i) {
+        insert(hub, checked[i].activity, clock.now(), checked[i].delay_ms);
+    }
+    return static_cast<int64>(items.count);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,371 @@
+// fetch_work_item.cpp — lease the next activities: try, skip, go on; never wait.
+//
+// Calls    store::take_heads, store::peek_*, store::take, store::try_claim_session
+// Touches  <hub>.worker_queue, <hub>.sessions, <hub>.dead_letters
+// Locks    worker rows and sessions, always without waiting
+// Raises   nothing of its own
+//
+// The queue is a set of streams: per lane and slot the rows never delayed, in the order of their
+// ids, and the delayed rows that are due, in the order (due, id). The fetch takes the lowest id of
+// all heads (FW-3). Every candidate is tried once: a stream only moves forward.
+#include <algorithm>
+
+#include "core/hash.hpp"
+#include "core/time.hpp"
+#include "ops/worker_queue/worker_queue.hpp"
+#include "pg/datum.hpp"
+#include "store/sessions.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr int kPage = 16;
+// Rows of sessions that others own, in front of one that the caller may take, are walked this far;
+// then the search goes by session instead of by row.
+constexpr int kMaxWalk = 64;
+
+struct Stream {
+    int32 lane;
+    int16 slot;
+    bool delayed;
+    bool one_session;
+    std::string_view session_id;  // of one_session
+    int64 last_due;               // the last row tried: the next page begins behind it
+    int64 last_id;
+    store::Candidates page;
+    int at;
+    int asked;  // the limit of the page: a shorter page is the last
+    int walked;
+    bool ended;
+};
+
+enum class Claim { kUnknown, kOwn, kOpen, kForeign };
+
+struct KnownSession {
+    std::string_view id;
+    Claim claim;
+};
+
+// A growing list in the call's memory.
+template <typename T>
+struct List {
+    T* items = nullptr;
+    int count = 0;
+    int size = 0;
+
+    T& add(const T& item) {
+        if (count == size) {
+            size = size == 0 ? 16 : size * 2;
+            const Size bytes = sizeof(T) * static_cast<Size>(size);
+            items = static_cast<T*>(items == nullptr ? palloc(bytes) : repalloc(items, bytes));
+        }
+        items[count] = item;
+        return items[count++];
+    }
+};
+
+bool is_session_lane(int32 lane) {
+    return (lane & 1) != 0;
+}
+
+struct Search {
+    const store::Hub& hub;
+    const FetchRequest& request;
+    pg::Clock* clock;
+    int64 now;  // for looking; a grant reads the clock again
+    List<Stream> streams;
+    List<KnownSession> sessions;
+    List<store::Leased> leased;
+    int new_sessions;
+
+    bool wants_more() const { return leased.count < request.max_items; }
+
+    store::Grant grant() const {
+        const int64 at = clock->now();
+        return {.now = at,
+                .locked_until = core::add_ms(at, request.lock_timeout_ms),
+                .owner = request.owner};
+    }
+
+    bool serves_tag(std::optional<std::string_view> tag) const {
+        if (request.mode == core::TagMode::kAny) {
+            return true;
+        }
+        if (!tag) {
+            return core::serves_untagged(request.mode);
+        }
+        return core::serves_filter(request.mode) &&
+               std::any_of(request.tags.begin(), request.tags.end(), [tag](Datum wanted) {
+                   return wanted != 0 && pg::text_view(wanted) == *tag;
+               });
+    }
+
+    // Keeps a leased row, or sets it aside if it has been leased too often before.
+    void accept(const store::Leased& row) {
+        const int64 most = hub.options[store::Option::kMaxAttempts];
+        if (most != store::kOff && row.attempt > most) {
+            bury_work_item(hub, row.key, row.attempt - 1, clock->now());
+        } else {
+            leased.add(row);
+        }
+    }
+};
+
+// The lanes that the request serves, in ascending order, without sessions' lanes.
+List<int32> tag_lanes(const FetchRequest& request) {
+    List<int32> lanes;
+    if (core::serves_untagged(request.mode)) {
+        lanes.add(0);
+    }
+    if (core::serves_filter(request.mode)) {
+        for (const Datum tag : request.tags) {
+            if (tag != 0) {
+                lanes.add(core::lane_of(true, pg::text_view(tag), false));
+            }
+        }
+    }
+    if (lanes.count > 0) {
+        std::sort(lanes.items, lanes.items + lanes.count);
+        lanes.count = static_cast<int>(std::unique(lanes.items, lanes.items + lanes.count) - lanes.items);
+    }
+    return lanes;
+}
+
+void add_streams(Search* search, int32 lane) {
+    for (const bool delayed : {false, true}) {
+        const auto heads = store::peek_lane(search->hub, lane, search->request.slots, delayed, 0, 0,
+                                            search->now, 1);
+        for (int i = 0; i < heads.count; ++i) {
+            search->streams.add({.lane = lane,
+                                 .slot = heads.rows[i].key.slot,
+                                 .delayed = delayed,
+                                 .one_session = false,
+                                 .session_id = {},
+                                 .last_due = 0,
+                                 .last_id = 0,
+                                 .page = {&heads.rows[i], 1},
+                                 .at = 0,
+                                 .asked = 1,
+                                 .walked = 0,
+                                 .ended = false});
+        }
+    }
+}
+
+void open_streams(Search* search) {
+    const bool sessions = search->request.owner.has_value();
+    if (search->request.mode == core::TagMode::kAny) {
+        for (auto lane = store::next_lane(search->hub, -1); lane;
+             lane = store::next_lane(search->hub, *lane)) {
+            if (!is_session_lane(*lane) || sessions) {
+                add_streams(search, *lane);
+            }
+        }
+        return;
+    }
+    const auto lanes = tag_lanes(search->request);
+    for (int i = 0; i < lanes.count; ++i) {
+        add_streams(search, lanes.items[i]);
+        if (sessions) {
+            add_streams(search, lanes.items[i] + 1);
+        }
+    }
+}
+
+// Makes the stream's head available. False at its end.
+bool has_head(Search* search, Stream* stream) {
+    if (stream->ended || stream->at < stream->page.count) {
+        return !stream->ended;
+    }
+    if (stream->page.count < stream->asked) {
+        stream->ended = true;
+        return false;
+    }
+    stream->asked = kPage;
+    stream->at = 0;
+    stream->page =
+        stream->one_session
+            ? store::peek_session(search->hub, stream->session_id, stream->lane, stream->slot,
+                                  stream->delayed, stream->last_due, stream->last_id, search->now, kPage)
+            : store::peek_lane(search->hub, stream->lane, {&stream->slot, 1}, stream->delayed,
+                               stream->last_due, stream->last_id, search->now, kPage);
+    stream->ended = stream->page.count == 0;
+    return !stream->ended;
+}
+
+// The stream whose head has the lowest id, or null.
+Stream* lowest_head(Search* search) {
+    Stream* lowest = nullptr;
+    for (int i = 0; i < search->streams.count; ++i) {
+        Stream* stream = &search->streams.items[i];
+        if (has_head(search, stream) &&
+            (lowest == nullptr ||
+             stream->page.rows[stream->at].key.id < lowest->page.rows[lowest->at].key.id)) {
+            lowest = stream;
+        }
+    }
+    return lowest;
+}
+
+KnownSession* known_session(Search* search, std::string_view id) {
+    for (int i = 0; i < search->sessions.count; ++i) {
+        if (search->sessions.items[i].id == id) {
+            return &search->sessions.items[i];
+        }
+    }
+    const auto stored = store::read_session(search->hub, id);
+    Claim claim = Claim::kOpen;
+    if (stored && stored->locked_until > search->now) {
+        claim = stored->worker_id == *search->request.owner ? Claim::kOwn : Claim::kForeign;
+    }
+    return &search->sessions.add({id, claim});
+}
+
+// Whether the caller may take rows of the session now.
+bool may_claim(const Search& search, const KnownSession& session) {
+    switch (session.claim) {
+        case Claim::kOwn:
+            return true;
+        case Claim::kOpen:
+            return !search.request.max_new_sessions ||
+                   search.new_sessions < *search.request.max_new_sessions;
+        default:
+            return false;
+    }
+}
+
+// Leases a row of a session, and the session with it. The row is held first: a session must not be
+// claimed for a row that another fetcher has.
+void try_session_row(Search* search, const store::Candidate& candidate, KnownSession* session) {
+    const store::Grant grant = search->grant();
+    const auto attempts = store::try_hold_free(search->hub, candidate.key, grant.now);
+    if (!attempts) {
+        return;
+    }
+    const int64 most = search->hub.options[store::Option::kMaxAttempts];
+    if (most != store::kOff && *attempts >= most) {
+        bury_work_item(search->hub, candidate.key, *attempts, grant.now);
+        return;
+    }
+    if (!store::try_claim_session(search->hub, *candidate.session_id, *search->request.owner, grant.now,
+                                  core::add_ms(grant.now, search->request.session_timeout_ms))) {
+        session->claim = Claim::kForeign;
+        return;
+    }
+    search->new_sessions += session->claim == Claim::kOpen ? 1 : 0;
+    session->claim = Claim::kOwn;
+    if (const auto row = store::take(search->hub, candidate.key, grant)) {
+        search->accept(*row);
+    }
+}
+
+// Goes on by session: a stream per session that the caller may take from.
+void split_by_session(Search* search, Stream* stream) {
+    const Stream lane = *stream;
+    stream->ended = true;
+    const auto heads =
+        store::peek_sessions(search->hub, *search->request.owner, lane.lane, lane.slot, lane.delayed,
+                             lane.last_due, lane.last_id, search->now);
+    for (int i = 0; i < heads.count; ++i) {
+        Stream session = lane;
+        session.one_session = true;
+        session.session_id = *heads.rows[i].session_id;
+        session.page = {&heads.rows[i], 1};
+        session.at = 0;
+        session.asked = 1;
+        session.walked = 0;
+        search->streams.add(session);
+    }
+}
+
+void try_candidate(Search* search, Stream* stream) {
+    const store::Candidate candidate = stream->page.rows[stream->at++];
+    stream->last_due = candidate.key.due;
+    stream->last_id = candidate.key.id;
+    if (!search->serves_tag(candidate.tag)) {
+        return;  // another tag with the same hash
+    }
+    if (!candidate.session_id) {
+        if (const auto row = store::take(search->hub, candidate.key, search->grant())) {
+            search->accept(*row);
+        }
+        return;
+    }
+    KnownSession* session = known_session(search, *candidate.session_id);
+    if (may_claim(*search, *session)) {
+        try_session_row(search, candidate, session);
+    } else if (stream->one_session) {
+        stream->ended = true;
+    } else if (++stream->walked == kMaxWalk) {
+        split_by_session(search, stream);
+    }
+}
+
+// The common case: one lane, one slot, and nothing in the other ranges.
+void take_from_head(Search* search) {
+    if (search->request.mode == core::TagMode::kAny || search->request.slots.size() != 1) {
+        return;
+    }
+    const auto lanes = tag_lanes(search->request);
+    std::optional<std::string_view> tag;
+    if (lanes.count != 1) {
+        return;
+    }
+    if (lanes.items[0] != 0) {
+        for (const Datum wanted : search->request.tags) {
+            const auto text = wanted == 0 ? std::nullopt : std::optional(pg::text_view(wanted));
+            if (text && tag && *tag != *text) {
+                return;  // two tags with one hash
+            }
+            tag = text ? text : tag;
+        }
+    }
+    while (search->wants_more()) {
+        const int wanted = search->request.max_items - search->leased.count;
+        const int before = search->leased.count;
+        const auto rows = store::take_heads(search->hub, lanes.items[0], search->request.slots[0], tag,
+                                            search->request.owner.has_value(), search->grant(), wanted);
+        for (int i = 0; i < rows.count; ++i) {
+            search->accept(rows.rows[i]);
+        }
+        if (rows.count < wanted || search->leased.count == before + wanted) {
+            return;
+        }
+    }
+}
+
+}  // namespace
+
+store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
+                                   pg::Clock* clock) {
+    if (request.mode == core::TagMode::kNone || request.slots.empty() ||
+        hub.is_paused(store::Queue::kWorker)) {
+        return {nullptr, 0};
+    }
+    enter_worker_queue(hub, clock);
+    Search search{.hub = hub,
+                  .request = request,
+                  .clock = clock,
+                  .now = clock->now(),
+                  .streams = {},
+                  .sessions = {},
+                  .leased = {},
+                  .new_sessions = 0};
+    take_from_head(&search);
+    if (search.wants_more()) {
+        search.now = clock->now();
+        open_streams(&search);
+        while (search.wants_more()) {
+            Stream* stream = lowest_head(&search);
+            if (stream == nullptr) {
+                break;
+            }
+            try_candidate(&search, stream);
+            CHECK_FOR_INTERRUPTS();
+        }
+    }
+    return {search.leased.items, search.leased.count};
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,57 @@
+// hold_work.cpp — from a token to its row, and the error if it does not lead there.
+//
+// Calls    store::try_lock_work, store::lock_work
+// Touches  <hub>.worker_queue
+// Locks    the worker row; waits for it
+// Raises   QB001 lock lost
+#include "ops/worker_queue/worker_queue.hpp"
+#include "pg/errors.hpp"
+
+namespace belay::ops {
+
+void enter_worker_queue(const store::Hub& hub, pg::Clock* clock) {
+    for (const Oid table : {hub.relations.worker_queue, hub.relations.sessions}) {
+        if (!ConditionalLockRelationOid(table, RowExclusiveLock)) {
+            LockRelationOid(table, RowExclusiveLock);
+            clock->mark_waited();
+        }
+    }
+}
+
+void raise_lock_lost(const char* message, std::string_view token, core::LeaseFault fault,
+                     int64 locked_until) {
+    pg::Facts facts(core::code_detail(fault));
+    facts.add_token("lock_token", token);
+    if (fault == core::LeaseFault::kExpired) {
+        facts.add("locked_until", locked_until);
+    }
+    pg::raise(pg::kLockLost, message, facts,
+              "Stop working on this item: if work remains it is delivered again.");
+}
+
+HeldWork hold_work(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
+    const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
+    if (!parsed) {
+        return {std::nullopt, core::LeaseFault::kUnknown, 0};
+    }
+    if (parsed->incarnation != hub.incarnation) {
+        return {std::nullopt, core::LeaseFault::kOtherIncarnation, 0};
+    }
+    const store::WorkKey key{parsed->lane, parsed->slot, parsed->due, parsed->id};
+    auto row = store::try_lock_work(hub, key);
+    if (!row) {
+        clock->mark_waited();
+        row = store::lock_work(hub, key);
+    }
+    if (!row) {
+        return {std::nullopt, core::LeaseFault::kGone, 0};
+    }
+    if (!core::matches(row->lease, parsed->incarnation, parsed->nonce_hi, parsed->nonce_lo)) {
+        const bool leased = row->lease.locked_until != 0;
+        return {std::nullopt, leased ? core::LeaseFault::kLeasedAgain : core::LeaseFault::kUnknown, 0};
+    }
+    const bool live = core::is_live(row->lease, hub.incarnation, clock->now());
+    return {row, live ? core::LeaseFault::kNone : core::LeaseFault::kExpired, row->lease.locked_until};
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,96 @@
+// renew_work_item_lock.cpp — move the deadline of live leases.
+//
+// Calls    store::set_deadline, store::touch_session
+// Touches  <hub>.worker_queue, <hub>.sessions
+// Locks    worker rows by key, then sessions by id
+// Raises   QB001 lock lost: the cancellation signal (renew_work_item_locks reports it instead)
+#include <algorithm>
+
+#include "core/time.hpp"
+#include "ops/worker_queue/worker_queue.hpp"
+#include "pg/datum.hpp"
+#include "store/sessions.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr const char* kMessage = "Lock token invalid, expired, or already acked";
+
+struct Renewal {
+    std::size_t index;
+    std::optional<std::string_view> token;
+    std::optional<core::WorkToken> parsed;
+    std::optional<store::WorkRow> row;
+};
+
+bool by_key(const Renewal& a, const Renewal& b) {
+    const auto key = [](const Renewal& renewal) {
+        return renewal.parsed
+                   ? store::WorkKey{renewal.parsed->lane, renewal.parsed->slot, renewal.parsed->due,
+                                    renewal.parsed->id}
+                   : store::WorkKey{};
+    };
+    const auto order = key(a) <=> key(b);
+    return order != 0 ? order < 0 : a.index < b.index;
+}
+
+bool by_session(const Renewal& a, const Renewal& b) {
+    const auto session = [](const Renewal& renewal) {
+        return renewal.row ? renewal.row->session_id.value_or("") : std::string_view();
+    };
+    return session(a) < session(b);
+}
+
+void touch(const store::Hub& hub, const store::WorkRow& row, int64 now) {
+    if (row.session_id && row.locked_by) {
+        store::touch_session(hub, *row.session_id, *row.locked_by, now);
+    }
+}
+
+}  // namespace
+
+void renew_work_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
+                          int64 extend_ms, pg::Clock* clock) {
+    enter_worker_queue(hub, clock);
+    const HeldWork held = hold_work(hub, token, clock);
+    if (held.fault != core::LeaseFault::kNone) {
+        raise_lock_lost(kMessage, token.value_or(""), held.fault, held.locked_until);
+    }
+    store::set_deadline(hub, held.row->key, core::add_ms(clock->now(), extend_ms));
+    touch(hub, *held.row, clock->now());
+}
+
+std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
+                                                   std::span<const Datum> tokens, int64 extend_ms,
+                                                   pg::Clock* clock) {
+    const std::size_t count = tokens.size();
+    auto* renewals = static_cast<Renewal*>(palloc(sizeof(Renewal) * (count + 1)));
+    auto* results = static_cast<RenewResult*>(palloc(sizeof(RenewResult) * (count + 1)));
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto token =
+            tokens[i] == 0 ? std::nullopt : std::optional(pg::text_view(tokens[i]));
+        renewals[i] = {i, token, token ? core::decode_work_token(*token) : std::nullopt, std::nullopt};
+        results[i] = {token, false, 0};
+    }
+    enter_worker_queue(hub, clock);
+    std::sort(renewals, renewals + count, by_key);
+    for (std::size_t i = 0; i < count; ++i) {
+        const HeldWork held = hold_work(hub, renewals[i].token, clock);
+        if (held.fault == core::LeaseFault::kNone) {
+            const int64 deadline = core::add_ms(clock->now(), extend_ms);
+            store::set_deadline(hub, held.row->key, deadline);
+            renewals[i].row = held.row;
+            results[renewals[i].index] = {renewals[i].token, true, deadline};
+        }
+    }
+    std::sort(renewals, renewals + count, by_session);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (renewals[i].row) {
+            touch(hub, *renewals[i].row, clock->now());
+        }
+    }
+    return {results, count};
+}
+
+}  // namespace belay::ops

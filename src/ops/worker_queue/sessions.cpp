@@ -1,0 +1,34 @@
+// sessions.cpp — keep sessions alive, and clear away those that nobody needs.
+//
+// Calls    store::renew_sessions, store::delete_orphaned_sessions
+// Touches  <hub>.sessions
+// Locks    sessions by id
+// Raises   nothing of its own
+#include "core/time.hpp"
+#include "ops/worker_queue/worker_queue.hpp"
+#include "store/sessions.hpp"
+
+namespace belay::ops {
+
+int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, int64 extend_ms,
+                         int64 idle_timeout_ms, pg::Clock* clock) {
+    enter_worker_queue(hub, clock);
+    const int64 now = clock->now();
+    auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (owners.size() + 1)));
+    int count = 0;
+    for (const Datum owner : owners) {
+        if (owner != 0) {
+            values[count++] = owner;
+        }
+    }
+    const Datum list =
+        PointerGetDatum(construct_array(values, count, TEXTOID, -1, false, TYPALIGN_INT));
+    return store::renew_sessions(hub, list, now, now - idle_timeout_ms, core::add_ms(now, extend_ms));
+}
+
+int64 cleanup_orphaned_sessions(const store::Hub& hub, pg::Clock* clock) {
+    enter_worker_queue(hub, clock);
+    return store::delete_orphaned_sessions(hub, clock->now());
+}
+
+}  // namespace belay::ops

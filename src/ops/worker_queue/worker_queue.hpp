@@ -1,0 +1,113 @@
+// Operations of the worker queue: orchestration.md §11.2, §15 to §17, §19, §21.
+#pragma once
+
+#include "core/lease.hpp"
+#include "core/tags.hpp"
+#include "core/token.hpp"
+#include "ops/input.hpp"
+#include "pg/clock.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+#include "store/plan.hpp"
+#include "store/worker_queue.hpp"
+
+namespace belay::ops {
+
+// What a caller says about an activity besides its text. What is absent is taken from the text.
+struct ActivityArgs {
+    std::optional<std::string_view> instance_id;
+    std::optional<int64> execution_id;
+    std::optional<int64> activity_id;
+    std::optional<std::string_view> session_id;
+    std::optional<std::string_view> tag;
+};
+
+// A checked activity, ready to be inserted.
+struct CheckedActivity {
+    std::string_view work_item;
+    ActivityArgs args;
+};
+
+// Reads and checks an item for the worker queue. prefix stands before the names of the arguments in
+// error paths; item names the item itself.
+CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs& args,
+                                 const char* item, const char* prefix);
+
+void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity,
+                         const pg::Clock& clock);
+int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items, std::optional<int64> now);
+
+// What a fetch may take.
+struct FetchRequest {
+    int64 lock_timeout_ms;
+    std::optional<std::string_view> owner;
+    int64 session_timeout_ms;
+    core::TagMode mode;
+    std::span<const Datum> tags;  // 0 for NULL
+    std::span<const int16> slots;
+    int max_items;
+    std::optional<int32> max_new_sessions;
+};
+
+// Leases up to max_items activities in the order of FW-3.
+store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
+                                   pg::Clock* clock);
+
+// Takes the locks on tables that a call needs, so that no later step waits for them.
+void enter_worker_queue(const store::Hub& hub, pg::Clock* clock);
+
+// The error of a function for a lost lease: its message differs by function.
+[[noreturn]] void raise_lock_lost(const char* message, std::string_view token,
+                                  core::LeaseFault fault, int64 locked_until);
+
+// The row of a token, held, if the token opens it. fault says why not.
+struct HeldWork {
+    std::optional<store::WorkRow> row;
+    core::LeaseFault fault;
+    int64 locked_until;
+};
+HeldWork hold_work(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock);
+
+void ack_worker(const store::Hub& hub, std::optional<std::string_view> token,
+                std::optional<Completion> completion, pg::Clock* clock);
+
+struct AckResult {
+    std::optional<std::string_view> token;
+    bool acked;
+};
+std::span<const AckResult> ack_workers(const store::Hub& hub, const JsonArray& acks,
+                                       std::optional<int64> now);
+
+void renew_work_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
+                          int64 extend_ms, pg::Clock* clock);
+
+struct RenewResult {
+    std::optional<std::string_view> token;
+    bool renewed;
+    int64 locked_until;
+};
+std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
+                                                   std::span<const Datum> tokens, int64 extend_ms,
+                                                   pg::Clock* clock);
+
+void abandon_work_item(const store::Hub& hub, std::optional<std::string_view> token,
+                       std::optional<int64> delay_ms, bool ignore_attempt, pg::Clock* clock);
+
+// Extends the live sessions of these owners (0 for NULL) that were active within the idle timeout.
+int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, int64 extend_ms,
+                         int64 idle_timeout_ms, pg::Clock* clock);
+
+// Deletes expired sessions without any activity.
+int64 cleanup_orphaned_sessions(const store::Hub& hub, pg::Clock* clock);
+
+// Deletes activities by identity, leased or not; returns how many rows went.
+int64 cancel_activities(const store::Hub& hub, const JsonArray& activities);
+
+// Moves a row that may not be leased again to dead_letters, and tells its orchestration.
+void bury_work_item(const store::Hub& hub, const store::WorkKey& key, int32 attempts, int64 now);
+
+int64 redrive_dead_letter(const store::Hub& hub, int64 id);
+int64 redrive_dead_letters(const store::Hub& hub, core::json::Value filter);
+void discard_dead_letter(const store::Hub& hub, int64 id);
+
+}  // namespace belay::ops

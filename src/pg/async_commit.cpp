@@ -1,0 +1,43 @@
+#include "pg/async_commit.hpp"
+
+#include "pg/pg.hpp"
+#include "pg/settings.hpp"
+
+namespace belay::pg {
+
+namespace {
+
+// Whether the write began in a transaction that had written nothing, and where its WAL ended.
+constinit bool alone = false;
+constinit XLogRecPtr end_of_lease = InvalidXLogRecPtr;
+
+extern "C" void belay_before_commit(XactEvent event, void*) {
+    if (event == XACT_EVENT_PRE_COMMIT && end_of_lease != InvalidXLogRecPtr &&
+        end_of_lease == XactLastRecEnd && synchronous_commit > SYNCHRONOUS_COMMIT_OFF) {
+        (void)set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
+                                GUC_ACTION_LOCAL, true, 0, false);
+    }
+    if (event != XACT_EVENT_PRE_COMMIT) {
+        alone = false;
+        end_of_lease = InvalidXLogRecPtr;
+    }
+}
+
+}  // namespace
+
+void begin_lease_write() {
+    alone = settings.async_leases && !TransactionIdIsValid(GetTopTransactionIdIfAny());
+}
+
+void end_lease_write() {
+    if (alone) {
+        end_of_lease = XactLastRecEnd;
+        alone = false;
+    }
+}
+
+void watch_commits() {
+    RegisterXactCallback(belay_before_commit, nullptr);
+}
+
+}  // namespace belay::pg

@@ -1,0 +1,39 @@
+-- Dead letters: items set aside, listed, put back or thrown away.
+
+CREATE OR REPLACE FUNCTION @hub@.list_dead_letters(
+    p_queue text DEFAULT NULL,
+    p_reason text DEFAULT NULL,
+    p_instance_id text DEFAULT NULL,
+    p_after bigint DEFAULT NULL,
+    p_limit integer DEFAULT 100
+) RETURNS TABLE (id bigint, queue text, source_id bigint, instance_id text, execution_id bigint,
+                 activity_id bigint, session_id text, tag text, work_item text,
+                 attempt_count integer, reason text, detail text, enqueued_at timestamptz,
+                 dead_at timestamptz)
+    LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_dead_letters';
+COMMENT ON FUNCTION @hub@.list_dead_letters(text, text, text, bigint, integer) IS
+    'Dead letters by id ascending; p_after is the last id of the page before.';
+
+CREATE OR REPLACE FUNCTION @hub@.redrive_dead_letter(p_id bigint)
+    RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'redrive_dead_letter';
+COMMENT ON FUNCTION @hub@.redrive_dead_letter(bigint) IS
+    'Puts a dead letter back into its queue with attempt 0; returns the new queue id.';
+
+CREATE OR REPLACE FUNCTION @hub@.redrive_dead_letters(p_filter jsonb)
+    RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'redrive_dead_letters';
+COMMENT ON FUNCTION @hub@.redrive_dead_letters(jsonb) IS
+    'Puts back all dead letters that match, oldest first; {} selects all. Returns how many.';
+
+CREATE OR REPLACE FUNCTION @hub@.discard_dead_letter(p_id bigint)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'discard_dead_letter';
+COMMENT ON FUNCTION @hub@.discard_dead_letter(bigint) IS 'Deletes a dead letter for good.';
+
+CREATE OR REPLACE VIEW @hub@.dead_letter_summary AS
+    SELECT d.queue,
+           d.reason,
+           pg_catalog.count(*) AS items,
+           pg_catalog.min(d.dead_at) AS oldest_dead_at,
+           pg_catalog.max(d.dead_at) AS newest_dead_at
+      FROM @hub@.dead_letters AS d
+     GROUP BY d.queue, d.reason;
+COMMENT ON VIEW @hub@.dead_letter_summary IS 'Number and age of dead letters by queue and reason.';

@@ -1,0 +1,98 @@
+#include "store/dead_letters.hpp"
+
+#include <algorithm>
+
+namespace belay::store {
+
+namespace {
+
+constexpr Statement kTake = statement(R"sql(
+    DELETE FROM {hub}.dead_letters AS d
+     WHERE d.id {=} $1
+    RETURNING d.id, d.queue, d.instance_id, d.execution_id, d.activity_id, d.session_id, d.tag,
+              d.work_item
+)sql", INT8OID);
+
+// $1 ids, $2 instance ids, $3 queue, $4 reason, $5 dead before, $6 limit.
+constexpr Statement kTakeMany = statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT d.id
+          FROM {hub}.dead_letters AS d
+         WHERE ($1 IS NULL OR d.id {=} ANY ($1))
+           AND ($2 IS NULL OR d.instance_id {=} ANY ($2))
+           AND ($3 IS NULL OR d.queue {=} $3)
+           AND ($4 IS NULL OR d.reason {=} $4)
+           AND ($5 IS NULL OR d.dead_at {<} $5)
+         ORDER BY d.id
+         LIMIT $6
+           FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM {hub}.dead_letters AS d
+     USING c
+     WHERE d.id {=} c.id
+    RETURNING d.id, d.queue, d.instance_id, d.execution_id, d.activity_id, d.session_id, d.tag,
+              d.work_item
+)sql", INT8ARRAYOID, TEXTARRAYOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT8OID);
+
+// $1 queue, $2 reason, $3 instance, $4 after, $5 limit.
+constexpr Statement kList = statement(R"sql(
+    SELECT d.id, d.queue, d.source_id, d.instance_id, d.execution_id, d.activity_id, d.session_id,
+           d.tag, d.work_item, d.attempt_count, d.reason, d.detail, d.enqueued_at, d.dead_at
+      FROM {hub}.dead_letters AS d
+     WHERE d.id {>} $4
+       AND ($1 IS NULL OR d.queue {=} $1)
+       AND ($2 IS NULL OR d.reason {=} $2)
+       AND ($3 IS NULL OR d.instance_id {=} $3)
+     ORDER BY d.id
+     LIMIT $5
+)sql", TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
+
+DeadLetter read(const Rows& rows, uint64 row) {
+    return {.id = rows.int8(row, 1),
+            .queue = rows.text(row, 2),
+            .instance_id = rows.optional_text(row, 3),
+            .execution_id = rows.optional_int8(row, 4),
+            .activity_id = rows.optional_int8(row, 5),
+            .session_id = rows.optional_text(row, 6),
+            .tag = rows.optional_text(row, 7),
+            .work_item = rows.text(row, 8)};
+}
+
+}  // namespace
+
+std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id) {
+    const Rows rows = run(hub, kTake, Params().int8(id));
+    return rows.count == 0 ? std::nullopt : std::optional(read(rows, 0));
+}
+
+std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFilter& filter) {
+    Params params;
+    for (const Datum list : {filter.ids, filter.instance_ids}) {
+        list == 0 ? params.null() : params.datum(list);
+    }
+    params.optional_text(filter.queue).optional_text(filter.reason);
+    filter.dead_before ? params.timestamp(*filter.dead_before) : params.null();
+    params.int8(filter.limit);
+    const Rows rows = run(hub, kTakeMany, params);
+    auto* taken = static_cast<DeadLetter*>(palloc(sizeof(DeadLetter) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        taken[i] = read(rows, i);
+    }
+    std::sort(taken, taken + rows.count,
+              [](const DeadLetter& a, const DeadLetter& b) { return a.id < b.id; });
+    return {taken, static_cast<std::size_t>(rows.count)};
+}
+
+Rows list_dead(const Hub& hub, std::optional<std::string_view> queue,
+               std::optional<std::string_view> reason, std::optional<std::string_view> instance_id,
+               int64 after, int limit) {
+    return run(hub, kList,
+               Params()
+                   .optional_text(queue)
+                   .optional_text(reason)
+                   .optional_text(instance_id)
+                   .int8(after)
+                   .int8(limit));
+}
+
+}  // namespace belay::store

@@ -1,0 +1,43 @@
+// Table dead_letters.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+#include "store/plan.hpp"
+
+namespace belay::store {
+
+// What a redrive puts back.
+struct DeadLetter {
+    int64 id;
+    std::string_view queue;
+    std::optional<std::string_view> instance_id;
+    std::optional<int64> execution_id;
+    std::optional<int64> activity_id;
+    std::optional<std::string_view> session_id;
+    std::optional<std::string_view> tag;
+    std::string_view work_item;
+};
+
+// Deletes the dead letter and returns it; waits if another transaction holds it.
+std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id);
+
+// What redrive_dead_letters selects. Arrays are 0 if not given.
+struct DeadLetterFilter {
+    Datum ids;
+    Datum instance_ids;
+    std::optional<std::string_view> queue;
+    std::optional<std::string_view> reason;
+    std::optional<int64> dead_before;
+    int64 limit;
+};
+
+// Deletes those that match, oldest first, without those that another transaction holds.
+std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFilter& filter);
+
+// One page, by id ascending, in the columns of the table.
+Rows list_dead(const Hub& hub, std::optional<std::string_view> queue,
+               std::optional<std::string_view> reason, std::optional<std::string_view> instance_id,
+               int64 after, int limit);
+
+}  // namespace belay::store

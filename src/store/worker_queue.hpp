@@ -1,0 +1,157 @@
+// Table worker_queue.
+//
+// A row's key is (lane, slot, due, id). Its lease is free if the deadline has passed or belongs to
+// another incarnation. Nothing here waits for a row unless its name says lock.
+#pragma once
+
+#include "core/lease.hpp"
+#include "core/token.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::store {
+
+struct WorkKey {
+    int32 lane;
+    int16 slot;
+    int64 due;
+    int64 id;
+
+    auto operator<=>(const WorkKey&) const = default;
+};
+
+// A row to be inserted.
+struct NewWork {
+    std::string_view work_item;
+    int64 visible_at;  // ms
+    bool delayed;
+    int64 created_at;  // ms
+    std::optional<std::string_view> instance_id;
+    std::optional<int64> execution_id;
+    std::optional<int64> activity_id;
+    std::optional<std::string_view> session_id;
+    std::optional<std::string_view> tag;
+};
+
+// Inserts a row with the next id and returns the id.
+int64 insert_work(const Hub& hub, const NewWork& work);
+
+// What a fetch asks for and writes into each row it takes.
+struct Grant {
+    int64 now;
+    int64 locked_until;
+    std::optional<std::string_view> owner;
+};
+
+// A row that was just leased.
+struct Leased {
+    WorkKey key;
+    core::WorkToken token;
+    int32 attempt;
+    std::string_view work_item;
+};
+
+struct LeasedRows {
+    Leased* rows;
+    int count;
+};
+
+// Leases up to limit rows from the head of one lane, if no other range can hold an older row: no
+// delayed row of the lane is due and, with sessions, the lane's sessions have no free row. Else, or
+// if the head is empty, nothing.
+LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std::string_view> tag,
+                      bool with_sessions, const Grant& grant, int limit);
+
+// A free row that a fetch may try to take.
+struct Candidate {
+    WorkKey key;
+    std::optional<std::string_view> session_id;
+    std::optional<std::string_view> tag;
+};
+
+struct Candidates {
+    Candidate* rows;
+    int count;
+};
+
+// The next lane above this one that has rows, leased or not.
+std::optional<int32> next_lane(const Hub& hub, int32 lane);
+
+// Up to limit free rows per slot of a lane, in key order, behind (after_due, after_id): of the range
+// never delayed, or of the range delayed and due.
+Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
+                     int64 after_due, int64 after_id, int64 now, int limit);
+
+// The same for the rows of one session within a lane and slot.
+Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane, int16 slot,
+                        bool delayed, int64 after_due, int64 after_id, int64 now, int limit);
+
+// The head of every session that this owner may take from, within a lane and slot, behind
+// (after_due, after_id). Costs as much as there are sessions with rows, not rows.
+Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot, bool delayed,
+                         int64 after_due, int64 after_id, int64 now);
+
+// Leases one row if it is still free and nobody holds it.
+std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& grant);
+
+// Holds one row if it is still free and nobody else holds it; returns how often it was leased.
+std::optional<int32> try_hold_free(const Hub& hub, const WorkKey& key, int64 now);
+
+// The stored row of a token.
+struct WorkRow {
+    WorkKey key;
+    core::Lease lease;
+    int32 attempt;
+    std::optional<std::string_view> session_id;
+    std::optional<std::string_view> locked_by;
+};
+
+// Deletes the row of a live lease if nobody else holds it; nothing otherwise.
+std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token, int64 now);
+
+// Holds the row with that key until the transaction ends: at once if nobody has it, else after
+// waiting. No value if there is no such row.
+std::optional<WorkRow> try_lock_work(const Hub& hub, const WorkKey& key);
+std::optional<WorkRow> lock_work(const Hub& hub, const WorkKey& key);
+
+void delete_work(const Hub& hub, const WorkKey& key);
+void set_deadline(const Hub& hub, const WorkKey& key, int64 locked_until);
+
+// Gives a row back. With a delay its visibility, and so its key, changes.
+void release_work(const Hub& hub, const WorkKey& key, int32 attempt, std::optional<int64> visible_at);
+
+// The rows of an activity, leased or not, in key order.
+std::span<const WorkKey> find_activity(const Hub& hub, std::string_view instance_id,
+                                       int64 execution_id, int64 activity_id);
+
+// Deletes the row and puts it into dead_letters. Returns what its completion needs.
+struct DeadWork {
+    int64 dead_letter_id;
+    std::optional<std::string_view> instance_id;
+    std::optional<int64> execution_id;
+    std::optional<int64> activity_id;
+    std::string_view work_item;
+    int32 attempt;
+};
+DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now);
+
+// One page of list_work_items.
+struct WorkFilter {
+    std::optional<std::string_view> state;
+    std::optional<std::string_view> instance_id;
+    std::optional<std::string_view> session_id;
+    std::optional<std::string_view> tag;
+    std::optional<std::string_view> locked_by;
+    std::optional<int64> min_attempts;
+};
+struct Rows;
+Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> after, int limit,
+               int64 now);
+
+// Gives every row the slot that a new slot_count asks for.
+void reslot_work(const Hub& hub, int32 slot_count);
+
+// How many leases are live.
+int64 count_live_work(const Hub& hub, int64 now);
+
+}  // namespace belay::store
