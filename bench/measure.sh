@@ -183,12 +183,12 @@ rotated() {
 
 # ---- The workloads. ----
 
-# rates WORKLOAD SCRIPT ROW...: all rows, interleaved, with each number of clients. SCRIPT is
-# "own" for each row's own cycle.
+# rates WORKLOAD SCRIPT CLIENTS ROW...: all rows, interleaved, with each number of clients. SCRIPT
+# is "own" for each row's own cycle.
 rates() {
-    local workload=$1 script=$2 clients round row place
-    shift 2
-    for clients in $BENCH_CLIENTS; do
+    local workload=$1 script=$2 numbers=$3 clients round row place
+    shift 3
+    for clients in $numbers; do
         for ((round = 1; round <= BENCH_ROUNDS; round++)); do
             place=0
             for row in $(rotated "$round" "$@"); do
@@ -201,16 +201,16 @@ rates() {
 }
 
 workload_cycle() {
-    rates cycle own "${selected[@]}"
+    rates cycle own "$BENCH_CLIENTS" "${selected[@]}"
 }
 
 workload_cycle_async() {
     options='-c synchronous_commit=off'
-    rates cycle_async own "${selected[@]}" ${with_no_op:+no_op}
+    rates cycle_async own "$BENCH_CLIENTS" "${selected[@]}" ${with_no_op:+no_op}
 }
 
 workload_enqueue() {
-    ((${#plain[@]} == 0)) || rates enqueue enqueue "${plain[@]}"
+    ((${#plain[@]} == 0)) || rates enqueue enqueue "${BENCH_CLIENTS##* }" "${plain[@]}"
 }
 
 # One backend by itself, no client: calls from a PL/pgSQL loop, with its commits.
@@ -262,30 +262,38 @@ release_snapshot() {
     holder=
 }
 
+# The fresh rate is that of a short run before, on a new queue and without the snapshot.
 workload_old_snapshot() {
-    local slice=$(((BENCH_HOLD_SECONDS + 9) / 10)) row place=0 figures queue
+    local last_seconds=$(((BENCH_HOLD_SECONDS + 9) / 10)) row place=0 fresh last script
+    local -x PGOPTIONS
     options='-c synchronous_commit=off'
     for row in "${plain[@]}"; do
         place=$((place + 1))
-        queue=${row_queue[$row]}
+        script=$root/bench/queues/${row_queue[$row]}/cycle.pgbench
+        PGOPTIONS=$(options_of "${row_queue[$row]}")
         sql -c CHECKPOINT
-        made_anew "$queue"
+        made_anew "${row_queue[$row]}"
+        if ! run_pgbench $((BENCH_SECONDS * 2 + 60)) "$few_clients" "$script" -T "$BENCH_SECONDS"; then
+            failed "old_snapshot, $row, fresh"
+            continue
+        fi
+        fresh=$rate
+        made_anew "${row_queue[$row]}"
         hold_snapshot
-        if PGOPTIONS=$(options_of "$queue") run_pgbench $((BENCH_HOLD_SECONDS * 2 + 60)) \
-            "$few_clients" "$root/bench/queues/$queue/cycle.pgbench" -T "$BENCH_HOLD_SECONDS" -P 1; then
-            # The first second is the fresh rate, as near as it can be had.
-            figures=$(awk -v slice="$slice" '/^progress: / {
+        if run_pgbench $((BENCH_HOLD_SECONDS * 2 + 60)) "$few_clients" "$script" \
+            -T "$BENCH_HOLD_SECONDS" -P 1; then
+            last=$(awk -v wanted="$last_seconds" '/^progress: / {
                     rates[++n] = $4
                 } END {
-                    for (i = n; i > 0 && i > n - slice; --i) {
+                    for (i = n; i > 0 && i > n - wanted; --i) {
                         sum += rates[i]
                         ++seconds
                     }
-                    printf "%.1f\t%.1f", rates[1], (seconds > 0 ? sum / seconds : 0)
+                    printf "%.1f", (seconds > 0 ? sum / seconds : 0)
                 }' "$errors")
-            printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$place" "$row" "$few_clients" \
-                "$BENCH_HOLD_SECONDS" "$slice" "$transactions" "$figures" >>"$snapshot_runs"
-            progress old_snapshot "$few_clients cl." 1 "$row" "$(cut -f 2 <<<"$figures")/s"
+            printf '%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%s\n' "$place" "$row" "$few_clients" \
+                "$BENCH_HOLD_SECONDS" "$last_seconds" "$transactions" "$fresh" "$last" >>"$snapshot_runs"
+            progress old_snapshot "$few_clients cl." 1 "$row" "$last/s"
         else
             failed "old_snapshot, $row"
         fi
@@ -354,7 +362,7 @@ done
 printf '%s\t' workload variant clients round place row transactions items items_per_s \
     cpu_us_per_item wal_records_per_item wal_bytes_per_item hot_percent >"$runs"
 printf '%s\n' empty_percent >>"$runs"
-printf 'place\trow\tclients\tseconds\tslice_seconds\tcycles\tfirst_per_s\tlast_per_s\n' >"$snapshot_runs"
+printf 'place\trow\tclients\tseconds\tlast_seconds\tcycles\tfresh_per_s\tlast_per_s\n' >"$snapshot_runs"
 printf 'workload\tvariant\tclients\trow\tmeasure\tmedian\tx_plpgsql_token\tx_provider\n' >"$summary"
 
 read -r load _ </proc/loadavg

@@ -5,7 +5,7 @@
 #
 #   --seconds N         length of one run (default 3)
 #   --rounds N          runs of each row; figures are medians of them (default 3)
-#   --clients "N ..."   numbers of clients of cycle, cycle_async and enqueue (default "1 4 16")
+#   --clients "N ..."   numbers of clients of the cycles; enqueue has the last one (default "1 4 16")
 #   --only ROW          only this row; may be repeated
 #   --workload NAME     only this workload; may be repeated
 #   --hold-seconds N    how long old_snapshot runs with its snapshot held (default 20)

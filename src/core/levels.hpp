@@ -23,10 +23,14 @@ inline constexpr uint8_t kForOperator = kOperator;
 inline constexpr uint8_t kForMonitor = kMonitor | kOperator;
 
 constexpr std::optional<Level> parse_level(std::string_view word) {
-    if (word == "client") return kClient;
-    if (word == "worker") return kWorker;
-    if (word == "operator") return kOperator;
-    if (word == "monitor") return kMonitor;
+    if (word == "client")
+        return kClient;
+    if (word == "worker")
+        return kWorker;
+    if (word == "operator")
+        return kOperator;
+    if (word == "monitor")
+        return kMonitor;
     return std::nullopt;
 }
 

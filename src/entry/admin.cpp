@@ -6,8 +6,7 @@
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
-#include "store/hub_row.hpp"
-#include "store/plan.hpp"
+#include "pg/scopes.hpp"
 
 namespace belay::entry {
 
@@ -64,8 +63,8 @@ Answer answer_rows(FunctionCallInfo fcinfo) {
     return {info->setResult, info->setDesc};
 }
 
-void add_hub(const store::Hub& hub, const Answer& answer) {
-    const store::HubRow row = store::as_role(hub.owner, [&hub] { return store::read_hub_row(hub); });
+void add_hub(const ops::HubEntry& entry, const Answer& answer) {
+    const store::Hub& hub = *entry.hub;
     Datum paused[static_cast<int>(store::Queue::kCount)];
     int count = 0;
     for (int i = 0; i < static_cast<int>(store::Queue::kCount); ++i) {
@@ -80,20 +79,19 @@ void add_hub(const store::Hub& hub, const Answer& answer) {
         Int32GetDatum(hub.version),
         BoolGetDatum(hub.version == store::kHubVersion),
         PointerGetDatum(construct_array(paused, count, TEXTOID, -1, false, TYPALIGN_INT)),
-        TimestampTzGetDatum(row.created_at),
+        TimestampTzGetDatum(entry.created_at),
     };
     const bool nulls[lengthof(values)] = {};
     answer.add(values, nulls);
 }
 
-void add_options(const store::Hub& hub, const Answer& answer) {
-    const store::HubRow row = store::as_role(hub.owner, [&hub] { return store::read_hub_row(hub); });
+void add_options(const ops::HubEntry& entry, const Answer& answer) {
     for (int i = 0; i < store::kOptionCount; ++i) {
         const auto& rule = store::kOptionRules[i];
-        const auto own = store::stored_option(row.options, static_cast<store::Option>(i));
+        const auto own = store::stored_option(entry.options, static_cast<store::Option>(i));
         const char* value = own ? pg::c_string(*own) : rule.fallback;
         const Datum values[] = {
-            NameGetDatum(&hub.name),
+            NameGetDatum(&entry.hub->name),
             CStringGetTextDatum(rule.name),
             value == nullptr ? 0 : CStringGetTextDatum(value),
             BoolGetDatum(!own.has_value()),
@@ -101,17 +99,6 @@ void add_options(const store::Hub& hub, const Answer& answer) {
         const bool nulls[lengthof(values)] = {false, false, value == nullptr, false};
         answer.add(values, nulls);
     }
-}
-
-// Calls visit for every hub of the database, inside SPI.
-template <typename Visit>
-void each_hub(Visit visit) {
-    AcceptInvalidationMessages();
-    store::with_spi(true, [&visit] {
-        for (const Oid schema : store::all_hubs()) {
-            visit(*store::find_hub(schema));
-        }
-    });
 }
 
 }  // namespace
@@ -164,11 +151,10 @@ BELAY_FUNCTION(belay_check_hub) {
 }
 
 BELAY_FUNCTION(belay_set_hub_option) {
-    ops::set_hub_option(entry::required_name(fcinfo, 0, "p_name"),
-                        entry::required_text(fcinfo, 1, "p_option"),
-                        PG_ARGISNULL(2) ? std::nullopt
-                                        : std::optional<std::string_view>(
-                                              text_to_cstring(PG_GETARG_TEXT_PP(2))));
+    ops::set_hub_option(
+        entry::required_name(fcinfo, 0, "p_name"), entry::required_text(fcinfo, 1, "p_option"),
+        PG_ARGISNULL(2) ? std::nullopt
+                        : std::optional<std::string_view>(text_to_cstring(PG_GETARG_TEXT_PP(2))));
     PG_RETURN_VOID();
 }
 
@@ -187,19 +173,27 @@ BELAY_FUNCTION(belay_revoke_hub) {
 }
 
 BELAY_FUNCTION(belay_new_incarnation) {
-    PG_RETURN_INT32(ops::new_incarnation(
-        PG_ARGISNULL(0) ? nullptr : pstrdup(NameStr(*PG_GETARG_NAME(0)))));
+    PG_RETURN_INT32(
+        ops::new_incarnation(PG_ARGISNULL(0) ? nullptr : pstrdup(NameStr(*PG_GETARG_NAME(0)))));
 }
 
 BELAY_FUNCTION(belay_hub_rows) {
     const entry::Answer answer = entry::answer_rows(fcinfo);
-    entry::each_hub([&answer](const store::Hub& hub) { entry::add_hub(hub, answer); });
+    ops::list_hubs(
+        [](const ops::HubEntry& hub, const void* to) {
+            entry::add_hub(hub, *static_cast<const entry::Answer*>(to));
+        },
+        &answer);
     return 0;
 }
 
 BELAY_FUNCTION(belay_hub_option_rows) {
     const entry::Answer answer = entry::answer_rows(fcinfo);
-    entry::each_hub([&answer](const store::Hub& hub) { entry::add_options(hub, answer); });
+    ops::list_hubs(
+        [](const ops::HubEntry& hub, const void* to) {
+            entry::add_options(hub, *static_cast<const entry::Answer*>(to));
+        },
+        &answer);
     return 0;
 }
 
@@ -210,11 +204,12 @@ BELAY_FUNCTION(belay_inject_fault) {
     }
     const char* point = entry::required_text(fcinfo, 0, "p_point");
     const int32 count = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1);
-    if (count < 0) {
-        pg::raise_invalid("out_of_range", "p_count", "p_count must not be negative",
-                          "0 switches the fault off.");
+    const int32 skip = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2);
+    if (count < 0 || skip < 0) {
+        pg::raise_invalid("out_of_range", count < 0 ? "p_count" : "p_skip",
+                          "p_count and p_skip must not be negative", "0 switches the fault off.");
     }
-    if (!pg::set_fault(point, static_cast<uint32>(count))) {
+    if (!pg::set_fault(point, static_cast<uint32>(count), static_cast<uint32>(skip))) {
         pg::raise(pg::kInvalidArgument, psprintf("unknown fault point \"%s\"", point),
                   pg::Facts("unknown_fault_point").add("path", "p_point").add("value", point),
                   "SELECT point FROM belay.faults() lists the fault points.");

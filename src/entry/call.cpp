@@ -61,8 +61,8 @@ std::span<const int16> Call::slots(int i) const {
         Datum* values = nullptr;
         bool* nulls = nullptr;
         int given = 0;
-        deconstruct_array(PG_GETARG_ARRAYTYPE_P(i), INT4OID, sizeof(int32), true, TYPALIGN_INT, &values,
-                          &nulls, &given);
+        deconstruct_array(PG_GETARG_ARRAYTYPE_P(i), INT4OID, sizeof(int32), true, TYPALIGN_INT,
+                          &values, &nulls, &given);
         for (int at = 0; at < given; ++at) {
             const int32 slot = nulls[at] ? -1 : DatumGetInt32(values[at]);
             if (slot >= 0 && slot < count) {

@@ -32,7 +32,7 @@ struct Call {
     std::optional<int64> int8(int i) const;
     std::optional<int32> int4(int i) const;
     std::optional<bool> boolean(int i) const;
-    Jsonb* jsonb(int i) const;            // null for NULL
+    Jsonb* jsonb(int i) const;                  // null for NULL
     std::span<const Datum> texts(int i) const;  // elements that are NULL come as 0
 
     // The call's clock, from the argument p_now_ms at that position.

@@ -1,6 +1,6 @@
 // The type belay.hub_mark: its input and output.
 #include "pg/boundary.hpp"
-#include "store/mark.hpp"
+#include "store/hub.hpp"
 
 namespace {
 
@@ -18,8 +18,9 @@ BELAY_FUNCTION(belay_hub_mark_in) {
     const char* text = PG_GETARG_CSTRING(0);
     const auto mark = belay::store::parse_mark(text);
     if (!mark) {
-        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-                        errmsg("invalid input syntax for type %s: \"%s\"", "belay.hub_mark", text)));
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+                 errmsg("invalid input syntax for type %s: \"%s\"", "belay.hub_mark", text)));
     }
     return mark_datum(*mark);
 }

@@ -5,7 +5,7 @@
 #include "entry/call.hpp"
 #include "pg/boundary.hpp"
 #include "pg/faults.hpp"
-#include "store/plan.hpp"
+#include "pg/scopes.hpp"
 
 #include <stdexcept>
 
@@ -21,10 +21,10 @@ struct TypeWord {
 };
 
 constexpr TypeWord kTypeWords[] = {
-    {TEXTOID, "text"},        {INT8OID, "int8"},   {INT4OID, "int4"},
-    {BOOLOID, "bool"},        {JSONBOID, "jsonb"}, {JSONOID, "json"},
+    {TEXTOID, "text"},        {INT8OID, "int8"},        {INT4OID, "int4"},
+    {BOOLOID, "bool"},        {JSONBOID, "jsonb"},      {JSONOID, "json"},
     {TEXTARRAYOID, "text[]"}, {INT4ARRAYOID, "int4[]"}, {TIMESTAMPTZOID, "timestamptz"},
-    {UUIDOID, "uuid"},        {NAMEOID, "name"},   {VOIDOID, "void"},
+    {UUIDOID, "uuid"},        {NAMEOID, "name"},        {VOIDOID, "void"},
 };
 
 const char* type_word(Oid type) {
@@ -64,8 +64,9 @@ Signature signature_of(HeapTuple function) {
     }
     const char* kind = form->prokind == PROKIND_PROCEDURE ? "procedure " : "";
     const char* set = form->proretset ? "setof " : "";
-    const char* result = columns.len > 0 ? psprintf("%s%s(%s)", kind, set, columns.data)
-                                         : psprintf("%s%s%s", kind, set, type_word(form->prorettype));
+    const char* result = columns.len > 0
+                             ? psprintf("%s%s(%s)", kind, set, columns.data)
+                             : psprintf("%s%s%s", kind, set, type_word(form->prorettype));
     return {arguments.data, result};
 }
 
@@ -91,11 +92,11 @@ const Verb& verb_of(HeapTuple function) {
     const Signature declared = signature_of(function);
     if (!accepts(*verb, declared.arguments, form->pronargs) ||
         strcmp(verb->result, declared.result) != 0) {
-        ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
-                        errmsg("function %s does not have the signature of verb \"%s\"",
-                               NameStr(form->proname), name),
-                        errdetail("The verb takes (%s) and returns %s.", verb->arguments,
-                                  verb->result)));
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+                 errmsg("function %s does not have the signature of verb \"%s\"",
+                        NameStr(form->proname), name),
+                 errdetail("The verb takes (%s) and returns %s.", verb->arguments, verb->result)));
     }
     return *verb;
 }
@@ -129,7 +130,8 @@ Site* find_site(Oid function_id) {
         control.keysize = sizeof(Oid);
         control.entrysize = sizeof(Site);
         control.hcxt = CacheMemoryContext;
-        sites = hash_create("belay call sites", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+        sites =
+            hash_create("belay call sites", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     }
     auto* site = static_cast<Site*>(hash_search(sites, &function_id, HASH_FIND, nullptr));
     if (site != nullptr && site->generation == store::cache_generation()) [[likely]] {
@@ -154,7 +156,8 @@ Site* find_site(Oid function_id) {
     }
     site->verb = &verb;
     site->schema = schema;
-    // Looking things up may have let an invalidation in: then this entry is only good for this call.
+    // Looking things up may have let an invalidation in: then this entry is only good for this
+    // call.
     site->generation = store::cache_generation();
     return site;
 }
@@ -203,8 +206,8 @@ BELAY_FUNCTION(belay_call_handler) {
     const store::Hub& hub = entry::hub_of(*site);
     const bool read_only = site->verb->access == entry::Access::kRead;
     MemoryContext result_memory = CurrentMemoryContext;
-    return store::as_role(hub.owner, [&hub, fcinfo, site, read_only, result_memory] {
-        return store::with_spi(read_only, [&hub, fcinfo, site, result_memory] {
+    return pg::as_role(hub.owner, [&hub, fcinfo, site, read_only, result_memory] {
+        return pg::with_spi(read_only, [&hub, fcinfo, site, result_memory] {
             entry::pass_boundary_faults();
             return site->verb->call({hub, fcinfo, site, result_memory});
         });

@@ -5,7 +5,8 @@
 BELAY_FUNCTION(belay_random_int8) {
     int64 value = 0;
     if (!pg_strong_random(&value, sizeof value)) {
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
+        ereport(ERROR,
+                (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
     }
     PG_RETURN_INT64(value);
 }

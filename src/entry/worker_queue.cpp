@@ -6,7 +6,6 @@
 #include "pg/async_commit.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
-#include "store/dead_letters.hpp"
 
 namespace belay::entry {
 
@@ -31,8 +30,9 @@ ops::FetchRequest fetch_request(const Call& call, int first, int slots) {
     request.owner = call.text(first + 1);
     ops::check_label("p_owner_id", request.owner);
     request.session_timeout_ms =
-        call.has(first + 2) ? ops::checked_timeout("p_session_lock_timeout_ms", call.int8(first + 2))
-                            : request.lock_timeout_ms;
+        call.has(first + 2)
+            ? ops::checked_timeout("p_session_lock_timeout_ms", call.int8(first + 2))
+            : request.lock_timeout_ms;
     request.tags = call.texts(first + 3);
     const auto word = call.text(first + 4).value_or("default_only");
     const auto mode = core::parse_tag_mode(word);
@@ -78,7 +78,8 @@ std::optional<ops::Completion> completion(const Call& call, int instance_id, int
     if (!text) {
         return std::nullopt;
     }
-    return ops::checked_completion("p_completion_json", *text, "p_instance_id", call.text(instance_id));
+    return ops::checked_completion("p_completion_json", *text, "p_instance_id",
+                                   call.text(instance_id));
 }
 
 Datum optional_datum(std::optional<std::string_view> text) {
@@ -93,10 +94,9 @@ void add_rows(const Call::Set& set, const store::Rows& rows) {
     for (uint64 row = 0; row < rows.count; ++row) {
         for (int column = 0; column < set.row->natts; ++column) {
             nulls[column] = rows.is_null(row, column + 1);
-            values[column] =
-                nulls[column]
-                    ? 0
-                    : rows.datum(row, column + 1, TupleDescAttr(set.row, column)->atttypid);
+            values[column] = nulls[column] ? 0
+                                           : rows.datum(row, column + 1,
+                                                        TupleDescAttr(set.row, column)->atttypid);
         }
         set.add(values, nulls);
     }
@@ -111,40 +111,16 @@ int64 required_id(const Call& call) {
     return *id;
 }
 
-// A cursor of list_work_items: the four numbers of a key.
-store::WorkKey checked_cursor(std::string_view text) {
-    int64 parts[4] = {};
-    int count = 0;
-    const char* at = pg::c_string(text);
-    bool good = true;
-    while (good && count < 4) {
-        char* end = nullptr;
-        errno = 0;
-        parts[count] = strtoi64(at, &end, 10);
-        good = end != at && errno == 0 && *end == (count < 3 ? '/' : '\0');
-        at = end + 1;
-        ++count;
-    }
-    if (!good || parts[0] < PG_INT32_MIN || parts[0] > PG_INT32_MAX || parts[1] < PG_INT16_MIN ||
-        parts[1] > PG_INT16_MAX) {
-        pg::raise(pg::kInvalidArgument, "p_after is not a cursor",
-                  pg::Facts("bad_value").add("path", "p_after").add("value", text),
-                  "Pass the cursor of the last row of the page before.");
-    }
-    return {static_cast<int32>(parts[0]), static_cast<int16>(parts[1]), parts[2], parts[3]};
-}
-
 }  // namespace
 
 Datum enqueue_worker_work(const Call& call) {
-    const auto activity = ops::checked_activity(
-        required_text(call, 0, "p_work_item"),
-        {.instance_id = call.text(2),
-         .execution_id = call.int8(3),
-         .activity_id = call.int8(4),
-         .session_id = call.text(5),
-         .tag = call.text(6)},
-        "p_work_item", "p_");
+    const auto activity = ops::checked_activity(required_text(call, 0, "p_work_item"),
+                                                {.instance_id = call.text(2),
+                                                 .execution_id = call.int8(3),
+                                                 .activity_id = call.int8(4),
+                                                 .session_id = call.text(5),
+                                                 .tag = call.text(6)},
+                                                "p_work_item", "p_");
     ops::enqueue_worker_work(call.hub, activity, call.clock(1));
     return call.nothing();
 }
@@ -276,34 +252,16 @@ Datum cancel_activities(const Call& call) {
 }
 
 Datum list_work_items(const Call& call) {
-    constexpr const char* kKeys[] = {"state", "instance_id", "session_id",
-                                     "tag",   "locked_by",   "min_attempts"};
     const auto filter = ops::checked_object("p_filter", call.jsonb(0));
-    ops::check_members(filter, "p_filter", kKeys);
-    const store::WorkFilter wanted{
-        .state = ops::optional_string(filter, "state", "p_filter"),
-        .instance_id = ops::optional_string(filter, "instance_id", "p_filter"),
-        .session_id = ops::optional_string(filter, "session_id", "p_filter"),
-        .tag = ops::optional_string(filter, "tag", "p_filter"),
-        .locked_by = ops::optional_string(filter, "locked_by", "p_filter"),
-        .min_attempts = ops::optional_int(filter, "min_attempts", "p_filter")};
-    if (wanted.state && *wanted.state != "ready" && *wanted.state != "delayed" &&
-        *wanted.state != "leased") {
-        pg::raise_invalid("bad_value", "p_filter.state", "p_filter.state is not a state",
-                          "States are ready, delayed and leased.");
-    }
     const int limit = ops::checked_limit("p_limit", call.int4(2), 100, kMaxPage);
-    const auto after = call.text(1);
-    const auto cursor = after ? std::optional(checked_cursor(*after)) : std::nullopt;
-    const auto clock = call.clock(3);
-    add_rows(call.set(), store::list_work(call.hub, wanted, cursor, limit, clock.now()));
+    add_rows(call.set(), ops::list_work_items(call.hub, filter, call.text(1), limit, call.int8(3)));
     return call.nothing();
 }
 
 Datum list_dead_letters(const Call& call) {
     const int limit = ops::checked_limit("p_limit", call.int4(4), 100, kMaxPage);
-    add_rows(call.set(), store::list_dead(call.hub, call.text(0), call.text(1), call.text(2),
-                                          call.int8(3).value_or(0), limit));
+    add_rows(call.set(), ops::list_dead_letters(call.hub, call.text(0), call.text(1), call.text(2),
+                                                call.int8(3).value_or(0), limit));
     return call.nothing();
 }
 
@@ -312,8 +270,8 @@ Datum redrive_dead_letter(const Call& call) {
 }
 
 Datum redrive_dead_letters(const Call& call) {
-    return Int64GetDatum(ops::redrive_dead_letters(
-        call.hub, ops::checked_object("p_filter", call.jsonb(0))));
+    return Int64GetDatum(
+        ops::redrive_dead_letters(call.hub, ops::checked_object("p_filter", call.jsonb(0))));
 }
 
 Datum discard_dead_letter(const Call& call) {

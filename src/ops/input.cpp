@@ -9,13 +9,20 @@ namespace {
 namespace json = core::json;
 
 const char* problem_text(std::string_view code) {
-    if (code == "not_json") return "is not valid JSON";
-    if (code == "not_an_object") return "is not a JSON object";
-    if (code == "not_one_key") return "is not an object with exactly one key, the kind";
-    if (code == "missing_field") return "is missing";
-    if (code == "wrong_type") return "has a wrong type";
-    if (code == "escaped_nul") return "contains an escaped NUL, which text cannot hold";
-    if (code == "wrong_kind") return "is of a kind that does not belong here";
+    if (code == "not_json")
+        return "is not valid JSON";
+    if (code == "not_an_object")
+        return "is not a JSON object";
+    if (code == "not_one_key")
+        return "is not an object with exactly one key, the kind";
+    if (code == "missing_field")
+        return "is missing";
+    if (code == "wrong_type")
+        return "has a wrong type";
+    if (code == "escaped_nul")
+        return "contains an escaped NUL, which text cannot hold";
+    if (code == "wrong_kind")
+        return "is of a kind that does not belong here";
     return "has a value that is not allowed";
 }
 
@@ -29,10 +36,10 @@ const char* problem_text(std::string_view code) {
 
 void raise_problem(const char* argument, const core::Problem& problem) {
     const char* path = psprintf("%s%s", argument, problem.path);
-    pg::raise_invalid(problem.code_detail, path,
-                      psprintf("%s %s", path, problem_text(problem.code_detail)),
-                      "Send one JSON object with one key, the kind of the item, and the fields that "
-                      "the kind needs.");
+    pg::raise_invalid(
+        problem.code_detail, path, psprintf("%s %s", path, problem_text(problem.code_detail)),
+        "Send one JSON object with one key, the kind of the item, and the fields that "
+        "the kind needs.");
 }
 
 std::string_view decode(json::Value string) {
@@ -46,8 +53,7 @@ std::optional<std::string_view> decode(std::optional<json::Value> string) {
 
 void check_instance_id(const char* path, std::string_view id) {
     if (id.empty() || id.size() > kMaxId) {
-        pg::raise(pg::kInvalidArgument,
-                  psprintf("%s must have 1 to %zu bytes", path, kMaxId),
+        pg::raise(pg::kInvalidArgument, psprintf("%s must have 1 to %zu bytes", path, kMaxId),
                   pg::Facts(id.empty() ? "empty" : "too_long")
                       .add("path", path)
                       .add("bytes", static_cast<int64>(id.size())),
@@ -57,9 +63,10 @@ void check_instance_id(const char* path, std::string_view id) {
 
 void check_label(const char* path, std::optional<std::string_view> label) {
     if (label && label->size() > kMaxId) {
-        pg::raise(pg::kInvalidArgument, psprintf("%s must have at most %zu bytes", path, kMaxId),
-                  pg::Facts("too_long").add("path", path).add("bytes", static_cast<int64>(label->size())),
-                  "Use a shorter value; it is part of an index key.");
+        pg::raise(
+            pg::kInvalidArgument, psprintf("%s must have at most %zu bytes", path, kMaxId),
+            pg::Facts("too_long").add("path", path).add("bytes", static_cast<int64>(label->size())),
+            "Use a shorter value; it is part of an index key.");
     }
 }
 
@@ -136,9 +143,10 @@ JsonArray checked_array(const char* path, Jsonb* value, std::size_t most) {
     }
     const std::size_t count = json::count(*array);
     if (count > most) {
-        pg::raise(pg::kInvalidArgument, psprintf("%s has more than %zu elements", path, most),
-                  pg::Facts("too_many").add("path", path).add("elements", static_cast<int64>(count)),
-                  "Send several smaller batches.");
+        pg::raise(
+            pg::kInvalidArgument, psprintf("%s has more than %zu elements", path, most),
+            pg::Facts("too_many").add("path", path).add("elements", static_cast<int64>(count)),
+            "Send several smaller batches.");
     }
     return {text, *array, count};
 }

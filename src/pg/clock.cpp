@@ -19,7 +19,8 @@ int64 Clock::now() const {
 Clock start_clock(std::optional<int64> p_now_ms, int64 max_skew_ms) {
     const int64 server = server_now_ms();
     if (!p_now_ms) {
-        return {.from_server = true, .waited = false, .entry_ms = server, .server_entry_ms = server};
+        return {
+            .from_server = true, .waited = false, .entry_ms = server, .server_entry_ms = server};
     }
     const int64 now = *p_now_ms;
     if (now < 0 || now > core::kMaxTimestampMs) {

@@ -23,9 +23,9 @@ Facts::Facts(const char* code_detail) : text(makeStringInfo()) {
 }
 
 Facts& Facts::add(const char* key, std::string_view value) {
-    const auto cut = static_cast<std::size_t>(
-        pg_mbcliplen(value.data(), static_cast<int>(std::min(value.size(), std::size_t{MaxAllocSize})),
-                     static_cast<int>(kMaxValue)));
+    const auto cut = static_cast<std::size_t>(pg_mbcliplen(
+        value.data(), static_cast<int>(std::min(value.size(), std::size_t{MaxAllocSize})),
+        static_cast<int>(kMaxValue)));
     text->data[--text->len] = '\0';
     appendStringInfoChar(text, ',');
     escape_json(text, key);
@@ -62,8 +62,8 @@ void raise_invalid(const char* code_detail, const char* path, const char* messag
 }
 
 void raise_not_owner(const char* hub) {
-    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                    errmsg("must be owner of hub \"%s\"", hub)));
+    ereport(ERROR,
+            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("must be owner of hub \"%s\"", hub)));
     pg_unreachable();
 }
 

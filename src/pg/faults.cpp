@@ -7,12 +7,24 @@ namespace {
 constinit FaultCounts session_counts{};
 constinit FaultCounts* current = &session_counts;
 
+// Takes one off a counter that is above 0.
+bool take_one(pg_atomic_uint32* counter) {
+    uint32 left = pg_atomic_read_u32(counter);
+    while (left > 0) {
+        if (pg_atomic_compare_exchange_u32(counter, &left, left - 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
 void init_fault_counts(FaultCounts* counts) {
     pg_atomic_init_u32(&counts->armed, 0);
-    for (auto& count : counts->counts) {
-        pg_atomic_init_u32(&count, 0);
+    for (int i = 0; i < kFaultPoints; ++i) {
+        pg_atomic_init_u32(&counts->counts[i], 0);
+        pg_atomic_init_u32(&counts->skips[i], 0);
     }
 }
 
@@ -24,30 +36,30 @@ bool fault(FaultPoint point) {
     if (pg_atomic_read_u32(&current->armed) == 0) {
         return false;
     }
-    auto* count = &current->counts[static_cast<int>(point)];
-    uint32 left = pg_atomic_read_u32(count);
-    while (left > 0) {
-        if (pg_atomic_compare_exchange_u32(count, &left, left - 1)) {
-            pg_atomic_fetch_sub_u32(&current->armed, 1);
-            return true;
-        }
+    const int at = static_cast<int>(point);
+    if (fault_count(point) == 0 || take_one(&current->skips[at]) ||
+        !take_one(&current->counts[at])) {
+        return false;
     }
-    return false;
+    pg_atomic_fetch_sub_u32(&current->armed, 1);
+    return true;
 }
 
 void fail_here(FaultPoint point) {
     if (fault(point)) {
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
-                        errmsg("injected fault at \"%s\"",
-                               kFaultPointNames[static_cast<int>(point)])));
+        ereport(ERROR,
+                (errcode(ERRCODE_INTERNAL_ERROR),
+                 errmsg("injected fault at \"%s\"", kFaultPointNames[static_cast<int>(point)])));
     }
 }
 
-bool set_fault(std::string_view name, uint32 count) {
+bool set_fault(std::string_view name, uint32 count, uint32 skip) {
     for (int i = 0; i < kFaultPoints; ++i) {
         if (name == kFaultPointNames[i]) {
+            pg_atomic_write_u32(&current->skips[i], skip);
             const uint32 old = pg_atomic_exchange_u32(&current->counts[i], count);
-            pg_atomic_fetch_add_u32(&current->armed, static_cast<int32>(count) - static_cast<int32>(old));
+            pg_atomic_fetch_add_u32(&current->armed,
+                                    static_cast<int32>(count) - static_cast<int32>(old));
             return true;
         }
     }

@@ -15,6 +15,7 @@ enum class FaultPoint : int {
     kBoundaryMemory,
     kBoundaryThrow,
     kBoundaryThrowUnknown,
+    kStoreCall,
     kUpgradeStep,
     kCount,
 };
@@ -22,14 +23,15 @@ enum class FaultPoint : int {
 inline constexpr int kFaultPoints = static_cast<int>(FaultPoint::kCount);
 
 inline constexpr const char* kFaultPointNames[kFaultPoints] = {
-    "ack.before_commit", "boundary.error",         "boundary.memory",
-    "boundary.throw",    "boundary.throw_unknown", "upgrade.step",
+    "ack.before_commit",      "boundary.error", "boundary.memory", "boundary.throw",
+    "boundary.throw_unknown", "store.call",     "upgrade.step",
 };
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.
 struct FaultCounts {
     pg_atomic_uint32 armed;  // sum of counts: one load tells that nothing is to fail
     pg_atomic_uint32 counts[kFaultPoints];
+    pg_atomic_uint32 skips[kFaultPoints];  // passes that still go well before the counted ones
 };
 
 void init_fault_counts(FaultCounts* counts);
@@ -41,8 +43,9 @@ bool fault(FaultPoint point);
 // Raises an error in the name of the point if this pass is to fail.
 void fail_here(FaultPoint point);
 
-// Sets how many of the next passes of the named point fail. False if there is no such point.
-bool set_fault(std::string_view name, uint32 count);
+// Sets how many of the next passes of the named point fail, after skip that do not. False if there
+// is no such point.
+bool set_fault(std::string_view name, uint32 count, uint32 skip);
 uint32 fault_count(FaultPoint point);
 
 }  // namespace belay::pg

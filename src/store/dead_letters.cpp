@@ -11,10 +11,12 @@ constexpr Statement kTake = statement(R"sql(
      WHERE d.id {=} $1
     RETURNING d.id, d.queue, d.instance_id, d.execution_id, d.activity_id, d.session_id, d.tag,
               d.work_item
-)sql", INT8OID);
+)sql",
+                                      INT8OID);
 
 // $1 ids, $2 instance ids, $3 queue, $4 reason, $5 dead before, $6 limit.
-constexpr Statement kTakeMany = statement(R"sql(
+constexpr Statement kTakeMany =
+    statement(R"sql(
     WITH c AS MATERIALIZED (
         SELECT d.id
           FROM {hub}.dead_letters AS d
@@ -32,7 +34,8 @@ constexpr Statement kTakeMany = statement(R"sql(
      WHERE d.id {=} c.id
     RETURNING d.id, d.queue, d.instance_id, d.execution_id, d.activity_id, d.session_id, d.tag,
               d.work_item
-)sql", INT8ARRAYOID, TEXTARRAYOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT8OID);
+)sql",
+              INT8ARRAYOID, TEXTARRAYOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT8OID);
 
 // $1 queue, $2 reason, $3 instance, $4 after, $5 limit.
 constexpr Statement kList = statement(R"sql(
@@ -45,7 +48,8 @@ constexpr Statement kList = statement(R"sql(
        AND ($3 IS NULL OR d.instance_id {=} $3)
      ORDER BY d.id
      LIMIT $5
-)sql", TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
+)sql",
+                                      TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
 
 DeadLetter read(const Rows& rows, uint64 row) {
     return {.id = rows.int8(row, 1),

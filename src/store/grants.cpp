@@ -3,10 +3,6 @@
 #include "store/hub_row.hpp"
 #include "store/plan.hpp"
 
-extern "C" {
-#include "utils/regproc.h"
-}
-
 namespace belay::store {
 
 namespace {
@@ -65,14 +61,15 @@ struct Growing {
 
 std::span<const HubFunction> hub_functions(Oid schema) {
     Growing<HubFunction> found;
-    each_function(schema, [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
-        bool null = false;
-        const Datum source = heap_getattr(row, Anum_pg_proc_prosrc, descriptor, &null);
-        found.add({.id = form->oid,
-                   .verb = null ? "" : TextDatumGetCString(source),
-                   .signature = format_procedure_qualified(form->oid),
-                   .is_public = names(acl_of(row, descriptor, form), ACL_ID_PUBLIC)});
-    });
+    each_function(
+        schema, [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
+            bool null = false;
+            const Datum source = heap_getattr(row, Anum_pg_proc_prosrc, descriptor, &null);
+            found.add({.id = form->oid,
+                       .verb = null ? "" : TextDatumGetCString(source),
+                       .signature = format_procedure_qualified(form->oid),
+                       .is_public = names(acl_of(row, descriptor, form), ACL_ID_PUBLIC)});
+        });
     return found.span();
 }
 
@@ -98,26 +95,27 @@ bool is_granted(Oid function, Oid role) {
 
 std::span<const Oid> grantees(Oid schema) {
     Growing<Oid> found;
-    each_function(schema, [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
-        const Acl* acl = acl_of(row, descriptor, form);
-        const AclItem* items = ACL_DAT(acl);
-        for (int i = 0; i < ACL_NUM(acl); ++i) {
-            const Oid role = items[i].ai_grantee;
-            bool known = role == form->proowner || role == ACL_ID_PUBLIC;
-            for (const Oid other : found.span()) {
-                known = known || other == role;
-            }
-            if (!known) {
-                found.add(role);
-            }
-        }
-    });
+    each_function(schema,
+                  [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
+                      const Acl* acl = acl_of(row, descriptor, form);
+                      const AclItem* items = ACL_DAT(acl);
+                      for (int i = 0; i < ACL_NUM(acl); ++i) {
+                          const Oid role = items[i].ai_grantee;
+                          bool known = role == form->proowner || role == ACL_ID_PUBLIC;
+                          for (const Oid other : found.span()) {
+                              known = known || other == role;
+                          }
+                          if (!known) {
+                              found.add(role);
+                          }
+                      }
+                  });
     return found.span();
 }
 
 void grant_function(const HubFunction& function, const char* role) {
-    run_once(psprintf("GRANT EXECUTE ON ROUTINE %s TO %s", function.signature,
-                      quote_identifier(role)));
+    run_once(
+        psprintf("GRANT EXECUTE ON ROUTINE %s TO %s", function.signature, quote_identifier(role)));
 }
 
 void revoke_function(const HubFunction& function, const char* role) {
@@ -148,7 +146,8 @@ void grant_schema(const Hub& hub, const char* role) {
 }
 
 void revoke_schema(const Hub& hub, const char* role) {
-    run_once(psprintf("REVOKE USAGE ON SCHEMA %s FROM %s", hub.quoted_name, quote_identifier(role)));
+    run_once(
+        psprintf("REVOKE USAGE ON SCHEMA %s FROM %s", hub.quoted_name, quote_identifier(role)));
 }
 
 }  // namespace belay::store

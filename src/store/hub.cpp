@@ -4,6 +4,7 @@
 
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
+#include "pg/scopes.hpp"
 #include "store/plan.hpp"
 
 namespace belay::store {
@@ -133,8 +134,7 @@ void read_row(Relation relation, Hub* hub) {
         DatumGetPointer(required_hub_column(relation, row, "mark", mark_type())));
     const char* api = TextDatumGetCString(required_hub_column(relation, row, "api", TEXTOID));
     hub->api = strcmp(api, "duroxide-pg") == 0 ? Api::kDuroxidePg : Api::kBelay;
-    Jsonb* options =
-        DatumGetJsonbP(required_hub_column(relation, row, "options", JSONBOID));
+    Jsonb* options = DatumGetJsonbP(required_hub_column(relation, row, "options", JSONBOID));
     hub->options = read_options(options);
     hub->adopted = is_adopted(options);
     hub->paused = paused_queues(options);
@@ -159,7 +159,8 @@ void load(Hub* hub, Oid relation_id) {
     const char* name = get_namespace_name(hub->schema);
     if (hub->plans != nullptr &&
         (strcmp(NameStr(hub->name), name) != 0 || hub->relations.belay_hub != relation_id)) {
-        // Kept statements name the schema; after a rename they would be analysed under its old name.
+        // Kept statements name the schema; after a rename they would be analysed under its old
+        // name.
         PlanCache* old = hub->plans;
         hub->plans = nullptr;
         free_plans(old);
@@ -208,7 +209,8 @@ constexpr Statement kNewIncarnation = statement(R"sql(
            uuid = pg_catalog.gen_random_uuid(),
            epoch_floor = epoch_floor {+} 4294967296,
            mark = CAST($1 AS belay.hub_mark)
-)sql", TEXTOID);
+)sql",
+                                                TEXTOID);
 
 }  // namespace
 
@@ -313,11 +315,12 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
     if (!force && is_current(hub.mark, hub.schema)) [[likely]] {
         return hub;
     }
-    as_role(hub.owner, [&hub, force] {
-        with_spi(false, [&hub, force] {
+    pg::as_role(hub.owner, [&hub, force] {
+        pg::with_spi(false, [&hub, force] {
             const Rows rows = run(hub, kLockHubRow);
             if (rows.count == 1 && !force &&
-                is_current(*reinterpret_cast<Mark*>(DatumGetPointer(rows.datum(0, 2, mark_type()))), hub.schema)) {
+                is_current(*reinterpret_cast<Mark*>(DatumGetPointer(rows.datum(0, 2, mark_type()))),
+                           hub.schema)) {
                 return;  // another transaction began it while we waited
             }
             run(hub, kNewIncarnation, Params().text(print_mark(current_mark(hub.schema))));

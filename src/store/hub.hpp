@@ -49,8 +49,8 @@ struct Hub {
     uint8 paused;  // a bit per Queue
     Mark mark;
     Options options;
-    bool stale;    // something it was read from has changed
-    bool doomed;   // its schema is gone; freed when the transaction ends
+    bool stale;   // something it was read from has changed
+    bool doomed;  // its schema is gone; freed when the transaction ends
     PlanCache* plans;
 
     bool is_paused(Queue queue) const { return (paused >> static_cast<int>(queue) & 1) != 0; }
@@ -59,8 +59,8 @@ struct Hub {
 // Registers the callbacks that keep the cache true. Called once, from _PG_init.
 void watch_hubs();
 
-// The hub in that schema, or null if the schema is not a hub. The pointer stays good for the rest of
-// the transaction; its contents are those of the latest committed hub row (or our own change).
+// The hub in that schema, or null if the schema is not a hub. The pointer stays good for the rest
+// of the transaction; its contents are those of the latest committed hub row (or our own change).
 const Hub* find_hub(Oid schema);
 
 // The hub of that name. Raises QB002 if there is none.
@@ -81,29 +81,5 @@ const Hub& settle_incarnation(const Hub& hub, bool force = false);
 
 // Counts the changes that make cached call sites invalid.
 uint64 cache_generation();
-
-// Runs body with the rights of role and nothing more: no deferred triggers, no temporary objects,
-// and no setting that body changes outlives it. On ERROR the transaction restores the caller.
-template <typename Body>
-auto as_role(Oid role, Body body) {
-    static_assert(std::is_trivially_destructible_v<Body>);
-    Oid caller;
-    int context;
-    GetUserIdAndSecContext(&caller, &context);
-    const int settings_level = NewGUCNestLevel();
-    SetUserIdAndSecContext(
-        role, context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
-    if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
-        body();
-        AtEOXact_GUC(false, settings_level);
-        SetUserIdAndSecContext(caller, context);
-    } else {
-        auto result = body();
-        static_assert(std::is_trivially_destructible_v<decltype(result)>);
-        AtEOXact_GUC(false, settings_level);
-        SetUserIdAndSecContext(caller, context);
-        return result;
-    }
-}
 
 }  // namespace belay::store

@@ -31,7 +31,8 @@ std::span<const char*> sql_files(const char* path) {
         }
         if (count == size) {
             size *= 2;
-            names = static_cast<const char**>(repalloc(names, sizeof(char*) * static_cast<Size>(size)));
+            names =
+                static_cast<const char**>(repalloc(names, sizeof(char*) * static_cast<Size>(size)));
         }
         names[count++] = pstrdup(entry->d_name);
     }
@@ -93,8 +94,10 @@ void pin_settings() {
         const char* name;
         const char* value;
     } kPinned[] = {
-        {"search_path", "pg_catalog, pg_temp"}, {"client_min_messages", "warning"},
-        {"check_function_bodies", "on"},        {"default_table_access_method", "heap"},
+        {"search_path", "pg_catalog, pg_temp"},
+        {"client_min_messages", "warning"},
+        {"check_function_bodies", "on"},
+        {"default_table_access_method", "heap"},
     };
     for (const auto& setting : kPinned) {
         (void)set_config_option(setting.name, setting.value, PGC_USERSET, PGC_S_SESSION,

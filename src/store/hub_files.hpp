@@ -1,7 +1,8 @@
 // The SQL files that a hub is made of, installed next to the extension.
 //
 //   hub/steps/NNN_name.sql   tables; each runs once per hub, in order, by create_hub or upgrade_hub
-//   hub/objects/*.sql        functions and views, CREATE OR REPLACE; run by every create and upgrade
+//   hub/objects/*.sql        functions and views, CREATE OR REPLACE; run by every create and
+//   upgrade
 //
 // In them @hub@ stands for the hub's schema. They run with the caller's rights under a fixed
 // search_path.

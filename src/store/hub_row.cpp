@@ -29,29 +29,34 @@ constexpr Statement kLockRow = statement(R"sql(
 
 constexpr Statement kSetVersion = statement(R"sql(
     UPDATE {hub}.belay_hub SET version = $1
-)sql", INT4OID);
+)sql",
+                                            INT4OID);
 
 constexpr Statement kSetOption = statement(R"sql(
     UPDATE {hub}.belay_hub
        SET options = pg_catalog.jsonb_set(options, ARRAY[$1], pg_catalog.to_jsonb($2), true)
-)sql", TEXTOID, TEXTOID);
+)sql",
+                                           TEXTOID, TEXTOID);
 
 constexpr Statement kRemoveOption = statement(R"sql(
     UPDATE {hub}.belay_hub SET options = options {-} $1
-)sql", TEXTOID);
+)sql",
+                                              TEXTOID);
 
 constexpr Statement kPause = statement(R"sql(
     UPDATE {hub}.belay_hub
        SET options = pg_catalog.jsonb_set(options, ARRAY['paused'],
                COALESCE(options {->} 'paused', pg_catalog.jsonb_build_object())
                {||} pg_catalog.jsonb_build_object($1, $2), true)
-)sql", TEXTOID, TEXTOID);
+)sql",
+                                       TEXTOID, TEXTOID);
 
 constexpr Statement kResume = statement(R"sql(
     UPDATE {hub}.belay_hub
        SET options = pg_catalog.jsonb_set(options, ARRAY['paused'],
                COALESCE(options {->} 'paused', pg_catalog.jsonb_build_object()) {-} $1, true)
-)sql", TEXTOID);
+)sql",
+                                        TEXTOID);
 
 constexpr Statement kReadRow = statement(R"sql(
     SELECT h.options, h.created_at FROM {hub}.belay_hub AS h

@@ -10,7 +10,8 @@ namespace {
 constexpr int64 kBig = PG_INT64_MAX;
 constexpr int64 kLongest = int64{100} * 365 * 24 * 3600 * 1000;  // no sensible duration is longer
 
-constexpr const char* kDurationText = "a duration such as '90 s', '1 day' or a number of milliseconds";
+constexpr const char* kDurationText =
+    "a duration such as '90 s', '1 day' or a number of milliseconds";
 constexpr const char* kBytesText = "a size such as '16 MiB' or a number of bytes";
 
 }  // namespace

@@ -7,12 +7,14 @@ namespace belay::store {
 
 namespace {
 
-constexpr Statement kInsert = statement(R"sql(
+constexpr Statement kInsert =
+    statement(R"sql(
     INSERT INTO {hub}.orchestrator_queue
            (instance_key, id, visible_at, created_at, locked_until, lock_no, attempt_count, slot, kind,
             parked, instance_id, work_item)
     VALUES ($1, $2, $3, $4, 0, 0, 0, $5, $6, false, $7, $8)
-)sql", INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT2OID, CHAROID, TEXTOID, TEXTOID);
+)sql",
+              INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT2OID, CHAROID, TEXTOID, TEXTOID);
 
 constexpr Statement kAll = statement(R"sql(
     SELECT m.instance_key, m.id, m.slot, m.instance_id
@@ -25,7 +27,8 @@ constexpr Statement kSetSlot = statement(R"sql(
     UPDATE {hub}.orchestrator_queue AS m
        SET slot = $3
      WHERE m.instance_key {=} $1 AND m.id {=} $2
-)sql", INT8OID, INT8OID, INT2OID);
+)sql",
+                                         INT8OID, INT8OID, INT2OID);
 
 // What the fetch needs to know of a message without reading its JSON.
 char kind_letter(core::ItemKind kind) {

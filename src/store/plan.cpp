@@ -2,10 +2,7 @@
 
 #include "core/time.hpp"
 #include "pg/datum.hpp"
-
-extern "C" {
-#include "optimizer/planner.h"
-}
+#include "pg/faults.hpp"
 
 namespace belay::store {
 
@@ -20,7 +17,6 @@ struct Kept {
 };
 
 constinit planner_hook_type previous_planner = nullptr;
-constinit bool read_only_call = false;
 
 // Expands {hub} and {operator}.
 const char* expand(const Hub& hub, const char* sql) {
@@ -48,9 +44,9 @@ const char* expand(const Hub& hub, const char* sql) {
 
 SPIPlanPtr prepare(const Hub& hub, const Statement& statement) {
     // The parser hook fills in the parameters' types; the array is only read.
-    SPIPlanPtr plan = SPI_prepare_cursor(expand(hub, statement.sql), statement.count,
-                                         const_cast<Oid*>(statement.types),
-                                         CURSOR_OPT_GENERIC_PLAN);
+    SPIPlanPtr plan =
+        SPI_prepare_cursor(expand(hub, statement.sql), statement.count,
+                           const_cast<Oid*>(statement.types), CURSOR_OPT_GENERIC_PLAN);
     if (plan == nullptr) {
         elog(ERROR, "could not prepare a store statement: %s", SPI_result_code_string(SPI_result));
     }
@@ -165,10 +161,6 @@ void watch_planner() {
     planner_hook = belay_planner;
 }
 
-void set_read_only(bool read_only) {
-    read_only_call = read_only;
-}
-
 Params& Params::timestamp(int64 ms) {
     return datum(TimestampTzGetDatum(core::ms_to_pg_us(ms)));
 }
@@ -213,8 +205,9 @@ std::optional<int64> Rows::optional_int8(uint64 row, int column) const {
 
 Rows run(const Hub& hub, const Statement& statement, const Params& params) {
     Assert(params.count == statement.count);
+    pg::fail_here(pg::FaultPoint::kStoreCall);
     const int result = SPI_execute_plan(plan_for(hub, statement), const_cast<Datum*>(params.values),
-                                        params.nulls, read_only_call, 0);
+                                        params.nulls, pg::is_read_only(), 0);
     if (result < 0) {
         elog(ERROR, "a store statement failed: %s", SPI_result_code_string(result));
     }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "pg/pg.hpp"
+#include "pg/scopes.hpp"
 #include "store/hub.hpp"
 
 namespace belay::store {
@@ -59,8 +60,8 @@ struct Rows {
     SPITupleTable* table;
     uint64 count;
 
-    // A column that is not null. The type is checked: the owner of a hub can alter its tables, and a
-    // number must not be taken for a pointer.
+    // A column that is not null. The type is checked: the owner of a hub can alter its tables, and
+    // a number must not be taken for a pointer.
     Datum datum(uint64 row, int column, Oid type) const;
 
     bool is_null(uint64 row, int column) const;
@@ -85,27 +86,5 @@ void free_plans(PlanCache* plans);
 
 // Installs the planner hook that keeps the plans of store statements on their indexes.
 void watch_planner();
-
-// Tells whether the statements of this call may only read, with the caller's snapshot.
-void set_read_only(bool read_only);
-
-// Lends body a connection to SPI. What body allocates goes away with it.
-template <typename Body>
-auto with_spi(bool read_only, Body body) {
-    static_assert(std::is_trivially_destructible_v<Body>);
-    if (SPI_connect() != SPI_OK_CONNECT) {
-        elog(ERROR, "could not connect to SPI");
-    }
-    set_read_only(read_only);
-    if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
-        body();
-        SPI_finish();
-    } else {
-        auto result = body();
-        static_assert(std::is_trivially_destructible_v<decltype(result)>);
-        SPI_finish();
-        return result;
-    }
-}
 
 }  // namespace belay::store

@@ -12,10 +12,11 @@ constexpr Statement kRead = statement(R"sql(
     SELECT s.worker_id, s.locked_until
       FROM {hub}.sessions AS s
      WHERE s.session_id {=} $1
-)sql", TEXTOID);
+)sql",
+                                      TEXTOID);
 
-// $1 session, $2 owner, $3 now, $4 locked_until. Nothing is returned if another transaction holds the
-// row, if there is none, or if another owner has it.
+// $1 session, $2 owner, $3 now, $4 locked_until. Nothing is returned if another transaction holds
+// the row, if there is none, or if another owner has it.
 constexpr Statement kTakeOver = statement(R"sql(
     WITH c AS MATERIALIZED (
         SELECT s.session_id
@@ -28,20 +29,23 @@ constexpr Statement kTakeOver = statement(R"sql(
       FROM c
      WHERE s.session_id {=} c.session_id
     RETURNING s.session_id
-)sql", TEXTOID, TEXTOID, INT8OID, INT8OID);
+)sql",
+                                          TEXTOID, TEXTOID, INT8OID, INT8OID);
 
 constexpr Statement kInsert = statement(R"sql(
     INSERT INTO {hub}.sessions (session_id, worker_id, locked_until, last_activity_at)
     VALUES ($1, $2, $4, $3)
     ON CONFLICT (session_id) DO NOTHING
     RETURNING session_id
-)sql", TEXTOID, TEXTOID, INT8OID, INT8OID);
+)sql",
+                                        TEXTOID, TEXTOID, INT8OID, INT8OID);
 
 constexpr Statement kTouch = statement(R"sql(
     UPDATE {hub}.sessions AS s
        SET last_activity_at = $3
      WHERE s.session_id {=} $1 AND s.worker_id {=} $2 AND s.locked_until {>} $3
-)sql", TEXTOID, TEXTOID, INT8OID);
+)sql",
+                                       TEXTOID, TEXTOID, INT8OID);
 
 // $1 owners, $2 now, $3 active after, $4 locked_until. Locked in the order of their ids.
 constexpr Statement kRenew = statement(R"sql(
@@ -57,7 +61,8 @@ constexpr Statement kRenew = statement(R"sql(
       FROM c
      WHERE s.session_id {=} c.session_id
     RETURNING s.session_id
-)sql", TEXTARRAYOID, INT8OID, INT8OID, INT8OID);
+)sql",
+                                       TEXTARRAYOID, INT8OID, INT8OID, INT8OID);
 
 constexpr Statement kDeleteOrphaned = statement(R"sql(
     WITH c AS MATERIALIZED (
@@ -74,7 +79,8 @@ constexpr Statement kDeleteOrphaned = statement(R"sql(
      USING c
      WHERE s.session_id {=} c.session_id
     RETURNING s.session_id
-)sql", INT8OID);
+)sql",
+                                                INT8OID);
 
 }  // namespace
 
@@ -86,8 +92,8 @@ std::optional<Session> read_session(const Hub& hub, std::string_view session_id)
     return Session{.worker_id = rows.text(0, 1), .locked_until = rows.int8(0, 2)};
 }
 
-bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now,
-                       int64 locked_until) {
+bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_view owner,
+                       int64 now, int64 locked_until) {
     const auto params = [&] {
         return Params().text(session_id).text(owner).int8(now).int8(locked_until);
     };
@@ -107,9 +113,10 @@ void touch_session(const Hub& hub, std::string_view session_id, std::string_view
     run(hub, kTouch, Params().text(session_id).text(owner).int8(now));
 }
 
-int64 renew_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after, int64 locked_until) {
-    const Rows rows = run(
-        hub, kRenew, Params().datum(owners).int8(now).int8(active_after).int8(locked_until));
+int64 renew_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after,
+                     int64 locked_until) {
+    const Rows rows =
+        run(hub, kRenew, Params().datum(owners).int8(now).int8(active_after).int8(locked_until));
     return static_cast<int64>(rows.count);
 }
 

@@ -16,14 +16,15 @@ std::optional<Session> read_session(const Hub& hub, std::string_view session_id)
 
 // Claims the session for the owner if it is absent, expired or his, and nobody else is changing it.
 // Never waits. False: lost.
-bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now,
-                       int64 locked_until);
+bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_view owner,
+                       int64 now, int64 locked_until);
 
 // Notes activity of a live session, if this owner has it. Waits for the row.
 void touch_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now);
 
 // Extends the live sessions of these owners whose last activity is later than active_after.
-int64 renew_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after, int64 locked_until);
+int64 renew_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after,
+                     int64 locked_until);
 
 // Deletes expired sessions without rows in the worker queue.
 int64 delete_orphaned_sessions(const Hub& hub, int64 now);

@@ -11,18 +11,21 @@ namespace belay::store {
 
 namespace {
 
-constexpr Statement kInsert = statement(R"sql(
+constexpr Statement kInsert =
+    statement(R"sql(
     INSERT INTO {hub}.worker_queue
            (lane, slot, due, id, visible_at, created_at, locked_until, nonce_hi, nonce_lo, lease_inc,
             attempt_count, execution_id, activity_id, tag, session_id, instance_id, locked_by,
             work_item)
     VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0, 0, 0, $7, $8, $9, $10, $11, NULL, $12)
-)sql", INT4OID, INT2OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, INT8OID, TEXTOID,
-    TEXTOID, TEXTOID, TEXTOID);
+)sql",
+              INT4OID, INT2OID, INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID, INT8OID,
+              TEXTOID, TEXTOID, TEXTOID, TEXTOID);
 
 // $1 lane, $2 slot, $3 now, $4 incarnation, $5 locked_until, $6 owner, $7 limit, $8 tag, $9 look at
 // the session lane too.
-constexpr Statement kTakeHeads = statement(R"sql(
+constexpr Statement kTakeHeads =
+    statement(R"sql(
     WITH c AS MATERIALIZED (
         SELECT w.lane, w.slot, w.due, w.id
           FROM {hub}.worker_queue AS w
@@ -52,7 +55,8 @@ constexpr Statement kTakeHeads = statement(R"sql(
       FROM c
      WHERE w.lane {=} c.lane AND w.slot {=} c.slot AND w.due {=} c.due AND w.id {=} c.id
     RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item
-)sql", INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID, INT8OID, TEXTOID, BOOLOID);
+)sql",
+              INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID, INT8OID, TEXTOID, BOOLOID);
 
 constexpr Statement kNextLane = statement(R"sql(
     SELECT w.lane
@@ -60,10 +64,12 @@ constexpr Statement kNextLane = statement(R"sql(
      WHERE w.lane {>} $1
      ORDER BY w.lane, w.slot, w.due, w.id
      LIMIT 1
-)sql", INT4OID);
+)sql",
+                                          INT4OID);
 
 // $1 lane, $2 slots, $3 after id, $4 now, $5 incarnation, $6 limit.
-constexpr Statement kPeekReady = statement(R"sql(
+constexpr Statement kPeekReady =
+    statement(R"sql(
     SELECT w.lane, w.slot, w.due, w.id, w.session_id, w.tag
       FROM pg_catalog.unnest($2) AS s(slot)
      CROSS JOIN LATERAL (
@@ -73,10 +79,12 @@ constexpr Statement kPeekReady = statement(R"sql(
            AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
          ORDER BY q.id
          LIMIT $6) AS w
-)sql", INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID);
+)sql",
+              INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 // $1 lane, $2 slots, $3 after due, $4 after id, $5 now, $6 incarnation, $7 limit.
-constexpr Statement kPeekDelayed = statement(R"sql(
+constexpr Statement kPeekDelayed =
+    statement(R"sql(
     SELECT w.lane, w.slot, w.due, w.id, w.session_id, w.tag
       FROM pg_catalog.unnest($2) AS s(slot)
      CROSS JOIN LATERAL (
@@ -87,20 +95,24 @@ constexpr Statement kPeekDelayed = statement(R"sql(
            AND (q.locked_until {<=} $5 OR q.lease_inc {<>} $6)
          ORDER BY q.due, q.id
          LIMIT $7) AS w
-)sql", INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID);
+)sql",
+              INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 // $1 session, $2 lane, $3 slot, $4 after id, $5 now, $6 incarnation, $7 limit.
-constexpr Statement kPeekSessionReady = statement(R"sql(
+constexpr Statement kPeekSessionReady =
+    statement(R"sql(
     SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
       FROM {hub}.worker_queue AS q
      WHERE q.session_id {=} $1 AND q.due {=} 0 AND q.id {>} $4 AND q.lane {=} $2 AND q.slot {=} $3
        AND (q.locked_until {<=} $5 OR q.lease_inc {<>} $6)
      ORDER BY q.id
      LIMIT $7
-)sql", TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID);
+)sql",
+              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 // $1 session, $2 lane, $3 slot, $4 after due, $5 after id, $6 now, $7 incarnation, $8 limit.
-constexpr Statement kPeekSessionDelayed = statement(R"sql(
+constexpr Statement kPeekSessionDelayed =
+    statement(R"sql(
     SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
       FROM {hub}.worker_queue AS q
      WHERE q.session_id {=} $1 AND q.due {>} 0 AND q.due {<=} $6
@@ -108,11 +120,13 @@ constexpr Statement kPeekSessionDelayed = statement(R"sql(
        AND (q.locked_until {<=} $6 OR q.lease_inc {<>} $7)
      ORDER BY q.due, q.id
      LIMIT $8
-)sql", TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID);
+)sql",
+              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 // $1 owner, $2 lane, $3 slot, $4 delayed, $5 after due, $6 after id, $7 now, $8 incarnation. The
 // recursion steps from one session id to the next in the index.
-constexpr Statement kPeekSessions = statement(R"sql(
+constexpr Statement kPeekSessions =
+    statement(R"sql(
     WITH RECURSIVE known AS (
         (SELECT f.session_id
            FROM {hub}.worker_queue AS f
@@ -143,10 +157,12 @@ constexpr Statement kPeekSessions = statement(R"sql(
                          FROM {hub}.sessions AS s
                         WHERE s.session_id {=} k.session_id AND s.locked_until {>} $7
                           AND s.worker_id {<>} $1)
-)sql", TEXTOID, INT4OID, INT2OID, BOOLOID, INT8OID, INT8OID, INT8OID, INT4OID);
+)sql",
+              TEXTOID, INT4OID, INT2OID, BOOLOID, INT8OID, INT8OID, INT8OID, INT4OID);
 
 // $1 to $4 key, $5 now, $6 incarnation, $7 locked_until, $8 owner.
-constexpr Statement kTake = statement(R"sql(
+constexpr Statement kTake =
+    statement(R"sql(
     WITH c AS MATERIALIZED (
         SELECT w.lane, w.slot, w.due, w.id
           FROM {hub}.worker_queue AS w
@@ -165,7 +181,8 @@ constexpr Statement kTake = statement(R"sql(
       FROM c
      WHERE w.lane {=} c.lane AND w.slot {=} c.slot AND w.due {=} c.due AND w.id {=} c.id
     RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item
-)sql", INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, TEXTOID);
+)sql",
+              INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, TEXTOID);
 
 constexpr Statement kTryHoldFree = statement(R"sql(
     SELECT w.attempt_count
@@ -173,10 +190,12 @@ constexpr Statement kTryHoldFree = statement(R"sql(
      WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
        AND (w.locked_until {<=} $5 OR w.lease_inc {<>} $6)
        FOR NO KEY UPDATE SKIP LOCKED
-)sql", INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID);
+)sql",
+                                             INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID);
 
 // $1 to $4 key, $5 nonce_hi, $6 nonce_lo, $7 incarnation, $8 now.
-constexpr Statement kDeleteLive = statement(R"sql(
+constexpr Statement kDeleteLive =
+    statement(R"sql(
     WITH c AS MATERIALIZED (
         SELECT w.lane, w.slot, w.due, w.id
           FROM {hub}.worker_queue AS w
@@ -190,7 +209,8 @@ constexpr Statement kDeleteLive = statement(R"sql(
      WHERE w.lane {=} c.lane AND w.slot {=} c.slot AND w.due {=} c.due AND w.id {=} c.id
     RETURNING w.lane, w.slot, w.due, w.id, w.locked_until, w.nonce_hi, w.nonce_lo, w.lease_inc,
               w.attempt_count, w.session_id, w.locked_by
-)sql", INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID);
+)sql",
+              INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 constexpr Statement kTryLock = statement(R"sql(
     SELECT w.lane, w.slot, w.due, w.id, w.locked_until, w.nonce_hi, w.nonce_lo, w.lease_inc,
@@ -198,7 +218,8 @@ constexpr Statement kTryLock = statement(R"sql(
       FROM {hub}.worker_queue AS w
      WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
        FOR UPDATE SKIP LOCKED
-)sql", INT4OID, INT2OID, INT8OID, INT8OID);
+)sql",
+                                         INT4OID, INT2OID, INT8OID, INT8OID);
 
 constexpr Statement kLock = statement(R"sql(
     SELECT w.lane, w.slot, w.due, w.id, w.locked_until, w.nonce_hi, w.nonce_lo, w.lease_inc,
@@ -206,41 +227,49 @@ constexpr Statement kLock = statement(R"sql(
       FROM {hub}.worker_queue AS w
      WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
        FOR UPDATE
-)sql", INT4OID, INT2OID, INT8OID, INT8OID);
+)sql",
+                                      INT4OID, INT2OID, INT8OID, INT8OID);
 
 constexpr Statement kDelete = statement(R"sql(
     DELETE FROM {hub}.worker_queue AS w
      WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
-)sql", INT4OID, INT2OID, INT8OID, INT8OID);
+)sql",
+                                        INT4OID, INT2OID, INT8OID, INT8OID);
 
 constexpr Statement kSetDeadline = statement(R"sql(
     UPDATE {hub}.worker_queue AS w
        SET locked_until = $5
      WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
-)sql", INT4OID, INT2OID, INT8OID, INT8OID, INT8OID);
+)sql",
+                                             INT4OID, INT2OID, INT8OID, INT8OID, INT8OID);
 
 constexpr Statement kRelease = statement(R"sql(
     UPDATE {hub}.worker_queue AS w
        SET locked_until = 0, nonce_hi = 0, nonce_lo = 0, lease_inc = 0, attempt_count = $5,
            locked_by = NULL
      WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
-)sql", INT4OID, INT2OID, INT8OID, INT8OID, INT4OID);
+)sql",
+                                         INT4OID, INT2OID, INT8OID, INT8OID, INT4OID);
 
-constexpr Statement kReleaseDelayed = statement(R"sql(
+constexpr Statement kReleaseDelayed =
+    statement(R"sql(
     UPDATE {hub}.worker_queue AS w
        SET locked_until = 0, nonce_hi = 0, nonce_lo = 0, lease_inc = 0, attempt_count = $5,
            locked_by = NULL, due = $6, visible_at = $7
      WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
-)sql", INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID, TIMESTAMPTZOID);
+)sql",
+              INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID, TIMESTAMPTZOID);
 
 constexpr Statement kFindActivity = statement(R"sql(
     SELECT w.lane, w.slot, w.due, w.id
       FROM {hub}.worker_queue AS w
      WHERE w.instance_id {=} $1 AND w.execution_id {=} $2 AND w.activity_id {=} $3
-)sql", TEXTOID, INT8OID, INT8OID);
+)sql",
+                                              TEXTOID, INT8OID, INT8OID);
 
 // $1 to $4 key, $5 dead letter id, $6 attempts, $7 now.
-constexpr Statement kBury = statement(R"sql(
+constexpr Statement kBury =
+    statement(R"sql(
     WITH gone AS (
         DELETE FROM {hub}.worker_queue AS w
          WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
@@ -254,7 +283,8 @@ constexpr Statement kBury = statement(R"sql(
            g.work_item, $6, 'max_attempts', NULL, g.created_at, $7
       FROM gone AS g
     RETURNING instance_id, execution_id, activity_id, work_item
-)sql", INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, TIMESTAMPTZOID);
+)sql",
+              INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, TIMESTAMPTZOID);
 
 // $1 now, $2 incarnation, $3 state, $4 instance, $5 session, $6 tag, $7 owner, $8 min attempts,
 // $9 to $12 key to continue behind (null at first), $13 limit.
@@ -280,8 +310,9 @@ constexpr Statement kList = statement(R"sql(
        AND ($8 IS NULL OR w.attempt_count {>=} $8)
      ORDER BY w.lane, w.slot, w.due, w.id
      LIMIT $13
-)sql", INT8OID, INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT4OID, INT2OID,
-    INT8OID, INT8OID, INT8OID);
+)sql",
+                                      INT8OID, INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
+                                      INT8OID, INT4OID, INT2OID, INT8OID, INT8OID, INT8OID);
 
 constexpr Statement kAllForSlots = statement(R"sql(
     SELECT w.lane, w.slot, w.due, w.id, w.instance_id, w.session_id
@@ -294,13 +325,15 @@ constexpr Statement kSetSlot = statement(R"sql(
     UPDATE {hub}.worker_queue AS w
        SET slot = $5
      WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
-)sql", INT4OID, INT2OID, INT8OID, INT8OID, INT2OID);
+)sql",
+                                         INT4OID, INT2OID, INT8OID, INT8OID, INT2OID);
 
 constexpr Statement kCountLive = statement(R"sql(
     SELECT pg_catalog.count(*)
       FROM {hub}.worker_queue AS w
      WHERE w.locked_until {>} $1 AND w.lease_inc {=} $2
-)sql", INT8OID, INT4OID);
+)sql",
+                                           INT8OID, INT4OID);
 
 Params key_params(const WorkKey& key) {
     return Params().int4(key.lane).int2(key.slot).int8(key.due).int8(key.id);
@@ -441,8 +474,8 @@ Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane,
     return read_candidates(run(hub, delayed ? kPeekSessionDelayed : kPeekSessionReady, params));
 }
 
-Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot, bool delayed,
-                         int64 after_due, int64 after_id, int64 now) {
+Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot,
+                         bool delayed, int64 after_due, int64 after_id, int64 now) {
     return read_candidates(run(hub, kPeekSessions,
                                Params()
                                    .text(owner)
@@ -507,8 +540,8 @@ void release_work(const Hub& hub, const WorkKey& key, int32 attempt,
 
 std::span<const WorkKey> find_activity(const Hub& hub, std::string_view instance_id,
                                        int64 execution_id, int64 activity_id) {
-    const Rows rows = run(hub, kFindActivity,
-                          Params().text(instance_id).int8(execution_id).int8(activity_id));
+    const Rows rows =
+        run(hub, kFindActivity, Params().text(instance_id).int8(execution_id).int8(activity_id));
     auto* keys = static_cast<WorkKey*>(palloc(sizeof(WorkKey) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         keys[i] = read_key(rows, i);
@@ -519,8 +552,7 @@ std::span<const WorkKey> find_activity(const Hub& hub, std::string_view instance
 
 DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now) {
     const int64 id = nextval_internal(hub.relations.dead_letters_id, false);
-    const Rows rows =
-        run(hub, kBury, key_params(key).int8(id).int4(attempts).timestamp(now));
+    const Rows rows = run(hub, kBury, key_params(key).int8(id).int4(attempts).timestamp(now));
     if (rows.count != 1) {
         elog(ERROR, "a work item vanished while it was held");
     }
@@ -556,8 +588,8 @@ void reslot_work(const Hub& hub, int32 slot_count) {
     const Rows rows = run(hub, kAllForSlots);
     for (uint64 i = 0; i < rows.count; ++i) {
         const WorkKey key = read_key(rows, i);
-        const int16 slot = slot_for(slot_count, rows.optional_text(i, 5),
-                                    rows.optional_text(i, 6), key.id);
+        const int16 slot =
+            slot_for(slot_count, rows.optional_text(i, 5), rows.optional_text(i, 6), key.id);
         if (slot != key.slot) {
             run(hub, kSetSlot, key_params(key).int2(slot));
         }

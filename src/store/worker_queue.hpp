@@ -77,8 +77,8 @@ struct Candidates {
 // The next lane above this one that has rows, leased or not.
 std::optional<int32> next_lane(const Hub& hub, int32 lane);
 
-// Up to limit free rows per slot of a lane, in key order, behind (after_due, after_id): of the range
-// never delayed, or of the range delayed and due.
+// Up to limit free rows per slot of a lane, in key order, behind (after_due, after_id): of the
+// range never delayed, or of the range delayed and due.
 Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
                      int64 after_due, int64 after_id, int64 now, int limit);
 
@@ -88,8 +88,8 @@ Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane,
 
 // The head of every session that this owner may take from, within a lane and slot, behind
 // (after_due, after_id). Costs as much as there are sessions with rows, not rows.
-Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot, bool delayed,
-                         int64 after_due, int64 after_id, int64 now);
+Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot,
+                         bool delayed, int64 after_due, int64 after_id, int64 now);
 
 // Leases one row if it is still free and nobody holds it.
 std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& grant);
@@ -118,7 +118,8 @@ void delete_work(const Hub& hub, const WorkKey& key);
 void set_deadline(const Hub& hub, const WorkKey& key, int64 locked_until);
 
 // Gives a row back. With a delay its visibility, and so its key, changes.
-void release_work(const Hub& hub, const WorkKey& key, int32 attempt, std::optional<int64> visible_at);
+void release_work(const Hub& hub, const WorkKey& key, int32 attempt,
+                  std::optional<int64> visible_at);
 
 // The rows of an activity, leased or not, in key order.
 std::span<const WorkKey> find_activity(const Hub& hub, std::string_view instance_id,

@@ -9,8 +9,8 @@ namespace belay::ops {
 // The levels that may call a verb; the verb table knows.
 using LevelsOf = uint8 (*)(std::string_view verb);
 
-// Makes a hub. Raises QB006 for a bad name, api or schema, 42501 for missing rights, 0A000 inside an
-// extension script.
+// Makes a hub. Raises QB006 for a bad name, api or schema, 42501 for missing rights, 0A000 inside
+// an extension script.
 void create_hub(const char* name, std::string_view api, bool adopt,
                 std::span<const char* const> verbs);
 
@@ -23,6 +23,16 @@ void upgrade_hub(const char* name, LevelsOf levels_of);
 // Gives a role what a level may do, or takes it away. QB006 for an unknown level.
 void grant_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of);
 void revoke_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of);
+
+// A hub with what only its row tells.
+struct HubEntry {
+    const store::Hub* hub;
+    Jsonb* options;
+    TimestampTz created_at;
+};
+
+// Calls visit for every hub of the database, in the order of their names.
+void list_hubs(void (*visit)(const HubEntry& hub, const void* context), const void* context);
 
 // One thing that is not as the hub's version asks for.
 struct HubProblem {
@@ -38,10 +48,12 @@ std::span<const HubProblem> check_hub(const char* name, std::span<const char* co
 int32 new_incarnation(const char* name);
 
 // Sets an option, or restores its default.
-void set_hub_option(const char* name, std::string_view option, std::optional<std::string_view> value);
+void set_hub_option(const char* name, std::string_view option,
+                    std::optional<std::string_view> value);
 
 // Stops or restarts the handing out of work: of one queue, or of all four.
-void pause_hub(const store::Hub& hub, std::optional<std::string_view> queue, std::string_view reason);
+void pause_hub(const store::Hub& hub, std::optional<std::string_view> queue,
+               std::string_view reason);
 void resume_hub(const store::Hub& hub, std::optional<std::string_view> queue);
 
 // Raises 0A000 while an extension script runs: what it made would become a member of the extension

@@ -56,7 +56,8 @@ void check_relations(const store::Hub& hub, Findings* findings) {
     }
 }
 
-void check_functions(const store::Hub& hub, std::span<const char* const> verbs, Findings* findings) {
+void check_functions(const store::Hub& hub, std::span<const char* const> verbs,
+                     Findings* findings) {
     const auto functions = store::hub_functions(hub.schema);
     for (const char* verb : verbs) {
         bool found = false;
@@ -79,7 +80,8 @@ void check_functions(const store::Hub& hub, std::span<const char* const> verbs, 
 std::span<const HubProblem> check_hub(const char* name, std::span<const char* const> verbs) {
     const store::Hub& hub = store::own_hub_by_name(name);
     constexpr std::size_t kFirstSize = 8;
-    Findings findings{static_cast<HubProblem*>(palloc(sizeof(HubProblem) * kFirstSize)), 0, kFirstSize};
+    Findings findings{static_cast<HubProblem*>(palloc(sizeof(HubProblem) * kFirstSize)), 0,
+                      kFirstSize};
     if (hub.version != store::kHubVersion) {
         findings.add("belay_hub", psprintf("has version %d, the library has %d", hub.version,
                                            store::kHubVersion));

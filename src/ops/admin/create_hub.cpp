@@ -9,6 +9,7 @@
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/locks.hpp"
+#include "pg/scopes.hpp"
 #include "store/grants.hpp"
 #include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
@@ -41,27 +42,26 @@ void check_name(const char* name) {
 
 void check_api(std::string_view api) {
     if (api != "belay") {
-        pg::raise(pg::kInvalidArgument,
-                  psprintf("unknown api \"%s\"", pg::c_string(api)),
-                  pg::Facts("unknown_api").add("path", "p_api").add("value", api),
-                  "Use 'belay'.");
+        pg::raise(pg::kInvalidArgument, psprintf("unknown api \"%s\"", pg::c_string(api)),
+                  pg::Facts("unknown_api").add("path", "p_api").add("value", api), "Use 'belay'.");
     }
 }
 
 void check_rights() {
     const Oid language = get_language_oid("belay", false);
     if (pg::may_use_language(language, GetUserId()) != ACLCHECK_OK) {
-        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                        errmsg("permission denied for language belay"),
-                        errhint("An administrator lets a role own hubs with GRANT USAGE ON LANGUAGE "
-                                "belay, and CREATE on the database.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                 errmsg("permission denied for language belay"),
+                 errhint("An administrator lets a role own hubs with GRANT USAGE ON LANGUAGE "
+                         "belay, and CREATE on the database.")));
     }
 }
 
 [[noreturn]] void refuse_schema(const char* code_detail, const char* name, const char* message,
                                 const char* hint) {
-    pg::raise(pg::kInvalidArgument, message, pg::Facts(code_detail).add("path", "p_name").add("value", name),
-              hint);
+    pg::raise(pg::kInvalidArgument, message,
+              pg::Facts(code_detail).add("path", "p_name").add("value", name), hint);
 }
 
 // Whether an existing schema can be adopted: the caller's own, with none of the hub's names in it.
@@ -73,23 +73,24 @@ void check_adoption(Oid schema, const char* name, std::span<const char* const> v
     constexpr const char* kHint = "Rename or drop that object, or choose another schema.";
     for (const auto& relation : store::hub_relations()) {
         if (OidIsValid(get_relname_relid(relation.name, schema))) {
-            refuse_schema("name_taken", name,
-                          psprintf("schema \"%s\" already has a relation \"%s\"", name, relation.name),
-                          kHint);
+            refuse_schema(
+                "name_taken", name,
+                psprintf("schema \"%s\" already has a relation \"%s\"", name, relation.name),
+                kHint);
         }
     }
     for (const char* verb : verbs) {
         CatCList* list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(verb));
         bool taken = false;
         for (int i = 0; i < list->n_members; ++i) {
-            const auto* form =
-                reinterpret_cast<Form_pg_proc>(GETSTRUCT(&list->members[i]->tuple));
+            const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(&list->members[i]->tuple));
             taken = taken || form->pronamespace == schema;
         }
         ReleaseSysCacheList(list);
         if (taken) {
             refuse_schema("name_taken", name,
-                          psprintf("schema \"%s\" already has a function \"%s\"", name, verb), kHint);
+                          psprintf("schema \"%s\" already has a function \"%s\"", name, verb),
+                          kHint);
         }
     }
 }
@@ -129,7 +130,7 @@ void create_hub(const char* name, std::string_view api, bool adopt,
         check_adoption(existing, name, verbs);
     }
     store::with_pinned_settings([name, api, existing] {
-        store::with_spi(false, [name, api, existing] {
+        pg::with_spi(false, [name, api, existing] {
             if (!OidIsValid(existing)) {
                 store::run_once(psprintf("CREATE SCHEMA %s", quote_identifier(name)));
             }

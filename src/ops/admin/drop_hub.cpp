@@ -6,6 +6,7 @@
 // Raises   QB002 unknown hub, QB003 live leases, 42501
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
+#include "pg/scopes.hpp"
 #include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
 #include "store/leases.hpp"
@@ -18,11 +19,11 @@ void drop_hub(const char* name, bool force) {
     const store::Hub& hub = store::own_hub_by_name(name);
     PreventCommandIfReadOnly("belay.drop_hub");
     store::with_pinned_settings([&hub, name, force] {
-        store::with_spi(false, [&hub, name, force] {
-            store::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
+        pg::with_spi(false, [&hub, name, force] {
+            pg::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
             if (!force) {
                 const int64 live =
-                    store::as_role(hub.owner, [&hub] { return store::count_live_leases(hub); });
+                    pg::as_role(hub.owner, [&hub] { return store::count_live_leases(hub); });
                 if (live > 0) {
                     pg::raise(pg::kStillRunning,
                               psprintf("hub \"%s\" is Running: it has live leases", name),

@@ -6,6 +6,7 @@
 #include "core/levels.hpp"
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
+#include "pg/scopes.hpp"
 #include "store/grants.hpp"
 #include "store/hub_files.hpp"
 #include "store/plan.hpp"
@@ -28,7 +29,7 @@ uint8 checked_level(std::string_view level) {
 template <typename Body>
 void with_rights(const store::Hub& hub, Body body) {
     store::with_pinned_settings([&hub, &body] {
-        store::as_role(hub.owner, [&body] { store::with_spi(false, [&body] { body(); }); });
+        pg::as_role(hub.owner, [&body] { pg::with_spi(false, [&body] { body(); }); });
     });
 }
 

@@ -6,6 +6,7 @@
 // Raises   QB002 unknown hub, QB003 live leases, QB006 unknown option or bad value, 42501
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
+#include "pg/scopes.hpp"
 #include "store/hub_row.hpp"
 #include "store/leases.hpp"
 #include "store/orchestrator_queue.hpp"
@@ -29,11 +30,14 @@ store::Option checked_option(std::string_view name) {
 void check_value(store::Option option, std::string_view value) {
     const auto& rule = store::kOptionRules[static_cast<int>(option)];
     if (!store::read_option(option, value)) {
-        pg::raise(pg::kInvalidArgument,
-                  psprintf("invalid value for hub option \"%s\": \"%s\"", rule.name,
-                           pg::c_string(value)),
-                  pg::Facts("bad_value").add("path", "p_value").add("option", rule.name).add("value", value),
-                  psprintf("Expected %s, or NULL for the default.", rule.expected));
+        pg::raise(
+            pg::kInvalidArgument,
+            psprintf("invalid value for hub option \"%s\": \"%s\"", rule.name, pg::c_string(value)),
+            pg::Facts("bad_value")
+                .add("path", "p_value")
+                .add("option", rule.name)
+                .add("value", value),
+            psprintf("Expected %s, or NULL for the default.", rule.expected));
     }
 }
 
@@ -63,8 +67,8 @@ void set_hub_option(const char* name, std::string_view option_name,
     }
     const store::Hub& hub = store::own_hub_by_name(name);
     PreventCommandIfReadOnly("belay.set_hub_option");
-    store::as_role(hub.owner, [&hub, option, value] {
-        store::with_spi(false, [&hub, option, value] {
+    pg::as_role(hub.owner, [&hub, option, value] {
+        pg::with_spi(false, [&hub, option, value] {
             const auto& rule = store::kOptionRules[static_cast<int>(option)];
             store::lock_hub_row(hub);
             if (option == store::Option::kSlotCount && OidIsValid(hub.relations.worker_queue)) {

@@ -6,6 +6,7 @@
 // Raises   QB002 unknown hub, 42501, 0A000 inside an extension script or for a newer hub
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
+#include "pg/scopes.hpp"
 #include "store/grants.hpp"
 #include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
@@ -24,7 +25,8 @@ struct Holding {
 };
 
 // A role holds a level if it was granted every function of it, and there is at least one.
-bool holds(Oid role, uint8 level, std::span<const store::HubFunction> functions, LevelsOf levels_of) {
+bool holds(Oid role, uint8 level, std::span<const store::HubFunction> functions,
+           LevelsOf levels_of) {
     bool any = false;
     for (const auto& function : functions) {
         if ((levels_of(function.verb) & level) != 0) {
@@ -59,9 +61,7 @@ void upgrade_hub(const char* name, LevelsOf levels_of) {
     const store::Hub& found = store::own_hub_by_name(name);
     PreventCommandIfReadOnly("belay.upgrade_hub");
     const Oid owner = found.owner;
-    store::as_role(owner, [&found] {
-        store::with_spi(false, [&found] { store::lock_hub_row(found); });
-    });
+    pg::as_role(owner, [&found] { pg::with_spi(false, [&found] { store::lock_hub_row(found); }); });
     const store::Hub& hub = store::own_hub_by_name(name);  // as it is now that we hold the row
     if (hub.version > store::kHubVersion) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -71,8 +71,8 @@ void upgrade_hub(const char* name, LevelsOf levels_of) {
                         errhint("Install the newer release.")));
     }
     store::with_pinned_settings([&hub, name, levels_of, owner] {
-        store::as_role(owner, [&hub, name, levels_of] {
-            store::with_spi(false, [&hub, name, levels_of] {
+        pg::as_role(owner, [&hub, name, levels_of] {
+            pg::with_spi(false, [&hub, name, levels_of] {
                 const auto held = holdings(hub, levels_of);
                 store::run_hub_steps(name, hub.version);
                 store::run_hub_objects(name);

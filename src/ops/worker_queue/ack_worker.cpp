@@ -29,7 +29,8 @@ void send(const store::Hub& hub, const Completion& completion, int64 now) {
 
 // The quick way: a live lease that nobody else holds goes in one statement. The slow way waits for
 // the row and finds out what is wrong.
-store::WorkRow finish(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
+store::WorkRow finish(const store::Hub& hub, std::optional<std::string_view> token,
+                      pg::Clock* clock) {
     const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
     if (parsed && parsed->incarnation == hub.incarnation) {
         if (const auto row = store::delete_live(hub, *parsed, clock->now())) {

@@ -39,14 +39,15 @@ const char* poison_completion(const store::DeadWork& dead, int64 max_attempts) {
     StringInfo out = makeStringInfo();
     appendStringInfoString(out, "{\"ActivityFailed\":{\"instance\":");
     append_json(out, *dead.instance_id);
-    appendStringInfo(out, ",\"execution_id\":" INT64_FORMAT ",\"id\":" INT64_FORMAT, *dead.execution_id,
-                     *dead.activity_id);
+    appendStringInfo(out, ",\"execution_id\":" INT64_FORMAT ",\"id\":" INT64_FORMAT,
+                     *dead.execution_id, *dead.activity_id);
     appendStringInfo(out,
                      ",\"details\":{\"Poison\":{\"attempt_count\":%d,\"max_attempts\":" INT64_FORMAT
                      ",\"message_type\":{\"Activity\":{\"instance\":",
                      dead.attempt, max_attempts);
     append_json(out, *dead.instance_id);
-    appendStringInfo(out, ",\"execution_id\":" INT64_FORMAT ",\"activity_name\":", *dead.execution_id);
+    appendStringInfo(out,
+                     ",\"execution_id\":" INT64_FORMAT ",\"activity_name\":", *dead.execution_id);
     append_json(out, activity_name(dead.work_item));
     appendStringInfo(out, ",\"activity_id\":" INT64_FORMAT "}},\"message\":", *dead.activity_id);
     append_json(out, dead.work_item);
@@ -81,9 +82,10 @@ int64 put_back(const store::Hub& hub, const store::DeadLetter& dead, int64 now) 
 }
 
 [[noreturn]] void raise_missing(int64 id) {
-    pg::raise(pg::kNotFound, psprintf("Dead letter not found: " INT64_FORMAT, id),
-              pg::Facts("unknown_dead_letter").add("id", id),
-              "It may have been put back or discarded; list_dead_letters shows those that are left.");
+    pg::raise(
+        pg::kNotFound, psprintf("Dead letter not found: " INT64_FORMAT, id),
+        pg::Facts("unknown_dead_letter").add("id", id),
+        "It may have been put back or discarded; list_dead_letters shows those that are left.");
 }
 
 // An array member of the filter as a PostgreSQL array; 0 if it is not given.
@@ -103,10 +105,12 @@ Datum list_member(core::json::Value filter, const char* member, bool numbers) {
     core::json::Value element;
     for (std::size_t i = 0; elements.next(element); ++i) {
         const auto number = numbers ? core::json::as_int64(element) : std::nullopt;
-        const bool text = element.kind == core::json::Kind::kString && !core::json::inspect(element).has_nul;
+        const bool text =
+            element.kind == core::json::Kind::kString && !core::json::inspect(element).has_nul;
         if (numbers ? !number.has_value() : !text) {
             const char* element_path = psprintf("%s[%zu]", path, i);
-            pg::raise_invalid("wrong_type", element_path, psprintf("%s has a wrong type", element_path),
+            pg::raise_invalid("wrong_type", element_path,
+                              psprintf("%s has a wrong type", element_path),
                               numbers ? "Pass integers." : "Pass strings.");
         }
         if (numbers) {
@@ -117,10 +121,11 @@ Datum list_member(core::json::Value filter, const char* member, bool numbers) {
                 cstring_to_text_with_len(decoded.data(), static_cast<int>(decoded.size())));
         }
     }
-    return PointerGetDatum(numbers ? construct_array(values, static_cast<int>(count), INT8OID,
-                                                     sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)
-                                   : construct_array(values, static_cast<int>(count), TEXTOID, -1,
-                                                     false, TYPALIGN_INT));
+    return PointerGetDatum(
+        numbers
+            ? construct_array(values, static_cast<int>(count), INT8OID, sizeof(int64),
+                              FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)
+            : construct_array(values, static_cast<int>(count), TEXTOID, -1, false, TYPALIGN_INT));
 }
 
 }  // namespace
@@ -136,6 +141,12 @@ void bury_work_item(const store::Hub& hub, const store::WorkKey& key, int32 atte
                   .visible_at = now,
                   .created_at = now});
     }
+}
+
+store::Rows list_dead_letters(const store::Hub& hub, std::optional<std::string_view> queue,
+                              std::optional<std::string_view> reason,
+                              std::optional<std::string_view> instance_id, int64 after, int limit) {
+    return store::list_dead(hub, queue, reason, instance_id, after, limit);
 }
 
 int64 redrive_dead_letter(const store::Hub& hub, int64 id) {

@@ -103,7 +103,8 @@ void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity,
     insert(hub, activity, clock.now(), 0);
 }
 
-int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items, std::optional<int64> now) {
+int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items,
+                           std::optional<int64> now) {
     auto* checked = static_cast<ListedItem*>(palloc(sizeof(ListedItem) * (items.count + 1)));
     core::json::Elements elements(items.array);
     core::json::Value element;

@@ -127,7 +127,8 @@ List<int32> tag_lanes(const FetchRequest& request) {
     }
     if (lanes.count > 0) {
         std::sort(lanes.items, lanes.items + lanes.count);
-        lanes.count = static_cast<int>(std::unique(lanes.items, lanes.items + lanes.count) - lanes.items);
+        lanes.count =
+            static_cast<int>(std::unique(lanes.items, lanes.items + lanes.count) - lanes.items);
     }
     return lanes;
 }
@@ -187,7 +188,8 @@ bool has_head(Search* search, Stream* stream) {
     stream->page =
         stream->one_session
             ? store::peek_session(search->hub, stream->session_id, stream->lane, stream->slot,
-                                  stream->delayed, stream->last_due, stream->last_id, search->now, kPage)
+                                  stream->delayed, stream->last_due, stream->last_id, search->now,
+                                  kPage)
             : store::peek_lane(search->hub, stream->lane, {&stream->slot, 1}, stream->delayed,
                                stream->last_due, stream->last_id, search->now, kPage);
     stream->ended = stream->page.count == 0;
@@ -248,7 +250,8 @@ void try_session_row(Search* search, const store::Candidate& candidate, KnownSes
         bury_work_item(search->hub, candidate.key, *attempts, grant.now);
         return;
     }
-    if (!store::try_claim_session(search->hub, *candidate.session_id, *search->request.owner, grant.now,
+    if (!store::try_claim_session(search->hub, *candidate.session_id, *search->request.owner,
+                                  grant.now,
                                   core::add_ms(grant.now, search->request.session_timeout_ms))) {
         session->claim = Claim::kForeign;
         return;
@@ -265,8 +268,8 @@ void split_by_session(Search* search, Stream* stream) {
     const Stream lane = *stream;
     stream->ended = true;
     const auto heads =
-        store::peek_sessions(search->hub, *search->request.owner, lane.lane, lane.slot, lane.delayed,
-                             lane.last_due, lane.last_id, search->now);
+        store::peek_sessions(search->hub, *search->request.owner, lane.lane, lane.slot,
+                             lane.delayed, lane.last_due, lane.last_id, search->now);
     for (int i = 0; i < heads.count; ++i) {
         Stream session = lane;
         session.one_session = true;
@@ -324,8 +327,9 @@ void take_from_head(Search* search) {
     while (search->wants_more()) {
         const int wanted = search->request.max_items - search->leased.count;
         const int before = search->leased.count;
-        const auto rows = store::take_heads(search->hub, lanes.items[0], search->request.slots[0], tag,
-                                            search->request.owner.has_value(), search->grant(), wanted);
+        const auto rows =
+            store::take_heads(search->hub, lanes.items[0], search->request.slots[0], tag,
+                              search->request.owner.has_value(), search->grant(), wanted);
         for (int i = 0; i < rows.count; ++i) {
             search->accept(rows.rows[i]);
         }

@@ -48,10 +48,12 @@ HeldWork hold_work(const store::Hub& hub, std::optional<std::string_view> token,
     }
     if (!core::matches(row->lease, parsed->incarnation, parsed->nonce_hi, parsed->nonce_lo)) {
         const bool leased = row->lease.locked_until != 0;
-        return {std::nullopt, leased ? core::LeaseFault::kLeasedAgain : core::LeaseFault::kUnknown, 0};
+        return {std::nullopt, leased ? core::LeaseFault::kLeasedAgain : core::LeaseFault::kUnknown,
+                0};
     }
     const bool live = core::is_live(row->lease, hub.incarnation, clock->now());
-    return {row, live ? core::LeaseFault::kNone : core::LeaseFault::kExpired, row->lease.locked_until};
+    return {row, live ? core::LeaseFault::kNone : core::LeaseFault::kExpired,
+            row->lease.locked_until};
 }
 
 }  // namespace belay::ops

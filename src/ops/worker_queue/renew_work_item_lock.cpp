@@ -26,10 +26,9 @@ struct Renewal {
 
 bool by_key(const Renewal& a, const Renewal& b) {
     const auto key = [](const Renewal& renewal) {
-        return renewal.parsed
-                   ? store::WorkKey{renewal.parsed->lane, renewal.parsed->slot, renewal.parsed->due,
-                                    renewal.parsed->id}
-                   : store::WorkKey{};
+        return renewal.parsed ? store::WorkKey{renewal.parsed->lane, renewal.parsed->slot,
+                                               renewal.parsed->due, renewal.parsed->id}
+                              : store::WorkKey{};
     };
     const auto order = key(a) <=> key(b);
     return order != 0 ? order < 0 : a.index < b.index;
@@ -68,9 +67,9 @@ std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
     auto* renewals = static_cast<Renewal*>(palloc(sizeof(Renewal) * (count + 1)));
     auto* results = static_cast<RenewResult*>(palloc(sizeof(RenewResult) * (count + 1)));
     for (std::size_t i = 0; i < count; ++i) {
-        const auto token =
-            tokens[i] == 0 ? std::nullopt : std::optional(pg::text_view(tokens[i]));
-        renewals[i] = {i, token, token ? core::decode_work_token(*token) : std::nullopt, std::nullopt};
+        const auto token = tokens[i] == 0 ? std::nullopt : std::optional(pg::text_view(tokens[i]));
+        renewals[i] = {i, token, token ? core::decode_work_token(*token) : std::nullopt,
+                       std::nullopt};
         results[i] = {token, false, 0};
     }
     enter_worker_queue(hub, clock);

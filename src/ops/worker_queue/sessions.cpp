@@ -23,7 +23,8 @@ int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, i
     }
     const Datum list =
         PointerGetDatum(construct_array(values, count, TEXTOID, -1, false, TYPALIGN_INT));
-    return store::renew_sessions(hub, list, now, now - idle_timeout_ms, core::add_ms(now, extend_ms));
+    return store::renew_sessions(hub, list, now, now - idle_timeout_ms,
+                                 core::add_ms(now, extend_ms));
 }
 
 int64 cleanup_orphaned_sessions(const store::Hub& hub, pg::Clock* clock) {

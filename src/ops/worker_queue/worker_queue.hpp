@@ -106,6 +106,16 @@ int64 cancel_activities(const store::Hub& hub, const JsonArray& activities);
 // Moves a row that may not be leased again to dead_letters, and tells its orchestration.
 void bury_work_item(const store::Hub& hub, const store::WorkKey& key, int32 attempts, int64 now);
 
+// One page of the worker queue, in the columns of list_work_items.
+store::Rows list_work_items(const store::Hub& hub, core::json::Value filter,
+                            std::optional<std::string_view> after, int limit,
+                            std::optional<int64> now);
+
+// One page of dead letters, by id ascending, in the columns of the table.
+store::Rows list_dead_letters(const store::Hub& hub, std::optional<std::string_view> queue,
+                              std::optional<std::string_view> reason,
+                              std::optional<std::string_view> instance_id, int64 after, int limit);
+
 int64 redrive_dead_letter(const store::Hub& hub, int64 id);
 int64 redrive_dead_letters(const store::Hub& hub, core::json::Value filter);
 void discard_dead_letter(const store::Hub& hub, int64 id);

@@ -136,7 +136,7 @@ GRANT SELECT ON belay.hub_options TO PUBLIC;
 -- ---------------------------------------------------------------- leases
 
 CREATE FUNCTION belay.random_int8() RETURNS bigint
-    LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_random_int8';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_random_int8';
 COMMENT ON FUNCTION belay.random_int8() IS 'A number from the cryptographic random generator.';
 
 CREATE FUNCTION belay.work_token(
@@ -149,11 +149,14 @@ COMMENT ON FUNCTION belay.work_token(integer, smallint, bigint, bigint, integer,
 
 -- ---------------------------------------------------------------- faults, for tests
 
-CREATE FUNCTION belay.inject_fault(p_point text, p_count integer) RETURNS void
+CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer DEFAULT 0)
+    RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_inject_fault';
-REVOKE ALL ON FUNCTION belay.inject_fault(text, integer) FROM PUBLIC;
-COMMENT ON FUNCTION belay.inject_fault(text, integer) IS
-    'Makes the next passes of a fault point fail. Superusers only; for tests.';
+-- Callers need no other right: each function checks what it does.
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA belay TO PUBLIC;
+REVOKE ALL ON FUNCTION belay.inject_fault(text, integer, integer) FROM PUBLIC;
+COMMENT ON FUNCTION belay.inject_fault(text, integer, integer) IS
+    'Makes the next passes of a fault point fail, after p_skip that do not. Superusers only; for tests.';
 
 CREATE FUNCTION belay.faults() RETURNS TABLE (point text, count integer)
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_faults';

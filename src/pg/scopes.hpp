@@ -1,0 +1,55 @@
+// Scopes are functions, not objects: they lend something to a body and take it back. On ERROR the
+// transaction takes it back, so there is no destructor to skip.
+#pragma once
+
+#include "pg/boundary.hpp"
+#include "pg/pg.hpp"
+
+namespace belay::pg {
+
+// Runs body with the rights of role and nothing more: no deferred triggers, no temporary objects,
+// and no setting that body changes outlives it. On ERROR the transaction restores the caller.
+template <JumpSafe Body>
+auto as_role(Oid role, Body body) {
+    Oid caller;
+    int context;
+    GetUserIdAndSecContext(&caller, &context);
+    const int settings_level = NewGUCNestLevel();
+    SetUserIdAndSecContext(role,
+                           context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
+    if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
+        body();
+        AtEOXact_GUC(false, settings_level);
+        SetUserIdAndSecContext(caller, context);
+    } else {
+        auto result = body();
+        static_assert(JumpSafe<decltype(result)>);
+        AtEOXact_GUC(false, settings_level);
+        SetUserIdAndSecContext(caller, context);
+        return result;
+    }
+}
+
+// Whether the statements of the current call may only read, with the caller's snapshot.
+void set_read_only(bool read_only);
+bool is_read_only();
+
+// Lends body a connection to SPI. What body allocates goes away with it.
+template <JumpSafe Body>
+auto with_spi(bool read_only, Body body) {
+    if (SPI_connect() != SPI_OK_CONNECT) {
+        elog(ERROR, "could not connect to SPI");
+    }
+    set_read_only(read_only);
+    if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
+        body();
+        SPI_finish();
+    } else {
+        auto result = body();
+        static_assert(JumpSafe<decltype(result)>);
+        SPI_finish();
+        return result;
+    }
+}
+
+}  // namespace belay::pg
