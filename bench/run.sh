@@ -3,8 +3,8 @@
 #
 #   bench/run.sh [OPTION]...          `make bench` is this without options
 #
-#   --seconds N         length of one run (default 3)
-#   --rounds N          runs of each row; figures are medians of them (default 3)
+#   --seconds N         length of one run (default 2)
+#   --rounds N          runs of each row; figures are medians of them (default 5)
 #   --clients "N ..."   numbers of clients of the cycles; enqueue has the last one (default "1 4 16")
 #   --only ROW          only this row; may be repeated
 #   --workload NAME     only this workload; may be repeated
@@ -37,8 +37,8 @@ one_of() {
 }
 
 built=no
-seconds=3
-rounds=3
+seconds=2
+rounds=5
 clients="1 4 16"
 hold_seconds=20
 fill=100000
@@ -128,8 +128,27 @@ server=(--preload
 export BENCH_WORK=$work BENCH_SECONDS=$seconds BENCH_ROUNDS=$rounds BENCH_CLIENTS=$clients \
     BENCH_HOLD_SECONDS=$hold_seconds BENCH_FILL=$fill BENCH_CPU_CYCLES=$cpu_cycles \
     BENCH_ONLY=$only BENCH_WORKLOADS=$workloads
+
+server_pid=
+# shellcheck disable=SC2317,SC2329  # Called by the trap.
+stop_server() {
+    trap '' INT TERM HUP
+    if [[ -n $server_pid ]]; then
+        kill -TERM "$server_pid" 2>/dev/null || true
+        wait "$server_pid" || true
+    fi
+}
+trap stop_server EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# In the background, because bash answers a signal only between commands.
 code=0
-"$root/test/server.sh" "${server[@]}" -- "$root/bench/measure.sh" || code=$?
+"$root/test/server.sh" "${server[@]}" -- "$root/bench/measure.sh" &
+server_pid=$!
+wait "$server_pid" || code=$?
+server_pid=
 
 if compgen -G "$work/*.tsv" >/dev/null; then
     mkdir -p "$BELAY_BENCH_RESULTS"

@@ -143,16 +143,16 @@ SELECT * FROM pg_temp.expect_error(format('SELECT demo.renew_work_item_lock(%L, 
 \pset expanded off
 
 \echo '== 9. Retry later ========================================================='
-\echo 'A worker that cannot do it now gives the item back, to be tried in 200 ms.'
+\echo 'A worker that cannot do it now gives the item back, to be tried in a second.'
 \echo
 \set ECHO queries
 SELECT demo.enqueue_worker_work('{"ActivityExecute": {"instance": "order-4", "execution_id": 1, "id": 1,
     "name": "SendMail"}}') \g /dev/null
 SELECT * FROM demo.fetch_work_item(NULL, 30000, 'worker-a') \gset a_
-SELECT demo.abandon_work_item(:'a_out_lock_token', NULL, 200) \g /dev/null
+SELECT demo.abandon_work_item(:'a_out_lock_token', NULL, 1000) \g /dev/null
 SELECT instance_id, state, attempt_count FROM demo.list_work_items();
 SELECT count(*) AS fetched_at_once FROM demo.fetch_work_item(NULL, 30000);
-SELECT pg_sleep(0.3) \g /dev/null
+SELECT pg_sleep(1.1) \g /dev/null
 SELECT out_attempt_count AS attempt_after_the_delay FROM demo.fetch_work_item(NULL, 50);
 \set ECHO none
 
@@ -178,6 +178,7 @@ SELECT belay.set_hub_option('demo', 'max_attempts', NULL) \g /dev/null
 \set ECHO none
 SELECT pg_temp.expect(:a_out_attempt_count = 1, 'attempts begin anew') \g /dev/null
 
+\echo
 \echo '== 11. Tags route ========================================================='
 \echo 'A tagged item goes only to workers that serve the tag.'
 \echo
@@ -186,10 +187,14 @@ SELECT demo.enqueue_worker_work('{"ActivityExecute": {"instance": "order-5", "ex
     "name": "RenderInvoice", "tag": "gpu"}}') \g /dev/null
 SELECT count(*) AS untagged_worker FROM demo.fetch_work_item(NULL, 30000);
 SELECT * FROM demo.fetch_work_item(NULL, 30000, p_tag_filter => ARRAY['gpu'], p_tag_mode => 'tags') \gset a_
+\set ECHO none
+SELECT :'a_out_work_item' AS "the gpu worker has";
+\set ECHO queries
 SELECT demo.ack_worker(:'a_out_lock_token') \g /dev/null
 \set ECHO none
 SELECT pg_temp.expect(:'a_out_work_item' LIKE '%gpu%', 'the tagged item') \g /dev/null
 
+\echo
 \echo '== 12. Sessions pin ======================================================='
 \echo 'Items of one session go to one owner: whoever takes the first has the others.'
 \echo
@@ -222,6 +227,7 @@ SELECT name, paused, paused_queues FROM belay.hubs;
 SELECT demo.resume_hub('worker') \g /dev/null
 \set ECHO none
 
+\echo
 \echo '== 14. Rights ============================================================='
 \echo 'A level is a set of functions. Nobody but the owner touches the tables.'
 \echo
@@ -231,19 +237,14 @@ SELECT belay.grant_hub('demo', 'belay_demo_worker', 'worker') \g /dev/null
 SET ROLE belay_demo_worker;
 SELECT * FROM demo.fetch_work_item(NULL, 30000, 'worker-c') \gset c_
 SELECT demo.ack_worker(:'c_out_lock_token') \g /dev/null
-\set ECHO none
-RESET ROLE;
-GRANT USAGE ON SCHEMA pg_temp TO belay_demo_worker;
-SET ROLE belay_demo_worker;
-\set ECHO queries
 SELECT code, message FROM pg_temp.expect_error('SELECT * FROM demo.worker_queue');
 SELECT code, message FROM pg_temp.expect_error('SELECT demo.pause_hub()');
 RESET ROLE;
 SELECT belay.revoke_hub('demo', 'belay_demo_worker', 'worker') \g /dev/null
 \set ECHO none
-REVOKE USAGE ON SCHEMA pg_temp FROM belay_demo_worker;
 DROP ROLE belay_demo_worker;
 
+\echo
 \echo '== 15. The hub at the end ================================================='
 \echo 'check_hub has nothing to say about a healthy hub.'
 \echo

@@ -39,11 +39,11 @@ SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub SET SCHEMA test');
 SELECT test.hk_after('GRANT EXECUTE ON FUNCTION hk_app.pause_hub TO PUBLIC');
 SELECT test.hk_after('CREATE FUNCTION hk_app.mine(text) RETURNS void LANGUAGE belay AS ''resume_hub''');
 -- A function or a table of somebody else.
-SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub OWNER TO regress_belay_hk');
-SELECT test.hk_after('ALTER TABLE hk_app.belay_hub OWNER TO regress_belay_hk');
+SELECT count(*) > 0 AS found FROM test.hk_after('ALTER FUNCTION hk_app.pause_hub OWNER TO regress_belay_hk');
+SELECT count(*) > 0 AS found FROM test.hk_after('ALTER TABLE hk_app.belay_hub OWNER TO regress_belay_hk');
 -- A table that can be read or written without the functions.
-SELECT test.hk_after('GRANT SELECT ON hk_app.belay_hub TO PUBLIC');
-SELECT test.hk_after('GRANT UPDATE ON hk_app.belay_hub TO regress_belay_hk');
+SELECT count(*) > 0 AS found FROM test.hk_after('GRANT SELECT ON hk_app.belay_hub TO PUBLIC');
+SELECT count(*) > 0 AS found FROM test.hk_after('GRANT UPDATE ON hk_app.belay_hub TO regress_belay_hk');
 -- Code and rules on a table.
 SELECT test.hk_after('CREATE TRIGGER t BEFORE UPDATE ON hk_app.belay_hub FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()');
 SELECT test.hk_after('CREATE RULE r AS ON UPDATE TO hk_app.belay_hub DO ALSO NOTHING');

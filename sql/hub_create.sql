@@ -99,8 +99,8 @@ SELECT * FROM test.expect('25006',
     $$SELECT belay.drop_hub('hc_app')$$,
     $$SELECT belay.upgrade_hub('hc_app')$$,
     $$SELECT belay.set_hub_option('hc_app', 'slot_count', '2')$$,
-    $$SELECT belay.grant_hub('hc_app', 'postgres', 'client')$$,
-    $$SELECT belay.revoke_hub('hc_app', 'postgres', 'client')$$,
+    $$SELECT belay.grant_hub('hc_app', 'pg_monitor', 'client')$$,
+    $$SELECT belay.revoke_hub('hc_app', 'pg_monitor', 'client')$$,
     $$SELECT belay.new_incarnation('hc_app')$$,
     $$SELECT hc_app.pause_hub()$$,
     $$SELECT hc_app.resume_hub()$$);
@@ -263,20 +263,6 @@ SELECT hc_tx.pause_hub('worker');
 COMMIT;
 SELECT hc_tx.resume_hub('intents');
 SELECT name, paused_queues FROM belay.hubs WHERE name IN ('hc_tx', 'hc_ty');
-
--- A hub made in a prepared transaction is there when that commits; until then its name is taken.
-BEGIN;
-SELECT belay.create_hub('hc_prepared');
-SELECT hc_prepared.pause_hub('worker');
-PREPARE TRANSACTION 'regress_belay_hc';
-SELECT count(*) FROM belay.hubs WHERE name = 'hc_prepared';
-SET lock_timeout = '50ms';
-SELECT test.sqlstate($$SELECT belay.create_hub('hc_prepared')$$);
-RESET lock_timeout;
-COMMIT PREPARED 'regress_belay_hc';
-SELECT paused_queues FROM belay.hubs WHERE name = 'hc_prepared';
-SELECT hc_prepared.resume_hub();
-SELECT belay.drop_hub('hc_prepared');
 
 -- Calls work at every isolation level, through cursors, and in a session that was reset.
 BEGIN ISOLATION LEVEL SERIALIZABLE;

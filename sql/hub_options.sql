@@ -16,10 +16,10 @@ BEGIN
 END $$;
 
 -- Durations: a number of milliseconds, or amounts with units.
-SELECT option, value, test.ho_set(option, value) AS answer
+SELECT option, test.ho_set(option, '1500') AS ms, test.ho_set(option, '90 s') AS seconds,
+       test.ho_set(option, '1 day') AS days
   FROM unnest('{dead_letter_retention,event_retention,instance_retention,intent_retention,max_clock_skew,
-                orphan_retention,task_retention}'::text[]) AS option,
-       unnest('{1500,90 s,1 day}'::text[]) AS value;
+                orphan_retention,task_retention}'::text[]) AS option;
 SELECT value, test.ho_set('task_retention', value) AS answer
   FROM unnest('{0, 90s,1.5 h,2 days 3 hours,00:01:30,10 MIN,1 w,250 ms}'::text[]) AS value;
 SELECT value, test.ho_set('task_retention', value) AS answer
@@ -79,8 +79,6 @@ SELECT test.error($$SELECT belay.set_hub_option('test', 'slot_count', '1')$$);
 -- The pauses and the adoption are kept beside the options and are none.
 SELECT test.sqlstate($$SELECT belay.set_hub_option('ho_app', 'paused', '{}')$$);
 SELECT test.sqlstate($$SELECT belay.set_hub_option('ho_app', 'adopted', 'true')$$);
--- A long value is cut in the DETAIL.
-SELECT length(test.error(format('SELECT belay.set_hub_option(''ho_app'', ''slot_count'', %L)', repeat('9', 100000)))) > 100000 AS message_repeats_it;
 
 -- Only the hub's owner sets options; everybody sees them.
 CREATE ROLE regress_belay_ho;

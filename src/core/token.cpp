@@ -90,16 +90,26 @@ struct Reader {
     }
 };
 
+// The byte of a number that changes most comes first: the first characters of a token, which errors
+// show, then tell one item from its neighbours.
+uint64_t low_byte_first(int64_t number) {
+    return __builtin_bswap64(static_cast<uint64_t>(number));
+}
+
+int64_t from_low_byte_first(uint64_t number) {
+    return static_cast<int64_t>(__builtin_bswap64(number));
+}
+
 }  // namespace
 
 void encode(const WorkToken& token, char* out) {
     char bytes[kWorkBytes];
     Writer writer{bytes};
     writer.put(kWorkKind, 1);
+    writer.put(low_byte_first(token.id), 8);
+    writer.put(static_cast<uint64_t>(token.due), 8);
     writer.put(static_cast<uint32_t>(token.lane), 4);
     writer.put(static_cast<uint16_t>(token.slot), 2);
-    writer.put(static_cast<uint64_t>(token.due), 8);
-    writer.put(static_cast<uint64_t>(token.id), 8);
     writer.put(static_cast<uint32_t>(token.incarnation), 4);
     writer.put(token.nonce_hi, 8);
     writer.put(token.nonce_lo, 8);
@@ -110,8 +120,8 @@ void encode(const TurnToken& token, char* out) {
     char bytes[kTurnBytes];
     Writer writer{bytes};
     writer.put(kTurnKind, 1);
+    writer.put(low_byte_first(token.lock_no), 8);
     writer.put(static_cast<uint64_t>(token.instance_key), 8);
-    writer.put(static_cast<uint64_t>(token.lock_no), 8);
     writer.put(static_cast<uint32_t>(token.incarnation), 4);
     writer.put(token.nonce_hi, 8);
     writer.put(token.nonce_lo, 8);
@@ -125,10 +135,10 @@ std::optional<WorkToken> decode_work_token(std::string_view text) {
         return std::nullopt;
     }
     WorkToken token;
+    token.id = from_low_byte_first(reader.get(8));
+    token.due = static_cast<int64_t>(reader.get(8));
     token.lane = static_cast<int32_t>(reader.get(4));
     token.slot = static_cast<int16_t>(reader.get(2));
-    token.due = static_cast<int64_t>(reader.get(8));
-    token.id = static_cast<int64_t>(reader.get(8));
     token.incarnation = static_cast<int32_t>(reader.get(4));
     token.nonce_hi = reader.get(8);
     token.nonce_lo = reader.get(8);
@@ -142,8 +152,8 @@ std::optional<TurnToken> decode_turn_token(std::string_view text) {
         return std::nullopt;
     }
     TurnToken token;
+    token.lock_no = from_low_byte_first(reader.get(8));
     token.instance_key = static_cast<int64_t>(reader.get(8));
-    token.lock_no = static_cast<int64_t>(reader.get(8));
     token.incarnation = static_cast<int32_t>(reader.get(4));
     token.nonce_hi = reader.get(8);
     token.nonce_lo = reader.get(8);

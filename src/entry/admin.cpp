@@ -88,7 +88,11 @@ void add_hub(const ops::HubEntry& entry, const Answer& answer) {
 void add_options(const ops::HubEntry& entry, const Answer& answer) {
     for (int i = 0; i < store::kOptionCount; ++i) {
         const auto& rule = store::kOptionRules[i];
-        const auto own = store::stored_option(entry.options, static_cast<store::Option>(i));
+        const auto option = static_cast<store::Option>(i);
+        auto own = store::stored_option(entry.options, option);
+        if (own && !store::read_option(option, *own)) {
+            own = std::nullopt;  // written by hand, and not in force
+        }
         const char* value = own ? pg::c_string(*own) : rule.fallback;
         const Datum values[] = {
             NameGetDatum(&entry.hub->name),

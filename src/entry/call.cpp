@@ -1,6 +1,7 @@
 #include "entry/call.hpp"
 
 #include "pg/datum.hpp"
+#include "pg/errors.hpp"
 
 namespace belay::entry {
 
@@ -9,6 +10,14 @@ std::optional<std::string_view> Call::text(int i) const {
         return std::nullopt;
     }
     return pg::text_view(PG_GETARG_DATUM(i));
+}
+
+std::string_view Call::required_text(int i, const char* name) const {
+    const auto value = text(i);
+    if (!value) {
+        pg::raise_invalid("null", name, psprintf("%s must not be null", name), "Pass a value.");
+    }
+    return *value;
 }
 
 std::optional<int64> Call::int8(int i) const {
@@ -51,6 +60,13 @@ pg::Clock Call::clock(int p_now_ms) const {
 Datum Call::null() const {
     fcinfo->isnull = true;
     return static_cast<Datum>(0);
+}
+
+Datum Call::answer(std::string_view text) const {
+    MemoryContext old = MemoryContextSwitchTo(result_memory);
+    const Datum value = pg::text_datum(text);
+    MemoryContextSwitchTo(old);
+    return value;
 }
 
 std::span<const int16> Call::slots(int i) const {
@@ -109,9 +125,27 @@ Datum Call::no_row() const {
 }
 
 Call::Set Call::set() const {
-    InitMaterializedSRF(fcinfo, 0);
-    const auto* info = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-    return {info->setResult, info->setDesc};
+    auto* info = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    if (info == nullptr || !IsA(info, ReturnSetInfo) ||
+        (info->allowedModes & SFRM_Materialize) == 0) {
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("set-valued function called in context that cannot accept a set")));
+    }
+    MemoryContext old = MemoryContextSwitchTo(info->econtext->ecxt_per_query_memory);
+    TupleDesc row = nullptr;
+    Oid type = InvalidOid;
+    if (get_call_result_type(fcinfo, &type, &row) == TYPEFUNC_SCALAR) {
+        row = CreateTemplateTupleDesc(1);  // a set of one column is a set of plain values
+        TupleDescInitEntry(row, 1, "value", type, -1, 0);
+    } else {
+        row = CreateTupleDescCopy(row);
+    }
+    info->returnMode = SFRM_Materialize;
+    info->setResult =
+        tuplestore_begin_heap((info->allowedModes & SFRM_Materialize_Random) != 0, false, work_mem);
+    info->setDesc = row;
+    MemoryContextSwitchTo(old);
+    return {info->setResult, row};
 }
 
 }  // namespace belay::entry

@@ -16,7 +16,7 @@ struct Site {
     uint64 generation;
     const Verb* verb;
     Oid schema;
-    TupleDesc row;  // of a function that returns rows; made at the first need
+    TupleDesc row;  // of a function that returns rows; made at the first need, the same for ever
 };
 
 // One call, decoded by the verb's entry function.
@@ -29,6 +29,7 @@ struct Call {
     // Arguments by position. NULL and an argument that an older hub does not declare are the same.
     bool has(int i) const { return i < PG_NARGS() && !PG_ARGISNULL(i); }
     std::optional<std::string_view> text(int i) const;
+    std::string_view required_text(int i, const char* name) const;  // NULL is QB006
     std::optional<int64> int8(int i) const;
     std::optional<int32> int4(int i) const;
     std::optional<bool> boolean(int i) const;
@@ -54,10 +55,28 @@ struct Call {
         void add(const Datum* values, const bool* nulls) const {
             tuplestore_putvalues(store, row, const_cast<Datum*>(values), const_cast<bool*>(nulls));
         }
+        // Rows whose columns are the function's own: of an ops function that lists.
+        template <typename Rows>
+        void add_rows(const Rows& rows) const {
+            constexpr int kMostColumns = 32;
+            Datum values[kMostColumns];
+            bool nulls[kMostColumns];
+            for (uint64 at = 0; at < rows.count; ++at) {
+                for (int column = 0; column < row->natts; ++column) {
+                    nulls[column] = rows.is_null(at, column + 1);
+                    values[column] =
+                        nulls[column]
+                            ? 0
+                            : rows.datum(at, column + 1, TupleDescAttr(row, column)->atttypid);
+                }
+                add(values, nulls);
+            }
+        }
     };
     Set set() const;
     Datum nothing() const { return static_cast<Datum>(0); }
     Datum null() const;
+    Datum answer(std::string_view text) const;
 };
 
 // What a verb does to the hub: reads run with the caller's snapshot and work on a standby.

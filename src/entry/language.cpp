@@ -62,7 +62,9 @@ Signature signature_of(HeapTuple function) {
             appendStringInfo(&columns, "%s%s", columns.len > 0 ? ", " : "", type_word(types[i]));
         }
     }
-    const char* kind = form->prokind == PROKIND_PROCEDURE ? "procedure " : "";
+    const char* kind = form->prokind == PROKIND_FUNCTION    ? ""
+                       : form->prokind == PROKIND_PROCEDURE ? "procedure "
+                                                            : "other ";
     const char* set = form->proretset ? "setof " : "";
     const char* result = columns.len > 0
                              ? psprintf("%s%s(%s)", kind, set, columns.data)
@@ -137,6 +139,8 @@ Site* find_site(Oid function_id) {
     if (site != nullptr && site->generation == store::cache_generation()) [[likely]] {
         return site;
     }
+    // Looking things up may let an invalidation in: then this entry is only good for this call.
+    const uint64 generation = store::cache_generation();
     HeapTuple function = SearchSysCache1(PROCOID, ObjectIdGetDatum(function_id));
     if (!HeapTupleIsValid(function)) {
         elog(ERROR, "cache lookup failed for function %u", function_id);
@@ -150,15 +154,9 @@ Site* find_site(Oid function_id) {
         site = static_cast<Site*>(hash_search(sites, &function_id, HASH_ENTER, &found));
         site->row = nullptr;
     }
-    if (site->row != nullptr) {
-        FreeTupleDesc(site->row);
-        site->row = nullptr;
-    }
     site->verb = &verb;
     site->schema = schema;
-    // Looking things up may have let an invalidation in: then this entry is only good for this
-    // call.
-    site->generation = store::cache_generation();
+    site->generation = generation;
     return site;
 }
 
@@ -180,7 +178,7 @@ const store::Hub& hub_of(const Site& site) {
     const store::Hub* hub = store::find_hub(site.schema);
     if (hub == nullptr) {
         ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
-                        errmsg("schema \"%s\" is not a hub", get_namespace_name(site.schema))));
+                        errmsg("the schema of this function is not a hub")));
     }
     if (site.verb->access == Access::kRead) {
         return *hub;
@@ -204,10 +202,9 @@ BELAY_FUNCTION(belay_call_handler) {
     AcceptInvalidationMessages();
     entry::Site* site = entry::find_site(fcinfo->flinfo->fn_oid);
     const store::Hub& hub = entry::hub_of(*site);
-    const bool read_only = site->verb->access == entry::Access::kRead;
     MemoryContext result_memory = CurrentMemoryContext;
-    return pg::as_role(hub.owner, [&hub, fcinfo, site, read_only, result_memory] {
-        return pg::with_spi(read_only, [&hub, fcinfo, site, result_memory] {
+    return pg::as_role(hub.owner, [&hub, fcinfo, site, result_memory] {
+        return pg::with_spi([&hub, fcinfo, site, result_memory] {
             entry::pass_boundary_faults();
             return site->verb->call({hub, fcinfo, site, result_memory});
         });

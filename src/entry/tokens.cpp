@@ -23,3 +23,14 @@ BELAY_FUNCTION(belay_work_token) {
     belay::core::encode(token, out);
     PG_RETURN_TEXT_P(cstring_to_text_with_len(out, sizeof out));
 }
+
+BELAY_FUNCTION(belay_turn_token) {
+    const belay::core::TurnToken token{.instance_key = PG_GETARG_INT64(0),
+                                       .lock_no = PG_GETARG_INT64(1),
+                                       .incarnation = PG_GETARG_INT32(2),
+                                       .nonce_hi = static_cast<uint64_t>(PG_GETARG_INT64(3)),
+                                       .nonce_lo = static_cast<uint64_t>(PG_GETARG_INT64(4))};
+    char out[belay::core::kTurnTokenChars];
+    belay::core::encode(token, out);
+    PG_RETURN_TEXT_P(cstring_to_text_with_len(out, sizeof out));
+}

@@ -7,32 +7,56 @@ namespace belay::entry {
 
 namespace {
 
+// Reads by id are a client's and a monitor's; histories a worker's and a monitor's.
+constexpr uint8 kForAll = core::kForClient | core::kForMonitor;
+constexpr uint8 kForReader = core::kForWorker | core::kForMonitor;
+
 using core::kForClient;
 using core::kForOperator;
 using core::kForWorker;
 
 constexpr Verb kVerbs[] = {
+    {"abandon_orchestration_item", abandon_orchestration_item, 4, "text, int8, int8, bool", "text",
+     Access::kWrite, kForWorker},
     {"abandon_work_item", abandon_work_item, 4, "text, int8, int8, bool", "void", Access::kWrite,
      kForWorker},
     {"ack_and_fetch_work_item", ack_and_fetch_work_item, 10,
      "text, text, text, int8, int8, text, int8, text[], text, int4[]", "setof (text, text, int4)",
      Access::kWrite, kForWorker},
+    {"ack_orchestration_item", ack_orchestration_item, 8,
+     "text, int8, int8, jsonb, jsonb, jsonb, jsonb, jsonb", "void", Access::kWrite, kForWorker},
     {"ack_worker", ack_worker, 4, "text, text, text, int8", "void", Access::kWrite, kForWorker},
     {"ack_workers", ack_workers, 2, "jsonb, int8", "setof (int4, text, bool, text)", Access::kWrite,
      kForWorker},
+    {"append_history", append_history, 3, "text, int8, jsonb", "void", Access::kWrite, kForWorker},
     {"cancel_activities", cancel_activities, 1, "jsonb", "int8", Access::kWrite, kForOperator},
+    {"cancel_instance", cancel_instance, 3, "text, text, int8", "void", Access::kWrite, kForClient},
     {"cleanup_orphaned_sessions", cleanup_orphaned_sessions, 1, "int8", "int8", Access::kWrite,
      kForWorker},
     {"discard_dead_letter", discard_dead_letter, 1, "int8", "void", Access::kWrite, kForOperator},
+    {"enqueue_orchestrator_items", enqueue_orchestrator_items, 2, "jsonb, int8", "int8",
+     Access::kWrite, kForClient},
+    {"enqueue_orchestrator_work", enqueue_orchestrator_work, 6,
+     "text, text, timestamptz, text, text, int8", "void", Access::kWrite, kForClient},
     {"enqueue_worker_items", enqueue_worker_items, 2, "jsonb, int8", "int8", Access::kWrite,
      kForClient},
     {"enqueue_worker_work", enqueue_worker_work, 7, "text, int8, text, int8, int8, text, text",
      "void", Access::kWrite, kForClient},
+    {"fetch_history", fetch_history, 1, "text", "setof (text)", Access::kRead, kForReader},
+    {"fetch_history_with_execution", fetch_history_with_execution, 2, "text, int8", "setof (text)",
+     Access::kRead, kForReader},
+    {"fetch_orchestration_item", fetch_orchestration_item, 5, "int8, int8, int8, int8, int4[]",
+     "setof (text, text, text, int8, json, json, text, int4, json)", Access::kWrite, kForWorker},
     {"fetch_work_item", fetch_work_item, 7, "int8, int8, text, int8, text[], text, int4[]",
      "setof (text, text, int4)", Access::kWrite, kForWorker},
     {"fetch_work_items", fetch_work_items, 9,
      "int8, int8, text, int8, text[], text, int4, int4, int4[]", "setof (text, text, int4)",
      Access::kWrite, kForWorker},
+    {"get_custom_status", get_custom_status, 2, "text, int8", "setof (text, int8)", Access::kRead,
+     kForAll},
+    {"get_kv_all_values", get_kv_all_values, 1, "text", "setof (text, text)", Access::kRead,
+     kForAll},
+    {"get_kv_value", get_kv_value, 2, "text, text", "setof (text, bool)", Access::kRead, kForAll},
     {"list_dead_letters", list_dead_letters, 5, "text, text, text, int8, int4",
      "setof (int8, text, int8, text, int8, int8, text, text, text, int4, text, text, timestamptz, "
      "timestamptz)",
@@ -42,9 +66,15 @@ constexpr Verb kVerbs[] = {
      "timestamptz, text)",
      Access::kRead, kForOperator},
     {"pause_hub", pause_hub, 2, "text, text", "void", Access::kWrite, kForOperator},
+    {"raise_event", raise_event, 5, "text, text, text, bool, int8", "void", Access::kWrite,
+     kForClient},
+    {"read_history", read_history, 4, "text, int8, int8, int4",
+     "setof (int8, int8, text, text, timestamptz)", Access::kRead, kForReader},
     {"redrive_dead_letter", redrive_dead_letter, 1, "int8", "int8", Access::kWrite, kForOperator},
     {"redrive_dead_letters", redrive_dead_letters, 1, "jsonb", "int8", Access::kWrite,
      kForOperator},
+    {"renew_orchestration_item_lock", renew_orchestration_item_lock, 3, "text, int8, int8", "void",
+     Access::kWrite, kForWorker},
     {"renew_session_lock", renew_session_lock, 4, "text[], int8, int8, int8", "int8",
      Access::kWrite, kForWorker},
     {"renew_work_item_lock", renew_work_item_lock, 3, "text, int8, int8", "void", Access::kWrite,
@@ -52,6 +82,8 @@ constexpr Verb kVerbs[] = {
     {"renew_work_item_locks", renew_work_item_locks, 3, "text[], int8, int8",
      "setof (int4, text, bool, int8, text)", Access::kWrite, kForWorker},
     {"resume_hub", resume_hub, 1, "text", "void", Access::kWrite, kForOperator},
+    {"start_orchestration", start_orchestration, 6, "text, text, text, text, int8, int8", "text",
+     Access::kWrite, kForClient},
 };
 
 constexpr bool by_name(const Verb& verb, std::string_view name) {

@@ -5,25 +5,41 @@
 
 namespace belay::entry {
 
+Datum abandon_orchestration_item(const Call& call);
 Datum abandon_work_item(const Call& call);
 Datum ack_and_fetch_work_item(const Call& call);
+Datum ack_orchestration_item(const Call& call);
 Datum ack_worker(const Call& call);
 Datum ack_workers(const Call& call);
+Datum append_history(const Call& call);
 Datum cancel_activities(const Call& call);
+Datum cancel_instance(const Call& call);
 Datum cleanup_orphaned_sessions(const Call& call);
 Datum discard_dead_letter(const Call& call);
+Datum enqueue_orchestrator_items(const Call& call);
+Datum enqueue_orchestrator_work(const Call& call);
 Datum enqueue_worker_items(const Call& call);
 Datum enqueue_worker_work(const Call& call);
+Datum fetch_history(const Call& call);
+Datum fetch_history_with_execution(const Call& call);
+Datum fetch_orchestration_item(const Call& call);
 Datum fetch_work_item(const Call& call);
 Datum fetch_work_items(const Call& call);
+Datum get_custom_status(const Call& call);
+Datum get_kv_all_values(const Call& call);
+Datum get_kv_value(const Call& call);
 Datum list_dead_letters(const Call& call);
 Datum list_work_items(const Call& call);
 Datum pause_hub(const Call& call);
+Datum raise_event(const Call& call);
+Datum read_history(const Call& call);
 Datum redrive_dead_letter(const Call& call);
 Datum redrive_dead_letters(const Call& call);
+Datum renew_orchestration_item_lock(const Call& call);
 Datum renew_session_lock(const Call& call);
 Datum renew_work_item_lock(const Call& call);
 Datum renew_work_item_locks(const Call& call);
 Datum resume_hub(const Call& call);
+Datum start_orchestration(const Call& call);
 
 }  // namespace belay::entry

@@ -15,14 +15,6 @@ constexpr std::size_t kMaxBatch = 10000;
 constexpr int32 kMaxFetch = 1000;
 constexpr int32 kMaxPage = 1000;
 
-std::string_view required_text(const Call& call, int i, const char* name) {
-    const auto value = call.text(i);
-    if (!value) {
-        pg::raise_invalid("null", name, psprintf("%s must not be null", name), "Pass a value.");
-    }
-    return *value;
-}
-
 // Arguments of a fetch, from p_lock_timeout_ms on; the slots come later.
 ops::FetchRequest fetch_request(const Call& call, int first, int slots) {
     ops::FetchRequest request{};
@@ -37,7 +29,7 @@ ops::FetchRequest fetch_request(const Call& call, int first, int slots) {
     const auto word = call.text(first + 4).value_or("default_only");
     const auto mode = core::parse_tag_mode(word);
     if (!mode) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown tag mode \"%s\"", pg::c_string(word)),
+        pg::raise(pg::kInvalidArgument, psprintf("unknown tag mode \"%s\"", pg::excerpt(word)),
                   pg::Facts("unknown_tag_mode").add("path", "p_tag_mode").add("value", word),
                   "Tag modes are default_only, tags, default_and, any and none.");
     }
@@ -86,22 +78,6 @@ Datum optional_datum(std::optional<std::string_view> text) {
     return text ? pg::text_datum(*text) : 0;
 }
 
-// Adds rows of a store statement whose columns are the function's own.
-void add_rows(const Call::Set& set, const store::Rows& rows) {
-    constexpr int kMostColumns = 32;
-    Datum values[kMostColumns];
-    bool nulls[kMostColumns];
-    for (uint64 row = 0; row < rows.count; ++row) {
-        for (int column = 0; column < set.row->natts; ++column) {
-            nulls[column] = rows.is_null(row, column + 1);
-            values[column] = nulls[column] ? 0
-                                           : rows.datum(row, column + 1,
-                                                        TupleDescAttr(set.row, column)->atttypid);
-        }
-        set.add(values, nulls);
-    }
-}
-
 int64 required_id(const Call& call) {
     const auto id = call.int8(0);
     if (!id) {
@@ -114,7 +90,7 @@ int64 required_id(const Call& call) {
 }  // namespace
 
 Datum enqueue_worker_work(const Call& call) {
-    const auto activity = ops::checked_activity(required_text(call, 0, "p_work_item"),
+    const auto activity = ops::checked_activity(call.required_text(0, "p_work_item"),
                                                 {.instance_id = call.text(2),
                                                  .execution_id = call.int8(3),
                                                  .activity_id = call.int8(4),
@@ -254,14 +230,14 @@ Datum cancel_activities(const Call& call) {
 Datum list_work_items(const Call& call) {
     const auto filter = ops::checked_object("p_filter", call.jsonb(0));
     const int limit = ops::checked_limit("p_limit", call.int4(2), 100, kMaxPage);
-    add_rows(call.set(), ops::list_work_items(call.hub, filter, call.text(1), limit, call.int8(3)));
+    call.set().add_rows(ops::list_work_items(call.hub, filter, call.text(1), limit, call.int8(3)));
     return call.nothing();
 }
 
 Datum list_dead_letters(const Call& call) {
     const int limit = ops::checked_limit("p_limit", call.int4(4), 100, kMaxPage);
-    add_rows(call.set(), ops::list_dead_letters(call.hub, call.text(0), call.text(1), call.text(2),
-                                                call.int8(3).value_or(0), limit));
+    call.set().add_rows(ops::list_dead_letters(call.hub, call.text(0), call.text(1), call.text(2),
+                                               call.int8(3).value_or(0), limit));
     return call.nothing();
 }
 

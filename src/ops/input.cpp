@@ -193,7 +193,7 @@ void check_members(json::Value object, const char* path, std::span<const char* c
         if (!found) {
             const std::string_view name = decode(json::Value{json::Kind::kString, key});
             pg::raise(pg::kInvalidArgument,
-                      psprintf("%s has an unknown key \"%s\"", path, pg::c_string(name)),
+                      psprintf("%s has an unknown key \"%s\"", path, pg::excerpt(name)),
                       pg::Facts("unknown_key").add("path", path).add("key", name),
                       "Check the spelling: an unknown key is refused rather than ignored.");
         }
@@ -214,6 +214,12 @@ json::Value checked_object(const char* path, Jsonb* value) {
                           "Pass a JSON object.");
     }
     return *object;
+}
+
+void append_json(StringInfo out, std::string_view text) {
+    enlargeStringInfo(out, static_cast<int>(json::escaped_bound(text)) + 1);
+    out->len += static_cast<int>(json::escape(text, out->data + out->len));
+    out->data[out->len] = '\0';
 }
 
 std::string_view item_text(json::Value value) {

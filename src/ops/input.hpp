@@ -59,6 +59,9 @@ void check_members(core::json::Value object, const char* path, std::span<const c
 // The JSON of a jsonb object parameter. QB006 for NULL (if required) and for anything else.
 core::json::Value checked_object(const char* path, Jsonb* value);
 
+// Writes text as a JSON string, quotes included.
+void append_json(StringInfo out, std::string_view text);
+
 // An item that stands as an object, or as a string that holds its text.
 std::string_view item_text(core::json::Value value);
 

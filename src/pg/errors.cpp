@@ -16,6 +16,12 @@ const char* c_string(std::string_view text) {
     return pnstrdup(text.data(), static_cast<Size>(text.size()));
 }
 
+const char* excerpt(std::string_view text) {
+    const auto length = static_cast<int>(std::min(text.size(), std::size_t{MaxAllocSize}));
+    return pnstrdup(text.data(), static_cast<Size>(pg_mbcliplen(text.data(), length,
+                                                                static_cast<int>(kMaxValue))));
+}
+
 Facts::Facts(const char* code_detail) : text(makeStringInfo()) {
     appendStringInfoString(text, "{\"code_detail\":");
     escape_json(text, code_detail);

@@ -34,6 +34,9 @@ struct Facts {
 // Raises 42501 for an object of which the caller is not the owner.
 [[noreturn]] void raise_not_owner(const char* hub);
 
+// The beginning of a text that a caller sent, for a message.
+const char* excerpt(std::string_view text);
+
 // NUL-terminated copy of text in the current memory context.
 const char* c_string(std::string_view text);
 

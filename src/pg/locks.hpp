@@ -11,6 +11,7 @@ namespace belay::pg {
 enum class LockSpace : uint16 {
     kHubName = 0xbe01,
     kSession = 0xbe02,
+    kInstance = 0xbe03,
 };
 
 // Waits for the lock on a name.

@@ -30,17 +30,22 @@ auto as_role(Oid role, Body body) {
     }
 }
 
-// Whether the statements of the current call may only read, with the caller's snapshot.
-void set_read_only(bool read_only);
-bool is_read_only();
+// Lends body one snapshot, taken now: all its queries see the same state.
+template <JumpSafe Body>
+auto with_one_view(Body body) {
+    PushActiveSnapshot(GetTransactionSnapshot());
+    auto result = body();
+    static_assert(JumpSafe<decltype(result)>);
+    PopActiveSnapshot();
+    return result;
+}
 
 // Lends body a connection to SPI. What body allocates goes away with it.
 template <JumpSafe Body>
-auto with_spi(bool read_only, Body body) {
+auto with_spi(Body body) {
     if (SPI_connect() != SPI_OK_CONNECT) {
         elog(ERROR, "could not connect to SPI");
     }
-    set_read_only(read_only);
     if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
         body();
         SPI_finish();

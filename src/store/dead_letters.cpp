@@ -38,7 +38,7 @@ constexpr Statement kTakeMany =
               INT8ARRAYOID, TEXTARRAYOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT8OID);
 
 // $1 queue, $2 reason, $3 instance, $4 after, $5 limit.
-constexpr Statement kList = statement(R"sql(
+constexpr Statement kList = query(R"sql(
     SELECT d.id, d.queue, d.source_id, d.instance_id, d.execution_id, d.activity_id, d.session_id,
            d.tag, d.work_item, d.attempt_count, d.reason, d.detail, d.enqueued_at, d.dead_at
       FROM {hub}.dead_letters AS d
@@ -49,7 +49,7 @@ constexpr Statement kList = statement(R"sql(
      ORDER BY d.id
      LIMIT $5
 )sql",
-                                      TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
+                                  TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
 
 DeadLetter read(const Rows& rows, uint64 row) {
     return {.id = rows.int8(row, 1),

@@ -68,7 +68,8 @@ std::span<const HubFunction> hub_functions(Oid schema) {
             found.add({.id = form->oid,
                        .verb = null ? "" : TextDatumGetCString(source),
                        .signature = format_procedure_qualified(form->oid),
-                       .is_public = names(acl_of(row, descriptor, form), ACL_ID_PUBLIC)});
+                       .is_public = names(acl_of(row, descriptor, form), ACL_ID_PUBLIC),
+                       .owner = form->proowner});
         });
     return found.span();
 }
@@ -77,6 +78,14 @@ void revoke_from_public(Oid schema) {
     for (const auto& function : hub_functions(schema)) {
         if (function.is_public) {
             run_once(psprintf("REVOKE ALL ON ROUTINE %s FROM PUBLIC", function.signature));
+        }
+    }
+    const char* name = quote_identifier(get_namespace_name(schema));
+    for (const auto& relation : hub_relations()) {
+        if (relation.kind != RELKIND_INDEX) {
+            run_once(psprintf("REVOKE ALL ON %s %s.%s FROM PUBLIC",
+                              relation.kind == RELKIND_SEQUENCE ? "SEQUENCE" : "TABLE", name,
+                              relation.name));
         }
     }
 }
@@ -91,6 +100,26 @@ bool is_granted(Oid function, Oid role) {
     const bool granted = !null && names(DatumGetAclPCopy(acl), role);
     ReleaseSysCache(row);
     return granted;
+}
+
+bool is_shared(Oid relation, Oid owner, bool roles_may) {
+    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+    if (!HeapTupleIsValid(row)) {
+        return false;
+    }
+    bool null = false;
+    bool shared = false;
+    const Datum value = SysCacheGetAttr(RELOID, row, Anum_pg_class_relacl, &null);
+    if (!null) {
+        const Acl* acl = DatumGetAclPCopy(value);
+        const AclItem* items = ACL_DAT(acl);
+        for (int i = 0; i < ACL_NUM(acl); ++i) {
+            const Oid grantee = items[i].ai_grantee;
+            shared = shared || grantee == ACL_ID_PUBLIC || (!roles_may && grantee != owner);
+        }
+    }
+    ReleaseSysCache(row);
+    return shared;
 }
 
 std::span<const Oid> grantees(Oid schema) {

@@ -12,15 +12,21 @@ struct HubFunction {
     const char* verb;
     const char* signature;  // schema-qualified, ready for GRANT and DROP
     bool is_public;         // anybody may call it
+    Oid owner;
 };
 
 std::span<const HubFunction> hub_functions(Oid schema);
 
-// Takes the default right to call new functions away from everybody.
+// Takes away what everybody got by default: the right to call new functions, and what the owner's
+// default privileges gave on tables.
 void revoke_from_public(Oid schema);
 
 // Whether the role itself was granted EXECUTE on the function.
 bool is_granted(Oid function, Oid role);
+
+// Whether somebody besides the owner has rights on the relation: anybody, or only PUBLIC if roles
+// may have some.
+bool is_shared(Oid relation, Oid owner, bool roles_may);
 
 // Roles that were granted anything on functions of the schema.
 std::span<const Oid> grantees(Oid schema);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pg/compat.hpp"
+#include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
 #include "store/plan.hpp"
@@ -23,7 +24,7 @@ extern "C" void belay_relation_changed(Datum, Oid relation) {
     HASH_SEQ_STATUS scan;
     hash_seq_init(&scan, hubs);
     while (auto* hub = static_cast<Hub*>(hash_seq_search(&scan))) {
-        if (!OidIsValid(relation) || relation == hub->relations.belay_hub) {
+        if (!OidIsValid(relation) || hub->relations.contains(relation)) {
             hub->stale = true;
             any_stale = true;
             ++generation;
@@ -41,6 +42,9 @@ extern "C" void belay_function_changed(Datum, int, uint32) {
 
 // Frees the entries of hubs that are gone. At the end of a transaction nobody uses them any more.
 extern "C" void belay_hubs_at_end(XactEvent event, void*) {
+    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT) {
+        free_doomed_plans();
+    }
     if (!any_doomed || (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT)) {
         return;
     }
@@ -63,27 +67,16 @@ void make_table() {
     hubs = hash_create("belay hubs", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-// One column of the hub row, found by name, with the type it has to have.
-Datum hub_column(Relation relation, HeapTuple row, const char* name, Oid type, bool* null) {
+// One column of the hub row, found by name, with the type it has to have. No value if it is not
+// there: the owner can alter the table.
+std::optional<Datum> hub_column(Relation relation, HeapTuple row, const char* name, Oid type) {
     const AttrNumber number = get_attnum(RelationGetRelid(relation), name);
     if (number == InvalidAttrNumber || get_atttype(RelationGetRelid(relation), number) != type) {
-        ereport(ERROR,
-                (errcode(ERRCODE_DATATYPE_MISMATCH),
-                 errmsg("column \"%s\" of %s.belay_hub is not of type %s", name,
-                        get_namespace_name(RelationGetNamespace(relation)), format_type_be(type))));
+        return std::nullopt;
     }
-    return heap_getattr(row, number, RelationGetDescr(relation), null);
-}
-
-Datum required_hub_column(Relation relation, HeapTuple row, const char* name, Oid type) {
     bool null = false;
-    const Datum value = hub_column(relation, row, name, type, &null);
-    if (null) {
-        ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-                        errmsg("column \"%s\" of %s.belay_hub is null", name,
-                               get_namespace_name(RelationGetNamespace(relation)))));
-    }
-    return value;
+    const Datum value = heap_getattr(row, number, RelationGetDescr(relation), &null);
+    return null ? std::nullopt : std::optional(value);
 }
 
 bool is_adopted(Jsonb* options) {
@@ -116,30 +109,47 @@ uint8 paused_queues(Jsonb* options) {
     return paused;
 }
 
-// Reads the hub row with the latest snapshot. No code of the hub's owner runs.
-void read_row(Relation relation, Hub* hub) {
+// Lends body the hub row, read with the latest snapshot. No code of the hub's owner runs, and the
+// caller's snapshot does not matter. False if there is no row or body refuses it.
+template <pg::JumpSafe Body>
+bool with_row(Relation relation, Body body) {
     const Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
     SysScanDesc scan = systable_beginscan(relation, InvalidOid, false, snapshot, 0, nullptr);
     HeapTuple row = systable_getnext(scan);
-    if (!HeapTupleIsValid(row)) {
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("table %s.belay_hub is empty", hub->quoted_name),
-                        errhint("Restore its row from a dump of the hub.")));
-    }
-    hub->uuid = *DatumGetUUIDP(required_hub_column(relation, row, "uuid", UUIDOID));
-    hub->version = DatumGetInt32(required_hub_column(relation, row, "version", INT4OID));
-    hub->incarnation = DatumGetInt32(required_hub_column(relation, row, "incarnation", INT4OID));
-    hub->epoch_floor = DatumGetInt64(required_hub_column(relation, row, "epoch_floor", INT8OID));
-    hub->mark = *reinterpret_cast<Mark*>(
-        DatumGetPointer(required_hub_column(relation, row, "mark", mark_type())));
-    const char* api = TextDatumGetCString(required_hub_column(relation, row, "api", TEXTOID));
-    hub->api = strcmp(api, "duroxide-pg") == 0 ? Api::kDuroxidePg : Api::kBelay;
-    Jsonb* options = DatumGetJsonbP(required_hub_column(relation, row, "options", JSONBOID));
-    hub->options = read_options(options);
-    hub->adopted = is_adopted(options);
-    hub->paused = paused_queues(options);
+    const bool good = HeapTupleIsValid(row) && body(row);
     systable_endscan(scan);
     UnregisterSnapshot(snapshot);
+    return good;
+}
+
+// Fills the hub from its row.
+bool read_row(Relation relation, Hub* hub) {
+    return with_row(relation, [relation, hub](HeapTuple row) {
+        const auto column = [relation, row](const char* name, Oid type) {
+            return hub_column(relation, row, name, type);
+        };
+        const auto uuid = column("uuid", UUIDOID);
+        const auto version = column("version", INT4OID);
+        const auto incarnation = column("incarnation", INT4OID);
+        const auto epoch_floor = column("epoch_floor", INT8OID);
+        const auto mark = column("mark", mark_type());
+        const auto api = column("api", TEXTOID);
+        const auto options = column("options", JSONBOID);
+        if (!uuid || !version || !incarnation || !epoch_floor || !mark || !api || !options) {
+            return false;
+        }
+        hub->uuid = *DatumGetUUIDP(*uuid);
+        hub->version = DatumGetInt32(*version);
+        hub->incarnation = DatumGetInt32(*incarnation);
+        hub->epoch_floor = DatumGetInt64(*epoch_floor);
+        hub->mark = *reinterpret_cast<Mark*>(DatumGetPointer(*mark));
+        hub->api = pg::text_view(*api) == "duroxide-pg" ? Api::kDuroxidePg : Api::kBelay;
+        Jsonb* stored = DatumGetJsonbP(*options);
+        hub->options = read_options(stored);
+        hub->adopted = is_adopted(stored);
+        hub->paused = paused_queues(stored);
+        return true;
+    });
 }
 
 // Those that an older hub does not have stay InvalidOid.
@@ -151,29 +161,37 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .orchestrator_queue_id = get_relname_relid("orchestrator_queue_id", schema),
             .sessions = get_relname_relid("sessions", schema),
             .dead_letters = get_relname_relid("dead_letters", schema),
-            .dead_letters_id = get_relname_relid("dead_letters_id", schema)};
+            .dead_letters_id = get_relname_relid("dead_letters_id", schema),
+            .instance_locks = get_relname_relid("instance_locks", schema),
+            .instance_locks_no = get_relname_relid("instance_locks_no", schema)};
 }
 
-// Fills the entry from the catalogs and the hub row.
-void load(Hub* hub, Oid relation_id) {
-    const char* name = get_namespace_name(hub->schema);
-    if (hub->plans != nullptr &&
-        (strcmp(NameStr(hub->name), name) != 0 || hub->relations.belay_hub != relation_id)) {
-        // Kept statements name the schema; after a rename they would be analysed under its old
-        // name.
-        PlanCache* old = hub->plans;
-        hub->plans = nullptr;
-        free_plans(old);
+// Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.
+bool load(Hub* hub, Oid relation_id) {
+    hub->stale = true;
+    Relation relation = try_table_open(relation_id, AccessShareLock);
+    if (relation == nullptr) {
+        return false;
     }
-    namestrcpy(&hub->name, name);
-    strlcpy(hub->quoted_name, quote_identifier(name), sizeof hub->quoted_name);
-    hub->stale = true;  // an ERROR below leaves it to be read again
-    Relation relation = table_open(relation_id, AccessShareLock);
-    hub->owner = relation->rd_rel->relowner;
-    hub->relations = find_relations(hub->schema, relation_id);
-    read_row(relation, hub);
+    const char* name = get_namespace_name(hub->schema);
+    bool good = false;
+    if (name != nullptr) {
+        if (hub->plans != nullptr &&
+            (strcmp(NameStr(hub->name), name) != 0 || hub->relations.belay_hub != relation_id)) {
+            // Kept statements name the schema; after a rename they would be analysed under its old
+            // name. An outer call may be running one: they are freed when the transaction ends.
+            doom_plans(hub->plans);
+            hub->plans = nullptr;
+        }
+        namestrcpy(&hub->name, name);
+        strlcpy(hub->quoted_name, quote_identifier(name), sizeof hub->quoted_name);
+        hub->owner = relation->rd_rel->relowner;
+        hub->relations = find_relations(hub->schema, relation_id);
+        good = read_row(relation, hub);
+        hub->stale = !good;
+    }
     table_close(relation, AccessShareLock);
-    hub->stale = false;
+    return good;
 }
 
 // Marks the entries whose schema is gone, so that a session that makes and drops hubs all day does
@@ -228,7 +246,8 @@ uint64 cache_generation() {
 
 Oid hub_relation(Oid schema) {
     const Oid relation = get_relname_relid("belay_hub", schema);
-    if (!OidIsValid(relation) || get_rel_relkind(relation) != RELKIND_RELATION) {
+    if (!OidIsValid(relation) || get_rel_relkind(relation) != RELKIND_RELATION ||
+        get_rel_persistence(relation) == RELPERSISTENCE_TEMP) {
         return InvalidOid;
     }
     const AttrNumber mark = get_attnum(relation, "mark");
@@ -239,7 +258,7 @@ Oid hub_relation(Oid schema) {
     return relation;
 }
 
-const Hub* find_hub(Oid schema) {
+const Hub* find_hub(Oid schema, bool lenient) {
     if (hubs == nullptr) {
         make_table();
     }
@@ -259,8 +278,36 @@ const Hub* find_hub(Oid schema) {
         hub->schema = schema;
         hub->stale = true;
     }
-    load(hub, relation);
-    return hub;
+    if (load(hub, relation)) {
+        return hub;
+    }
+    if (!lenient && OidIsValid(hub_relation(schema))) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("the row of table %s.belay_hub cannot be read", hub->quoted_name),
+                 errdetail("The row is missing, or a column is missing, null or of another type."),
+                 errhint("Restore the table from a dump of the hub.")));
+    }
+    return nullptr;
+}
+
+std::optional<HubRow> read_hub_row(const Hub& hub) {
+    Relation relation = try_table_open(hub.relations.belay_hub, AccessShareLock);
+    if (relation == nullptr) {
+        return std::nullopt;
+    }
+    HubRow result{};
+    const bool good = with_row(relation, [relation, &result](HeapTuple row) {
+        const auto options = hub_column(relation, row, "options", JSONBOID);
+        const auto created_at = hub_column(relation, row, "created_at", TIMESTAMPTZOID);
+        if (!options || !created_at) {
+            return false;
+        }
+        result = {DatumGetJsonbPCopy(*options), DatumGetTimestampTz(*created_at)};
+        return true;
+    });
+    table_close(relation, AccessShareLock);
+    return good ? std::optional(result) : std::nullopt;
 }
 
 const Hub& hub_by_name(const char* name) {
@@ -306,7 +353,11 @@ std::span<const Oid> all_hubs() {
     systable_endscan(scan);
     table_close(classes, AccessShareLock);
     std::sort(found, found + count, [](Oid a, Oid b) {
-        return strcmp(get_namespace_name(a), get_namespace_name(b)) < 0;
+        const auto name = [](Oid schema) {
+            const char* known = get_namespace_name(schema);
+            return std::string_view(known == nullptr ? "" : known);  // being dropped
+        };
+        return name(a) < name(b);
     });
     return {found, static_cast<std::size_t>(count)};
 }
@@ -316,14 +367,14 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
         return hub;
     }
     pg::as_role(hub.owner, [&hub, force] {
-        pg::with_spi(false, [&hub, force] {
+        pg::with_spi([&hub, force] {
             const Rows rows = run(hub, kLockHubRow);
             if (rows.count == 1 && !force &&
                 is_current(*reinterpret_cast<Mark*>(DatumGetPointer(rows.datum(0, 2, mark_type()))),
                            hub.schema)) {
                 return;  // another transaction began it while we waited
             }
-            run(hub, kNewIncarnation, Params().text(print_mark(current_mark(hub.schema))));
+            run_for_one(hub, kNewIncarnation, Params().text(print_mark(current_mark(hub.schema))));
             if (OidIsValid(hub.relations.sessions)) {
                 run(hub, kForgetSessions);  // a claim on a session is a lease, too
             }
@@ -333,7 +384,11 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
     CacheInvalidateRelcacheByRelid(hub.relations.belay_hub);
     CommandCounterIncrement();
     const_cast<Hub&>(hub).stale = true;
-    return *find_hub(hub.schema);
+    const Hub* settled = find_hub(hub.schema);
+    if (settled == nullptr) {
+        elog(ERROR, "hub \"%s\" vanished while its row was held", NameStr(hub.name));
+    }
+    return *settled;
 }
 
 }  // namespace belay::store

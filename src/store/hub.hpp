@@ -12,7 +12,7 @@ namespace belay::store {
 
 // The version of the hub files that this library was built with: the number of the last file in
 // sql/hub/steps. A lint compares the two.
-inline constexpr int32 kHubVersion = 2;
+inline constexpr int32 kHubVersion = 3;
 
 enum class Api { kBelay, kDuroxidePg };
 
@@ -30,6 +30,19 @@ struct Relations {
     Oid sessions;
     Oid dead_letters;
     Oid dead_letters_id;
+    Oid instance_locks;
+    Oid instance_locks_no;
+
+    bool contains(Oid relation) const {
+        for (const Oid known :
+             {belay_hub, worker_queue, worker_queue_id, orchestrator_queue, orchestrator_queue_id,
+              sessions, dead_letters, dead_letters_id, instance_locks, instance_locks_no}) {
+            if (known == relation) {
+                return true;
+            }
+        }
+        return false;
+    }
 };
 
 struct PlanCache;
@@ -59,9 +72,17 @@ struct Hub {
 // Registers the callbacks that keep the cache true. Called once, from _PG_init.
 void watch_hubs();
 
-// The hub in that schema, or null if the schema is not a hub. The pointer stays good for the rest
-// of the transaction; its contents are those of the latest committed hub row (or our own change).
-const Hub* find_hub(Oid schema);
+// The hub in that schema, or null if the schema is not a hub or is being dropped. The pointer stays
+// good for the rest of the transaction; its contents are those of the latest committed hub row (or
+// our own change). Raises if the hub's row cannot be read, unless lenient: then null, too.
+const Hub* find_hub(Oid schema, bool lenient = false);
+
+// What only the hub's row tells: for listings. No value if the row cannot be read.
+struct HubRow {
+    Jsonb* options;
+    TimestampTz created_at;
+};
+std::optional<HubRow> read_hub_row(const Hub& hub);
 
 // The hub of that name. Raises QB002 if there is none.
 const Hub& hub_by_name(const char* name);

@@ -10,15 +10,42 @@ namespace {
 
 constexpr HubRelation kHubRelations[] = {
     {"belay_hub", RELKIND_RELATION, core::kNoLevel},
+    {"belay_hub_pkey", RELKIND_INDEX, core::kNoLevel},
     {"dead_letter_summary", RELKIND_VIEW, core::kForMonitor},
     {"dead_letters", RELKIND_RELATION, core::kNoLevel},
     {"dead_letters_id", RELKIND_SEQUENCE, core::kNoLevel},
+    {"dead_letters_instance", RELKIND_INDEX, core::kNoLevel},
+    {"dead_letters_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"executions", RELKIND_RELATION, core::kNoLevel},
+    {"executions_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"history", RELKIND_RELATION, core::kNoLevel},
+    {"history_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"instance_lock_states", RELKIND_VIEW, core::kNoLevel},
+    {"instance_locks", RELKIND_RELATION, core::kNoLevel},
+    {"instance_locks_no", RELKIND_SEQUENCE, core::kNoLevel},
+    {"instance_locks_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"instances", RELKIND_RELATION, core::kNoLevel},
+    {"instances_created", RELKIND_INDEX, core::kNoLevel},
+    {"instances_parent", RELKIND_INDEX, core::kNoLevel},
+    {"instances_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"kv_delta", RELKIND_RELATION, core::kNoLevel},
+    {"kv_delta_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"kv_store", RELKIND_RELATION, core::kNoLevel},
+    {"kv_store_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"messages", RELKIND_VIEW, core::kNoLevel},
     {"orchestrator_queue", RELKIND_RELATION, core::kNoLevel},
+    {"orchestrator_queue_claim", RELKIND_INDEX, core::kNoLevel},
     {"orchestrator_queue_id", RELKIND_SEQUENCE, core::kNoLevel},
+    {"orchestrator_queue_parked", RELKIND_INDEX, core::kNoLevel},
+    {"orchestrator_queue_pkey", RELKIND_INDEX, core::kNoLevel},
     {"sessions", RELKIND_RELATION, core::kNoLevel},
+    {"sessions_pkey", RELKIND_INDEX, core::kNoLevel},
     {"work_items", RELKIND_VIEW, core::kNoLevel},
     {"worker_queue", RELKIND_RELATION, core::kNoLevel},
+    {"worker_queue_activity", RELKIND_INDEX, core::kNoLevel},
     {"worker_queue_id", RELKIND_SEQUENCE, core::kNoLevel},
+    {"worker_queue_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"worker_queue_session", RELKIND_INDEX, core::kNoLevel},
 };
 
 constexpr Statement kLockRow = statement(R"sql(
@@ -58,10 +85,6 @@ constexpr Statement kResume = statement(R"sql(
 )sql",
                                         TEXTOID);
 
-constexpr Statement kReadRow = statement(R"sql(
-    SELECT h.options, h.created_at FROM {hub}.belay_hub AS h
-)sql");
-
 // Every change of the row is seen by all sessions at their next call.
 void announce(const Hub& hub) {
     CacheInvalidateRelcacheByRelid(hub.relations.belay_hub);
@@ -97,36 +120,26 @@ void lock_hub_row(const Hub& hub) {
 }
 
 void set_hub_version(const Hub& hub, int32 version) {
-    run(hub, kSetVersion, Params().int4(version));
+    run_for_one(hub, kSetVersion, Params().int4(version));
     announce(hub);
 }
 
 void set_stored_option(const Hub& hub, const char* name, std::optional<std::string_view> value) {
     if (value) {
-        run(hub, kSetOption, Params().text(name).text(*value));
+        run_for_one(hub, kSetOption, Params().text(name).text(*value));
     } else {
-        run(hub, kRemoveOption, Params().text(name));
+        run_for_one(hub, kRemoveOption, Params().text(name));
     }
     announce(hub);
 }
 
 void set_paused(const Hub& hub, std::string_view queue, std::optional<std::string_view> reason) {
     if (reason) {
-        run(hub, kPause, Params().text(queue).text(*reason));
+        run_for_one(hub, kPause, Params().text(queue).text(*reason));
     } else {
-        run(hub, kResume, Params().text(queue));
+        run_for_one(hub, kResume, Params().text(queue));
     }
     announce(hub);
-}
-
-HubRow read_hub_row(const Hub& hub) {
-    const Rows rows = run(hub, kReadRow);
-    if (rows.count != 1) {
-        elog(ERROR, "hub \"%s\" has " UINT64_FORMAT " rows in belay_hub", NameStr(hub.name),
-             rows.count);
-    }
-    return {.options = DatumGetJsonbP(rows.datum(0, 1, JSONBOID)),
-            .created_at = DatumGetTimestampTz(rows.datum(0, 2, TIMESTAMPTZOID))};
 }
 
 void drop_hub_objects(const Hub& hub) {

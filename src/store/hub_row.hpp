@@ -22,13 +22,6 @@ void set_stored_option(const Hub& hub, const char* name, std::optional<std::stri
 // Marks a queue as paused, with a reason, or as running again.
 void set_paused(const Hub& hub, std::string_view queue, std::optional<std::string_view> reason);
 
-// The hub row of a schema as belay.hubs shows it.
-struct HubRow {
-    Jsonb* options;
-    TimestampTz created_at;
-};
-HubRow read_hub_row(const Hub& hub);
-
 // Drops the hub: its schema, or of an adopted schema only the hub's objects.
 void drop_hub_objects(const Hub& hub);
 

@@ -1,6 +1,7 @@
 #include "store/leases.hpp"
 
 #include "pg/clock.hpp"
+#include "store/instance_locks.hpp"
 #include "store/worker_queue.hpp"
 
 namespace belay::store {
@@ -9,7 +10,9 @@ int64 count_live_leases(const Hub& hub) {
     if (!OidIsValid(hub.relations.worker_queue)) {
         return 0;  // a hub of an older version
     }
-    return count_live_work(hub, pg::server_now_ms());
+    const int64 now = pg::server_now_ms();
+    const int64 turns = OidIsValid(hub.relations.instance_locks) ? count_live_turns(hub, now) : 0;
+    return turns + count_live_work(hub, now);
 }
 
 }  // namespace belay::store

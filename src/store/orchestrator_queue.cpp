@@ -1,5 +1,7 @@
 #include "store/orchestrator_queue.hpp"
 
+#include <algorithm>
+
 #include "core/hash.hpp"
 #include "store/plan.hpp"
 
@@ -10,9 +12,9 @@ namespace {
 constexpr Statement kInsert =
     statement(R"sql(
     INSERT INTO {hub}.orchestrator_queue
-           (instance_key, id, visible_at, created_at, locked_until, lock_no, attempt_count, slot, kind,
+           (instance_key, id, visible_at, created_at, lock_no, attempt_count, slot, kind,
             parked, instance_id, work_item)
-    VALUES ($1, $2, $3, $4, 0, 0, 0, $5, $6, false, $7, $8)
+    VALUES ($1, $2, $3, $4, 0, 0, $5, $6, false, $7, $8)
 )sql",
               INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT2OID, CHAROID, TEXTOID, TEXTOID);
 
@@ -29,6 +31,158 @@ constexpr Statement kSetSlot = statement(R"sql(
      WHERE m.instance_key {=} $1 AND m.id {=} $2
 )sql",
                                          INT8OID, INT8OID, INT2OID);
+
+// $1 slots, $2 after visible_at, $3 after id, $4 now, $5 now in ms, $6 incarnation, $7 limit.
+constexpr Statement kPeek =
+    statement(R"sql(
+    SELECT w.slot, w.visible_at, w.id, w.instance_id, e.duroxide_version_major,
+           e.duroxide_version_minor, e.duroxide_version_patch
+      FROM pg_catalog.unnest($1) AS s(slot)
+     CROSS JOIN LATERAL (
+        SELECT m.slot, m.visible_at, m.id, m.instance_id
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.slot {=} s.slot AND NOT m.parked AND m.visible_at {<=} $4
+           AND ROW(m.visible_at, m.id) {>} ROW($2, $3)
+           AND NOT EXISTS (SELECT 1
+                             FROM {hub}.instance_locks AS l
+                            WHERE l.instance_key {=} m.instance_key
+                              AND l.instance_id {=} m.instance_id
+                              AND l.locked_until {>} $5 AND l.lease_inc {=} $6)
+         ORDER BY m.visible_at, m.id
+         LIMIT $7) AS w
+      LEFT JOIN {hub}.instances AS i ON i.instance_id {=} w.instance_id
+      LEFT JOIN {hub}.executions AS e
+        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+)sql",
+              INT2ARRAYOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID);
+
+constexpr Statement kVisible = query(R"sql(
+    SELECT m.id, CAST(pg_catalog.octet_length(m.work_item) AS pg_catalog.int8), m.kind,
+           m.attempt_count
+      FROM {hub}.orchestrator_queue AS m
+     WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {<=} $3
+     ORDER BY m.id
+     LIMIT $4
+)sql",
+                                     INT8OID, TEXTOID, TIMESTAMPTZOID, INT8OID);
+
+constexpr Statement kFirstStart = query(R"sql(
+    SELECT m.work_item
+      FROM {hub}.orchestrator_queue AS m
+     WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {<=} $3
+       AND (m.kind {=} 's' OR m.kind {=} 'n')
+     ORDER BY m.id
+     LIMIT 1
+)sql",
+                                        INT8OID, TEXTOID, TIMESTAMPTZOID);
+
+constexpr Statement kHasStart = query(R"sql(
+    SELECT m.id
+      FROM {hub}.orchestrator_queue AS m
+     WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND (m.kind {=} 's' OR m.kind {=} 'n')
+     LIMIT 1
+)sql",
+                                      INT8OID, TEXTOID);
+
+// $1 instance key, $2 instance id, $3 ids, $4 lock number.
+constexpr Statement kLease = statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT m.instance_key, m.id
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.instance_key {=} $1 AND m.id {=} ANY ($3) AND m.instance_id {=} $2
+           FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE {hub}.orchestrator_queue AS m
+       SET lock_no = $4,
+           attempt_count = CASE WHEN m.attempt_count {<} 2147483647
+                                THEN m.attempt_count {+} 1 ELSE m.attempt_count END
+      FROM c
+     WHERE m.instance_key {=} c.instance_key AND m.id {=} c.id
+    RETURNING m.id, m.attempt_count, m.work_item
+)sql",
+                                       INT8OID, TEXTOID, INT8ARRAYOID, INT8OID);
+
+constexpr Statement kDeleteLeased = statement(R"sql(
+    DELETE FROM {hub}.orchestrator_queue AS m
+     WHERE m.instance_key {=} $1 AND m.lock_no {=} $2
+)sql",
+                                              INT8OID, INT8OID);
+
+constexpr Statement kReleaseLeased = statement(R"sql(
+    UPDATE {hub}.orchestrator_queue AS m
+       SET lock_no = 0, attempt_count = GREATEST(m.attempt_count {-} $3, 0)
+     WHERE m.instance_key {=} $1 AND m.lock_no {=} $2
+)sql",
+                                               INT8OID, INT8OID, INT4OID);
+
+constexpr Statement kReleaseDelayed = statement(R"sql(
+    UPDATE {hub}.orchestrator_queue AS m
+       SET lock_no = 0, attempt_count = GREATEST(m.attempt_count {-} $3, 0), visible_at = $4
+     WHERE m.instance_key {=} $1 AND m.lock_no {=} $2
+)sql",
+                                                INT8OID, INT8OID, INT4OID, TIMESTAMPTZOID);
+
+constexpr Statement kDrop = statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT m.instance_key, m.id
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.instance_key {=} $1 AND m.id {=} ANY ($3) AND m.instance_id {=} $2
+           FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM {hub}.orchestrator_queue AS m
+     USING c
+     WHERE m.instance_key {=} c.instance_key AND m.id {=} c.id
+)sql",
+                                      INT8OID, TEXTOID, INT8ARRAYOID);
+
+constexpr Statement kPark = statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT m.instance_key, m.id
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {<=} $3
+           AND NOT m.parked AND m.kind {<>} 's' AND m.kind {<>} 'n'
+           FOR UPDATE SKIP LOCKED
+    )
+    UPDATE {hub}.orchestrator_queue AS m
+       SET parked = true
+      FROM c
+     WHERE m.instance_key {=} c.instance_key AND m.id {=} c.id
+)sql",
+                                      INT8OID, TEXTOID, TIMESTAMPTZOID);
+
+constexpr Statement kUnpark = statement(R"sql(
+    UPDATE {hub}.orchestrator_queue AS m
+       SET parked = false
+     WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.parked
+)sql",
+                                        INT8OID, TEXTOID);
+
+// $1 instance key, $2 instance id, $3 id, $4 dead letter id, $5 now.
+constexpr Statement kBury = statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT m.instance_key, m.id
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.instance_key {=} $1 AND m.id {=} $3 AND m.instance_id {=} $2
+           FOR UPDATE SKIP LOCKED
+    ), gone AS (
+        DELETE FROM {hub}.orchestrator_queue AS m
+         USING c
+         WHERE m.instance_key {=} c.instance_key AND m.id {=} c.id
+        RETURNING m.id, m.instance_id, m.work_item, m.attempt_count, m.created_at
+    )
+    INSERT INTO {hub}.dead_letters
+           (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
+            attempt_count, reason, detail, enqueued_at, dead_at)
+    SELECT $4, 'orchestrator', g.id, g.instance_id, NULL, NULL, NULL, NULL, g.work_item,
+           g.attempt_count, 'max_attempts', NULL, g.created_at, $5
+      FROM gone AS g
+    RETURNING id
+)sql",
+                                      INT8OID, TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID);
+
+Params instance_params(std::string_view instance_id) {
+    return Params().int8(core::instance_key(instance_id)).text(instance_id);
+}
 
 // What the fetch needs to know of a message without reading its JSON.
 char kind_letter(core::ItemKind kind) {
@@ -62,6 +216,103 @@ int64 insert_message(const Hub& hub, const NewMessage& message) {
             .text(message.instance_id)
             .text(message.work_item));
     return id;
+}
+
+std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const int16> slots,
+                                              int64 after_visible_at, int64 after_id, int64 now,
+                                              int limit) {
+    const Rows rows = run(hub, kPeek,
+                          Params()
+                              .datum(int2_array(slots))
+                              .datum(TimestampTzGetDatum(after_visible_at))
+                              .int8(after_id)
+                              .timestamp(now)
+                              .int8(now)
+                              .int4(hub.incarnation)
+                              .int8(limit));
+    auto* found = static_cast<WaitingMessage*>(palloc(sizeof(WaitingMessage) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const bool pinned = !rows.is_null(i, 5) && !rows.is_null(i, 6) && !rows.is_null(i, 7);
+        found[i] = {
+            .slot = rows.int2(i, 1),
+            .visible_at = DatumGetTimestampTz(rows.datum(i, 2, TIMESTAMPTZOID)),
+            .id = rows.int8(i, 3),
+            .instance_id = rows.text(i, 4),
+            .pin = pinned ? std::optional(Pin{rows.int4(i, 5), rows.int4(i, 6), rows.int4(i, 7)})
+                          : std::nullopt};
+    }
+    return {found, static_cast<std::size_t>(rows.count)};
+}
+
+std::span<const BatchMessage> visible_messages(const Hub& hub, std::string_view instance_id,
+                                               int64 now, int64 limit) {
+    const Rows rows = run(hub, kVisible, instance_params(instance_id).timestamp(now).int8(limit));
+    auto* found = static_cast<BatchMessage*>(palloc(sizeof(BatchMessage) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        found[i] = {.id = rows.int8(i, 1),
+                    .bytes = rows.int8(i, 2),
+                    .kind = DatumGetChar(rows.datum(i, 3, CHAROID)),
+                    .attempt = rows.int4(i, 4)};
+    }
+    return {found, static_cast<std::size_t>(rows.count)};
+}
+
+std::optional<std::string_view> first_start(const Hub& hub, std::string_view instance_id,
+                                            int64 now) {
+    const Rows rows = run(hub, kFirstStart, instance_params(instance_id).timestamp(now));
+    return rows.count == 0 ? std::nullopt : std::optional(rows.text(0, 1));
+}
+
+bool has_start(const Hub& hub, std::string_view instance_id) {
+    return run(hub, kHasStart, instance_params(instance_id)).count > 0;
+}
+
+std::span<const LeasedMessage> lease_messages(const Hub& hub, std::string_view instance_id,
+                                              std::span<const int64> ids, int64 lock_no) {
+    const Rows rows =
+        run(hub, kLease, instance_params(instance_id).datum(int8_array(ids)).int8(lock_no));
+    auto* leased = static_cast<LeasedMessage*>(palloc(sizeof(LeasedMessage) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        leased[i] = {
+            .id = rows.int8(i, 1), .attempt = rows.int4(i, 2), .work_item = rows.text(i, 3)};
+    }
+    std::sort(leased, leased + rows.count,
+              [](const LeasedMessage& a, const LeasedMessage& b) { return a.id < b.id; });
+    return {leased, static_cast<std::size_t>(rows.count)};
+}
+
+int64 delete_leased(const Hub& hub, int64 instance_key, int64 lock_no) {
+    return static_cast<int64>(
+        run(hub, kDeleteLeased, Params().int8(instance_key).int8(lock_no)).count);
+}
+
+void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool ignore_attempt,
+                    std::optional<int64> visible_at) {
+    Params params;
+    params.int8(instance_key).int8(lock_no).int4(ignore_attempt ? 1 : 0);
+    if (visible_at) {
+        params.timestamp(*visible_at);
+    }
+    run(hub, visible_at ? kReleaseDelayed : kReleaseLeased, params);
+}
+
+void drop_messages(const Hub& hub, std::string_view instance_id, std::span<const int64> ids) {
+    run(hub, kDrop, instance_params(instance_id).datum(int8_array(ids)));
+}
+
+void park_messages(const Hub& hub, std::string_view instance_id, int64 now) {
+    run(hub, kPark, instance_params(instance_id).timestamp(now));
+}
+
+void unpark_messages(const Hub& hub, std::string_view instance_id) {
+    run(hub, kUnpark, instance_params(instance_id));
+}
+
+bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now) {
+    const int64 dead_letter_id = nextval_internal(hub.relations.dead_letters_id, false);
+    return run(hub, kBury,
+               instance_params(instance_id).int8(id).int8(dead_letter_id).timestamp(now))
+               .count == 1;
 }
 
 void reslot_messages(const Hub& hub, int32 slot_count) {

@@ -1,4 +1,8 @@
-// Table orchestrator_queue.
+// Table orchestrator_queue: messages to instances.
+//
+// A message is leased by the lock of its instance: lock_no ties it to the lock's row. A parked
+// message belongs to an instance that never started; it is out of the claim index and found by key
+// only.
 #pragma once
 
 #include "core/work_item.hpp"
@@ -17,6 +21,76 @@ struct NewMessage {
 
 // Inserts a message with the next id and returns the id.
 int64 insert_message(const Hub& hub, const NewMessage& message);
+
+// The pin of an instance's current execution; absent if there is none.
+struct Pin {
+    int32 major;
+    int32 minor;
+    int32 patch;
+
+    auto operator<=>(const Pin&) const = default;
+};
+
+// A message whose instance a fetch may try.
+struct WaitingMessage {
+    int16 slot;
+    int64 visible_at;  // microseconds as stored: the place in the claim order
+    int64 id;
+    std::string_view instance_id;
+    std::optional<Pin> pin;
+};
+
+// Up to limit visible messages per slot, in the order (visible_at, id) behind the given place,
+// without those of instances whose lock is live.
+std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const int16> slots,
+                                              int64 after_visible_at, int64 after_id, int64 now,
+                                              int limit);
+
+// What a fetch needs to know of a message before it reads its text.
+struct BatchMessage {
+    int64 id;
+    int64 bytes;
+    char kind;  // s, n, q, t or o
+    int32 attempt;
+};
+
+// The visible messages of an instance in the order of their ids, up to limit.
+std::span<const BatchMessage> visible_messages(const Hub& hub, std::string_view instance_id,
+                                               int64 now, int64 limit);
+
+// The text of the first start message of the instance that is visible, or of any that is queued.
+std::optional<std::string_view> first_start(const Hub& hub, std::string_view instance_id,
+                                            int64 now);
+bool has_start(const Hub& hub, std::string_view instance_id);
+
+// A leased message.
+struct LeasedMessage {
+    int64 id;
+    int32 attempt;
+    std::string_view work_item;
+};
+
+// Leases these messages for a lock, in the order of their ids; leaves out those that another
+// transaction holds.
+std::span<const LeasedMessage> lease_messages(const Hub& hub, std::string_view instance_id,
+                                              std::span<const int64> ids, int64 lock_no);
+
+// Deletes the messages that a lock leased; returns how many.
+int64 delete_leased(const Hub& hub, int64 instance_key, int64 lock_no);
+
+// Gives the messages that a lock leased back.
+void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool ignore_attempt,
+                    std::optional<int64> visible_at);
+
+// Deletes these messages, without those that another transaction holds.
+void drop_messages(const Hub& hub, std::string_view instance_id, std::span<const int64> ids);
+
+// Takes the visible messages of an instance that never started out of the claim index, and back.
+void park_messages(const Hub& hub, std::string_view instance_id, int64 now);
+void unpark_messages(const Hub& hub, std::string_view instance_id);
+
+// Moves a message that was leased too often to dead_letters. False if another transaction holds it.
+bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now);
 
 // Gives every message the slot that a new slot_count asks for.
 void reslot_messages(const Hub& hub, int32 slot_count);

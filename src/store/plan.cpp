@@ -82,12 +82,15 @@ extern "C" PlannedStmt* belay_planner(Query* parse, const char* query_string, in
 
 // Open addressing by the statement's address. Grows by doubling; never shrinks.
 struct PlanCache {
+    PlanCache* next_doomed;
     int used;
     int size;
     Kept* kept;
 };
 
 namespace {
+
+constinit PlanCache* doomed = nullptr;
 
 Kept* slot_for(PlanCache* cache, const Statement* statement) {
     const auto mask = static_cast<std::size_t>(cache->size - 1);
@@ -156,6 +159,19 @@ void free_plans(PlanCache* plans) {
     pfree(plans);
 }
 
+void doom_plans(PlanCache* plans) {
+    plans->next_doomed = doomed;
+    doomed = plans;
+}
+
+void free_doomed_plans() {
+    while (doomed != nullptr) {
+        PlanCache* plans = doomed;
+        doomed = plans->next_doomed;
+        free_plans(plans);
+    }
+}
+
 void watch_planner() {
     previous_planner = planner_hook;
     planner_hook = belay_planner;
@@ -167,6 +183,41 @@ Params& Params::timestamp(int64 ms) {
 
 Params& Params::text(std::string_view value) {
     return datum(pg::text_datum(value));
+}
+
+namespace {
+
+Datum* datum_space(std::size_t count) {
+    return static_cast<Datum*>(palloc(sizeof(Datum) * (count + 1)));
+}
+
+}  // namespace
+
+Datum int2_array(std::span<const int16> numbers) {
+    Datum* values = datum_space(numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        values[i] = Int16GetDatum(numbers[i]);
+    }
+    return PointerGetDatum(construct_array(values, static_cast<int>(numbers.size()), INT2OID,
+                                           sizeof(int16), true, TYPALIGN_SHORT));
+}
+
+Datum int8_array(std::span<const int64> numbers) {
+    Datum* values = datum_space(numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        values[i] = Int64GetDatum(numbers[i]);
+    }
+    return PointerGetDatum(construct_array(values, static_cast<int>(numbers.size()), INT8OID,
+                                           sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
+
+Datum text_array(std::span<const std::string_view> texts) {
+    Datum* values = datum_space(texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        values[i] = pg::text_datum(texts[i]);
+    }
+    return PointerGetDatum(
+        construct_array(values, static_cast<int>(texts.size()), TEXTOID, -1, false, TYPALIGN_INT));
 }
 
 bool Rows::is_null(uint64 row, int column) const {
@@ -207,11 +258,22 @@ Rows run(const Hub& hub, const Statement& statement, const Params& params) {
     Assert(params.count == statement.count);
     pg::fail_here(pg::FaultPoint::kStoreCall);
     const int result = SPI_execute_plan(plan_for(hub, statement), const_cast<Datum*>(params.values),
-                                        params.nulls, pg::is_read_only(), 0);
+                                        params.nulls, statement.read_only, 0);
     if (result < 0) {
         elog(ERROR, "a store statement failed: %s", SPI_result_code_string(result));
     }
     return {SPI_tuptable, SPI_processed};
+}
+
+void run_for_one(const Hub& hub, const Statement& statement, const Params& params) {
+    const Rows rows = run(hub, statement, params);
+    if (rows.count != 1) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("a change of hub \"%s\" touched " UINT64_FORMAT " rows instead of one",
+                        NameStr(hub.name), rows.count),
+                 errhint("belay.check_hub shows rules and row security on the hub's tables.")));
+    }
 }
 
 void run_once(const char* sql) {

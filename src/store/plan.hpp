@@ -16,15 +16,25 @@ inline constexpr int kMaxParams = 24;
 
 struct Statement {
     const char* sql;
+    bool read_only;
     int count;
     Oid types[kMaxParams];
 };
 
-// Makes a Statement; the types of its parameters follow the text.
+// Makes a Statement; the types of its parameters follow the text. Each execution sees the latest
+// committed state, and what the call itself has written.
 template <typename... Types>
 constexpr Statement statement(const char* sql, Types... types) {
     static_assert(sizeof...(types) <= kMaxParams);
-    return {sql, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
+    return {sql, false, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
+}
+
+// Makes a Statement that only reads, with the snapshot that is active: the one of the caller's
+// query, or that of with_one_view.
+template <typename... Types>
+constexpr Statement query(const char* sql, Types... types) {
+    static_assert(sizeof...(types) <= kMaxParams);
+    return {sql, true, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
 }
 
 // The parameters of one execution, in order.
@@ -55,6 +65,11 @@ struct Params {
     }
 };
 
+// Arrays as parameters.
+Datum int2_array(std::span<const int16> numbers);
+Datum int8_array(std::span<const int64> numbers);
+Datum text_array(std::span<const std::string_view> texts);
+
 // The rows of one execution. They live until release() or the end of the call.
 struct Rows {
     SPITupleTable* table;
@@ -78,11 +93,17 @@ struct Rows {
 // Runs the statement on the hub and returns its rows. Inside with_spi only.
 Rows run(const Hub& hub, const Statement& statement, const Params& params = {});
 
+// Runs a statement that has to change exactly one row, and raises otherwise: a rule or row security
+// of the owner must not make a change vanish silently.
+void run_for_one(const Hub& hub, const Statement& statement, const Params& params = {});
+
 // Runs a statement that is not kept: DDL and the like, without parameters.
 void run_once(const char* sql);
 
-// Frees what belongs to a hub that goes or changes its name.
+// Frees what belongs to a hub that goes or changes its name: at once, or when the transaction ends.
 void free_plans(PlanCache* plans);
+void doom_plans(PlanCache* plans);
+void free_doomed_plans();
 
 // Installs the planner hook that keeps the plans of store statements on their indexes.
 void watch_planner();

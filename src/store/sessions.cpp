@@ -47,20 +47,37 @@ constexpr Statement kTouch = statement(R"sql(
 )sql",
                                        TEXTOID, TEXTOID, INT8OID);
 
-// $1 owners, $2 now, $3 active after, $4 locked_until. Locked in the order of their ids.
+// $1 owners, $2 now, $3 active after. In the order of their ids.
+constexpr Statement kTryHold = statement(R"sql(
+    SELECT s.session_id
+      FROM {hub}.sessions AS s
+     WHERE s.worker_id {=} ANY ($1) AND s.locked_until {>} $2 AND s.last_activity_at {>} $3
+     ORDER BY s.session_id
+       FOR NO KEY UPDATE SKIP LOCKED
+)sql",
+                                         TEXTARRAYOID, INT8OID, INT8OID);
+
+constexpr Statement kHold = statement(R"sql(
+    SELECT s.session_id
+      FROM {hub}.sessions AS s
+     WHERE s.worker_id {=} ANY ($1) AND s.locked_until {>} $2 AND s.last_activity_at {>} $3
+     ORDER BY s.session_id
+       FOR NO KEY UPDATE
+)sql",
+                                      TEXTARRAYOID, INT8OID, INT8OID);
+
+constexpr Statement kCount = statement(R"sql(
+    SELECT pg_catalog.count(*)
+      FROM {hub}.sessions AS s
+     WHERE s.worker_id {=} ANY ($1) AND s.locked_until {>} $2 AND s.last_activity_at {>} $3
+)sql",
+                                       TEXTARRAYOID, INT8OID, INT8OID);
+
+// $1 owners, $2 now, $3 active after, $4 locked_until. The rows are held.
 constexpr Statement kRenew = statement(R"sql(
-    WITH c AS MATERIALIZED (
-        SELECT s.session_id
-          FROM {hub}.sessions AS s
-         WHERE s.worker_id {=} ANY ($1) AND s.locked_until {>} $2 AND s.last_activity_at {>} $3
-         ORDER BY s.session_id
-           FOR NO KEY UPDATE
-    )
     UPDATE {hub}.sessions AS s
        SET locked_until = $4
-      FROM c
-     WHERE s.session_id {=} c.session_id
-    RETURNING s.session_id
+     WHERE s.worker_id {=} ANY ($1) AND s.locked_until {>} $2 AND s.last_activity_at {>} $3
 )sql",
                                        TEXTARRAYOID, INT8OID, INT8OID, INT8OID);
 
@@ -111,6 +128,16 @@ bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_
 
 void touch_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now) {
     run(hub, kTouch, Params().text(session_id).text(owner).int8(now));
+}
+
+bool hold_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after) {
+    const auto params = [&] { return Params().datum(owners).int8(now).int8(active_after); };
+    const auto held = static_cast<int64>(run(hub, kTryHold, params()).count);
+    if (held >= run(hub, kCount, params()).int8(0, 1)) {
+        return false;
+    }
+    run(hub, kHold, params());
+    return true;
 }
 
 int64 renew_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after,

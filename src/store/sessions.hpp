@@ -22,7 +22,11 @@ bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_
 // Notes activity of a live session, if this owner has it. Waits for the row.
 void touch_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now);
 
-// Extends the live sessions of these owners whose last activity is later than active_after.
+// Holds the live sessions of these owners whose last activity is later than active_after. True if
+// it had to wait for one.
+bool hold_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after);
+
+// Extends those sessions; returns how many.
 int64 renew_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after,
                      int64 locked_until);
 

@@ -288,7 +288,7 @@ constexpr Statement kBury =
 
 // $1 now, $2 incarnation, $3 state, $4 instance, $5 session, $6 tag, $7 owner, $8 min attempts,
 // $9 to $12 key to continue behind (null at first), $13 limit.
-constexpr Statement kList = statement(R"sql(
+constexpr Statement kList = query(R"sql(
     SELECT w.id, x.state, w.work_item, w.instance_id, w.execution_id, w.activity_id, w.session_id,
            w.tag, w.visible_at, x.locked_until, x.locked_by, w.attempt_count, w.created_at,
            pg_catalog.concat_ws('/', w.lane, w.slot, w.due, w.id)
@@ -311,8 +311,8 @@ constexpr Statement kList = statement(R"sql(
      ORDER BY w.lane, w.slot, w.due, w.id
      LIMIT $13
 )sql",
-                                      INT8OID, INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
-                                      INT8OID, INT4OID, INT2OID, INT8OID, INT8OID, INT8OID);
+                                  INT8OID, INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
+                                  INT8OID, INT4OID, INT2OID, INT8OID, INT8OID, INT8OID);
 
 constexpr Statement kAllForSlots = statement(R"sql(
     SELECT w.lane, w.slot, w.due, w.id, w.instance_id, w.session_id
@@ -384,15 +384,6 @@ Candidates read_candidates(const Rows& rows) {
     return {found, static_cast<int>(rows.count)};
 }
 
-Datum slot_array(std::span<const int16> slots) {
-    auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (slots.size() + 1)));
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-        values[i] = Int16GetDatum(slots[i]);
-    }
-    return PointerGetDatum(construct_array(values, static_cast<int>(slots.size()), INT2OID,
-                                           sizeof(int16), true, TYPALIGN_SHORT));
-}
-
 int16 slot_for(int32 slot_count, std::optional<std::string_view> instance_id,
                std::optional<std::string_view> session_id, int64 id) {
     if (instance_id) {
@@ -455,7 +446,7 @@ std::optional<int32> next_lane(const Hub& hub, int32 lane) {
 Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
                      int64 after_due, int64 after_id, int64 now, int limit) {
     Params params;
-    params.int4(lane).datum(slot_array(slots));
+    params.int4(lane).datum(int2_array(slots));
     if (delayed) {
         params.int8(after_due);
     }
@@ -565,12 +556,12 @@ DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now
 }
 
 Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> after, int limit,
-               int64 now) {
+               int64 now, bool leases_count) {
     const WorkKey from = after.value_or(WorkKey{PG_INT32_MIN, PG_INT16_MIN, 0, 0});
     return run(hub, kList,
                Params()
                    .int8(now)
-                   .int4(hub.incarnation)
+                   .int4(leases_count ? hub.incarnation : -1)
                    .optional_text(filter.state)
                    .optional_text(filter.instance_id)
                    .optional_text(filter.session_id)

@@ -15,10 +15,10 @@ constexpr std::string_view kAlphabet =
 
 const WorkToken kWork{2000000001,        1023, 1800000000000, 42, 7, 0x0123456789abcdef,
                       0xfedcba9876543210};
-constexpr std::string_view kWorkText = "wXc1lAED_wAAAaMYXFAAAAAAAAAAACoAAAAHASNFZ4mrze_-3LqYdlQyEA";
+constexpr std::string_view kWorkText = "wSoAAAAAAAAAAAABoxhcUAB3NZQBA_8AAAAHASNFZ4mrze_-3LqYdlQyEA";
 
 const TurnToken kTurn{-2, 42, 7, 0x0123456789abcdef, 0xfedcba9876543210};
-constexpr std::string_view kTurnText = "tf_________-AAAAAAAAACoAAAAHASNFZ4mrze_-3LqYdlQyEA";
+constexpr std::string_view kTurnText = "tSoAAAAAAAAA__________4AAAAHASNFZ4mrze_-3LqYdlQyEA";
 
 std::string text_of(const WorkToken& token) {
     std::string text(kWorkTokenChars + 1, '#');

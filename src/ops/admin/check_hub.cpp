@@ -3,6 +3,7 @@
 // Calls    store::hub_relations, store::hub_functions
 // Touches  nothing
 // Raises   QB002 unknown hub, 42501
+#include "core/levels.hpp"
 #include "ops/admin/admin.hpp"
 #include "store/grants.hpp"
 #include "store/hub_row.hpp"
@@ -25,14 +26,32 @@ struct Findings {
     }
 };
 
+// Triggers, rules and row security can make a change vanish or run code of the owner's.
+void check_extras(const char* name, Oid id, Findings* findings) {
+    Relation relation = try_relation_open(id, AccessShareLock);
+    if (relation == nullptr) {
+        return;
+    }
+    if (relation->trigdesc != nullptr) {
+        findings->add(name, "has triggers");
+    }
+    if (relation->rd_rel->relkind == RELKIND_RELATION && relation->rd_rules != nullptr) {
+        findings->add(name, "has rules");
+    }
+    if (relation->rd_rel->relrowsecurity) {
+        findings->add(name, "has row security");
+    }
+    relation_close(relation, AccessShareLock);
+}
+
 void check_relations(const store::Hub& hub, Findings* findings) {
     for (const auto& expected : store::hub_relations()) {
         const Oid id = get_relname_relid(expected.name, hub.schema);
-        if (!OidIsValid(id)) {
+        HeapTuple row = OidIsValid(id) ? SearchSysCache1(RELOID, ObjectIdGetDatum(id)) : nullptr;
+        if (!HeapTupleIsValid(row)) {
             findings->add(expected.name, "is missing");
             continue;
         }
-        HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(id));
         const FormData_pg_class form = *reinterpret_cast<Form_pg_class>(GETSTRUCT(row));
         ReleaseSysCache(row);
         if (form.relkind != expected.kind) {
@@ -41,17 +60,14 @@ void check_relations(const store::Hub& hub, Findings* findings) {
         if (form.relowner != hub.owner) {
             findings->add(expected.name, "does not belong to the hub's owner");
         }
-        if (form.relhastriggers) {
-            findings->add(expected.name, "has triggers");
-        }
-        if (form.relkind == RELKIND_RELATION && form.relhasrules) {
-            findings->add(expected.name, "has rules");
-        }
-        if (form.relrowsecurity) {
-            findings->add(expected.name, "has row security");
-        }
         if (form.relpersistence != RELPERSISTENCE_PERMANENT) {
             findings->add(expected.name, "is not permanent");
+        }
+        if (store::is_shared(id, hub.owner, expected.levels != core::kNoLevel)) {
+            findings->add(expected.name, "has grants that no level gives");
+        }
+        if (form.relkind == RELKIND_RELATION) {
+            check_extras(expected.name, id, findings);
         }
     }
 }
@@ -69,6 +85,9 @@ void check_functions(const store::Hub& hub, std::span<const char* const> verbs,
         }
     }
     for (const auto& function : functions) {
+        if (function.owner != hub.owner) {
+            findings->add(function.signature, "does not belong to the hub's owner");
+        }
         if (function.is_public) {
             findings->add(function.signature, "may be called by PUBLIC");
         }

@@ -42,7 +42,7 @@ void check_name(const char* name) {
 
 void check_api(std::string_view api) {
     if (api != "belay") {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown api \"%s\"", pg::c_string(api)),
+        pg::raise(pg::kInvalidArgument, psprintf("unknown api \"%s\"", pg::excerpt(api)),
                   pg::Facts("unknown_api").add("path", "p_api").add("value", api), "Use 'belay'.");
     }
 }
@@ -72,11 +72,13 @@ void check_adoption(Oid schema, const char* name, std::span<const char* const> v
     }
     constexpr const char* kHint = "Rename or drop that object, or choose another schema.";
     for (const auto& relation : store::hub_relations()) {
-        if (OidIsValid(get_relname_relid(relation.name, schema))) {
-            refuse_schema(
-                "name_taken", name,
-                psprintf("schema \"%s\" already has a relation \"%s\"", name, relation.name),
-                kHint);
+        const bool relation_taken = OidIsValid(get_relname_relid(relation.name, schema));
+        if (relation_taken || SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(relation.name),
+                                                    ObjectIdGetDatum(schema))) {
+            refuse_schema("name_taken", name,
+                          psprintf("schema \"%s\" already has a %s \"%s\"", name,
+                                   relation_taken ? "relation" : "type", relation.name),
+                          kHint);
         }
     }
     for (const char* verb : verbs) {
@@ -91,6 +93,25 @@ void check_adoption(Oid schema, const char* name, std::span<const char* const> v
             refuse_schema("name_taken", name,
                           psprintf("schema \"%s\" already has a function \"%s\"", name, verb),
                           kHint);
+        }
+    }
+}
+
+// The owner of an adopted schema must not slip a table of his between our check and our CREATE
+// TABLE IF NOT EXISTS: its triggers would run with the caller's rights.
+void check_made_by_us(Oid schema) {
+    for (const auto& expected : store::hub_relations()) {
+        const Oid id = get_relname_relid(expected.name, schema);
+        HeapTuple row = OidIsValid(id) ? SearchSysCache1(RELOID, ObjectIdGetDatum(id)) : nullptr;
+        if (!HeapTupleIsValid(row)) {
+            continue;  // a view, made later
+        }
+        const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(row))->relowner;
+        ReleaseSysCache(row);
+        if (owner != GetUserId()) {
+            ereport(ERROR,
+                    (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                     errmsg("relation \"%s\" was made by another role meanwhile", expected.name)));
         }
     }
 }
@@ -130,12 +151,13 @@ void create_hub(const char* name, std::string_view api, bool adopt,
         check_adoption(existing, name, verbs);
     }
     store::with_pinned_settings([name, api, existing] {
-        pg::with_spi(false, [name, api, existing] {
+        pg::with_spi([name, api, existing] {
             if (!OidIsValid(existing)) {
                 store::run_once(psprintf("CREATE SCHEMA %s", quote_identifier(name)));
             }
             const Oid schema = get_namespace_oid(name, false);
             store::run_hub_steps(name, 0);
+            check_made_by_us(schema);
             store::insert_hub_row(name, schema, pg::c_string(api), OidIsValid(existing));
             store::run_hub_objects(name);
             store::revoke_from_public(schema);

@@ -19,7 +19,7 @@ void drop_hub(const char* name, bool force) {
     const store::Hub& hub = store::own_hub_by_name(name);
     PreventCommandIfReadOnly("belay.drop_hub");
     store::with_pinned_settings([&hub, name, force] {
-        pg::with_spi(false, [&hub, name, force] {
+        pg::with_spi([&hub, name, force] {
             pg::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
             if (!force) {
                 const int64 live =

@@ -2,6 +2,7 @@
 //
 // Calls    store::grant_function, store::grant_views, store::grant_schema and their counterparts
 // Touches  ACLs
+// Locks    the hub row
 // Raises   QB002 unknown hub, QB006 unknown level, 42704 unknown role, 42501
 #include "core/levels.hpp"
 #include "ops/admin/admin.hpp"
@@ -9,6 +10,7 @@
 #include "pg/scopes.hpp"
 #include "store/grants.hpp"
 #include "store/hub_files.hpp"
+#include "store/hub_row.hpp"
 #include "store/plan.hpp"
 
 namespace belay::ops {
@@ -18,7 +20,7 @@ namespace {
 uint8 checked_level(std::string_view level) {
     const auto known = core::parse_level(level);
     if (!known) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown level \"%s\"", pg::c_string(level)),
+        pg::raise(pg::kInvalidArgument, psprintf("unknown level \"%s\"", pg::excerpt(level)),
                   pg::Facts("unknown_level").add("path", "p_level").add("value", level),
                   "Levels are client, worker, operator and monitor.");
     }
@@ -29,7 +31,12 @@ uint8 checked_level(std::string_view level) {
 template <typename Body>
 void with_rights(const store::Hub& hub, Body body) {
     store::with_pinned_settings([&hub, &body] {
-        pg::as_role(hub.owner, [&body] { pg::with_spi(false, [&body] { body(); }); });
+        pg::as_role(hub.owner, [&hub, &body] {
+            pg::with_spi([&hub, &body] {
+                store::lock_hub_row(hub);  // one change of rights at a time
+                body();
+            });
+        });
     });
 }
 
@@ -54,6 +61,12 @@ void revoke_hub(const char* name, const char* role, std::string_view level, Leve
     const uint8 unwanted = checked_level(level);
     const store::Hub& hub = store::own_hub_by_name(name);
     const Oid role_id = get_role_oid(role, false);
+    if (role_id == hub.owner) {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("role \"%s\" owns hub \"%s\" and keeps all its rights", role, name),
+                  pg::Facts("owner").add("path", "p_role").add("value", role),
+                  "Revoke levels from other roles only.");
+    }
     with_rights(hub, [&hub, role, role_id, unwanted, levels_of] {
         bool keeps_some = false;
         for (const auto& function : store::hub_functions(hub.schema)) {

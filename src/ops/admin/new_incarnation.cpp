@@ -18,8 +18,9 @@ int32 new_incarnation(const char* name) {
     }
     int32 count = 0;
     for (const Oid schema : store::all_hubs()) {
-        if (pg::owns_relation(store::hub_relation(schema), GetUserId())) {
-            (void)store::settle_incarnation(*store::find_hub(schema), true);
+        const store::Hub* hub = store::find_hub(schema, true);
+        if (hub != nullptr && pg::owns_relation(hub->relations.belay_hub, GetUserId())) {
+            (void)store::settle_incarnation(*hub, true);
             ++count;
         }
     }

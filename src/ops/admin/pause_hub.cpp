@@ -19,7 +19,7 @@ void set_all(const store::Hub& hub, std::optional<std::string_view> queue,
         known = known || *queue == name;
     }
     if (!known) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown queue \"%s\"", pg::c_string(*queue)),
+        pg::raise(pg::kInvalidArgument, psprintf("unknown queue \"%s\"", pg::excerpt(*queue)),
                   pg::Facts("unknown_queue").add("path", "p_queue").add("value", *queue),
                   "Queues are orchestrator, worker, tasks and intents; NULL means all of them.");
     }

@@ -20,7 +20,7 @@ namespace {
 store::Option checked_option(std::string_view name) {
     const auto option = store::find_option(name);
     if (!option) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown hub option \"%s\"", pg::c_string(name)),
+        pg::raise(pg::kInvalidArgument, psprintf("unknown hub option \"%s\"", pg::excerpt(name)),
                   pg::Facts("unknown_option").add("path", "p_option").add("value", name),
                   "SELECT option FROM belay.hub_options lists the options.");
     }
@@ -32,7 +32,7 @@ void check_value(store::Option option, std::string_view value) {
     if (!store::read_option(option, value)) {
         pg::raise(
             pg::kInvalidArgument,
-            psprintf("invalid value for hub option \"%s\": \"%s\"", rule.name, pg::c_string(value)),
+            psprintf("invalid value for hub option \"%s\": \"%s\"", rule.name, pg::excerpt(value)),
             pg::Facts("bad_value")
                 .add("path", "p_value")
                 .add("option", rule.name)
@@ -68,7 +68,7 @@ void set_hub_option(const char* name, std::string_view option_name,
     const store::Hub& hub = store::own_hub_by_name(name);
     PreventCommandIfReadOnly("belay.set_hub_option");
     pg::as_role(hub.owner, [&hub, option, value] {
-        pg::with_spi(false, [&hub, option, value] {
+        pg::with_spi([&hub, option, value] {
             const auto& rule = store::kOptionRules[static_cast<int>(option)];
             store::lock_hub_row(hub);
             if (option == store::Option::kSlotCount && OidIsValid(hub.relations.worker_queue)) {

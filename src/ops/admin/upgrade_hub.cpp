@@ -61,7 +61,7 @@ void upgrade_hub(const char* name, LevelsOf levels_of) {
     const store::Hub& found = store::own_hub_by_name(name);
     PreventCommandIfReadOnly("belay.upgrade_hub");
     const Oid owner = found.owner;
-    pg::as_role(owner, [&found] { pg::with_spi(false, [&found] { store::lock_hub_row(found); }); });
+    pg::as_role(owner, [&found] { pg::with_spi([&found] { store::lock_hub_row(found); }); });
     const store::Hub& hub = store::own_hub_by_name(name);  // as it is now that we hold the row
     if (hub.version > store::kHubVersion) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -72,7 +72,7 @@ void upgrade_hub(const char* name, LevelsOf levels_of) {
     }
     store::with_pinned_settings([&hub, name, levels_of, owner] {
         pg::as_role(owner, [&hub, name, levels_of] {
-            pg::with_spi(false, [&hub, name, levels_of] {
+            pg::with_spi([&hub, name, levels_of] {
                 const auto held = holdings(hub, levels_of);
                 store::run_hub_steps(name, hub.version);
                 store::run_hub_objects(name);

@@ -17,7 +17,6 @@ namespace belay::ops {
 namespace {
 
 constexpr const char* kMessage = "Worker queue item not found or already processed";
-constexpr const char* kAckKeys[] = {"lock_token", "instance_id", "completion_json"};
 
 void send(const store::Hub& hub, const Completion& completion, int64 now) {
     (void)store::insert_message(hub, {.instance_id = completion.instance_id,
@@ -61,7 +60,6 @@ Ack checked_ack(core::json::Value element, std::size_t index) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
                           "Each element is an object with a key lock_token.");
     }
-    check_members(element, path, kAckKeys);
     Ack ack{};
     ack.index = index;
     const auto lock_token = core::json::find(element, "lock_token");

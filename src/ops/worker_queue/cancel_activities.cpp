@@ -13,8 +13,6 @@ namespace belay::ops {
 
 namespace {
 
-constexpr const char* kKeys[] = {"instance", "execution_id", "activity_id"};
-
 int64 required_int(core::json::Value element, const char* member, const char* path) {
     const auto value = optional_int(element, member, path);
     if (!value) {
@@ -25,34 +23,36 @@ int64 required_int(core::json::Value element, const char* member, const char* pa
     return *value;
 }
 
-std::span<const store::WorkKey> find(const store::Hub& hub, core::json::Value element,
-                                     std::size_t index) {
+struct Identity {
+    std::string_view instance;
+    int64 execution_id;
+    int64 activity_id;
+};
+
+Identity checked_identity(core::json::Value element, std::size_t index) {
     const char* path = psprintf("p_cancelled_activities[%zu]", index);
     if (element.kind != core::json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
                           "Name an activity by instance, execution_id and activity_id.");
     }
-    check_members(element, path, kKeys);
     const auto instance = optional_string(element, "instance", path);
     if (!instance) {
         const char* member_path = psprintf("%s.instance", path);
         pg::raise_invalid("missing_field", member_path, psprintf("%s is missing", member_path),
                           "Name an activity by instance, execution_id and activity_id.");
     }
-    return store::find_activity(hub, *instance, required_int(element, "execution_id", path),
-                                required_int(element, "activity_id", path));
+    return {*instance, required_int(element, "execution_id", path),
+            required_int(element, "activity_id", path)};
 }
 
-}  // namespace
-
-int64 cancel_activities(const store::Hub& hub, const JsonArray& activities) {
-    std::size_t size = activities.count + 8;
+// The rows of all named activities, each once, in key order.
+std::span<const store::WorkKey> find_all(const store::Hub& hub, std::span<const Identity> named) {
+    std::size_t size = named.size() + 8;
     std::size_t count = 0;
     auto* keys = static_cast<store::WorkKey*>(palloc(sizeof(store::WorkKey) * size));
-    core::json::Elements elements(activities.array);
-    core::json::Value element;
-    for (std::size_t i = 0; elements.next(element); ++i) {
-        for (const auto& key : find(hub, element, i)) {
+    for (const auto& activity : named) {
+        for (const auto& key : store::find_activity(hub, activity.instance, activity.execution_id,
+                                                    activity.activity_id)) {
             if (count == size) {
                 size *= 2;
                 keys = static_cast<store::WorkKey*>(repalloc(keys, sizeof(store::WorkKey) * size));
@@ -61,14 +61,32 @@ int64 cancel_activities(const store::Hub& hub, const JsonArray& activities) {
         }
     }
     std::sort(keys, keys + count);
+    return {keys, static_cast<std::size_t>(std::unique(keys, keys + count) - keys)};
+}
+
+}  // namespace
+
+int64 cancel_activities(const store::Hub& hub, const JsonArray& activities) {
+    auto* named = static_cast<Identity*>(palloc(sizeof(Identity) * (activities.count + 1)));
+    core::json::Elements elements(activities.array);
+    core::json::Value element;
+    for (std::size_t i = 0; elements.next(element); ++i) {
+        named[i] = checked_identity(element, i);
+    }
+    // A row whose abandon with a delay commits meanwhile gets another key: look until none is left.
     int64 deleted = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        if ((i == 0 || keys[i] != keys[i - 1]) && store::lock_work(hub, keys[i])) {
-            store::delete_work(hub, keys[i]);
-            ++deleted;
+    while (true) {
+        const auto keys = find_all(hub, {named, activities.count});
+        if (keys.empty()) {
+            return deleted;
+        }
+        for (const auto& key : keys) {
+            if (store::lock_work(hub, key)) {
+                store::delete_work(hub, key);
+                ++deleted;
+            }
         }
     }
-    return deleted;
 }
 
 }  // namespace belay::ops

@@ -17,13 +17,6 @@ namespace {
 constexpr const char* kFilterKeys[] = {"ids",          "queue",       "reason",
                                        "instance_ids", "dead_before", "limit"};
 
-void append_json(StringInfo out, std::string_view text) {
-    const auto bound = static_cast<int>(core::json::escaped_bound(text));
-    enlargeStringInfo(out, bound + 1);
-    out->len += static_cast<int>(core::json::escape(text, out->data + out->len));
-    out->data[out->len] = '\0';
-}
-
 // The name of the activity, if its text still tells.
 std::string_view activity_name(std::string_view work_item) {
     const auto item = core::parse_work_item(work_item, nullptr);

@@ -13,7 +13,6 @@ namespace belay::ops {
 int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, int64 extend_ms,
                          int64 idle_timeout_ms, pg::Clock* clock) {
     enter_worker_queue(hub, clock);
-    const int64 now = clock->now();
     auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (owners.size() + 1)));
     int count = 0;
     for (const Datum owner : owners) {
@@ -23,6 +22,11 @@ int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, i
     }
     const Datum list =
         PointerGetDatum(construct_array(values, count, TEXTOID, -1, false, TYPALIGN_INT));
+    const int64 before = clock->now();
+    if (store::hold_sessions(hub, list, before, before - idle_timeout_ms)) {
+        clock->mark_waited();
+    }
+    const int64 now = clock->now();
     return store::renew_sessions(hub, list, now, now - idle_timeout_ms,
                                  core::add_ms(now, extend_ms));
 }

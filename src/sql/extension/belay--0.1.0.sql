@@ -147,6 +147,13 @@ CREATE FUNCTION belay.work_token(
 COMMENT ON FUNCTION belay.work_token(integer, smallint, bigint, bigint, integer, bigint, bigint) IS
     'The token of a lease, from the columns of its row. Behind view work_items.';
 
+CREATE FUNCTION belay.turn_token(
+    instance_key bigint, lock_no bigint, incarnation integer, nonce_hi bigint, nonce_lo bigint
+) RETURNS text
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_turn_token';
+COMMENT ON FUNCTION belay.turn_token(bigint, bigint, integer, bigint, bigint) IS
+    'The token of a turn, from the columns of its lock. Behind view messages.';
+
 -- ---------------------------------------------------------------- faults, for tests
 
 CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer DEFAULT 0)

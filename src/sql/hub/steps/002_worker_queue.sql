@@ -69,7 +69,6 @@ CREATE TABLE IF NOT EXISTS @hub@.orchestrator_queue (
     id            bigint      NOT NULL,
     visible_at    timestamptz NOT NULL,
     created_at    timestamptz NOT NULL,
-    locked_until  bigint      NOT NULL,
     lock_no       bigint      NOT NULL,
     attempt_count integer     NOT NULL CHECK (attempt_count >= 0),
     slot          smallint    NOT NULL,
@@ -86,6 +85,8 @@ CREATE TABLE IF NOT EXISTS @hub@.orchestrator_queue (
     vacuum_truncate = off
 );
 COMMENT ON TABLE @hub@.orchestrator_queue IS 'Messages to instances. Read view messages instead.';
+COMMENT ON COLUMN @hub@.orchestrator_queue.lock_no IS 'Number of the instance lock that leased the message; 0 = none.';
+COMMENT ON COLUMN @hub@.orchestrator_queue.parked IS 'Message of an instance that never started; out of the claim index.';
 COMMENT ON COLUMN @hub@.orchestrator_queue.kind IS 's = start, n = continue-as-new, q = queue message, t = timer, o = other.';
 CREATE INDEX IF NOT EXISTS orchestrator_queue_claim
     ON @hub@.orchestrator_queue (slot, visible_at, id) WHERE NOT parked;

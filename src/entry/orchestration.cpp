@@ -1,0 +1,203 @@
+// Entry functions of orchestrations: decode, call the operation, encode.
+#include "ops/orchestration/orchestration.hpp"
+
+#include "core/time.hpp"
+#include "entry/verbs.hpp"
+#include "pg/async_commit.hpp"
+#include "pg/datum.hpp"
+#include "pg/errors.hpp"
+
+namespace belay::entry {
+
+namespace {
+
+constexpr std::size_t kMaxBatch = 10000;
+
+std::string_view required_instance(const Call& call, int i, const char* name) {
+    const auto value = call.required_text(i, name);
+    ops::check_instance_id(name, value);
+    return value;
+}
+
+// A name that must be there and not be empty.
+std::string_view required_name(const Call& call, int i) {
+    const auto value = call.required_text(i, "p_name");
+    if (value.empty()) {
+        pg::raise_invalid("empty", "p_name", "p_name must not be empty", "Pass a name.");
+    }
+    ops::check_label("p_name", value);
+    return value;
+}
+
+}  // namespace
+
+Datum enqueue_orchestrator_work(const Call& call) {
+    const auto message = ops::checked_message(call.required_text(1, "p_work_item"), call.text(0),
+                                              "p_work_item", "p_instance_id");
+    std::optional<int64> visible_at;
+    if (call.has(2)) {
+        visible_at = core::pg_us_to_ms(DatumGetTimestampTz(call.fcinfo->args[2].value));
+    }
+    ops::enqueue_orchestrator_work(call.hub, message, visible_at);
+    return call.nothing();
+}
+
+Datum enqueue_orchestrator_items(const Call& call) {
+    return Int64GetDatum(ops::enqueue_orchestrator_items(
+        call.hub, ops::checked_array("p_items", call.jsonb(0), kMaxBatch), call.int8(1)));
+}
+
+Datum start_orchestration(const Call& call) {
+    const auto name = required_name(call, 0);
+    const auto instance_id = call.text(2);
+    if (instance_id) {
+        ops::check_instance_id("p_instance_id", *instance_id);
+    }
+    const int64 delay = ops::checked_delay("p_delay_ms", call.int8(4)).value_or(0);
+    return call.answer(ops::start_orchestration(call.hub, name, call.text(1).value_or(""),
+                                                instance_id, call.text(3), delay, call.clock(5)));
+}
+
+Datum raise_event(const Call& call) {
+    const auto instance_id = required_instance(call, 0, "p_instance_id");
+    const auto name = required_name(call, 1);
+    ops::raise_event(call.hub, instance_id, name, call.text(2).value_or(""),
+                     call.boolean(3).value_or(false), call.clock(4));
+    return call.nothing();
+}
+
+Datum cancel_instance(const Call& call) {
+    const auto instance_id = required_instance(call, 0, "p_instance_id");
+    ops::cancel_instance(call.hub, instance_id, call.text(1).value_or(""), call.clock(2));
+    return call.nothing();
+}
+
+Datum fetch_orchestration_item(const Call& call) {
+    const ops::TurnRequest request{
+        .lock_timeout_ms = ops::checked_timeout("p_lock_timeout_ms", call.int8(1)),
+        .min_version = call.int8(2),
+        .max_version = call.int8(3),
+        .slots = call.slots(4)};
+    auto clock = call.clock(0);
+    pg::begin_lease_write();
+    const auto turn = ops::fetch_orchestration_item(call.hub, request, &clock);
+    pg::end_lease_write();
+    if (!turn) {
+        return call.no_row();
+    }
+    char token[core::kTurnTokenChars];
+    core::encode(turn->token, token);
+    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
+    const Datum values[] = {pg::text_datum(turn->instance_id),
+                            pg::text_datum(turn->name),
+                            pg::text_datum(turn->version),
+                            Int64GetDatum(turn->execution_id),
+                            turn->history ? pg::text_datum(*turn->history) : 0,
+                            pg::text_datum(turn->messages),
+                            pg::text_datum({token, sizeof token}),
+                            Int32GetDatum(turn->attempt),
+                            pg::text_datum(turn->kv_snapshot)};
+    MemoryContextSwitchTo(old);
+    const bool nulls[] = {false, false, false, false, !turn->history, false, false, false, false};
+    return call.one_row(values, nulls);
+}
+
+Datum ack_orchestration_item(const Call& call) {
+    ops::ack_orchestration_item(call.hub, {.token = call.text(0),
+                                           .now = call.int8(1),
+                                           .execution_id = call.int8(2),
+                                           .history_delta = call.jsonb(3),
+                                           .worker_items = call.jsonb(4),
+                                           .orchestrator_items = call.jsonb(5),
+                                           .metadata = call.jsonb(6),
+                                           .cancelled_activities = call.jsonb(7)});
+    return call.nothing();
+}
+
+Datum abandon_orchestration_item(const Call& call) {
+    const auto delay = ops::checked_delay("p_delay_ms", call.int8(2));
+    auto clock = call.clock(1);
+    return call.answer(ops::abandon_orchestration_item(call.hub, call.text(0), delay,
+                                                       call.boolean(3).value_or(false), &clock));
+}
+
+Datum renew_orchestration_item_lock(const Call& call) {
+    const int64 extend = ops::checked_timeout("p_extend_ms", call.int8(2));
+    auto clock = call.clock(1);
+    pg::begin_lease_write();
+    ops::renew_orchestration_item_lock(call.hub, call.text(0), extend, &clock);
+    pg::end_lease_write();
+    return call.nothing();
+}
+
+Datum fetch_history(const Call& call) {
+    const auto set = call.set();
+    if (const auto instance_id = call.text(0)) {
+        set.add_rows(ops::fetch_history(call.hub, *instance_id, std::nullopt));
+    }
+    return call.nothing();
+}
+
+Datum fetch_history_with_execution(const Call& call) {
+    const auto set = call.set();
+    if (call.has(0) && call.has(1)) {
+        set.add_rows(ops::fetch_history(call.hub, *call.text(0), call.int8(1)));
+    }
+    return call.nothing();
+}
+
+Datum read_history(const Call& call) {
+    const auto set = call.set();
+    if (const auto instance_id = call.text(0)) {
+        set.add_rows(
+            ops::read_history(call.hub, *instance_id, call.int8(1), call.int8(2), call.int4(3)));
+    }
+    return call.nothing();
+}
+
+Datum append_history(const Call& call) {
+    const auto instance_id = required_instance(call, 0, "p_instance_id");
+    const auto execution_id = call.int8(1);
+    if (!execution_id || *execution_id <= 0) {
+        pg::raise_invalid(execution_id ? "out_of_range" : "null", "p_execution_id",
+                          "p_execution_id must be greater than 0", "Execution ids begin with 1.");
+    }
+    ops::append_history(call.hub, instance_id, *execution_id,
+                        ops::checked_events("p_events", call.jsonb(2)));
+    return call.nothing();
+}
+
+Datum get_custom_status(const Call& call) {
+    const auto status =
+        call.has(0) ? ops::get_custom_status(call.hub, *call.text(0)) : std::nullopt;
+    if (!status || status->version <= call.int8(1).value_or(-1)) {
+        return call.no_row();
+    }
+    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
+    const Datum values[] = {status->status ? pg::text_datum(*status->status) : 0,
+                            Int64GetDatum(status->version)};
+    MemoryContextSwitchTo(old);
+    const bool nulls[] = {!status->status, false};
+    return call.one_row(values, nulls);
+}
+
+Datum get_kv_value(const Call& call) {
+    const auto value = call.has(0) && call.has(1)
+                           ? ops::get_kv_value(call.hub, *call.text(0), *call.text(1))
+                           : std::nullopt;
+    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
+    const Datum values[] = {value ? pg::text_datum(*value) : 0, BoolGetDatum(value.has_value())};
+    MemoryContextSwitchTo(old);
+    const bool nulls[] = {!value, false};
+    return call.one_row(values, nulls);
+}
+
+Datum get_kv_all_values(const Call& call) {
+    const auto set = call.set();
+    if (const auto instance_id = call.text(0)) {
+        set.add_rows(ops::get_kv_all_values(call.hub, *instance_id));
+    }
+    return call.nothing();
+}
+
+}  // namespace belay::entry

@@ -1,0 +1,198 @@
+// enqueue_orchestrator_work.cpp — send messages to instances, and the short forms that build them.
+//
+// Calls    store::insert_message
+// Touches  <hub>.orchestrator_queue
+// Locks    nothing: inserts never wait
+// Raises   QB006 bad item or argument, QB007 clock skew
+#include <algorithm>
+
+#include "core/time.hpp"
+#include "ops/orchestration/orchestration.hpp"
+#include "pg/errors.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr const char* kItemKeys[] = {"work_item", "instance_id", "visible_at_ms"};
+
+// One item: {"Kind":{"instance":..., fields...}}. Fields come as pairs of name and JSON text.
+struct ItemBuilder {
+    StringInfo out;
+
+    ItemBuilder(const char* kind, std::string_view instance_id) : out(makeStringInfo()) {
+        appendStringInfo(out, "{\"%s\":{\"instance\":", kind);
+        append_json(out, instance_id);
+    }
+    ItemBuilder& text(const char* name, std::string_view value) {
+        appendStringInfo(out, ",\"%s\":", name);
+        append_json(out, value);
+        return *this;
+    }
+    ItemBuilder& raw(const char* name, const char* value) {
+        appendStringInfo(out, ",\"%s\":%s", name, value);
+        return *this;
+    }
+    std::string_view done() {
+        appendStringInfoString(out, "}}");
+        return {out->data, static_cast<std::size_t>(out->len)};
+    }
+};
+
+void send(const store::Hub& hub, core::ItemKind kind, std::string_view instance_id,
+          std::string_view work_item, int64 visible_at, int64 now) {
+    (void)store::insert_message(hub, {.instance_id = instance_id,
+                                      .work_item = work_item,
+                                      .kind = kind,
+                                      .visible_at = visible_at,
+                                      .created_at = now});
+}
+
+// A version-7 uuid: its order is that of the clock.
+std::string_view new_instance_id(int64 now) {
+    uint8 bytes[UUID_LEN];
+    if (!pg_strong_random(bytes, sizeof bytes)) {
+        ereport(ERROR,
+                (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
+    }
+    for (int i = 0; i < 6; ++i) {
+        bytes[i] = static_cast<uint8>(now >> (40 - 8 * i));
+    }
+    bytes[6] = static_cast<uint8>(0x70 | (bytes[6] & 0x0f));
+    bytes[8] = static_cast<uint8>(0x80 | (bytes[8] & 0x3f));
+    StringInfo out = makeStringInfo();
+    for (int i = 0; i < UUID_LEN; ++i) {
+        appendStringInfo(out, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
+    }
+    return {out->data, static_cast<std::size_t>(out->len)};
+}
+
+struct ListedMessage {
+    CheckedMessage message;
+    std::optional<int64> visible_at;
+};
+
+ListedMessage checked_item(core::json::Value element, std::size_t index) {
+    const char* path = psprintf("p_items[%zu]", index);
+    if (element.kind != core::json::Kind::kObject) {
+        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+                          "Each element is an object with a key work_item.");
+    }
+    check_members(element, path, kItemKeys);
+    const char* item_path = psprintf("%s.work_item", path);
+    const auto item = core::json::find(element, "work_item");
+    if (!item || item->kind == core::json::Kind::kNull) {
+        pg::raise_invalid("missing_field", item_path, psprintf("%s is missing", item_path),
+                          "Each element is an object with a key work_item.");
+    }
+    const auto visible_at = checked_delay(psprintf("%s.visible_at_ms", path),
+                                          optional_int(element, "visible_at_ms", path));
+    return {checked_message(item_text(*item), optional_string(element, "instance_id", path),
+                            item_path, psprintf("%s.instance_id", path)),
+            visible_at};
+}
+
+}  // namespace
+
+CheckedMessage checked_message(std::string_view work_item,
+                               std::optional<std::string_view> instance_id, const char* item_path,
+                               const char* instance_path) {
+    core::Problem problem;
+    const auto item = core::parse_work_item(work_item, &problem);
+    if (!item) {
+        raise_problem(item_path, problem);
+    }
+    if (!core::for_orchestrator(item->kind) || item->kind == core::ItemKind::kToHub) {
+        core::set_problem(&problem, "wrong_kind");
+        raise_problem(item_path, problem);
+    }
+    const auto target = core::routing(*item, &problem);
+    if (!target) {
+        raise_problem(item_path, problem);
+    }
+    CheckedMessage message{work_item, item->kind, decode(*target), std::nullopt};
+    check_instance_id(item_path, message.instance_id);
+    if (instance_id && *instance_id != message.instance_id) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s is not the target of the item", instance_path),
+                  pg::Facts("instance_mismatch")
+                      .add("path", instance_path)
+                      .add("value", *instance_id)
+                      .add("item_instance", message.instance_id),
+                  "Pass the instance that the item names, or NULL.");
+    }
+    if (item->kind == core::ItemKind::kTimerFired) {
+        int64_t fire_at = 0;
+        if (!core::read_timer(*item, &fire_at, &problem)) {
+            raise_problem(item_path, problem);
+        }
+        message.fire_at_ms = fire_at;
+    }
+    return message;
+}
+
+void send_message(const store::Hub& hub, const CheckedMessage& message, int64 visible_at,
+                  int64 now) {
+    send(hub, message.kind, message.instance_id, message.work_item,
+         std::max(visible_at, message.fire_at_ms.value_or(visible_at)), now);
+}
+
+void enqueue_orchestrator_work(const store::Hub& hub, const CheckedMessage& message,
+                               std::optional<int64> visible_at) {
+    const int64 now = pg::server_now_ms();
+    send_message(hub, message, visible_at.value_or(now), now);
+}
+
+int64 enqueue_orchestrator_items(const store::Hub& hub, const JsonArray& items,
+                                 std::optional<int64> now) {
+    auto* checked = static_cast<ListedMessage*>(palloc(sizeof(ListedMessage) * (items.count + 1)));
+    core::json::Elements elements(items.array);
+    core::json::Value element;
+    for (std::size_t i = 0; elements.next(element); ++i) {
+        checked[i] = checked_item(element, i);
+    }
+    const auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
+    for (std::size_t i = 0; i < items.count; ++i) {
+        const int64 at = clock.now();
+        send_message(hub, checked[i].message, checked[i].visible_at.value_or(at), at);
+    }
+    return static_cast<int64>(items.count);
+}
+
+std::string_view start_orchestration(const store::Hub& hub, std::string_view name,
+                                     std::string_view input,
+                                     std::optional<std::string_view> instance_id,
+                                     std::optional<std::string_view> version, int64 delay_ms,
+                                     const pg::Clock& clock) {
+    const int64 now = clock.now();
+    const std::string_view id = instance_id ? *instance_id : new_instance_id(now);
+    ItemBuilder item("StartOrchestration", id);
+    item.text("orchestration", name).text("input", input);
+    if (version) {
+        item.text("version", *version);
+    } else {
+        item.raw("version", "null");
+    }
+    item.raw("parent_instance", "null").raw("parent_id", "null").raw("execution_id", "1");
+    send(hub, core::ItemKind::kStartOrchestration, id, item.done(), core::add_ms(now, delay_ms),
+         now);
+    return id;
+}
+
+void raise_event(const store::Hub& hub, std::string_view instance_id, std::string_view name,
+                 std::string_view data, bool queued, const pg::Clock& clock) {
+    ItemBuilder item(queued ? "QueueMessage" : "ExternalRaised", instance_id);
+    item.text("name", name).text("data", data);
+    const int64 now = clock.now();
+    send(hub, queued ? core::ItemKind::kQueueMessage : core::ItemKind::kExternalRaised, instance_id,
+         item.done(), now, now);
+}
+
+void cancel_instance(const store::Hub& hub, std::string_view instance_id, std::string_view reason,
+                     const pg::Clock& clock) {
+    ItemBuilder item("CancelInstance", instance_id);
+    item.text("reason", reason);
+    const int64 now = clock.now();
+    send(hub, core::ItemKind::kCancelInstance, instance_id, item.done(), now, now);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,461 @@
+// fetch_orchestration_item.cpp — lease the next turn: try, check again, go on; never wait.
+//
+// Calls    store::peek_messages, store::try_hold_instance, store::lease_messages, store::grant_turn
+// Touches  <hub>.orchestrator_queue, <hub>.instance_locks, <hub>.dead_letters
+// Locks    the instance's exclusion, then its messages, always without waiting
+// Raises   nothing of its own
+#include <algorithm>
+
+#include "core/hash.hpp"
+#include "core/time.hpp"
+#include "ops/orchestration/orchestration.hpp"
+#include "pg/locks.hpp"
+#include "pg/scopes.hpp"
+#include "store/history.hpp"
+#include "store/instances.hpp"
+#include "store/kv.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+namespace json = core::json;
+
+constexpr int kPage = 32;
+constexpr int64 kMaxHistoryBytes = int64{64} << 20;
+constexpr int64 kHistoryPage = 1000;
+
+// ---------------------------------------------------------------- candidates
+
+// One slot's messages in the order (visible_at, id).
+struct Stream {
+    int16 slot;
+    std::span<const store::WaitingMessage> page;
+    std::size_t at;
+    int asked;
+    int64 last_visible_at;
+    int64 last_id;
+    bool ended;
+};
+
+struct Search {
+    const store::Hub& hub;
+    const TurnRequest& request;
+    pg::Clock* clock;
+    int64 now;  // for looking; a grant reads the clock again
+    Stream* streams;
+    int stream_count;
+    std::string_view* tried;  // instances already examined by this call
+    int tried_count;
+    int tried_size;
+};
+
+// Unpacks major · 10^6 + minor · 10^3 + patch. A negative bound is below every version.
+store::Pin unpack(int64 packed) {
+    if (packed < 0) {
+        return {-1, 0, 0};
+    }
+    const int64 major = std::min<int64>(packed / 1000000, PG_INT32_MAX);
+    return {static_cast<int32>(major), static_cast<int32>(packed / 1000 % 1000),
+            static_cast<int32>(packed % 1000)};
+}
+
+bool passes(const TurnRequest& request, const std::optional<store::Pin>& pin) {
+    if (!pin) {
+        return true;
+    }
+    return (!request.min_version || *pin >= unpack(*request.min_version)) &&
+           (!request.max_version || *pin <= unpack(*request.max_version));
+}
+
+void open_streams(Search* search) {
+    const auto heads = store::peek_messages(search->hub, search->request.slots, PG_INT64_MIN,
+                                            PG_INT64_MIN, search->now, 1);
+    search->streams = static_cast<Stream*>(palloc(sizeof(Stream) * (heads.size() + 1)));
+    for (const auto& head : heads) {
+        search->streams[search->stream_count++] = {.slot = head.slot,
+                                                   .page = {&head, 1},
+                                                   .at = 0,
+                                                   .asked = 1,
+                                                   .last_visible_at = 0,
+                                                   .last_id = 0,
+                                                   .ended = false};
+    }
+}
+
+bool has_head(Search* search, Stream* stream) {
+    if (stream->ended || stream->at < stream->page.size()) {
+        return !stream->ended;
+    }
+    if (stream->page.size() < static_cast<std::size_t>(stream->asked)) {
+        stream->ended = true;
+        return false;
+    }
+    stream->asked = kPage;
+    stream->at = 0;
+    stream->page = store::peek_messages(search->hub, {&stream->slot, 1}, stream->last_visible_at,
+                                        stream->last_id, search->now, kPage);
+    stream->ended = stream->page.empty();
+    return !stream->ended;
+}
+
+// The oldest message that has not been looked at, or null.
+const store::WaitingMessage* next_message(Search* search) {
+    Stream* oldest = nullptr;
+    for (int i = 0; i < search->stream_count; ++i) {
+        Stream* stream = &search->streams[i];
+        if (!has_head(search, stream)) {
+            continue;
+        }
+        const auto place = [](const Stream& s) {
+            return std::pair(s.page[s.at].visible_at, s.page[s.at].id);
+        };
+        if (oldest == nullptr || place(*stream) < place(*oldest)) {
+            oldest = stream;
+        }
+    }
+    if (oldest == nullptr) {
+        return nullptr;
+    }
+    const store::WaitingMessage* message = &oldest->page[oldest->at++];
+    oldest->last_visible_at = message->visible_at;
+    oldest->last_id = message->id;
+    return message;
+}
+
+// Whether this call looks at the instance for the first time.
+bool is_new(Search* search, std::string_view instance_id) {
+    for (int i = 0; i < search->tried_count; ++i) {
+        if (search->tried[i] == instance_id) {
+            return false;
+        }
+    }
+    if (search->tried_count == search->tried_size) {
+        search->tried_size = search->tried_size == 0 ? 16 : search->tried_size * 2;
+        const Size bytes = sizeof(std::string_view) * static_cast<Size>(search->tried_size);
+        search->tried = static_cast<std::string_view*>(
+            search->tried == nullptr ? palloc(bytes) : repalloc(search->tried, bytes));
+    }
+    search->tried[search->tried_count++] = instance_id;
+    return true;
+}
+
+// ---------------------------------------------------------------- exclusion
+
+enum class Exclusion { kLost, kHeldRow, kHeldKey };
+
+// Takes the instance's lock without waiting: its lock row, or the key of one that has no row yet.
+Exclusion exclude(const Search& search, std::string_view instance_id) {
+    const auto usable = [&search](const store::InstanceLock& lock) {
+        return !core::is_live(lock.lease, search.hub.incarnation, search.clock->now());
+    };
+    if (const auto lock = store::try_hold_instance(search.hub, instance_id)) {
+        return usable(*lock) ? Exclusion::kHeldRow : Exclusion::kLost;
+    }
+    if (!pg::try_lock_key(pg::LockSpace::kInstance, search.hub.schema,
+                          static_cast<uint64>(core::instance_key(instance_id)))) {
+        return Exclusion::kLost;
+    }
+    if (!store::has_lock_row(search.hub, instance_id)) {
+        return Exclusion::kHeldKey;
+    }
+    // Somebody made the row before we had the key, or holds it.
+    const auto lock = store::try_hold_instance(search.hub, instance_id);
+    return lock && usable(*lock) ? Exclusion::kHeldRow : Exclusion::kLost;
+}
+
+// ---------------------------------------------------------------- context
+
+// What is read after the exclusion, in one view.
+struct View {
+    std::optional<store::Instance> instance;
+    std::span<const store::BatchMessage> messages;
+    std::optional<int64> history_execution;  // without an instance row: the latest with events
+    std::optional<std::string_view> start;   // likewise: the first visible start message
+    bool start_queued;                       // likewise: visible or hidden
+    std::optional<std::string_view> history;
+    std::string_view kv_snapshot;
+    std::optional<std::string_view> started_name;  // of the first readable OrchestrationStarted
+    std::optional<std::string_view> started_version;
+};
+
+// A text as an element of a JSON array: as it stands if jsonb could hold it, else as a string.
+void append_element(StringInfo out, std::string_view text) {
+    if (json::fits_jsonb(text)) {
+        appendBinaryStringInfo(out, text.data(), static_cast<int>(text.size()));
+    } else {
+        append_json(out, text);
+    }
+}
+
+std::optional<std::string_view> string_member(json::Value object, const char* name) {
+    const auto value = json::find(object, name);
+    if (!value || value->kind != json::Kind::kString || json::inspect(*value).has_nul) {
+        return std::nullopt;
+    }
+    return decode(*value);
+}
+
+// Notes name and version of an OrchestrationStarted event that can be read.
+void note_started(View* view, std::string_view text) {
+    if (view->started_name) {
+        return;
+    }
+    const auto event = json::parse(text);
+    if (!event || event->kind != json::Kind::kObject ||
+        string_member(*event, "type") != "OrchestrationStarted") {
+        return;
+    }
+    view->started_name = string_member(*event, "name");
+    view->started_version = string_member(*event, "version");
+}
+
+// Copies the history into one JSON array, unless it is too large to be handed out whole.
+void read_history_json(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
+                       bool look_for_start, View* view) {
+    StringInfo out = makeStringInfo();
+    appendStringInfoChar(out, '[');
+    int64 total = 0;
+    int64 after = PG_INT64_MIN;
+    bool too_large = false;
+    while (true) {
+        const store::Rows rows =
+            store::read_events(hub, instance_id, execution_id, after, kHistoryPage);
+        for (uint64 i = 0; i < rows.count; ++i) {
+            after = rows.int8(i, 1);
+            // The stored length, so that a huge history is not read at all.
+            total += static_cast<int64>(toast_raw_datum_size(rows.datum(i, 2, TEXTOID))) - VARHDRSZ;
+            too_large = too_large || total > kMaxHistoryBytes;
+            if (too_large && (!look_for_start || view->started_name)) {
+                break;
+            }
+            const std::string_view text = rows.text(i, 2);
+            if (look_for_start) {
+                note_started(view, text);
+            }
+            if (!too_large) {
+                if (out->len > 1) {
+                    appendStringInfoChar(out, ',');
+                }
+                append_element(out, text);
+            }
+        }
+        const bool last = rows.count < static_cast<uint64>(kHistoryPage);
+        rows.release();
+        if (last || (too_large && (!look_for_start || view->started_name))) {
+            break;
+        }
+    }
+    appendStringInfoChar(out, ']');
+    if (!too_large) {
+        view->history = std::string_view(out->data, static_cast<std::size_t>(out->len));
+    }
+}
+
+std::string_view kv_json(const store::Hub& hub, std::string_view instance_id) {
+    const store::Rows rows = store::read_store(hub, instance_id);
+    StringInfo out = makeStringInfo();
+    appendStringInfoChar(out, '{');
+    for (uint64 i = 0; i < rows.count; ++i) {
+        if (i > 0) {
+            appendStringInfoChar(out, ',');
+        }
+        append_json(out, rows.text(i, 1));
+        appendStringInfoString(out, ":{\"value\":");
+        append_json(out, rows.text(i, 2));
+        appendStringInfo(out, ",\"last_updated_at_ms\":" INT64_FORMAT "}", rows.int8(i, 3));
+    }
+    appendStringInfoChar(out, '}');
+    return {out->data, static_cast<std::size_t>(out->len)};
+}
+
+View read_view(const Search& search, std::string_view instance_id) {
+    View view{};
+    view.instance = store::read_instance(search.hub, instance_id);
+    view.messages = store::visible_messages(search.hub, instance_id, search.clock->now(),
+                                            search.hub.options[store::Option::kBatchMessages]);
+    if (view.instance) {
+        if (passes(search.request, view.instance->pin)) {
+            read_history_json(search.hub, instance_id, view.instance->current_execution_id, false,
+                              &view);
+        }
+    } else {
+        view.history_execution = store::latest_execution_with_history(search.hub, instance_id);
+        view.start = store::first_start(search.hub, instance_id, search.clock->now());
+        view.start_queued = view.start || store::has_start(search.hub, instance_id);
+        if (view.history_execution) {
+            read_history_json(search.hub, instance_id, *view.history_execution, true, &view);
+        } else {
+            view.history = "[]";
+        }
+    }
+    view.kv_snapshot = kv_json(search.hub, instance_id);
+    return view;
+}
+
+struct Context {
+    std::string_view name;
+    std::string_view version;
+    int64 execution_id;
+};
+
+// Name and version in a start message.
+Context start_context(std::optional<std::string_view> start, int64 execution_id) {
+    Context context{"Unknown", "unknown", execution_id};
+    const auto item = start ? core::parse_work_item(*start, nullptr) : std::nullopt;
+    if (item) {
+        context.name = string_member(item->body, "orchestration").value_or(context.name);
+        context.version = string_member(item->body, "version").value_or(context.version);
+    }
+    return context;
+}
+
+// C1 to C4; no value for C5 and C6.
+std::optional<Context> find_context(const View& view) {
+    if (view.instance) {
+        return Context{view.instance->name, view.instance->version.value_or("unknown"),
+                       view.instance->current_execution_id};
+    }
+    if (view.history_execution) {
+        if (view.started_name) {
+            return Context{*view.started_name, view.started_version.value_or("unknown"),
+                           *view.history_execution};
+        }
+        return start_context(view.start, *view.history_execution);
+    }
+    return view.start ? std::optional(start_context(view.start, 1)) : std::nullopt;
+}
+
+// ---------------------------------------------------------------- the turn
+
+// The batch: the lowest ids up to the limits, without those that were leased too often, which are
+// set aside.
+std::span<const int64> choose_batch(const Search& search, std::string_view instance_id,
+                                    const View& view) {
+    const int64 most_attempts = search.hub.options[store::Option::kMaxAttempts];
+    const int64 most_bytes = search.hub.options[store::Option::kBatchBytes];
+    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (view.messages.size() + 1)));
+    std::size_t count = 0;
+    int64 bytes = 0;
+    for (const auto& message : view.messages) {
+        if (most_attempts != store::kOff && message.attempt >= most_attempts) {
+            (void)store::bury_message(search.hub, instance_id, message.id, search.clock->now());
+            continue;
+        }
+        bytes += message.bytes;
+        if (count > 0 && bytes > most_bytes) {
+            break;
+        }
+        ids[count++] = message.id;
+    }
+    return {ids, count};
+}
+
+// The messages of an instance that never started: queue messages alone are dropped, others wait
+// aside for the start.
+void set_orphans_aside(const Search& search, std::string_view instance_id, const View& view) {
+    const bool queue_only = std::all_of(view.messages.begin(), view.messages.end(),
+                                        [](const store::BatchMessage& m) { return m.kind == 'q'; });
+    if (!queue_only) {
+        store::park_messages(search.hub, instance_id, search.clock->now());
+        return;
+    }
+    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (view.messages.size() + 1)));
+    for (std::size_t i = 0; i < view.messages.size(); ++i) {
+        ids[i] = view.messages[i].id;
+    }
+    store::drop_messages(search.hub, instance_id, {ids, view.messages.size()});
+}
+
+std::string_view messages_json(std::span<const store::LeasedMessage> messages) {
+    StringInfo out = makeStringInfo();
+    appendStringInfoChar(out, '[');
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (i > 0) {
+            appendStringInfoChar(out, ',');
+        }
+        append_element(out, messages[i].work_item);
+    }
+    appendStringInfoChar(out, ']');
+    return {out->data, static_cast<std::size_t>(out->len)};
+}
+
+// Tries to take the turn of one instance.
+std::optional<Turn> try_instance(const Search& search, std::string_view instance_id) {
+    const Exclusion exclusion = exclude(search, instance_id);
+    if (exclusion == Exclusion::kLost) {
+        return std::nullopt;
+    }
+    const View view =
+        pg::with_one_view([&search, instance_id] { return read_view(search, instance_id); });
+    if (view.messages.empty() || (view.instance && !passes(search.request, view.instance->pin))) {
+        return std::nullopt;  // changed since the candidate was seen
+    }
+    const auto context = find_context(view);
+    if (!context) {
+        if (!view.start_queued) {
+            set_orphans_aside(search, instance_id, view);
+        }
+        return std::nullopt;
+    }
+    const auto batch = choose_batch(search, instance_id, view);
+    if (batch.empty()) {
+        return std::nullopt;
+    }
+    const int64 lock_no = store::next_lock_no(search.hub);
+    const auto leased = store::lease_messages(search.hub, instance_id, batch, lock_no);
+    if (leased.empty()) {
+        return std::nullopt;  // others are changing every one of them
+    }
+    const int64 now = search.clock->now();
+    const core::TurnToken token =
+        store::grant_turn(search.hub, instance_id, lock_no, exclusion == Exclusion::kHeldRow, now,
+                          core::add_ms(now, search.request.lock_timeout_ms));
+    int32 attempt = 0;
+    for (const auto& message : leased) {
+        attempt = std::max(attempt, message.attempt);
+    }
+    return Turn{.instance_id = instance_id,
+                .name = context->name,
+                .version = context->version,
+                .execution_id = context->execution_id,
+                .history = view.history,
+                .messages = messages_json(leased),
+                .token = token,
+                .attempt = attempt,
+                .kv_snapshot = view.kv_snapshot};
+}
+
+}  // namespace
+
+std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRequest& request,
+                                             pg::Clock* clock) {
+    const bool empty_filter =
+        request.min_version && request.max_version && *request.min_version > *request.max_version;
+    if (empty_filter || request.slots.empty() || hub.is_paused(store::Queue::kOrchestrator)) {
+        return std::nullopt;
+    }
+    enter_orchestration(hub, clock);
+    Search search{.hub = hub,
+                  .request = request,
+                  .clock = clock,
+                  .now = clock->now(),
+                  .streams = nullptr,
+                  .stream_count = 0,
+                  .tried = nullptr,
+                  .tried_count = 0,
+                  .tried_size = 0};
+    open_streams(&search);
+    while (const auto* message = next_message(&search)) {
+        CHECK_FOR_INTERRUPTS();
+        if (!passes(request, message->pin) || !is_new(&search, message->instance_id)) {
+            continue;
+        }
+        if (const auto turn = try_instance(search, message->instance_id)) {
+            return turn;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace belay::ops

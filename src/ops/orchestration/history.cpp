@@ -1,0 +1,139 @@
+// history.cpp — check, append and read events.
+//
+// Calls    store::insert_events, store::upsert_execution, store::unpark_messages,
+// store::list_events Touches  <hub>.history, <hub>.executions, <hub>.orchestrator_queue Locks
+// nothing that a turn holds; its rows are new Raises   QB005 duplicate event, QB006 bad event
+#include "ops/orchestration/orchestration.hpp"
+#include "pg/errors.hpp"
+#include "store/history.hpp"
+#include "store/instances.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+namespace json = core::json;
+
+constexpr std::size_t kMaxEvents = 100000;
+
+struct Event {
+    int64 id;
+    std::string_view type;
+    std::string_view text;
+    json::Value body;
+};
+
+Event checked_event(json::Value element, const char* path) {
+    if (element.kind != json::Kind::kObject) {
+        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+                          "Each element is {event_id, event_type, event_data}.");
+    }
+    const char* id_path = psprintf("%s.event_id", path);
+    const auto id = optional_int(element, "event_id", path);
+    if (!id || *id <= 0) {
+        pg::raise_invalid(id ? "out_of_range" : "missing_field", id_path,
+                          psprintf("%s must be greater than 0", id_path),
+                          "Event ids begin with 1.");
+    }
+    const char* data_path = psprintf("%s.event_data", path);
+    const auto data = json::find(element, "event_data");
+    if (!data || data->kind != json::Kind::kString) {
+        pg::raise_invalid(data ? "wrong_type" : "missing_field", data_path,
+                          psprintf("%s must be a string that holds the event's JSON", data_path),
+                          "Send the event as text.");
+    }
+    const std::string_view text = decode(*data);
+    const auto body = json::parse(text);
+    if (!body || body->kind != json::Kind::kObject) {
+        pg::raise_invalid(body ? "not_an_object" : "not_json", data_path,
+                          psprintf("%s is not a JSON object", data_path), "Send one JSON object.");
+    }
+    // The event's own type counts; the caller's word only if the event has none that is readable.
+    std::string_view type;
+    const auto own = json::find(*body, "type");
+    if (own && own->kind == json::Kind::kString && !json::inspect(*own).has_nul) {
+        type = decode(*own);
+    } else {
+        type = optional_string(element, "event_type", path).value_or("");
+    }
+    return {*id, type, text, *body};
+}
+
+}  // namespace
+
+CheckedEvents checked_events(const char* path, Jsonb* value) {
+    const JsonArray input = checked_array(path, value, kMaxEvents);
+    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (input.count + 1)));
+    auto* types =
+        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (input.count + 1)));
+    auto* texts =
+        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (input.count + 1)));
+    auto* bodies = static_cast<json::Value*>(palloc(sizeof(json::Value) * (input.count + 1)));
+    json::Elements elements(input.array);
+    json::Value element;
+    for (std::size_t i = 0; elements.next(element); ++i) {
+        const Event event = checked_event(element, psprintf("%s[%zu]", path, i));
+        ids[i] = event.id;
+        types[i] = event.type;
+        texts[i] = event.text;
+        bodies[i] = event.body;
+    }
+    return {.count = input.count,
+            .ids = store::int8_array({ids, input.count}),
+            .types = store::text_array({types, input.count}),
+            .texts = store::text_array({texts, input.count}),
+            .events = bodies};
+}
+
+void append_events(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
+                   const CheckedEvents& events, int64 now) {
+    if (events.count == 0) {
+        return;
+    }
+    const int64 inserted = store::insert_events(hub, instance_id, execution_id, events.ids,
+                                                events.types, events.texts, now);
+    if (inserted != static_cast<int64>(events.count)) {
+        pg::raise(pg::kDuplicateEvent,
+                  psprintf("Duplicate history event: instance %s, execution " INT64_FORMAT,
+                           pg::c_string(instance_id.substr(0, 256)), execution_id),
+                  pg::Facts("duplicate_event")
+                      .add("instance_id", instance_id)
+                      .add("execution_id", execution_id)
+                      .add("duplicates", static_cast<int64>(events.count) - inserted),
+                  "Nothing was stored. Use event ids that this execution does not have yet.");
+    }
+}
+
+void append_history(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
+                    const CheckedEvents& events) {
+    const int64 now = pg::server_now_ms();
+    store::upsert_execution(
+        hub, instance_id, execution_id,
+        {.status = std::nullopt, .output = std::nullopt, .terminal = false, .pin = std::nullopt},
+        now);
+    append_events(hub, instance_id, execution_id, events, now);
+    store::unpark_messages(hub, instance_id);
+}
+
+store::Rows fetch_history(const store::Hub& hub, std::string_view instance_id,
+                          std::optional<int64> execution_id) {
+    const int64 execution =
+        execution_id ? *execution_id : store::latest_execution(hub, instance_id).value_or(1);
+    return store::event_texts(hub, instance_id, execution);
+}
+
+store::Rows read_history(const store::Hub& hub, std::string_view instance_id,
+                         std::optional<int64> execution_id, std::optional<int64> after_event_id,
+                         std::optional<int32> limit) {
+    if (limit && *limit < 1) {
+        pg::raise(pg::kInvalidArgument, "p_limit must be at least 1",
+                  pg::Facts("out_of_range").add("path", "p_limit").add("value", *limit),
+                  "Leave it out for all events.");
+    }
+    const int64 execution =
+        execution_id ? *execution_id : store::latest_execution(hub, instance_id).value_or(1);
+    return store::list_events(hub, instance_id, execution, after_event_id.value_or(PG_INT64_MIN),
+                              limit ? std::optional<int64>(*limit) : std::nullopt);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,72 @@
+// turn_lock.cpp — from a turn's token to its lock; abandon and renew a turn.
+//
+// Calls    store::try_hold_turn, store::hold_turn, store::release_leased, store::release_turn
+// Touches  <hub>.instance_locks, <hub>.orchestrator_queue
+// Locks    the instance lock; then its messages
+// Raises   QB001 lock lost
+#include "core/time.hpp"
+#include "ops/orchestration/orchestration.hpp"
+
+namespace belay::ops {
+
+void enter_orchestration(const store::Hub& hub, pg::Clock* clock) {
+    for (const Oid table : {hub.relations.instance_locks, hub.relations.orchestrator_queue}) {
+        if (!ConditionalLockRelationOid(table, RowExclusiveLock)) {
+            LockRelationOid(table, RowExclusiveLock);
+            clock->mark_waited();
+        }
+    }
+}
+
+HeldTurn hold_turn(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
+    const auto parsed = token ? core::decode_turn_token(*token) : std::nullopt;
+    if (!parsed) {
+        return {std::nullopt, core::LeaseFault::kUnknown, 0};
+    }
+    if (parsed->incarnation != hub.incarnation) {
+        return {std::nullopt, core::LeaseFault::kOtherIncarnation, 0};
+    }
+    auto lock = store::try_hold_turn(hub, *parsed);
+    if (!lock) {
+        clock->mark_waited();
+        lock = store::hold_turn(hub, *parsed);
+    }
+    if (!lock) {
+        return {std::nullopt, core::LeaseFault::kGone, 0};
+    }
+    if (!core::matches(lock->lease, parsed->incarnation, parsed->nonce_hi, parsed->nonce_lo)) {
+        return {std::nullopt, core::LeaseFault::kUnknown, 0};
+    }
+    const bool live = core::is_live(lock->lease, hub.incarnation, clock->now());
+    return {lock, live ? core::LeaseFault::kNone : core::LeaseFault::kExpired,
+            lock->lease.locked_until};
+}
+
+std::string_view abandon_orchestration_item(const store::Hub& hub,
+                                            std::optional<std::string_view> token,
+                                            std::optional<int64> delay_ms, bool ignore_attempt,
+                                            pg::Clock* clock) {
+    enter_orchestration(hub, clock);
+    const HeldTurn held = hold_turn(hub, token, clock);
+    if (!held.lock) {
+        raise_lock_lost("Invalid lock token", token.value_or(""), held.fault, held.locked_until);
+    }
+    store::release_leased(
+        hub, held.lock->instance_key, held.lock->lock_no, ignore_attempt,
+        delay_ms ? std::optional(core::add_ms(clock->now(), *delay_ms)) : std::nullopt);
+    store::release_turn(hub, *held.lock);
+    return held.lock->instance_id;
+}
+
+void renew_orchestration_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
+                                   int64 extend_ms, pg::Clock* clock) {
+    enter_orchestration(hub, clock);
+    const HeldTurn held = hold_turn(hub, token, clock);
+    if (held.fault != core::LeaseFault::kNone) {
+        raise_lock_lost("Lock token invalid, expired, or already released", token.value_or(""),
+                        held.fault, held.locked_until);
+    }
+    store::set_turn_deadline(hub, *held.lock, core::add_ms(clock->now(), extend_ms));
+}
+
+}  // namespace belay::ops

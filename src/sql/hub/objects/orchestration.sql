@@ -1,0 +1,117 @@
+-- Orchestrations: messages in, turns out.
+
+CREATE OR REPLACE FUNCTION @hub@.enqueue_orchestrator_work(
+    p_instance_id text,
+    p_work_item text,
+    p_visible_at timestamptz DEFAULT NULL,
+    p_orchestration_name text DEFAULT NULL,
+    p_orchestration_version text DEFAULT NULL,
+    p_execution_id bigint DEFAULT NULL
+) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'enqueue_orchestrator_work';
+COMMENT ON FUNCTION @hub@.enqueue_orchestrator_work(text, text, timestamptz, text, text, bigint) IS
+    'Sends one message to an instance, which need not exist. The last three arguments are ignored.';
+
+CREATE OR REPLACE FUNCTION @hub@.enqueue_orchestrator_items(
+    p_items jsonb,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'enqueue_orchestrator_items';
+COMMENT ON FUNCTION @hub@.enqueue_orchestrator_items(jsonb, bigint) IS
+    'Sends up to 10,000 messages in one unit; returns their number.';
+
+CREATE OR REPLACE FUNCTION @hub@.start_orchestration(
+    p_name text,
+    p_input text DEFAULT '',
+    p_instance_id text DEFAULT NULL,
+    p_version text DEFAULT NULL,
+    p_delay_ms bigint DEFAULT 0,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS text LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'start_orchestration';
+COMMENT ON FUNCTION @hub@.start_orchestration(text, text, text, text, bigint, bigint) IS
+    'Sends the start of an orchestration; returns the instance id, a new uuid if none is given.';
+
+CREATE OR REPLACE FUNCTION @hub@.raise_event(
+    p_instance_id text,
+    p_name text,
+    p_data text DEFAULT '',
+    p_queued boolean DEFAULT false,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'raise_event';
+COMMENT ON FUNCTION @hub@.raise_event(text, text, text, boolean, bigint) IS
+    'Sends an external event to an instance, or with p_queued a queue message.';
+
+CREATE OR REPLACE FUNCTION @hub@.cancel_instance(
+    p_instance_id text,
+    p_reason text DEFAULT '',
+    p_now_ms bigint DEFAULT NULL
+) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'cancel_instance';
+COMMENT ON FUNCTION @hub@.cancel_instance(text, text, bigint) IS
+    'Sends a request to cancel to an instance.';
+
+CREATE OR REPLACE FUNCTION @hub@.fetch_orchestration_item(
+    p_now_ms bigint,
+    p_lock_timeout_ms bigint,
+    p_min_version_packed bigint DEFAULT NULL,
+    p_max_version_packed bigint DEFAULT NULL,
+    p_slots integer[] DEFAULT NULL
+) RETURNS TABLE (out_instance_id text, out_orchestration_name text, out_orchestration_version text,
+                 out_execution_id bigint, out_history json, out_messages json, out_lock_token text,
+                 out_attempt_count integer, out_kv_snapshot json)
+    LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'fetch_orchestration_item';
+COMMENT ON FUNCTION @hub@.fetch_orchestration_item(bigint, bigint, bigint, bigint, integer[]) IS
+    'Leases the next turn: an instance with its messages, history and key/value state. No row means nothing was eligible.';
+
+CREATE OR REPLACE FUNCTION @hub@.ack_orchestration_item(
+    p_lock_token text,
+    p_now_ms bigint,
+    p_execution_id bigint,
+    p_history_delta jsonb,
+    p_worker_items jsonb,
+    p_orchestrator_items jsonb,
+    p_metadata jsonb,
+    p_cancelled_activities jsonb DEFAULT '[]'
+) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'ack_orchestration_item';
+COMMENT ON FUNCTION @hub@.ack_orchestration_item(text, bigint, bigint, jsonb, jsonb, jsonb, jsonb, jsonb) IS
+    'Commits a turn in one unit: events, activities, messages, status, state. A failed ack changes nothing and keeps the lock.';
+
+CREATE OR REPLACE FUNCTION @hub@.abandon_orchestration_item(
+    p_lock_token text,
+    p_now_ms bigint,
+    p_delay_ms bigint DEFAULT NULL,
+    p_ignore_attempt boolean DEFAULT false
+) RETURNS text LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'abandon_orchestration_item';
+COMMENT ON FUNCTION @hub@.abandon_orchestration_item(text, bigint, bigint, boolean) IS
+    'Gives a turn back, at once or after a delay; returns the instance id.';
+
+CREATE OR REPLACE FUNCTION @hub@.renew_orchestration_item_lock(
+    p_lock_token text,
+    p_now_ms bigint,
+    p_extend_ms bigint
+) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'renew_orchestration_item_lock';
+COMMENT ON FUNCTION @hub@.renew_orchestration_item_lock(text, bigint, bigint) IS
+    'Moves the deadline of a live turn to now + p_extend_ms.';
+
+CREATE OR REPLACE VIEW @hub@.messages AS
+    SELECT m.id,
+           m.instance_id,
+           m.work_item,
+           m.visible_at,
+           belay.turn_token(l.instance_key, l.lock_no, l.lease_inc, l.nonce_hi, l.nonce_lo) AS lock_token,
+           l.locked_until,
+           m.attempt_count,
+           m.created_at
+      FROM @hub@.orchestrator_queue AS m
+      LEFT JOIN @hub@.instance_locks AS l
+        ON l.instance_key OPERATOR(pg_catalog.=) m.instance_key
+       AND l.instance_id OPERATOR(pg_catalog.=) m.instance_id
+       AND l.lock_no OPERATOR(pg_catalog.=) m.lock_no
+       AND m.lock_no OPERATOR(pg_catalog.<>) 0;
+COMMENT ON VIEW @hub@.messages IS 'The orchestrator queue as a reader sees it, tokens included: for the hub''s owner only.';
+
+CREATE OR REPLACE VIEW @hub@.instance_lock_states AS
+    SELECT l.instance_id,
+           belay.turn_token(l.instance_key, l.lock_no, l.lease_inc, l.nonce_hi, l.nonce_lo) AS lock_token,
+           l.locked_until,
+           l.locked_at
+      FROM @hub@.instance_locks AS l
+     WHERE l.lock_no OPERATOR(pg_catalog.<>) 0;
+COMMENT ON VIEW @hub@.instance_lock_states IS 'Locks of turns, live or expired, tokens included: for the hub''s owner only.';

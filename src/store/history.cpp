@@ -1,0 +1,89 @@
+#include "store/history.hpp"
+
+namespace belay::store {
+
+namespace {
+
+constexpr Statement kLatest = query(R"sql(
+    SELECT h.execution_id
+      FROM {hub}.history AS h
+     WHERE h.instance_id {=} $1
+     ORDER BY h.execution_id DESC, h.event_id DESC
+     LIMIT 1
+)sql",
+                                    TEXTOID);
+
+constexpr Statement kRead = query(R"sql(
+    SELECT h.event_id, h.event_data
+      FROM {hub}.history AS h
+     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {>} $3
+     ORDER BY h.event_id
+     LIMIT $4
+)sql",
+                                  TEXTOID, INT8OID, INT8OID, INT8OID);
+
+constexpr Statement kList = query(R"sql(
+    SELECT h.execution_id, h.event_id, h.event_type, h.event_data, h.created_at
+      FROM {hub}.history AS h
+     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {>} $3
+     ORDER BY h.event_id
+     LIMIT $4
+)sql",
+                                  TEXTOID, INT8OID, INT8OID, INT8OID);
+
+constexpr Statement kTexts = query(R"sql(
+    SELECT h.event_data
+      FROM {hub}.history AS h
+     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2
+     ORDER BY h.event_id
+)sql",
+                                   TEXTOID, INT8OID);
+
+constexpr Statement kInsert =
+    statement(R"sql(
+    INSERT INTO {hub}.history (instance_id, execution_id, event_id, event_type, event_data, created_at)
+    SELECT $1, $2, n.event_id, n.event_type, n.event_data, $6
+      FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5))
+           AS n(event_id, event_type, event_data)
+    ON CONFLICT (instance_id, execution_id, event_id) DO NOTHING
+)sql",
+              TEXTOID, INT8OID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, TIMESTAMPTZOID);
+
+}  // namespace
+
+std::optional<int64> latest_execution_with_history(const Hub& hub, std::string_view instance_id) {
+    const Rows rows = run(hub, kLatest, Params().text(instance_id));
+    return rows.count == 0 ? std::nullopt : std::optional(rows.int8(0, 1));
+}
+
+Rows read_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                 int64 after_event_id, int64 limit) {
+    return run(hub, kRead,
+               Params().text(instance_id).int8(execution_id).int8(after_event_id).int8(limit));
+}
+
+Rows list_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                 int64 after_event_id, std::optional<int64> limit) {
+    return run(
+        hub, kList,
+        Params().text(instance_id).int8(execution_id).int8(after_event_id).optional_int8(limit));
+}
+
+Rows event_texts(const Hub& hub, std::string_view instance_id, int64 execution_id) {
+    return run(hub, kTexts, Params().text(instance_id).int8(execution_id));
+}
+
+int64 insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                    Datum event_ids, Datum event_types, Datum event_texts, int64 now) {
+    const Rows rows = run(hub, kInsert,
+                          Params()
+                              .text(instance_id)
+                              .int8(execution_id)
+                              .datum(event_ids)
+                              .datum(event_types)
+                              .datum(event_texts)
+                              .timestamp(now));
+    return static_cast<int64>(rows.count);
+}
+
+}  // namespace belay::store

@@ -1,0 +1,330 @@
+#include "runner.hpp"
+
+#include <sstream>
+
+namespace belay::test::model {
+
+namespace {
+
+constexpr int kClients = 5;
+constexpr std::size_t kHistory = 60;
+// The test's clock stays far from the server's, before or behind it: then the two cannot be
+// confused. Leases of the past are dead for the server's clock, those of the future are not.
+constexpr int64_t kPast = 1'000'000'000'000;
+constexpr int64_t kFuture = 4'000'000'000'000;
+
+constexpr const char* kBlocked = "55P03";
+
+std::string show(const std::vector<Text>& row) {
+    std::string text;
+    for (const auto& field : row) {
+        text += (text.empty() ? "" : " | ") + (field == kAnything ? "(any)"
+                                               : field            ? *field
+                                                                  : "NULL");
+    }
+    return text;
+}
+
+std::string show(const Expected& rows) {
+    std::string text;
+    for (const auto& row : rows) {
+        text += "    " + show(row) + "\n";
+    }
+    return text.empty() ? "    no rows\n" : text;
+}
+
+std::string field_of(const PGresult* result, int field) {
+    const char* text = PQresultErrorField(result, field);
+    return text != nullptr ? text : "";
+}
+
+}  // namespace
+
+Runner::Runner(Cluster* cluster, uint64_t seed)
+    : seed_(seed),
+      random_(seed),
+      observer_(cluster->connect()),
+      now_(seed % 2 == 0 ? kPast : kFuture) {
+    observer_.exec("SELECT belay.drop_hub(name, true) FROM belay.hubs WHERE name = 'app'");
+    observer_.exec("SELECT belay.create_hub('app')");
+    observer_.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
+    for (int i = 0; i < kClients; ++i) {
+        clients_.push_back({cluster->connect()});
+        // A call that waits, waits for another client, who cannot go on: so it waits for ever.
+        clients_.back().conn.exec("SET lock_timeout = '8ms'");
+    }
+}
+
+void Runner::note(int client, const std::string& text) {
+    history_.push_back("client " + std::to_string(client) + ": " + text);
+    if (history_.size() > kHistory) {
+        history_.pop_front();
+    }
+}
+
+void Runner::fail(const std::string& what) {
+    std::ostringstream text;
+    text << what << "\nThe last calls:\n";
+    for (const auto& line : history_) {
+        text << "  " << line << "\n";
+    }
+    text << "Rows that open transactions hold:\n";
+    const auto list = [&text](const char* table, const auto& cells) {
+        int listed = 0;
+        for (const auto& [key, cell] : cells) {
+            if (cell.holder != kNobody && ++listed <= 20) {
+                text << "  " << table << " " << key << ": client " << cell.holder
+                     << (cell.pending ? "" : ", deleted") << (cell.committed ? "" : ", new")
+                     << "\n";
+            }
+        }
+    };
+    list("worker_queue", hub_.items.cells);
+    list("sessions", hub_.sessions.cells);
+    list("dead_letters", hub_.dead_letters.cells);
+    text << "incarnation " << hub_.incarnation << ", slot_count " << hub_.slot_count
+         << ", max_attempts "
+         << (hub_.max_attempts ? std::to_string(*hub_.max_attempts) : std::string("off"))
+         << (hub_.paused ? ", paused" : "") << "\n"
+         << "Run again with BELAY_SEED=" << seed_ << "\n";
+    throw Mismatch(text.str());
+}
+
+Answer Runner::ask(Conn& conn, const std::string& sql) {
+    const std::unique_ptr<PGresult, void (*)(PGresult*)> result(PQexec(conn.raw(), sql.c_str()),
+                                                                &PQclear);
+    Answer answer;
+    const auto status = PQresultStatus(result.get());
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+        answer.sqlstate = field_of(result.get(), PG_DIAG_SQLSTATE);
+        answer.message = field_of(result.get(), PG_DIAG_MESSAGE_PRIMARY);
+        answer.detail = field_of(result.get(), PG_DIAG_MESSAGE_DETAIL);
+        answer.hint = field_of(result.get(), PG_DIAG_MESSAGE_HINT);
+        if (answer.sqlstate.empty()) {
+            answer.sqlstate = "08006";
+        }
+        return answer;
+    }
+    for (int row = 0; row < PQntuples(result.get()); ++row) {
+        auto& fields = answer.rows.emplace_back();
+        for (int column = 0; column < PQnfields(result.get()); ++column) {
+            fields.push_back(PQgetisnull(result.get(), row, column)
+                                 ? Text()
+                                 : Text(PQgetvalue(result.get(), row, column)));
+        }
+    }
+    return answer;
+}
+
+void Runner::command(int client, const std::string& sql) {
+    note(client, sql);
+    const Answer answer = ask(clients_[static_cast<std::size_t>(client)].conn, sql);
+    if (!answer.sqlstate.empty()) {
+        fail(sql + ": " + answer.sqlstate + " " + answer.message);
+    }
+}
+
+void Runner::end_transaction(int client, bool commit) {
+    auto& state = clients_[static_cast<std::size_t>(client)];
+    command(client, commit ? "COMMIT" : "ROLLBACK");
+    hub_.end(client, commit);
+    state.in_transaction = state.failed = false;
+}
+
+void Runner::step() {
+    const auto client = static_cast<int>(random_.number(0, kClients - 1));
+    auto& state = clients_[static_cast<std::size_t>(client)];
+    now_ += random_.percent(92) ? random_.number(0, 25) : random_.number(200, 2500);
+    if (state.failed) {
+        end_transaction(client, false);
+    } else if (state.in_transaction && random_.percent(22)) {
+        end_transaction(client, random_.percent(70));
+    } else {
+        if (!state.in_transaction && random_.percent(22)) {
+            command(client, "BEGIN");
+            state.in_transaction = true;
+        }
+        call(client);
+    }
+}
+
+const Operation* Runner::choose(int client) {
+    const bool in_transaction = clients_[static_cast<std::size_t>(client)].in_transaction;
+    bool alone = !in_transaction;
+    for (const auto& other : clients_) {
+        alone = alone && !other.in_transaction;
+    }
+    const auto possible = [&](const Operation& operation) {
+        return operation.when == Operation::When::kAlways ||
+               (operation.when == Operation::When::kAlone ? alone : !in_transaction);
+    };
+    int64_t sum = 0;
+    for (const auto& operation : operations()) {
+        sum += possible(operation) ? operation.weight : 0;
+    }
+    int64_t at = random_.number(1, sum);
+    for (const auto& operation : operations()) {
+        at -= possible(operation) ? operation.weight : 0;
+        if (at <= 0) {
+            return &operation;
+        }
+    }
+    return nullptr;
+}
+
+// One call. In a transaction it may stand between a savepoint and a rollback to it.
+void Runner::call(int client) {
+    auto& state = clients_[static_cast<std::size_t>(client)];
+    Scene scene{random_, hub_, client, now_, memory_};
+    if (random_.percent(5)) {
+        scene.now -= random_.number(0, 300);  // a clock that is late
+    }
+    const Operation* operation = nullptr;
+    std::optional<Call> made;
+    Hub after;
+    Expected expected;
+    std::optional<Refused> refused;
+    Outcome outcome = Outcome::kDone;
+    // Few calls are such that wait or fail: they take long, or end transactions too early.
+    do {
+        operation = choose(client);
+        made = operation->make(&scene);
+        if (!made) {
+            continue;
+        }
+        after = hub_;
+        outcome = Outcome::kDone;
+        try {
+            expected = made->apply(&after);
+        } catch (const Refused& error) {
+            refused = error;
+            outcome = Outcome::kRefused;
+        } catch (const Blocked&) {
+            outcome = Outcome::kBlocked;
+        } catch (const Unwanted&) {
+            made.reset();
+        }
+    } while (!made || (outcome == Outcome::kBlocked && random_.percent(85)));
+
+    const bool savepoint = state.in_transaction && random_.percent(40);
+    if (savepoint) {
+        command(client, "SAVEPOINT s");
+    }
+    note(client, made->sql);
+    const Answer answer = ask(state.conn, made->sql);
+    history_.back() += answer.sqlstate.empty() ? " -- rows: " + std::to_string(answer.rows.size())
+                                               : " -- " + answer.sqlstate + " " + answer.detail;
+    ++calls_[operation->name];
+
+    if (outcome == Outcome::kDone) {
+        if (!answer.sqlstate.empty()) {
+            fail(made->sql + ":\n  expected rows, got " + answer.sqlstate + " " + answer.message +
+                 " " + answer.detail);
+        }
+        compare_rows(expected, answer);
+        const std::string complaint = made->learn ? made->learn(&after, answer) : "";
+        if (!complaint.empty()) {
+            fail(complaint);
+        }
+        if (savepoint && random_.percent(30)) {
+            command(client, "ROLLBACK TO s; RELEASE s");
+            hub_.last = after.last;
+        } else {
+            if (savepoint) {
+                command(client, "RELEASE s");
+            }
+            hub_ = std::move(after);
+        }
+        if (!state.in_transaction) {
+            hub_.end(client, true);
+        }
+        return;
+    }
+    if (outcome == Outcome::kBlocked) {
+        ++blocked_;
+        if (answer.sqlstate != kBlocked) {
+            fail(made->sql + ":\n  expected to wait, got " +
+                 (answer.sqlstate.empty() ? "rows\n" + show(answer.rows)
+                                          : answer.sqlstate + " " + answer.message));
+        }
+    } else {
+        ++refused_;
+        compare_error(answer, *refused);
+    }
+    if (savepoint) {
+        command(client, "ROLLBACK TO s; RELEASE s");
+    } else if (state.in_transaction) {
+        // The server lets go of everything at once.
+        hub_.end(client, false);
+        state.failed = true;
+    }
+}
+
+void Runner::compare_rows(const Expected& expected, const Answer& answer) {
+    bool same = expected.size() == answer.rows.size();
+    for (std::size_t row = 0; same && row < expected.size(); ++row) {
+        same = expected[row].size() == answer.rows[row].size();
+        for (std::size_t i = 0; same && i < expected[row].size(); ++i) {
+            same = expected[row][i] == kAnything || expected[row][i] == answer.rows[row][i];
+        }
+    }
+    if (!same) {
+        fail(history_.back() + ":\n  expected\n" + show(expected) + "  got\n" + show(answer.rows));
+    }
+}
+
+void Runner::compare_error(const Answer& answer, const Refused& refused) {
+    const bool same =
+        answer.sqlstate == refused.sqlstate &&
+        (refused.message.empty() || answer.message == refused.message) &&
+        answer.detail.starts_with("{\"code_detail\":\"" + refused.code_detail + "\"") &&
+        answer.detail.find(refused.facts) != std::string::npos && !answer.hint.empty();
+    if (!same) {
+        fail(history_.back() + ":\n  expected " + refused.sqlstate + " " + refused.message + " " +
+             refused.code_detail + " " + refused.facts + "\n  got " + answer.sqlstate + " " +
+             answer.message + " " + answer.detail + "\n" + show(answer.rows));
+    }
+}
+
+void Runner::compare_all() {
+    const auto compare = [this](const Picture& picture, int client, const Expected& expected,
+                                const Expected& found) {
+        if (expected == found) {
+            return;
+        }
+        std::string text = std::string(picture.name) + " as " +
+                           (client == kNobody ? "committed" : "client " + std::to_string(client)) +
+                           " differ:\n";
+        for (std::size_t i = 0; i < std::max(expected.size(), found.size()); ++i) {
+            const bool both = i < expected.size() && i < found.size();
+            if (!both || expected[i] != found[i]) {
+                text += "  expected " + (i < expected.size() ? show(expected[i]) : "no row") +
+                        "\n  got      " + (i < found.size() ? show(found[i]) : "no row") + "\n";
+            }
+        }
+        fail(text);
+    };
+    for (const auto& picture : pictures()) {
+        compare(picture, kNobody, picture.expected(hub_, kNobody),
+                ask(observer_, picture.sql).rows);
+        for (int client = 0; client < kClients; ++client) {
+            auto& state = clients_[static_cast<std::size_t>(client)];
+            if (state.in_transaction && !state.failed) {
+                compare(picture, client, picture.expected(hub_, client),
+                        ask(state.conn, picture.sql).rows);
+            }
+        }
+    }
+}
+
+void Runner::finish() {
+    for (int client = 0; client < kClients; ++client) {
+        const auto& state = clients_[static_cast<std::size_t>(client)];
+        if (state.in_transaction) {
+            end_transaction(client, !state.failed);
+        }
+    }
+    compare_all();
+}
+
+}  // namespace belay::test::model

@@ -1,0 +1,124 @@
+#include "client.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+namespace belay::test::stress {
+
+bool Client::connect() {
+    while (!give_up_->load()) {
+        try {
+            conn_.emplace(cluster_->connect());
+            conn_->exec(greeting_);
+            return true;
+        } catch (const std::exception&) {
+            // The server is starting again, or the killer was quicker.
+            conn_.reset();
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+    }
+    return false;
+}
+
+Answer Client::ask(const std::string& sql) {
+    Answer answer;
+    if (!conn_ && !connect()) {
+        answer.lost = true;
+        return answer;
+    }
+    const std::unique_ptr<PGresult, void (*)(PGresult*)> result(PQexec(conn_->raw(), sql.c_str()),
+                                                                &PQclear);
+    const auto status = PQresultStatus(result.get());
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+        for (int row = 0; row < PQntuples(result.get()); ++row) {
+            auto& fields = answer.rows.emplace_back();
+            for (int column = 0; column < PQnfields(result.get()); ++column) {
+                fields.push_back(PQgetisnull(result.get(), row, column)
+                                     ? Text()
+                                     : Text(PQgetvalue(result.get(), row, column)));
+            }
+        }
+        return answer;
+    }
+    if (PQstatus(conn_->raw()) != CONNECTION_OK) {
+        answer.lost = true;
+        ++losses_;
+        conn_.reset();
+        return answer;
+    }
+    const char* sqlstate = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
+    answer.sqlstate = sqlstate != nullptr ? sqlstate : "?????";
+    answer.message = PQresultErrorMessage(result.get());
+    if (PQtransactionStatus(conn_->raw()) == PQTRANS_INERROR) {
+        PQclear(PQexec(conn_->raw(), "ROLLBACK"));
+    }
+    return answer;
+}
+
+void Client::drop() {
+    if (conn_) {
+        ::shutdown(PQsocket(conn_->raw()), SHUT_RDWR);
+        conn_.reset();
+    }
+}
+
+namespace {
+
+int64_t steady_us() {
+    return std::chrono::duration_cast<std::chrono::microseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+}  // namespace
+
+Stopwatch::Stopwatch() : began_(steady_us()) {}
+
+double Stopwatch::seconds() const {
+    return static_cast<double>(steady_us() - began_) / 1e6;
+}
+
+uint64_t run_seed() {
+    static const uint64_t seed = [] {
+        const char* given = std::getenv("BELAY_SEED");
+        const uint64_t chosen = given != nullptr && *given != '\0'
+                                    ? std::strtoull(given, nullptr, 10)
+                                    : std::random_device{}();
+        std::cout << "BELAY_SEED=" << chosen << std::endl;
+        return chosen;
+    }();
+    return seed;
+}
+
+bool is_long() {
+    const char* value = std::getenv("BELAY_LONG");
+    return value != nullptr && std::string(value) == "1";
+}
+
+std::vector<std::string> unexpected_errors(const std::string& log,
+                                           const std::vector<std::string>& expected) {
+    std::vector<std::string> found;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        const bool is_error = line.find(" ERROR:  ") != std::string::npos ||
+                              line.find(" FATAL:  ") != std::string::npos ||
+                              line.find(" PANIC:  ") != std::string::npos;
+        const bool is_expected =
+            std::any_of(expected.begin(), expected.end(), [&line](const std::string& sqlstate) {
+                return line.find("SQLSTATE=" + sqlstate) != std::string::npos;
+            });
+        if ((is_error && !is_expected) || line.find("deadlock") != std::string::npos) {
+            found.push_back(line);
+        }
+    }
+    return found;
+}
+
+}  // namespace belay::test::stress

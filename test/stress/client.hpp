@@ -1,0 +1,73 @@
+// A connection of a stress test, which may be lost at any moment.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster.hpp"
+
+namespace belay::test::stress {
+
+using Text = std::optional<std::string>;
+
+// What a statement gave: rows, an error, or nothing because the connection was lost.
+struct Answer {
+    std::vector<std::vector<Text>> rows;
+    std::string sqlstate;
+    std::string message;
+    bool lost = false;
+
+    bool ok() const { return sqlstate.empty() && !lost; }
+};
+
+class Client {
+ public:
+    // Every connection begins with these statements. give_up ends attempts to connect.
+    Client(Cluster* cluster, std::string greeting, const std::atomic<bool>* give_up)
+        : cluster_(cluster), greeting_(std::move(greeting)), give_up_(give_up) {}
+
+    // Runs one or more statements as one transaction; the rows are those of the last. Connects
+    // first if there is no connection. After a loss the outcome is not known.
+    Answer ask(const std::string& sql);
+
+    // Breaks the connection without a word, as a dying process does.
+    void drop();
+
+    // How often a connection was lost against our will.
+    int losses() const { return losses_; }
+
+ private:
+    bool connect();
+
+    Cluster* cluster_;
+    std::string greeting_;
+    const std::atomic<bool>* give_up_;
+    std::optional<Conn> conn_;
+    int losses_ = 0;
+};
+
+// Milliseconds, for messages about speed only.
+class Stopwatch {
+ public:
+    Stopwatch();
+    double seconds() const;
+
+ private:
+    int64_t began_;
+};
+
+// BELAY_SEED, or a new seed; printed once.
+uint64_t run_seed();
+// BELAY_LONG=1 asks for the long form.
+bool is_long();
+
+// The lines of a server's log that tell of errors, but for those with these SQLSTATEs. The server
+// must have been started with kLogPrefix.
+inline const std::string kLogPrefix = "log_line_prefix = '%m [%p] SQLSTATE=%e '";
+std::vector<std::string> unexpected_errors(const std::string& log,
+                                           const std::vector<std::string>& expected);
+
+}  // namespace belay::test::stress
