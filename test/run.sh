@@ -83,26 +83,29 @@ gtest_suite() {
 
 suite_unit() { gtest_suite "$root/build/cmake/bin/unit_tests"; }
 
-# The tests make their servers themselves. Should the program die, we stop those it left.
-suite_cluster() {
-    export BELAY_RUN_DIR=$run_dir BELAY_SOCKET_DIR
+# own_servers_suite: a program of GoogleTests that makes its servers itself. Should it die, we stop
+# those it left.
+own_servers_suite() {
+    export BELAY_RUN_DIR=$run_dir/$suite BELAY_SOCKET_DIR
     BELAY_SOCKET_DIR=$(mktemp -d /tmp/belay-XXXXXX)
     trap stop_left_servers EXIT
     trap 'exit 143' TERM
-    rm -rf "$run_dir"/cluster-*
-    gtest_suite timeout --foreground "$time_limit" "$root/build/cmake/bin/cluster_tests"
+    rm -rf "$BELAY_RUN_DIR"
+    mkdir -p "$BELAY_RUN_DIR"
+    gtest_suite timeout --foreground "$time_limit" "$root/build/cmake/bin/${suite}_tests"
 }
 # shellcheck disable=SC2317,SC2329  # Called by a trap.
 stop_left_servers() {
     local data
-    for data in "$run_dir"/cluster-*/data; do
+    for data in "$BELAY_RUN_DIR"/cluster-*/data; do
         [[ ! -e $data/postmaster.pid ]] || "$BELAY_BINDIR/pg_ctl" -D "$data" -m immediate -s stop || true
     done
-    rm -rf "$BELAY_SOCKET_DIR" "$run_dir"/cluster-*
+    rm -rf "$BELAY_SOCKET_DIR" "$BELAY_RUN_DIR"
 }
 
-suite_model() { gtest_suite with_server --preload -- "$root/build/cmake/bin/model_tests"; }
-suite_stress() { gtest_suite with_server --preload -- "$root/build/cmake/bin/stress_tests"; }
+suite_cluster() { own_servers_suite; }
+suite_model() { own_servers_suite; }
+suite_stress() { own_servers_suite; }
 suite_regress() { pg_regress_suite regress -- --; }
 suite_regress-preload() { pg_regress_suite regress -- --preload --; }
 suite_regress-hostile() { pg_regress_suite regress --hostile -- --; }

@@ -23,27 +23,10 @@ constexpr Statement kInsert =
               TEXTOID, TEXTOID, TEXTOID, TEXTOID);
 
 // $1 lane, $2 slot, $3 now, $4 incarnation, $5 locked_until, $6 owner, $7 limit, $8 tag, $9 look at
-// the session lane too.
+// the session lane too. Here and below rows that were just locked are changed by ctid: a version
+// that this statement's snapshot does not see is left alone, as if somebody else still had it.
 constexpr Statement kTakeHeads =
     statement(R"sql(
-    WITH c AS MATERIALIZED (
-        SELECT w.lane, w.slot, w.due, w.id
-          FROM {hub}.worker_queue AS w
-         WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} 0
-           AND (w.locked_until {<=} $3 OR w.lease_inc {<>} $4)
-           AND (w.tag {=} $8 OR (w.tag IS NULL AND $8 IS NULL))
-           AND NOT EXISTS (SELECT 1
-                             FROM {hub}.worker_queue AS d
-                            WHERE d.lane {=} $1 AND d.slot {=} $2 AND d.due {>} 0 AND d.due {<=} $3
-                              AND (d.locked_until {<=} $3 OR d.lease_inc {<>} $4))
-           AND NOT ($9 AND EXISTS (SELECT 1
-                                     FROM {hub}.worker_queue AS s
-                                    WHERE s.lane {=} ($1 {+} 1) AND s.slot {=} $2 AND s.due {<=} $3
-                                      AND (s.locked_until {<=} $3 OR s.lease_inc {<>} $4)))
-         ORDER BY w.id
-         LIMIT $7
-           FOR NO KEY UPDATE SKIP LOCKED
-    )
     UPDATE {hub}.worker_queue AS w
        SET locked_until = $5,
            nonce_hi = belay.random_int8(),
@@ -52,8 +35,23 @@ constexpr Statement kTakeHeads =
            attempt_count = CASE WHEN w.attempt_count {<} 2147483647
                                 THEN w.attempt_count {+} 1 ELSE w.attempt_count END,
            locked_by = $6
-      FROM c
-     WHERE w.lane {=} c.lane AND w.slot {=} c.slot AND w.due {=} c.due AND w.id {=} c.id
+     WHERE w.ctid {=} ANY (ARRAY(
+        SELECT c.ctid
+          FROM {hub}.worker_queue AS c
+         WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} 0
+           AND (c.locked_until {<=} $3 OR c.lease_inc {<>} $4)
+           AND (c.tag {=} $8 OR (c.tag IS NULL AND $8 IS NULL))
+           AND NOT EXISTS (SELECT 1
+                             FROM {hub}.worker_queue AS d
+                            WHERE d.lane {=} $1 AND d.slot {=} $2 AND d.due {>} 0 AND d.due {<=} $3
+                              AND (d.locked_until {<=} $3 OR d.lease_inc {<>} $4))
+           AND NOT ($9 AND EXISTS (SELECT 1
+                                     FROM {hub}.worker_queue AS s
+                                    WHERE s.lane {=} ($1 {+} 1) AND s.slot {=} $2 AND s.due {<=} $3
+                                      AND (s.locked_until {<=} $3 OR s.lease_inc {<>} $4)))
+         ORDER BY c.id
+         LIMIT $7
+           FOR NO KEY UPDATE SKIP LOCKED))
     RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item
 )sql",
               INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID, INT8OID, TEXTOID, BOOLOID);
@@ -163,13 +161,6 @@ constexpr Statement kPeekSessions =
 // $1 to $4 key, $5 now, $6 incarnation, $7 locked_until, $8 owner.
 constexpr Statement kTake =
     statement(R"sql(
-    WITH c AS MATERIALIZED (
-        SELECT w.lane, w.slot, w.due, w.id
-          FROM {hub}.worker_queue AS w
-         WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
-           AND (w.locked_until {<=} $5 OR w.lease_inc {<>} $6)
-           FOR NO KEY UPDATE SKIP LOCKED
-    )
     UPDATE {hub}.worker_queue AS w
        SET locked_until = $7,
            nonce_hi = belay.random_int8(),
@@ -178,8 +169,12 @@ constexpr Statement kTake =
            attempt_count = CASE WHEN w.attempt_count {<} 2147483647
                                 THEN w.attempt_count {+} 1 ELSE w.attempt_count END,
            locked_by = $8
-      FROM c
-     WHERE w.lane {=} c.lane AND w.slot {=} c.slot AND w.due {=} c.due AND w.id {=} c.id
+     WHERE w.ctid {=} (
+        SELECT c.ctid
+          FROM {hub}.worker_queue AS c
+         WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} $3 AND c.id {=} $4
+           AND (c.locked_until {<=} $5 OR c.lease_inc {<>} $6)
+           FOR NO KEY UPDATE SKIP LOCKED)
     RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item
 )sql",
               INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, TEXTOID);
@@ -196,17 +191,14 @@ constexpr Statement kTryHoldFree = statement(R"sql(
 // $1 to $4 key, $5 nonce_hi, $6 nonce_lo, $7 incarnation, $8 now.
 constexpr Statement kDeleteLive =
     statement(R"sql(
-    WITH c AS MATERIALIZED (
-        SELECT w.lane, w.slot, w.due, w.id
-          FROM {hub}.worker_queue AS w
-         WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
-           AND w.nonce_hi {=} $5 AND w.nonce_lo {=} $6 AND w.lease_inc {=} $7
-           AND w.locked_until {>} $8
-           FOR UPDATE SKIP LOCKED
-    )
     DELETE FROM {hub}.worker_queue AS w
-     USING c
-     WHERE w.lane {=} c.lane AND w.slot {=} c.slot AND w.due {=} c.due AND w.id {=} c.id
+     WHERE w.ctid {=} (
+        SELECT c.ctid
+          FROM {hub}.worker_queue AS c
+         WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} $3 AND c.id {=} $4
+           AND c.nonce_hi {=} $5 AND c.nonce_lo {=} $6 AND c.lease_inc {=} $7
+           AND c.locked_until {>} $8
+           FOR UPDATE SKIP LOCKED)
     RETURNING w.lane, w.slot, w.due, w.id, w.locked_until, w.nonce_hi, w.nonce_lo, w.lease_inc,
               w.attempt_count, w.session_id, w.locked_by
 )sql",

@@ -519,7 +519,11 @@ std::optional<Call> renew_session_lock(Scene* scene) {
         owners.push_back(sometimes(scene, 95, random.pick(kOwners)));
     }
     const int64_t extend = made_timeout(scene);
-    const int64_t idle = random.percent(5) ? 0 : random.number(1, 2000);
+    int64_t idle = random.percent(5) ? 0 : random.number(1, 2000);
+    const auto known = scene->hub.sessions.seen_by(scene->client);
+    if (!known.empty() && random.percent(25)) {  // active exactly so long ago
+        idle = std::max<int64_t>(0, scene->now - random.pick(known)->last_activity);
+    }
     std::vector<Text> named;  // a null names nobody
     std::copy_if(owners.begin(), owners.end(), std::back_inserter(named),
                  [](const Text& owner) { return owner.has_value(); });

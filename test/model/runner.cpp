@@ -131,10 +131,34 @@ void Runner::end_transaction(int client, bool commit) {
     state.in_transaction = state.failed = false;
 }
 
+// Little by little, by leaps, and to the very instants at which something begins or ends.
+void Runner::advance_clock() {
+    std::vector<int64_t> instants;
+    if (random_.percent(15)) {
+        const auto add = [&](int64_t instant) {
+            if (instant > now_ && instant <= now_ + 3000) {
+                instants.push_back(instant);
+            }
+        };
+        for (const Item* item : hub_.items.seen_by(kNobody)) {
+            add(item->locked_until);
+            add(item->due);
+        }
+        for (const Session* session : hub_.sessions.seen_by(kNobody)) {
+            add(session->locked_until);
+        }
+    }
+    if (!instants.empty()) {
+        now_ = random_.pick(instants) - (random_.percent(25) ? 1 : 0);
+    } else {
+        now_ += random_.percent(92) ? random_.number(0, 25) : random_.number(200, 2500);
+    }
+}
+
 void Runner::step() {
     const auto client = static_cast<int>(random_.number(0, kClients - 1));
     auto& state = clients_[static_cast<std::size_t>(client)];
-    now_ += random_.percent(92) ? random_.number(0, 25) : random_.number(200, 2500);
+    advance_clock();
     if (state.failed) {
         end_transaction(client, false);
     } else if (state.in_transaction && random_.percent(22)) {

@@ -44,6 +44,7 @@ class Runner {
     static Answer ask(Conn& conn, const std::string& sql);
     void command(int client, const std::string& sql);
     void end_transaction(int client, bool commit);
+    void advance_clock();
     void call(int client);
     const Operation* choose(int client);
     void compare_error(const Answer& answer, const Refused& refused);

@@ -47,14 +47,15 @@ Answer Client::ask(const std::string& sql) {
         }
         return answer;
     }
-    if (PQstatus(conn_->raw()) != CONNECTION_OK) {
+    const char* sqlstate = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
+    answer.sqlstate = sqlstate != nullptr ? sqlstate : "08006";
+    if (PQstatus(conn_->raw()) != CONNECTION_OK || answer.sqlstate.starts_with("08") ||
+        answer.sqlstate.starts_with("57P")) {
         answer.lost = true;
         ++losses_;
         conn_.reset();
         return answer;
     }
-    const char* sqlstate = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
-    answer.sqlstate = sqlstate != nullptr ? sqlstate : "?????";
     answer.message = PQresultErrorMessage(result.get());
     if (PQtransactionStatus(conn_->raw()) == PQTRANS_INERROR) {
         PQclear(PQexec(conn_->raw(), "ROLLBACK"));
