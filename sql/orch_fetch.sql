@@ -127,7 +127,7 @@ INSERT INTO orch_fetch.instances SELECT md5(n::text), 'O', '1', 1, NULL, NULL, 0
 INSERT INTO orch_fetch.executions SELECT md5(n::text), 1, 'Running', NULL, now(), NULL, 5, 0, 0 FROM generate_series(1, 200) AS n WHERE n % 3 = 0;
 ANALYZE orch_fetch.orchestrator_queue, orch_fetch.instances, orch_fetch.executions;
 CREATE TEMP TABLE fetched (nr serial, instance text);
--- First one that no filter passes over, 150 instances deep: those pinned to 5.0.0 are skipped.
+-- First those that are not pinned: the ones pinned to 5.0.0 between them are passed over. Then these.
 INSERT INTO fetched (instance) SELECT t.instance FROM generate_series(1, 134) AS n, LATERAL (SELECT instance FROM pg_temp.fetch(2000 + n - n, 100000, 0, 4999999)) AS t;
 INSERT INTO fetched (instance) SELECT t.instance FROM generate_series(1, 66) AS n, LATERAL (SELECT instance FROM pg_temp.fetch(2000 + n - n, 100000)) AS t;
 SELECT count(*), count(DISTINCT instance), bool_and(f.nr = w.nr) AS in_order
@@ -183,14 +183,19 @@ SELECT messages, attempt FROM pg_temp.fetch(3000);
 CALL pg_temp.clear();
 SELECT belay.set_hub_option('orch_fetch', 'batch_messages', NULL);
 
--- batch_bytes: likewise. The bytes are those of the texts: a message of 58 bytes here.
-SELECT octet_length('{"ExternalRaised":{"instance":"i","name":"a","data":"' || repeat('x', 47) || '"}}') AS bytes;
-SELECT belay.set_hub_option('orch_fetch', 'batch_bytes', '205');
+-- batch_bytes: likewise. The bytes are those of the texts: 512 of each of these, so two fit exactly.
+SELECT belay.set_hub_option('orch_fetch', 'batch_bytes', '1024');
 INSERT INTO orch_fetch.instances VALUES ('i', 'O', '1', 1, NULL, NULL, 0, now(), now());
-SELECT orch_fetch.raise_event('i', n, repeat('x', 47), false, 1000) FROM unnest('{a,b,c,d}'::text[]) AS n;
+SELECT orch_fetch.raise_event('i', n, repeat('x', 456), false, 1000) FROM unnest('{a,b,c,d}'::text[]) AS n;
+SELECT DISTINCT octet_length(work_item) AS bytes FROM orch_fetch.messages;
 SELECT messages FROM pg_temp.fetch(1000);
 CALL pg_temp.ack('i', 1000);
-SELECT belay.set_hub_option('orch_fetch', 'batch_bytes', '1024');
+SELECT messages FROM pg_temp.fetch(1000);
+CALL pg_temp.ack('i', 1000);
+-- One byte more, and only one fits.
+SELECT orch_fetch.raise_event('i', n, repeat('x', 456) || more, false, 1000) FROM (VALUES ('e', ''), ('f', 'x')) AS v (n, more);
+SELECT messages FROM pg_temp.fetch(1000);
+CALL pg_temp.ack('i', 1000);
 SELECT messages FROM pg_temp.fetch(1000);
 CALL pg_temp.ack('i', 1000);
 -- A message larger than the limit comes alone.
@@ -230,7 +235,7 @@ CALL pg_temp.clear();
 
 -- E6: only the caller's slots. An empty list, or one of slots that are not there, is nothing.
 SELECT belay.set_hub_option('orch_fetch', 'slot_count', '4');
-SELECT orch_fetch.start_orchestration('O', '', 'i' || n, NULL, 0, 1000) FROM generate_series(1, 40) AS n;
+SELECT count(orch_fetch.start_orchestration('O', '', 'i' || n, NULL, 0, 1000)) FROM generate_series(1, 40) AS n;
 SELECT count(DISTINCT slot) AS slots, min(slot), max(slot) FROM orch_fetch.orchestrator_queue;
 CREATE TEMP TABLE of_slot AS SELECT s.slot, t.instance FROM generate_series(0, 3) AS s (slot), generate_series(1, 3) AS n, LATERAL (SELECT instance FROM pg_temp.fetch(1000 + n - n, 1000, NULL, NULL, ARRAY[s.slot, 99])) AS t;
 SELECT o.slot, count(*), bool_and(o.slot = q.slot) AS its_own FROM of_slot AS o JOIN orch_fetch.orchestrator_queue AS q ON q.instance_id = o.instance GROUP BY o.slot ORDER BY o.slot;

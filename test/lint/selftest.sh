@@ -87,7 +87,7 @@ plant settings_sorted src/pg/settings.cpp 'DefineCustomBoolVariable("belay.aaa_p
 plant settings_sorted src/pg/settings.cpp 'DefineCustomBoolVariable("belay.zzz_planted", "", "", nullptr, false, PGC_USERSET);'
 plant tests_listed sql/planted.sql 'SELECT 1;'
 plant tests_listed expected/planted.out 'SELECT 1;'
-plant tests_listed src/ops/planted_op.cpp '// planted'
+plant tests_listed src/entry/verbs.cpp '{"planted_verb", planted, 0, "", "void", Access::kWrite, kForWorker},'
 plant sql_comments src/sql/hub/planted.sql \
     "CREATE FUNCTION {hub}.planted() RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'planted';"
 plant sql_comments src/sql/hub/planted.sql \

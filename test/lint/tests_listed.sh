@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
-# Every test file is run, and every verb is tested: each file of src/ops is named in a regression
-# test, in an isolation spec and in a test that injects faults. An op for which one makes no sense
-# says so in its header, with the reason:
-#   // Races    none: reads one row
-#   // Faults   none: writes nothing
+# Every test file is run, and every verb is tested: in a regression test, and if it writes also in an
+# isolation spec and in a test that lets its store calls fail one by one.
 set -euo pipefail
 # shellcheck source=test/lint/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -30,14 +27,18 @@ for file in sql/*/*.sql; do
     complain "$file:1" "is not run: pg_regress reads sql/*.sql"
 done
 
-fault_tests=$(grep -lis 'fault' sql/*.sql test/isolation/specs/*.spec test/{cluster,model,stress}/*.cpp || true)
-for file in src/ops/**/*.cpp; do
-    verb=$(basename "$file" .cpp)
-    grep -qswF -e "$verb" sql/*.sql /dev/null || complain "$file:1" "no file of sql/ calls $verb"
-    grep -qE '^// Races +none: .' "$file" || grep -qswF -e "$verb" test/isolation/specs/*.spec /dev/null ||
-        complain "$file:1" "no isolation spec calls $verb, and the header does not say '// Races  none: reason'"
+# Verbs of the table, a line each with its access.
+fault_tests=$(grep -lisF 'store.call' sql/*.sql || true)
+verbs=$(tr '\n' ' ' <src/entry/verbs.cpp | grep -oE '\{"[a-z_]+", [a-z_]+,[^}]*Access::k(Read|Write)' |
+    sed -E 's/^\{"([a-z_]+)".*Access::k(Read|Write)$/\1 \2/')
+[[ -n $verbs ]] || complain src/entry/verbs.cpp:1 "has no verbs that this lint can read"
+while read -r verb access; do
+    grep -qswF -e "$verb" sql/*.sql /dev/null || complain src/entry/verbs.cpp:1 "no file of sql/ calls $verb"
+    [[ $access == Write ]] || continue
+    grep -qswF -e "$verb" test/isolation/specs/*.spec /dev/null ||
+        complain src/entry/verbs.cpp:1 "no isolation spec calls $verb"
     # shellcheck disable=SC2086  # A list of files without spaces.
-    grep -qE '^// Faults +none: .' "$file" || grep -qswF -e "$verb" $fault_tests /dev/null ||
-        complain "$file:1" "no fault test calls $verb, and the header does not say '// Faults  none: reason'"
-done
+    grep -qswF -e "$verb" $fault_tests /dev/null ||
+        complain src/entry/verbs.cpp:1 "no test with fault point store.call calls $verb"
+done <<<"$verbs"
 verdict

@@ -60,13 +60,13 @@ void check_relations(const store::Hub& hub, Findings* findings) {
         if (form.relowner != hub.owner) {
             findings->add(expected.name, "does not belong to the hub's owner");
         }
-        if (form.relpersistence != RELPERSISTENCE_PERMANENT) {
-            findings->add(expected.name, "is not permanent");
-        }
         if (store::is_shared(id, hub.owner, expected.levels != core::kNoLevel)) {
             findings->add(expected.name, "has grants that no level gives");
         }
         if (form.relkind == RELKIND_RELATION) {
+            if (form.relpersistence != RELPERSISTENCE_PERMANENT) {
+                findings->add(expected.name, "is not permanent");
+            }
             check_extras(expected.name, id, findings);
         }
     }

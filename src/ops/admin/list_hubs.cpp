@@ -4,8 +4,6 @@
 // Touches  nothing
 // Locks    nothing
 // Raises   nothing of its own
-// Races    none: reads with one snapshot
-// Faults   none: changes nothing
 #include "ops/admin/admin.hpp"
 
 namespace belay::ops {

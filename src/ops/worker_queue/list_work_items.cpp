@@ -4,8 +4,6 @@
 // Touches  nothing
 // Locks    nothing
 // Raises   QB006 bad filter or cursor, QB007 clock skew
-// Races    none: reads with one snapshot
-// Faults   none: changes nothing
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
 
