@@ -22,7 +22,8 @@ BEGIN
     IF turn.out_lock_token IS NOT NULL THEN
         INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
         RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), '') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)),
+            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
+                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
             pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
     END IF;
 END $$;

@@ -69,30 +69,23 @@ Datum Call::answer(std::string_view text) const {
     return value;
 }
 
-std::span<const int16> Call::slots(int i) const {
-    const auto count = static_cast<int>(hub.options[store::Option::kSlotCount]);
-    auto* slots = static_cast<int16*>(palloc(sizeof(int16) * static_cast<Size>(count)));
-    auto* wanted = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(count)));
-    if (has(i)) {
-        Datum* values = nullptr;
-        bool* nulls = nullptr;
-        int given = 0;
-        deconstruct_array(PG_GETARG_ARRAYTYPE_P(i), INT4OID, sizeof(int32), true, TYPALIGN_INT,
-                          &values, &nulls, &given);
-        for (int at = 0; at < given; ++at) {
-            const int32 slot = nulls[at] ? -1 : DatumGetInt32(values[at]);
-            if (slot >= 0 && slot < count) {
-                wanted[slot] = true;
-            }
+ops::SlotFilter Call::slots(int i) const {
+    if (!has(i)) {
+        return {true, {}};
+    }
+    Datum* values = nullptr;
+    bool* nulls = nullptr;
+    int given = 0;
+    deconstruct_array(PG_GETARG_ARRAYTYPE_P(i), INT4OID, sizeof(int32), true, TYPALIGN_INT, &values,
+                      &nulls, &given);
+    auto* wanted = static_cast<int32*>(palloc(sizeof(int32) * static_cast<Size>(given + 1)));
+    std::size_t count = 0;
+    for (int at = 0; at < given; ++at) {
+        if (!nulls[at]) {
+            wanted[count++] = DatumGetInt32(values[at]);
         }
     }
-    std::size_t found = 0;
-    for (int slot = 0; slot < count; ++slot) {
-        if (!has(i) || wanted[slot]) {
-            slots[found++] = static_cast<int16>(slot);
-        }
-    }
-    return {slots, found};
+    return {false, {wanted, count}};
 }
 
 Datum Call::one_row(const Datum* values, const bool* nulls) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/levels.hpp"
+#include "ops/enter.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
@@ -39,8 +40,8 @@ struct Call {
     // The call's clock, from the argument p_now_ms at that position.
     pg::Clock clock(int p_now_ms) const;
 
-    // The slots of argument p_slots that the hub has, each once; NULL means all.
-    std::span<const int16> slots(int i) const;
+    // The argument p_slots.
+    ops::SlotFilter slots(int i) const;
 
     // Answers.
     // One row, or none: cheaper than a set, for calls that return at most one.

@@ -54,21 +54,24 @@ Datum start_orchestration(const Call& call) {
         ops::check_instance_id("p_instance_id", *instance_id);
     }
     const int64 delay = ops::checked_delay("p_delay_ms", call.int8(4)).value_or(0);
+    auto clock = call.clock(5);
     return call.answer(ops::start_orchestration(call.hub, name, call.text(1).value_or(""),
-                                                instance_id, call.text(3), delay, call.clock(5)));
+                                                instance_id, call.text(3), delay, &clock));
 }
 
 Datum raise_event(const Call& call) {
     const auto instance_id = required_instance(call, 0, "p_instance_id");
     const auto name = required_name(call, 1);
+    auto clock = call.clock(4);
     ops::raise_event(call.hub, instance_id, name, call.text(2).value_or(""),
-                     call.boolean(3).value_or(false), call.clock(4));
+                     call.boolean(3).value_or(false), &clock);
     return call.nothing();
 }
 
 Datum cancel_instance(const Call& call) {
     const auto instance_id = required_instance(call, 0, "p_instance_id");
-    ops::cancel_instance(call.hub, instance_id, call.text(1).value_or(""), call.clock(2));
+    auto clock = call.clock(2);
+    ops::cancel_instance(call.hub, instance_id, call.text(1).value_or(""), &clock);
     return call.nothing();
 }
 

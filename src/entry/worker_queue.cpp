@@ -97,7 +97,8 @@ Datum enqueue_worker_work(const Call& call) {
                                                  .session_id = call.text(5),
                                                  .tag = call.text(6)},
                                                 "p_work_item", "p_");
-    ops::enqueue_worker_work(call.hub, activity, call.clock(1));
+    auto clock = call.clock(1);
+    ops::enqueue_worker_work(call.hub, activity, &clock);
     return call.nothing();
 }
 

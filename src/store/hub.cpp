@@ -217,10 +217,6 @@ constexpr Statement kLockHubRow = statement(R"sql(
        FOR NO KEY UPDATE
 )sql");
 
-constexpr Statement kForgetSessions = statement(R"sql(
-    DELETE FROM {hub}.sessions
-)sql");
-
 constexpr Statement kNewIncarnation = statement(R"sql(
     UPDATE {hub}.belay_hub
        SET incarnation = incarnation {+} 1,
@@ -375,9 +371,6 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
                 return;  // another transaction began it while we waited
             }
             run_for_one(hub, kNewIncarnation, Params().text(print_mark(current_mark(hub.schema))));
-            if (OidIsValid(hub.relations.sessions)) {
-                run(hub, kForgetSessions);  // a claim on a session is a lease, too
-            }
             ereport(LOG, (errmsg("hub \"%s\" begins a new incarnation", NameStr(hub.name))));
         });
     });

@@ -8,84 +8,89 @@ namespace belay::store {
 
 namespace {
 
+// A claim is live while its deadline lies ahead and it was made in this incarnation.
+
 constexpr Statement kRead = statement(R"sql(
-    SELECT s.worker_id, s.locked_until
+    SELECT s.worker_id, s.locked_until, s.lease_inc
       FROM {hub}.sessions AS s
      WHERE s.session_id {=} $1
 )sql",
                                       TEXTOID);
 
-// $1 session, $2 owner, $3 now, $4 locked_until. Nothing is returned if another transaction holds
-// the row, if there is none, or if another owner has it.
+// $1 session, $2 owner, $3 now, $4 locked_until, $5 incarnation. Nothing is returned if another
+// transaction holds the row, if there is none, or if another owner has it.
 constexpr Statement kTakeOver = statement(R"sql(
     WITH c AS MATERIALIZED (
         SELECT s.session_id
           FROM {hub}.sessions AS s
-         WHERE s.session_id {=} $1 AND (s.worker_id {=} $2 OR s.locked_until {<=} $3)
+         WHERE s.session_id {=} $1
+           AND (s.worker_id {=} $2 OR s.locked_until {<=} $3 OR s.lease_inc {<>} $5)
            FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE {hub}.sessions AS s
-       SET worker_id = $2, locked_until = $4, last_activity_at = $3
+       SET worker_id = $2, locked_until = $4, last_activity_at = $3, lease_inc = $5
       FROM c
      WHERE s.session_id {=} c.session_id
     RETURNING s.session_id
 )sql",
-                                          TEXTOID, TEXTOID, INT8OID, INT8OID);
+                                          TEXTOID, TEXTOID, INT8OID, INT8OID, INT4OID);
 
 constexpr Statement kInsert = statement(R"sql(
-    INSERT INTO {hub}.sessions (session_id, worker_id, locked_until, last_activity_at)
-    VALUES ($1, $2, $4, $3)
+    INSERT INTO {hub}.sessions (session_id, worker_id, locked_until, last_activity_at, lease_inc)
+    VALUES ($1, $2, $4, $3, $5)
     ON CONFLICT (session_id) DO NOTHING
     RETURNING session_id
 )sql",
-                                        TEXTOID, TEXTOID, INT8OID, INT8OID);
+                                        TEXTOID, TEXTOID, INT8OID, INT8OID, INT4OID);
+
+constexpr Statement kTryHold = statement(R"sql(
+    SELECT s.session_id
+      FROM {hub}.sessions AS s
+     WHERE s.session_id {=} $1
+       FOR NO KEY UPDATE SKIP LOCKED
+)sql",
+                                         TEXTOID);
+
+constexpr Statement kHold = statement(R"sql(
+    SELECT s.session_id
+      FROM {hub}.sessions AS s
+     WHERE s.session_id {=} $1
+       FOR NO KEY UPDATE
+)sql",
+                                      TEXTOID);
 
 constexpr Statement kTouch = statement(R"sql(
     UPDATE {hub}.sessions AS s
        SET last_activity_at = $3
      WHERE s.session_id {=} $1 AND s.worker_id {=} $2 AND s.locked_until {>} $3
+       AND s.lease_inc {=} $4
 )sql",
-                                       TEXTOID, TEXTOID, INT8OID);
+                                       TEXTOID, TEXTOID, INT8OID, INT4OID);
 
-// $1 owners, $2 now, $3 active after. In the order of their ids.
-constexpr Statement kTryHold = statement(R"sql(
+// $1 owners, $2 now, $3 active after, $4 incarnation.
+constexpr Statement kRenewable = statement(R"sql(
     SELECT s.session_id
       FROM {hub}.sessions AS s
      WHERE s.worker_id {=} ANY ($1) AND s.locked_until {>} $2 AND s.last_activity_at {>} $3
+       AND s.lease_inc {=} $4
      ORDER BY s.session_id
-       FOR NO KEY UPDATE SKIP LOCKED
 )sql",
-                                         TEXTARRAYOID, INT8OID, INT8OID);
+                                           TEXTARRAYOID, INT8OID, INT8OID, INT4OID);
 
-constexpr Statement kHold = statement(R"sql(
-    SELECT s.session_id
-      FROM {hub}.sessions AS s
-     WHERE s.worker_id {=} ANY ($1) AND s.locked_until {>} $2 AND s.last_activity_at {>} $3
-     ORDER BY s.session_id
-       FOR NO KEY UPDATE
-)sql",
-                                      TEXTARRAYOID, INT8OID, INT8OID);
-
-constexpr Statement kCount = statement(R"sql(
-    SELECT pg_catalog.count(*)
-      FROM {hub}.sessions AS s
-     WHERE s.worker_id {=} ANY ($1) AND s.locked_until {>} $2 AND s.last_activity_at {>} $3
-)sql",
-                                       TEXTARRAYOID, INT8OID, INT8OID);
-
-// $1 owners, $2 now, $3 active after, $4 locked_until. The rows are held.
+// $1 session, $2 owners, $3 now, $4 active after, $5 incarnation, $6 locked_until.
 constexpr Statement kRenew = statement(R"sql(
     UPDATE {hub}.sessions AS s
-       SET locked_until = $4
-     WHERE s.worker_id {=} ANY ($1) AND s.locked_until {>} $2 AND s.last_activity_at {>} $3
+       SET locked_until = $6
+     WHERE s.session_id {=} $1 AND s.worker_id {=} ANY ($2) AND s.locked_until {>} $3
+       AND s.last_activity_at {>} $4 AND s.lease_inc {=} $5
 )sql",
-                                       TEXTARRAYOID, INT8OID, INT8OID, INT8OID);
+                                       TEXTOID, TEXTARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 constexpr Statement kDeleteOrphaned = statement(R"sql(
     WITH c AS MATERIALIZED (
         SELECT s.session_id
           FROM {hub}.sessions AS s
-         WHERE s.locked_until {<=} $1
+         WHERE (s.locked_until {<=} $1 OR s.lease_inc {<>} $2)
            AND NOT EXISTS (SELECT 1
                              FROM {hub}.worker_queue AS w
                             WHERE w.session_id {=} s.session_id)
@@ -97,7 +102,7 @@ constexpr Statement kDeleteOrphaned = statement(R"sql(
      WHERE s.session_id {=} c.session_id
     RETURNING s.session_id
 )sql",
-                                                INT8OID);
+                                                INT8OID, INT4OID);
 
 }  // namespace
 
@@ -106,13 +111,19 @@ std::optional<Session> read_session(const Hub& hub, std::string_view session_id)
     if (rows.count == 0) {
         return std::nullopt;
     }
-    return Session{.worker_id = rows.text(0, 1), .locked_until = rows.int8(0, 2)};
+    return Session{.worker_id = rows.text(0, 1),
+                   .locked_until = rows.int4(0, 3) == hub.incarnation ? rows.int8(0, 2) : 0};
 }
 
 bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_view owner,
                        int64 now, int64 locked_until) {
     const auto params = [&] {
-        return Params().text(session_id).text(owner).int8(now).int8(locked_until);
+        return Params()
+            .text(session_id)
+            .text(owner)
+            .int8(now)
+            .int8(locked_until)
+            .int4(hub.incarnation);
     };
     if (run(hub, kTakeOver, params()).count == 1) {
         return true;
@@ -126,29 +137,45 @@ bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_
     return run(hub, kInsert, params()).count == 1;
 }
 
-void touch_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now) {
-    run(hub, kTouch, Params().text(session_id).text(owner).int8(now));
-}
-
-bool hold_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after) {
-    const auto params = [&] { return Params().datum(owners).int8(now).int8(active_after); };
-    const auto held = static_cast<int64>(run(hub, kTryHold, params()).count);
-    if (held >= run(hub, kCount, params()).int8(0, 1)) {
+bool hold_session(const Hub& hub, std::string_view session_id) {
+    if (run(hub, kTryHold, Params().text(session_id)).count == 1) {
         return false;
     }
-    run(hub, kHold, params());
+    run(hub, kHold, Params().text(session_id));
     return true;
 }
 
-int64 renew_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after,
-                     int64 locked_until) {
-    const Rows rows =
-        run(hub, kRenew, Params().datum(owners).int8(now).int8(active_after).int8(locked_until));
-    return static_cast<int64>(rows.count);
+void touch_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now) {
+    run(hub, kTouch, Params().text(session_id).text(owner).int8(now).int4(hub.incarnation));
+}
+
+std::span<const std::string_view> renewable_sessions(const Hub& hub, Datum owners, int64 now,
+                                                     int64 active_after) {
+    const Rows rows = run(
+        hub, kRenewable, Params().datum(owners).int8(now).int8(active_after).int4(hub.incarnation));
+    auto* ids = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        ids[i] = rows.text(i, 1);
+    }
+    return {ids, static_cast<std::size_t>(rows.count)};
+}
+
+bool renew_session(const Hub& hub, std::string_view session_id, Datum owners, int64 now,
+                   int64 active_after, int64 locked_until) {
+    return run(hub, kRenew,
+               Params()
+                   .text(session_id)
+                   .datum(owners)
+                   .int8(now)
+                   .int8(active_after)
+                   .int4(hub.incarnation)
+                   .int8(locked_until))
+               .count == 1;
 }
 
 int64 delete_orphaned_sessions(const Hub& hub, int64 now) {
-    return static_cast<int64>(run(hub, kDeleteOrphaned, Params().int8(now)).count);
+    return static_cast<int64>(
+        run(hub, kDeleteOrphaned, Params().int8(now).int4(hub.incarnation)).count);
 }
 
 }  // namespace belay::store

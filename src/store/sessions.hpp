@@ -8,7 +8,7 @@ namespace belay::store {
 
 struct Session {
     std::string_view worker_id;
-    int64 locked_until;
+    int64 locked_until;  // 0 if it was claimed in another incarnation
 };
 
 // The session as committed, without a lock.
@@ -19,16 +19,19 @@ std::optional<Session> read_session(const Hub& hub, std::string_view session_id)
 bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_view owner,
                        int64 now, int64 locked_until);
 
-// Notes activity of a live session, if this owner has it. Waits for the row.
+// Holds the session's row, if there is one. True if it may have waited.
+bool hold_session(const Hub& hub, std::string_view session_id);
+
+// Notes activity of a live session, if this owner has it. The row is held.
 void touch_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now);
 
-// Holds the live sessions of these owners whose last activity is later than active_after. True if
-// it had to wait for one.
-bool hold_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after);
+// The live sessions of these owners whose last activity is later than active_after, by id.
+std::span<const std::string_view> renewable_sessions(const Hub& hub, Datum owners, int64 now,
+                                                     int64 active_after);
 
-// Extends those sessions; returns how many.
-int64 renew_sessions(const Hub& hub, Datum owners, int64 now, int64 active_after,
-                     int64 locked_until);
+// Extends one of them, if it still is one. The row is held.
+bool renew_session(const Hub& hub, std::string_view session_id, Datum owners, int64 now,
+                   int64 active_after, int64 locked_until);
 
 // Deletes expired sessions without rows in the worker queue.
 int64 delete_orphaned_sessions(const Hub& hub, int64 now);

@@ -154,7 +154,7 @@ constexpr Statement kPeekSessions =
      WHERE NOT EXISTS (SELECT 1
                          FROM {hub}.sessions AS s
                         WHERE s.session_id {=} k.session_id AND s.locked_until {>} $7
-                          AND s.worker_id {<>} $1)
+                          AND s.lease_inc {=} $8 AND s.worker_id {<>} $1)
 )sql",
               TEXTOID, INT4OID, INT2OID, BOOLOID, INT8OID, INT8OID, INT8OID, INT4OID);
 

@@ -14,7 +14,7 @@
 namespace belay::test::model {
 namespace {
 
-constexpr int64_t kSteps = 18000;
+constexpr int64_t kSteps = 12000;
 constexpr int64_t kStepsOfEpisode = 1500;
 constexpr int kStepsBetweenComparisons = 40;
 

@@ -19,6 +19,10 @@ struct Kind {
     const char* arguments;  // of the fetch, behind the timeout; %d is the number of the fetcher
 };
 
+void PrintTo(const Kind& kind, std::ostream* out) {
+    *out << kind.name;
+}
+
 constexpr Kind kKinds[] = {
     {"Plain", "", "NULL, NULL, NULL, 'default_only'"},
     {"PlainWithOwners", "", "'w%d', NULL, NULL, 'default_only'"},

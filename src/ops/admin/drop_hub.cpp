@@ -21,6 +21,13 @@ void drop_hub(const char* name, bool force) {
     store::with_pinned_settings([&hub, name, force] {
         pg::with_spi([&hub, name, force] {
             pg::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
+            // Whoever has a lease in an open transaction must have ended before leases are counted.
+            for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
+                                    hub.relations.instance_locks, hub.relations.sessions}) {
+                if (OidIsValid(table)) {
+                    LockRelationOid(table, AccessExclusiveLock);
+                }
+            }
             if (!force) {
                 const int64 live =
                     pg::as_role(hub.owner, [&hub] { return store::count_live_leases(hub); });

@@ -44,6 +44,11 @@ void check_value(store::Option option, std::string_view value) {
 // Queued rows carry their slot in their key, and so do tokens: a new slot_count moves the rows, and
 // needs a moment without leases.
 void change_slot_count(const store::Hub& hub, int32 slot_count) {
+    if (IsolationUsesXactSnapshot()) {
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("slot_count can only change in a READ COMMITTED transaction"),
+                        errdetail("An older snapshot does not see every row that has to move.")));
+    }
     for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue}) {
         LockRelationOid(table, ShareRowExclusiveLock);
     }

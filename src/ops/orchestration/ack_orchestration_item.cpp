@@ -317,7 +317,11 @@ void apply_kv(const store::Hub& hub, std::string_view instance_id, const Ack& ac
 void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     const Ack ack = checked_ack(args);
     auto clock = pg::start_clock(args.now, hub.options[store::Option::kMaxClockSkew]);
-    enter_orchestration(hub, &clock);
+    enter(hub,
+          {.worker_queue = ack.worker_count > 0 || ack.cancelled.count > 0,
+           .orchestrator_queue = true,
+           .instance_locks = true},
+          &clock);
     const HeldTurn held = hold_turn(hub, args.token, &clock);
     if (held.fault != core::LeaseFault::kNone) {
         raise_lock_lost("Invalid lock token", args.token.value_or(""), held.fault,
@@ -333,7 +337,7 @@ void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     apply_kv(hub, instance_id, ack, now);
     (void)store::delete_leased(hub, held.lock->instance_key, held.lock->lock_no);
     for (std::size_t i = 0; i < ack.worker_count; ++i) {
-        enqueue_worker_work(hub, ack.worker_items[i], clock);
+        enqueue_worker_work(hub, ack.worker_items[i], &clock);
     }
     // After the inserts: an activity both scheduled and cancelled ends absent.
     (void)cancel_activities(hub, ack.cancelled);

@@ -138,7 +138,9 @@ void send_message(const store::Hub& hub, const CheckedMessage& message, int64 vi
 
 void enqueue_orchestrator_work(const store::Hub& hub, const CheckedMessage& message,
                                std::optional<int64> visible_at) {
-    const int64 now = pg::server_now_ms();
+    auto clock = pg::start_clock(std::nullopt, 0);
+    enter(hub, {.orchestrator_queue = true}, &clock);
+    const int64 now = clock.now();
     send_message(hub, message, visible_at.value_or(now), now);
 }
 
@@ -150,7 +152,8 @@ int64 enqueue_orchestrator_items(const store::Hub& hub, const JsonArray& items,
     for (std::size_t i = 0; elements.next(element); ++i) {
         checked[i] = checked_item(element, i);
     }
-    const auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
+    auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
+    enter(hub, {.orchestrator_queue = true}, &clock);
     for (std::size_t i = 0; i < items.count; ++i) {
         const int64 at = clock.now();
         send_message(hub, checked[i].message, checked[i].visible_at.value_or(at), at);
@@ -162,8 +165,9 @@ std::string_view start_orchestration(const store::Hub& hub, std::string_view nam
                                      std::string_view input,
                                      std::optional<std::string_view> instance_id,
                                      std::optional<std::string_view> version, int64 delay_ms,
-                                     const pg::Clock& clock) {
-    const int64 now = clock.now();
+                                     pg::Clock* clock) {
+    enter(hub, {.orchestrator_queue = true}, clock);
+    const int64 now = clock->now();
     const std::string_view id = instance_id ? *instance_id : new_instance_id(now);
     ItemBuilder item("StartOrchestration", id);
     item.text("orchestration", name).text("input", input);
@@ -179,19 +183,21 @@ std::string_view start_orchestration(const store::Hub& hub, std::string_view nam
 }
 
 void raise_event(const store::Hub& hub, std::string_view instance_id, std::string_view name,
-                 std::string_view data, bool queued, const pg::Clock& clock) {
+                 std::string_view data, bool queued, pg::Clock* clock) {
+    enter(hub, {.orchestrator_queue = true}, clock);
     ItemBuilder item(queued ? "QueueMessage" : "ExternalRaised", instance_id);
     item.text("name", name).text("data", data);
-    const int64 now = clock.now();
+    const int64 now = clock->now();
     send(hub, queued ? core::ItemKind::kQueueMessage : core::ItemKind::kExternalRaised, instance_id,
          item.done(), now, now);
 }
 
 void cancel_instance(const store::Hub& hub, std::string_view instance_id, std::string_view reason,
-                     const pg::Clock& clock) {
+                     pg::Clock* clock) {
+    enter(hub, {.orchestrator_queue = true}, clock);
     ItemBuilder item("CancelInstance", instance_id);
     item.text("reason", reason);
-    const int64 now = clock.now();
+    const int64 now = clock->now();
     send(hub, core::ItemKind::kCancelInstance, instance_id, item.done(), now, now);
 }
 

@@ -69,8 +69,9 @@ bool passes(const TurnRequest& request, const std::optional<store::Pin>& pin) {
 }
 
 void open_streams(Search* search) {
-    const auto heads = store::peek_messages(search->hub, search->request.slots, PG_INT64_MIN,
-                                            PG_INT64_MIN, search->now, 1);
+    const auto heads =
+        store::peek_messages(search->hub, slots_of(search->hub, search->request.slots),
+                             PG_INT64_MIN, PG_INT64_MIN, search->now, 1);
     search->streams = static_cast<Stream*>(palloc(sizeof(Stream) * (heads.size() + 1)));
     for (const auto& head : heads) {
         search->streams[search->stream_count++] = {.slot = head.slot,
@@ -432,10 +433,11 @@ std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRe
                                              pg::Clock* clock) {
     const bool empty_filter =
         request.min_version && request.max_version && *request.min_version > *request.max_version;
-    if (empty_filter || request.slots.empty() || hub.is_paused(store::Queue::kOrchestrator)) {
+    // A table that is being changed hands out nothing: a fetch does not wait.
+    if (empty_filter || !try_enter(hub, {.orchestrator_queue = true, .instance_locks = true}) ||
+        hub.is_paused(store::Queue::kOrchestrator)) {
         return std::nullopt;
     }
-    enter_orchestration(hub, clock);
     Search search{.hub = hub,
                   .request = request,
                   .clock = clock,

@@ -43,18 +43,18 @@ std::string_view start_orchestration(const store::Hub& hub, std::string_view nam
                                      std::string_view input,
                                      std::optional<std::string_view> instance_id,
                                      std::optional<std::string_view> version, int64 delay_ms,
-                                     const pg::Clock& clock);
+                                     pg::Clock* clock);
 void raise_event(const store::Hub& hub, std::string_view instance_id, std::string_view name,
-                 std::string_view data, bool queued, const pg::Clock& clock);
+                 std::string_view data, bool queued, pg::Clock* clock);
 void cancel_instance(const store::Hub& hub, std::string_view instance_id, std::string_view reason,
-                     const pg::Clock& clock);
+                     pg::Clock* clock);
 
 // What a turn fetch asks for.
 struct TurnRequest {
     int64 lock_timeout_ms;
     std::optional<int64> min_version;  // packed
     std::optional<int64> max_version;
-    std::span<const int16> slots;
+    SlotFilter slots;
 };
 
 // A leased turn, its JSON ready.
@@ -79,9 +79,6 @@ struct HeldTurn {
     int64 locked_until;
 };
 HeldTurn hold_turn(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock);
-
-// Takes the locks on tables that a turn needs, so that no later step waits for them.
-void enter_orchestration(const store::Hub& hub, pg::Clock* clock);
 
 // Arguments of an ack, as they came.
 struct AckArgs {

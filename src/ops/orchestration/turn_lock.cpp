@@ -9,15 +9,6 @@
 
 namespace belay::ops {
 
-void enter_orchestration(const store::Hub& hub, pg::Clock* clock) {
-    for (const Oid table : {hub.relations.instance_locks, hub.relations.orchestrator_queue}) {
-        if (!ConditionalLockRelationOid(table, RowExclusiveLock)) {
-            LockRelationOid(table, RowExclusiveLock);
-            clock->mark_waited();
-        }
-    }
-}
-
 HeldTurn hold_turn(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
     const auto parsed = token ? core::decode_turn_token(*token) : std::nullopt;
     if (!parsed) {
@@ -46,7 +37,7 @@ std::string_view abandon_orchestration_item(const store::Hub& hub,
                                             std::optional<std::string_view> token,
                                             std::optional<int64> delay_ms, bool ignore_attempt,
                                             pg::Clock* clock) {
-    enter_orchestration(hub, clock);
+    enter(hub, {.orchestrator_queue = true, .instance_locks = true}, clock);
     const HeldTurn held = hold_turn(hub, token, clock);
     if (!held.lock) {
         raise_lock_lost("Invalid lock token", token.value_or(""), held.fault, held.locked_until);
@@ -60,7 +51,7 @@ std::string_view abandon_orchestration_item(const store::Hub& hub,
 
 void renew_orchestration_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
                                    int64 extend_ms, pg::Clock* clock) {
-    enter_orchestration(hub, clock);
+    enter(hub, {.instance_locks = true}, clock);
     const HeldTurn held = hold_turn(hub, token, clock);
     if (held.fault != core::LeaseFault::kNone) {
         raise_lock_lost("Lock token invalid, expired, or already released", token.value_or(""),

@@ -11,7 +11,7 @@ namespace belay::ops {
 
 void abandon_work_item(const store::Hub& hub, std::optional<std::string_view> token,
                        std::optional<int64> delay_ms, bool ignore_attempt, pg::Clock* clock) {
-    enter_worker_queue(hub, clock);
+    enter(hub, {.worker_queue = true}, clock);
     const HeldWork held = hold_work(hub, token, clock);
     if (!held.row) {
         raise_lock_lost("Invalid lock token or already acked", token.value_or(""), held.fault,

@@ -10,7 +10,6 @@
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "store/orchestrator_queue.hpp"
-#include "store/sessions.hpp"
 
 namespace belay::ops {
 
@@ -92,7 +91,7 @@ bool by_key(const Ack* a, const Ack* b) {
 }
 
 // Notes activity of the sessions whose rows were acked, each once, in the order of their ids.
-void touch_sessions(const store::Hub& hub, std::span<Ack> acks, int64 now) {
+void touch_sessions(const store::Hub& hub, std::span<Ack> acks, pg::Clock* clock) {
     auto** touched = static_cast<Ack**>(palloc(sizeof(Ack*) * (acks.size() + 1)));
     std::size_t count = 0;
     for (auto& ack : acks) {
@@ -108,7 +107,7 @@ void touch_sessions(const store::Hub& hub, std::span<Ack> acks, int64 now) {
         const auto& row = *touched[i]->row;
         if (i == 0 || row.session_id != touched[i - 1]->row->session_id ||
             row.locked_by != touched[i - 1]->row->locked_by) {
-            store::touch_session(hub, *row.session_id, *row.locked_by, now);
+            touch_session(hub, row, clock);
         }
     }
 }
@@ -117,11 +116,11 @@ void touch_sessions(const store::Hub& hub, std::span<Ack> acks, int64 now) {
 
 void ack_worker(const store::Hub& hub, std::optional<std::string_view> token,
                 std::optional<Completion> completion, pg::Clock* clock) {
-    enter_worker_queue(hub, clock);
+    enter(hub,
+          {.worker_queue = true, .orchestrator_queue = completion.has_value(), .sessions = true},
+          clock);
     const store::WorkRow row = finish(hub, token, clock);
-    if (row.session_id && row.locked_by) {
-        store::touch_session(hub, *row.session_id, *row.locked_by, clock->now());
-    }
+    touch_session(hub, row, clock);
     if (completion) {
         send(hub, *completion, clock->now());
     }
@@ -139,7 +138,7 @@ std::span<const AckResult> ack_workers(const store::Hub& hub, const JsonArray& i
         ordered[i] = &acks[i];
     }
     auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
-    enter_worker_queue(hub, &clock);
+    enter(hub, {.worker_queue = true, .orchestrator_queue = true, .sessions = true}, &clock);
     std::sort(ordered, ordered + input.count, by_key);
     for (std::size_t i = 0; i < input.count; ++i) {
         HeldWork held = hold_work(hub, ordered[i]->token, &clock);
@@ -149,7 +148,7 @@ std::span<const AckResult> ack_workers(const store::Hub& hub, const JsonArray& i
             store::delete_work(hub, held.row->key);
         }
     }
-    touch_sessions(hub, {acks, input.count}, clock.now());
+    touch_sessions(hub, {acks, input.count}, &clock);
     auto* results = static_cast<AckResult*>(palloc(sizeof(AckResult) * (input.count + 1)));
     for (std::size_t i = 0; i < input.count; ++i) {
         if (acks[i].acked && acks[i].completion) {

@@ -73,6 +73,11 @@ int64 cancel_activities(const store::Hub& hub, const JsonArray& activities) {
     for (std::size_t i = 0; elements.next(element); ++i) {
         named[i] = checked_identity(element, i);
     }
+    if (activities.count == 0) {
+        return 0;
+    }
+    auto clock = pg::start_clock(std::nullopt, 0);
+    enter(hub, {.worker_queue = true}, &clock);
     // A row whose abandon with a delay commits meanwhile gets another key: look until none is left.
     int64 deleted = 0;
     while (true) {

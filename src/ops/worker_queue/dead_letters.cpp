@@ -143,6 +143,8 @@ store::Rows list_dead_letters(const store::Hub& hub, std::optional<std::string_v
 }
 
 int64 redrive_dead_letter(const store::Hub& hub, int64 id) {
+    auto clock = pg::start_clock(std::nullopt, 0);
+    enter(hub, {.worker_queue = true, .orchestrator_queue = true}, &clock);
     const auto dead = store::take_dead_letter(hub, id);
     if (!dead) {
         raise_missing(id);
@@ -159,6 +161,8 @@ int64 redrive_dead_letters(const store::Hub& hub, core::json::Value filter) {
                   pg::Facts("out_of_range").add("path", "p_filter.limit").add("value", limit),
                   "Leave it out for the default of 1000.");
     }
+    auto clock = pg::start_clock(std::nullopt, 0);
+    enter(hub, {.worker_queue = true, .orchestrator_queue = true}, &clock);
     const auto letters = store::take_dead_letters(
         hub, {.ids = list_member(filter, "ids", true),
               .instance_ids = list_member(filter, "instance_ids", false),

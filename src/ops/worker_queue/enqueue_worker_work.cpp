@@ -98,9 +98,9 @@ CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs&
     return {work_item, merged};
 }
 
-void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity,
-                         const pg::Clock& clock) {
-    insert(hub, activity, clock.now(), 0);
+void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity, pg::Clock* clock) {
+    enter(hub, {.worker_queue = true}, clock);
+    insert(hub, activity, clock->now(), 0);
 }
 
 int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items,
@@ -111,7 +111,8 @@ int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items,
     for (std::size_t i = 0; elements.next(element); ++i) {
         checked[i] = checked_item(element, i);
     }
-    const auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
+    auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
+    enter(hub, {.worker_queue = true}, &clock);
     for (std::size_t i = 0; i < items.count; ++i) {
         insert(hub, checked[i].activity, clock.now(), checked[i].delay_ms);
     }

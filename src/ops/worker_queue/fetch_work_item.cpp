@@ -14,6 +14,7 @@
 #include "core/time.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/datum.hpp"
+#include "pg/subtransaction.hpp"
 #include "store/sessions.hpp"
 
 namespace belay::ops {
@@ -73,6 +74,7 @@ struct Search {
     const store::Hub& hub;
     const FetchRequest& request;
     pg::Clock* clock;
+    std::span<const int16> slots;
     int64 now;  // for looking; a grant reads the clock again
     List<Stream> streams;
     List<KnownSession> sessions;
@@ -135,8 +137,8 @@ List<int32> tag_lanes(const FetchRequest& request) {
 
 void add_streams(Search* search, int32 lane) {
     for (const bool delayed : {false, true}) {
-        const auto heads = store::peek_lane(search->hub, lane, search->request.slots, delayed, 0, 0,
-                                            search->now, 1);
+        const auto heads =
+            store::peek_lane(search->hub, lane, search->slots, delayed, 0, 0, search->now, 1);
         for (int i = 0; i < heads.count; ++i) {
             search->streams.add({.lane = lane,
                                  .slot = heads.rows[i].key.slot,
@@ -238,28 +240,37 @@ bool may_claim(const Search& search, const KnownSession& session) {
 }
 
 // Leases a row of a session, and the session with it. The row is held first: a session must not be
-// claimed for a row that another fetcher has.
+// claimed for a row that another fetcher has. If the session is lost, the row is let go at once.
 void try_session_row(Search* search, const store::Candidate& candidate, KnownSession* session) {
-    const store::Grant grant = search->grant();
-    const auto attempts = store::try_hold_free(search->hub, candidate.key, grant.now);
-    if (!attempts) {
-        return;
-    }
-    const int64 most = search->hub.options[store::Option::kMaxAttempts];
-    if (most != store::kOff && *attempts >= most) {
-        bury_work_item(search->hub, candidate.key, *attempts, grant.now);
-        return;
-    }
-    if (!store::try_claim_session(search->hub, *candidate.session_id, *search->request.owner,
-                                  grant.now,
-                                  core::add_ms(grant.now, search->request.session_timeout_ms))) {
-        session->claim = Claim::kForeign;
-        return;
-    }
-    search->new_sessions += session->claim == Claim::kOpen ? 1 : 0;
-    session->claim = Claim::kOwn;
-    if (const auto row = store::take(search->hub, candidate.key, grant)) {
+    bool lost_session = false;
+    (void)pg::keep_if([search, &candidate, session, &lost_session] {
+        const store::Grant grant = search->grant();
+        const auto attempts = store::try_hold_free(search->hub, candidate.key, grant.now);
+        if (!attempts) {
+            return false;
+        }
+        const int64 most = search->hub.options[store::Option::kMaxAttempts];
+        if (most != store::kOff && *attempts >= most) {
+            bury_work_item(search->hub, candidate.key, *attempts, grant.now);
+            return true;
+        }
+        if (!store::try_claim_session(
+                search->hub, *candidate.session_id, *search->request.owner, grant.now,
+                core::add_ms(grant.now, search->request.session_timeout_ms))) {
+            lost_session = true;
+            return false;
+        }
+        const auto row = store::take(search->hub, candidate.key, grant);
+        if (!row) {
+            return false;
+        }
+        search->new_sessions += session->claim == Claim::kOpen ? 1 : 0;
+        session->claim = Claim::kOwn;
         search->accept(*row);
+        return true;
+    });
+    if (lost_session) {
+        session->claim = Claim::kForeign;
     }
 }
 
@@ -307,7 +318,7 @@ void try_candidate(Search* search, Stream* stream) {
 
 // The common case: one lane, one slot, and nothing in the other ranges.
 void take_from_head(Search* search) {
-    if (search->request.mode == core::TagMode::kAny || search->request.slots.size() != 1) {
+    if (search->request.mode == core::TagMode::kAny || search->slots.size() != 1) {
         return;
     }
     const auto lanes = tag_lanes(search->request);
@@ -328,7 +339,7 @@ void take_from_head(Search* search) {
         const int wanted = search->request.max_items - search->leased.count;
         const int before = search->leased.count;
         const auto rows =
-            store::take_heads(search->hub, lanes.items[0], search->request.slots[0], tag,
+            store::take_heads(search->hub, lanes.items[0], search->slots[0], tag,
                               search->request.owner.has_value(), search->grant(), wanted);
         for (int i = 0; i < rows.count; ++i) {
             search->accept(rows.rows[i]);
@@ -343,14 +354,16 @@ void take_from_head(Search* search) {
 
 store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
                                    pg::Clock* clock) {
-    if (request.mode == core::TagMode::kNone || request.slots.empty() ||
+    // A table that is being changed hands out nothing: a fetch does not wait.
+    if (request.mode == core::TagMode::kNone ||
+        !try_enter(hub, {.worker_queue = true, .sessions = true}) ||
         hub.is_paused(store::Queue::kWorker)) {
         return {nullptr, 0};
     }
-    enter_worker_queue(hub, clock);
     Search search{.hub = hub,
                   .request = request,
                   .clock = clock,
+                  .slots = slots_of(hub, request.slots),
                   .now = clock->now(),
                   .streams = {},
                   .sessions = {},

@@ -9,15 +9,6 @@
 
 namespace belay::ops {
 
-void enter_worker_queue(const store::Hub& hub, pg::Clock* clock) {
-    for (const Oid table : {hub.relations.worker_queue, hub.relations.sessions}) {
-        if (!ConditionalLockRelationOid(table, RowExclusiveLock)) {
-            LockRelationOid(table, RowExclusiveLock);
-            clock->mark_waited();
-        }
-    }
-}
-
 void raise_lock_lost(const char* message, std::string_view token, core::LeaseFault fault,
                      int64 locked_until) {
     pg::Facts facts(core::code_detail(fault));

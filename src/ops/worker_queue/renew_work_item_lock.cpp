@@ -9,7 +9,6 @@
 #include "core/time.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/datum.hpp"
-#include "store/sessions.hpp"
 
 namespace belay::ops {
 
@@ -41,23 +40,17 @@ bool by_session(const Renewal& a, const Renewal& b) {
     return session(a) < session(b);
 }
 
-void touch(const store::Hub& hub, const store::WorkRow& row, int64 now) {
-    if (row.session_id && row.locked_by) {
-        store::touch_session(hub, *row.session_id, *row.locked_by, now);
-    }
-}
-
 }  // namespace
 
 void renew_work_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
                           int64 extend_ms, pg::Clock* clock) {
-    enter_worker_queue(hub, clock);
+    enter(hub, {.worker_queue = true, .sessions = true}, clock);
     const HeldWork held = hold_work(hub, token, clock);
     if (held.fault != core::LeaseFault::kNone) {
         raise_lock_lost(kMessage, token.value_or(""), held.fault, held.locked_until);
     }
     store::set_deadline(hub, held.row->key, core::add_ms(clock->now(), extend_ms));
-    touch(hub, *held.row, clock->now());
+    touch_session(hub, *held.row, clock);
 }
 
 std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
@@ -72,7 +65,7 @@ std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
                        std::nullopt};
         results[i] = {token, false, 0};
     }
-    enter_worker_queue(hub, clock);
+    enter(hub, {.worker_queue = true, .sessions = true}, clock);
     std::sort(renewals, renewals + count, by_key);
     for (std::size_t i = 0; i < count; ++i) {
         const HeldWork held = hold_work(hub, renewals[i].token, clock);
@@ -86,7 +79,7 @@ std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
     std::sort(renewals, renewals + count, by_session);
     for (std::size_t i = 0; i < count; ++i) {
         if (renewals[i].row) {
-            touch(hub, *renewals[i].row, clock->now());
+            touch_session(hub, *renewals[i].row, clock);
         }
     }
     return {results, count};

@@ -1,6 +1,6 @@
 // sessions.cpp — keep sessions alive, and clear away those that nobody needs.
 //
-// Calls    store::renew_sessions, store::delete_orphaned_sessions
+// Calls    store::hold_session, store::renew_session, store::delete_orphaned_sessions
 // Touches  <hub>.sessions
 // Locks    sessions by id
 // Raises   nothing of its own
@@ -12,7 +12,7 @@ namespace belay::ops {
 
 int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, int64 extend_ms,
                          int64 idle_timeout_ms, pg::Clock* clock) {
-    enter_worker_queue(hub, clock);
+    enter(hub, {.worker_queue = true, .sessions = true}, clock);
     auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (owners.size() + 1)));
     int count = 0;
     for (const Datum owner : owners) {
@@ -23,16 +23,32 @@ int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, i
     const Datum list =
         PointerGetDatum(construct_array(values, count, TEXTOID, -1, false, TYPALIGN_INT));
     const int64 before = clock->now();
-    if (store::hold_sessions(hub, list, before, before - idle_timeout_ms)) {
+    int64 renewed = 0;
+    for (const auto id : store::renewable_sessions(hub, list, before, before - idle_timeout_ms)) {
+        if (store::hold_session(hub, id)) {
+            clock->mark_waited();
+        }
+        const int64 now = clock->now();
+        renewed += store::renew_session(hub, id, list, now, now - idle_timeout_ms,
+                                        core::add_ms(now, extend_ms))
+                       ? 1
+                       : 0;
+    }
+    return renewed;
+}
+
+void touch_session(const store::Hub& hub, const store::WorkRow& row, pg::Clock* clock) {
+    if (!row.session_id || !row.locked_by) {
+        return;
+    }
+    if (store::hold_session(hub, *row.session_id)) {
         clock->mark_waited();
     }
-    const int64 now = clock->now();
-    return store::renew_sessions(hub, list, now, now - idle_timeout_ms,
-                                 core::add_ms(now, extend_ms));
+    store::touch_session(hub, *row.session_id, *row.locked_by, clock->now());
 }
 
 int64 cleanup_orphaned_sessions(const store::Hub& hub, pg::Clock* clock) {
-    enter_worker_queue(hub, clock);
+    enter(hub, {.worker_queue = true, .sessions = true}, clock);
     return store::delete_orphaned_sessions(hub, clock->now());
 }
 

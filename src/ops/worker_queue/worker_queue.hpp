@@ -4,6 +4,7 @@
 #include "core/lease.hpp"
 #include "core/tags.hpp"
 #include "core/token.hpp"
+#include "ops/enter.hpp"
 #include "ops/input.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
@@ -33,8 +34,7 @@ struct CheckedActivity {
 CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs& args,
                                  const char* item, const char* prefix);
 
-void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity,
-                         const pg::Clock& clock);
+void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity, pg::Clock* clock);
 int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items, std::optional<int64> now);
 
 // What a fetch may take.
@@ -44,7 +44,7 @@ struct FetchRequest {
     int64 session_timeout_ms;
     core::TagMode mode;
     std::span<const Datum> tags;  // 0 for NULL
-    std::span<const int16> slots;
+    SlotFilter slots;
     int max_items;
     std::optional<int32> max_new_sessions;
 };
@@ -52,9 +52,6 @@ struct FetchRequest {
 // Leases up to max_items activities in the order of FW-3.
 store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
                                    pg::Clock* clock);
-
-// Takes the locks on tables that a call needs, so that no later step waits for them.
-void enter_worker_queue(const store::Hub& hub, pg::Clock* clock);
 
 // The error of a function for a lost lease: its message differs by function.
 [[noreturn]] void raise_lock_lost(const char* message, std::string_view token,
@@ -96,6 +93,9 @@ void abandon_work_item(const store::Hub& hub, std::optional<std::string_view> to
 // Extends the live sessions of these owners (0 for NULL) that were active within the idle timeout.
 int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, int64 extend_ms,
                          int64 idle_timeout_ms, pg::Clock* clock);
+
+// Notes activity of the session of a row that was acked or renewed, if its owner still has it.
+void touch_session(const store::Hub& hub, const store::WorkRow& row, pg::Clock* clock);
 
 // Deletes expired sessions without any activity.
 int64 cleanup_orphaned_sessions(const store::Hub& hub, pg::Clock* clock);

@@ -52,6 +52,7 @@ CREATE TABLE IF NOT EXISTS @hub@.sessions (
     worker_id        text COLLATE "C" NOT NULL,
     locked_until     bigint NOT NULL,
     last_activity_at bigint NOT NULL,
+    lease_inc        integer NOT NULL,
     CONSTRAINT sessions_pkey PRIMARY KEY (session_id)
 ) WITH (
     fillfactor = 70,
@@ -60,6 +61,7 @@ CREATE TABLE IF NOT EXISTS @hub@.sessions (
     vacuum_truncate = off
 );
 COMMENT ON TABLE @hub@.sessions IS 'Which owner has claimed a session, and until when.';
+COMMENT ON COLUMN @hub@.sessions.lease_inc IS 'Incarnation of the hub in which the session was claimed.';
 
 CREATE SEQUENCE IF NOT EXISTS @hub@.orchestrator_queue_id AS bigint CACHE 1;
 COMMENT ON SEQUENCE @hub@.orchestrator_queue_id IS 'Ids of the orchestrator queue: insertion order is delivery order.';

@@ -1,0 +1,76 @@
+#include "ops/enter.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+struct Chosen {
+    Oid ids[4];
+    int count;
+};
+
+Chosen choose(const store::Hub& hub, const Tables& tables) {
+    Chosen chosen{};
+    const auto add = [&chosen](bool wanted, Oid id) {
+        if (wanted) {
+            chosen.ids[chosen.count++] = id;
+        }
+    };
+    add(tables.worker_queue, hub.relations.worker_queue);
+    add(tables.orchestrator_queue, hub.relations.orchestrator_queue);
+    add(tables.instance_locks, hub.relations.instance_locks);
+    add(tables.sessions, hub.relations.sessions);
+    return chosen;
+}
+
+// A lock that was just granted has let invalidations in.
+void refresh(const store::Hub& hub) {
+    if (hub.stale && store::find_hub(hub.schema) == nullptr) {
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+                        errmsg("hub \"%s\" was dropped meanwhile", NameStr(hub.name))));
+    }
+}
+
+}  // namespace
+
+void enter(const store::Hub& hub, const Tables& tables, pg::Clock* clock) {
+    const Chosen chosen = choose(hub, tables);
+    for (int i = 0; i < chosen.count; ++i) {
+        if (!ConditionalLockRelationOid(chosen.ids[i], RowExclusiveLock)) {
+            LockRelationOid(chosen.ids[i], RowExclusiveLock);
+            clock->mark_waited();
+        }
+    }
+    refresh(hub);
+}
+
+bool try_enter(const store::Hub& hub, const Tables& tables) {
+    const Chosen chosen = choose(hub, tables);
+    for (int i = 0; i < chosen.count; ++i) {
+        if (!ConditionalLockRelationOid(chosen.ids[i], RowExclusiveLock)) {
+            return false;
+        }
+    }
+    refresh(hub);
+    return true;
+}
+
+std::span<const int16> slots_of(const store::Hub& hub, const SlotFilter& filter) {
+    const auto count = static_cast<int32>(hub.options[store::Option::kSlotCount]);
+    auto* slots = static_cast<int16*>(palloc(sizeof(int16) * static_cast<Size>(count)));
+    auto* wanted = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(count)));
+    for (const int32 slot : filter.wanted) {
+        if (slot >= 0 && slot < count) {
+            wanted[slot] = true;
+        }
+    }
+    std::size_t found = 0;
+    for (int32 slot = 0; slot < count; ++slot) {
+        if (filter.all || wanted[slot]) {
+            slots[found++] = static_cast<int16>(slot);
+        }
+    }
+    return {slots, found};
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,36 @@
+// The way into a hub's tables.
+//
+// A call first takes the locks on the tables it needs, in one order for all calls, so that no later
+// step waits for them and no deadline is computed before such a wait. A change of slot_count holds
+// the queues against writers: after the locks the hub's options are those in force.
+#pragma once
+
+#include "pg/clock.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::ops {
+
+// Which tables a call needs. Later ones are taken after earlier ones.
+struct Tables {
+    bool worker_queue = false;
+    bool orchestrator_queue = false;
+    bool instance_locks = false;
+    bool sessions = false;
+};
+
+// Takes the locks, waiting if it must.
+void enter(const store::Hub& hub, const Tables& tables, pg::Clock* clock);
+
+// Takes the locks without waiting. False: somebody is changing the tables, or waits to do so.
+bool try_enter(const store::Hub& hub, const Tables& tables);
+
+// The slots that a fetch may take from: those of the caller's list that the hub has, each once; no
+// list means all.
+struct SlotFilter {
+    bool all;
+    std::span<const int32> wanted;
+};
+std::span<const int16> slots_of(const store::Hub& hub, const SlotFilter& filter);
+
+}  // namespace belay::ops

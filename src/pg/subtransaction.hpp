@@ -1,0 +1,46 @@
+// A part of a call that can be undone by itself: row locks and lock-table entries included.
+#pragma once
+
+#include "pg/boundary.hpp"
+#include "pg/pg.hpp"
+
+namespace belay::pg {
+
+// Runs body in a subtransaction and keeps what it did if it returns true, else undoes it. An ERROR
+// undoes it too and goes on: whoever catches it further up must not find our subtransaction open.
+template <JumpSafe Body>
+bool keep_if(Body body) {
+    MemoryContext outer_memory = CurrentMemoryContext;
+    ResourceOwner outer_owner = CurrentResourceOwner;
+    ErrorData* volatile error = nullptr;
+    volatile bool keep = false;
+
+    BeginInternalSubTransaction(nullptr);
+    MemoryContextSwitchTo(outer_memory);
+    PG_TRY();
+    {
+        keep = at_boundary(body);
+        if (keep) {
+            ReleaseCurrentSubTransaction();
+        } else {
+            RollbackAndReleaseCurrentSubTransaction();
+        }
+    }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(outer_memory);
+        error = CopyErrorData();
+        FlushErrorState();
+        RollbackAndReleaseCurrentSubTransaction();
+    }
+    PG_END_TRY();
+
+    MemoryContextSwitchTo(outer_memory);
+    CurrentResourceOwner = outer_owner;
+    if (error != nullptr) {
+        ReThrowError(error);
+    }
+    return keep;
+}
+
+}  // namespace belay::pg
