@@ -53,8 +53,8 @@ CREATE FUNCTION pg_temp.list(VARIADIC events jsonb[]) RETURNS jsonb LANGUAGE sql
 CREATE PROCEDURE pg_temp.reset() LANGUAGE sql AS $$ TRUNCATE orch_kv.kv_store, orch_kv.kv_delta, orch_kv.instances, orch_kv.executions, orch_kv.history, orch_kv.orchestrator_queue, orch_kv.instance_locks, lease $$;
 -- Both tables; a NULL in the delta is a tombstone.
 CREATE VIEW test.orch_kv AS
-    SELECT 'delta' AS in, instance_id, key, coalesce(value, '(tombstone)') AS value, NULL::bigint AS execution, last_updated_at_ms AS at FROM orch_kv.kv_delta
-    UNION ALL SELECT 'store', instance_id, key, value, execution_id, last_updated_at_ms FROM orch_kv.kv_store ORDER BY 1, 2, 3 COLLATE "C";
+    SELECT 'delta' AS place, instance_id, key, coalesce(value, '(tombstone)') AS value, NULL::bigint AS execution, last_updated_at_ms AS at FROM orch_kv.kv_delta
+    UNION ALL SELECT 'store', instance_id, key, value, execution_id, last_updated_at_ms FROM orch_kv.kv_store ORDER BY 1, 2, 3;
 
 ---- The timeline of one key (section 23)
 

@@ -121,9 +121,9 @@ SELECT out_lock_token AS newer, out_attempt_count FROM orch_tokens.fetch_orchest
 SELECT :out_attempt_count AS attempt, :'newer' <> :'token' AS new_token;
 SELECT * FROM pg_temp.try(:'token');
 SELECT orch_tokens.ack_orchestration_item(:'newer', 1500, 1, '[]', '[]', '[]', '{}');
--- HB-4: a hub made again under the same name knows no old token.
+-- HB-4: a hub with a live turn is not dropped without force. Made again under the same name, it knows no old token.
 SELECT orch_tokens.start_orchestration('O', '', 'i', NULL, 0, 1000);
-SELECT out_lock_token AS token FROM orch_tokens.fetch_orchestration_item(1000, 100000) \gset
+SELECT out_lock_token AS token FROM orch_tokens.fetch_orchestration_item(NULL, 3600000) \gset
 SELECT test.sqlstate('SELECT belay.drop_hub(''orch_tokens'')');
 SELECT belay.drop_hub('orch_tokens', true);
 SELECT belay.create_hub('orch_tokens');

@@ -116,7 +116,8 @@ Completion checked_completion(const char* path, std::string_view text, const cha
         raise_problem(path, problem);
     }
     const std::string_view instance = decode(*target);
-    check_instance_id(path, instance);
+    core::set_problem(&problem, "", core::kind_name(item->kind), "instance");
+    check_instance_id(psprintf("%s%s", path, problem.path), instance);
     if (instance_id && *instance_id != instance) {
         pg::raise(pg::kInvalidArgument,
                   psprintf("%s is not the instance of the completion", instance_path),

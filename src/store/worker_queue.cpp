@@ -25,8 +25,7 @@ constexpr Statement kInsert =
 // $1 lane, $2 slot, $3 now, $4 incarnation, $5 locked_until, $6 owner, $7 limit, $8 tag, $9 look at
 // the session lane too. Here and below rows that were just locked are changed by ctid: a version
 // that this statement's snapshot does not see is left alone, as if somebody else still had it.
-constexpr Statement kTakeHeads =
-    statement(R"sql(
+constexpr Statement kTakeHeads = statement(R"sql(
     UPDATE {hub}.worker_queue AS w
        SET locked_until = $5,
            nonce_hi = belay.random_int8(),
@@ -38,7 +37,7 @@ constexpr Statement kTakeHeads =
      WHERE w.ctid {=} ANY (ARRAY(
         SELECT c.ctid
           FROM {hub}.worker_queue AS c
-         WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} 0
+         WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} 0 AND c.visible_at {<=} $10
            AND (c.locked_until {<=} $3 OR c.lease_inc {<>} $4)
            AND (c.tag {=} $8 OR (c.tag IS NULL AND $8 IS NULL))
            AND NOT EXISTS (SELECT 1
@@ -54,7 +53,8 @@ constexpr Statement kTakeHeads =
            FOR NO KEY UPDATE SKIP LOCKED))
     RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item
 )sql",
-              INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID, INT8OID, TEXTOID, BOOLOID);
+                                           INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID,
+                                           INT8OID, TEXTOID, BOOLOID, TIMESTAMPTZOID);
 
 constexpr Statement kNextLane = statement(R"sql(
     SELECT w.lane
@@ -74,11 +74,11 @@ constexpr Statement kPeekReady =
         SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
           FROM {hub}.worker_queue AS q
          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {=} 0 AND q.id {>} $3
-           AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
+           AND q.visible_at {<=} $7 AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
          ORDER BY q.id
          LIMIT $6) AS w
 )sql",
-              INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID);
+              INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID, TIMESTAMPTZOID);
 
 // $1 lane, $2 slots, $3 after due, $4 after id, $5 now, $6 incarnation, $7 limit.
 constexpr Statement kPeekDelayed =
@@ -102,11 +102,12 @@ constexpr Statement kPeekSessionReady =
     SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
       FROM {hub}.worker_queue AS q
      WHERE q.session_id {=} $1 AND q.due {=} 0 AND q.id {>} $4 AND q.lane {=} $2 AND q.slot {=} $3
+       AND q.visible_at {<=} $8
        AND (q.locked_until {<=} $5 OR q.lease_inc {<>} $6)
      ORDER BY q.id
      LIMIT $7
 )sql",
-              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID);
+              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID, TIMESTAMPTZOID);
 
 // $1 session, $2 lane, $3 slot, $4 after due, $5 after id, $6 now, $7 incarnation, $8 limit.
 constexpr Statement kPeekSessionDelayed =
@@ -123,8 +124,7 @@ constexpr Statement kPeekSessionDelayed =
 
 // $1 owner, $2 lane, $3 slot, $4 delayed, $5 after due, $6 after id, $7 now, $8 incarnation. The
 // recursion steps from one session id to the next in the index.
-constexpr Statement kPeekSessions =
-    statement(R"sql(
+constexpr Statement kPeekSessions = statement(R"sql(
     WITH RECURSIVE known AS (
         (SELECT f.session_id
            FROM {hub}.worker_queue AS f
@@ -146,7 +146,7 @@ constexpr Statement kPeekSessions =
         SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
           FROM {hub}.worker_queue AS q
          WHERE q.session_id {=} k.session_id AND q.lane {=} $2 AND q.slot {=} $3
-           AND q.due {<=} $7 AND (q.due {>} 0) {=} $4
+           AND q.due {<=} $7 AND (q.due {>} 0) {=} $4 AND q.visible_at {<=} $9
            AND ROW(q.due, q.id) {>} ROW($5, $6)
            AND (q.locked_until {<=} $7 OR q.lease_inc {<>} $8)
          ORDER BY q.due, q.id
@@ -156,7 +156,8 @@ constexpr Statement kPeekSessions =
                         WHERE s.session_id {=} k.session_id AND s.locked_until {>} $7
                           AND s.lease_inc {=} $8 AND s.worker_id {<>} $1)
 )sql",
-              TEXTOID, INT4OID, INT2OID, BOOLOID, INT8OID, INT8OID, INT8OID, INT4OID);
+                                              TEXTOID, INT4OID, INT2OID, BOOLOID, INT8OID, INT8OID,
+                                              INT8OID, INT4OID, TIMESTAMPTZOID);
 
 // $1 to $4 key, $5 now, $6 incarnation, $7 locked_until, $8 owner.
 constexpr Statement kTake =
@@ -222,6 +223,13 @@ constexpr Statement kLock = statement(R"sql(
 )sql",
                                       INT4OID, INT2OID, INT8OID, INT8OID);
 
+constexpr Statement kExists = statement(R"sql(
+    SELECT w.id
+      FROM {hub}.worker_queue AS w
+     WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
+)sql",
+                                        INT4OID, INT2OID, INT8OID, INT8OID);
+
 constexpr Statement kDelete = statement(R"sql(
     DELETE FROM {hub}.worker_queue AS w
      WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
@@ -280,14 +288,15 @@ constexpr Statement kBury =
 
 // $1 now, $2 incarnation, $3 state, $4 instance, $5 session, $6 tag, $7 owner, $8 min attempts,
 // $9 to $12 key to continue behind (null at first), $13 limit.
-constexpr Statement kList = query(R"sql(
+constexpr Statement kList =
+    query(R"sql(
     SELECT w.id, x.state, w.work_item, w.instance_id, w.execution_id, w.activity_id, w.session_id,
            w.tag, w.visible_at, x.locked_until, x.locked_by, w.attempt_count, w.created_at,
            pg_catalog.concat_ws('/', w.lane, w.slot, w.due, w.id)
       FROM {hub}.worker_queue AS w
      CROSS JOIN LATERAL (
         SELECT CASE WHEN w.locked_until {>} $1 AND w.lease_inc {=} $2 THEN 'leased'
-                    WHEN w.due {>} $1 THEN 'delayed'
+                    WHEN w.visible_at {>} $14 THEN 'delayed'
                     ELSE 'ready' END AS state,
                CASE WHEN w.locked_until {>} $1 AND w.lease_inc {=} $2 THEN w.locked_until END
                    AS locked_until,
@@ -303,8 +312,8 @@ constexpr Statement kList = query(R"sql(
      ORDER BY w.lane, w.slot, w.due, w.id
      LIMIT $13
 )sql",
-                                  INT8OID, INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID,
-                                  INT8OID, INT4OID, INT2OID, INT8OID, INT8OID, INT8OID);
+          INT8OID, INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT4OID, INT2OID,
+          INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID);
 
 constexpr Statement kAllForSlots = statement(R"sql(
     SELECT w.lane, w.slot, w.due, w.id, w.instance_id, w.session_id
@@ -420,7 +429,8 @@ LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std:
                               .optional_text(grant.owner)
                               .int8(limit)
                               .optional_text(tag)
-                              .boolean(with_sessions));
+                              .boolean(with_sessions)
+                              .timestamp(grant.now));
     auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         leased[i] = read_leased(hub, rows, i);
@@ -443,6 +453,9 @@ Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, b
         params.int8(after_due);
     }
     params.int8(after_id).int8(now).int4(hub.incarnation).int8(limit);
+    if (!delayed) {
+        params.timestamp(now);
+    }
     return read_candidates(run(hub, delayed ? kPeekDelayed : kPeekReady, params));
 }
 
@@ -454,6 +467,9 @@ Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane,
         params.int8(after_due);
     }
     params.int8(after_id).int8(now).int4(hub.incarnation).int8(limit);
+    if (!delayed) {
+        params.timestamp(now);
+    }
     return read_candidates(run(hub, delayed ? kPeekSessionDelayed : kPeekSessionReady, params));
 }
 
@@ -468,7 +484,8 @@ Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int
                                    .int8(after_due)
                                    .int8(after_id)
                                    .int8(now)
-                                   .int4(hub.incarnation)));
+                                   .int4(hub.incarnation)
+                                   .timestamp(now)));
 }
 
 std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& grant) {
@@ -501,6 +518,10 @@ std::optional<WorkRow> try_lock_work(const Hub& hub, const WorkKey& key) {
 
 std::optional<WorkRow> lock_work(const Hub& hub, const WorkKey& key) {
     return read_row(run(hub, kLock, key_params(key)));
+}
+
+bool work_exists(const Hub& hub, const WorkKey& key) {
+    return run(hub, kExists, key_params(key)).count > 0;
 }
 
 void delete_work(const Hub& hub, const WorkKey& key) {
@@ -564,7 +585,8 @@ Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> 
                    .int2(from.slot)
                    .int8(from.due)
                    .int8(from.id)
-                   .int8(limit));
+                   .int8(limit)
+                   .timestamp(now));
 }
 
 void reslot_work(const Hub& hub, int32 slot_count) {

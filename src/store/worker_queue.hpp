@@ -113,6 +113,7 @@ std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token,
 // waiting. No value if there is no such row.
 std::optional<WorkRow> try_lock_work(const Hub& hub, const WorkKey& key);
 std::optional<WorkRow> lock_work(const Hub& hub, const WorkKey& key);
+bool work_exists(const Hub& hub, const WorkKey& key);
 
 void delete_work(const Hub& hub, const WorkKey& key);
 void set_deadline(const Hub& hub, const WorkKey& key, int64 locked_until);

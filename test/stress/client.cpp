@@ -105,18 +105,28 @@ bool is_long() {
 
 std::vector<std::string> unexpected_errors(const std::string& log,
                                            const std::vector<std::string>& expected) {
+    const auto has = [](const std::string& line, const std::string& text) {
+        return line.find(text) != std::string::npos;
+    };
     std::vector<std::string> found;
     std::istringstream lines(log);
+    bool goes_on = false;  // what follows explains the last error
     for (std::string line; std::getline(lines, line);) {
-        const bool is_error = line.find(" ERROR:  ") != std::string::npos ||
-                              line.find(" FATAL:  ") != std::string::npos ||
-                              line.find(" PANIC:  ") != std::string::npos;
-        const bool is_expected =
-            std::any_of(expected.begin(), expected.end(), [&line](const std::string& sqlstate) {
-                return line.find("SQLSTATE=" + sqlstate) != std::string::npos;
-            });
-        if ((is_error && !is_expected) || line.find("deadlock") != std::string::npos) {
+        const bool is_error =
+            has(line, " ERROR:  ") || has(line, " FATAL:  ") || has(line, " PANIC:  ");
+        const bool is_expected = std::any_of(
+            expected.begin(), expected.end(),
+            [&](const std::string& sqlstate) { return has(line, "SQLSTATE=" + sqlstate); });
+        const bool explains = line.starts_with('\t') || has(line, " DETAIL:  ") ||
+                              has(line, " HINT:  ") || has(line, " CONTEXT:  ") ||
+                              has(line, " STATEMENT:  ");
+        if (is_error && !is_expected) {
             found.push_back(line);
+            goes_on = true;
+        } else if (goes_on && explains) {
+            found.back() += "\n" + line;
+        } else {
+            goes_on = false;
         }
     }
     return found;

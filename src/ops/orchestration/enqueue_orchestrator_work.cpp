@@ -111,7 +111,11 @@ CheckedMessage checked_message(std::string_view work_item,
         raise_problem(item_path, problem);
     }
     CheckedMessage message{work_item, item->kind, decode(*target), std::nullopt};
-    check_instance_id(item_path, message.instance_id);
+    const bool sub = item->kind == core::ItemKind::kSubOrchCompleted ||
+                     item->kind == core::ItemKind::kSubOrchFailed;
+    core::set_problem(&problem, "", item->raw_kind.substr(1, item->raw_kind.size() - 2),
+                      sub ? "parent_instance" : "instance");
+    check_instance_id(psprintf("%s%s", item_path, problem.path), message.instance_id);
     if (instance_id && *instance_id != message.instance_id) {
         pg::raise(pg::kInvalidArgument, psprintf("%s is not the target of the item", instance_path),
                   pg::Facts("instance_mismatch")

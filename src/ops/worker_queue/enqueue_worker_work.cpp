@@ -88,13 +88,23 @@ CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs&
         .session_id = args.session_id ? args.session_id : decode(fields.session_id),
         .tag = args.tag ? args.tag : decode(fields.tag)};
     const auto path = [prefix](const char* name) { return psprintf("%s%s", prefix, name); };
+    // Where a value came from: its argument, or its field of the item.
+    const auto source = [&](bool given, const char* name, const char* field) -> const char* {
+        if (given) {
+            return path(name);
+        }
+        core::set_problem(&problem, "", parsed->raw_kind.substr(1, parsed->raw_kind.size() - 2),
+                          field);
+        return psprintf("%s%s", item, problem.path);
+    };
     if (merged.instance_id) {
-        check_instance_id(path("instance_id"), *merged.instance_id);
+        check_instance_id(source(args.instance_id.has_value(), "instance_id", "instance"),
+                          *merged.instance_id);
     }
     check_number(path("execution_id"), merged.execution_id, 1);
     check_number(path("activity_id"), merged.activity_id, 0);
-    check_label(path("session_id"), merged.session_id);
-    check_label(path("tag"), merged.tag);
+    check_label(source(args.session_id.has_value(), "session_id", "session_id"), merged.session_id);
+    check_label(source(args.tag.has_value(), "tag", "tag"), merged.tag);
     return {work_item, merged};
 }
 

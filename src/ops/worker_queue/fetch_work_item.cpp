@@ -137,8 +137,8 @@ List<int32> tag_lanes(const FetchRequest& request) {
 
 void add_streams(Search* search, int32 lane) {
     for (const bool delayed : {false, true}) {
-        const auto heads =
-            store::peek_lane(search->hub, lane, search->slots, delayed, 0, 0, search->now, 1);
+        const auto heads = store::peek_lane(search->hub, lane, search->slots, delayed, 0,
+                                            delayed ? PG_INT64_MAX : 0, search->now, 1);
         for (int i = 0; i < heads.count; ++i) {
             search->streams.add({.lane = lane,
                                  .slot = heads.rows[i].key.slot,
@@ -198,18 +198,29 @@ bool has_head(Search* search, Stream* stream) {
     return !stream->ended;
 }
 
-// The stream whose head has the lowest id, or null.
+// The stream to take from, or null: of the rows never delayed the lowest id, of the delayed rows
+// the lowest (due, id), and of these two the lower id.
 Stream* lowest_head(Search* search) {
-    Stream* lowest = nullptr;
+    Stream* best[2] = {nullptr, nullptr};
     for (int i = 0; i < search->streams.count; ++i) {
         Stream* stream = &search->streams.items[i];
-        if (has_head(search, stream) &&
-            (lowest == nullptr ||
-             stream->page.rows[stream->at].key.id < lowest->page.rows[lowest->at].key.id)) {
+        if (!has_head(search, stream)) {
+            continue;
+        }
+        Stream*& lowest = best[stream->delayed ? 1 : 0];
+        const auto place = [](const Stream* of) {
+            const auto& key = of->page.rows[of->at].key;
+            return std::pair(key.due, key.id);
+        };
+        if (lowest == nullptr || place(stream) < place(lowest)) {
             lowest = stream;
         }
     }
-    return lowest;
+    if (best[0] == nullptr || best[1] == nullptr) {
+        return best[0] != nullptr ? best[0] : best[1];
+    }
+    const auto id = [](const Stream* of) { return of->page.rows[of->at].key.id; };
+    return id(best[0]) < id(best[1]) ? best[0] : best[1];
 }
 
 KnownSession* known_session(Search* search, std::string_view id) {

@@ -30,7 +30,7 @@ HeldWork hold_work(const store::Hub& hub, std::optional<std::string_view> token,
     }
     const store::WorkKey key{parsed->lane, parsed->slot, parsed->due, parsed->id};
     auto row = store::try_lock_work(hub, key);
-    if (!row) {
+    if (!row && store::work_exists(hub, key)) {
         clock->mark_waited();
         row = store::lock_work(hub, key);
     }

@@ -70,9 +70,18 @@ std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
     for (std::size_t i = 0; i < count; ++i) {
         const HeldWork held = hold_work(hub, renewals[i].token, clock);
         if (held.fault == core::LeaseFault::kNone) {
-            const int64 deadline = core::add_ms(clock->now(), extend_ms);
-            store::set_deadline(hub, held.row->key, deadline);
             renewals[i].row = held.row;
+        }
+    }
+    // Deadlines count from here, after all waiting; a lease that ran out meanwhile is lost.
+    const int64 now = clock->now();
+    const int64 deadline = core::add_ms(now, extend_ms);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (renewals[i].row && !core::is_live(renewals[i].row->lease, hub.incarnation, now)) {
+            renewals[i].row = std::nullopt;
+        }
+        if (renewals[i].row) {
+            store::set_deadline(hub, renewals[i].row->key, deadline);
             results[renewals[i].index] = {renewals[i].token, true, deadline};
         }
     }

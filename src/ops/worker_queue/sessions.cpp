@@ -23,22 +23,31 @@ int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, i
     const Datum list =
         PointerGetDatum(construct_array(values, count, TEXTOID, -1, false, TYPALIGN_INT));
     const int64 before = clock->now();
-    int64 renewed = 0;
-    for (const auto id : store::renewable_sessions(hub, list, before, before - idle_timeout_ms)) {
+    const auto ids = store::renewable_sessions(hub, list, before, before - idle_timeout_ms);
+    for (const auto id : ids) {
         if (store::hold_session(hub, id)) {
             clock->mark_waited();
         }
-        const int64 now = clock->now();
-        renewed += store::renew_session(hub, id, list, now, now - idle_timeout_ms,
-                                        core::add_ms(now, extend_ms))
-                       ? 1
-                       : 0;
+    }
+    // A deadline counts from here, after all waiting.
+    const int64 now = clock->now();
+    int64 renewed = 0;
+    for (const auto id : ids) {
+        if (store::renew_session(hub, id, list, now, now - idle_timeout_ms,
+                                 core::add_ms(now, extend_ms))) {
+            ++renewed;
+        }
     }
     return renewed;
 }
 
 void touch_session(const store::Hub& hub, const store::WorkRow& row, pg::Clock* clock) {
     if (!row.session_id || !row.locked_by) {
+        return;
+    }
+    // Only a live session of his own is touched; for another there is nothing to wait for.
+    const auto session = store::read_session(hub, *row.session_id);
+    if (!session || session->worker_id != *row.locked_by || session->locked_until <= clock->now()) {
         return;
     }
     if (store::hold_session(hub, *row.session_id)) {

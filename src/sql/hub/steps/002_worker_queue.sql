@@ -45,7 +45,7 @@ COMMENT ON COLUMN @hub@.worker_queue.lease_inc IS 'Incarnation of the hub in whi
 CREATE INDEX IF NOT EXISTS worker_queue_activity
     ON @hub@.worker_queue (instance_id, execution_id, activity_id) WHERE instance_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS worker_queue_session
-    ON @hub@.worker_queue (session_id, due, id) WHERE session_id IS NOT NULL;
+    ON @hub@.worker_queue (session_id, lane, slot, due, id) WHERE session_id IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS @hub@.sessions (
     session_id       text COLLATE "C" NOT NULL,

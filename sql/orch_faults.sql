@@ -1,0 +1,148 @@
+-- serial: with preloading, an injected fault strikes whichever session passes first.
+-- Section 28, ER-4: every call is one unit. Each function of a hub that writes is run with its first store call failing, then with its second, and so on,
+-- until it succeeds: no failure leaves anything behind, and after each of them the next call works.
+\set VERBOSITY terse
+\set SHOW_CONTEXT never
+SELECT belay.create_hub('orch_faults');
+SELECT belay.set_hub_option('orch_faults', 'max_clock_skew', '0');  -- these tests choose the time
+
+-- A digest of every table of the hub, and of the advisory locks that this session holds.
+CREATE FUNCTION pg_temp.content() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    tab text;
+    part text;
+    parts text;
+BEGIN
+    parts := 'locks ' || (SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory');
+    FOR tab IN SELECT c.oid::regclass::text FROM pg_class AS c WHERE c.relnamespace = 'orch_faults'::regnamespace AND c.relkind = 'r' ORDER BY c.relname::text COLLATE "C" LOOP
+        EXECUTE format('SELECT md5(string_agg(t::text, ''|'' ORDER BY t::text COLLATE "C")) FROM %s AS t', tab) INTO part;
+        parts := concat_ws(E'\n', parts, tab, part);
+    END LOOP;
+    RETURN parts;
+END $$;
+-- Runs a statement until no store call is left to fail. The successful run is undone as well, so that each statement meets the same hub.
+-- fails: whether at least one call failed. left_traces: after how many of the failures something was different. swallowed: runs that succeeded although a call failed.
+CREATE FUNCTION pg_temp.fail_each(statement text) RETURNS TABLE (fails boolean, left_traces int, swallowed int, then_works boolean, other_errors text) LANGUAGE plpgsql AS $$
+DECLARE
+    before text := pg_temp.content();
+    failures int := 0;
+BEGIN
+    left_traces := 0;
+    swallowed := 0;
+    FOR n IN 0..500 LOOP
+        BEGIN
+            PERFORM belay.inject_fault('store.call', 1, n);
+            EXECUTE statement;
+            IF (SELECT count FROM belay.faults() WHERE point = 'store.call') = 0 THEN
+                swallowed := swallowed + 1;
+                RAISE EXCEPTION SQLSTATE 'AGAIN';
+            END IF;
+            then_works := pg_temp.content() <> before;
+            RAISE EXCEPTION SQLSTATE 'UNDO0';
+        EXCEPTION
+            WHEN SQLSTATE 'UNDO0' THEN
+                EXIT;
+            WHEN SQLSTATE 'AGAIN' THEN
+                NULL;
+            WHEN internal_error THEN
+                failures := failures + 1;
+                IF SQLERRM <> 'injected fault at "store.call"' THEN other_errors := concat_ws(', ', other_errors, SQLERRM); END IF;
+                IF pg_temp.content() <> before THEN left_traces := left_traces + 1; END IF;
+            WHEN OTHERS THEN
+                other_errors := concat_ws(', ', other_errors, SQLSTATE || ' ' || SQLERRM);
+                EXIT;
+        END;
+    END LOOP;
+    PERFORM belay.inject_fault('store.call', 0, 0);
+    fails := failures > 0;
+    RETURN NEXT;
+END $$;
+
+-- The hub that each of them meets. Turn: an instance in the middle of its life, leased until 100000.
+SELECT orch_faults.start_orchestration('O', '', 'turn', '1', 0, 1000);
+SELECT out_lock_token AS token FROM orch_faults.fetch_orchestration_item(1000, 99000) \gset
+SELECT orch_faults.ack_orchestration_item(:'token', 1000, 1, '[{"event_id":1,"event_data":"{\"type\":\"KeyValueSet\",\"key\":\"stored\",\"value\":\"v\"}"}]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1","status":"ContinuedAsNew"}');
+SELECT orch_faults.enqueue_orchestrator_items('[{"work_item":{"ContinueAsNew":{"instance":"turn","orchestration":"O"}}}, {"work_item":{"QueueMessage":{"instance":"turn"}}}]', 1000);
+SELECT out_lock_token AS token FROM orch_faults.fetch_orchestration_item(1000, 99000) \gset
+INSERT INTO orch_faults.kv_delta VALUES ('turn', 'delta', 'd', 1), ('turn', 'stored', NULL, 1);
+-- A parent for it. Before the instance that is ready: one whose messages are dropped (q), one whose messages wait (c), one whose message was leased too often (p).
+INSERT INTO orch_faults.instances VALUES ('parent', 'P', '1', 1, NULL, NULL, 0, now(), now());
+SELECT belay.set_hub_option('orch_faults', 'max_attempts', '3');
+SELECT orch_faults.raise_event('q', 'q', '', true, 1001), orch_faults.cancel_instance('c', '', 1002), orch_faults.start_orchestration('O', '', 'p', '1', 0, 1003);
+UPDATE orch_faults.orchestrator_queue SET attempt_count = 3 WHERE instance_id = 'p';
+SELECT orch_faults.start_orchestration('O', '', 'ready', '1', 0, 1005), orch_faults.append_history('ready', 1, '[{"event_id":1,"event_data":"{}"}]');
+-- Activities: leased ones of a session, and ready ones; one that was leased too often; sessions that are over; dead letters of both queues.
+SELECT orch_faults.enqueue_worker_items((SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('instance', 'turn', 'execution_id', 1, 'id', n, 'session_id', 's')))) FROM generate_series(1, 6) AS n), 1000);
+CREATE TEMP TABLE leased AS SELECT out_lock_token AS token, row_number() OVER () AS nr FROM orch_faults.fetch_work_items(1000, 99000, 'owner', 99000, p_max_items => 3);
+SELECT orch_faults.enqueue_worker_work('{"ActivityExecute":{"instance":"turn","execution_id":1,"id":9}}', 1000);
+UPDATE orch_faults.worker_queue SET attempt_count = 3 WHERE activity_id IN (4, 9);
+INSERT INTO orch_faults.sessions VALUES ('over', 'owner', 1000, 1000);
+INSERT INTO orch_faults.dead_letters SELECT 1000 + n, CASE WHEN n % 2 = 0 THEN 'worker' ELSE 'orchestrator' END, n, 'x', 1, 1, NULL, NULL, CASE WHEN n % 2 = 0 THEN '{"ActivityExecute":{}}' ELSE '{"CancelInstance":{"instance":"x"}}' END, 3, 'max_attempts', NULL, now(), now()
+  FROM generate_series(1, 4) AS n;
+
+-- One fetch has to do with all of these.
+BEGIN;
+SELECT out_instance_id FROM orch_faults.fetch_orchestration_item(2000, 1000);
+SELECT instance_id, parked, lock_no <> 0 AS leased FROM orch_faults.orchestrator_queue ORDER BY id;
+SELECT instance_id FROM orch_faults.dead_letters WHERE reason = 'max_attempts' AND id < 1000;
+ROLLBACK;
+
+CREATE TEMP TABLE calls (nr serial, call text);
+-- Orchestrations.
+INSERT INTO calls (call) VALUES
+    ('enqueue_orchestrator_work(''i'', ''{"CancelInstance":{"instance":"i"}}'', NULL)'),
+    ('enqueue_orchestrator_items(''[{"work_item":{"CancelInstance":{"instance":"i"}}}, {"work_item":{"TimerFired":{"instance":"i","fire_at_ms":5}}}]'', 1000)'),
+    ('start_orchestration(''O'')'), ('raise_event(''i'', ''n'')'), ('cancel_instance(''i'')'),
+    ('fetch_orchestration_item(2000, 1000)'), ('fetch_orchestration_item(200000, 1000)'),
+    ('abandon_orchestration_item(''<turn>'', 2000)'), ('abandon_orchestration_item(''<turn>'', 2000, 1000, true)'), ('renew_orchestration_item_lock(''<turn>'', 2000, 1000)'),
+    ('ack_orchestration_item(''<turn>'', 2000, 2, ''[]'', ''[]'', ''[]'', ''{}'')'),
+    ('ack_orchestration_item(''<turn>'', 2000, 2,
+        ''[{"event_id":1,"event_data":"{\"type\":\"KeyValueSet\",\"key\":\"k\",\"value\":\"v\"}"}, {"event_id":2,"event_data":"{\"type\":\"KeyValueCleared\",\"key\":\"l\"}"}, {"event_id":3,"event_data":"{\"type\":\"KeyValuesCleared\"}"},
+           {"event_id":4,"event_data":"{\"type\":\"CustomStatusUpdated\",\"status\":\"s\"}"}, {"event_id":5,"event_data":"{\"type\":\"KeyValueSet\",\"key\":\"m\",\"value\":\"v\"}"}]'',
+        ''[{"ActivityExecute":{"instance":"turn","execution_id":2,"id":1}}, {"ActivityExecute":{"instance":"turn","execution_id":2,"id":2,"tag":"t"}}]'',
+        ''[{"StartOrchestration":{"instance":"child","orchestration":"C"}}, {"TimerFired":{"instance":"turn","fire_at_ms":5000}}, {"SubOrchCompleted":{"parent_instance":"parent"}}]'',
+        ''{"orchestration_name":"O2","orchestration_version":"2","parent_instance_id":"parent","status":"Completed","output":"o","pinned_duroxide_version":{"major":1,"minor":0,"patch":0}}'',
+        ''[{"instance":"turn","execution_id":2,"activity_id":2}, {"instance":"turn","execution_id":1,"activity_id":1}, {"instance":"turn","execution_id":1,"activity_id":5}]'')'),
+    ('append_history(''turn'', 7, ''[{"event_id":1,"event_data":"{}"}, {"event_id":2,"event_data":"{}"}]'')'), ('append_history(''c'', 1, ''[{"event_id":1,"event_data":"{}"}]'')');
+-- The worker queue.
+INSERT INTO calls (call) VALUES
+    ('enqueue_worker_work(''{"ActivityExecute":{}}'', 1000)'), ('enqueue_worker_items(''[{"work_item":{"ActivityExecute":{}}}, {"work_item":{"ActivityExecute":{}},"delay_ms":5}]'', 1000)'),
+    ('fetch_work_item(2000, 1000)'), ('fetch_work_item(2000, 1000, ''owner'', 1000)'), ('fetch_work_items(2000, 1000, ''owner'', 1000, p_max_items => 10)'), ('fetch_work_items(200000, 1000, ''thief'', 1000, p_max_items => 10)'),
+    ('ack_worker(''<work 1>'', NULL, NULL, 2000)'), ('ack_worker(''<work 1>'', ''turn'', ''{"ActivityCompleted":{"instance":"turn"}}'', 2000)'),
+    ('ack_workers(''[{"lock_token":"<work 2>","completion_json":{"ActivityCompleted":{"instance":"turn"}}}, {"lock_token":"<work 1>"}, {"lock_token":"lost"}]'', 2000)'),
+    ('ack_and_fetch_work_item(''<work 1>'', NULL, ''{"ActivityFailed":{"instance":"turn"}}'', 2000, 1000, ''owner'')'),
+    ('renew_work_item_lock(''<work 1>'', 2000, 5000)'), ('renew_work_item_locks(ARRAY[''<work 3>'', ''<work 1>'', ''lost''], 2000, 5000)'),
+    ('abandon_work_item(''<work 1>'', 2000)'), ('abandon_work_item(''<work 1>'', 2000, 1000, true)'), ('renew_session_lock(ARRAY[''owner'', ''nobody''], 2000, 5000, 100000)'), ('cleanup_orphaned_sessions(2000)'),
+    ('cancel_activities(''[{"instance":"turn","execution_id":1,"activity_id":1}, {"instance":"turn","execution_id":1,"activity_id":5}]'')'),
+    ('redrive_dead_letter(1001)'), ('redrive_dead_letter(1002)'), ('redrive_dead_letters(''{}'')'), ('discard_dead_letter(1001)');
+-- The hub.
+INSERT INTO calls (call) VALUES ('pause_hub()'), ('pause_hub(''worker'', ''reason'')');
+
+SELECT left(regexp_replace(call, '\s+', ' ', 'g'), 60) AS call, f.* FROM calls,
+    LATERAL pg_temp.fail_each('SELECT * FROM orch_faults.' || replace(replace(replace(replace(call, '<turn>', :'token'), '<work 1>', (SELECT token FROM leased WHERE nr = 1)), '<work 2>', (SELECT token FROM leased WHERE nr = 2)), '<work 3>', (SELECT token FROM leased WHERE nr = 3))) AS f
+ ORDER BY nr;
+-- All of them, that is: every function of the hub that may write.
+SELECT p.proname FROM pg_proc AS p WHERE p.pronamespace = 'orch_faults'::regnamespace AND p.prokind = 'f' AND p.provolatile = 'v' AND NOT EXISTS (SELECT FROM calls WHERE split_part(call, '(', 1) = p.proname::text)
+ ORDER BY p.proname::text COLLATE "C";
+SELECT orch_faults.pause_hub('worker');
+SELECT * FROM pg_temp.fail_each('SELECT orch_faults.resume_hub()');
+SELECT orch_faults.resume_hub();
+SELECT point, count FROM belay.faults() WHERE count <> 0;
+
+-- At the very end, when all is done: the ack's own fault point.
+SELECT pg_temp.content() AS content \gset
+SELECT belay.inject_fault('ack.before_commit', 1);
+SELECT test.error(format('SELECT orch_faults.ack_orchestration_item(%L, 2000, 2, ''[{"event_id":1,"event_data":"{}"}]'', ''[{"ActivityExecute":{}}]'', ''[{"CancelInstance":{"instance":"x"}}]'', ''{"status":"Completed"}'')', :'token'));
+SELECT pg_temp.content() = :'content' AS unchanged;
+-- A transaction that fails as a whole, not only its statement.
+SELECT belay.inject_fault('ack.before_commit', 1);
+BEGIN;
+SELECT orch_faults.ack_orchestration_item(:'token', 2000, 2, '[{"event_id":1,"event_data":"{}"}]', '[]', '[]', '{"status":"Completed"}');
+ROLLBACK;
+SELECT pg_temp.content() = :'content' AS unchanged;
+-- Principle 5: the lock was kept all the time: the same token commits the turn.
+SELECT orch_faults.ack_orchestration_item(:'token', 2000, 2, '[{"event_id":1,"event_data":"{}"}]', '[]', '[]', '{"status":"Completed"}');
+SELECT status FROM orch_faults.executions WHERE instance_id = 'turn' ORDER BY execution_id;
+SELECT count(*) FROM orch_faults.renew_work_item_locks((SELECT array_agg(token) FROM leased), 2000, 1000) WHERE out_renewed;
+
+SELECT belay.drop_hub('orch_faults', true);

@@ -1,0 +1,153 @@
+-- Walk-throughs: appendix B of the specification, step by step.
+\set VERBOSITY terse
+\set SHOW_CONTEXT never
+SELECT belay.create_hub('orch_walkthrough');
+SELECT belay.set_hub_option('orch_walkthrough', 'max_clock_skew', '0');  -- these tests choose the time
+
+-- Messages in brief: kind and what tells them apart.
+CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
+                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
+      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
+$$;
+-- A fetch, and what it brought; the token is kept in lease.
+CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
+CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
+RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    turn record;
+BEGIN
+    SELECT * INTO turn FROM orch_walkthrough.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
+    IF turn.out_lock_token IS NOT NULL THEN
+        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
+        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
+            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
+                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
+            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
+    END IF;
+END $$;
+CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
+-- An ack of the turn last fetched of an instance.
+CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
+LANGUAGE sql AS $$ SELECT orch_walkthrough.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
+-- An element of a history delta.
+CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
+    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
+$$;
+CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
+    SELECT regexp_replace(regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2'), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
+$$;
+CREATE VIEW test.orch_walkthrough AS
+    SELECT (SELECT count(*) FROM orch_walkthrough.messages) AS messages, (SELECT count(*) FROM orch_walkthrough.instances) AS instances, (SELECT string_agg(status, ', ') FROM orch_walkthrough.executions) AS status, (SELECT count(*) FROM orch_walkthrough.history) AS events,
+           (SELECT count(*) FROM orch_walkthrough.work_items) AS activities, (SELECT count(*) FROM orch_walkthrough.instance_lock_states) AS locks;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_walkthrough.orchestrator_queue, orch_walkthrough.worker_queue, orch_walkthrough.instance_locks, orch_walkthrough.instances, orch_walkthrough.executions, orch_walkthrough.history, orch_walkthrough.kv_store, orch_walkthrough.kv_delta, orch_walkthrough.dead_letters, lease $$;
+
+---- One orchestration with one activity
+
+-- 1: one message; no instance.
+SELECT orch_walkthrough.enqueue_orchestrator_work('ord-7', '{"StartOrchestration":{"instance":"ord-7","orchestration":"Bill","input":"{}","version":null,"parent_instance":null,"parent_id":null,"execution_id":1}}', to_timestamp(1));
+SELECT * FROM test.orch_walkthrough;
+-- 2: C4: name Bill, execution 1, no history, attempt 1; lock held.
+SELECT * FROM pg_temp.fetch(1000);
+SELECT * FROM test.orch_walkthrough;
+-- 3: ack: events 1 and 2, one worker item, name and version.
+CALL pg_temp.ack('ord-7', 1100, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted', '{"name":"Bill","version":"1.0.0","input":"{}"}'), pg_temp.event(2, 'ActivityScheduled', '{"name":"Charge","input":"9"}'),
+        pg_temp.event(3, 'KeyValueSet', '{"key":"k","value":"v"}')),
+    '{"orchestration_name":"Bill","orchestration_version":"1.0.0"}', work => '[{"ActivityExecute":{"instance":"ord-7","execution_id":1,"id":2,"name":"Charge","input":"9"}}]');
+SELECT * FROM test.orch_walkthrough;
+-- 4: lease on the activity, attempt 1.
+SELECT out_work_item, out_attempt_count, out_lock_token AS work FROM orch_walkthrough.fetch_work_item(1200, 1000) \gset
+SELECT :'out_work_item' AS item, :out_attempt_count AS attempt;
+-- 5: activity gone, one message.
+SELECT orch_walkthrough.ack_worker(:'work', 'ord-7', '{"ActivityCompleted":{"instance":"ord-7","execution_id":1,"id":2,"result":"ok"}}', 1300);
+SELECT * FROM test.orch_walkthrough;
+-- 6: C1: the events, one message.
+SELECT * FROM pg_temp.fetch(1300);
+-- 7: terminal; completed_at set; key/value merged.
+CALL pg_temp.ack('ord-7', 1400, jsonb_build_array(pg_temp.event(4, 'ActivityCompleted', '{"result":"ok"}'), pg_temp.event(5, 'OrchestrationCompleted', '{"output":"ok"}')), '{"status":"Completed","output":"ok"}');
+SELECT * FROM test.orch_walkthrough;
+SELECT status, output, (extract(epoch FROM completed_at) * 1000)::bigint AS completed_ms FROM orch_walkthrough.executions;
+SELECT key, value FROM orch_walkthrough.kv_store;
+SELECT out_event_data FROM orch_walkthrough.fetch_history('ord-7');
+CALL pg_temp.clear();
+
+---- A worker dies
+
+SELECT orch_walkthrough.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":2}}', 1000);
+SELECT out_lock_token AS first FROM orch_walkthrough.fetch_work_item(1000, 1000) \gset
+SELECT out_lock_token AS second, out_attempt_count FROM orch_walkthrough.fetch_work_item(2000, 1000) \gset
+SELECT :out_attempt_count AS attempt;
+-- The first one comes back.
+SELECT call, test.sqlstate(format(call, :'first')) FROM unnest(ARRAY['SELECT orch_walkthrough.renew_work_item_lock(%L, 2000, 1000)', 'SELECT orch_walkthrough.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 2000)']) AS call;
+SELECT orch_walkthrough.ack_worker(:'second', NULL, NULL, 2000);
+CALL pg_temp.clear();
+
+---- An ack raises QB005
+
+SELECT orch_walkthrough.start_orchestration('O', '', 'i', '1', 0, 1000);
+SELECT attempt FROM pg_temp.fetch(1000);
+CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1"}', '[{"ExternalRaised":{"instance":"i","name":"n"}}]');
+SELECT attempt FROM pg_temp.fetch(1000);
+SELECT pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, %L, ''{"status":"Completed"}'')', jsonb_build_array(pg_temp.event(1, 'again'))));
+-- Nothing was stored, the lock is live. The client acks a failure event on the same token.
+SELECT * FROM test.orch_walkthrough;
+CALL pg_temp.ack('i', 1500, jsonb_build_array(pg_temp.event(2, 'OrchestrationFailed')), '{"status":"Failed","output":"duplicate event"}');
+SELECT * FROM test.orch_walkthrough;
+CALL pg_temp.clear();
+
+---- A cancel overtakes its start
+
+SELECT orch_walkthrough.cancel_instance('i', 'user', 1000);
+SELECT orch_walkthrough.start_orchestration('O', '', 'other', '1', 0, 1001);
+SELECT instance, messages FROM pg_temp.fetch(1001, 100000);
+SELECT orch_walkthrough.start_orchestration('O', '', 'i', '1', 0, 2000);
+SELECT instance, name, messages FROM pg_temp.fetch(2000);
+CALL pg_temp.clear();
+
+---- A broken message
+
+SELECT belay.set_hub_option('orch_walkthrough', 'max_attempts', '20');
+INSERT INTO orch_walkthrough.instances VALUES ('i', 'O', '1', 1, NULL, NULL, 0, now(), now());
+SELECT orch_walkthrough.raise_event('i', 'x', '', false, 1000);
+UPDATE orch_walkthrough.orchestrator_queue SET work_item = '{"ExternalRaised":{"instance":"i","name":"x"';
+-- It comes as a string element; the client abandons it, twenty times.
+CREATE PROCEDURE pg_temp.try() LANGUAGE plpgsql AS $$
+BEGIN
+    FOR n IN 1..20 LOOP
+        IF (SELECT (messages, attempt) IS DISTINCT FROM ('string', n) FROM pg_temp.fetch(1000)) THEN RAISE 'attempt %', n; END IF;
+        PERFORM orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), 1000);
+    END LOOP;
+END $$;
+CALL pg_temp.try();
+-- The 21st fetch moves it to dead_letters and delivers the rest.
+SELECT orch_walkthrough.raise_event('i', 'rest', '', false, 1000);
+SELECT messages, attempt FROM pg_temp.fetch(1000);
+CALL pg_temp.ack('i', 1000);
+SELECT id AS dead, attempt_count, reason, work_item FROM orch_walkthrough.dead_letters \gset
+SELECT :attempt_count AS attempts, :'reason' AS reason, :'work_item' AS work_item;
+-- An operator repairs the text and puts it back.
+UPDATE orch_walkthrough.dead_letters SET work_item = work_item || '}}';
+SELECT orch_walkthrough.redrive_dead_letter(:dead) > 0 AS redriven;
+UPDATE orch_walkthrough.orchestrator_queue SET visible_at = to_timestamp(1);
+SELECT messages, attempt FROM pg_temp.fetch(1000);
+SELECT belay.set_hub_option('orch_walkthrough', 'max_attempts', NULL);
+CALL pg_temp.clear();
+
+---- Continue-as-new under backoff
+
+SELECT orch_walkthrough.start_orchestration('O', '', 'i', '1', 0, 1000);
+SELECT attempt FROM pg_temp.fetch(1000);
+CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1","status":"ContinuedAsNew"}', '[{"ContinueAsNew":{"instance":"i","orchestration":"O"}}]');
+SELECT messages FROM pg_temp.fetch(1000);
+SELECT orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), 1000, 2000);
+-- A queue message that arrives meanwhile is delivered at once with the old history ...
+SELECT orch_walkthrough.raise_event('i', 'q', '', true, 1500);
+SELECT execution, events, messages FROM pg_temp.fetch(1500);
+-- ... or, if abandoned, together with the ContinueAsNew later, in the order of ids. Nothing is lost.
+SELECT orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), 1500, 1500);
+SELECT * FROM pg_temp.fetch(2999);
+SELECT execution, events, messages FROM pg_temp.fetch(3000);
+
+DROP VIEW test.orch_walkthrough;
+SELECT belay.drop_hub('orch_walkthrough', true);
