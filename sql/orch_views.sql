@@ -14,7 +14,7 @@ SELECT format(E'%s(%s)\n  %s', s.name, pg_get_function_arguments(s.oid), pg_get_
 -- Those that only read are STABLE; none is STRICT, runs in parallel workers or with its owner's rights.
 SELECT s.name FROM surface AS s JOIN pg_proc AS p USING (oid) WHERE p.provolatile <> 'v' ORDER BY s.name COLLATE "C";
 SELECT s.name FROM surface AS s JOIN pg_proc AS p USING (oid) WHERE p.proisstrict OR p.proparallel <> 'u' OR p.prosecdef;
--- Section 10.3: the first level that may call each.
+-- Section 10.3: which levels may call each.
 CREATE ROLE regress_belay_orch_client;
 CREATE ROLE regress_belay_orch_worker;
 CREATE ROLE regress_belay_orch_operator;
@@ -42,7 +42,7 @@ SELECT format(E'%s\n  %s', a.attrelid::regclass, string_agg(a.attname || ' ' || 
 SELECT format('%s %s', i.indrelid::regclass, pg_get_constraintdef(c.oid)) AS keys FROM pg_index AS i JOIN pg_constraint AS c ON c.conindid = i.indexrelid AND c.contype = 'p'
  WHERE i.indrelid::regclass::text COLLATE "C" IN ('orch_views.instances', 'orch_views.executions', 'orch_views.history', 'orch_views.kv_store', 'orch_views.kv_delta') ORDER BY 1;
 \pset format aligned
--- Every writer states the time: no timestamptz has a default, and only executions.completed_at may be null. No column of these tables has a default.
+-- Every writer states the time: no timestamptz has a default, and only executions.completed_at may be null.
 SELECT a.attrelid::regclass, a.attname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
  WHERE c.relnamespace = 'orch_views'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND a.atttypid = 'timestamptz'::regtype AND (a.atthasdef OR NOT a.attnotnull) AND c.relname::text IN ('instances', 'executions', 'history', 'orchestrator_queue', 'dead_letters');
 -- Section 4.4: no other status can be stored.

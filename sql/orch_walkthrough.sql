@@ -51,7 +51,7 @@ SELECT * FROM test.orch_walkthrough;
 -- 2: C4: name Bill, execution 1, no history, attempt 1; lock held.
 SELECT * FROM pg_temp.fetch(1000);
 SELECT * FROM test.orch_walkthrough;
--- 3: ack: events 1 and 2, one worker item, name and version.
+-- 3: ack: the first events (one of them a key/value change), one worker item, name and version.
 CALL pg_temp.ack('ord-7', 1100, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted', '{"name":"Bill","version":"1.0.0","input":"{}"}'), pg_temp.event(2, 'ActivityScheduled', '{"name":"Charge","input":"9"}'),
         pg_temp.event(3, 'KeyValueSet', '{"key":"k","value":"v"}')),
     '{"orchestration_name":"Bill","orchestration_version":"1.0.0"}', work => '[{"ActivityExecute":{"instance":"ord-7","execution_id":1,"id":2,"name":"Charge","input":"9"}}]');

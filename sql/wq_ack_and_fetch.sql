@@ -65,7 +65,7 @@ CALL pg_temp.add('s', 1000, 'S');
 CALL pg_temp.add('r', 1000, 'R');
 SELECT out_lock_token AS token FROM wq_ack_and_fetch.fetch_work_item(1000, 1000, 'o', 5000) \gset
 SELECT out_work_item FROM wq_ack_and_fetch.ack_and_fetch_work_item(:'token', NULL, NULL, 1400, 700, 'o', 3000);
-SELECT * FROM wq_ack_and_fetch.sessions ORDER BY session_id;
+SELECT session_id, worker_id, locked_until, last_activity_at FROM wq_ack_and_fetch.sessions ORDER BY session_id;
 
 -- One unit: rolled back, both halves are undone.
 SELECT lock_token AS token FROM wq_ack_and_fetch.work_items \gset

@@ -37,7 +37,7 @@ TRUNCATE wq_clock.worker_queue;
 SELECT wq_clock.enqueue_worker_work('{"ActivityExecute":{"session_id":"s"}}', 5000);
 SELECT out_lock_token AS token FROM wq_clock.fetch_work_item(5001, 1000, 'o', 2000) \gset
 SELECT (extract(epoch FROM created_at) * 1000)::bigint AS created_ms, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms, locked_until FROM wq_clock.work_items;
-SELECT * FROM wq_clock.sessions;
+SELECT session_id, worker_id, locked_until, last_activity_at FROM wq_clock.sessions;
 SELECT wq_clock.renew_work_item_lock(:'token', 5002, 1000);
 SELECT locked_until FROM wq_clock.work_items;
 SELECT test.sqlstate(format('SELECT wq_clock.renew_work_item_lock(%L, 6002, 1000)', :'token'));

@@ -20,7 +20,7 @@ $$;
 CREATE FUNCTION pg_temp.token(name text) RETURNS text LANGUAGE sql AS $$
     SELECT lock_token FROM wq_sessions.work_items AS w WHERE w.work_item::jsonb #>> '{ActivityExecute,name}' = $1
 $$;
-CREATE VIEW test.wq_sessions AS SELECT * FROM wq_sessions.sessions ORDER BY session_id;
+CREATE VIEW test.wq_sessions AS SELECT session_id, worker_id, locked_until, last_activity_at FROM wq_sessions.sessions ORDER BY session_id;
 CREATE VIEW test.wq_sessions_work AS
     SELECT work_item::jsonb #>> '{ActivityExecute,name}' AS name, session_id, locked_until, locked_by, attempt_count FROM wq_sessions.work_items ORDER BY id;
 
