@@ -18,3 +18,22 @@ BEGIN
     END LOOP;
 END
 $$;
+
+-- The instances of turns have ids of the usual length.
+CREATE OR REPLACE FUNCTION bench.instance_id(p_number int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT md5(p_number::text)::uuid::text
+$$;
+
+-- How many turns have been done, by what they left: each has 5 events, 2 activities, and one message
+-- that takes the place of the one it had. Anything else means that a turn was lost or done twice.
+CREATE OR REPLACE FUNCTION bench.checked_turns(
+    p_events bigint, p_activities bigint, p_messages bigint, p_instances bigint
+) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF p_events * 2 <> p_activities * 5 OR (p_instances > 0 AND p_messages <> p_instances) THEN
+        RAISE EXCEPTION '% events, % activities, % messages of % instances', p_events, p_activities,
+            p_messages, p_instances;
+    END IF;
+    RETURN p_events / 5;
+END
+$$;

@@ -15,6 +15,34 @@ item='{"ActivityExecute":{"name":"ResizeImage","input":"'
 while ((${#item} < 197)); do item+=x; done
 item+='"}}'
 
+# What the ack of a turn sends, for format(): 5 events, 2 activities, a message to the instance
+# itself, metadata of the first and of the last turn of an execution.
+# shellcheck disable=SC2016  # $s belongs to format().
+event() {
+    local form='{"event_id":%%%d$s,"event_type":"%s",'
+    form+='"event_data":"{\\"event_id\\":%%%d$s,\\"type\\":\\"%s\\",%s}"}'
+    # shellcheck disable=SC2059  # It is a format.
+    printf "$form" "$1" "$2" "$1" "$2" "$3"
+}
+# shellcheck disable=SC2016
+activity() {
+    printf '{"ActivityExecute":{"instance":"%%1$s","execution_id":%%2$s,"id":%%%d$s,' "$1"
+    printf '"name":"ResizeImage","input":"%s"}}' "$input"
+}
+input='{\"image\":\"https://images.example/2024/11/5f3a9c1e.jpg\",\"width\":640,\"height\":480,\"format\":\"webp\"}'
+scheduled='\"name\":\"ResizeImage\",\"input\":\"image 5f3a9c1e, 640 by 480, webp, quality 80\"'
+completed='\"source_event_id\":1,\"result\":\"https://images.example/2024/11/5f3a9c1e.webp\"'
+delta="[$(event 1 ExternalEvent '\"name\":\"next\",\"data\":\"another image\"'),$(event 2 ActivityCompleted "$completed")"
+delta+=",$(event 3 ActivityCompleted "$completed"),$(event 4 ActivityScheduled "$scheduled")"
+delta+=",$(event 5 ActivityScheduled "$scheduled")]"
+# shellcheck disable=SC2016  # $s belongs to format().
+turn_variables=(-D "delta=$delta"
+    -D "activities=[$(activity 3),$(activity 4)]"
+    -D 'message=[{"ExternalRaised":{"instance":"%1$s","name":"next","data":"another image"}}]'
+    -D 'next=[{"ContinueAsNew":{"instance":"%1$s","orchestration":"Bill","input":"","version":"1.0.0"}}]'
+    -D 'born={"orchestration_name":"Bill","orchestration_version":"1.0.0"}'
+    -D 'ended={"status":"ContinuedAsNew"}')
+
 # The clients of the workloads that are about one question, not about scaling.
 few_clients=4
 
@@ -77,7 +105,7 @@ run_pgbench() {
     shift 3
     timeout -k 5 "$limit" pgbench -n -M prepared -c "$clients" \
         -j "$((clients < threads ? clients : threads))" -f "$script" \
-        -D "item=$item" -D got=0 "$@" >"$output" 2>"$errors" || return 1
+        -D "item=$item" -D got=0 "${turn_variables[@]}" "$@" >"$output" 2>"$errors" || return 1
     transactions=$(sed -n 's/^number of transactions actually processed: \([0-9]*\).*/\1/p' "$output")
     rate=$(sed -n 's/^tps = \([0-9.]*\) .*/\1/p' "$output")
     [[ -n $transactions && -n $rate ]]
@@ -95,6 +123,14 @@ progress() {
     printf '  %-24s %-8s round %d  %-20s %12s   load %s\n' "$@" "$load" >&2
 }
 
+# start_instances QUEUE SCRIPT CLIENTS: puts instances into the queue, more than clients can hold at
+# once, and takes them through a whole execution.
+start_instances() {
+    local instances=$(((few_clients > $3 ? few_clients : $3) * 16))
+    sql -c "CALL bench.$1_start($instances)" >/dev/null &&
+        run_pgbench 120 "$few_clients" "$2" -t "$instances"
+}
+
 # measure WORKLOAD VARIANT CLIENTS ROUND PLACE ROW SCRIPT: one run, a line of runs.tsv. Rows that
 # the queue has at its beginning, and their delay: $fill_rows, $fill_delay_ms.
 measure() {
@@ -102,14 +138,19 @@ measure() {
     local queue=${row_queue[$row]} connecting=6 held=0
     local schema=${queue_schema[$queue]:-$queue} after=$root/bench/queues/$queue/after.sql
     local connect_cpu used_cpu began left left_before records bytes records_before bytes_before
-    local updates hot line
+    local updates hot line count=left
     local -x PGOPTIONS
     PGOPTIONS=$(options_of "$queue")
     [[ $script != ack_and_fetch ]] || held=$clients
+    [[ $script != turn* ]] || count=turns
     script=$root/bench/queues/$queue/$script.pgbench
 
     # What connecting and planning cost is measured first, and taken off: it belongs to no item.
     made_anew "$queue"
+    if [[ $count == turns ]] && ! start_instances "$queue" "$script" "$clients"; then
+        failed "$workload, $row, $clients clients, start"
+        return 0
+    fi
     read_cpu
     began=$cpu
     if ! run_pgbench 60 "$clients" "$script" -t "$connecting"; then
@@ -125,8 +166,15 @@ measure() {
         sql -c "CALL bench.${queue}_fill($fill_rows, $fill_delay_ms, '$item')" >/dev/null
         sql -c 'VACUUM ANALYZE' -c CHECKPOINT
     fi
+    if [[ $count == turns ]]; then
+        if ! start_instances "$queue" "$script" "$clients"; then
+            failed "$workload, $row, $clients clients, start"
+            return 0
+        fi
+        sql -c 'VACUUM ANALYZE' -c CHECKPOINT
+    fi
     read -r left_before records_before bytes_before < <(
-        sql -c "SELECT bench.${queue}_left(), wal_records, wal_bytes FROM pg_stat_wal"
+        sql -c "SELECT bench.${queue}_$count(), wal_records, wal_bytes FROM pg_stat_wal"
     )
     read_cpu
     began=$cpu
@@ -136,7 +184,7 @@ measure() {
     fi
     read_cpu
     used_cpu=$((cpu - began - connect_cpu))
-    left=$(sql -c "SELECT bench.${queue}_left()")
+    left=$(sql -c "SELECT bench.${queue}_$count()")
     if [[ -e $after && $workload != enqueue ]]; then
         read_cpu
         began=$cpu
@@ -152,17 +200,18 @@ measure() {
                     WHERE schemaname = '$schema') AS t"
     )
 
-    # A fetch that found nothing leaves an item behind: items are those that left the queue.
-    line=$(awk -v workload="$workload" -v n="$transactions" -v rate="$rate" -v cpu="$used_cpu" \
+    # A fetch that found nothing leaves an item behind: items are those that left the queue. Turns are
+    # counted by what they made.
+    line=$(awk -v workload="$workload" -v count="$count" -v n="$transactions" -v rate="$rate" -v cpu="$used_cpu" \
         -v grown=$((left - left_before)) -v held="$held" -v connected=$((clients * connecting)) \
         -v records=$((records - records_before)) -v bytes=$((bytes - bytes_before)) \
         -v updates="$updates" -v hot="$hot" 'BEGIN {
-            items = workload == "enqueue" ? n : n - grown
-            empty = workload == "enqueue" || grown < held ? 0 : grown - held
+            items = count == "turns" ? grown : workload == "enqueue" ? n : n - grown
+            empty = count == "turns" ? n - grown : workload == "enqueue" || grown < held ? 0 : grown - held
             share = n > 0 ? items / n : 0
             counted = (n - connected) * share
             printf "%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%.2f", n, items, rate * share,
-                (counted > 0 ? sprintf("%.1f", cpu / counted) : "-"),
+                (counted > 0 && cpu > 0 ? sprintf("%.1f", cpu / counted) : "-"),
                 (items > 0 ? sprintf("%.2f", records / items) : "-"),
                 (items > 0 ? sprintf("%.0f", bytes / items) : "-"),
                 (updates > 0 ? sprintf("%.1f", 100 * hot / updates) : "-"),
@@ -184,17 +233,18 @@ rotated() {
 # ---- The workloads. ----
 
 # rates WORKLOAD SCRIPT CLIENTS ROW...: all rows, interleaved, with each number of clients. SCRIPT
-# is "own" for each row's own cycle.
+# is "own" for each row's own cycle; a row whose own script is a form of SCRIPT runs that.
 rates() {
-    local workload=$1 script=$2 numbers=$3 clients round row place
+    local workload=$1 script=$2 numbers=$3 clients round row place own
     shift 3
     for clients in $numbers; do
         for ((round = 1; round <= BENCH_ROUNDS; round++)); do
             place=0
             for row in $(rotated "$round" "$@"); do
                 place=$((place + 1))
-                measure "$workload" - "$clients" "$round" "$place" "$row" \
-                    "${script/#own/${row_script[$row]}}"
+                own=${row_script[$row]}
+                [[ $script == own || $own == "$script"_* ]] || own=$script
+                measure "$workload" - "$clients" "$round" "$place" "$row" "$own"
             done
         done
     done
@@ -211,6 +261,15 @@ workload_cycle_async() {
 
 workload_enqueue() {
     ((${#plain[@]} == 0)) || rates enqueue enqueue "${BENCH_CLIENTS##* }" "${plain[@]}"
+}
+
+workload_turn() {
+    ((${#with_turns[@]} == 0)) || rates turn turn "$BENCH_CLIENTS" "${with_turns[@]}"
+}
+
+workload_turn_async() {
+    options='-c synchronous_commit=off'
+    ((${#with_turns[@]} == 0)) || rates turn_async turn "$BENCH_CLIENTS" "${with_turns[@]}"
 }
 
 # One backend by itself, no client: calls from a PL/pgSQL loop, with its commits.
@@ -339,6 +398,7 @@ sql -c 'CALL bench.make_wal_segments(48)' -c CHECKPOINT
 # Which rows: those asked for, of those that are there.
 selected=()
 plain=()
+with_turns=()
 with_no_op=
 for row in "${row_names[@]}"; do
     [[ -z $BENCH_ONLY || " $BENCH_ONLY " == *" $row "* ]] || continue
@@ -354,10 +414,17 @@ for row in "${row_names[@]}"; do
             fi
             ;;
     esac
-    selected+=("$row")
-    [[ ${row_script[$row]} != cycle ]] || plain+=("$row")
+    case ${row_script[$row]} in
+        cycle)
+            selected+=("$row")
+            plain+=("$row")
+            [[ ! -e $root/bench/queues/${row_queue[$row]}/turn.pgbench ]] || with_turns+=("$row")
+            ;;
+        turn*) with_turns+=("$row") ;;
+        *) selected+=("$row") ;;
+    esac
 done
-((${#selected[@]} > 0)) || [[ -n $with_no_op ]] || die "no row to measure"
+((${#selected[@]} + ${#with_turns[@]} > 0)) || [[ -n $with_no_op ]] || die "no row to measure"
 
 printf '%s\t' workload variant clients round place row transactions items items_per_s \
     cpu_us_per_item wal_records_per_item wal_bytes_per_item hot_percent >"$runs"

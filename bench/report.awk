@@ -10,6 +10,8 @@ BEGIN {
     titles["enqueue"] = "enqueue: enqueue only, commits flushed to disk"
     titles["backend_cpu"] = "backend_cpu: CPU of one backend per cycle, called from PL/pgSQL with a commit after each call"
     titles["old_snapshot"] = "old_snapshot: cycles/s while another session holds an old snapshot, synchronous_commit off"
+    titles["turn"] = "turn: fetch and ack of one orchestration turn, 5 events, 2 activities, 1 message; a commit each, flushed to disk"
+    titles["turn_async"] = "turn_async: the same with synchronous_commit off"
     titles["backlog"] = "backlog: cycles/s with " fill " rows in the queue, synchronous_commit off"
 }
 
@@ -117,6 +119,66 @@ function rate_table(    g, r, group, key, parts, token, provider) {
     }
 }
 
+function turn_table(    g, r, group, key, parts, rate, cpu) {
+    for (g = 1; g <= group_count; ++g) {
+        group = groups[g]
+        split(group, parts, SUBSEP)
+        printf "\n%s clients%s\n", parts[2], g == 1 ? "; ratios of turns/s and of CPU; CPU of the whole server, WAL: per turn" : ""
+        printf "%-21s %9s %15s %10s %8s %10s %8s %8s %6s %7s\n", "", "turns/s", "min-max", "x provider",
+            "CPU us", "x less CPU", "WAL rec", "WAL B", "HOT %", "empty %"
+        for (r = 1; r <= row_count; ++r) {
+            key = group SUBSEP rows[r]
+            if (!(key in rounds)) {
+                continue
+            }
+            rate = ratio(group, rows[r], "provider", 9)
+            cpu = ratio(group, rows[r], "provider", 10, 1)
+            printf "%-21s %9.0f %15s %10s %8s %10s %8s %8s %6s %7s\n", rows[r], median(key, 9), spread(key),
+                shown(rate, "%.2f"), shown(median(key, 10), "%.0f"), shown(cpu, "%.2f"),
+                shown(median(key, 11), "%.2f"), shown(median(key, 12), "%.0f"),
+                shown(median(key, 13), "%.1f"), shown(median(key, 14), "%.1f")
+            note(group, rows[r], "turns_per_s", median(key, 9), "", rate)
+            note(group, rows[r], "cpu_us_per_turn", median(key, 10), "", cpu)
+            note(group, rows[r], "wal_records_per_turn", median(key, 11))
+            note(group, rows[r], "wal_bytes_per_turn", median(key, 12))
+            note(group, rows[r], "hot_percent", median(key, 13))
+            note(group, rows[r], "empty_percent", median(key, 14))
+        }
+    }
+    printf "\n"
+    for (r = 1; r <= row_count; ++r) {
+        scaling(rows[r])
+    }
+}
+
+# Whether a row does more with more clients: a step of less than 10 % is none.
+function scaling(row,    g, parts, rate, first, former, before, line, rises, falls, n) {
+    for (g = 1; g <= group_count; ++g) {
+        rate = median(groups[g] SUBSEP row, 9)
+        if (rate == "" || rate == 0) {
+            continue
+        }
+        split(groups[g], parts, SUBSEP)
+        if (!n++) {
+            first = rate
+            line = sprintf("%s clients %.0f/s", parts[2], rate)
+        } else {
+            line = line sprintf(", %s clients %.0f/s (x %.2f)", parts[2], rate, rate / first)
+            if (rate >= former * 1.1) {
+                rises = parts[2]
+            } else if (rate <= former / 1.1) {
+                falls = falls (falls == "" ? "" : ", ") "from " before " to " parts[2]
+            }
+        }
+        former = rate
+        before = parts[2]
+    }
+    if (n >= 2) {
+        printf "%s with more clients: %s: %s\n", row, line, falls != "" ? "falls " falls : \
+            rises == "" ? "does not scale" : rises == before ? "scales" : "scales up to " rises ", then level"
+    }
+}
+
 function cpu_table(    r, group, key, cpu, nothing) {
     group = groups[1]
     nothing = median(group SUBSEP "no_op", 10)
@@ -162,6 +224,8 @@ END {
     printf "\n%s\n", titles[workload]
     if (workload == "backend_cpu") {
         cpu_table()
+    } else if (workload ~ /^turn/) {
+        turn_table()
     } else if (workload == "backlog") {
         backlog_table()
     } else {

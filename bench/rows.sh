@@ -2,11 +2,13 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # The variables are for the scripts that source this file.
 
-# Each row: its name, the directory below bench/queues, and the script that is its cycle.
+# Each row: its name, the directory below bench/queues, and the script that is its cycle. A row whose
+# script is a turn has no cycle.
 rows=(
     "plpgsql_token          plpgsql_token   cycle"
     "plpgsql_token_fused    plpgsql_token   ack_and_fetch"
     "provider               provider        cycle"
+    "provider_lean          provider        turn_lean"
     "visibility             visibility      cycle"
     "state_column           state_column    cycle"
     "belay                  belay           cycle"
@@ -38,4 +40,4 @@ declare -A queue_options=(
     [state_column]=$no_mistakes
 )
 
-workload_names=(cycle cycle_async enqueue backend_cpu old_snapshot backlog)
+workload_names=(cycle cycle_async enqueue backend_cpu old_snapshot backlog turn turn_async)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Measures belay's worker queue beside other queues, all on one throw-away server with fsync on.
+# Measures belay's worker queue and turns beside others, all on one throw-away server with fsync on.
 #
 #   bench/run.sh [OPTION]...          `make bench` is this without options
 #
 #   --seconds N         length of one run (default 2)
 #   --rounds N          runs of each row; figures are medians of them (default 5)
-#   --clients "N ..."   numbers of clients of the cycles; enqueue has the last one (default "1 4 16")
+#   --clients "N ..."   numbers of clients of cycles and turns; enqueue has the last one (default "1 4 16")
 #   --only ROW          only this row; may be repeated
 #   --workload NAME     only this workload; may be repeated
 #   --hold-seconds N    how long old_snapshot runs with its snapshot held (default 20)

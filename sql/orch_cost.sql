@@ -106,6 +106,23 @@ CALL pg_temp.fill(:n, 'orphan ', 500, true);
 VACUUM ANALYZE orch_cost.orchestrator_queue;
 SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(2000, 1000)') < 20 AS empty;
 
+---- Kept plans
+
+-- A plan that was made while the tables were nearly empty is kept while they grow, until the next ANALYZE: it must not read any of them as a whole, for turns and for workers.
+TRUNCATE orch_cost.orchestrator_queue, orch_cost.instances, orch_cost.executions, orch_cost.instance_locks;
+INSERT INTO orch_cost.instances SELECT 'few ' || c, 'O', '1', 1, NULL, NULL, 0, now(), now() FROM generate_series(1, 3) AS c;
+INSERT INTO orch_cost.executions SELECT 'few ' || c, 1, 'Running', NULL, now(), NULL, 5, 0, 0 FROM generate_series(1, 3) AS c;
+INSERT INTO orch_cost.instance_locks SELECT hashtextextended('few ' || c, 0), 0, 0, 0, 0, 0, 0, 'few ' || c FROM generate_series(1, 3) AS c;
+CALL pg_temp.fill(5000, 'behind ', 1000);
+SELECT orch_cost.start_orchestration('O', '', 'ready', '1', 0, 900);
+ANALYZE orch_cost.orchestrator_queue, orch_cost.instances, orch_cost.executions, orch_cost.instance_locks;
+SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(2000, 1000)') AS few \gset
+INSERT INTO orch_cost.instances SELECT 'many ' || c, 'O', '1', 1, NULL, NULL, 0, now(), now() FROM generate_series(1, 20000) AS c;
+INSERT INTO orch_cost.executions SELECT 'many ' || c, 1, 'Running', NULL, now(), NULL, 5, 0, 0 FROM generate_series(1, 20000) AS c;
+SELECT * FROM pg_temp.grown(:few);
+INSERT INTO orch_cost.instance_locks SELECT hashtextextended('many ' || c, 0), 0, 0, 0, 0, 0, 0, 'many ' || c FROM generate_series(1, 20000) AS c;
+SELECT * FROM pg_temp.grown(:few);
+
 -- FO-3: a history of many events costs only the turn that reads it: a fetch whose filter does not admit the instance does not touch it.
 TRUNCATE orch_cost.orchestrator_queue;
 INSERT INTO orch_cost.instances VALUES ('long', 'O', '1', 1, NULL, NULL, 0, now(), now());

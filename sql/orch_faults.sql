@@ -71,12 +71,13 @@ SELECT belay.set_hub_option('orch_faults', 'max_attempts', '3');
 SELECT orch_faults.raise_event('q', 'q', '', true, 1001), orch_faults.cancel_instance('c', '', 1002), orch_faults.start_orchestration('O', '', 'p', '1', 0, 1003);
 UPDATE orch_faults.orchestrator_queue SET attempt_count = 3 WHERE instance_id = 'p';
 SELECT orch_faults.start_orchestration('O', '', 'ready', '1', 0, 1005), orch_faults.append_history('ready', 1, '[{"event_id":1,"event_data":"{}"}]');
--- Activities: leased ones of a session, and ready ones; one that was leased too often; sessions that are over; dead letters of both queues.
+-- Activities: a session that is over, leased ones of a session, ready ones, two that were leased too often; dead letters of both queues.
+SELECT orch_faults.enqueue_worker_work('{"ActivityExecute":{}}', 1000, p_session_id => 'over');
+SELECT orch_faults.ack_worker(out_lock_token, p_now_ms => 1000) FROM orch_faults.fetch_work_item(1000, 10, 'owner', 10);
 SELECT orch_faults.enqueue_worker_items((SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('instance', 'turn', 'execution_id', 1, 'id', n, 'session_id', 's')))) FROM generate_series(1, 6) AS n), 1000);
 CREATE TEMP TABLE leased AS SELECT out_lock_token AS token, row_number() OVER () AS nr FROM orch_faults.fetch_work_items(1000, 99000, 'owner', 99000, p_max_items => 3);
 SELECT orch_faults.enqueue_worker_work('{"ActivityExecute":{"instance":"turn","execution_id":1,"id":9}}', 1000);
 UPDATE orch_faults.worker_queue SET attempt_count = 3 WHERE activity_id IN (4, 9);
-INSERT INTO orch_faults.sessions VALUES ('over', 'owner', 1000, 1000);
 INSERT INTO orch_faults.dead_letters SELECT 1000 + n, CASE WHEN n % 2 = 0 THEN 'worker' ELSE 'orchestrator' END, n, 'x', 1, 1, NULL, NULL, CASE WHEN n % 2 = 0 THEN '{"ActivityExecute":{}}' ELSE '{"CancelInstance":{"instance":"x"}}' END, 3, 'max_attempts', NULL, now(), now()
   FROM generate_series(1, 4) AS n;
 

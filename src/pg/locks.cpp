@@ -13,6 +13,10 @@ LOCKTAG make_tag(LockSpace space, uint64 key) {
     return tag;
 }
 
+LOCKTAG hub_tag(LockSpace space, Oid hub, uint64 key) {
+    return make_tag(space, key ^ (static_cast<uint64>(hub) * 0x9e3779b97f4a7c15ULL));
+}
+
 }  // namespace
 
 void lock_name(LockSpace space, std::string_view name) {
@@ -23,8 +27,13 @@ void lock_name(LockSpace space, std::string_view name) {
 }
 
 bool try_lock_key(LockSpace space, Oid hub, uint64 key) {
-    const LOCKTAG tag = make_tag(space, key ^ (static_cast<uint64>(hub) * 0x9e3779b97f4a7c15ULL));
+    const LOCKTAG tag = hub_tag(space, hub, key);
     return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+void lock_key(LockSpace space, Oid hub, uint64 key) {
+    const LOCKTAG tag = hub_tag(space, hub, key);
+    (void)LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
 }  // namespace belay::pg

@@ -17,7 +17,8 @@ enum class LockSpace : uint16 {
 // Waits for the lock on a name.
 void lock_name(LockSpace space, std::string_view name);
 
-// Takes the lock on a key of a hub if nobody has it.
+// Takes the lock on a key of a hub: if nobody has it; or after waiting.
 bool try_lock_key(LockSpace space, Oid hub, uint64 key);
+void lock_key(LockSpace space, Oid hub, uint64 key);
 
 }  // namespace belay::pg

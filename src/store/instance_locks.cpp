@@ -7,14 +7,24 @@ namespace belay::store {
 
 namespace {
 
+// A live lock is left alone: its holder must not wait for us.
 constexpr Statement kTryHold = statement(R"sql(
     SELECT l.instance_key, l.instance_id, l.lock_no, l.locked_until, l.lease_inc, l.nonce_hi,
            l.nonce_lo
       FROM {hub}.instance_locks AS l
      WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
+       AND (l.locked_until {<=} $3 OR l.lease_inc {<>} $4)
        FOR NO KEY UPDATE SKIP LOCKED
 )sql",
-                                         INT8OID, TEXTOID);
+                                         INT8OID, TEXTOID, INT8OID, INT4OID);
+
+constexpr Statement kHold = statement(R"sql(
+    SELECT l.instance_id
+      FROM {hub}.instance_locks AS l
+     WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
+       FOR NO KEY UPDATE
+)sql",
+                                      INT8OID, TEXTOID);
 
 constexpr Statement kExists = statement(R"sql(
     SELECT 1
@@ -107,8 +117,12 @@ Params key_params(std::string_view instance_id) {
 
 }  // namespace
 
-std::optional<InstanceLock> try_hold_instance(const Hub& hub, std::string_view instance_id) {
-    return read(run(hub, kTryHold, key_params(instance_id)));
+bool try_hold_instance(const Hub& hub, std::string_view instance_id, int64 now) {
+    return run(hub, kTryHold, key_params(instance_id).int8(now).int4(hub.incarnation)).count == 1;
+}
+
+void hold_instance(const Hub& hub, std::string_view instance_id) {
+    run(hub, kHold, key_params(instance_id));
 }
 
 bool has_lock_row(const Hub& hub, std::string_view instance_id) {

@@ -15,8 +15,11 @@ struct InstanceLock {
     core::Lease lease;
 };
 
-// Holds the lock row of an instance if it exists and nobody else holds it.
-std::optional<InstanceLock> try_hold_instance(const Hub& hub, std::string_view instance_id);
+// Holds the lock row of an instance if it exists, is not live, and nobody else holds it.
+bool try_hold_instance(const Hub& hub, std::string_view instance_id, int64 now);
+
+// Holds the lock row of an instance, live or not, if it has one; waits for it.
+void hold_instance(const Hub& hub, std::string_view instance_id);
 
 // Whether the instance has a lock row, held by somebody or not.
 bool has_lock_row(const Hub& hub, std::string_view instance_id);

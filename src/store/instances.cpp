@@ -53,7 +53,7 @@ constexpr Statement kUpsertExecution = statement(R"sql(
     INSERT INTO {hub}.executions AS e
            (instance_id, execution_id, status, output, started_at, completed_at,
             duroxide_version_major, duroxide_version_minor, duroxide_version_patch)
-    VALUES ($1, $2, COALESCE($3, 'Running'), $4, $5, CASE WHEN $6 THEN $5 END, $7, $8, $9)
+    VALUES ($1, $2, COALESCE($3, 'Running'), CASE WHEN $3 IS NOT NULL THEN $4 END, $5, CASE WHEN $6 THEN $5 END, $7, $8, $9)
     ON CONFLICT (instance_id, execution_id) DO UPDATE
        SET status = COALESCE($3, e.status),
            output = CASE WHEN $3 IS NULL THEN e.output ELSE $4 END,

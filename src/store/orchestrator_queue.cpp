@@ -76,6 +76,15 @@ constexpr Statement kFirstStart = query(R"sql(
 )sql",
                                         INT8OID, TEXTOID, TIMESTAMPTZOID);
 
+constexpr Statement kHasOther = query(R"sql(
+    SELECT m.id
+      FROM {hub}.orchestrator_queue AS m
+     WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {<=} $3
+       AND m.kind {<>} 'q'
+     LIMIT 1
+)sql",
+                                      INT8OID, TEXTOID, TIMESTAMPTZOID);
+
 constexpr Statement kHasStart = query(R"sql(
     SELECT m.id
       FROM {hub}.orchestrator_queue AS m
@@ -151,9 +160,16 @@ constexpr Statement kPark = statement(R"sql(
                                       INT8OID, TEXTOID, TIMESTAMPTZOID);
 
 constexpr Statement kUnpark = statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT m.instance_key, m.id
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.parked
+           FOR NO KEY UPDATE SKIP LOCKED
+    )
     UPDATE {hub}.orchestrator_queue AS m
        SET parked = false
-     WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.parked
+      FROM c
+     WHERE m.instance_key {=} c.instance_key AND m.id {=} c.id
 )sql",
                                         INT8OID, TEXTOID);
 
@@ -261,6 +277,10 @@ std::optional<std::string_view> first_start(const Hub& hub, std::string_view ins
                                             int64 now) {
     const Rows rows = run(hub, kFirstStart, instance_params(instance_id).timestamp(now));
     return rows.count == 0 ? std::nullopt : std::optional(rows.text(0, 1));
+}
+
+bool has_other_than_queue_messages(const Hub& hub, std::string_view instance_id, int64 now) {
+    return run(hub, kHasOther, instance_params(instance_id).timestamp(now)).count > 0;
 }
 
 bool has_start(const Hub& hub, std::string_view instance_id) {

@@ -61,6 +61,7 @@ std::span<const BatchMessage> visible_messages(const Hub& hub, std::string_view 
 // The text of the first start message of the instance that is visible, or of any that is queued.
 std::optional<std::string_view> first_start(const Hub& hub, std::string_view instance_id,
                                             int64 now);
+bool has_other_than_queue_messages(const Hub& hub, std::string_view instance_id, int64 now);
 bool has_start(const Hub& hub, std::string_view instance_id);
 
 // A leased message.

@@ -65,7 +65,8 @@ extern "C" PlannedStmt* belay_planner(Query* parse, const char* query_string, in
         return next(parse, query_string, cursor_options, params);
     }
     const int level = NewGUCNestLevel();
-    for (const char* name : {"enable_seqscan", "enable_bitmapscan", "enable_sort", "jit"}) {
+    for (const char* name : {"enable_seqscan", "enable_bitmapscan", "enable_sort",
+                             "enable_hashjoin", "enable_mergejoin", "enable_material", "jit"}) {
         (void)set_config_option(name, "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
                                 false);
     }

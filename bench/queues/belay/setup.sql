@@ -66,3 +66,21 @@ BEGIN
     COMMIT;
 END
 $$;
+
+CREATE OR REPLACE PROCEDURE bench.belay_start(p_instances int) LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. p_instances LOOP
+        PERFORM app.start_orchestration('Bill', '', bench.instance_id(i), '1.0.0');
+    END LOOP;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION bench.belay_turns() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN bench.checked_turns(
+        (SELECT count(*) FROM app.history),
+        (SELECT count(*) FROM app.work_items),
+        (SELECT count(*) FROM app.messages),
+        (SELECT count(*) FROM app.instances));
+END
+$$;

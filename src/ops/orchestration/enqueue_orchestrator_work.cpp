@@ -136,8 +136,10 @@ CheckedMessage checked_message(std::string_view work_item,
 
 void send_message(const store::Hub& hub, const CheckedMessage& message, int64 visible_at,
                   int64 now) {
-    send(hub, message.kind, message.instance_id, message.work_item,
-         std::max(visible_at, message.fire_at_ms.value_or(visible_at)), now);
+    send(
+        hub, message.kind, message.instance_id, message.work_item,
+        message.fire_at_ms.value_or(0) > 0 ? std::max(visible_at, *message.fire_at_ms) : visible_at,
+        now);
 }
 
 void enqueue_orchestrator_work(const store::Hub& hub, const CheckedMessage& message,

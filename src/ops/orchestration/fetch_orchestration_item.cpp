@@ -147,11 +147,8 @@ enum class Exclusion { kLost, kHeldRow, kHeldKey };
 
 // Takes the instance's lock without waiting: its lock row, or the key of one that has no row yet.
 Exclusion exclude(const Search& search, std::string_view instance_id) {
-    const auto usable = [&search](const store::InstanceLock& lock) {
-        return !core::is_live(lock.lease, search.hub.incarnation, search.clock->now());
-    };
-    if (const auto lock = store::try_hold_instance(search.hub, instance_id)) {
-        return usable(*lock) ? Exclusion::kHeldRow : Exclusion::kLost;
+    if (store::try_hold_instance(search.hub, instance_id, search.clock->now())) {
+        return Exclusion::kHeldRow;
     }
     if (!pg::try_lock_key(pg::LockSpace::kInstance, search.hub.schema,
                           static_cast<uint64>(core::instance_key(instance_id)))) {
@@ -160,9 +157,10 @@ Exclusion exclude(const Search& search, std::string_view instance_id) {
     if (!store::has_lock_row(search.hub, instance_id)) {
         return Exclusion::kHeldKey;
     }
-    // Somebody made the row before we had the key, or holds it.
-    const auto lock = store::try_hold_instance(search.hub, instance_id);
-    return lock && usable(*lock) ? Exclusion::kHeldRow : Exclusion::kLost;
+    // Somebody made the row before we had the key, holds it, or has a live lock.
+    return store::try_hold_instance(search.hub, instance_id, search.clock->now())
+               ? Exclusion::kHeldRow
+               : Exclusion::kLost;
 }
 
 // ---------------------------------------------------------------- context
@@ -174,6 +172,7 @@ struct View {
     std::optional<int64> history_execution;  // without an instance row: the latest with events
     std::optional<std::string_view> start;   // likewise: the first visible start message
     bool start_queued;                       // likewise: visible or hidden
+    bool others_queued;                      // likewise: visible ones that are no queue messages
     std::optional<std::string_view> history;
     std::string_view kv_snapshot;
     std::optional<std::string_view> started_name;  // of the first readable OrchestrationStarted
@@ -284,6 +283,8 @@ View read_view(const Search& search, std::string_view instance_id) {
         view.history_execution = store::latest_execution_with_history(search.hub, instance_id);
         view.start = store::first_start(search.hub, instance_id, search.clock->now());
         view.start_queued = view.start || store::has_start(search.hub, instance_id);
+        view.others_queued =
+            store::has_other_than_queue_messages(search.hub, instance_id, search.clock->now());
         if (view.history_execution) {
             read_history_json(search.hub, instance_id, *view.history_execution, true, &view);
         } else {
@@ -332,13 +333,13 @@ std::optional<Context> find_context(const View& view) {
 // The batch: the lowest ids up to the limits, without those that were leased too often, which are
 // set aside.
 std::span<const int64> choose_batch(const Search& search, std::string_view instance_id,
-                                    const View& view) {
+                                    std::span<const store::BatchMessage> messages) {
     const int64 most_attempts = search.hub.options[store::Option::kMaxAttempts];
     const int64 most_bytes = search.hub.options[store::Option::kBatchBytes];
-    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (view.messages.size() + 1)));
+    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (messages.size() + 1)));
     std::size_t count = 0;
     int64 bytes = 0;
-    for (const auto& message : view.messages) {
+    for (const auto& message : messages) {
         if (most_attempts != store::kOff && message.attempt >= most_attempts) {
             (void)store::bury_message(search.hub, instance_id, message.id, search.clock->now());
             continue;
@@ -355,9 +356,7 @@ std::span<const int64> choose_batch(const Search& search, std::string_view insta
 // The messages of an instance that never started: queue messages alone are dropped, others wait
 // aside for the start.
 void set_orphans_aside(const Search& search, std::string_view instance_id, const View& view) {
-    const bool queue_only = std::all_of(view.messages.begin(), view.messages.end(),
-                                        [](const store::BatchMessage& m) { return m.kind == 'q'; });
-    if (!queue_only) {
+    if (view.others_queued) {
         store::park_messages(search.hub, instance_id, search.clock->now());
         return;
     }
@@ -399,9 +398,23 @@ std::optional<Turn> try_instance(const Search& search, std::string_view instance
         }
         return std::nullopt;
     }
-    const auto batch = choose_batch(search, instance_id, view);
-    if (batch.empty()) {
-        return std::nullopt;
+    if (!view.instance) {
+        // It starts now: what waited for that waits no longer.
+        store::unpark_messages(search.hub, instance_id);
+    }
+    int64 last = view.messages.back().id;
+    auto batch = choose_batch(search, instance_id, view.messages);
+    while (batch.empty()) {
+        // All of these were set aside; there may be more behind them.
+        const auto more = pg::with_one_view([&search, instance_id] {
+            return store::visible_messages(search.hub, instance_id, search.clock->now(),
+                                           search.hub.options[store::Option::kBatchMessages]);
+        });
+        if (more.empty() || more.front().id <= last) {
+            return std::nullopt;
+        }
+        last = more.back().id;
+        batch = choose_batch(search, instance_id, more);
     }
     const int64 lock_no = store::next_lock_no(search.hub);
     const auto leased = store::lease_messages(search.hub, instance_id, batch, lock_no);

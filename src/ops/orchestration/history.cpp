@@ -1,10 +1,13 @@
 // history.cpp — check, append and read events.
 //
-// Calls    store::insert_events, store::upsert_execution, store::unpark_messages,
-// store::list_events Touches  <hub>.history, <hub>.executions, <hub>.orchestrator_queue Locks
-// nothing that a turn holds; its rows are new Raises   QB005 duplicate event, QB006 bad event
+// Calls    store::insert_events, store::upsert_execution, store::unpark_messages
+// Touches  <hub>.history, <hub>.executions, <hub>.orchestrator_queue
+// Locks    the instance's exclusion (append_history)
+// Raises   QB005 duplicate event, QB006 bad event
+#include "core/hash.hpp"
 #include "ops/orchestration/orchestration.hpp"
 #include "pg/errors.hpp"
+#include "pg/locks.hpp"
 #include "store/history.hpp"
 #include "store/instances.hpp"
 
@@ -106,6 +109,11 @@ void append_events(const store::Hub& hub, std::string_view instance_id, int64 ex
 
 void append_history(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
                     const CheckedEvents& events) {
+    // A fetch that finds the instance without history may set its messages aside. The exclusion
+    // keeps it from doing so while the history is being written.
+    pg::lock_key(pg::LockSpace::kInstance, hub.schema,
+                 static_cast<uint64>(core::instance_key(instance_id)));
+    store::hold_instance(hub, instance_id);
     const int64 now = pg::server_now_ms();
     store::upsert_execution(
         hub, instance_id, execution_id,

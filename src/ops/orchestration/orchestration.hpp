@@ -1,4 +1,4 @@
-// Operations of orchestrations: orchestration.md §11 to §14, §18, §20, §22 to §24.
+// Operations of orchestrations: messages in, turns out, history and state.
 #pragma once
 
 #include "core/json.hpp"

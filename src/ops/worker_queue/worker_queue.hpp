@@ -1,4 +1,4 @@
-// Operations of the worker queue: orchestration.md §11.2, §15 to §17, §19, §21.
+// Operations of the worker queue: enqueue, fetch, ack, renew, abandon, sessions, dead letters.
 #pragma once
 
 #include "core/lease.hpp"
