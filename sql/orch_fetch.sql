@@ -249,7 +249,7 @@ SELECT count(*), bool_and(instance = 'i' || w.n) AS in_order FROM (
 CALL pg_temp.clear();
 SELECT belay.set_hub_option('orch_fetch', 'slot_count', NULL);
 
--- engine.md 2.6: a paused queue hands out nothing; sending, renewing and finishing go on.
+-- A paused queue hands out nothing; sending, renewing and finishing go on.
 CALL pg_temp.start('a', 1000);
 CALL pg_temp.start('b', 1000);
 SELECT instance FROM pg_temp.fetch(1000);

@@ -111,7 +111,7 @@ SELECT orch_tokens.start_orchestration('O', '', 'secret-instance', NULL, 0, 2100
 SELECT count(*) FROM orch_tokens.fetch_orchestration_item(21000, 1000);
 SELECT count(DISTINCT answer), min(answer) FROM (SELECT * FROM pg_temp.try(:'done', 21000) UNION ALL SELECT * FROM pg_temp.try(:'acked', 21000)) AS t;
 
--- From another incarnation (engine.md 9): the lease counts as expired (CL-1), its token is unknown, and the turn can be fetched at once.
+-- From another incarnation: the lease counts as expired (CL-1), its token is unknown, and the turn can be fetched at once.
 TRUNCATE orch_tokens.orchestrator_queue, orch_tokens.instance_locks;
 SELECT orch_tokens.start_orchestration('O', '', 'i', NULL, 0, 1000);
 SELECT out_lock_token AS token FROM orch_tokens.fetch_orchestration_item(1000, 100000) \gset

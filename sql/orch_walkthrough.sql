@@ -1,4 +1,4 @@
--- Walk-throughs: appendix B of the specification, step by step.
+-- Walk-throughs, step by step.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('orch_walkthrough');

@@ -128,7 +128,7 @@ UPDATE wq_fetch.worker_queue SET attempt_count = 2147483646;
 SELECT pg_temp.fetch(1000, 1), pg_temp.fetch(2000, 1), pg_temp.fetch(3000, 1);
 TRUNCATE wq_fetch.worker_queue;
 
----- A paused queue hands out nothing (engine.md 2.6)
+---- A paused queue hands out nothing
 
 CALL pg_temp.add('a', 1000);
 CALL pg_temp.add('b', 1000);

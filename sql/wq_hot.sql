@@ -1,5 +1,5 @@
 -- serial: counts the updates of a table.
--- IX-1: lock, renew and abandon without delay are HOT updates. engine.md 3.3.
+-- IX-1: lock, renew and abandon without delay are HOT updates.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('wq_hot');

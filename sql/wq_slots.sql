@@ -1,4 +1,4 @@
--- Slots: a fetch can be narrowed to a share of the queue (engine.md section 7).
+-- Slots: a fetch can be narrowed to a share of the queue.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('wq_slots');
@@ -57,7 +57,7 @@ CALL pg_temp.add('3 due 1500', 'c', NULL, NULL, 500);
 CALL pg_temp.add('4', 'd');
 SELECT pg_temp.all(NULL, 3000);
 
--- engine.md 2.4: not while a lease is live, by the server's clock; the lease and its token stay as they are.
+-- Not while a lease is live, by the server's clock; the lease and its token stay as they are.
 TRUNCATE wq_slots.worker_queue;
 CALL pg_temp.add('d', 'd');
 SELECT out_lock_token AS token FROM wq_slots.fetch_work_item(NULL, 600000) \gset

@@ -54,7 +54,7 @@ SELECT sequencename, data_type, cache_size, cycle FROM pg_sequences
  WHERE schemaname = 'wq_surface' AND sequencename::text IN ('worker_queue_id', 'orchestrator_queue_id', 'dead_letters_id')
  ORDER BY sequencename COLLATE "C";
 
--- engine.md 2.6: queue tables have their own autovacuum settings.
+-- Queue tables have their own autovacuum settings.
 SELECT relname, array_to_string(reloptions, ', ') AS options FROM pg_class
  WHERE relnamespace = 'wq_surface'::regnamespace AND relname::text IN ('worker_queue', 'orchestrator_queue', 'sessions')
  ORDER BY relname COLLATE "C";

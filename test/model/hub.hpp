@@ -1,4 +1,4 @@
-// A hub in memory: the rules of orchestration.md, written as plainly as possible.
+// A hub in memory: its rules, written as plainly as possible.
 //
 // Several clients use it, each with a transaction of its own; one call runs at a time. A row has a
 // committed form and, while a transaction holds it, the form that this transaction gave it. So the
