@@ -31,8 +31,9 @@ bool contains(const std::vector<T>& list, const T& value) {
 // ---- Fetch ----
 
 // FW-3. The queue is a set of streams: per lane and slot the rows never delayed, by id, and the
-// delayed rows that are due, by (due, id). Of all heads the lowest id is tried first; a head that
-// turns out not to be eligible is passed. This is exact for everything not delayed.
+// delayed rows that are due, by (due, id). Of each kind the lowest head is looked at, and of the
+// two the lower id is tried; a head that turns out not to be eligible is passed. This is exact for
+// everything not delayed.
 class FetchSearch {
  public:
     FetchSearch(Hub* hub, int client, const Fetch& request)
@@ -41,21 +42,24 @@ class FetchSearch {
     std::vector<int64_t> run() {
         open_streams();
         while (static_cast<int>(leased_.size()) < request_.max_items) {
-            std::size_t lowest = streams_.size();
+            std::optional<std::size_t> heads[2];  // never delayed, delayed
             for (std::size_t i = 0; i < streams_.size(); ++i) {
-                const auto& rows = streams_[i].rows;
-                if (!rows.empty() &&
-                    (lowest == streams_.size() || rows.back() < streams_[lowest].rows.back())) {
+                auto& lowest = heads[streams_[i].delayed ? 1 : 0];
+                if (!streams_[i].rows.empty() &&
+                    (!lowest || streams_[i].rows.back() < streams_[*lowest].rows.back())) {
                     lowest = i;
                 }
             }
-            if (lowest == streams_.size()) {
+            if (!heads[0] && !heads[1]) {
                 break;
             }
-            const int64_t id = streams_[lowest].rows.back();
-            streams_[lowest].rows.pop_back();
-            if (!try_row(id) && ++streams_[lowest].walked == kMaxWalk) {
-                split_by_session(lowest);
+            const auto id_of = [this](std::size_t i) { return streams_[i].rows.back().second; };
+            const bool delayed = !heads[0] || (heads[1] && id_of(*heads[1]) < id_of(*heads[0]));
+            const std::size_t chosen = *heads[delayed ? 1 : 0];
+            const int64_t id = id_of(chosen);
+            streams_[chosen].rows.pop_back();
+            if (!try_row(id) && ++streams_[chosen].walked == kMaxWalk) {
+                split_by_session(chosen);
             }
         }
         return leased_;
@@ -66,36 +70,39 @@ class FetchSearch {
     // matters for the order of delayed rows only.
     static constexpr int kMaxWalk = 64;
 
+    using Place = std::pair<int64_t, int64_t>;  // due, id
+
     struct Stream {
-        std::vector<int64_t> rows;  // the head comes last
+        std::vector<Place> rows;  // the head comes last
+        bool delayed = false;
         int walked = 0;
     };
 
     void open_streams() {
-        std::map<std::tuple<int32_t, int16_t, bool>, std::vector<std::pair<int64_t, int64_t>>>
-            found;
+        std::map<std::tuple<int32_t, int16_t, bool>, Stream> found;
         for (const Item* item : hub_.items.seen_by(client_)) {
             const bool wanted_slot =
                 !request_.slots || contains(*request_.slots, static_cast<int>(item->slot));
-            if (item->due <= request_.now && !hub_.is_live(*item, request_.now) && wanted_slot &&
-                serves_tag(request_, item->what.tag) && (!item->what.session || request_.owner)) {
-                found[{item->lane, item->slot, item->due > 0}].emplace_back(item->due, item->id);
+            if (hub_.is_visible(*item, request_.now) && !hub_.is_live(*item, request_.now) &&
+                wanted_slot && serves_tag(request_, item->what.tag) &&
+                (!item->what.session || request_.owner)) {
+                Stream& stream = found[{item->lane, item->slot, item->due > 0}];
+                stream.delayed = item->due > 0;
+                stream.rows.emplace_back(item->due, item->id);
             }
         }
-        for (auto& [key, rows] : found) {
-            std::sort(rows.rbegin(), rows.rend());
-            Stream stream;
-            for (const auto& [due, id] : rows) {
-                stream.rows.push_back(id);
-            }
+        for (auto& [key, stream] : found) {
+            std::sort(stream.rows.rbegin(), stream.rows.rend());
             streams_.push_back(stream);
         }
     }
 
     void split_by_session(std::size_t which) {
         std::map<Text, Stream> parts;
-        for (const int64_t id : streams_[which].rows) {
-            parts[hub_.items.find(id, client_)->what.session].rows.push_back(id);
+        for (const Place& place : streams_[which].rows) {
+            Stream& part = parts[hub_.items.find(place.second, client_)->what.session];
+            part.delayed = streams_[which].delayed;
+            part.rows.push_back(place);
         }
         streams_[which].rows.clear();
         for (const auto& [session, stream] : parts) {
@@ -120,7 +127,6 @@ class FetchSearch {
         if (held) {
             return true;
         }
-        hub_.items.hold(id, client_);  // kept to the end of the transaction, whatever follows
         if (hub_.max_attempts && item.attempts >= *hub_.max_attempts) {
             hub_.bury(client_, id, request_.now);
             return true;
@@ -160,7 +166,7 @@ class FetchSearch {
             return true;
         }
         const Session* stored = hub_.sessions.find(session, client_);
-        if (stored != nullptr && stored->locked_until > request_.now) {
+        if (stored != nullptr && hub_.is_live(*stored, request_.now)) {
             if (stored->owner != *request_.owner) {
                 return false;
             }
@@ -191,22 +197,15 @@ void Hub::learn_token(int client, int64_t id, const std::string& token) {
     items.hold(id, client)->token = token;
 }
 
-// SE-4 to SE-6: never waits. Whoever is the first to claim a session keeps others from trying until
-// his transaction ends, even if he fails because the session's row is there but held.
+// SE-4 to SE-6: never waits, and whoever fails has touched nothing.
 bool Hub::claim_session(int client, const std::string& id, const std::string& owner, int64_t now,
                         int64_t locked_until) {
     const Session* stored = sessions.find(id, client);
-    const bool held = sessions.held_from(id, client);
-    const Session claimed{id, owner, locked_until, now};
-    if (stored != nullptr && !held && (stored->owner == owner || stored->locked_until <= now)) {
-        sessions.hold(id, client) = claimed;
-        return true;
-    }
-    const auto [first, is_first] = first_claims.emplace(id, client);
-    if ((!is_first && first->second != client) || stored != nullptr) {
+    if (sessions.held_from(id, client) ||
+        (stored != nullptr && is_live(*stored, now) && stored->owner != owner)) {
         return false;
     }
-    sessions.hold(id, client) = claimed;
+    sessions.hold(id, client) = Session{id, owner, locked_until, now, incarnation};
     return true;
 }
 
@@ -261,7 +260,7 @@ void Hub::touch_session(int client, const Item& item, int64_t now) {
         return;
     }
     const Session* stored = sessions.find(*item.what.session, client);
-    if (stored != nullptr && stored->owner == *item.locked_by && stored->locked_until > now) {
+    if (stored != nullptr && stored->owner == *item.locked_by && is_live(*stored, now)) {
         sessions.hold(stored->id, client)->last_activity = now;
     }
 }
@@ -286,11 +285,9 @@ std::vector<bool> Hub::ack_many(int client,
                                 int64_t now) {
     std::vector<bool> acked;
     std::vector<Item> gone;
-    batch_met_gone = false;
     for (const auto& [token, completion] : acks) {
         const Held held = hold_by_token(client, token, now);
         acked.push_back(held.fault == core::LeaseFault::kNone);
-        batch_met_gone = batch_met_gone || held.fault == core::LeaseFault::kGone;
         if (acked.back()) {
             gone.push_back(*held.item);
             items.hold(gone.back().id, client) = std::nullopt;
@@ -316,11 +313,9 @@ void Hub::renew(int client, const Text& token, int64_t now, int64_t extend) {
 std::vector<bool> Hub::renew_many(int client, const std::vector<Text>& tokens, int64_t now,
                                   int64_t extend) {
     std::vector<bool> renewed;
-    batch_met_gone = false;
     for (const Text& token : tokens) {
         const Held held = hold_by_token(client, token, now);
         renewed.push_back(held.fault == core::LeaseFault::kNone);
-        batch_met_gone = batch_met_gone || held.fault == core::LeaseFault::kGone;
         if (renewed.back()) {
             held.item->locked_until = now + extend;
             touch_session(client, *held.item, now);
@@ -396,7 +391,7 @@ int64_t Hub::renew_sessions(int client, const std::vector<Text>& owners, int64_t
                             int64_t extend, int64_t idle_timeout) {
     int64_t renewed = 0;
     for (const Session* session : sessions.seen_by(client)) {
-        if (contains(owners, Text(session->owner)) && session->locked_until > now &&
+        if (contains(owners, Text(session->owner)) && is_live(*session, now) &&
             session->last_activity > now - idle_timeout) {
             sessions.hold(session->id, client)->locked_until = now + extend;
             ++renewed;
@@ -412,7 +407,7 @@ int64_t Hub::cleanup_sessions(int client, int64_t now) {
         for (const Item* item : items.seen_by(client)) {
             needed = needed || item->what.session == session->id;
         }
-        if (session->locked_until <= now && !needed && !sessions.held_from(session->id, client)) {
+        if (!is_live(*session, now) && !needed && !sessions.held_from(session->id, client)) {
             sessions.hold(session->id, client) = std::nullopt;
             ++deleted;
         }
@@ -494,15 +489,12 @@ void Hub::set_slot_count(int client, int32_t count, int64_t server_now) {
     }
 }
 
-void Hub::begin_incarnation(int client) {
-    for (const Session* session : sessions.seen_by(client)) {
-        sessions.hold(session->id, client) = std::nullopt;
-    }
+void Hub::begin_incarnation() {
     ++incarnation;
 }
 
 std::string Hub::state_of(const Item& item, int64_t now) const {
-    return is_live(item, now) ? "leased" : item.due > now ? "delayed" : "ready";
+    return is_live(item, now) ? "leased" : is_visible(item, now) ? "ready" : "delayed";
 }
 
 void Hub::end(int client, bool commit) {
@@ -510,7 +502,6 @@ void Hub::end(int client, bool commit) {
     sessions.end(client, commit);
     dead_letters.end(client, commit);
     messages.end(client, commit);
-    std::erase_if(first_claims, [client](const auto& claim) { return claim.second == client; });
 }
 
 }  // namespace belay::test::model

@@ -35,9 +35,6 @@ struct Refused {
     std::string facts;        // what else the DETAIL must contain
 };
 
-// The call is right, but its outcome is not comparable: another one is made up.
-struct Unwanted {};
-
 // One row as the transactions see it.
 template <typename Row>
 struct Cell {
@@ -138,6 +135,7 @@ struct Session {
     std::string owner;
     int64_t locked_until = 0;
     int64_t last_activity = 0;
+    int32_t lease_incarnation = 0;
 };
 
 struct DeadLetter {
@@ -195,14 +193,12 @@ class Hub {
     Table<std::string, Session> sessions;
     Table<int64_t, DeadLetter> dead_letters;
     Table<int64_t, Message> messages;
-    // Sessions that an open transaction tried to be the first to claim.
-    std::map<std::string, int> first_claims;
-
     int32_t incarnation = 1;
     bool paused = false;
     int32_t slot_count = 1;
     std::optional<int32_t> max_attempts;
     bool dead_letter_fails_activity = true;
+    bool server_is_ahead = false;  // of the test's clock
 
     // Sequences: no rollback takes an id back.
     struct Sequences {
@@ -241,13 +237,17 @@ class Hub {
     int64_t redrive(int client, int64_t id);
     int64_t redrive_many(int client, const DeadLetterFilter& filter);
     void discard(int client, int64_t id);
-    // True if a token of the last batch led to no row.
-    bool batch_met_gone = false;
     void set_slot_count(int client, int32_t count, int64_t server_now);
-    void begin_incarnation(int client);
+    void begin_incarnation();
 
     bool is_live(const Item& item, int64_t now) const {
         return item.locked_until > now && item.lease_incarnation == incarnation;
+    }
+    bool is_live(const Session& session, int64_t now) const {
+        return session.locked_until > now && session.lease_incarnation == incarnation;
+    }
+    bool is_visible(const Item& item, int64_t now) const {
+        return item.visible_at == kServerClock ? !server_is_ahead : item.visible_at <= now;
     }
     // ready, delayed or leased.
     std::string state_of(const Item& item, int64_t now) const;

@@ -45,6 +45,7 @@ Runner::Runner(Cluster* cluster, uint64_t seed)
       random_(seed),
       observer_(cluster->connect()),
       now_(seed % 2 == 0 ? kPast : kFuture) {
+    hub_.server_is_ahead = now_ == kPast;
     observer_.exec("SELECT belay.drop_hub(name, true) FROM belay.hubs WHERE name = 'app'");
     observer_.exec("SELECT belay.create_hub('app')");
     observer_.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
@@ -225,8 +226,6 @@ void Runner::call(int client) {
             outcome = Outcome::kRefused;
         } catch (const Blocked&) {
             outcome = Outcome::kBlocked;
-        } catch (const Unwanted&) {
-            made.reset();
         }
     } while (!made || (outcome == Outcome::kBlocked && random_.percent(85)));
 
