@@ -1,3 +1,4 @@
+-- serial: changes rights on the database, or touches every hub
 -- belay.check_hub: what is not as the hub's version asks for.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never

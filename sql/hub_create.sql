@@ -1,3 +1,4 @@
+-- serial: changes rights on the database, or touches every hub
 -- Making, renaming and removing hubs.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never

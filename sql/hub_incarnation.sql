@@ -1,3 +1,4 @@
+-- serial: changes rights on the database, or touches every hub
 -- Incarnations: one life of a hub in one database of one cluster on one timeline.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never

@@ -1,3 +1,4 @@
+-- serial: changes rights on the database, or touches every hub
 -- Who may do what in a hub, and with whose rights it is done.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
