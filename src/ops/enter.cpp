@@ -51,6 +51,14 @@ bool try_enter(const store::Hub& hub, const Tables& tables) {
             return false;
         }
     }
+    if (tables.turn_reads) {
+        for (const Oid table : {hub.relations.instances, hub.relations.executions,
+                                hub.relations.history, hub.relations.kv_store}) {
+            if (!ConditionalLockRelationOid(table, AccessShareLock)) {
+                return false;
+            }
+        }
+    }
     refresh(hub);
     return true;
 }

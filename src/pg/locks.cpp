@@ -36,4 +36,9 @@ void lock_key(LockSpace space, Oid hub, uint64 key) {
     (void)LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
+void unlock_key(LockSpace space, Oid hub, uint64 key) {
+    const LOCKTAG tag = hub_tag(space, hub, key);
+    (void)LockRelease(&tag, ExclusiveLock, false);
+}
+
 }  // namespace belay::pg

@@ -1,7 +1,8 @@
 // Locks on hashed keys, for what has no row yet.
 //
 // They live in PostgreSQL's lock table with a sub-id of our own, so they never meet the advisory
-// locks of an application. They are held until the transaction ends.
+// locks of an application. They are held until the transaction ends, unless
+// they are given back.
 #pragma once
 
 #include "pg/pg.hpp"
@@ -20,5 +21,8 @@ void lock_name(LockSpace space, std::string_view name);
 // Takes the lock on a key of a hub: if nobody has it; or after waiting.
 bool try_lock_key(LockSpace space, Oid hub, uint64 key);
 void lock_key(LockSpace space, Oid hub, uint64 key);
+
+// Gives a lock on a key back before the transaction ends.
+void unlock_key(LockSpace space, Oid hub, uint64 key);
 
 }  // namespace belay::pg

@@ -163,7 +163,11 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .dead_letters = get_relname_relid("dead_letters", schema),
             .dead_letters_id = get_relname_relid("dead_letters_id", schema),
             .instance_locks = get_relname_relid("instance_locks", schema),
-            .instance_locks_no = get_relname_relid("instance_locks_no", schema)};
+            .instance_locks_no = get_relname_relid("instance_locks_no", schema),
+            .instances = get_relname_relid("instances", schema),
+            .executions = get_relname_relid("executions", schema),
+            .history = get_relname_relid("history", schema),
+            .kv_store = get_relname_relid("kv_store", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.

@@ -32,11 +32,16 @@ struct Relations {
     Oid dead_letters_id;
     Oid instance_locks;
     Oid instance_locks_no;
+    Oid instances;
+    Oid executions;
+    Oid history;
+    Oid kv_store;
 
     bool contains(Oid relation) const {
         for (const Oid known :
              {belay_hub, worker_queue, worker_queue_id, orchestrator_queue, orchestrator_queue_id,
-              sessions, dead_letters, dead_letters_id, instance_locks, instance_locks_no}) {
+              sessions, dead_letters, dead_letters_id, instance_locks, instance_locks_no, instances,
+              executions, history, kv_store}) {
             if (known == relation) {
                 return true;
             }

@@ -37,6 +37,7 @@ constexpr Statement kUpsert =
            parent_instance_id = COALESCE(i.parent_instance_id, $4),
            current_execution_id = GREATEST(i.current_execution_id, $5),
            updated_at = $6
+    RETURNING (xmax {=} CAST('0' AS pg_catalog.xid))
 )sql",
               TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, TIMESTAMPTZOID);
 
@@ -108,17 +109,18 @@ void hold_parent(const Hub& hub, std::string_view instance_id) {
     run(hub, kHoldParent, Params().text(instance_id)).release();
 }
 
-void upsert_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
+bool upsert_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
                      std::string_view version, std::optional<std::string_view> parent,
                      int64 execution_id, int64 now) {
-    run(hub, kUpsert,
-        Params()
-            .text(instance_id)
-            .text(name)
-            .text(version)
-            .optional_text(parent)
-            .int8(execution_id)
-            .timestamp(now));
+    const Rows rows = run(hub, kUpsert,
+                          Params()
+                              .text(instance_id)
+                              .text(name)
+                              .text(version)
+                              .optional_text(parent)
+                              .int8(execution_id)
+                              .timestamp(now));
+    return rows.count == 1 && rows.boolean(0, 1);
 }
 
 bool touch_instance(const Hub& hub, std::string_view instance_id, int64 execution_id, int64 now) {

@@ -19,8 +19,9 @@ std::optional<Instance> read_instance(const Hub& hub, std::string_view instance_
 // Holds the row of a parent against deletion, not against updates, if there is one.
 void hold_parent(const Hub& hub, std::string_view instance_id);
 
-// Creates the instance or overwrites its name and version; fills in a parent that was missing.
-void upsert_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
+// Creates the instance or overwrites its name and version; fills in a parent that was missing. True
+// if it was created.
+bool upsert_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
                      std::string_view version, std::optional<std::string_view> parent,
                      int64 execution_id, int64 now);
 

@@ -159,6 +159,15 @@ constexpr Statement kPark = statement(R"sql(
 )sql",
                                       INT8OID, TEXTOID, TIMESTAMPTZOID);
 
+constexpr Statement kHoldOthers = statement(R"sql(
+    SELECT m.id
+      FROM {hub}.orchestrator_queue AS m
+     WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.lock_no {<>} $3
+     ORDER BY m.id
+       FOR NO KEY UPDATE
+)sql",
+                                            INT8OID, TEXTOID, INT8OID);
+
 constexpr Statement kUnpark = statement(R"sql(
     WITH c AS MATERIALIZED (
         SELECT m.instance_key, m.id
@@ -326,6 +335,12 @@ void park_messages(const Hub& hub, std::string_view instance_id, int64 now) {
 
 void unpark_messages(const Hub& hub, std::string_view instance_id) {
     run(hub, kUnpark, instance_params(instance_id));
+}
+
+void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no) {
+    if (run(hub, kHoldOthers, instance_params(instance_id).int8(lock_no)).count > 0) {
+        unpark_messages(hub, instance_id);
+    }
 }
 
 bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now) {

@@ -90,6 +90,9 @@ void drop_messages(const Hub& hub, std::string_view instance_id, std::span<const
 void park_messages(const Hub& hub, std::string_view instance_id, int64 now);
 void unpark_messages(const Hub& hub, std::string_view instance_id);
 
+// The same, waiting for whoever is setting messages of the instance aside; not those of this lock.
+void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no);
+
 // Moves a message that was leased too often to dead_letters. False if another transaction holds it.
 bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now);
 

@@ -84,7 +84,10 @@ Activity made_activity(Scene* scene) {
     what.instance = sometimes(scene, 75, random.pick(kInstances));
     what.execution = sometimes(scene, 90, random.number(1, 2));
     what.activity = sometimes(scene, 90, random.number(0, 3));
-    what.session = sometimes(scene, 40, random.pick(kSessions));
+    // Some sessions have one row only, so that they are soon without any.
+    what.session = sometimes(
+        scene, 40,
+        random.percent(80) ? random.pick(kSessions) : "x" + to_string(scene->memory.serial % 50));
     what.tag = sometimes(scene, 45, random.pick(kTags));
     what.name = "act" + to_string(random.number(0, 9));
     return what;
@@ -194,7 +197,8 @@ Fetch made_fetch(Scene* scene) {
     request.now = scene->now;
     request.lock_timeout = made_timeout(scene);
     request.owner = sometimes(scene, 80, random.pick(kOwners));
-    request.session_timeout = sometimes(scene, 60, made_timeout(scene));
+    request.session_timeout =
+        sometimes(scene, 60, random.percent(80) ? made_timeout(scene) : random.number(9000, 60000));
     const std::vector<std::string> modes = {"default_only", "default_only", "any",  "any", "any",
                                             "default_and",  "default_and",  "tags", "tags"};
     request.mode = random.percent(2) ? "none" : random.pick(modes);
@@ -858,7 +862,7 @@ constexpr Operation kOperations[] = {
     {"set_max_attempts", 1, When::kOwnTransaction, set_max_attempts},
     {"set_dead_letter_fails_activity", 1, When::kOwnTransaction, set_dead_letter_fails_activity},
     {"set_slot_count", 3, When::kAlone, set_slot_count},
-    {"new_incarnation", 1, When::kOwnTransaction, new_incarnation},
+    {"new_incarnation", 2, When::kOwnTransaction, new_incarnation},
     {"vacuum", 1, When::kOwnTransaction, vacuum},
 };
 

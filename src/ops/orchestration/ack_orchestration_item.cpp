@@ -273,17 +273,23 @@ Ack checked_ack(const AckArgs& args) {
 
 // ---------------------------------------------------------------- applying them
 
-void apply_instance(const store::Hub& hub, std::string_view instance_id, const Ack& ack,
+void apply_instance(const store::Hub& hub, const store::InstanceLock& lock, const Ack& ack,
                     int64 now) {
+    const std::string_view instance_id = lock.instance_id;
     bool exists = true;
+    bool created = false;
     if (ack.name && ack.version) {
         if (ack.parent) {
             store::hold_parent(hub, *ack.parent);
         }
-        store::upsert_instance(hub, instance_id, *ack.name, *ack.version, ack.parent,
-                               ack.execution_id, now);
+        created = store::upsert_instance(hub, instance_id, *ack.name, *ack.version, ack.parent,
+                                         ack.execution_id, now);
     } else {
         exists = store::touch_instance(hub, instance_id, ack.execution_id, now);
+    }
+    // Whoever took the instance for one that never started may just be setting messages aside.
+    if (created || (!exists && ack.events.count > 0)) {
+        store::settle_parked(hub, instance_id, lock.lock_no);
     }
     // An empty ack of an instance that does not exist leaves nothing behind.
     if (exists || ack.events.count > 0 || ack.execution.status || ack.execution.pin) {
@@ -329,7 +335,7 @@ void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     }
     const std::string_view instance_id = held.lock->instance_id;
     const int64 now = clock.now();
-    apply_instance(hub, instance_id, ack, now);
+    apply_instance(hub, *held.lock, ack, now);
     append_events(hub, instance_id, ack.execution_id, ack.events, now);
     if (ack.custom_status.present) {
         store::set_custom_status(hub, instance_id, ack.custom_status.value);

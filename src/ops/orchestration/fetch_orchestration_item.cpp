@@ -11,6 +11,7 @@
 #include "ops/orchestration/orchestration.hpp"
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
+#include "pg/subtransaction.hpp"
 #include "store/history.hpp"
 #include "store/instances.hpp"
 #include "store/kv.hpp"
@@ -22,6 +23,7 @@ namespace {
 namespace json = core::json;
 
 constexpr int kPage = 32;
+constexpr int kMaxKeys = 64;  // of instances whose messages were set aside
 constexpr int64 kMaxHistoryBytes = int64{64} << 20;
 constexpr int64 kHistoryPage = 1000;
 
@@ -48,6 +50,7 @@ struct Search {
     std::string_view* tried;  // instances already examined by this call
     int tried_count;
     int tried_size;
+    int keys_kept;
 };
 
 // Unpacks major · 10^6 + minor · 10^3 + patch. A negative bound is below every version.
@@ -124,20 +127,35 @@ const store::WaitingMessage* next_message(Search* search) {
     return message;
 }
 
+// The place of the id in the table of instances examined, or the free one where it belongs.
+std::string_view* place_of(const Search& search, std::string_view instance_id) {
+    const auto mask = static_cast<std::size_t>(search.tried_size - 1);
+    auto at = core::fnv1a64(instance_id) & mask;
+    while (!search.tried[at].empty() && search.tried[at] != instance_id) {
+        at = (at + 1) & mask;
+    }
+    return &search.tried[at];
+}
+
 // Whether this call looks at the instance for the first time.
 bool is_new(Search* search, std::string_view instance_id) {
-    for (int i = 0; i < search->tried_count; ++i) {
-        if (search->tried[i] == instance_id) {
-            return false;
+    if (search->tried_count * 2 >= search->tried_size) {
+        const Search old = *search;
+        search->tried_size = old.tried_size == 0 ? 32 : old.tried_size * 2;
+        search->tried = static_cast<std::string_view*>(
+            palloc0(sizeof(std::string_view) * static_cast<Size>(search->tried_size)));
+        for (int i = 0; i < old.tried_size; ++i) {
+            if (!old.tried[i].empty()) {
+                *place_of(*search, old.tried[i]) = old.tried[i];
+            }
         }
     }
-    if (search->tried_count == search->tried_size) {
-        search->tried_size = search->tried_size == 0 ? 16 : search->tried_size * 2;
-        const Size bytes = sizeof(std::string_view) * static_cast<Size>(search->tried_size);
-        search->tried = static_cast<std::string_view*>(
-            search->tried == nullptr ? palloc(bytes) : repalloc(search->tried, bytes));
+    std::string_view* place = place_of(*search, instance_id);
+    if (!place->empty()) {
+        return false;
     }
-    search->tried[search->tried_count++] = instance_id;
+    *place = instance_id;
+    ++search->tried_count;
     return true;
 }
 
@@ -380,23 +398,45 @@ std::string_view messages_json(std::span<const store::LeasedMessage> messages) {
     return {out->data, static_cast<std::size_t>(out->len)};
 }
 
-// Tries to take the turn of one instance.
-std::optional<Turn> try_instance(const Search& search, std::string_view instance_id) {
-    const Exclusion exclusion = exclude(search, instance_id);
-    if (exclusion == Exclusion::kLost) {
-        return std::nullopt;
+// Whether a message that the context came from is missing in what was leased: a foreign transaction
+// holds the start, so the instance waits as if the start were not visible yet.
+bool lacks_start(const View& view, std::span<const int64> batch,
+                 std::span<const store::LeasedMessage> leased) {
+    if (view.instance || view.history_execution) {
+        return false;
     }
+    bool wanted = false;
+    bool found = false;
+    for (const auto& message : view.messages) {
+        const bool start = message.kind == 's' || message.kind == 'n';
+        wanted =
+            wanted || (start && std::find(batch.begin(), batch.end(), message.id) != batch.end());
+        found = found || (start && std::any_of(leased.begin(), leased.end(),
+                                               [&message](const store::LeasedMessage& of) {
+                                                   return of.id == message.id;
+                                               }));
+    }
+    return wanted && !found;
+}
+
+struct Attempt {
+    std::optional<Turn> turn;
+    bool changed;  // messages were set aside, though there is no turn
+};
+
+// Tries to take the turn of one instance. What it held is let go again unless something changed.
+Attempt attempt_turn(const Search& search, std::string_view instance_id, Exclusion exclusion) {
     const View view =
         pg::with_one_view([&search, instance_id] { return read_view(search, instance_id); });
     if (view.messages.empty() || (view.instance && !passes(search.request, view.instance->pin))) {
-        return std::nullopt;  // changed since the candidate was seen
+        return {std::nullopt, false};  // changed since the candidate was seen
     }
     const auto context = find_context(view);
     if (!context) {
         if (!view.start_queued) {
             set_orphans_aside(search, instance_id, view);
         }
-        return std::nullopt;
+        return {std::nullopt, !view.start_queued};
     }
     if (!view.instance) {
         // It starts now: what waited for that waits no longer.
@@ -411,15 +451,15 @@ std::optional<Turn> try_instance(const Search& search, std::string_view instance
                                            search.hub.options[store::Option::kBatchMessages]);
         });
         if (more.empty() || more.front().id <= last) {
-            return std::nullopt;
+            return {std::nullopt, true};
         }
         last = more.back().id;
         batch = choose_batch(search, instance_id, more);
     }
     const int64 lock_no = store::next_lock_no(search.hub);
     const auto leased = store::lease_messages(search.hub, instance_id, batch, lock_no);
-    if (leased.empty()) {
-        return std::nullopt;  // others are changing every one of them
+    if (leased.empty() || lacks_start(view, batch, leased)) {
+        return {std::nullopt, false};  // others are changing them
     }
     const int64 now = search.clock->now();
     const core::TurnToken token =
@@ -429,15 +469,38 @@ std::optional<Turn> try_instance(const Search& search, std::string_view instance
     for (const auto& message : leased) {
         attempt = std::max(attempt, message.attempt);
     }
-    return Turn{.instance_id = instance_id,
-                .name = context->name,
-                .version = context->version,
-                .execution_id = context->execution_id,
-                .history = view.history,
-                .messages = messages_json(leased),
-                .token = token,
-                .attempt = attempt,
-                .kv_snapshot = view.kv_snapshot};
+    return {Turn{.instance_id = instance_id,
+                 .name = context->name,
+                 .version = context->version,
+                 .execution_id = context->execution_id,
+                 .history = view.history,
+                 .messages = messages_json(leased),
+                 .token = token,
+                 .attempt = attempt,
+                 .kv_snapshot = view.kv_snapshot},
+            true};
+}
+
+// An instance that is passed over must not stay locked for others by our transaction: what was
+// tried in vain is undone. Where messages were set aside the key is kept, so that a start waits for
+// them; but there may be thousands of such instances, and the lock table is small: later ones give
+// it back, and the ack that creates the instance looks for messages that were just being set aside.
+std::optional<Turn> try_instance(Search* search, std::string_view instance_id) {
+    Attempt attempt{};
+    (void)pg::keep_if([search, instance_id, &attempt] {
+        const Exclusion exclusion = exclude(*search, instance_id);
+        if (exclusion == Exclusion::kLost) {
+            return false;
+        }
+        attempt = attempt_turn(*search, instance_id, exclusion);
+        if (!attempt.turn && attempt.changed && exclusion == Exclusion::kHeldKey &&
+            ++search->keys_kept > kMaxKeys) {
+            pg::unlock_key(pg::LockSpace::kInstance, search->hub.schema,
+                           static_cast<uint64>(core::instance_key(instance_id)));
+        }
+        return attempt.changed;
+    });
+    return attempt.turn;
 }
 
 }  // namespace
@@ -447,7 +510,8 @@ std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRe
     const bool empty_filter =
         request.min_version && request.max_version && *request.min_version > *request.max_version;
     // A table that is being changed hands out nothing: a fetch does not wait.
-    if (empty_filter || !try_enter(hub, {.orchestrator_queue = true, .instance_locks = true}) ||
+    if (empty_filter ||
+        !try_enter(hub, {.orchestrator_queue = true, .instance_locks = true, .turn_reads = true}) ||
         hub.is_paused(store::Queue::kOrchestrator)) {
         return std::nullopt;
     }
@@ -459,14 +523,15 @@ std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRe
                   .stream_count = 0,
                   .tried = nullptr,
                   .tried_count = 0,
-                  .tried_size = 0};
+                  .tried_size = 0,
+                  .keys_kept = 0};
     open_streams(&search);
     while (const auto* message = next_message(&search)) {
         CHECK_FOR_INTERRUPTS();
         if (!passes(request, message->pin) || !is_new(&search, message->instance_id)) {
             continue;
         }
-        if (const auto turn = try_instance(search, message->instance_id)) {
+        if (const auto turn = try_instance(&search, message->instance_id)) {
             return turn;
         }
     }

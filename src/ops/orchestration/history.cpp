@@ -120,7 +120,7 @@ void append_history(const store::Hub& hub, std::string_view instance_id, int64 e
         {.status = std::nullopt, .output = std::nullopt, .terminal = false, .pin = std::nullopt},
         now);
     append_events(hub, instance_id, execution_id, events, now);
-    store::unpark_messages(hub, instance_id);
+    store::settle_parked(hub, instance_id, -1);
 }
 
 store::Rows fetch_history(const store::Hub& hub, std::string_view instance_id,

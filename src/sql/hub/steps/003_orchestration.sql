@@ -1,5 +1,6 @@
 -- Orchestrations: instances, their executions and history, the locks of their turns, and their
--- key/value state. There are no foreign keys: nothing requires an instance row.
+-- key/value state. There are no foreign keys: nothing requires an instance row. vacuum_truncate is off
+-- because truncation locks out readers, and a fetch does not wait.
 
 CREATE TABLE IF NOT EXISTS @hub@.instances (
     instance_id           text COLLATE "C" NOT NULL,
@@ -12,7 +13,7 @@ CREATE TABLE IF NOT EXISTS @hub@.instances (
     created_at            timestamptz NOT NULL,
     updated_at            timestamptz NOT NULL,
     CONSTRAINT instances_pkey PRIMARY KEY (instance_id)
-) WITH (fillfactor = 85);
+) WITH (fillfactor = 85, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.instances IS 'Orchestration instances, born in an ack.';
 CREATE INDEX IF NOT EXISTS instances_parent
     ON @hub@.instances (parent_instance_id) WHERE parent_instance_id IS NOT NULL;
@@ -31,7 +32,7 @@ CREATE TABLE IF NOT EXISTS @hub@.executions (
     duroxide_version_minor integer,
     duroxide_version_patch integer,
     CONSTRAINT executions_pkey PRIMARY KEY (instance_id, execution_id)
-) WITH (fillfactor = 85);
+) WITH (fillfactor = 85, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.executions IS 'The runs of each instance, with status, output and pinned client version.';
 
 CREATE TABLE IF NOT EXISTS @hub@.history (
@@ -42,7 +43,7 @@ CREATE TABLE IF NOT EXISTS @hub@.history (
     event_data   text        NOT NULL,
     created_at   timestamptz NOT NULL,
     CONSTRAINT history_pkey PRIMARY KEY (instance_id, execution_id, event_id)
-);
+) WITH (vacuum_truncate = off);
 COMMENT ON TABLE @hub@.history IS 'Append-only events of each execution.';
 
 CREATE SEQUENCE IF NOT EXISTS @hub@.instance_locks_no AS bigint CACHE 1;
@@ -75,7 +76,7 @@ CREATE TABLE IF NOT EXISTS @hub@.kv_store (
     execution_id       bigint,
     last_updated_at_ms bigint NOT NULL,
     CONSTRAINT kv_store_pkey PRIMARY KEY (instance_id, key)
-);
+) WITH (vacuum_truncate = off);
 COMMENT ON TABLE @hub@.kv_store IS 'Key/value state as of the end of the last finished execution.';
 
 CREATE TABLE IF NOT EXISTS @hub@.kv_delta (
@@ -84,5 +85,5 @@ CREATE TABLE IF NOT EXISTS @hub@.kv_delta (
     value              text,
     last_updated_at_ms bigint NOT NULL,
     CONSTRAINT kv_delta_pkey PRIMARY KEY (instance_id, key)
-);
+) WITH (vacuum_truncate = off);
 COMMENT ON TABLE @hub@.kv_delta IS 'Changes of the current execution; a NULL value is a tombstone.';
