@@ -39,13 +39,28 @@ constexpr Statement kTexts = query(R"sql(
 )sql",
                                    TEXTOID, INT8OID);
 
+constexpr Statement kHasFrom = statement(R"sql(
+    SELECT h.event_id
+      FROM {hub}.history AS h
+     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {>=} $3
+     ORDER BY h.event_id
+     LIMIT 1
+)sql",
+                                         TEXTOID, INT8OID, INT8OID);
+
+constexpr Statement kCountStored = statement(R"sql(
+    SELECT pg_catalog.count(*)
+      FROM {hub}.history AS h
+     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {=} ANY ($3)
+)sql",
+                                             TEXTOID, INT8OID, INT8ARRAYOID);
+
 constexpr Statement kInsert =
     statement(R"sql(
     INSERT INTO {hub}.history (instance_id, execution_id, event_id, event_type, event_data, created_at)
     SELECT $1, $2, n.event_id, n.event_type, n.event_data, $6
       FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5))
            AS n(event_id, event_type, event_data)
-    ON CONFLICT (instance_id, execution_id, event_id) DO NOTHING
 )sql",
               TEXTOID, INT8OID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, TIMESTAMPTZOID);
 
@@ -73,17 +88,27 @@ Rows event_texts(const Hub& hub, std::string_view instance_id, int64 execution_i
     return run(hub, kTexts, Params().text(instance_id).int8(execution_id));
 }
 
-int64 insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                    Datum event_ids, Datum event_types, Datum event_texts, int64 now) {
-    const Rows rows = run(hub, kInsert,
-                          Params()
-                              .text(instance_id)
-                              .int8(execution_id)
-                              .datum(event_ids)
-                              .datum(event_types)
-                              .datum(event_texts)
-                              .timestamp(now));
-    return static_cast<int64>(rows.count);
+int64 count_stored(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                   int64 lowest_id, Datum event_ids) {
+    // New events usually come behind all stored ones: one probe tells.
+    if (run(hub, kHasFrom, Params().text(instance_id).int8(execution_id).int8(lowest_id)).count ==
+        0) {
+        return 0;
+    }
+    return run(hub, kCountStored, Params().text(instance_id).int8(execution_id).datum(event_ids))
+        .int8(0, 1);
+}
+
+void insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                   Datum event_ids, Datum event_types, Datum event_texts, int64 now) {
+    run(hub, kInsert,
+        Params()
+            .text(instance_id)
+            .int8(execution_id)
+            .datum(event_ids)
+            .datum(event_types)
+            .datum(event_texts)
+            .timestamp(now));
 }
 
 }  // namespace belay::store

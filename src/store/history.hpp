@@ -21,8 +21,12 @@ Rows list_events(const Hub& hub, std::string_view instance_id, int64 execution_i
 // Only the texts of an execution's events, in order.
 Rows event_texts(const Hub& hub, std::string_view instance_id, int64 execution_id);
 
-// Inserts events; the arrays have one element per event. Returns how many were new.
-int64 insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                    Datum event_ids, Datum event_types, Datum event_texts, int64 now);
+// How many of these event ids are stored; lowest_id is the lowest of them.
+int64 count_stored(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                   int64 lowest_id, Datum event_ids);
+
+// Inserts events that are not stored; the arrays have one element per event.
+void insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                   Datum event_ids, Datum event_types, Datum event_texts, int64 now);
 
 }  // namespace belay::store

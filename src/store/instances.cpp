@@ -66,6 +66,16 @@ constexpr Statement kUpsertExecution = statement(R"sql(
                                                  TEXTOID, INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID,
                                                  BOOLOID, INT4OID, INT4OID, INT4OID);
 
+constexpr Statement kEnsureExecution = statement(R"sql(
+    INSERT INTO {hub}.executions (instance_id, execution_id, status, started_at)
+    SELECT $1, $2, 'Running', $3
+     WHERE NOT EXISTS (SELECT 1
+                         FROM {hub}.executions AS e
+                        WHERE e.instance_id {=} $1 AND e.execution_id {=} $2)
+    ON CONFLICT (instance_id, execution_id) DO NOTHING
+)sql",
+                                                 TEXTOID, INT8OID, TIMESTAMPTZOID);
+
 constexpr Statement kSetCustomStatus = statement(R"sql(
     UPDATE {hub}.instances AS i
        SET custom_status = $2, custom_status_version = i.custom_status_version {+} 1
@@ -130,6 +140,10 @@ bool touch_instance(const Hub& hub, std::string_view instance_id, int64 executio
 
 void upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
                       const ExecutionChange& change, int64 now) {
+    if (!change.status && !change.pin) {
+        run(hub, kEnsureExecution, Params().text(instance_id).int8(execution_id).timestamp(now));
+        return;
+    }
     Params params;
     params.text(instance_id)
         .int8(execution_id)

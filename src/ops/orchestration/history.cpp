@@ -4,6 +4,8 @@
 // Touches  <hub>.history, <hub>.executions, <hub>.orchestrator_queue
 // Locks    the instance's exclusion (append_history)
 // Raises   QB005 duplicate event, QB006 bad event
+#include <algorithm>
+
 #include "core/hash.hpp"
 #include "ops/orchestration/orchestration.hpp"
 #include "pg/errors.hpp"
@@ -81,7 +83,16 @@ CheckedEvents checked_events(const char* path, Jsonb* value) {
         texts[i] = event.text;
         bodies[i] = event.body;
     }
+    int64 repeated = 0;
+    auto* sorted = static_cast<int64*>(palloc(sizeof(int64) * (input.count + 1)));
+    std::copy(ids, ids + input.count, sorted);
+    std::sort(sorted, sorted + input.count);
+    for (std::size_t i = 1; i < input.count; ++i) {
+        repeated += sorted[i] == sorted[i - 1] ? 1 : 0;
+    }
     return {.count = input.count,
+            .lowest_id = input.count == 0 ? 0 : sorted[0],
+            .repeated = repeated,
             .ids = store::int8_array({ids, input.count}),
             .types = store::text_array({types, input.count}),
             .texts = store::text_array({texts, input.count}),
@@ -93,18 +104,22 @@ void append_events(const store::Hub& hub, std::string_view instance_id, int64 ex
     if (events.count == 0) {
         return;
     }
-    const int64 inserted = store::insert_events(hub, instance_id, execution_id, events.ids,
-                                                events.types, events.texts, now);
-    if (inserted != static_cast<int64>(events.count)) {
+    // Whoever writes history of the instance holds its exclusion, so what is not stored now stays
+    // so.
+    const int64 duplicates = events.repeated + store::count_stored(hub, instance_id, execution_id,
+                                                                   events.lowest_id, events.ids);
+    if (duplicates > 0) {
         pg::raise(pg::kDuplicateEvent,
                   psprintf("Duplicate history event: instance %s, execution " INT64_FORMAT,
                            pg::c_string(instance_id.substr(0, 256)), execution_id),
                   pg::Facts("duplicate_event")
                       .add("instance_id", instance_id)
                       .add("execution_id", execution_id)
-                      .add("duplicates", static_cast<int64>(events.count) - inserted),
+                      .add("duplicates", duplicates),
                   "Nothing was stored. Use event ids that this execution does not have yet.");
     }
+    store::insert_events(hub, instance_id, execution_id, events.ids, events.types, events.texts,
+                         now);
 }
 
 void append_history(const store::Hub& hub, std::string_view instance_id, int64 execution_id,

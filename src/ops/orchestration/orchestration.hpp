@@ -103,6 +103,8 @@ void renew_orchestration_item_lock(const store::Hub& hub, std::optional<std::str
 // A checked history delta: parallel arrays, and the parsed events.
 struct CheckedEvents {
     std::size_t count;
+    int64 lowest_id;
+    int64 repeated;  // ids that stand more than once in the delta
     Datum ids;
     Datum types;
     Datum texts;
