@@ -8,6 +8,10 @@ namespace belay::store {
 
 namespace {
 
+// Whoever changes a session first holds its key in the lock table: a claim without waiting, the
+// others waiting. A row lock would not do: SKIP LOCKED can wait inside PostgreSQL for the holder of
+// a newer version of the row.
+//
 // A claim is live while its deadline lies ahead and it was made in this incarnation.
 
 constexpr Statement kRead = statement(R"sql(
@@ -17,21 +21,13 @@ constexpr Statement kRead = statement(R"sql(
 )sql",
                                       TEXTOID);
 
-// $1 session, $2 owner, $3 now, $4 locked_until, $5 incarnation. Nothing is returned if another
-// transaction holds the row, if there is none, or if another owner has it.
+// $1 session, $2 owner, $3 now, $4 locked_until, $5 incarnation. Nothing is changed if there is no
+// row, or if another owner has it.
 constexpr Statement kTakeOver = statement(R"sql(
-    WITH c AS MATERIALIZED (
-        SELECT s.session_id
-          FROM {hub}.sessions AS s
-         WHERE s.session_id {=} $1
-           AND (s.worker_id {=} $2 OR s.locked_until {<=} $3 OR s.lease_inc {<>} $5)
-           FOR NO KEY UPDATE SKIP LOCKED
-    )
     UPDATE {hub}.sessions AS s
        SET worker_id = $2, locked_until = $4, last_activity_at = $3, lease_inc = $5
-      FROM c
-     WHERE s.session_id {=} c.session_id
-    RETURNING s.session_id
+     WHERE s.session_id {=} $1
+       AND (s.worker_id {=} $2 OR s.locked_until {<=} $3 OR s.lease_inc {<>} $5)
 )sql",
                                           TEXTOID, TEXTOID, INT8OID, INT8OID, INT4OID);
 
@@ -42,22 +38,6 @@ constexpr Statement kInsert = statement(R"sql(
     RETURNING session_id
 )sql",
                                         TEXTOID, TEXTOID, INT8OID, INT8OID, INT4OID);
-
-constexpr Statement kTryHold = statement(R"sql(
-    SELECT s.session_id
-      FROM {hub}.sessions AS s
-     WHERE s.session_id {=} $1
-       FOR NO KEY UPDATE SKIP LOCKED
-)sql",
-                                         TEXTOID);
-
-constexpr Statement kHold = statement(R"sql(
-    SELECT s.session_id
-      FROM {hub}.sessions AS s
-     WHERE s.session_id {=} $1
-       FOR NO KEY UPDATE
-)sql",
-                                      TEXTOID);
 
 constexpr Statement kTouch = statement(R"sql(
     UPDATE {hub}.sessions AS s
@@ -86,23 +66,27 @@ constexpr Statement kRenew = statement(R"sql(
 )sql",
                                        TEXTOID, TEXTARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID);
 
-constexpr Statement kDeleteOrphaned = statement(R"sql(
-    WITH c AS MATERIALIZED (
-        SELECT s.session_id
-          FROM {hub}.sessions AS s
-         WHERE (s.locked_until {<=} $1 OR s.lease_inc {<>} $2)
-           AND NOT EXISTS (SELECT 1
-                             FROM {hub}.worker_queue AS w
-                            WHERE w.session_id {=} s.session_id)
-         ORDER BY s.session_id
-           FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM {hub}.sessions AS s
-     USING c
-     WHERE s.session_id {=} c.session_id
-    RETURNING s.session_id
+// $1 now, $2 incarnation.
+constexpr Statement kOrphaned = statement(R"sql(
+    SELECT s.session_id
+      FROM {hub}.sessions AS s
+     WHERE (s.locked_until {<=} $1 OR s.lease_inc {<>} $2)
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.worker_queue AS w
+                        WHERE w.session_id {=} s.session_id)
+     LIMIT 1000
 )sql",
-                                                INT8OID, INT4OID);
+                                          INT8OID, INT4OID);
+
+// $1 now, $2 incarnation, $3 session.
+constexpr Statement kDeleteOrphaned = statement(R"sql(
+    DELETE FROM {hub}.sessions AS s
+     WHERE s.session_id {=} $3 AND (s.locked_until {<=} $1 OR s.lease_inc {<>} $2)
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.worker_queue AS w
+                        WHERE w.session_id {=} s.session_id)
+)sql",
+                                                INT8OID, INT4OID, TEXTOID);
 
 }  // namespace
 
@@ -125,23 +109,21 @@ bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_
             .int8(locked_until)
             .int4(hub.incarnation);
     };
+    if (!pg::try_lock_key(pg::LockSpace::kSession, hub.schema, core::fnv1a64(session_id))) {
+        return false;
+    }
     if (run(hub, kTakeOver, params()).count == 1) {
         return true;
     }
-    // No row, or one that is not ours to take. Two claimants must not wait for each other's insert:
-    // whoever inserts holds this lock until he commits, and looks again after taking it.
-    if (!pg::try_lock_key(pg::LockSpace::kSession, hub.schema, core::fnv1a64(session_id)) ||
-        read_session(hub, session_id)) {
-        return false;
-    }
-    return run(hub, kInsert, params()).count == 1;
+    return !read_session(hub, session_id) && run(hub, kInsert, params()).count == 1;
 }
 
 bool hold_session(const Hub& hub, std::string_view session_id) {
-    if (run(hub, kTryHold, Params().text(session_id)).count == 1) {
+    const uint64 key = core::fnv1a64(session_id);
+    if (pg::try_lock_key(pg::LockSpace::kSession, hub.schema, key)) {
         return false;
     }
-    run(hub, kHold, Params().text(session_id));
+    pg::lock_key(pg::LockSpace::kSession, hub.schema, key);
     return true;
 }
 
@@ -174,8 +156,17 @@ bool renew_session(const Hub& hub, std::string_view session_id, Datum owners, in
 }
 
 int64 delete_orphaned_sessions(const Hub& hub, int64 now) {
-    return static_cast<int64>(
-        run(hub, kDeleteOrphaned, Params().int8(now).int4(hub.incarnation)).count);
+    const Rows rows = run(hub, kOrphaned, Params().int8(now).int4(hub.incarnation));
+    int64 deleted = 0;
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const std::string_view id = rows.text(i, 1);
+        if (!pg::try_lock_key(pg::LockSpace::kSession, hub.schema, core::fnv1a64(id))) {
+            continue;  // somebody is claiming it
+        }
+        deleted += static_cast<int64>(
+            run(hub, kDeleteOrphaned, Params().int8(now).int4(hub.incarnation).text(id)).count);
+    }
+    return deleted;
 }
 
 }  // namespace belay::store

@@ -19,21 +19,22 @@ std::optional<Session> read_session(const Hub& hub, std::string_view session_id)
 bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_view owner,
                        int64 now, int64 locked_until);
 
-// Holds the session's row, if there is one. True if it may have waited.
+// Holds the session against other changes until the transaction ends. True if it had to wait.
 bool hold_session(const Hub& hub, std::string_view session_id);
 
-// Notes activity of a live session, if this owner has it. The row is held.
+// Notes activity of a live session, if this owner has it. The session is held.
 void touch_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now);
 
 // The live sessions of these owners whose last activity is later than active_after, by id.
 std::span<const std::string_view> renewable_sessions(const Hub& hub, Datum owners, int64 now,
                                                      int64 active_after);
 
-// Extends one of them, if it still is one. The row is held.
+// Extends one of them, if it still is one. The session is held.
 bool renew_session(const Hub& hub, std::string_view session_id, Datum owners, int64 now,
                    int64 active_after, int64 locked_until);
 
-// Deletes expired sessions without rows in the worker queue.
+// Deletes expired sessions without rows in the worker queue: at most 1000 a call, since each is held
+// in the lock table. Returns how many.
 int64 delete_orphaned_sessions(const Hub& hub, int64 now);
 
 }  // namespace belay::store

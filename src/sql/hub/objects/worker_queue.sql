@@ -118,7 +118,7 @@ COMMENT ON FUNCTION @hub@.renew_session_lock(text[], bigint, bigint, bigint) IS
 CREATE OR REPLACE FUNCTION @hub@.cleanup_orphaned_sessions(p_now_ms bigint)
     RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'cleanup_orphaned_sessions';
 COMMENT ON FUNCTION @hub@.cleanup_orphaned_sessions(bigint) IS
-    'Deletes expired sessions without any activity; returns their number.';
+    'Deletes expired sessions without any activity, at most 1000 a call; returns their number.';
 
 CREATE OR REPLACE FUNCTION @hub@.cancel_activities(p_cancelled_activities jsonb)
     RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'cancel_activities';
