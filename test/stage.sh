@@ -53,7 +53,9 @@ unlink_belay "$stage_root$sharedir"/extension/belay* "$stage_root$pkglibdir"/bel
 if [[ ! -e $stage_root/.installed ||
     -n $(find "$root/belay.so" "$root/src/sql" "$root/Makefile" -newer "$stage_root/.installed" \
         -print -quit) ]]; then
-    rm -f "$stage_root$sharedir"/extension/belay*--*.sql
+    rm -f "$stage_root$sharedir"/extension/belay--*.sql
     make -C "$root" --no-print-directory -s install DESTDIR="$stage_root" PG_CONFIG="$PG_CONFIG"
     touch "$stage_root/.installed"
 fi
+# Extensions that only the tests need.
+cp "$root"/test/extension/* "$stage_root$sharedir/extension/"

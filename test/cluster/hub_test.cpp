@@ -246,6 +246,13 @@ class Hub : public testing::Test {
 
 Cluster* Hub::cluster = nullptr;
 
+// What an extension script makes becomes a member of the extension and is left out of dumps.
+TEST_F(Hub, IsNotMadeFromAnExtensionScript) {
+    Conn conn = make("in_script");
+    EXPECT_EQ(conn.error_of("CREATE EXTENSION belay_script"), "0A000");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM belay.hubs WHERE name = 'from_script'"), "0");
+}
+
 TEST_F(Hub, DropExtensionRefusesWhileOneExists) {
     Conn conn = make("refuse_drop");
     EXPECT_EQ(conn.error_of("DROP EXTENSION belay"), "2BP01");

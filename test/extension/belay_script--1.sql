@@ -1,0 +1,1 @@
+SELECT belay.create_hub('from_script');
