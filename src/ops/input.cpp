@@ -217,6 +217,23 @@ json::Value checked_object(const char* path, Jsonb* value) {
     return *object;
 }
 
+ListedElement checked_element(json::Value element, std::size_t index,
+                              std::span<const char* const> keys) {
+    const char* path = psprintf("p_items[%zu]", index);
+    if (element.kind != json::Kind::kObject) {
+        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+                          "Each element is an object with a key work_item.");
+    }
+    check_members(element, path, keys);
+    const char* item_path = psprintf("%s.work_item", path);
+    const auto item = json::find(element, "work_item");
+    if (!item || item->kind == json::Kind::kNull) {
+        pg::raise_invalid("missing_field", item_path, psprintf("%s is missing", item_path),
+                          "Each element is an object with a key work_item.");
+    }
+    return {path, item_path, *item};
+}
+
 void append_json(StringInfo out, std::string_view text) {
     enlargeStringInfo(out, static_cast<int>(json::escaped_bound(text)) + 1);
     out->len += static_cast<int>(json::escape(text, out->data + out->len));

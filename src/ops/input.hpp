@@ -59,6 +59,15 @@ void check_members(core::json::Value object, const char* path, std::span<const c
 // The JSON of a jsonb object parameter. QB006 for NULL (if required) and for anything else.
 core::json::Value checked_object(const char* path, Jsonb* value);
 
+// One element of p_items: an object with a work_item and some of the other keys.
+struct ListedElement {
+    const char* path;       // p_items[n]
+    const char* item_path;  // p_items[n].work_item
+    core::json::Value item;
+};
+ListedElement checked_element(core::json::Value element, std::size_t index,
+                              std::span<const char* const> keys);
+
 // Writes text as a JSON string, quotes included.
 void append_json(StringInfo out, std::string_view text);
 

@@ -1,5 +1,6 @@
 #include "store/grants.hpp"
 
+#include "pg/list.hpp"
 #include "store/hub_row.hpp"
 #include "store/plan.hpp"
 
@@ -39,28 +40,10 @@ bool names(const Acl* acl, Oid grantee) {
     return false;
 }
 
-// A list that grows, in the current memory context.
-template <typename T>
-struct Growing {
-    T* items = nullptr;
-    int count = 0;
-    int size = 0;
-
-    void add(const T& item) {
-        if (count == size) {
-            size = size == 0 ? 16 : size * 2;
-            const Size bytes = sizeof(T) * static_cast<Size>(size);
-            items = static_cast<T*>(items == nullptr ? palloc(bytes) : repalloc(items, bytes));
-        }
-        items[count++] = item;
-    }
-    std::span<const T> span() const { return {items, static_cast<std::size_t>(count)}; }
-};
-
 }  // namespace
 
 std::span<const HubFunction> hub_functions(Oid schema) {
-    Growing<HubFunction> found;
+    pg::List<HubFunction> found;
     each_function(
         schema, [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
             bool null = false;
@@ -123,7 +106,7 @@ bool is_shared(Oid relation, Oid owner, bool roles_may) {
 }
 
 std::span<const Oid> grantees(Oid schema) {
-    Growing<Oid> found;
+    pg::List<Oid> found;
     each_function(schema,
                   [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
                       const Acl* acl = acl_of(row, descriptor, form);

@@ -33,8 +33,8 @@ std::span<const std::string_view> renewable_sessions(const Hub& hub, Datum owner
 bool renew_session(const Hub& hub, std::string_view session_id, Datum owners, int64 now,
                    int64 active_after, int64 locked_until);
 
-// Deletes expired sessions without rows in the worker queue: at most 1000 a call, since each is held
-// in the lock table. Returns how many.
+// Deletes expired sessions without rows in the worker queue: at most 1000 a call, since each is
+// held in the lock table. Returns how many.
 int64 delete_orphaned_sessions(const Hub& hub, int64 now);
 
 }  // namespace belay::store

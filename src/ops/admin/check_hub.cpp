@@ -5,6 +5,7 @@
 // Raises   QB002 unknown hub, 42501
 #include "core/levels.hpp"
 #include "ops/admin/admin.hpp"
+#include "pg/list.hpp"
 #include "store/grants.hpp"
 #include "store/hub_row.hpp"
 
@@ -13,17 +14,9 @@ namespace belay::ops {
 namespace {
 
 struct Findings {
-    HubProblem* problems;
-    std::size_t count;
-    std::size_t size;
+    pg::List<HubProblem> problems;
 
-    void add(const char* object, const char* problem) {
-        if (count == size) {
-            size *= 2;
-            problems = static_cast<HubProblem*>(repalloc(problems, sizeof(HubProblem) * size));
-        }
-        problems[count++] = {object, problem};
-    }
+    void add(const char* object, const char* problem) { problems.add({object, problem}); }
 };
 
 // Triggers, rules and row security can make a change vanish or run code of the owner's.
@@ -98,16 +91,14 @@ void check_functions(const store::Hub& hub, std::span<const char* const> verbs,
 
 std::span<const HubProblem> check_hub(const char* name, std::span<const char* const> verbs) {
     const store::Hub& hub = store::own_hub_by_name(name);
-    constexpr std::size_t kFirstSize = 8;
-    Findings findings{static_cast<HubProblem*>(palloc(sizeof(HubProblem) * kFirstSize)), 0,
-                      kFirstSize};
+    Findings findings;
     if (hub.version != store::kHubVersion) {
         findings.add("belay_hub", psprintf("has version %d, the library has %d", hub.version,
                                            store::kHubVersion));
     }
     check_relations(hub, &findings);
     check_functions(hub, verbs, &findings);
-    return {findings.problems, findings.count};
+    return findings.problems.span();
 }
 
 }  // namespace belay::ops

@@ -73,21 +73,10 @@ struct ListedMessage {
 };
 
 ListedMessage checked_item(core::json::Value element, std::size_t index) {
-    const char* path = psprintf("p_items[%zu]", index);
-    if (element.kind != core::json::Kind::kObject) {
-        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is an object with a key work_item.");
-    }
-    check_members(element, path, kItemKeys);
-    const char* item_path = psprintf("%s.work_item", path);
-    const auto item = core::json::find(element, "work_item");
-    if (!item || item->kind == core::json::Kind::kNull) {
-        pg::raise_invalid("missing_field", item_path, psprintf("%s is missing", item_path),
-                          "Each element is an object with a key work_item.");
-    }
+    const auto [path, item_path, item] = checked_element(element, index, kItemKeys);
     const auto visible_at = checked_delay(psprintf("%s.visible_at_ms", path),
                                           optional_int(element, "visible_at_ms", path));
-    return {checked_message(item_text(*item), optional_string(element, "instance_id", path),
+    return {checked_message(item_text(item), optional_string(element, "instance_id", path),
                             item_path, psprintf("%s.instance_id", path)),
             visible_at};
 }

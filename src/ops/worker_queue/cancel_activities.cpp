@@ -8,6 +8,7 @@
 
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
+#include "pg/list.hpp"
 
 namespace belay::ops {
 
@@ -47,21 +48,16 @@ Identity checked_identity(core::json::Value element, std::size_t index) {
 
 // The rows of all named activities, each once, in key order.
 std::span<const store::WorkKey> find_all(const store::Hub& hub, std::span<const Identity> named) {
-    std::size_t size = named.size() + 8;
-    std::size_t count = 0;
-    auto* keys = static_cast<store::WorkKey*>(palloc(sizeof(store::WorkKey) * size));
+    pg::List<store::WorkKey> keys;
     for (const auto& activity : named) {
         for (const auto& key : store::find_activity(hub, activity.instance, activity.execution_id,
                                                     activity.activity_id)) {
-            if (count == size) {
-                size *= 2;
-                keys = static_cast<store::WorkKey*>(repalloc(keys, sizeof(store::WorkKey) * size));
-            }
-            keys[count++] = key;
+            keys.add(key);
         }
     }
-    std::sort(keys, keys + count);
-    return {keys, static_cast<std::size_t>(std::unique(keys, keys + count) - keys)};
+    std::sort(keys.begin(), keys.end());
+    keys.count = static_cast<int>(std::unique(keys.begin(), keys.end()) - keys.begin());
+    return keys.span();
 }
 
 }  // namespace

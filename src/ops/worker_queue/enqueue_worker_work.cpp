@@ -29,18 +29,7 @@ struct ListedItem {
 };
 
 ListedItem checked_item(core::json::Value element, std::size_t index) {
-    const char* path = psprintf("p_items[%zu]", index);
-    if (element.kind != core::json::Kind::kObject) {
-        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is an object with a key work_item.");
-    }
-    check_members(element, path, kItemKeys);
-    const char* item_path = psprintf("%s.work_item", path);
-    const auto item = core::json::find(element, "work_item");
-    if (!item || item->kind == core::json::Kind::kNull) {
-        pg::raise_invalid("missing_field", item_path, psprintf("%s is missing", item_path),
-                          "Each element is an object with a key work_item.");
-    }
+    const auto [path, item_path, item] = checked_element(element, index, kItemKeys);
     const ActivityArgs args{.instance_id = optional_string(element, "instance_id", path),
                             .execution_id = optional_int(element, "execution_id", path),
                             .activity_id = optional_int(element, "activity_id", path),
@@ -49,7 +38,7 @@ ListedItem checked_item(core::json::Value element, std::size_t index) {
     const int64 delay =
         checked_delay(psprintf("%s.delay_ms", path), optional_int(element, "delay_ms", path))
             .value_or(0);
-    return {checked_activity(item_text(*item), args, item_path, psprintf("%s.", path)), delay};
+    return {checked_activity(item_text(item), args, item_path, psprintf("%s.", path)), delay};
 }
 
 void insert(const store::Hub& hub, const CheckedActivity& activity, int64 now, int64 delay_ms) {

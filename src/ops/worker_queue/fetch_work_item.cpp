@@ -14,6 +14,7 @@
 #include "core/time.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/datum.hpp"
+#include "pg/list.hpp"
 #include "pg/subtransaction.hpp"
 #include "store/sessions.hpp"
 
@@ -48,24 +49,6 @@ struct KnownSession {
     Claim claim;
 };
 
-// A growing list in the call's memory.
-template <typename T>
-struct List {
-    T* items = nullptr;
-    int count = 0;
-    int size = 0;
-
-    T& add(const T& item) {
-        if (count == size) {
-            size = size == 0 ? 16 : size * 2;
-            const Size bytes = sizeof(T) * static_cast<Size>(size);
-            items = static_cast<T*>(items == nullptr ? palloc(bytes) : repalloc(items, bytes));
-        }
-        items[count] = item;
-        return items[count++];
-    }
-};
-
 bool is_session_lane(int32 lane) {
     return (lane & 1) != 0;
 }
@@ -76,9 +59,9 @@ struct Search {
     pg::Clock* clock;
     std::span<const int16> slots;
     int64 now;  // for looking; a grant reads the clock again
-    List<Stream> streams;
-    List<KnownSession> sessions;
-    List<store::Leased> leased;
+    pg::List<Stream> streams;
+    pg::List<KnownSession> sessions;
+    pg::List<store::Leased> leased;
     int new_sessions;
 
     bool wants_more() const { return leased.count < request.max_items; }
@@ -115,8 +98,8 @@ struct Search {
 };
 
 // The lanes that the request serves, in ascending order, without sessions' lanes.
-List<int32> tag_lanes(const FetchRequest& request) {
-    List<int32> lanes;
+pg::List<int32> tag_lanes(const FetchRequest& request) {
+    pg::List<int32> lanes;
     if (core::serves_untagged(request.mode)) {
         lanes.add(0);
     }
