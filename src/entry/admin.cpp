@@ -47,15 +47,7 @@ bool flag(FunctionCallInfo fcinfo, int i) {
     return !PG_ARGISNULL(i) && PG_GETARG_BOOL(i);
 }
 
-struct Answer {
-    Tuplestorestate* store;
-    TupleDesc row;
-
-    // tuplestore_putvalues only reads them.
-    void add(const Datum* values, const bool* nulls) const {
-        tuplestore_putvalues(store, row, const_cast<Datum*>(values), const_cast<bool*>(nulls));
-    }
-};
+using Answer = Call::Set;
 
 Answer answer_rows(FunctionCallInfo fcinfo) {
     InitMaterializedSRF(fcinfo, 0);

@@ -13,15 +13,7 @@
 
 namespace belay::pg {
 
-// The right to use an object of a catalog by its oid.
-inline AclResult may_use_database(Oid database, Oid role, AclMode mode) {
-#if PG_VERSION_NUM >= 160000
-    return object_aclcheck(DatabaseRelationId, database, role, mode);
-#else
-    return pg_database_aclcheck(database, role, mode);
-#endif
-}
-
+// Whether role may use the language.
 inline AclResult may_use_language(Oid language, Oid role) {
 #if PG_VERSION_NUM >= 160000
     return object_aclcheck(LanguageRelationId, language, role, ACL_USAGE);

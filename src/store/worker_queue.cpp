@@ -505,7 +505,7 @@ std::optional<int32> try_hold_free(const Hub& hub, const WorkKey& key, int64 now
 
 std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token, int64 now) {
     return read_row(run(hub, kDeleteLive,
-                        key_params({token.lane, token.slot, token.due, token.id})
+                        key_params(key_of(token))
                             .int8(static_cast<int64>(token.nonce_hi))
                             .int8(static_cast<int64>(token.nonce_lo))
                             .int4(token.incarnation)

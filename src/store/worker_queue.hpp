@@ -20,6 +20,11 @@ struct WorkKey {
     auto operator<=>(const WorkKey&) const = default;
 };
 
+// The key that a token names; the lowest for a token that could not be read.
+inline WorkKey key_of(const std::optional<core::WorkToken>& token) {
+    return token ? WorkKey{token->lane, token->slot, token->due, token->id} : WorkKey{};
+}
+
 // A row to be inserted.
 struct NewWork {
     std::string_view work_item;

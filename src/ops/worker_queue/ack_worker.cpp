@@ -81,12 +81,7 @@ Ack checked_ack(core::json::Value element, std::size_t index) {
 
 // Rows are locked in key order, whatever the input order; equal tokens stay in input order.
 bool by_key(const Ack* a, const Ack* b) {
-    const auto key = [](const Ack& ack) {
-        return ack.parsed ? store::WorkKey{ack.parsed->lane, ack.parsed->slot, ack.parsed->due,
-                                           ack.parsed->id}
-                          : store::WorkKey{};
-    };
-    const auto order = key(*a) <=> key(*b);
+    const auto order = store::key_of(a->parsed) <=> store::key_of(b->parsed);
     return order != 0 ? order < 0 : a->index < b->index;
 }
 

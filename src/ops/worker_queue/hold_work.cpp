@@ -28,7 +28,7 @@ HeldWork hold_work(const store::Hub& hub, std::optional<std::string_view> token,
     if (parsed->incarnation != hub.incarnation) {
         return {std::nullopt, core::LeaseFault::kOtherIncarnation, 0};
     }
-    const store::WorkKey key{parsed->lane, parsed->slot, parsed->due, parsed->id};
+    const store::WorkKey key = store::key_of(parsed);
     auto row = store::try_lock_work(hub, key);
     if (!row && store::work_exists(hub, key)) {
         clock->mark_waited();

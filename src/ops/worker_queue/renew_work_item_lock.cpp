@@ -24,12 +24,7 @@ struct Renewal {
 };
 
 bool by_key(const Renewal& a, const Renewal& b) {
-    const auto key = [](const Renewal& renewal) {
-        return renewal.parsed ? store::WorkKey{renewal.parsed->lane, renewal.parsed->slot,
-                                               renewal.parsed->due, renewal.parsed->id}
-                              : store::WorkKey{};
-    };
-    const auto order = key(a) <=> key(b);
+    const auto order = store::key_of(a.parsed) <=> store::key_of(b.parsed);
     return order != 0 ? order < 0 : a.index < b.index;
 }
 
