@@ -17,13 +17,19 @@ uint8 levels_of(std::string_view name) {
     return verb == nullptr ? static_cast<uint8>(core::kNoLevel) : verb->levels;
 }
 
-std::span<const char* const> verb_names() {
-    static constinit const char* names[256] = {};
+std::span<const char* const> verb_names(uint8 apis) {
+    auto** names = static_cast<const char**>(palloc(sizeof(char*) * verbs().size()));
     std::size_t count = 0;
     for (const auto& verb : verbs()) {
-        names[count++] = verb.name;
+        if ((verb.apis & apis) != 0) {
+            names[count++] = verb.name;
+        }
     }
     return {names, count};
+}
+
+std::span<const char* const> verbs_of(store::Api api) {
+    return verb_names(static_cast<uint8>(1 << static_cast<int>(api)));
 }
 
 void refuse_null(FunctionCallInfo fcinfo, int i, const char* argument) {
@@ -120,7 +126,7 @@ BELAY_FUNCTION(belay_version) {
 BELAY_FUNCTION(belay_create_hub) {
     ops::create_hub(entry::required_name(fcinfo, 0, "p_name"),
                     entry::required_text(fcinfo, 1, "p_api"), entry::flag(fcinfo, 2),
-                    entry::verb_names());
+                    entry::verb_names(entry::kEveryApi));
     PG_RETURN_VOID();
 }
 
@@ -136,7 +142,7 @@ BELAY_FUNCTION(belay_upgrade_hub) {
 
 BELAY_FUNCTION(belay_check_hub) {
     const auto problems =
-        ops::check_hub(entry::required_name(fcinfo, 0, "p_name"), entry::verb_names());
+        ops::check_hub(entry::required_name(fcinfo, 0, "p_name"), entry::verbs_of);
     const entry::Answer answer = entry::answer_rows(fcinfo);
     for (const auto& [object, problem] : problems) {
         const Datum values[] = {CStringGetTextDatum(object), CStringGetTextDatum(problem)};

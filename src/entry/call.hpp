@@ -83,6 +83,11 @@ struct Call {
 // What a verb does to the hub: reads run with the caller's snapshot and work on a standby.
 enum class Access : uint8 { kRead, kWrite };
 
+// The apis whose hubs have a function of the verb, as bits.
+inline constexpr uint8 kOnlyBelay = 1 << static_cast<int>(store::Api::kBelay);
+inline constexpr uint8 kOnlyDuroxidePg = 1 << static_cast<int>(store::Api::kDuroxidePg);
+inline constexpr uint8 kEveryApi = kOnlyBelay | kOnlyDuroxidePg;
+
 // What the handler may call. arguments and result are the only signature it accepts: the owner of a
 // hub may write any CREATE FUNCTION ... LANGUAGE belay, and a wrong type must not reach the verb.
 struct Verb {
@@ -93,6 +98,7 @@ struct Verb {
     const char* result;
     Access access;
     uint8 levels;  // bits of core::Level
+    uint8 apis = kEveryApi;
 };
 
 // The verbs, sorted by name.

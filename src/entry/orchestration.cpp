@@ -29,6 +29,44 @@ std::string_view required_name(const Call& call, int i) {
     return value;
 }
 
+// json says how a JSON text becomes a value of the column's type.
+Datum fetch_turn(const Call& call, Datum (*json)(std::string_view)) {
+    const ops::TurnRequest request{
+        .lock_timeout_ms = ops::checked_timeout("p_lock_timeout_ms", call.int8(1)),
+        .versions = {call.int8(2), call.int8(3)},
+        .slots = call.slots(4)};
+    auto clock = call.clock(0);
+    pg::begin_lease_write();
+    const auto turn = ops::fetch_orchestration_item(call.hub, request, &clock);
+    pg::end_lease_write();
+    if (!turn) {
+        return call.no_row();
+    }
+    char token[core::kTurnTokenChars];
+    core::encode(turn->token, token);
+    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
+    const Datum values[] = {pg::text_datum(turn->instance_id),
+                            pg::text_datum(turn->name),
+                            pg::text_datum(turn->version),
+                            Int64GetDatum(turn->execution_id),
+                            turn->history ? json(*turn->history) : 0,
+                            json(turn->messages),
+                            pg::text_datum({token, sizeof token}),
+                            Int32GetDatum(turn->attempt),
+                            json(turn->kv_snapshot)};
+    MemoryContextSwitchTo(old);
+    const bool nulls[] = {false, false, false, false, !turn->history, false, false, false, false};
+    return call.one_row(values, nulls);
+}
+
+Datum renew_turn(const Call& call, const ops::Extension& extension) {
+    auto clock = call.clock(1);
+    pg::begin_lease_write();
+    ops::renew_orchestration_item_lock(call.hub, call.text(0), extension, &clock);
+    pg::end_lease_write();
+    return call.nothing();
+}
+
 }  // namespace
 
 Datum enqueue_orchestrator_work(const Call& call) {
@@ -76,33 +114,11 @@ Datum cancel_instance(const Call& call) {
 }
 
 Datum fetch_orchestration_item(const Call& call) {
-    const ops::TurnRequest request{
-        .lock_timeout_ms = ops::checked_timeout("p_lock_timeout_ms", call.int8(1)),
-        .min_version = call.int8(2),
-        .max_version = call.int8(3),
-        .slots = call.slots(4)};
-    auto clock = call.clock(0);
-    pg::begin_lease_write();
-    const auto turn = ops::fetch_orchestration_item(call.hub, request, &clock);
-    pg::end_lease_write();
-    if (!turn) {
-        return call.no_row();
-    }
-    char token[core::kTurnTokenChars];
-    core::encode(turn->token, token);
-    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
-    const Datum values[] = {pg::text_datum(turn->instance_id),
-                            pg::text_datum(turn->name),
-                            pg::text_datum(turn->version),
-                            Int64GetDatum(turn->execution_id),
-                            turn->history ? pg::text_datum(*turn->history) : 0,
-                            pg::text_datum(turn->messages),
-                            pg::text_datum({token, sizeof token}),
-                            Int32GetDatum(turn->attempt),
-                            pg::text_datum(turn->kv_snapshot)};
-    MemoryContextSwitchTo(old);
-    const bool nulls[] = {false, false, false, false, !turn->history, false, false, false, false};
-    return call.one_row(values, nulls);
+    return fetch_turn(call, pg::text_datum);
+}
+
+Datum fetch_orchestration_item_jsonb(const Call& call) {
+    return fetch_turn(call, pg::jsonb_datum);
 }
 
 Datum ack_orchestration_item(const Call& call) {
@@ -125,12 +141,11 @@ Datum abandon_orchestration_item(const Call& call) {
 }
 
 Datum renew_orchestration_item_lock(const Call& call) {
-    const int64 extend = ops::checked_timeout("p_extend_ms", call.int8(2));
-    auto clock = call.clock(1);
-    pg::begin_lease_write();
-    ops::renew_orchestration_item_lock(call.hub, call.text(0), extend, &clock);
-    pg::end_lease_write();
-    return call.nothing();
+    return renew_turn(call, ops::extension_ms(call.int8(2)));
+}
+
+Datum renew_orchestration_item_lock_secs(const Call& call) {
+    return renew_turn(call, ops::extension_secs(call.int8(2)));
 }
 
 Datum fetch_history(const Call& call) {

@@ -1,6 +1,8 @@
-// SQL functions around lease tokens.
+// SQL functions around lease tokens and keys.
+#include "core/hash.hpp"
 #include "core/token.hpp"
 #include "pg/boundary.hpp"
+#include "pg/datum.hpp"
 
 BELAY_FUNCTION(belay_random_int8) {
     int64 value = 0;
@@ -9,6 +11,10 @@ BELAY_FUNCTION(belay_random_int8) {
                 (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
     }
     PG_RETURN_INT64(value);
+}
+
+BELAY_FUNCTION(belay_instance_key) {
+    PG_RETURN_INT64(belay::core::instance_key(belay::pg::text_view(PG_GETARG_DATUM(0))));
 }
 
 BELAY_FUNCTION(belay_work_token) {

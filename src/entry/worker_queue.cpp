@@ -165,13 +165,24 @@ Datum ack_and_fetch_work_item(const Call& call) {
     return answer_one(call, ops::fetch_work_items(call.hub, request, &clock));
 }
 
-Datum renew_work_item_lock(const Call& call) {
-    const int64 extend = ops::checked_timeout("p_extend_ms", call.int8(2));
+namespace {
+
+Datum renew_lease(const Call& call, const ops::Extension& extension) {
     auto clock = call.clock(1);
     pg::begin_lease_write();
-    ops::renew_work_item_lock(call.hub, call.text(0), extend, &clock);
+    ops::renew_work_item_lock(call.hub, call.text(0), extension, &clock);
     pg::end_lease_write();
     return call.nothing();
+}
+
+}  // namespace
+
+Datum renew_work_item_lock(const Call& call) {
+    return renew_lease(call, ops::extension_ms(call.int8(2)));
+}
+
+Datum renew_work_item_lock_secs(const Call& call) {
+    return renew_lease(call, ops::extension_secs(call.int8(2)));
 }
 
 Datum renew_work_item_locks(const Call& call) {

@@ -1,6 +1,7 @@
 #include "ops/input.hpp"
 
 #include "pg/errors.hpp"
+#include "pg/list.hpp"
 
 namespace belay::ops {
 
@@ -68,6 +69,22 @@ void check_label(const char* path, std::optional<std::string_view> label) {
             pg::Facts("too_long").add("path", path).add("bytes", static_cast<int64>(label->size())),
             "Use a shorter value; it is part of an index key.");
     }
+}
+
+Extension extension_ms(std::optional<int64> value) {
+    return {checked_timeout("p_extend_ms", value), false};
+}
+
+Extension extension_secs(std::optional<int64> value) {
+    if (!value || *value < 0) {
+        pg::raise(pg::kInvalidArgument, "p_extend_secs must be at least 0",
+                  value
+                      ? pg::Facts("out_of_range").add("path", "p_extend_secs").add("value", *value)
+                      : pg::Facts("null").add("path", "p_extend_secs"),
+                  "Pass a number of whole seconds.");
+    }
+    constexpr int64 kMsPerSecond = 1000;
+    return {*value > core::kNever / kMsPerSecond ? core::kNever : *value * kMsPerSecond, true};
 }
 
 int64 checked_timeout(const char* path, std::optional<int64> value) {
@@ -180,6 +197,69 @@ std::optional<int64> optional_int(json::Value object, const char* member, const 
         raise_member(value->kind == json::Kind::kNumber ? "bad_value" : "wrong_type", path, member);
     }
     return number;
+}
+
+namespace {
+
+// Calls add(element) for each element of an array member; false if there is none. add returns
+// whether it took the element.
+template <typename Add>
+bool each_element(json::Value object, const char* member, const char* path, const char* hint,
+                  Add add) {
+    const auto array = json::find(object, member);
+    if (!array || array->kind == json::Kind::kNull) {
+        return false;
+    }
+    const char* array_path = psprintf("%s.%s", path, member);
+    if (array->kind != json::Kind::kArray) {
+        pg::raise_invalid("wrong_type", array_path, psprintf("%s has a wrong type", array_path),
+                          "Pass a JSON array.");
+    }
+    json::Elements elements(*array);
+    json::Value element;
+    for (std::size_t i = 0; elements.next(element); ++i) {
+        if (!add(element)) {
+            const char* element_path = psprintf("%s[%zu]", array_path, i);
+            pg::raise_invalid("wrong_type", element_path,
+                              psprintf("%s has a wrong type", element_path), hint);
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+std::optional<std::span<const std::string_view>> optional_texts(json::Value object,
+                                                                const char* member,
+                                                                const char* path) {
+    pg::List<std::string_view> texts;
+    const auto add = [&texts](json::Value element) {
+        const bool good = element.kind == json::Kind::kString && !json::inspect(element).has_nul;
+        if (good) {
+            texts.add(decode(element));
+        }
+        return good;
+    };
+    if (!each_element(object, member, path, "Pass strings.", add)) {
+        return std::nullopt;
+    }
+    return texts.span();
+}
+
+std::optional<std::span<const int64>> optional_ints(json::Value object, const char* member,
+                                                    const char* path) {
+    pg::List<int64> numbers;
+    const auto add = [&numbers](json::Value element) {
+        const auto number = json::as_int64(element);
+        if (number) {
+            numbers.add(*number);
+        }
+        return number.has_value();
+    };
+    if (!each_element(object, member, path, "Pass integers.", add)) {
+        return std::nullopt;
+    }
+    return numbers.span();
 }
 
 void check_members(json::Value object, const char* path, std::span<const char* const> known) {

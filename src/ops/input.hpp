@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/json.hpp"
+#include "core/time.hpp"
 #include "core/work_item.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
@@ -21,6 +22,22 @@ std::optional<std::string_view> decode(std::optional<core::json::Value> string);
 // Refuse an id that is too long for its column (or, for an instance id, empty).
 void check_instance_id(const char* path, std::string_view id);
 void check_label(const char* path, std::optional<std::string_view> label);
+
+// By how much a renewal moves a deadline.
+struct Extension {
+    int64 ms;
+    bool never_earlier;  // the later of the old deadline and the new one counts
+
+    int64 deadline(int64 now, int64 locked_until) const {
+        const int64 moved = core::add_ms(now, ms);
+        return never_earlier && locked_until > moved ? locked_until : moved;
+    }
+};
+
+// An extension in milliseconds, from now; and in whole seconds, which may be 0, that never takes
+// time away: a caller that rounds 900 ms down does not lose its lease.
+Extension extension_ms(std::optional<int64> value);
+Extension extension_secs(std::optional<int64> value);
 
 // Refuse NULL, 0 and less; NULL and negative.
 int64 checked_timeout(const char* path, std::optional<int64> value);
@@ -52,6 +69,13 @@ JsonArray checked_array(const char* path, Jsonb* value, std::size_t most);
 std::optional<std::string_view> optional_string(core::json::Value object, const char* member,
                                                 const char* path);
 std::optional<int64> optional_int(core::json::Value object, const char* member, const char* path);
+
+// A member that has to be an array of strings or of integers, or absent or null.
+std::optional<std::span<const std::string_view>> optional_texts(core::json::Value object,
+                                                                const char* member,
+                                                                const char* path);
+std::optional<std::span<const int64>> optional_ints(core::json::Value object, const char* member,
+                                                    const char* path);
 
 // Refuses a member that is not in the list: a misspelt one must not be overlooked.
 void check_members(core::json::Value object, const char* path, std::span<const char* const> known);

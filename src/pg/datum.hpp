@@ -16,4 +16,12 @@ inline Datum text_datum(std::string_view value) {
     return PointerGetDatum(cstring_to_text_with_len(value.data(), static_cast<int>(value.size())));
 }
 
+// A jsonb value, from text that is known to be JSON that jsonb can hold.
+inline Datum jsonb_datum(std::string_view value) {
+    char* text = pnstrdup(value.data(), value.size());
+    const Datum result = DirectFunctionCall1(jsonb_in, CStringGetDatum(text));
+    pfree(text);
+    return result;
+}
+
 }  // namespace belay::pg

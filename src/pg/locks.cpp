@@ -41,4 +41,38 @@ void unlock_key(LockSpace space, Oid hub, uint64 key) {
     (void)LockRelease(&tag, ExclusiveLock, false);
 }
 
+bool try_lock_instance(Oid hub, int64 instance_key) {
+    if (!try_lock_key(LockSpace::kInstance, hub, static_cast<uint64>(instance_key))) {
+        return false;
+    }
+    const LOCKTAG all = hub_tag(LockSpace::kAllInstances, hub, 0);
+    if (LockAcquire(&all, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL) {
+        unlock_key(LockSpace::kInstance, hub, static_cast<uint64>(instance_key));
+        return false;
+    }
+    return true;
+}
+
+void lock_instance(Oid hub, int64 instance_key) {
+    lock_key(LockSpace::kInstance, hub, static_cast<uint64>(instance_key));
+    const LOCKTAG all = hub_tag(LockSpace::kAllInstances, hub, 0);
+    (void)LockAcquire(&all, ShareLock, false, false);
+}
+
+void unlock_instance(Oid hub, int64 instance_key) {
+    const LOCKTAG all = hub_tag(LockSpace::kAllInstances, hub, 0);
+    (void)LockRelease(&all, ShareLock, false);
+    unlock_key(LockSpace::kInstance, hub, static_cast<uint64>(instance_key));
+}
+
+void lock_all_instances(Oid hub) {
+    const LOCKTAG all = hub_tag(LockSpace::kAllInstances, hub, 0);
+    (void)LockAcquire(&all, ExclusiveLock, false, false);
+}
+
+bool try_lock_all_instances(Oid hub) {
+    const LOCKTAG all = hub_tag(LockSpace::kAllInstances, hub, 0);
+    return LockAcquire(&all, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
 }  // namespace belay::pg

@@ -13,6 +13,8 @@ enum class LockSpace : uint16 {
     kHubName = 0xbe01,
     kSession = 0xbe02,
     kInstance = 0xbe03,
+    kAllInstances = 0xbe04,  // shared: one instance's key is held; alone: all of them
+    kRemoval = 0xbe05,       // one removal of instances at a time
 };
 
 // Waits for the lock on a name.
@@ -24,5 +26,13 @@ void lock_key(LockSpace space, Oid hub, uint64 key);
 
 // Gives a lock on a key back before the transaction ends.
 void unlock_key(LockSpace space, Oid hub, uint64 key);
+
+// The exclusion of an instance that has no lock row: its key, and the hub's own shared. Whoever
+// needs very many keys takes the hub's alone instead.
+bool try_lock_instance(Oid hub, int64 instance_key);
+void lock_instance(Oid hub, int64 instance_key);
+void unlock_instance(Oid hub, int64 instance_key);
+void lock_all_instances(Oid hub);
+bool try_lock_all_instances(Oid hub);
 
 }  // namespace belay::pg

@@ -51,6 +51,21 @@ constexpr Statement kList = query(R"sql(
 )sql",
                                   TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
 
+constexpr Statement kDiscardOld = statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT d.id
+          FROM {hub}.dead_letters AS d
+         WHERE d.dead_at {<} $1
+         ORDER BY d.id
+         LIMIT $2
+           FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM {hub}.dead_letters AS d
+     USING c
+     WHERE d.id {=} c.id
+)sql",
+                                            TIMESTAMPTZOID, INT8OID);
+
 DeadLetter read(const Rows& rows, uint64 row) {
     return {.id = rows.int8(row, 1),
             .queue = rows.text(row, 2),
@@ -71,9 +86,8 @@ std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id) {
 
 std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFilter& filter) {
     Params params;
-    for (const Datum list : {filter.ids, filter.instance_ids}) {
-        list == 0 ? params.null() : params.datum(list);
-    }
+    filter.ids ? params.datum(int8_array(*filter.ids)) : params.null();
+    filter.instance_ids ? params.datum(text_array(*filter.instance_ids)) : params.null();
     params.optional_text(filter.queue).optional_text(filter.reason);
     filter.dead_before ? params.timestamp(*filter.dead_before) : params.null();
     params.int8(filter.limit);
@@ -85,6 +99,11 @@ std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFi
     std::sort(taken, taken + rows.count,
               [](const DeadLetter& a, const DeadLetter& b) { return a.id < b.id; });
     return {taken, static_cast<std::size_t>(rows.count)};
+}
+
+int64 discard_old(const Hub& hub, int64 dead_before, int64 limit) {
+    return static_cast<int64>(
+        run(hub, kDiscardOld, Params().timestamp(dead_before).int8(limit)).count);
 }
 
 Rows list_dead(const Hub& hub, std::optional<std::string_view> queue,

@@ -24,8 +24,8 @@ std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id);
 
 // What redrive_dead_letters selects. Arrays are 0 if not given.
 struct DeadLetterFilter {
-    Datum ids;
-    Datum instance_ids;
+    std::optional<std::span<const int64>> ids;
+    std::optional<std::span<const std::string_view>> instance_ids;
     std::optional<std::string_view> queue;
     std::optional<std::string_view> reason;
     std::optional<int64> dead_before;
@@ -36,6 +36,9 @@ struct DeadLetterFilter {
 std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFilter& filter);
 
 // One page, by id ascending, in the columns of the table.
+// Deletes up to limit dead letters older than an instant; returns how many.
+int64 discard_old(const Hub& hub, int64 dead_before, int64 limit);
+
 Rows list_dead(const Hub& hub, std::optional<std::string_view> queue,
                std::optional<std::string_view> reason, std::optional<std::string_view> instance_id,
                int64 after, int limit);

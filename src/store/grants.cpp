@@ -57,14 +57,14 @@ std::span<const HubFunction> hub_functions(Oid schema) {
     return found.span();
 }
 
-void revoke_from_public(Oid schema) {
+void revoke_from_public(Oid schema, Api api) {
     for (const auto& function : hub_functions(schema)) {
         if (function.is_public) {
             run_once(psprintf("REVOKE ALL ON ROUTINE %s FROM PUBLIC", function.signature));
         }
     }
     const char* name = quote_identifier(get_namespace_name(schema));
-    for (const auto& relation : hub_relations()) {
+    for (const auto& relation : hub_relations(api)) {
         if (relation.kind != RELKIND_INDEX) {
             run_once(psprintf("REVOKE ALL ON %s %s.%s FROM PUBLIC",
                               relation.kind == RELKIND_SEQUENCE ? "SEQUENCE" : "TABLE", name,
@@ -136,8 +136,8 @@ void revoke_function(const HubFunction& function, const char* role) {
 }
 
 void grant_views(const Hub& hub, uint8 level, const char* role) {
-    for (const auto& relation : hub_relations()) {
-        if ((relation.levels & level) != 0) {
+    for (const auto& relation : hub_relations(hub.api)) {
+        if ((relation.levels_in(hub.api) & level) != 0) {
             run_once(psprintf("GRANT SELECT ON %s.%s TO %s", hub.quoted_name, relation.name,
                               quote_identifier(role)));
         }
@@ -145,8 +145,8 @@ void grant_views(const Hub& hub, uint8 level, const char* role) {
 }
 
 void revoke_views(const Hub& hub, uint8 level, const char* role) {
-    for (const auto& relation : hub_relations()) {
-        if ((relation.levels & level) != 0) {
+    for (const auto& relation : hub_relations(hub.api)) {
+        if ((relation.levels_in(hub.api) & level) != 0) {
             run_once(psprintf("REVOKE SELECT ON %s.%s FROM %s", hub.quoted_name, relation.name,
                               quote_identifier(role)));
         }

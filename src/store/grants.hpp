@@ -19,7 +19,7 @@ std::span<const HubFunction> hub_functions(Oid schema);
 
 // Takes away what everybody got by default: the right to call new functions, and what the owner's
 // default privileges gave on tables.
-void revoke_from_public(Oid schema);
+void revoke_from_public(Oid schema, Api api);
 
 // Whether the role itself was granted EXECUTE on the function.
 bool is_granted(Oid function, Oid role);

@@ -143,7 +143,7 @@ bool read_row(Relation relation, Hub* hub) {
         hub->incarnation = DatumGetInt32(*incarnation);
         hub->epoch_floor = DatumGetInt64(*epoch_floor);
         hub->mark = *reinterpret_cast<Mark*>(DatumGetPointer(*mark));
-        hub->api = pg::text_view(*api) == "duroxide-pg" ? Api::kDuroxidePg : Api::kBelay;
+        hub->api = parse_api(pg::text_view(*api)).value_or(Api::kBelay);
         Jsonb* stored = DatumGetJsonbP(*options);
         hub->options = read_options(stored);
         hub->adopted = is_adopted(stored);
@@ -238,6 +238,11 @@ void watch_hubs() {
     CacheRegisterSyscacheCallback(PROCOID, belay_function_changed, 0);
     RegisterXactCallback(belay_hubs_at_end, nullptr);
     watch_planner();
+}
+
+int32 live_incarnation(const Hub& hub) {
+    constexpr int32 kNone = -1;
+    return RecoveryInProgress() || is_current(hub.mark, hub.schema) ? hub.incarnation : kNone;
 }
 
 uint64 cache_generation() {

@@ -14,7 +14,17 @@ namespace belay::store {
 // sql/hub/steps. A lint compares the two.
 inline constexpr int32 kHubVersion = 3;
 
-enum class Api { kBelay, kDuroxidePg };
+enum class Api : int { kBelay, kDuroxidePg };
+inline constexpr const char* kApiNames[] = {"belay", "duroxide-pg"};
+
+constexpr std::optional<Api> parse_api(std::string_view word) {
+    for (const Api api : {Api::kBelay, Api::kDuroxidePg}) {
+        if (word == kApiNames[static_cast<int>(api)]) {
+            return api;
+        }
+    }
+    return std::nullopt;
+}
 
 // What can be paused by itself.
 enum class Queue : int { kOrchestrator, kWorker, kTasks, kIntents, kCount };
@@ -104,6 +114,10 @@ std::span<const Oid> all_hubs();
 // Begins a new incarnation if the hub's mark is not the one it has to have; waits for another
 // transaction that is doing so. Returns the hub as it is now. force begins one in any case.
 const Hub& settle_incarnation(const Hub& hub, bool force = false);
+
+// The incarnation whose leases count for a reader. In a restored or promoted hub no lease counts,
+// also before the first writing call begins the new incarnation.
+int32 live_incarnation(const Hub& hub);
 
 // Counts the changes that make cached call sites invalid.
 uint64 cache_generation();

@@ -115,10 +115,12 @@ void run_hub_steps(const char* hub, int32 after) {
     }
 }
 
-void run_hub_objects(const char* hub) {
-    const char* dir = directory("objects");
-    for (const char* name : sql_files(dir)) {
-        run_file(dir, name, hub);
+void run_hub_objects(const char* hub, Api api) {
+    for (const char* dir :
+         {directory("objects"), directory(psprintf("api/%s", kApiNames[static_cast<int>(api)]))}) {
+        for (const char* name : sql_files(dir)) {
+            run_file(dir, name, hub);
+        }
     }
 }
 

@@ -2,13 +2,15 @@
 //
 //   hub/steps/NNN_name.sql   tables; each runs once per hub, in order, by create_hub or upgrade_hub
 //   hub/objects/*.sql        functions and views, CREATE OR REPLACE; run by every create and
-//   upgrade
+//                            upgrade
+//   hub/api/<api>/*.sql      the same, for what differs between apis
 //
 // In them @hub@ stands for the hub's schema. They run with the caller's rights under a fixed
 // search_path.
 #pragma once
 
 #include "pg/pg.hpp"
+#include "store/hub.hpp"
 
 namespace belay::store {
 
@@ -16,7 +18,7 @@ namespace belay::store {
 void run_hub_steps(const char* hub, int32 after);
 
 // Runs the files of functions and views.
-void run_hub_objects(const char* hub);
+void run_hub_objects(const char* hub, Api api);
 
 // Lends body the settings that hub files and grants need: nothing of the caller's changes what they
 // mean. Undone afterwards, by the transaction on ERROR.

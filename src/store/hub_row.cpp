@@ -8,6 +8,9 @@ namespace belay::store {
 
 namespace {
 
+constexpr uint8 kEveryLevel = core::kForClient | core::kForMonitor;
+
+// Sorted by name; those that only api duroxide-pg has come last.
 constexpr HubRelation kHubRelations[] = {
     {"belay_hub", RELKIND_RELATION, core::kNoLevel},
     {"belay_hub_pkey", RELKIND_INDEX, core::kNoLevel},
@@ -16,15 +19,16 @@ constexpr HubRelation kHubRelations[] = {
     {"dead_letters_id", RELKIND_SEQUENCE, core::kNoLevel},
     {"dead_letters_instance", RELKIND_INDEX, core::kNoLevel},
     {"dead_letters_pkey", RELKIND_INDEX, core::kNoLevel},
-    {"executions", RELKIND_RELATION, core::kNoLevel},
+    {"executions", RELKIND_RELATION, core::kNoLevel, kEveryLevel},
+    {"executions_completed", RELKIND_INDEX, core::kNoLevel},
     {"executions_pkey", RELKIND_INDEX, core::kNoLevel},
-    {"history", RELKIND_RELATION, core::kNoLevel},
+    {"history", RELKIND_RELATION, core::kNoLevel, kEveryLevel},
     {"history_pkey", RELKIND_INDEX, core::kNoLevel},
     {"instance_lock_states", RELKIND_VIEW, core::kNoLevel},
     {"instance_locks", RELKIND_RELATION, core::kNoLevel},
     {"instance_locks_no", RELKIND_SEQUENCE, core::kNoLevel},
     {"instance_locks_pkey", RELKIND_INDEX, core::kNoLevel},
-    {"instances", RELKIND_RELATION, core::kNoLevel},
+    {"instances", RELKIND_RELATION, core::kNoLevel, kEveryLevel},
     {"instances_created", RELKIND_INDEX, core::kNoLevel},
     {"instances_parent", RELKIND_INDEX, core::kNoLevel},
     {"instances_pkey", RELKIND_INDEX, core::kNoLevel},
@@ -36,6 +40,7 @@ constexpr HubRelation kHubRelations[] = {
     {"orchestrator_queue", RELKIND_RELATION, core::kNoLevel},
     {"orchestrator_queue_claim", RELKIND_INDEX, core::kNoLevel},
     {"orchestrator_queue_id", RELKIND_SEQUENCE, core::kNoLevel},
+    {"orchestrator_queue_parent", RELKIND_INDEX, core::kNoLevel},
     {"orchestrator_queue_parked", RELKIND_INDEX, core::kNoLevel},
     {"orchestrator_queue_pkey", RELKIND_INDEX, core::kNoLevel},
     {"sessions", RELKIND_RELATION, core::kNoLevel},
@@ -46,7 +51,11 @@ constexpr HubRelation kHubRelations[] = {
     {"worker_queue_id", RELKIND_SEQUENCE, core::kNoLevel},
     {"worker_queue_pkey", RELKIND_INDEX, core::kNoLevel},
     {"worker_queue_session", RELKIND_INDEX, core::kNoLevel},
+    {"_duroxide_migrations", RELKIND_RELATION, core::kNoLevel, kEveryLevel},
+    {"_duroxide_migrations_pkey", RELKIND_INDEX, core::kNoLevel},
 };
+
+constexpr std::size_t kOnlyDuroxidePg = 2;
 
 constexpr Statement kLockRow = statement(R"sql(
     SELECT h.version
@@ -92,8 +101,9 @@ void announce(const Hub& hub) {
 
 }  // namespace
 
-std::span<const HubRelation> hub_relations() {
-    return kHubRelations;
+std::span<const HubRelation> hub_relations(Api api) {
+    return {kHubRelations,
+            lengthof(kHubRelations) - (api == Api::kDuroxidePg ? 0 : kOnlyDuroxidePg)};
 }
 
 void insert_hub_row(const char* hub, Oid schema, const char* api, bool adopted) {
@@ -142,9 +152,10 @@ void set_paused(const Hub& hub, std::string_view queue, std::optional<std::strin
     announce(hub);
 }
 
-void drop_hub_objects(const Hub& hub) {
+void drop_hub_objects(const Hub& hub, bool keep_schema) {
     const char* schema = pstrdup(hub.quoted_name);
-    if (!hub.adopted) {
+    const Api api = hub.api;
+    if (!keep_schema) {
         run_once(psprintf("DROP SCHEMA %s CASCADE", schema));
         return;
     }
@@ -152,7 +163,7 @@ void drop_hub_objects(const Hub& hub) {
         run_once(psprintf("DROP ROUTINE %s CASCADE", function.signature));
     }
     for (const char kind : {RELKIND_VIEW, RELKIND_RELATION, RELKIND_SEQUENCE}) {
-        for (const auto& relation : hub_relations()) {
+        for (const auto& relation : hub_relations(api)) {
             if (relation.kind == kind) {
                 run_once(psprintf("DROP %s IF EXISTS %s.%s CASCADE",
                                   kind == RELKIND_VIEW       ? "VIEW"

@@ -22,15 +22,20 @@ void set_stored_option(const Hub& hub, const char* name, std::optional<std::stri
 // Marks a queue as paused, with a reason, or as running again.
 void set_paused(const Hub& hub, std::string_view queue, std::optional<std::string_view> reason);
 
-// Drops the hub: its schema, or of an adopted schema only the hub's objects.
-void drop_hub_objects(const Hub& hub);
+// Drops the hub: its schema with all that is in it, or only the hub's objects.
+void drop_hub_objects(const Hub& hub, bool keep_schema);
 
-// A relation that every hub of the current version has.
+// A relation that a hub of the current version has.
 struct HubRelation {
     const char* name;
-    char kind;     // pg_class.relkind
-    uint8 levels;  // bits of core::Level that may read it
+    char kind;                                  // pg_class.relkind
+    uint8 levels;                               // bits of core::Level that may read it
+    uint8 duroxide_pg_levels = core::kNoLevel;  // in a hub of that api also these
+
+    uint8 levels_in(Api api) const {
+        return static_cast<uint8>(api == Api::kDuroxidePg ? levels | duroxide_pg_levels : levels);
+    }
 };
-std::span<const HubRelation> hub_relations();
+std::span<const HubRelation> hub_relations(Api api);
 
 }  // namespace belay::store

@@ -98,6 +98,25 @@ constexpr Statement kCountLive = statement(R"sql(
 )sql",
                                            INT8OID, INT4OID);
 
+// $1 locked before, $2 now, $3 incarnation, $4 limit.
+constexpr Statement kDeleteIdle = statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT l.instance_key, l.instance_id
+          FROM {hub}.instance_locks AS l
+         WHERE l.locked_at {<} $1 AND NOT (l.locked_until {>} $2 AND l.lease_inc {=} $3)
+           AND NOT EXISTS (SELECT 1
+                             FROM {hub}.orchestrator_queue AS m
+                            WHERE m.instance_key {=} l.instance_key
+                              AND m.instance_id {=} l.instance_id)
+         LIMIT $4
+           FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM {hub}.instance_locks AS l
+     USING c
+     WHERE l.instance_key {=} c.instance_key AND l.instance_id {=} c.instance_id
+)sql",
+                                            INT8OID, INT8OID, INT4OID, INT8OID);
+
 std::optional<InstanceLock> read(const Rows& rows) {
     if (rows.count == 0) {
         return std::nullopt;
@@ -166,6 +185,13 @@ void release_turn(const Hub& hub, const InstanceLock& lock) {
 
 void delete_turn(const Hub& hub, const InstanceLock& lock) {
     run(hub, kDelete, key_params(lock.instance_id));
+}
+
+int64 delete_idle_locks(const Hub& hub, int64 locked_before, int64 now, int64 limit) {
+    return static_cast<int64>(
+        run(hub, kDeleteIdle,
+            Params().int8(locked_before).int8(now).int4(hub.incarnation).int8(limit))
+            .count);
 }
 
 int64 count_live_turns(const Hub& hub, int64 now) {

@@ -44,6 +44,10 @@ void release_turn(const Hub& hub, const InstanceLock& lock);
 // Gives the lock back and removes the row.
 void delete_turn(const Hub& hub, const InstanceLock& lock);
 
+// Deletes up to limit rows that have no lease and whose instance has no messages, last used before
+// an instant; returns how many.
+int64 delete_idle_locks(const Hub& hub, int64 locked_before, int64 now, int64 limit);
+
 // How many turns are live.
 int64 count_live_turns(const Hub& hub, int64 now);
 

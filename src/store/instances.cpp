@@ -49,22 +49,31 @@ constexpr Statement kTouch = statement(R"sql(
                                        TEXTOID, INT8OID, TIMESTAMPTZOID);
 
 // $1 instance, $2 execution, $3 status or null, $4 output, $5 now, $6 terminal, $7 to $9 pin or
-// null.
+// null, $10 new events.
 constexpr Statement kUpsertExecution = statement(R"sql(
     INSERT INTO {hub}.executions AS e
            (instance_id, execution_id, status, output, started_at, completed_at,
-            duroxide_version_major, duroxide_version_minor, duroxide_version_patch)
-    VALUES ($1, $2, COALESCE($3, 'Running'), CASE WHEN $3 IS NOT NULL THEN $4 END, $5, CASE WHEN $6 THEN $5 END, $7, $8, $9)
+            duroxide_version_major, duroxide_version_minor, duroxide_version_patch, event_count)
+    VALUES ($1, $2, COALESCE($3, 'Running'), CASE WHEN $3 IS NOT NULL THEN $4 END, $5,
+            CASE WHEN $6 THEN $5 END, $7, $8, $9, $10)
     ON CONFLICT (instance_id, execution_id) DO UPDATE
        SET status = COALESCE($3, e.status),
            output = CASE WHEN $3 IS NULL THEN e.output ELSE $4 END,
            completed_at = CASE WHEN $3 IS NULL THEN e.completed_at WHEN $6 THEN $5 END,
            duroxide_version_major = COALESCE($7, e.duroxide_version_major),
            duroxide_version_minor = COALESCE($8, e.duroxide_version_minor),
-           duroxide_version_patch = COALESCE($9, e.duroxide_version_patch)
+           duroxide_version_patch = COALESCE($9, e.duroxide_version_patch),
+           event_count = e.event_count {+} $10
 )sql",
                                                  TEXTOID, INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID,
-                                                 BOOLOID, INT4OID, INT4OID, INT4OID);
+                                                 BOOLOID, INT4OID, INT4OID, INT4OID, INT8OID);
+
+constexpr Statement kCountEvents = statement(R"sql(
+    INSERT INTO {hub}.executions AS e (instance_id, execution_id, status, started_at, event_count)
+    VALUES ($1, $2, 'Running', $3, $4)
+    ON CONFLICT (instance_id, execution_id) DO UPDATE SET event_count = e.event_count {+} $4
+)sql",
+                                             TEXTOID, INT8OID, TIMESTAMPTZOID, INT8OID);
 
 constexpr Statement kEnsureExecution = statement(R"sql(
     INSERT INTO {hub}.executions (instance_id, execution_id, status, started_at)
@@ -141,7 +150,13 @@ bool touch_instance(const Hub& hub, std::string_view instance_id, int64 executio
 void upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
                       const ExecutionChange& change, int64 now) {
     if (!change.status && !change.pin) {
-        run(hub, kEnsureExecution, Params().text(instance_id).int8(execution_id).timestamp(now));
+        Params params;
+        params.text(instance_id).int8(execution_id).timestamp(now);
+        if (change.new_events == 0) {
+            run(hub, kEnsureExecution, params);
+        } else {
+            run(hub, kCountEvents, params.int8(change.new_events));
+        }
         return;
     }
     Params params;
@@ -156,7 +171,7 @@ void upsert_execution(const Hub& hub, std::string_view instance_id, int64 execut
     } else {
         params.null().null().null();
     }
-    run(hub, kUpsertExecution, params);
+    run(hub, kUpsertExecution, params.int8(change.new_events));
 }
 
 void set_custom_status(const Hub& hub, std::string_view instance_id,

@@ -34,6 +34,7 @@ struct ExecutionChange {
     std::optional<std::string_view> output;
     bool terminal;
     std::optional<Pin> pin;
+    int64 new_events;
 };
 
 // Creates the execution, Running, if it is missing, and applies the change.

@@ -9,14 +9,14 @@ namespace belay::store {
 
 namespace {
 
-constexpr Statement kInsert =
-    statement(R"sql(
+constexpr Statement kInsert = statement(R"sql(
     INSERT INTO {hub}.orchestrator_queue
            (instance_key, id, visible_at, created_at, lock_no, attempt_count, slot, kind,
-            parked, instance_id, work_item)
-    VALUES ($1, $2, $3, $4, 0, 0, $5, $6, false, $7, $8)
+            parked, instance_id, parent_id, work_item)
+    VALUES ($1, $2, $3, $4, 0, 0, $5, $6, false, $7, $8, $9)
 )sql",
-              INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT2OID, CHAROID, TEXTOID, TEXTOID);
+                                        INT8OID, INT8OID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT2OID,
+                                        CHAROID, TEXTOID, TEXTOID, TEXTOID);
 
 constexpr Statement kAll = statement(R"sql(
     SELECT m.instance_key, m.id, m.slot, m.instance_id
@@ -205,6 +205,41 @@ constexpr Statement kBury = statement(R"sql(
 )sql",
                                       INT8OID, TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID);
 
+// The instances of parked messages, oldest first.
+constexpr Statement kOrphaned = statement(R"sql(
+    SELECT m.instance_id
+      FROM {hub}.orchestrator_queue AS m
+     WHERE m.parked AND m.created_at {<} $1
+     ORDER BY m.created_at
+     LIMIT $2
+)sql",
+                                          TIMESTAMPTZOID, INT8OID);
+
+// $1 instance key, $2 instance id, $3 created before, $4 sequence of dead letters, $5 now.
+constexpr Statement kBuryOrphans =
+    statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT m.instance_key, m.id
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.created_at {<} $3
+           FOR UPDATE SKIP LOCKED
+    ), gone AS (
+        DELETE FROM {hub}.orchestrator_queue AS m
+         USING c
+         WHERE m.instance_key {=} c.instance_key AND m.id {=} c.id
+        RETURNING m.id, m.instance_id, m.work_item, m.attempt_count, m.created_at
+    )
+    INSERT INTO {hub}.dead_letters
+           (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
+            attempt_count, reason, detail, enqueued_at, dead_at)
+    SELECT pg_catalog.nextval($4), 'orchestrator', g.id, g.instance_id, NULL, NULL, NULL, NULL,
+           g.work_item, g.attempt_count, 'orphan', NULL, g.created_at, $5
+      FROM (SELECT d.id, d.instance_id, d.work_item, d.attempt_count, d.created_at
+              FROM gone AS d
+             ORDER BY d.id) AS g
+)sql",
+              INT8OID, TEXTOID, TIMESTAMPTZOID, REGCLASSOID, TIMESTAMPTZOID);
+
 Params instance_params(std::string_view instance_id) {
     return Params().int8(core::instance_key(instance_id)).text(instance_id);
 }
@@ -225,6 +260,25 @@ char kind_letter(core::ItemKind kind) {
     }
 }
 
+// The parent that a start message names, if it can be an instance id at all.
+std::optional<std::string_view> parent_of(const NewMessage& message) {
+    constexpr std::size_t kMaxId = 1024;
+    if (message.kind != core::ItemKind::kStartOrchestration) {
+        return std::nullopt;
+    }
+    const auto item = core::parse_work_item(message.work_item, nullptr);
+    const auto parent = item ? core::json::find(item->body, "parent_instance") : std::nullopt;
+    if (!parent || parent->kind != core::json::Kind::kString) {
+        return std::nullopt;
+    }
+    auto* out = static_cast<char*>(palloc(core::json::decoded_bound(*parent) + 1));
+    const auto decoded = core::json::decode(*parent, out);
+    if (decoded.size == 0 || decoded.size > kMaxId || decoded.has_nul) {
+        return std::nullopt;
+    }
+    return std::string_view(out, decoded.size);
+}
+
 }  // namespace
 
 int64 insert_message(const Hub& hub, const NewMessage& message) {
@@ -239,6 +293,7 @@ int64 insert_message(const Hub& hub, const NewMessage& message) {
             .int2(static_cast<int16>(core::slot_of(message.instance_id, slot_count)))
             .datum(CharGetDatum(kind_letter(message.kind)))
             .text(message.instance_id)
+            .optional_text(parent_of(message))
             .text(message.work_item));
     return id;
 }
@@ -348,6 +403,25 @@ bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 
     return run(hub, kBury,
                instance_params(instance_id).int8(id).int8(dead_letter_id).timestamp(now))
                .count == 1;
+}
+
+std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,
+                                                     int64 limit) {
+    const Rows rows = run(hub, kOrphaned, Params().timestamp(created_before).int8(limit));
+    auto* ids = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        ids[i] = rows.text(i, 1);
+    }
+    return {ids, static_cast<std::size_t>(rows.count)};
+}
+
+int64 bury_orphans(const Hub& hub, std::string_view instance_id, int64 created_before, int64 now) {
+    return static_cast<int64>(run(hub, kBuryOrphans,
+                                  instance_params(instance_id)
+                                      .timestamp(created_before)
+                                      .datum(ObjectIdGetDatum(hub.relations.dead_letters_id))
+                                      .timestamp(now))
+                                  .count);
 }
 
 void reslot_messages(const Hub& hub, int32 slot_count) {

@@ -96,6 +96,14 @@ void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no);
 // Moves a message that was leased too often to dead_letters. False if another transaction holds it.
 bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now);
 
+// Instances with parked messages older than an instant, one for each message, oldest first.
+std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,
+                                                     int64 limit);
+
+// Moves the messages of an instance that are older than an instant to dead_letters, reason orphan;
+// leaves out those that another transaction holds. Returns how many went.
+int64 bury_orphans(const Hub& hub, std::string_view instance_id, int64 created_before, int64 now);
+
 // Gives every message the slot that a new slot_count asks for.
 void reslot_messages(const Hub& hub, int32 slot_count);
 

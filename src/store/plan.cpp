@@ -8,7 +8,8 @@ namespace belay::store {
 
 namespace {
 
-// Every store statement begins with this; the planner hook knows them by it.
+// Every store statement that is to keep to its indexes begins with this; the planner hook knows
+// them by it.
 constexpr std::string_view kOurs = "/*belay*/ ";
 
 struct Kept {
@@ -19,11 +20,13 @@ struct Kept {
 constinit planner_hook_type previous_planner = nullptr;
 
 // Expands {hub} and {operator}.
-const char* expand(const Hub& hub, const char* sql) {
+const char* expand(const Hub& hub, const Statement& statement) {
     StringInfoData text;
     initStringInfo(&text);
-    appendBinaryStringInfo(&text, kOurs.data(), static_cast<int>(kOurs.size()));
-    for (const char* at = sql; *at != '\0';) {
+    if (!statement.planned_freely) {
+        appendBinaryStringInfo(&text, kOurs.data(), static_cast<int>(kOurs.size()));
+    }
+    for (const char* at = statement.sql; *at != '\0';) {
         if (*at != '{') {
             appendStringInfoChar(&text, *at++);
             continue;
@@ -45,7 +48,7 @@ const char* expand(const Hub& hub, const char* sql) {
 SPIPlanPtr prepare(const Hub& hub, const Statement& statement) {
     // The parser hook fills in the parameters' types; the array is only read.
     SPIPlanPtr plan =
-        SPI_prepare_cursor(expand(hub, statement.sql), statement.count,
+        SPI_prepare_cursor(expand(hub, statement), statement.count,
                            const_cast<Oid*>(statement.types), CURSOR_OPT_GENERIC_PLAN);
     if (plan == nullptr) {
         elog(ERROR, "could not prepare a store statement: %s", SPI_result_code_string(SPI_result));

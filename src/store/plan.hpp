@@ -17,6 +17,7 @@ inline constexpr int kMaxParams = 24;
 struct Statement {
     const char* sql;
     bool read_only;
+    bool planned_freely;
     int count;
     Oid types[kMaxParams];
 };
@@ -26,7 +27,7 @@ struct Statement {
 template <typename... Types>
 constexpr Statement statement(const char* sql, Types... types) {
     static_assert(sizeof...(types) <= kMaxParams);
-    return {sql, false, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
+    return {sql, false, false, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
 }
 
 // Makes a Statement that only reads, with the snapshot that is active: the one of the caller's
@@ -34,7 +35,14 @@ constexpr Statement statement(const char* sql, Types... types) {
 template <typename... Types>
 constexpr Statement query(const char* sql, Types... types) {
     static_assert(sizeof...(types) <= kMaxParams);
-    return {sql, true, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
+    return {sql, true, false, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
+}
+
+// Makes a query that reads whole tables: it is planned as the statistics say, not for its indexes.
+template <typename... Types>
+constexpr Statement report(const char* sql, Types... types) {
+    static_assert(sizeof...(types) <= kMaxParams);
+    return {sql, true, true, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
 }
 
 // The parameters of one execution, in order.

@@ -569,12 +569,12 @@ DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now
 }
 
 Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> after, int limit,
-               int64 now, bool leases_count) {
+               int64 now) {
     const WorkKey from = after.value_or(WorkKey{PG_INT32_MIN, PG_INT16_MIN, 0, 0});
     return run(hub, kList,
                Params()
                    .int8(now)
-                   .int4(leases_count ? hub.incarnation : -1)
+                   .int4(live_incarnation(hub))
                    .optional_text(filter.state)
                    .optional_text(filter.instance_id)
                    .optional_text(filter.session_id)

@@ -153,7 +153,7 @@ struct WorkFilter {
 };
 struct Rows;
 Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> after, int limit,
-               int64 now, bool leases_count);
+               int64 now);
 
 // Gives every row the slot that a new slot_count asks for.
 void reslot_work(const Hub& hub, int32 slot_count);

@@ -9,10 +9,16 @@ namespace belay::ops {
 // The levels that may call a verb; the verb table knows.
 using LevelsOf = uint8 (*)(std::string_view verb);
 
+// The verbs that a hub of an api has.
+using VerbsOf = std::span<const char* const> (*)(store::Api api);
+
 // Makes a hub. Raises QB006 for a bad name, api or schema, 42501 for missing rights, 0A000 inside
 // an extension script.
 void create_hub(const char* name, std::string_view api, bool adopt,
                 std::span<const char* const> verbs);
+
+// Removes what the hub is made of, live leases or not, and keeps the schema. For its owner only.
+void cleanup_schema(const store::Hub& hub);
 
 // Removes a hub. QB003 while a live lease exists, unless forced.
 void drop_hub(const char* name, bool force);
@@ -41,7 +47,7 @@ struct HubProblem {
 };
 
 // Compares the hub with what its version asks for. Empty for a healthy hub.
-std::span<const HubProblem> check_hub(const char* name, std::span<const char* const> verbs);
+std::span<const HubProblem> check_hub(const char* name, VerbsOf verbs_of);
 
 // Begins a new incarnation of one hub, or with no name of every hub that the caller owns. Returns
 // how many.

@@ -38,7 +38,7 @@ void check_extras(const char* name, Oid id, Findings* findings) {
 }
 
 void check_relations(const store::Hub& hub, Findings* findings) {
-    for (const auto& expected : store::hub_relations()) {
+    for (const auto& expected : store::hub_relations(hub.api)) {
         const Oid id = get_relname_relid(expected.name, hub.schema);
         HeapTuple row = OidIsValid(id) ? SearchSysCache1(RELOID, ObjectIdGetDatum(id)) : nullptr;
         if (!HeapTupleIsValid(row)) {
@@ -53,7 +53,7 @@ void check_relations(const store::Hub& hub, Findings* findings) {
         if (form.relowner != hub.owner) {
             findings->add(expected.name, "does not belong to the hub's owner");
         }
-        if (store::is_shared(id, hub.owner, expected.levels != core::kNoLevel)) {
+        if (store::is_shared(id, hub.owner, expected.levels_in(hub.api) != core::kNoLevel)) {
             findings->add(expected.name, "has grants that no level gives");
         }
         if (form.relkind == RELKIND_RELATION) {
@@ -89,7 +89,7 @@ void check_functions(const store::Hub& hub, std::span<const char* const> verbs,
 
 }  // namespace
 
-std::span<const HubProblem> check_hub(const char* name, std::span<const char* const> verbs) {
+std::span<const HubProblem> check_hub(const char* name, VerbsOf verbs_of) {
     const store::Hub& hub = store::own_hub_by_name(name);
     Findings findings;
     if (hub.version != store::kHubVersion) {
@@ -97,7 +97,7 @@ std::span<const HubProblem> check_hub(const char* name, std::span<const char* co
                                            store::kHubVersion));
     }
     check_relations(hub, &findings);
-    check_functions(hub, verbs, &findings);
+    check_functions(hub, verbs_of(hub.api), &findings);
     return findings.problems.span();
 }
 

@@ -40,11 +40,14 @@ void check_name(const char* name) {
               "information_schema.");
 }
 
-void check_api(std::string_view api) {
-    if (api != "belay") {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown api \"%s\"", pg::excerpt(api)),
-                  pg::Facts("unknown_api").add("path", "p_api").add("value", api), "Use 'belay'.");
+store::Api checked_api(std::string_view word) {
+    const auto api = store::parse_api(word);
+    if (!api) {
+        pg::raise(pg::kInvalidArgument, psprintf("unknown api \"%s\"", pg::excerpt(word)),
+                  pg::Facts("unknown_api").add("path", "p_api").add("value", word),
+                  "Use 'belay' or 'duroxide-pg'.");
     }
+    return *api;
 }
 
 void check_rights() {
@@ -65,13 +68,14 @@ void check_rights() {
 }
 
 // Whether an existing schema can be adopted: the caller's own, with none of the hub's names in it.
-void check_adoption(Oid schema, const char* name, std::span<const char* const> verbs) {
+void check_adoption(Oid schema, const char* name, store::Api api,
+                    std::span<const char* const> verbs) {
     if (!pg::owns_schema(schema, GetUserId())) {
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                         errmsg("must be owner of schema \"%s\" to adopt it", name)));
     }
     constexpr const char* kHint = "Rename or drop that object, or choose another schema.";
-    for (const auto& relation : store::hub_relations()) {
+    for (const auto& relation : store::hub_relations(api)) {
         const bool relation_taken = OidIsValid(get_relname_relid(relation.name, schema));
         if (relation_taken || SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(relation.name),
                                                     ObjectIdGetDatum(schema))) {
@@ -99,8 +103,8 @@ void check_adoption(Oid schema, const char* name, std::span<const char* const> v
 
 // The owner of an adopted schema must not slip a table of his between our check and our CREATE
 // TABLE IF NOT EXISTS: its triggers would run with the caller's rights.
-void check_made_by_us(Oid schema) {
-    for (const auto& expected : store::hub_relations()) {
+void check_made_by_us(Oid schema, store::Api api) {
+    for (const auto& expected : store::hub_relations(api)) {
         const Oid id = get_relname_relid(expected.name, schema);
         HeapTuple row = OidIsValid(id) ? SearchSysCache1(RELOID, ObjectIdGetDatum(id)) : nullptr;
         if (!HeapTupleIsValid(row)) {
@@ -128,11 +132,11 @@ void refuse_in_extension_script(const char* function) {
     }
 }
 
-void create_hub(const char* name, std::string_view api, bool adopt,
+void create_hub(const char* name, std::string_view api_word, bool adopt,
                 std::span<const char* const> verbs) {
     refuse_in_extension_script("belay.create_hub");
     check_name(name);
-    check_api(api);
+    const store::Api api = checked_api(api_word);
     if (GetDatabaseEncoding() != PG_UTF8) {
         pg::raise(pg::kInvalidArgument, "hubs need a database with encoding UTF8",
                   pg::Facts("encoding").add("encoding", GetDatabaseEncodingName()),
@@ -148,7 +152,7 @@ void create_hub(const char* name, std::string_view api, bool adopt,
                           "Choose another name, or pass p_adopt => true to make a hub of a schema "
                           "that you own.");
         }
-        check_adoption(existing, name, verbs);
+        check_adoption(existing, name, api, verbs);
     }
     store::with_pinned_settings([name, api, existing] {
         pg::with_spi([name, api, existing] {
@@ -157,10 +161,11 @@ void create_hub(const char* name, std::string_view api, bool adopt,
             }
             const Oid schema = get_namespace_oid(name, false);
             store::run_hub_steps(name, 0);
-            check_made_by_us(schema);
-            store::insert_hub_row(name, schema, pg::c_string(api), OidIsValid(existing));
-            store::run_hub_objects(name);
-            store::revoke_from_public(schema);
+            check_made_by_us(schema, api);
+            store::insert_hub_row(name, schema, store::kApiNames[static_cast<int>(api)],
+                                  OidIsValid(existing));
+            store::run_hub_objects(name, api);
+            store::revoke_from_public(schema, api);
         });
     });
 }

@@ -38,8 +38,15 @@ void drop_hub(const char* name, bool force) {
                               "Let the leases end, or pass p_force => true to drop them.");
                 }
             }
-            store::drop_hub_objects(hub);
+            store::drop_hub_objects(hub, hub.adopted);
         });
+    });
+}
+
+void cleanup_schema(const store::Hub& hub) {
+    store::with_pinned_settings([&hub] {
+        store::lock_hub_row(hub);
+        store::drop_hub_objects(hub, true);
     });
 }
 

@@ -75,8 +75,8 @@ void upgrade_hub(const char* name, LevelsOf levels_of) {
             pg::with_spi([&hub, name, levels_of] {
                 const auto held = holdings(hub, levels_of);
                 store::run_hub_steps(name, hub.version);
-                store::run_hub_objects(name);
-                store::revoke_from_public(hub.schema);
+                store::run_hub_objects(name, hub.api);
+                store::revoke_from_public(hub.schema, hub.api);
                 store::set_hub_version(hub, store::kHubVersion);
                 for (const auto& [role, level] : held) {
                     const char* role_name = GetUserNameFromId(role, false);

@@ -110,7 +110,8 @@ store::ExecutionChange checked_execution(json::Value metadata) {
     return {.status = status,
             .output = optional_string(metadata, "output", "p_metadata"),
             .terminal = status && *status != "Running",
-            .pin = checked_pin(metadata)};
+            .pin = checked_pin(metadata),
+            .new_events = 0};
 }
 
 StatusChange status_from_metadata(json::Value metadata) {
@@ -235,6 +236,7 @@ void check_metadata(const AckArgs& args, Ack* ack) {
         check_instance_id("p_metadata.parent_instance_id", *ack->parent);
     }
     ack->execution = checked_execution(metadata);
+    ack->execution.new_events = static_cast<int64>(ack->events.count);
     ack->custom_status = status_from_metadata(metadata);
     if (!ack->custom_status.present) {
         ack->custom_status = status_from_events(ack->events);

@@ -53,24 +53,6 @@ struct Search {
     int keys_kept;
 };
 
-// Unpacks major · 10^6 + minor · 10^3 + patch. A negative bound is below every version.
-store::Pin unpack(int64 packed) {
-    if (packed < 0) {
-        return {-1, 0, 0};
-    }
-    const int64 major = std::min<int64>(packed / 1000000, PG_INT32_MAX);
-    return {static_cast<int32>(major), static_cast<int32>(packed / 1000 % 1000),
-            static_cast<int32>(packed % 1000)};
-}
-
-bool passes(const TurnRequest& request, const std::optional<store::Pin>& pin) {
-    if (!pin) {
-        return true;
-    }
-    return (!request.min_version || *pin >= unpack(*request.min_version)) &&
-           (!request.max_version || *pin <= unpack(*request.max_version));
-}
-
 void open_streams(Search* search) {
     const auto heads =
         store::peek_messages(search->hub, slots_of(search->hub, search->request.slots),
@@ -168,8 +150,7 @@ Exclusion exclude(const Search& search, std::string_view instance_id) {
     if (store::try_hold_instance(search.hub, instance_id, search.clock->now())) {
         return Exclusion::kHeldRow;
     }
-    if (!pg::try_lock_key(pg::LockSpace::kInstance, search.hub.schema,
-                          static_cast<uint64>(core::instance_key(instance_id)))) {
+    if (!pg::try_lock_instance(search.hub.schema, core::instance_key(instance_id))) {
         return Exclusion::kLost;
     }
     if (!store::has_lock_row(search.hub, instance_id)) {
@@ -293,7 +274,7 @@ View read_view(const Search& search, std::string_view instance_id) {
     view.messages = store::visible_messages(search.hub, instance_id, search.clock->now(),
                                             search.hub.options[store::Option::kBatchMessages]);
     if (view.instance) {
-        if (passes(search.request, view.instance->pin)) {
+        if (passes(search.request.versions, view.instance->pin)) {
             read_history_json(search.hub, instance_id, view.instance->current_execution_id, false,
                               &view);
         }
@@ -428,7 +409,8 @@ struct Attempt {
 Attempt attempt_turn(const Search& search, std::string_view instance_id, Exclusion exclusion) {
     const View view =
         pg::with_one_view([&search, instance_id] { return read_view(search, instance_id); });
-    if (view.messages.empty() || (view.instance && !passes(search.request, view.instance->pin))) {
+    if (view.messages.empty() ||
+        (view.instance && !passes(search.request.versions, view.instance->pin))) {
         return {std::nullopt, false};  // changed since the candidate was seen
     }
     const auto context = find_context(view);
@@ -495,8 +477,7 @@ std::optional<Turn> try_instance(Search* search, std::string_view instance_id) {
         attempt = attempt_turn(*search, instance_id, exclusion);
         if (!attempt.turn && attempt.changed && exclusion == Exclusion::kHeldKey &&
             ++search->keys_kept > kMaxKeys) {
-            pg::unlock_key(pg::LockSpace::kInstance, search->hub.schema,
-                           static_cast<uint64>(core::instance_key(instance_id)));
+            pg::unlock_instance(search->hub.schema, core::instance_key(instance_id));
         }
         return attempt.changed;
     });
@@ -507,10 +488,8 @@ std::optional<Turn> try_instance(Search* search, std::string_view instance_id) {
 
 std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRequest& request,
                                              pg::Clock* clock) {
-    const bool empty_filter =
-        request.min_version && request.max_version && *request.min_version > *request.max_version;
     // A table that is being changed hands out nothing: a fetch does not wait.
-    if (empty_filter ||
+    if (is_empty(request.versions) ||
         !try_enter(hub, {.orchestrator_queue = true, .instance_locks = true, .turn_reads = true}) ||
         hub.is_paused(store::Queue::kOrchestrator)) {
         return std::nullopt;
@@ -528,7 +507,7 @@ std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRe
     open_streams(&search);
     while (const auto* message = next_message(&search)) {
         CHECK_FOR_INTERRUPTS();
-        if (!passes(request, message->pin) || !is_new(&search, message->instance_id)) {
+        if (!passes(request.versions, message->pin) || !is_new(&search, message->instance_id)) {
             continue;
         }
         if (const auto turn = try_instance(&search, message->instance_id)) {

@@ -126,14 +126,16 @@ void append_history(const store::Hub& hub, std::string_view instance_id, int64 e
                     const CheckedEvents& events) {
     // A fetch that finds the instance without history may set its messages aside. The exclusion
     // keeps it from doing so while the history is being written.
-    pg::lock_key(pg::LockSpace::kInstance, hub.schema,
-                 static_cast<uint64>(core::instance_key(instance_id)));
+    pg::lock_instance(hub.schema, core::instance_key(instance_id));
     store::hold_instance(hub, instance_id);
     const int64 now = pg::server_now_ms();
-    store::upsert_execution(
-        hub, instance_id, execution_id,
-        {.status = std::nullopt, .output = std::nullopt, .terminal = false, .pin = std::nullopt},
-        now);
+    store::upsert_execution(hub, instance_id, execution_id,
+                            {.status = std::nullopt,
+                             .output = std::nullopt,
+                             .terminal = false,
+                             .pin = std::nullopt,
+                             .new_events = static_cast<int64>(events.count)},
+                            now);
     append_events(hub, instance_id, execution_id, events, now);
     store::settle_parked(hub, instance_id, -1);
 }

@@ -5,6 +5,7 @@
 #include "core/lease.hpp"
 #include "core/token.hpp"
 #include "ops/input.hpp"
+#include "ops/orchestration/version_filter.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
@@ -52,8 +53,7 @@ void cancel_instance(const store::Hub& hub, std::string_view instance_id, std::s
 // What a turn fetch asks for.
 struct TurnRequest {
     int64 lock_timeout_ms;
-    std::optional<int64> min_version;  // packed
-    std::optional<int64> max_version;
+    VersionRange versions;
     SlotFilter slots;
 };
 
@@ -98,7 +98,7 @@ std::string_view abandon_orchestration_item(const store::Hub& hub,
                                             std::optional<int64> delay_ms, bool ignore_attempt,
                                             pg::Clock* clock);
 void renew_orchestration_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
-                                   int64 extend_ms, pg::Clock* clock);
+                                   const Extension& extension, pg::Clock* clock);
 
 // A checked history delta: parallel arrays, and the parsed events.
 struct CheckedEvents {

@@ -50,14 +50,14 @@ std::string_view abandon_orchestration_item(const store::Hub& hub,
 }
 
 void renew_orchestration_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
-                                   int64 extend_ms, pg::Clock* clock) {
+                                   const Extension& extension, pg::Clock* clock) {
     enter(hub, {.instance_locks = true}, clock);
     const HeldTurn held = hold_turn(hub, token, clock);
     if (held.fault != core::LeaseFault::kNone) {
         raise_lock_lost("Lock token invalid, expired, or already released", token.value_or(""),
                         held.fault, held.locked_until);
     }
-    store::set_turn_deadline(hub, *held.lock, core::add_ms(clock->now(), extend_ms));
+    store::set_turn_deadline(hub, *held.lock, extension.deadline(clock->now(), held.locked_until));
 }
 
 }  // namespace belay::ops

@@ -81,46 +81,6 @@ int64 put_back(const store::Hub& hub, const store::DeadLetter& dead, int64 now) 
         "It may have been put back or discarded; list_dead_letters shows those that are left.");
 }
 
-// An array member of the filter as a PostgreSQL array; 0 if it is not given.
-Datum list_member(core::json::Value filter, const char* member, bool numbers) {
-    const auto value = core::json::find(filter, member);
-    if (!value || value->kind == core::json::Kind::kNull) {
-        return 0;
-    }
-    const char* path = psprintf("p_filter.%s", member);
-    if (value->kind != core::json::Kind::kArray) {
-        pg::raise_invalid("wrong_type", path, psprintf("%s has a wrong type", path),
-                          "Pass a JSON array.");
-    }
-    const std::size_t count = core::json::count(*value);
-    auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (count + 1)));
-    core::json::Elements elements(*value);
-    core::json::Value element;
-    for (std::size_t i = 0; elements.next(element); ++i) {
-        const auto number = numbers ? core::json::as_int64(element) : std::nullopt;
-        const bool text =
-            element.kind == core::json::Kind::kString && !core::json::inspect(element).has_nul;
-        if (numbers ? !number.has_value() : !text) {
-            const char* element_path = psprintf("%s[%zu]", path, i);
-            pg::raise_invalid("wrong_type", element_path,
-                              psprintf("%s has a wrong type", element_path),
-                              numbers ? "Pass integers." : "Pass strings.");
-        }
-        if (numbers) {
-            values[i] = Int64GetDatum(*number);
-        } else {
-            const std::string_view decoded = decode(element);
-            values[i] = PointerGetDatum(
-                cstring_to_text_with_len(decoded.data(), static_cast<int>(decoded.size())));
-        }
-    }
-    return PointerGetDatum(
-        numbers
-            ? construct_array(values, static_cast<int>(count), INT8OID, sizeof(int64),
-                              FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)
-            : construct_array(values, static_cast<int>(count), TEXTOID, -1, false, TYPALIGN_INT));
-}
-
 }  // namespace
 
 void bury_work_item(const store::Hub& hub, const store::WorkKey& key, int32 attempts, int64 now) {
@@ -164,8 +124,8 @@ int64 redrive_dead_letters(const store::Hub& hub, core::json::Value filter) {
     auto clock = pg::start_clock(std::nullopt, 0);
     enter(hub, {.worker_queue = true, .orchestrator_queue = true}, &clock);
     const auto letters = store::take_dead_letters(
-        hub, {.ids = list_member(filter, "ids", true),
-              .instance_ids = list_member(filter, "instance_ids", false),
+        hub, {.ids = optional_ints(filter, "ids", "p_filter"),
+              .instance_ids = optional_texts(filter, "instance_ids", "p_filter"),
               .queue = optional_string(filter, "queue", "p_filter"),
               .reason = optional_string(filter, "reason", "p_filter"),
               .dead_before = optional_int(filter, "dead_before", "p_filter"),

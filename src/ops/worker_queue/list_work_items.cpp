@@ -57,10 +57,7 @@ store::Rows list_work_items(const store::Hub& hub, core::json::Value filter,
     }
     const auto cursor = after ? std::optional(checked_cursor(*after)) : std::nullopt;
     const auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
-    // In a restored or promoted hub every lease counts as over, also before the first writing call
-    // begins the new incarnation.
-    const bool leases_count = RecoveryInProgress() || store::is_current(hub.mark, hub.schema);
-    return store::list_work(hub, wanted, cursor, limit, clock.now(), leases_count);
+    return store::list_work(hub, wanted, cursor, limit, clock.now());
 }
 
 }  // namespace belay::ops

@@ -38,13 +38,14 @@ bool by_session(const Renewal& a, const Renewal& b) {
 }  // namespace
 
 void renew_work_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
-                          int64 extend_ms, pg::Clock* clock) {
+                          const Extension& extension, pg::Clock* clock) {
     enter(hub, {.worker_queue = true, .sessions = true}, clock);
     const HeldWork held = hold_work(hub, token, clock);
     if (held.fault != core::LeaseFault::kNone) {
         raise_lock_lost(kMessage, token.value_or(""), held.fault, held.locked_until);
     }
-    store::set_deadline(hub, held.row->key, core::add_ms(clock->now(), extend_ms));
+    store::set_deadline(hub, held.row->key,
+                        extension.deadline(clock->now(), held.row->lease.locked_until));
     touch_session(hub, *held.row, clock);
 }
 

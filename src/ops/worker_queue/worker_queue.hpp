@@ -76,7 +76,7 @@ std::span<const AckResult> ack_workers(const store::Hub& hub, const JsonArray& a
                                        std::optional<int64> now);
 
 void renew_work_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
-                          int64 extend_ms, pg::Clock* clock);
+                          const Extension& extension, pg::Clock* clock);
 
 struct RenewResult {
     std::optional<std::string_view> token;

@@ -139,6 +139,11 @@ CREATE FUNCTION belay.random_int8() RETURNS bigint
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_random_int8';
 COMMENT ON FUNCTION belay.random_int8() IS 'A number from the cryptographic random generator.';
 
+CREATE FUNCTION belay.instance_key(instance_id text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_instance_key';
+COMMENT ON FUNCTION belay.instance_key(text) IS
+    'The number under which the rows of an instance are found in the orchestrator queue and the instance locks.';
+
 CREATE FUNCTION belay.work_token(
     lane integer, slot smallint, due bigint, id bigint, incarnation integer,
     nonce_hi bigint, nonce_lo bigint

@@ -47,19 +47,6 @@ CREATE OR REPLACE FUNCTION @hub@.cancel_instance(
 COMMENT ON FUNCTION @hub@.cancel_instance(text, text, bigint) IS
     'Sends a request to cancel to an instance.';
 
-CREATE OR REPLACE FUNCTION @hub@.fetch_orchestration_item(
-    p_now_ms bigint,
-    p_lock_timeout_ms bigint,
-    p_min_version_packed bigint DEFAULT NULL,
-    p_max_version_packed bigint DEFAULT NULL,
-    p_slots integer[] DEFAULT NULL
-) RETURNS TABLE (out_instance_id text, out_orchestration_name text, out_orchestration_version text,
-                 out_execution_id bigint, out_history json, out_messages json, out_lock_token text,
-                 out_attempt_count integer, out_kv_snapshot json)
-    LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'fetch_orchestration_item';
-COMMENT ON FUNCTION @hub@.fetch_orchestration_item(bigint, bigint, bigint, bigint, integer[]) IS
-    'Leases the next turn: an instance with its messages, history and key/value state. No row means nothing was eligible.';
-
 CREATE OR REPLACE FUNCTION @hub@.ack_orchestration_item(
     p_lock_token text,
     p_now_ms bigint,
@@ -81,14 +68,6 @@ CREATE OR REPLACE FUNCTION @hub@.abandon_orchestration_item(
 ) RETURNS text LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'abandon_orchestration_item';
 COMMENT ON FUNCTION @hub@.abandon_orchestration_item(text, bigint, bigint, boolean) IS
     'Gives a turn back, at once or after a delay; returns the instance id.';
-
-CREATE OR REPLACE FUNCTION @hub@.renew_orchestration_item_lock(
-    p_lock_token text,
-    p_now_ms bigint,
-    p_extend_ms bigint
-) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'renew_orchestration_item_lock';
-COMMENT ON FUNCTION @hub@.renew_orchestration_item_lock(text, bigint, bigint) IS
-    'Moves the deadline of a live turn to now + p_extend_ms.';
 
 CREATE OR REPLACE VIEW @hub@.messages AS
     SELECT m.id,

@@ -80,14 +80,6 @@ CREATE OR REPLACE FUNCTION @hub@.ack_and_fetch_work_item(
 COMMENT ON FUNCTION @hub@.ack_and_fetch_work_item(text, text, text, bigint, bigint, text, bigint, text[], text, integer[]) IS
     'ack_worker, then fetch_work_item, in one unit. No row means: acked, and nothing eligible.';
 
-CREATE OR REPLACE FUNCTION @hub@.renew_work_item_lock(
-    p_lock_token text,
-    p_now_ms bigint,
-    p_extend_ms bigint
-) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'renew_work_item_lock';
-COMMENT ON FUNCTION @hub@.renew_work_item_lock(text, bigint, bigint) IS
-    'Moves the deadline of a live lease to now + p_extend_ms. QB001 tells a running activity that it was cancelled.';
-
 CREATE OR REPLACE FUNCTION @hub@.renew_work_item_locks(
     p_lock_tokens text[],
     p_now_ms bigint,

@@ -77,6 +77,7 @@ CREATE TABLE IF NOT EXISTS @hub@.orchestrator_queue (
     kind          "char"      NOT NULL,
     parked        boolean     NOT NULL,
     instance_id   text COLLATE "C" NOT NULL,
+    parent_id     text COLLATE "C",
     work_item     text        NOT NULL,
     CONSTRAINT orchestrator_queue_pkey PRIMARY KEY (instance_key, id)
 ) WITH (
@@ -89,11 +90,14 @@ CREATE TABLE IF NOT EXISTS @hub@.orchestrator_queue (
 COMMENT ON TABLE @hub@.orchestrator_queue IS 'Messages to instances. Read view messages instead.';
 COMMENT ON COLUMN @hub@.orchestrator_queue.lock_no IS 'Number of the instance lock that leased the message; 0 = none.';
 COMMENT ON COLUMN @hub@.orchestrator_queue.parked IS 'Message of an instance that never started; out of the claim index.';
+COMMENT ON COLUMN @hub@.orchestrator_queue.parent_id IS 'Parent named by a start message: a delete of the parent finds it.';
 COMMENT ON COLUMN @hub@.orchestrator_queue.kind IS 's = start, n = continue-as-new, q = queue message, t = timer, o = other.';
 CREATE INDEX IF NOT EXISTS orchestrator_queue_claim
     ON @hub@.orchestrator_queue (slot, visible_at, id) WHERE NOT parked;
 CREATE INDEX IF NOT EXISTS orchestrator_queue_parked
     ON @hub@.orchestrator_queue (created_at) WHERE parked;
+CREATE INDEX IF NOT EXISTS orchestrator_queue_parent
+    ON @hub@.orchestrator_queue (parent_id) WHERE parent_id IS NOT NULL;
 
 CREATE SEQUENCE IF NOT EXISTS @hub@.dead_letters_id AS bigint CACHE 1;
 COMMENT ON SEQUENCE @hub@.dead_letters_id IS 'Ids of dead letters.';

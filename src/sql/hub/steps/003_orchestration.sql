@@ -31,9 +31,13 @@ CREATE TABLE IF NOT EXISTS @hub@.executions (
     duroxide_version_major integer,
     duroxide_version_minor integer,
     duroxide_version_patch integer,
+    event_count            bigint      NOT NULL DEFAULT 0,
     CONSTRAINT executions_pkey PRIMARY KEY (instance_id, execution_id)
 ) WITH (fillfactor = 85, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.executions IS 'The runs of each instance, with status, output and pinned client version.';
+COMMENT ON COLUMN @hub@.executions.event_count IS 'Events of the execution, so that totals need not read history.';
+CREATE INDEX IF NOT EXISTS executions_completed
+    ON @hub@.executions (completed_at, instance_id, execution_id) WHERE completed_at IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS @hub@.history (
     instance_id  text COLLATE "C" NOT NULL,

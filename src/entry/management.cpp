@@ -1,0 +1,199 @@
+// Entry functions of operators: decode, call the operation, encode.
+#include "ops/management/management.hpp"
+
+#include "core/time.hpp"
+#include "entry/verbs.hpp"
+#include "ops/admin/admin.hpp"
+#include "ops/duties/duties.hpp"
+#include "pg/datum.hpp"
+#include "pg/errors.hpp"
+
+namespace belay::entry {
+
+namespace {
+
+Datum removed_row(const Call& call, const store::Removed& removed) {
+    const Datum values[] = {Int64GetDatum(removed.instances), Int64GetDatum(removed.executions),
+                            Int64GetDatum(removed.events), Int64GetDatum(removed.messages)};
+    const bool nulls[] = {false, false, false, false};
+    return call.one_row(values, nulls);
+}
+
+Datum pruned_row(const Call& call, const ops::PruneResult& pruned) {
+    const Datum values[] = {Int64GetDatum(pruned.instances), Int64GetDatum(pruned.executions),
+                            Int64GetDatum(pruned.events)};
+    const bool nulls[] = {false, false, false};
+    return call.one_row(values, nulls);
+}
+
+// The rows of a read by id; NULL finds nothing.
+template <typename Read>
+Datum rows_by_id(const Call& call, Read read) {
+    const auto set = call.set();
+    if (const auto instance_id = call.text(0)) {
+        set.add_rows(read(call.hub, *instance_id));
+    }
+    return call.nothing();
+}
+
+}  // namespace
+
+Datum list_instances(const Call& call) {
+    const auto set = call.set();
+    const store::InstanceFilter filter{.status = call.text(0),
+                                       .name = call.text(1),
+                                       .prefix = call.text(2),
+                                       .created_from = call.int8(3),
+                                       .created_before = call.int8(4)};
+    set.add_rows(ops::list_instances(call.hub, filter, call.text(5), call.int4(6)));
+    return call.nothing();
+}
+
+Datum list_instances_by_status(const Call& call) {
+    const auto set = call.set();
+    if (call.has(0)) {
+        const store::InstanceFilter filter{.status = call.text(0),
+                                           .name = std::nullopt,
+                                           .prefix = std::nullopt,
+                                           .created_from = std::nullopt,
+                                           .created_before = std::nullopt};
+        set.add_rows(ops::list_instances(call.hub, filter, std::nullopt, std::nullopt));
+    }
+    return call.nothing();
+}
+
+Datum list_executions(const Call& call) {
+    return rows_by_id(call, ops::list_executions);
+}
+
+Datum latest_execution_id(const Call& call) {
+    return Int64GetDatum(
+        ops::latest_execution_id(call.hub, call.required_text(0, "p_instance_id")));
+}
+
+Datum get_instance_info(const Call& call) {
+    return rows_by_id(call, ops::instance_info);
+}
+
+Datum get_execution_info(const Call& call) {
+    const auto set = call.set();
+    if (call.has(0) && call.has(1)) {
+        set.add_rows(ops::execution_info(call.hub, *call.text(0), *call.int8(1)));
+    }
+    return call.nothing();
+}
+
+Datum get_system_metrics(const Call& call) {
+    const auto set = call.set();
+    set.add_rows(ops::system_metrics(call.hub));
+    return call.nothing();
+}
+
+Datum get_queue_depths(const Call& call) {
+    const auto set = call.set();
+    set.add_rows(ops::get_queue_depths(call.hub, call.clock(0)));
+    return call.nothing();
+}
+
+Datum get_instance_stats(const Call& call) {
+    const auto stats =
+        call.has(0) ? ops::get_instance_stats(call.hub, *call.text(0)) : std::nullopt;
+    const bool found = stats.has_value();
+    const Datum values[] = {BoolGetDatum(found),
+                            Int64GetDatum(found ? stats->history.events : 0),
+                            Int64GetDatum(found ? stats->history.bytes : 0),
+                            Int64GetDatum(found ? stats->carried : 0),
+                            Int64GetDatum(found ? stats->kv.keys : 0),
+                            Int64GetDatum(found ? stats->kv.bytes : 0)};
+    const bool nulls[] = {false, false, false, false, false, false};
+    return call.one_row(values, nulls);
+}
+
+Datum list_children(const Call& call) {
+    return rows_by_id(call, ops::list_children);
+}
+
+Datum get_parent_id(const Call& call) {
+    const auto parent = ops::get_parent_id(call.hub, call.required_text(0, "p_instance_id"));
+    return parent ? call.answer(*parent) : call.null();
+}
+
+Datum get_instance_tree(const Call& call) {
+    return rows_by_id(call, ops::instance_tree);
+}
+
+Datum explain_fetch(const Call& call) {
+    const auto set = call.set();
+    const auto instance_id = call.required_text(0, "p_instance_id");
+    const auto clock = call.clock(1);
+    const ops::ExplainRequest request{.instance_id = instance_id,
+                                      .versions = {call.int8(2), call.int8(3)}};
+    for (const auto& reason : ops::explain_fetch(call.hub, request, clock)) {
+        const Datum values[] = {
+            CStringGetTextDatum(reason.reason),
+            reason.detail != nullptr ? CStringGetTextDatum(reason.detail) : 0,
+            reason.until ? TimestampTzGetDatum(core::ms_to_pg_us(*reason.until)) : 0};
+        const bool nulls[] = {false, reason.detail == nullptr, !reason.until};
+        set.add(values, nulls);
+    }
+    return call.nothing();
+}
+
+Datum delete_instance(const Call& call) {
+    const auto instance_id = call.required_text(0, "p_instance_id");
+    return removed_row(
+        call, ops::delete_instance(call.hub, instance_id, call.boolean(1).value_or(false)));
+}
+
+Datum delete_instances_atomic(const Call& call) {
+    const auto given = call.texts(0);
+    auto* ids =
+        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (given.size() + 1)));
+    std::size_t count = 0;
+    for (const Datum id : given) {
+        if (id != 0) {
+            ids[count++] = pg::text_view(id);
+        }
+    }
+    return removed_row(call, ops::delete_instances_atomic(call.hub, {ids, count},
+                                                          call.boolean(1).value_or(false)));
+}
+
+Datum delete_instances_bulk(const Call& call) {
+    return removed_row(
+        call, ops::delete_instances_bulk(call.hub, ops::checked_object("p_filter", call.jsonb(0))));
+}
+
+Datum prune_executions(const Call& call) {
+    const auto instance_id = call.required_text(0, "p_instance_id");
+    return pruned_row(
+        call, ops::prune_executions(call.hub, instance_id,
+                                    {.keep_last = call.int4(1), .completed_before = call.int8(2)}));
+}
+
+Datum prune_executions_bulk(const Call& call) {
+    const auto options = call.has(1) ? ops::checked_object("p_options", call.jsonb(1))
+                                     : core::json::Value{core::json::Kind::kObject, "{}"};
+    return pruned_row(call, ops::prune_executions_bulk(
+                                call.hub, ops::checked_object("p_filter", call.jsonb(0)), options));
+}
+
+Datum reconcile(const Call& call) {
+    const auto set = call.set();
+    auto clock = call.clock(0);
+    const auto names = call.has(1) ? std::optional(call.texts(1)) : std::nullopt;
+    for (const auto& result : ops::reconcile(call.hub, names, &clock)) {
+        const Datum values[] = {CStringGetTextDatum(result.name), Int64GetDatum(result.rows),
+                                Int64GetDatum(result.elapsed_ms)};
+        const bool nulls[] = {false, false, false};
+        set.add(values, nulls);
+    }
+    return call.nothing();
+}
+
+Datum cleanup_schema(const Call& call) {
+    ops::cleanup_schema(call.hub);
+    return call.nothing();
+}
+
+}  // namespace belay::entry

@@ -1,0 +1,126 @@
+// duties.cpp — the table of duties, the short ones, and the call that runs them.
+//
+// Calls    store::discard_old, store::delete_idle_locks, retire_instances
+// Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions
+// Locks    rows, always skipping what others hold
+// Raises   QB006 unknown duty
+#include "ops/duties/duties.hpp"
+
+#include <algorithm>
+
+#include "core/time.hpp"
+#include "ops/enter.hpp"
+#include "ops/management/management.hpp"
+#include "ops/worker_queue/worker_queue.hpp"
+#include "pg/datum.hpp"
+#include "pg/errors.hpp"
+#include "pg/list.hpp"
+#include "store/dead_letters.hpp"
+#include "store/instance_locks.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr int kPortion = 1000;
+constexpr int kRoots = 100;
+constexpr int64 kDayMs = int64{24} * 3600 * 1000;
+
+constexpr Duty kDuties[] = {
+    {"dead_letters", discard_old_dead_letters}, {"instance_retention", retire_finished_instances},
+    {"lock_cleanup", clean_up_locks},           {"orphan_messages", bury_orphan_messages},
+    {"session_cleanup", clean_up_sessions},
+};
+
+static_assert(std::is_sorted(std::begin(kDuties), std::end(kDuties),
+                             [](const Duty& a, const Duty& b) {
+                                 return std::string_view(a.name) < b.name;
+                             }));
+
+const Duty& checked_duty(Datum name, std::size_t index) {
+    const auto text = name == 0 ? std::string_view() : pg::text_view(name);
+    const Duty* duty = find_duty(text);
+    if (duty == nullptr) {
+        StringInfo hint = makeStringInfo();
+        for (const Duty& known : kDuties) {
+            appendStringInfo(hint, "%s%s", hint->len == 0 ? "Duties are " : ", ", known.name);
+        }
+        pg::raise(pg::kInvalidArgument, psprintf("unknown duty \"%s\"", pg::excerpt(text)),
+                  pg::Facts("unknown_duty")
+                      .add("path", psprintf("p_duties[%zu]", index))
+                      .add("value", text),
+                  psprintf("%s.", hint->data));
+    }
+    return *duty;
+}
+
+DutyResult run_duty(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
+    const int64 begin = pg::server_now_ms();
+    int64 rows = 0;
+    while (const int64 portion = duty.run(hub, clock)) {
+        rows += portion;
+        CHECK_FOR_INTERRUPTS();
+    }
+    return {duty.name, rows, std::max<int64>(0, pg::server_now_ms() - begin)};
+}
+
+}  // namespace
+
+std::span<const Duty> duties() {
+    return kDuties;
+}
+
+const Duty* find_duty(std::string_view name) {
+    for (const Duty& duty : kDuties) {
+        if (name == duty.name) {
+            return &duty;
+        }
+    }
+    return nullptr;
+}
+
+int64 discard_old_dead_letters(const store::Hub& hub, pg::Clock* clock) {
+    const int64 retention = hub.options[store::Option::kDeadLetterRetention];
+    return retention == store::kOff ? 0
+                                    : store::discard_old(hub, clock->now() - retention, kPortion);
+}
+
+int64 retire_finished_instances(const store::Hub& hub, pg::Clock* clock) {
+    const int64 retention = hub.options[store::Option::kInstanceRetention];
+    return retention == store::kOff
+               ? 0
+               : retire_instances(hub, clock->now() - retention, clock->now(), kRoots);
+}
+
+int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.orchestrator_queue = true, .instance_locks = true})) {
+        return 0;
+    }
+    return store::delete_idle_locks(hub, clock->now() - kDayMs, clock->now(), kPortion);
+}
+
+int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock) {
+    return cleanup_orphaned_sessions(hub, clock);
+}
+
+std::span<const DutyResult> reconcile(const store::Hub& hub,
+                                      std::optional<std::span<const Datum>> names,
+                                      pg::Clock* clock) {
+    pg::List<const Duty*> chosen;
+    if (names) {
+        for (std::size_t i = 0; i < names->size(); ++i) {
+            chosen.add(&checked_duty((*names)[i], i));
+        }
+    } else {
+        for (const Duty& duty : kDuties) {
+            chosen.add(&duty);
+        }
+    }
+    pg::List<DutyResult> results;
+    for (const Duty* duty : chosen) {
+        results.add(run_duty(hub, *duty, clock));
+    }
+    return results.span();
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,44 @@
+// Duties: what a hub needs done from time to time, by the background worker or by a call.
+//
+// Every duty looks at its rows again under lock before it writes, works in bounded portions, and
+// skips what another transaction holds.
+#pragma once
+
+#include "pg/clock.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::ops {
+
+struct Duty {
+    const char* name;
+    // Does one portion; returns how many rows it changed.
+    int64 (*run)(const store::Hub& hub, pg::Clock* clock);
+};
+
+// All duties, sorted by name.
+std::span<const Duty> duties();
+
+// The duty of that name, or null.
+const Duty* find_duty(std::string_view name);
+
+// The single duties.
+int64 bury_orphan_messages(const store::Hub& hub, pg::Clock* clock);
+int64 discard_old_dead_letters(const store::Hub& hub, pg::Clock* clock);
+int64 retire_finished_instances(const store::Hub& hub, pg::Clock* clock);
+int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock);
+int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock);
+
+// What one duty did.
+struct DutyResult {
+    const char* name;
+    int64 rows;
+    int64 elapsed_ms;
+};
+
+// Runs the named duties, or all, until a portion comes back empty. QB006 for an unknown name.
+std::span<const DutyResult> reconcile(const store::Hub& hub,
+                                      std::optional<std::span<const Datum>> names,
+                                      pg::Clock* clock);
+
+}  // namespace belay::ops

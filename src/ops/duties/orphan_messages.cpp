@@ -1,0 +1,66 @@
+// orphan_messages.cpp — set messages aside whose instance never started.
+//
+// Calls    store::orphaned_instances, store::bury_orphans
+// Touches  <hub>.orchestrator_queue, <hub>.dead_letters
+// Locks    the instance's exclusion, then its messages, always without waiting
+// Raises   nothing
+#include "core/hash.hpp"
+#include "ops/duties/duties.hpp"
+#include "ops/enter.hpp"
+#include "pg/locks.hpp"
+#include "pg/scopes.hpp"
+#include "pg/subtransaction.hpp"
+#include "store/history.hpp"
+#include "store/instance_locks.hpp"
+#include "store/instances.hpp"
+#include "store/orchestrator_queue.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr int kPortion = 100;
+
+// Whether the instance has neither a row nor history nor a start. Its exclusion is held.
+bool never_started(const store::Hub& hub, std::string_view instance_id) {
+    return pg::with_one_view([&hub, instance_id] {
+        return !store::read_instance(hub, instance_id) &&
+               !store::latest_execution_with_history(hub, instance_id) &&
+               !store::has_start(hub, instance_id);
+    });
+}
+
+int64 bury_of(const store::Hub& hub, std::string_view instance_id, int64 created_before,
+              int64 now) {
+    int64 moved = 0;
+    (void)pg::keep_if([&hub, instance_id, created_before, now, &moved] {
+        if (!pg::try_lock_instance(hub.schema, core::instance_key(instance_id)) ||
+            (store::has_lock_row(hub, instance_id) &&
+             !store::try_hold_instance(hub, instance_id, now)) ||
+            !never_started(hub, instance_id)) {
+            return false;
+        }
+        moved = store::bury_orphans(hub, instance_id, created_before, now);
+        return moved > 0;
+    });
+    return moved;
+}
+
+}  // namespace
+
+int64 bury_orphan_messages(const store::Hub& hub, pg::Clock* clock) {
+    const int64 retention = hub.options[store::Option::kOrphanRetention];
+    if (retention == store::kOff ||
+        !try_enter(hub, {.orchestrator_queue = true, .instance_locks = true})) {
+        return 0;
+    }
+    const int64 now = clock->now();
+    int64 moved = 0;
+    for (const auto instance_id : store::orphaned_instances(hub, now - retention, kPortion)) {
+        moved += bury_of(hub, instance_id, now - retention, now);
+        CHECK_FOR_INTERRUPTS();
+    }
+    return moved;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,134 @@
+// explain_fetch.cpp — why an instance is not being fetched.
+//
+// Calls    store::count_messages, store::live_until, store::is_held
+// Touches  nothing
+// Locks    nothing: the instance's key is tried and given back
+// Raises   nothing of its own
+#include "core/hash.hpp"
+#include "core/time.hpp"
+#include "ops/management/management.hpp"
+#include "pg/list.hpp"
+#include "pg/locks.hpp"
+#include "store/history.hpp"
+#include "store/instances.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+struct Explanation {
+    const store::Hub& hub;
+    const ExplainRequest& request;
+    int64 now;
+    pg::List<BlockingReason> reasons;
+
+    void add(const char* reason, const char* detail = nullptr,
+             std::optional<int64> until = std::nullopt) {
+        reasons.add({reason, detail, until});
+    }
+};
+
+bool is_excluded_by_others(const store::Hub& hub, std::string_view instance_id) {
+    const int64 key = core::instance_key(instance_id);
+    if (!pg::try_lock_instance(hub.schema, key)) {
+        return true;
+    }
+    pg::unlock_instance(hub.schema, key);
+    return store::is_held(hub, instance_id);
+}
+
+void explain_lock(Explanation* out) {
+    if (out->hub.is_paused(store::Queue::kOrchestrator)) {
+        out->add("paused", "the orchestrator queue of the hub is paused");
+    }
+    if (const auto until = store::live_until(out->hub, out->request.instance_id, out->now)) {
+        out->add("locked", "a turn of the instance is in progress", until);
+    }
+    if (is_excluded_by_others(out->hub, out->request.instance_id)) {
+        out->add("in_transaction", "another open transaction holds the instance or its messages");
+    }
+}
+
+void explain_filter(Explanation* out, const std::optional<store::Instance>& instance) {
+    if (is_empty(out->request.versions)) {
+        out->add("version_filter", "the range of versions is empty");
+    } else if (instance && !passes(out->request.versions, instance->pin)) {
+        out->add("version_filter", psprintf("pinned to %d.%d.%d", instance->pin->major,
+                                            instance->pin->minor, instance->pin->patch));
+    }
+}
+
+const char* waiting_for(const Explanation& out) {
+    const auto activities = store::count_activities(out.hub, out.request.instance_id, out.now);
+    const int64 children = store::count_unfinished_children(out.hub, out.request.instance_id);
+    return psprintf("activities: " INT64_FORMAT " ready, " INT64_FORMAT " leased, " INT64_FORMAT
+                    " delayed; unfinished children: " INT64_FORMAT,
+                    activities.ready, activities.leased, activities.delayed, children);
+}
+
+void explain_messages(Explanation* out, const std::optional<store::Instance>& instance) {
+    const int64 max_attempts = out->hub.options[store::Option::kMaxAttempts];
+    const auto messages =
+        store::count_messages(out->hub, out->request.instance_id, out->now,
+                              max_attempts == store::kOff ? PG_INT64_MAX : max_attempts);
+    if (messages.visible + messages.hidden == 0) {
+        out->add("no_messages", waiting_for(*out));
+        return;
+    }
+    if (messages.visible == 0) {
+        out->add("not_visible", psprintf("hidden messages: " INT64_FORMAT, messages.hidden),
+                 messages.next_visible);
+        return;
+    }
+    const bool started =
+        instance || store::latest_execution_with_history(out->hub, out->request.instance_id);
+    if (!started && !messages.start_visible) {
+        if (messages.next_start) {
+            out->add("start_hidden", "its messages wait for the start", messages.next_start);
+        } else if (messages.visible_queue_messages == messages.visible) {
+            out->add("never_started", "queue messages only: the next fetch drops them");
+        } else {
+            out->add("never_started", psprintf("waiting messages: " INT64_FORMAT, messages.visible),
+                     core::add_ms(messages.oldest_created.value_or(out->now),
+                                  out->hub.options[store::Option::kOrphanRetention]));
+        }
+    } else if (messages.exhausted == messages.visible) {
+        out->add(
+            "dead_lettered",
+            psprintf("messages that the next fetch sets aside, reason max_attempts: " INT64_FORMAT,
+                     messages.exhausted));
+    }
+}
+
+// Dead letters block nothing by themselves; beside another reason they tell where messages went.
+void explain_dead_letters(Explanation* out) {
+    if (out->reasons.count == 0) {
+        return;
+    }
+    const store::Rows dead = store::count_dead_letters(out->hub, out->request.instance_id);
+    if (dead.count == 0) {
+        return;
+    }
+    StringInfo detail = makeStringInfo();
+    for (uint64 i = 0; i < dead.count; ++i) {
+        const auto reason = dead.text(i, 1);
+        appendStringInfo(detail, "%s%.*s: " INT64_FORMAT, i == 0 ? "" : ", ",
+                         static_cast<int>(reason.size()), reason.data(), dead.int8(i, 2));
+    }
+    out->add("dead_lettered", detail->data);
+}
+
+}  // namespace
+
+std::span<const BlockingReason> explain_fetch(const store::Hub& hub, const ExplainRequest& request,
+                                              const pg::Clock& clock) {
+    Explanation out{.hub = hub, .request = request, .now = clock.now(), .reasons = {}};
+    const auto instance = store::read_instance(hub, request.instance_id);
+    explain_lock(&out);
+    explain_filter(&out, instance);
+    explain_messages(&out, instance);
+    explain_dead_letters(&out);
+    return out.reasons.span();
+}
+
+}  // namespace belay::ops

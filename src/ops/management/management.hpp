@@ -1,0 +1,90 @@
+// Operations of operators: see instances, explain, remove and prune them.
+#pragma once
+
+#include "core/json.hpp"
+#include "ops/input.hpp"
+#include "ops/orchestration/version_filter.hpp"
+#include "pg/clock.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+#include "store/listing.hpp"
+#include "store/plan.hpp"
+#include "store/removal.hpp"
+
+namespace belay::ops {
+
+// ---- Reading ----
+
+// Reads that are the store's own.
+using store::execution_info;
+using store::instance_info;
+using store::instance_tree;
+using store::list_children;
+using store::list_executions;
+using store::system_metrics;
+
+store::Rows list_instances(const store::Hub& hub, const store::InstanceFilter& filter,
+                           std::optional<std::string_view> after, std::optional<int32> limit);
+
+// QB002 for an instance that has no execution, and one that has no row, respectively.
+int64 latest_execution_id(const store::Hub& hub, std::string_view instance_id);
+std::optional<std::string_view> get_parent_id(const store::Hub& hub, std::string_view instance_id);
+
+store::Rows get_queue_depths(const store::Hub& hub, const pg::Clock& clock);
+
+// No value: no instance row.
+struct InstanceStats {
+    store::HistorySize history;
+    int64 carried;  // messages that the last continue-as-new carried over
+    store::KvSize kv;
+};
+std::optional<InstanceStats> get_instance_stats(const store::Hub& hub,
+                                                std::string_view instance_id);
+
+// Why an instance is not being fetched; empty if it can be fetched now.
+struct BlockingReason {
+    const char* reason;
+    const char* detail;          // null: none
+    std::optional<int64> until;  // ms
+};
+struct ExplainRequest {
+    std::string_view instance_id;
+    VersionRange versions;
+};
+std::span<const BlockingReason> explain_fetch(const store::Hub& hub, const ExplainRequest& request,
+                                              const pg::Clock& clock);
+
+// ---- Removing ----
+
+store::Removed delete_instance(const store::Hub& hub, std::string_view instance_id, bool force);
+store::Removed delete_instances_atomic(const store::Hub& hub,
+                                       std::span<const std::string_view> instance_ids, bool force);
+store::Removed delete_instances_bulk(const store::Hub& hub, core::json::Value filter);
+
+// Deletes up to limit roots that finished before an instant, without those that another transaction
+// holds; returns how many roots went.
+int64 retire_instances(const store::Hub& hub, int64 completed_before, int64 now, int limit);
+
+// ---- Pruning ----
+
+struct PruneResult {
+    int64 instances;
+    int64 executions;
+    int64 events;
+};
+PruneResult prune_executions(const store::Hub& hub, std::string_view instance_id,
+                             const store::PruneOptions& options);
+PruneResult prune_executions_bulk(const store::Hub& hub, core::json::Value filter,
+                                  core::json::Value options);
+
+// What the filters of deletion and pruning have in common.
+struct InstancesFilter {
+    std::optional<std::span<const std::string_view>> ids;
+    std::optional<int64> completed_before;
+    int64 limit;
+};
+InstancesFilter checked_instances_filter(core::json::Value filter);
+
+[[noreturn]] void raise_unknown_instance(const char* message, std::string_view instance_id);
+
+}  // namespace belay::ops

@@ -1,0 +1,86 @@
+// prune_executions.cpp — forget former executions of instances.
+//
+// Calls    store::hold_for_pruning, store::prune
+// Touches  <hub>.executions, <hub>.history
+// Locks    the instance row, so that its current execution stays; several by id
+// Raises   QB002 unknown instance, QB006 bad filter or options
+#include <algorithm>
+
+#include "ops/management/management.hpp"
+#include "pg/errors.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr const char* kFilterKeys[] = {"instance_ids", "completed_before", "limit"};
+constexpr const char* kOptionKeys[] = {"keep_last", "completed_before"};
+constexpr int64 kDefaultLimit = 1000;
+
+std::optional<int64> checked_keep_last(const char* path, std::optional<int64> value) {
+    if (value && *value < 0) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s must not be negative", path),
+                  pg::Facts("out_of_range").add("path", path).add("value", *value),
+                  "Pass the number of executions to keep, the current one included.");
+    }
+    return value;
+}
+
+}  // namespace
+
+InstancesFilter checked_instances_filter(core::json::Value filter) {
+    check_members(filter, "p_filter", kFilterKeys);
+    const int64 limit = optional_int(filter, "limit", "p_filter").value_or(kDefaultLimit);
+    if (limit < 1) {
+        pg::raise(pg::kInvalidArgument, "p_filter.limit must be at least 1",
+                  pg::Facts("out_of_range").add("path", "p_filter.limit").add("value", limit),
+                  "Leave it out for the default of 1000.");
+    }
+    return {.ids = optional_texts(filter, "instance_ids", "p_filter"),
+            .completed_before = optional_int(filter, "completed_before", "p_filter"),
+            .limit = limit};
+}
+
+PruneResult prune_executions(const store::Hub& hub, std::string_view instance_id,
+                             const store::PruneOptions& options) {
+    (void)checked_keep_last("p_keep_last", options.keep_last);
+    const auto current = store::hold_for_pruning(hub, instance_id);
+    if (!current) {
+        raise_unknown_instance(psprintf("Instance %s not found", pg::excerpt(instance_id)),
+                               instance_id);
+    }
+    const store::Pruned pruned = store::prune(hub, instance_id, *current, options);
+    return {1, pruned.executions, pruned.events};
+}
+
+PruneResult prune_executions_bulk(const store::Hub& hub, core::json::Value filter,
+                                  core::json::Value options) {
+    const InstancesFilter wanted = checked_instances_filter(filter);
+    check_members(options, "p_options", kOptionKeys);
+    const store::PruneOptions pruning{
+        .keep_last = checked_keep_last("p_options.keep_last",
+                                       optional_int(options, "keep_last", "p_options")),
+        .completed_before = optional_int(options, "completed_before", "p_options")};
+    PruneResult result{};
+    if (wanted.ids && wanted.ids->empty()) {
+        return result;
+    }
+    const auto chosen = store::prunable(hub, wanted.ids, wanted.completed_before, wanted.limit);
+    auto* ids =
+        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (chosen.size() + 1)));
+    std::copy(chosen.begin(), chosen.end(), ids);
+    std::sort(ids, ids + chosen.size());
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+        CHECK_FOR_INTERRUPTS();
+        // Deleted meanwhile: not selected.
+        if (const auto current = store::hold_for_pruning(hub, ids[i])) {
+            const store::Pruned pruned = store::prune(hub, ids[i], *current, pruning);
+            result.instances += 1;
+            result.executions += pruned.executions;
+            result.events += pruned.events;
+        }
+    }
+    return result;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,89 @@
+// read_instances.cpp — lists, totals and single instances.
+//
+// Calls    store::list_instances, store::read_parent, store::history_size, store::kv_size
+// Touches  nothing
+// Locks    nothing
+// Raises   QB002 instance not found, QB006 bad limit
+#include "ops/management/management.hpp"
+#include "pg/errors.hpp"
+#include "store/instances.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+namespace json = core::json;
+
+// How many events the first event carried over from the execution before.
+int64 carried_events(std::optional<std::string_view> first_event) {
+    const auto event = first_event ? json::parse(*first_event) : std::nullopt;
+    const auto carried = event ? json::find(*event, "carry_forward_events") : std::nullopt;
+    return carried && carried->kind == json::Kind::kArray
+               ? static_cast<int64>(json::count(*carried))
+               : 0;
+}
+
+}  // namespace
+
+void raise_unknown_instance(const char* message, std::string_view instance_id) {
+    pg::raise(pg::kNotFound, message, pg::Facts("unknown_instance").add("instance_id", instance_id),
+              "The instance was never started, or was deleted; list_instances shows those that "
+              "exist.");
+}
+
+store::Rows list_instances(const store::Hub& hub, const store::InstanceFilter& filter,
+                           std::optional<std::string_view> after, std::optional<int32> limit) {
+    if (limit && *limit < 1) {
+        pg::raise(pg::kInvalidArgument, "p_limit must be at least 1",
+                  pg::Facts("out_of_range").add("path", "p_limit").add("value", *limit),
+                  "Leave it out for all instances.");
+    }
+    std::optional<store::InstancePlace> place;
+    if (after) {
+        place = store::place_of_instance(hub, *after);
+        if (!place) {
+            pg::raise(pg::kNotFound, psprintf("Instance not found: %s", pg::excerpt(*after)),
+                      pg::Facts("unknown_instance").add("path", "p_after").add("value", *after),
+                      "The last instance of the page before was deleted. Begin again, or page "
+                      "with p_created_before_ms.");
+        }
+    }
+    return store::list_instances(hub, filter, place,
+                                 limit ? std::optional<int64>(*limit) : std::nullopt);
+}
+
+int64 latest_execution_id(const store::Hub& hub, std::string_view instance_id) {
+    const auto latest = store::latest_execution(hub, instance_id);
+    if (!latest) {
+        raise_unknown_instance(psprintf("Instance not found: %s", pg::excerpt(instance_id)),
+                               instance_id);
+    }
+    return *latest;
+}
+
+std::optional<std::string_view> get_parent_id(const store::Hub& hub, std::string_view instance_id) {
+    const auto parent = store::read_parent(hub, instance_id);
+    if (!parent) {
+        raise_unknown_instance(psprintf("Instance not found: %s", pg::excerpt(instance_id)),
+                               instance_id);
+    }
+    return parent->instance_id;
+}
+
+store::Rows get_queue_depths(const store::Hub& hub, const pg::Clock& clock) {
+    return store::queue_depths(hub, clock.now());
+}
+
+std::optional<InstanceStats> get_instance_stats(const store::Hub& hub,
+                                                std::string_view instance_id) {
+    const auto instance = store::read_instance(hub, instance_id);
+    if (!instance) {
+        return std::nullopt;
+    }
+    const int64 execution = instance->current_execution_id;
+    return InstanceStats{.history = store::history_size(hub, instance_id, execution),
+                         .carried = carried_events(store::first_event(hub, instance_id, execution)),
+                         .kv = store::kv_size(hub, instance_id)};
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,96 @@
+// What operators read of instances: lists, totals, trees, and what keeps an instance waiting.
+//
+// Everything here reads with the caller's snapshot and locks nothing.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+#include "store/plan.hpp"
+
+namespace belay::store {
+
+// ---- Instances and executions ----
+
+struct InstanceFilter {
+    std::optional<std::string_view> status;
+    std::optional<std::string_view> name;
+    std::optional<std::string_view> prefix;
+    std::optional<int64> created_from;
+    std::optional<int64> created_before;
+};
+
+// A place in the order of list_instances.
+struct InstancePlace {
+    int64 created_at;  // microseconds as stored
+    std::string_view instance_id;
+};
+std::optional<InstancePlace> place_of_instance(const Hub& hub, std::string_view instance_id);
+
+// Ids of instances, newest first, behind a place.
+Rows list_instances(const Hub& hub, const InstanceFilter& filter,
+                    const std::optional<InstancePlace>& after, std::optional<int64> limit);
+
+Rows list_executions(const Hub& hub, std::string_view instance_id);
+Rows instance_info(const Hub& hub, std::string_view instance_id);
+Rows execution_info(const Hub& hub, std::string_view instance_id, int64 execution_id);
+Rows system_metrics(const Hub& hub);
+Rows queue_depths(const Hub& hub, int64 now);
+
+// ---- Trees ----
+
+Rows list_children(const Hub& hub, std::string_view instance_id);
+Rows instance_tree(const Hub& hub, std::string_view instance_id);
+
+struct Parent {
+    std::optional<std::string_view> instance_id;
+};
+std::optional<Parent> read_parent(const Hub& hub, std::string_view instance_id);
+
+// ---- One instance ----
+
+struct HistorySize {
+    int64 events;
+    int64 bytes;
+};
+HistorySize history_size(const Hub& hub, std::string_view instance_id, int64 execution_id);
+std::optional<std::string_view> first_event(const Hub& hub, std::string_view instance_id,
+                                            int64 execution_id);
+
+struct KvSize {
+    int64 keys;
+    int64 bytes;
+};
+KvSize kv_size(const Hub& hub, std::string_view instance_id);
+
+// The messages of an instance as a fetch would meet them.
+struct MessageCounts {
+    int64 visible;
+    int64 hidden;
+    int64 exhausted;  // visible ones that were leased max_attempts times
+    int64 visible_queue_messages;
+    std::optional<int64> next_visible;  // of the hidden ones
+    std::optional<int64> next_start;    // of hidden start messages
+    bool start_visible;
+    std::optional<int64> oldest_created;
+};
+MessageCounts count_messages(const Hub& hub, std::string_view instance_id, int64 now,
+                             int64 max_attempts);
+
+// The deadline of the instance's lock if it is live.
+std::optional<int64> live_until(const Hub& hub, std::string_view instance_id, int64 now);
+
+// Whether an open transaction other than ours holds the instance's lock row or one of its messages.
+bool is_held(const Hub& hub, std::string_view instance_id);
+
+struct ActivityCounts {
+    int64 ready;
+    int64 leased;
+    int64 delayed;
+};
+ActivityCounts count_activities(const Hub& hub, std::string_view instance_id, int64 now);
+int64 count_unfinished_children(const Hub& hub, std::string_view instance_id);
+
+// Dead letters of an instance: reason and number.
+Rows count_dead_letters(const Hub& hub, std::string_view instance_id);
+
+}  // namespace belay::store

@@ -1,0 +1,495 @@
+#include "store/removal.hpp"
+
+#include "core/hash.hpp"
+#include "core/time.hpp"
+
+namespace belay::store {
+
+namespace {
+
+// ---------------------------------------------------------------- who is to go
+
+constexpr Statement kDescendants = statement(R"sql(
+    WITH RECURSIVE t(instance_id) AS (
+        SELECT i.instance_id
+          FROM {hub}.instances AS i
+         WHERE i.instance_id {=} ANY ($1)
+        UNION
+        SELECT i.instance_id
+          FROM t
+          JOIN {hub}.instances AS i ON i.parent_instance_id {=} t.instance_id
+    )
+    SELECT t.instance_id FROM t
+)sql",
+                                             TEXTARRAYOID);
+
+constexpr Statement kUnborn = statement(R"sql(
+    SELECT DISTINCT m.instance_id
+      FROM {hub}.orchestrator_queue AS m
+     WHERE m.parent_id {=} ANY ($1)
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.instances AS i
+                        WHERE i.instance_id {=} m.instance_id)
+)sql",
+                                        TEXTARRAYOID);
+
+// Finished roots in the order of their completion: an instance between two executions has a queued
+// ContinueAsNew or a live lock, and is not finished. $1 completed before, $2 now in ms,
+// $3 incarnation, $4 limit.
+constexpr Statement kFinished = statement(R"sql(
+    SELECT i.instance_id
+      FROM {hub}.executions AS e
+      JOIN {hub}.instances AS i
+        ON i.instance_id {=} e.instance_id AND i.current_execution_id {=} e.execution_id
+     WHERE e.completed_at IS NOT NULL AND e.completed_at {<} $1 AND e.status {<>} 'Running'
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.instances AS p
+                        WHERE p.instance_id {=} i.parent_instance_id)
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.orchestrator_queue AS m
+                        WHERE m.instance_key {=} belay.instance_key(i.instance_id)
+                          AND m.instance_id {=} i.instance_id AND m.kind {=} 'n')
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.instance_locks AS l
+                        WHERE l.instance_key {=} belay.instance_key(i.instance_id)
+                          AND l.instance_id {=} i.instance_id
+                          AND l.locked_until {>} $2 AND l.lease_inc {=} $3)
+     ORDER BY e.completed_at, e.instance_id
+     LIMIT $4
+)sql",
+                                          TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID);
+
+// The same among ids, $5.
+constexpr Statement kFinishedOf =
+    statement(R"sql(
+    SELECT i.instance_id
+      FROM {hub}.instances AS i
+      JOIN {hub}.executions AS e
+        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+     WHERE i.instance_id {=} ANY ($5)
+       AND e.completed_at IS NOT NULL AND e.completed_at {<} $1 AND e.status {<>} 'Running'
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.instances AS p
+                        WHERE p.instance_id {=} i.parent_instance_id)
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.orchestrator_queue AS m
+                        WHERE m.instance_key {=} belay.instance_key(i.instance_id)
+                          AND m.instance_id {=} i.instance_id AND m.kind {=} 'n')
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.instance_locks AS l
+                        WHERE l.instance_key {=} belay.instance_key(i.instance_id)
+                          AND l.instance_id {=} i.instance_id
+                          AND l.locked_until {>} $2 AND l.lease_inc {=} $3)
+     ORDER BY e.completed_at, i.instance_id
+     LIMIT $4
+)sql",
+              TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID, TEXTARRAYOID);
+
+// $1 ids, $2 keys.
+constexpr Statement kRunning = statement(R"sql(
+    SELECT r.instance_id
+      FROM (SELECT i.instance_id
+              FROM {hub}.instances AS i
+              LEFT JOIN {hub}.executions AS e
+                ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+             WHERE i.instance_id {=} ANY ($1) AND COALESCE(e.status, 'Running') {=} 'Running'
+            UNION ALL
+            SELECT m.instance_id
+              FROM {hub}.orchestrator_queue AS m
+             WHERE m.instance_key {=} ANY ($2) AND m.instance_id {=} ANY ($1) AND m.kind {=} 'n')
+           AS r
+     ORDER BY r.instance_id
+     LIMIT 1
+)sql",
+                                         TEXTARRAYOID, INT8ARRAYOID);
+
+constexpr Statement kStray = statement(R"sql(
+    SELECT i.instance_id, i.parent_instance_id
+      FROM {hub}.instances AS i
+     WHERE i.parent_instance_id {=} ANY ($1) AND NOT (i.instance_id {=} ANY ($1))
+     ORDER BY i.instance_id
+     LIMIT 1
+)sql",
+                                       TEXTARRAYOID);
+
+constexpr Statement kLineage = statement(R"sql(
+    SELECT p.instance_id
+      FROM {hub}.instances AS i
+      LEFT JOIN {hub}.instances AS p ON p.instance_id {=} i.parent_instance_id
+     WHERE i.instance_id {=} $1
+)sql",
+                                         TEXTOID);
+
+// ---------------------------------------------------------------- holding them
+
+constexpr Statement kHoldLocks = statement(R"sql(
+    SELECT 1
+      FROM {hub}.instance_locks AS l
+     WHERE l.instance_key {=} ANY ($2) AND l.instance_id {=} ANY ($1)
+     ORDER BY l.instance_key, l.instance_id
+       FOR UPDATE
+)sql",
+                                           TEXTARRAYOID, INT8ARRAYOID);
+
+constexpr Statement kHoldInstances = statement(R"sql(
+    SELECT 1
+      FROM {hub}.instances AS i
+     WHERE i.instance_id {=} ANY ($1)
+     ORDER BY i.instance_id
+       FOR UPDATE
+)sql",
+                                               TEXTARRAYOID);
+
+// Worker rows in the order of their key, as the acks of several leases take them.
+constexpr Statement kHoldWork = statement(R"sql(
+    SELECT 1
+      FROM {hub}.worker_queue AS w
+     WHERE w.instance_id {=} ANY ($1)
+     ORDER BY w.lane, w.slot, w.due, w.id
+       FOR UPDATE
+)sql",
+                                          TEXTARRAYOID);
+
+// The try forms: how many rows there are, and how many could be had.
+constexpr Statement kTryLocks = statement(R"sql(
+    WITH h AS MATERIALIZED (
+        SELECT 1
+          FROM {hub}.instance_locks AS l
+         WHERE l.instance_key {=} ANY ($2) AND l.instance_id {=} ANY ($1)
+           FOR UPDATE SKIP LOCKED
+    )
+    SELECT (SELECT pg_catalog.count(*) FROM h) {=}
+           (SELECT pg_catalog.count(*)
+              FROM {hub}.instance_locks AS l
+             WHERE l.instance_key {=} ANY ($2) AND l.instance_id {=} ANY ($1))
+)sql",
+                                          TEXTARRAYOID, INT8ARRAYOID);
+
+constexpr Statement kTryInstances = statement(R"sql(
+    WITH h AS MATERIALIZED (
+        SELECT 1
+          FROM {hub}.instances AS i
+         WHERE i.instance_id {=} ANY ($1)
+           FOR UPDATE SKIP LOCKED
+    )
+    SELECT (SELECT pg_catalog.count(*) FROM h) {=}
+           (SELECT pg_catalog.count(*)
+              FROM {hub}.instances AS i
+             WHERE i.instance_id {=} ANY ($1))
+)sql",
+                                              TEXTARRAYOID);
+
+constexpr Statement kTryQueues = statement(R"sql(
+    WITH w AS MATERIALIZED (
+        SELECT 1
+          FROM {hub}.worker_queue AS q
+         WHERE q.instance_id {=} ANY ($1)
+           FOR UPDATE SKIP LOCKED
+    ), m AS MATERIALIZED (
+        SELECT 1
+          FROM {hub}.orchestrator_queue AS q
+         WHERE q.instance_key {=} ANY ($2) AND q.instance_id {=} ANY ($1)
+           FOR UPDATE SKIP LOCKED
+    ), s AS MATERIALIZED (
+        SELECT 1
+          FROM {hub}.orchestrator_queue AS q
+         WHERE q.parent_id {=} ANY ($1)
+           FOR UPDATE SKIP LOCKED
+    ), d AS MATERIALIZED (
+        SELECT 1
+          FROM {hub}.dead_letters AS q
+         WHERE q.instance_id {=} ANY ($1)
+           FOR UPDATE SKIP LOCKED
+    )
+    SELECT (SELECT pg_catalog.count(*) FROM w) {=}
+           (SELECT pg_catalog.count(*)
+              FROM {hub}.worker_queue AS q
+             WHERE q.instance_id {=} ANY ($1))
+       AND (SELECT pg_catalog.count(*) FROM m) {=}
+           (SELECT pg_catalog.count(*)
+              FROM {hub}.orchestrator_queue AS q
+             WHERE q.instance_key {=} ANY ($2) AND q.instance_id {=} ANY ($1))
+       AND (SELECT pg_catalog.count(*) FROM s) {=}
+           (SELECT pg_catalog.count(*)
+              FROM {hub}.orchestrator_queue AS q
+             WHERE q.parent_id {=} ANY ($1))
+       AND (SELECT pg_catalog.count(*) FROM d) {=}
+           (SELECT pg_catalog.count(*)
+              FROM {hub}.dead_letters AS q
+             WHERE q.instance_id {=} ANY ($1))
+)sql",
+                                           TEXTARRAYOID, INT8ARRAYOID);
+
+// ---------------------------------------------------------------- removing them
+
+constexpr Statement kDeleteDeadLetters = statement(R"sql(
+    DELETE FROM {hub}.dead_letters AS d
+     WHERE d.instance_id {=} ANY ($1)
+)sql",
+                                                   TEXTARRAYOID);
+
+constexpr Statement kDeleteWork = statement(R"sql(
+    DELETE FROM {hub}.worker_queue AS w
+     WHERE w.instance_id {=} ANY ($1)
+)sql",
+                                            TEXTARRAYOID);
+
+constexpr Statement kDeleteMessages = statement(R"sql(
+    DELETE FROM {hub}.orchestrator_queue AS m
+     WHERE m.instance_key {=} ANY ($2) AND m.instance_id {=} ANY ($1)
+)sql",
+                                                TEXTARRAYOID, INT8ARRAYOID);
+
+constexpr Statement kDeleteStarts = statement(R"sql(
+    DELETE FROM {hub}.orchestrator_queue AS m
+     WHERE m.parent_id {=} ANY ($1)
+)sql",
+                                              TEXTARRAYOID);
+
+constexpr Statement kDeleteHistory = statement(R"sql(
+    DELETE FROM {hub}.history AS h
+     WHERE h.instance_id {=} ANY ($1)
+)sql",
+                                               TEXTARRAYOID);
+
+constexpr Statement kDeleteExecutions = statement(R"sql(
+    DELETE FROM {hub}.executions AS e
+     WHERE e.instance_id {=} ANY ($1)
+)sql",
+                                                  TEXTARRAYOID);
+
+constexpr Statement kDeleteStore = statement(R"sql(
+    DELETE FROM {hub}.kv_store AS k
+     WHERE k.instance_id {=} ANY ($1)
+)sql",
+                                             TEXTARRAYOID);
+
+constexpr Statement kDeleteDelta = statement(R"sql(
+    DELETE FROM {hub}.kv_delta AS k
+     WHERE k.instance_id {=} ANY ($1)
+)sql",
+                                             TEXTARRAYOID);
+
+constexpr Statement kDeleteInstances = statement(R"sql(
+    DELETE FROM {hub}.instances AS i
+     WHERE i.instance_id {=} ANY ($1)
+)sql",
+                                                 TEXTARRAYOID);
+
+constexpr Statement kDeleteLocks = statement(R"sql(
+    DELETE FROM {hub}.instance_locks AS l
+     WHERE l.instance_key {=} ANY ($2) AND l.instance_id {=} ANY ($1)
+)sql",
+                                             TEXTARRAYOID, INT8ARRAYOID);
+
+// ---------------------------------------------------------------- pruning
+
+constexpr Statement kHoldForPruning = statement(R"sql(
+    SELECT i.current_execution_id
+      FROM {hub}.instances AS i
+     WHERE i.instance_id {=} $1
+       FOR NO KEY UPDATE
+)sql",
+                                                TEXTOID);
+
+// $1 instance, $2 current execution, $3 number to keep, $4 completed before.
+constexpr Statement kPruneExecutions = statement(R"sql(
+    DELETE FROM {hub}.executions AS e
+     WHERE e.instance_id {=} $1 AND e.execution_id {<>} $2 AND e.status {<>} 'Running'
+       AND ($4 IS NULL OR e.completed_at {<} $4)
+       AND ($3 {<} 2
+            OR e.execution_id {<} ALL (SELECT k.execution_id
+                                         FROM {hub}.executions AS k
+                                        WHERE k.instance_id {=} $1
+                                        ORDER BY k.execution_id DESC
+                                        LIMIT $3))
+    RETURNING e.execution_id
+)sql",
+                                                 TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID);
+
+constexpr Statement kPruneHistory = statement(R"sql(
+    DELETE FROM {hub}.history AS h
+     WHERE h.instance_id {=} $1 AND h.execution_id {=} ANY ($2)
+)sql",
+                                              TEXTOID, INT8ARRAYOID);
+
+// $1 completed before, $2 limit.
+constexpr Statement kPrunable = report(R"sql(
+    SELECT i.instance_id
+      FROM {hub}.instances AS i
+      LEFT JOIN {hub}.executions AS e
+        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+     WHERE $1 IS NULL OR e.completed_at {<} $1
+     ORDER BY EXISTS (SELECT 1
+                        FROM {hub}.executions AS o
+                       WHERE o.instance_id {=} i.instance_id
+                         AND o.execution_id {<>} i.current_execution_id) DESC,
+              i.instance_id
+     LIMIT $2
+)sql",
+                                       TIMESTAMPTZOID, INT8OID);
+
+// The same among ids, $3.
+constexpr Statement kPrunableOf = query(R"sql(
+    SELECT i.instance_id
+      FROM {hub}.instances AS i
+      LEFT JOIN {hub}.executions AS e
+        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+     WHERE i.instance_id {=} ANY ($3) AND ($1 IS NULL OR e.completed_at {<} $1)
+     ORDER BY EXISTS (SELECT 1
+                        FROM {hub}.executions AS o
+                       WHERE o.instance_id {=} i.instance_id
+                         AND o.execution_id {<>} i.current_execution_id) DESC,
+              i.instance_id
+     LIMIT $2
+)sql",
+                                        TIMESTAMPTZOID, INT8OID, TEXTARRAYOID);
+
+std::span<const std::string_view> texts_of(const Rows& rows) {
+    auto* texts =
+        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        texts[i] = rows.text(i, 1);
+    }
+    return {texts, static_cast<std::size_t>(rows.count)};
+}
+
+int64 changed(const Rows& rows) {
+    return static_cast<int64>(rows.count);
+}
+
+Params by_ids(const InstanceSet& set) {
+    return Params().datum(set.id_array);
+}
+
+Params by_keys(const InstanceSet& set) {
+    return by_ids(set).datum(set.key_array);
+}
+
+Params& optional_time(Params& params, std::optional<int64> ms) {
+    return ms ? params.timestamp(*ms) : params.null();
+}
+
+}  // namespace
+
+InstanceSet make_instance_set(std::span<const std::string_view> ids) {
+    auto* keys = static_cast<int64*>(palloc(sizeof(int64) * (ids.size() + 1)));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        keys[i] = core::instance_key(ids[i]);
+    }
+    return {ids, text_array(ids), int8_array({keys, ids.size()})};
+}
+
+std::span<const std::string_view> with_descendants(const Hub& hub,
+                                                   std::span<const std::string_view> ids) {
+    return texts_of(run(hub, kDescendants, Params().datum(text_array(ids))));
+}
+
+std::span<const std::string_view> unborn_children(const Hub& hub, const InstanceSet& parents) {
+    return texts_of(run(hub, kUnborn, by_ids(parents)));
+}
+
+std::span<const std::string_view> finished_roots(const Hub& hub, const FinishedFilter& filter) {
+    Params params;
+    params.timestamp(filter.completed_before.value_or(core::kNever))
+        .int8(filter.now)
+        .int4(hub.incarnation)
+        .int8(filter.limit);
+    return texts_of(filter.ids ? run(hub, kFinishedOf, params.datum(text_array(*filter.ids)))
+                               : run(hub, kFinished, params));
+}
+
+std::optional<std::string_view> first_running(const Hub& hub, const InstanceSet& set) {
+    const Rows rows = run(hub, kRunning, by_keys(set));
+    return rows.count == 0 ? std::nullopt : std::optional(rows.text(0, 1));
+}
+
+std::optional<StrayChild> first_stray_child(const Hub& hub, const InstanceSet& set) {
+    const Rows rows = run(hub, kStray, by_ids(set));
+    return rows.count == 0 ? std::nullopt
+                           : std::optional(StrayChild{rows.text(0, 1), rows.text(0, 2)});
+}
+
+std::optional<Lineage> read_lineage(const Hub& hub, std::string_view instance_id) {
+    const Rows rows = run(hub, kLineage, Params().text(instance_id));
+    return rows.count == 0 ? std::nullopt : std::optional(Lineage{rows.optional_text(0, 1)});
+}
+
+void hold_lock_rows(const Hub& hub, const InstanceSet& set) {
+    run(hub, kHoldLocks, by_keys(set)).release();
+}
+
+void hold_instance_rows(const Hub& hub, const InstanceSet& set) {
+    run(hub, kHoldInstances, by_ids(set)).release();
+}
+
+bool try_hold_lock_rows(const Hub& hub, const InstanceSet& set) {
+    return run(hub, kTryLocks, by_keys(set)).boolean(0, 1);
+}
+
+bool try_hold_instance_rows(const Hub& hub, const InstanceSet& set) {
+    return run(hub, kTryInstances, by_ids(set)).boolean(0, 1);
+}
+
+bool try_hold_queue_rows(const Hub& hub, const InstanceSet& set) {
+    return run(hub, kTryQueues, by_keys(set)).boolean(0, 1);
+}
+
+Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceSet& unborn) {
+    Removed removed{};
+    // Whoever holds a queue row may leave another one behind: a worker its completion, a fetch or a
+    // redrive a row in the other place. So this goes on until a pass finds nothing.
+    while (true) {
+        const int64 dead_letters = changed(run(hub, kDeleteDeadLetters, by_ids(set)));
+        run(hub, kHoldWork, by_ids(set)).release();
+        const int64 messages = changed(run(hub, kDeleteWork, by_ids(set))) +
+                               changed(run(hub, kDeleteMessages, by_keys(set))) +
+                               changed(run(hub, kDeleteStarts, by_ids(set)));
+        removed.messages += messages;
+        if (dead_letters == 0 && messages == 0) {
+            break;
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    removed.events = changed(run(hub, kDeleteHistory, by_ids(set)));
+    removed.executions = changed(run(hub, kDeleteExecutions, by_ids(set)));
+    run(hub, kDeleteStore, by_ids(set));
+    run(hub, kDeleteDelta, by_ids(set));
+    removed.instances = changed(run(hub, kDeleteInstances, by_ids(set)));
+    run(hub, kDeleteLocks, by_keys(set));
+    run(hub, kDeleteLocks, by_keys(unborn));
+    return removed;
+}
+
+std::optional<int64> hold_for_pruning(const Hub& hub, std::string_view instance_id) {
+    const Rows rows = run(hub, kHoldForPruning, Params().text(instance_id));
+    return rows.count == 0 ? std::nullopt : std::optional(rows.int8(0, 1));
+}
+
+Pruned prune(const Hub& hub, std::string_view instance_id, int64 current_execution_id,
+             const PruneOptions& options) {
+    Params params;
+    params.text(instance_id).int8(current_execution_id).int8(options.keep_last.value_or(0));
+    const Rows rows = run(hub, kPruneExecutions, optional_time(params, options.completed_before));
+    if (rows.count == 0) {
+        return {0, 0};
+    }
+    auto* executions = static_cast<int64*>(palloc(sizeof(int64) * rows.count));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        executions[i] = rows.int8(i, 1);
+    }
+    const Datum list = int8_array({executions, static_cast<std::size_t>(rows.count)});
+    return {changed(rows),
+            changed(run(hub, kPruneHistory, Params().text(instance_id).datum(list)))};
+}
+
+std::span<const std::string_view> prunable(const Hub& hub,
+                                           std::optional<std::span<const std::string_view>> ids,
+                                           std::optional<int64> completed_before, int64 limit) {
+    Params params;
+    optional_time(params, completed_before).int8(limit);
+    return texts_of(ids ? run(hub, kPrunableOf, params.datum(text_array(*ids)))
+                        : run(hub, kPrunable, params));
+}
+
+}  // namespace belay::store
