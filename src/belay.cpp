@@ -2,6 +2,7 @@
 #include "core/version.hpp"
 #include "pg/async_commit.hpp"
 #include "pg/boundary.hpp"
+#include "pg/faults.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
 #include "store/hub.hpp"
@@ -22,8 +23,9 @@ void _PG_init(void) {
         belay::pg::define_settings();
         belay::pg::watch_commits();
         belay::store::watch_hubs();
+        belay::pg::share_fault_counts();
         if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
-            belay::pg::request_shared_memory();
+            belay::pg::install_shared_memory();
         }
     });
 }

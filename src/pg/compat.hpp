@@ -11,6 +11,12 @@
 #include <cstddef>
 #endif
 
+#if PG_VERSION_NUM >= 170000
+extern "C" {
+#include "storage/dsm_registry.h"
+}
+#endif
+
 namespace belay::pg {
 
 // Whether role may use the language.
@@ -36,6 +42,39 @@ inline bool owns_schema(Oid schema, Oid role) {
     return object_ownercheck(NamespaceRelationId, schema, role);
 #else
     return pg_namespace_ownercheck(schema, role);
+#endif
+}
+
+// A segment of shared memory by name, made and initialised at its first use. Null where the server
+// has no registry of such segments.
+inline void* named_segment(const char* name, Size bytes, void (*init)(void*)) {
+#if PG_VERSION_NUM >= 170000
+    bool found = false;
+    return GetNamedDSMSegment(name, bytes, init, &found);
+#else
+    (void)name;
+    (void)bytes;
+    (void)init;
+    return nullptr;
+#endif
+}
+
+// The number of this process among those that can wait for a latch, from 0.
+inline int my_proc_number() {
+#if PG_VERSION_NUM >= 170000
+    return MyProcNumber;
+#else
+    return MyProc->pgprocno;
+#endif
+}
+
+// The wait event shown while a process sleeps for belay.
+inline uint32 wait_event(const char* name) {
+#if PG_VERSION_NUM >= 170000
+    return WaitEventExtensionNew(name);
+#else
+    (void)name;
+    return PG_WAIT_EXTENSION;
 #endif
 }
 

@@ -1,5 +1,7 @@
 #include "pg/faults.hpp"
 
+#include "pg/shared_memory.hpp"
+
 namespace belay::pg {
 
 namespace {
@@ -18,9 +20,12 @@ bool take_one(pg_atomic_uint32* counter) {
     return false;
 }
 
-}  // namespace
+Size fault_bytes() {
+    return sizeof(FaultCounts);
+}
 
-void init_fault_counts(FaultCounts* counts) {
+void init_fault_counts(void* piece) {
+    auto* counts = static_cast<FaultCounts*>(piece);
     pg_atomic_init_u32(&counts->armed, 0);
     for (int i = 0; i < kFaultPoints; ++i) {
         pg_atomic_init_u32(&counts->counts[i], 0);
@@ -28,8 +33,17 @@ void init_fault_counts(FaultCounts* counts) {
     }
 }
 
-void use_shared_fault_counts(FaultCounts* counts) {
-    current = counts;
+// A segment found later than the server's start is not used: a session keeps the counts it has set.
+void use_fault_counts(void* piece) {
+    if (!IsUnderPostmaster) {
+        current = static_cast<FaultCounts*>(piece);
+    }
+}
+
+}  // namespace
+
+void share_fault_counts() {
+    add_shared_piece({fault_bytes, init_fault_counts, use_fault_counts});
 }
 
 bool fault(FaultPoint point) {

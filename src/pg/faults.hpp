@@ -34,8 +34,8 @@ struct FaultCounts {
     pg_atomic_uint32 skips[kFaultPoints];  // passes that still go well before the counted ones
 };
 
-void init_fault_counts(FaultCounts* counts);
-void use_shared_fault_counts(FaultCounts* counts);
+// Puts the counts into shared memory where it is preloaded. Called once, from _PG_init.
+void share_fault_counts();
 
 // Whether this pass of the point is to fail; takes one off its count.
 bool fault(FaultPoint point);

@@ -1,25 +1,60 @@
 #include "pg/shared_memory.hpp"
 
 #include "pg/boundary.hpp"
-#include "pg/faults.hpp"
-#include "pg/pg.hpp"
+#include "pg/compat.hpp"
 
 namespace belay::pg {
 
 namespace {
 
-struct SharedState {
-    FaultCounts faults;
+constexpr int kMaxPieces = 8;
+
+// What comes before the pieces.
+struct Header {
+    int tranche;
 };
 
+constinit SharedPiece pieces[kMaxPieces] = {};
+constinit int piece_count = 0;
+constinit Header* header = nullptr;
 constinit shmem_request_hook_type previous_request = nullptr;
 constinit shmem_startup_hook_type previous_startup = nullptr;
+
+Size all_bytes() {
+    Size sum = MAXALIGN(sizeof(Header));
+    for (int i = 0; i < piece_count; ++i) {
+        sum = add_size(sum, MAXALIGN(pieces[i].bytes()));
+    }
+    return sum;
+}
+
+// Calls visit(piece, place) for each piece of the segment.
+template <typename Visit>
+void each_piece(void* segment, Visit visit) {
+    char* place = static_cast<char*>(segment) + MAXALIGN(sizeof(Header));
+    for (int i = 0; i < piece_count; ++i) {
+        visit(pieces[i], place);
+        place += MAXALIGN(pieces[i].bytes());
+    }
+}
+
+extern "C" void belay_init_segment(void* segment) {
+    header = static_cast<Header*>(segment);
+    header->tranche = LWLockNewTrancheId();
+    each_piece(segment, [](const SharedPiece& piece, void* place) { piece.init(place); });
+}
+
+void use_segment(void* segment) {
+    header = static_cast<Header*>(segment);
+    LWLockRegisterTranche(header->tranche, "belay");
+    each_piece(segment, [](const SharedPiece& piece, void* place) { piece.use(place); });
+}
 
 extern "C" void belay_shmem_request() {
     if (previous_request != nullptr) {
         previous_request();
     }
-    RequestAddinShmemSpace(MAXALIGN(sizeof(SharedState)));
+    RequestAddinShmemSpace(all_bytes());
 }
 
 extern "C" void belay_shmem_startup() {
@@ -28,21 +63,39 @@ extern "C" void belay_shmem_startup() {
     }
     LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
     bool found = false;
-    auto* state = static_cast<SharedState*>(ShmemInitStruct("belay", sizeof(SharedState), &found));
+    void* segment = ShmemInitStruct("belay", all_bytes(), &found);
     if (!found) {
-        init_fault_counts(&state->faults);
+        belay_init_segment(segment);
     }
-    use_shared_fault_counts(&state->faults);
+    use_segment(segment);
     LWLockRelease(AddinShmemInitLock);
 }
 
 }  // namespace
 
-void request_shared_memory() {
+void add_shared_piece(const SharedPiece& piece) {
+    Assert(piece_count < kMaxPieces);
+    pieces[piece_count++] = piece;
+}
+
+void install_shared_memory() {
     previous_request = shmem_request_hook;
     shmem_request_hook = belay_shmem_request;
     previous_startup = shmem_startup_hook;
     shmem_startup_hook = belay_shmem_startup;
+}
+
+bool attach_shared_memory() {
+    if (header == nullptr) {
+        if (void* segment = named_segment("belay", all_bytes(), belay_init_segment)) {
+            use_segment(segment);
+        }
+    }
+    return header != nullptr;
+}
+
+int shared_lock_tranche() {
+    return header->tranche;
 }
 
 }  // namespace belay::pg

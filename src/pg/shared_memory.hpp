@@ -1,10 +1,34 @@
-// The shared memory that belay asks for when it is preloaded.
+// The shared memory of belay: pieces that the parts of belay add, one after the other.
+//
+// Preloaded, the pieces lie in the server's own shared memory. PostgreSQL 17 and later give them a
+// segment of their own at the first use, without preloading. Otherwise there is none: every part
+// has to do without.
 #pragma once
+
+#include "pg/pg.hpp"
 
 namespace belay::pg {
 
-// Installs the hooks that reserve and initialise belay's shared memory. Called from _PG_init while
-// the postmaster loads its libraries.
-void request_shared_memory();
+struct SharedPiece {
+    // How many bytes the piece needs.
+    Size (*bytes)();
+    // Fills a new piece; called once per server start.
+    void (*init)(void* piece);
+    // Tells this process where the piece is.
+    void (*use)(void* piece);
+};
+
+// Adds a piece. Called from _PG_init, before install_shared_memory.
+void add_shared_piece(const SharedPiece& piece);
+
+// Installs the hooks that reserve and initialise the pieces. Called from _PG_init while the
+// postmaster loads its libraries.
+void install_shared_memory();
+
+// Whether the pieces are there. Asks for a segment if the server can give one later.
+bool attach_shared_memory();
+
+// The tranche of belay's LWLocks, for the piece's init.
+int shared_lock_tranche();
 
 }  // namespace belay::pg
