@@ -5,6 +5,7 @@
 #include "pg/faults.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
+#include "pg/wakeups.hpp"
 #include "store/hub.hpp"
 
 extern "C" {
@@ -24,6 +25,7 @@ void _PG_init(void) {
         belay::pg::watch_commits();
         belay::store::watch_hubs();
         belay::pg::share_fault_counts();
+        belay::pg::install_wakeups();
         if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
             belay::pg::install_shared_memory();
         }

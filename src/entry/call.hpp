@@ -80,8 +80,9 @@ struct Call {
     Datum answer(std::string_view text) const;
 };
 
-// What a verb does to the hub: reads run with the caller's snapshot and work on a standby.
-enum class Access : uint8 { kRead, kWrite };
+// What a verb does to the hub: reads run with the caller's snapshot and work on a standby; a wait
+// ends the caller's transaction and enters the hub by itself.
+enum class Access : uint8 { kRead, kWrite, kWait };
 
 // The apis whose hubs have a function of the verb, as bits.
 inline constexpr uint8 kOnlyBelay = 1 << static_cast<int>(store::Api::kBelay);

@@ -180,7 +180,7 @@ const store::Hub& hub_of(const Site& site) {
         ereport(ERROR, (errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
                         errmsg("the schema of this function is not a hub")));
     }
-    if (site.verb->access == Access::kRead) {
+    if (site.verb->access != Access::kWrite) {
         return *hub;
     }
     PreventCommandIfReadOnly(site.verb->name);
@@ -203,6 +203,9 @@ BELAY_FUNCTION(belay_call_handler) {
     entry::Site* site = entry::find_site(fcinfo->flinfo->fn_oid);
     const store::Hub& hub = entry::hub_of(*site);
     MemoryContext result_memory = CurrentMemoryContext;
+    if (site->verb->access == entry::Access::kWait) {
+        return site->verb->call({hub, fcinfo, site, result_memory});
+    }
     return pg::as_role(hub.owner, [&hub, fcinfo, site, result_memory] {
         return pg::with_spi([&hub, fcinfo, site, result_memory] {
             entry::pass_boundary_faults();

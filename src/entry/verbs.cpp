@@ -131,6 +131,8 @@ constexpr Verb kVerbs[] = {
     {"resume_hub", resume_hub, 1, "text", "void", Access::kWrite, kForOperator},
     {"start_orchestration", start_orchestration, 6, "text, text, text, text, int8, int8", "text",
      Access::kWrite, kForClient},
+    {"wait_for_work", wait_for_work, 4, "text[], int4, text, text", "procedure (text, text)",
+     Access::kWait, kForClient},
 };
 
 constexpr bool by_name(const Verb& verb, std::string_view name) {

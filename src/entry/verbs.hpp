@@ -64,5 +64,6 @@ Datum renew_work_item_lock_secs(const Call& call);
 Datum renew_work_item_locks(const Call& call);
 Datum resume_hub(const Call& call);
 Datum start_orchestration(const Call& call);
+Datum wait_for_work(const Call& call);
 
 }  // namespace belay::entry

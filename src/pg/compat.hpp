@@ -28,6 +28,15 @@ inline AclResult may_use_language(Oid language, Oid role) {
 #endif
 }
 
+// Whether role may call the function.
+inline bool may_call(Oid function, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#else
+    return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
 // Whether role owns the relation, or is a member of the role that does.
 inline bool owns_relation(Oid relation, Oid role) {
 #if PG_VERSION_NUM >= 160000

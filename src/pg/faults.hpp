@@ -17,6 +17,7 @@ enum class FaultPoint : int {
     kBoundaryThrowUnknown,
     kStoreCall,
     kUpgradeStep,
+    kWakeSkip,
     kCount,
 };
 
@@ -24,7 +25,7 @@ inline constexpr int kFaultPoints = static_cast<int>(FaultPoint::kCount);
 
 inline constexpr const char* kFaultPointNames[kFaultPoints] = {
     "ack.before_commit",      "boundary.error", "boundary.memory", "boundary.throw",
-    "boundary.throw_unknown", "store.call",     "upgrade.step",
+    "boundary.throw_unknown", "store.call",     "upgrade.step",    "wake.skip",
 };
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.

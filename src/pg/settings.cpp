@@ -4,7 +4,7 @@
 
 namespace belay::pg {
 
-constinit Settings settings{};
+constinit Settings settings{.async_leases = false, .lease_slots = 65536};
 
 void define_settings() {
     // Sorted by name; each is described in docs/operations.md.
@@ -13,6 +13,14 @@ void define_settings() {
         "Lets a fetch or renewal that is alone in its transaction commit without waiting for disk.",
         "A lease lost in a crash only means that the item is delivered again.",
         &settings.async_leases, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    // What sizes shared memory exists only where it is preloaded; elsewhere the default holds.
+    if (process_shared_preload_libraries_in_progress) {
+        DefineCustomIntVariable(
+            "belay.lease_slots", "Leases whose end belay keeps in shared memory, in all databases.",
+            "If there are more, waiting sessions look at the tables once a second.",
+            &settings.lease_slots, 65536, 1024, 16777216, PGC_POSTMASTER, 0, nullptr, nullptr,
+            nullptr);
+    }
     MarkGUCPrefixReserved("belay");
 }
 

@@ -5,6 +5,7 @@ namespace belay::pg {
 
 struct Settings {
     bool async_leases;
+    int lease_slots;
 };
 
 extern constinit Settings settings;

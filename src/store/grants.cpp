@@ -1,5 +1,6 @@
 #include "store/grants.hpp"
 
+#include "pg/compat.hpp"
 #include "pg/list.hpp"
 #include "store/hub_row.hpp"
 #include "store/plan.hpp"
@@ -71,6 +72,17 @@ void revoke_from_public(Oid schema, Api api) {
                               relation.name));
         }
     }
+}
+
+bool may_execute(const Hub& hub, const char* function, Oid role) {
+    CatCList* list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(function));
+    bool may = false;
+    for (int i = 0; i < list->n_members && !may; ++i) {
+        const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(&list->members[i]->tuple));
+        may = form->pronamespace == hub.schema && pg::may_call(form->oid, role);
+    }
+    ReleaseSysCacheList(list);
+    return may;
 }
 
 bool is_granted(Oid function, Oid role) {

@@ -21,6 +21,9 @@ std::span<const HubFunction> hub_functions(Oid schema);
 // default privileges gave on tables.
 void revoke_from_public(Oid schema, Api api);
 
+// Whether the role may call the hub's function of that name.
+bool may_execute(const Hub& hub, const char* function, Oid role);
+
 // Whether the role itself was granted EXECUTE on the function.
 bool is_granted(Oid function, Oid role);
 

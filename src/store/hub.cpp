@@ -7,6 +7,7 @@
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
 #include "store/plan.hpp"
+#include "store/waking.hpp"
 
 namespace belay::store {
 
@@ -383,6 +384,7 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
             ereport(LOG, (errmsg("hub \"%s\" begins a new incarnation", NameStr(hub.name))));
         });
     });
+    note_all_queues(hub, pg::WakeReason::kWork);  // leases of the old one are over
     CacheInvalidateRelcacheByRelid(hub.relations.belay_hub);
     CommandCounterIncrement();
     const_cast<Hub&>(hub).stale = true;

@@ -3,6 +3,7 @@
 #include "pg/errors.hpp"
 #include "store/grants.hpp"
 #include "store/plan.hpp"
+#include "store/waking.hpp"
 
 namespace belay::store {
 
@@ -148,6 +149,7 @@ void set_paused(const Hub& hub, std::string_view queue, std::optional<std::strin
         run_for_one(hub, kPause, Params().text(queue).text(*reason));
     } else {
         run_for_one(hub, kResume, Params().text(queue));
+        note_all_queues(hub, pg::WakeReason::kWork);
     }
     announce(hub);
 }
@@ -155,6 +157,7 @@ void set_paused(const Hub& hub, std::string_view queue, std::optional<std::strin
 void drop_hub_objects(const Hub& hub, bool keep_schema) {
     const char* schema = pstrdup(hub.quoted_name);
     const Api api = hub.api;
+    note_all_queues(hub, pg::WakeReason::kShutdown);
     if (!keep_schema) {
         run_once(psprintf("DROP SCHEMA %s CASCADE", schema));
         return;

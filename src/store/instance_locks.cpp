@@ -2,6 +2,8 @@
 
 #include "core/hash.hpp"
 #include "store/plan.hpp"
+#include "store/readiness.hpp"
+#include "store/waking.hpp"
 
 namespace belay::store {
 
@@ -149,6 +151,7 @@ bool has_lock_row(const Hub& hub, std::string_view instance_id) {
 }
 
 std::optional<InstanceLock> try_hold_turn(const Hub& hub, const core::TurnToken& token) {
+    pg::note_held(orchestrator_channel(hub));
     return read(run(hub, kTryHoldTurn, Params().int8(token.instance_key).int8(token.lock_no)));
 }
 
@@ -168,6 +171,8 @@ core::TurnToken grant_turn(const Hub& hub, std::string_view instance_id, int64 l
     if (rows.count != 1) {
         elog(ERROR, "the lock of an instance vanished while it was held");
     }
+    pg::note_lease(orchestrator_channel(hub), lease_key_of_turn(core::instance_key(instance_id)),
+                   locked_until);
     return {.instance_key = core::instance_key(instance_id),
             .lock_no = lock_no,
             .incarnation = hub.incarnation,
@@ -177,14 +182,17 @@ core::TurnToken grant_turn(const Hub& hub, std::string_view instance_id, int64 l
 
 void set_turn_deadline(const Hub& hub, const InstanceLock& lock, int64 locked_until) {
     run(hub, kSetDeadline, key_params(lock.instance_id).int8(locked_until));
+    pg::note_lease(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key), locked_until);
 }
 
 void release_turn(const Hub& hub, const InstanceLock& lock) {
     run(hub, kRelease, key_params(lock.instance_id));
+    pg::note_lease_over(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key));
 }
 
 void delete_turn(const Hub& hub, const InstanceLock& lock) {
     run(hub, kDelete, key_params(lock.instance_id));
+    pg::note_lease_over(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key));
 }
 
 int64 delete_idle_locks(const Hub& hub, int64 locked_before, int64 now, int64 limit) {

@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "store/plan.hpp"
+#include "store/waking.hpp"
 
 namespace belay::store {
 
@@ -111,11 +112,17 @@ constexpr Statement kLease = statement(R"sql(
 )sql",
                                        INT8OID, TEXTOID, INT8ARRAYOID, INT8OID);
 
+// Tells also whether other messages are there already: the lock kept them from being fetched.
 constexpr Statement kDeleteLeased = statement(R"sql(
-    DELETE FROM {hub}.orchestrator_queue AS m
-     WHERE m.instance_key {=} $1 AND m.lock_no {=} $2
+    WITH gone AS (
+        DELETE FROM {hub}.orchestrator_queue AS m
+         WHERE m.instance_key {=} $1 AND m.lock_no {=} $2
+    )
+    SELECT EXISTS (SELECT 1
+                     FROM {hub}.orchestrator_queue AS m
+                    WHERE m.instance_key {=} $1 AND m.lock_no {<>} $2 AND m.visible_at {<=} $3)
 )sql",
-                                              INT8OID, INT8OID);
+                                              INT8OID, INT8OID, TIMESTAMPTZOID);
 
 constexpr Statement kReleaseLeased = statement(R"sql(
     UPDATE {hub}.orchestrator_queue AS m
@@ -295,6 +302,7 @@ int64 insert_message(const Hub& hub, const NewMessage& message) {
             .text(message.instance_id)
             .optional_text(parent_of(message))
             .text(message.work_item));
+    note_item(orchestrator_channel(hub), message.visible_at);
     return id;
 }
 
@@ -365,9 +373,19 @@ std::span<const LeasedMessage> lease_messages(const Hub& hub, std::string_view i
     return {leased, static_cast<std::size_t>(rows.count)};
 }
 
-int64 delete_leased(const Hub& hub, int64 instance_key, int64 lock_no) {
-    return static_cast<int64>(
-        run(hub, kDeleteLeased, Params().int8(instance_key).int8(lock_no)).count);
+void delete_leased(const Hub& hub, int64 instance_key, int64 lock_no, int64 now) {
+    const pg::Channel channel = orchestrator_channel(hub);
+    const uint64 version = pg::queue_version(channel);
+    const bool others =
+        run(hub, kDeleteLeased, Params().int8(instance_key).int8(lock_no).timestamp(now))
+            .boolean(0, 1);
+    // What is sent while this transaction is open meets a lock: whoever looks for it then is told
+    // when the lock is gone.
+    if (others) {
+        pg::note_ready(channel);
+    } else {
+        pg::note_freed(channel, version);
+    }
 }
 
 void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool ignore_attempt,
@@ -378,6 +396,9 @@ void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool igno
         params.timestamp(*visible_at);
     }
     run(hub, visible_at ? kReleaseDelayed : kReleaseLeased, params);
+    // Messages that came meanwhile can be fetched at once, whenever these return.
+    pg::note_ready(orchestrator_channel(hub));
+    note_item(orchestrator_channel(hub), visible_at.value_or(0));
 }
 
 void drop_messages(const Hub& hub, std::string_view instance_id, std::span<const int64> ids) {

@@ -76,8 +76,8 @@ struct LeasedMessage {
 std::span<const LeasedMessage> lease_messages(const Hub& hub, std::string_view instance_id,
                                               std::span<const int64> ids, int64 lock_no);
 
-// Deletes the messages that a lock leased; returns how many.
-int64 delete_leased(const Hub& hub, int64 instance_key, int64 lock_no);
+// Deletes the messages that a lock leased.
+void delete_leased(const Hub& hub, int64 instance_key, int64 lock_no, int64 now);
 
 // Gives the messages that a lock leased back.
 void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool ignore_attempt,

@@ -3,6 +3,8 @@
 #include "core/hash.hpp"
 #include "pg/locks.hpp"
 #include "store/plan.hpp"
+#include "store/readiness.hpp"
+#include "store/waking.hpp"
 
 namespace belay::store {
 
@@ -112,10 +114,12 @@ bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_
     if (!pg::try_lock_key(pg::LockSpace::kSession, hub.schema, core::fnv1a64(session_id))) {
         return false;
     }
-    if (run(hub, kTakeOver, params()).count == 1) {
-        return true;
+    const bool claimed = run(hub, kTakeOver, params()).count == 1 ||
+                         (!read_session(hub, session_id) && run(hub, kInsert, params()).count == 1);
+    if (claimed) {
+        pg::note_lease(worker_channel(hub), lease_key_of_session(session_id), locked_until);
     }
-    return !read_session(hub, session_id) && run(hub, kInsert, params()).count == 1;
+    return claimed;
 }
 
 bool hold_session(const Hub& hub, std::string_view session_id) {
@@ -144,15 +148,19 @@ std::span<const std::string_view> renewable_sessions(const Hub& hub, Datum owner
 
 bool renew_session(const Hub& hub, std::string_view session_id, Datum owners, int64 now,
                    int64 active_after, int64 locked_until) {
-    return run(hub, kRenew,
-               Params()
-                   .text(session_id)
-                   .datum(owners)
-                   .int8(now)
-                   .int8(active_after)
-                   .int4(hub.incarnation)
-                   .int8(locked_until))
-               .count == 1;
+    const bool renewed = run(hub, kRenew,
+                             Params()
+                                 .text(session_id)
+                                 .datum(owners)
+                                 .int8(now)
+                                 .int8(active_after)
+                                 .int4(hub.incarnation)
+                                 .int8(locked_until))
+                             .count == 1;
+    if (renewed) {
+        pg::note_lease(worker_channel(hub), lease_key_of_session(session_id), locked_until);
+    }
+    return renewed;
 }
 
 int64 delete_orphaned_sessions(const Hub& hub, int64 now) {

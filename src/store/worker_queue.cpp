@@ -6,6 +6,8 @@
 #include "core/time.hpp"
 #include "pg/datum.hpp"
 #include "store/plan.hpp"
+#include "store/readiness.hpp"
+#include "store/waking.hpp"
 
 namespace belay::store {
 
@@ -361,6 +363,11 @@ Leased read_leased(const Hub& hub, const Rows& rows, uint64 row) {
             .work_item = rows.text(row, 8)};
 }
 
+void note_granted(const Hub& hub, const Leased& leased, const Grant& grant) {
+    pg::note_lease(worker_channel(hub), lease_key_of_work(leased.key.id), grant.locked_until,
+                   grant.owner ? owner_channel(hub, *grant.owner).name : 0);
+}
+
 std::optional<WorkRow> read_row(const Rows& rows) {
     if (rows.count == 0) {
         return std::nullopt;
@@ -414,6 +421,7 @@ int64 insert_work(const Hub& hub, const NewWork& work) {
             .optional_text(work.session_id)
             .optional_text(work.instance_id)
             .text(work.work_item));
+    note_item(worker_channel(hub), work.visible_at);
     return id;
 }
 
@@ -434,6 +442,7 @@ LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std:
     auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         leased[i] = read_leased(hub, rows, i);
+        note_granted(hub, leased[i], grant);
     }
     std::sort(leased, leased + rows.count,
               [](const Leased& a, const Leased& b) { return a.key.id < b.key.id; });
@@ -495,7 +504,12 @@ std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& gran
                               .int4(hub.incarnation)
                               .int8(grant.locked_until)
                               .optional_text(grant.owner));
-    return rows.count == 0 ? std::nullopt : std::optional(read_leased(hub, rows, 0));
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    const Leased leased = read_leased(hub, rows, 0);
+    note_granted(hub, leased, grant);
+    return leased;
 }
 
 std::optional<int32> try_hold_free(const Hub& hub, const WorkKey& key, int64 now) {
@@ -504,19 +518,25 @@ std::optional<int32> try_hold_free(const Hub& hub, const WorkKey& key, int64 now
 }
 
 std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token, int64 now) {
-    return read_row(run(hub, kDeleteLive,
-                        key_params(key_of(token))
-                            .int8(static_cast<int64>(token.nonce_hi))
-                            .int8(static_cast<int64>(token.nonce_lo))
-                            .int4(token.incarnation)
-                            .int8(now)));
+    const auto row = read_row(run(hub, kDeleteLive,
+                                  key_params(key_of(token))
+                                      .int8(static_cast<int64>(token.nonce_hi))
+                                      .int8(static_cast<int64>(token.nonce_lo))
+                                      .int4(token.incarnation)
+                                      .int8(now)));
+    if (row) {
+        pg::note_lease_over(worker_channel(hub), lease_key_of_work(row->key.id));
+    }
+    return row;
 }
 
 std::optional<WorkRow> try_lock_work(const Hub& hub, const WorkKey& key) {
+    pg::note_held(worker_channel(hub));
     return read_row(run(hub, kTryLock, key_params(key)));
 }
 
 std::optional<WorkRow> lock_work(const Hub& hub, const WorkKey& key) {
+    pg::note_held(worker_channel(hub));
     return read_row(run(hub, kLock, key_params(key)));
 }
 
@@ -526,14 +546,18 @@ bool work_exists(const Hub& hub, const WorkKey& key) {
 
 void delete_work(const Hub& hub, const WorkKey& key) {
     run(hub, kDelete, key_params(key));
+    pg::note_lease_over(worker_channel(hub), lease_key_of_work(key.id));
 }
 
 void set_deadline(const Hub& hub, const WorkKey& key, int64 locked_until) {
     run(hub, kSetDeadline, key_params(key).int8(locked_until));
+    pg::note_lease(worker_channel(hub), lease_key_of_work(key.id), locked_until);
 }
 
 void release_work(const Hub& hub, const WorkKey& key, int32 attempt,
                   std::optional<int64> visible_at) {
+    pg::note_lease_over(worker_channel(hub), lease_key_of_work(key.id));
+    note_item(worker_channel(hub), visible_at.value_or(0));
     if (!visible_at) {
         run(hub, kRelease, key_params(key).int4(attempt));
         return;

@@ -10,6 +10,7 @@
 #include "store/hub_row.hpp"
 #include "store/leases.hpp"
 #include "store/orchestrator_queue.hpp"
+#include "store/waking.hpp"
 #include "store/plan.hpp"
 #include "store/worker_queue.hpp"
 
@@ -60,6 +61,7 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
     }
     store::reslot_work(hub, slot_count);
     store::reslot_messages(hub, slot_count);
+    store::note_all_queues(hub, pg::WakeReason::kWork);
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ namespace belay::ops {
 
 // Reads that are the store's own.
 using store::execution_info;
-using store::instance_info;
 using store::instance_tree;
 using store::list_children;
 using store::list_executions;
@@ -25,6 +24,9 @@ using store::system_metrics;
 
 store::Rows list_instances(const store::Hub& hub, const store::InstanceFilter& filter,
                            std::optional<std::string_view> after, std::optional<int32> limit);
+
+// One instance with its status; a later wait for it knows what the session saw.
+store::Rows instance_info(const store::Hub& hub, std::string_view instance_id);
 
 // QB002 for an instance that has no execution, and one that has no row, respectively.
 int64 latest_execution_id(const store::Hub& hub, std::string_view instance_id);

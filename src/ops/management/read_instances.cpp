@@ -5,6 +5,7 @@
 // Locks    nothing
 // Raises   QB002 instance not found, QB006 bad limit
 #include "ops/management/management.hpp"
+#include "ops/wait/wait_for_work.hpp"
 #include "pg/errors.hpp"
 #include "store/instances.hpp"
 
@@ -50,6 +51,16 @@ store::Rows list_instances(const store::Hub& hub, const store::InstanceFilter& f
     }
     return store::list_instances(hub, filter, place,
                                  limit ? std::optional<int64>(*limit) : std::nullopt);
+}
+
+store::Rows instance_info(const store::Hub& hub, std::string_view instance_id) {
+    const store::Rows rows = store::instance_info(hub, instance_id);
+    if (rows.count == 1) {
+        constexpr int kExecution = 4;
+        constexpr int kStatus = 7;
+        remember_status(hub, instance_id, rows.int8(0, kExecution), rows.text(0, kStatus));
+    }
+    return rows;
 }
 
 int64 latest_execution_id(const store::Hub& hub, std::string_view instance_id) {

@@ -11,6 +11,7 @@
 #include "pg/faults.hpp"
 #include "store/instances.hpp"
 #include "store/kv.hpp"
+#include "store/waking.hpp"
 
 namespace belay::ops {
 
@@ -343,7 +344,7 @@ void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
         store::set_custom_status(hub, instance_id, ack.custom_status.value);
     }
     apply_kv(hub, instance_id, ack, now);
-    (void)store::delete_leased(hub, held.lock->instance_key, held.lock->lock_no);
+    store::delete_leased(hub, held.lock->instance_key, held.lock->lock_no, now);
     for (std::size_t i = 0; i < ack.worker_count; ++i) {
         enqueue_worker_work(hub, ack.worker_items[i], &clock);
     }
@@ -351,6 +352,9 @@ void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     (void)cancel_activities(hub, ack.cancelled);
     for (std::size_t i = 0; i < ack.message_count; ++i) {
         send_message(hub, ack.messages[i], now, now);
+    }
+    if (ack.execution.status || ack.custom_status.present) {
+        pg::note_changed(store::instance_channel(hub, instance_id), pg::WakeReason::kChanged);
     }
     if (ack.execution.terminal) {
         store::delete_turn(hub, *held.lock);

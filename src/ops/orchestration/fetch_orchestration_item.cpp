@@ -15,6 +15,7 @@
 #include "store/history.hpp"
 #include "store/instances.hpp"
 #include "store/kv.hpp"
+#include "store/waking.hpp"
 
 namespace belay::ops {
 
@@ -484,10 +485,7 @@ std::optional<Turn> try_instance(Search* search, std::string_view instance_id) {
     return attempt.turn;
 }
 
-}  // namespace
-
-std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRequest& request,
-                                             pg::Clock* clock) {
+std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request, pg::Clock* clock) {
     // A table that is being changed hands out nothing: a fetch does not wait.
     if (is_empty(request.versions) ||
         !try_enter(hub, {.orchestrator_queue = true, .instance_locks = true, .turn_reads = true}) ||
@@ -515,6 +513,19 @@ std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRe
         }
     }
     return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRequest& request,
+                                             pg::Clock* clock) {
+    const pg::Channel channel = store::orchestrator_channel(hub);
+    const uint64 version = pg::queue_version(channel);
+    const auto turn = fetch_now(hub, request, clock);
+    if (!turn) {
+        pg::remember_empty(channel, version);
+    }
+    return turn;
 }
 
 }  // namespace belay::ops

@@ -5,13 +5,18 @@
 // Locks    nothing
 // Raises   nothing of its own
 #include "ops/orchestration/orchestration.hpp"
+#include "ops/wait/wait_for_work.hpp"
 #include "store/kv.hpp"
 
 namespace belay::ops {
 
 std::optional<store::CustomStatus> get_custom_status(const store::Hub& hub,
                                                      std::string_view instance_id) {
-    return store::read_custom_status(hub, instance_id);
+    const auto status = store::read_custom_status(hub, instance_id);
+    if (status) {
+        remember_custom_status(hub, instance_id, status->version);
+    }
+    return status;
 }
 
 std::optional<std::string_view> get_kv_value(const store::Hub& hub, std::string_view instance_id,

@@ -9,6 +9,7 @@
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
+#include "store/waking.hpp"
 
 namespace belay::ops {
 
@@ -82,8 +83,12 @@ int64 cancel_activities(const store::Hub& hub, const JsonArray& activities) {
             return deleted;
         }
         for (const auto& key : keys) {
-            if (store::lock_work(hub, key)) {
+            if (const auto row = store::lock_work(hub, key)) {
                 store::delete_work(hub, key);
+                if (row->locked_by && core::is_live(row->lease, hub.incarnation, clock.now())) {
+                    pg::note_changed(store::owner_channel(hub, *row->locked_by),
+                                     pg::WakeReason::kCancelled);
+                }
                 ++deleted;
             }
         }

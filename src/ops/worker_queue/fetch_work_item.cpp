@@ -17,6 +17,7 @@
 #include "pg/list.hpp"
 #include "pg/subtransaction.hpp"
 #include "store/sessions.hpp"
+#include "store/waking.hpp"
 
 namespace belay::ops {
 
@@ -344,10 +345,7 @@ void take_from_head(Search* search) {
     }
 }
 
-}  // namespace
-
-store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
-                                   pg::Clock* clock) {
+store::LeasedRows fetch_now(const store::Hub& hub, const FetchRequest& request, pg::Clock* clock) {
     // A table that is being changed hands out nothing: a fetch does not wait.
     if (request.mode == core::TagMode::kNone ||
         !try_enter(hub, {.worker_queue = true, .sessions = true}) ||
@@ -377,6 +375,19 @@ store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& re
         }
     }
     return {search.leased.items, search.leased.count};
+}
+
+}  // namespace
+
+store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
+                                   pg::Clock* clock) {
+    const pg::Channel channel = store::worker_channel(hub);
+    const uint64 version = pg::queue_version(channel);
+    const auto leased = fetch_now(hub, request, clock);
+    if (leased.count == 0) {
+        pg::remember_empty(channel, version);
+    }
+    return leased;
 }
 
 }  // namespace belay::ops

@@ -1,0 +1,37 @@
+// Waiting for work without polling and without holding anything.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "pg/wakeups.hpp"
+#include "store/hub.hpp"
+
+namespace belay::ops {
+
+// One queue of a wait, read from its word.
+struct WaitQueue {
+    const char* word;
+    pg::Topic topic;
+    std::string_view name;  // after the colon
+    pg::Channel channel;
+};
+
+// Reads the words and checks that the caller may take from, or read, each queue. QB006 for a word
+// that names no queue, 42501 for one beyond the caller's level.
+std::span<const WaitQueue> checked_queues(const store::Hub& hub, std::span<const Datum> words);
+
+struct WaitResult {
+    const char* queue;  // null after a timeout
+    pg::WakeReason reason;
+};
+
+// Waits until something may be there, or for timeout_ms. Ends the caller's transaction first: the
+// hub is not valid afterwards.
+WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queues,
+                         int64 timeout_ms);
+
+// What a session saw of an instance, so that a later wait knows what is new to it.
+void remember_custom_status(const store::Hub& hub, std::string_view instance_id, int64 version);
+void remember_status(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
+                     std::string_view status);
+
+}  // namespace belay::ops

@@ -1,0 +1,965 @@
+#include "pg/wakeups.hpp"
+
+#include <algorithm>
+
+#include "core/hash.hpp"
+#include "core/time.hpp"
+#include "pg/boundary.hpp"
+#include "pg/clock.hpp"
+#include "pg/compat.hpp"
+#include "pg/faults.hpp"
+#include "pg/settings.hpp"
+#include "pg/shared_memory.hpp"
+
+namespace belay::pg {
+
+namespace {
+
+// ---------------------------------------------------------------- shared memory
+
+constexpr int kPartitions = 16;
+constexpr int kBuckets = 64;        // of channels, per partition
+constexpr int kEntries = 256;       // channels per partition
+constexpr int kLeaseBuckets = 512;  // per partition
+constexpr int kMaxPrepared = 256;
+constexpr int32 kNone = -1;
+constexpr int64 kRecheckMs = 1000;  // how long a lost wake-up can cost
+
+struct Entry {
+    Channel key;
+    int32 next;  // in its bucket, or in the list of free ones
+    int32 head;  // nodes of waiters, oldest first
+    int32 tail;
+    int32 waiters;
+    uint64 version;
+    uint64 looked;     // the version at the last look at the tables
+    int64 looked_at;   // when that was
+    uint64 due_moves;  // counts what changed due
+    int64 due;         // no item falls due before
+    int64 lease_due;   // no registered lease ends before
+    bool known;        // due and leases have been read from the tables
+    bool overflow;     // leases that found no room: the tables have to be asked
+    bool prepared_unknown;
+    uint64 used;
+};
+
+struct Lease {
+    uint64 channel;
+    uint64 key;
+    uint64 owner;  // name of his channel; 0: nobody to tell
+    int64 deadline;
+    int32 next;
+};
+
+struct Partition {
+    LWLock lock;
+    int32 buckets[kBuckets];
+    int32 free_entry;
+    int32 lease_buckets[kLeaseBuckets];
+    int32 free_lease;
+    int32 lease_count;
+    Entry entries[kEntries];
+};
+
+// One per process that can wait; its nodes have the numbers procno * kMaxChannels + i.
+struct Waiter {
+    pg_atomic_uint32 state;
+    int32 count;
+    int64 sleeping_until;
+};
+
+struct Node {
+    int32 next;
+    int32 previous;
+    int32 entry;
+};
+
+struct PreparedNote {
+    TransactionId xid;
+    int32 items;
+    Channel channel;
+};
+
+struct Shared {
+    pg_atomic_uint64 clock;  // versions of all channels
+    pg_atomic_uint32 prepared_count;
+    LWLock prepared_lock;
+    PreparedNote prepared[kMaxPrepared];
+    int leases_per_partition;
+    int waiters;
+    Partition partitions[kPartitions];
+    // Lease[kPartitions * leases_per_partition], Waiter[waiters], Node[waiters * kMaxChannels]
+};
+
+constexpr uint32 kIdle = 0;
+constexpr uint32 kWaiting = 1;
+
+constinit Shared* shared = nullptr;
+
+int leases_per_partition() {
+    return std::max(64, settings.lease_slots / kPartitions);
+}
+
+Lease* leases_of(int partition) {
+    auto* all =
+        reinterpret_cast<Lease*>(reinterpret_cast<char*>(shared) + MAXALIGN(sizeof(Shared)));
+    return all + static_cast<std::ptrdiff_t>(partition) * shared->leases_per_partition;
+}
+
+Waiter* waiter_table() {
+    return reinterpret_cast<Waiter*>(leases_of(kPartitions));
+}
+
+Node* node_table() {
+    return reinterpret_cast<Node*>(waiter_table() + shared->waiters);
+}
+
+Size wake_bytes() {
+    const auto waiters = static_cast<Size>(MaxBackends);
+    return MAXALIGN(sizeof(Shared)) +
+           sizeof(Lease) * static_cast<Size>(leases_per_partition()) * kPartitions +
+           sizeof(Waiter) * waiters + sizeof(Node) * waiters * kMaxChannels;
+}
+
+void init_wake(void* piece) {
+    shared = static_cast<Shared*>(piece);
+    memset(shared, 0, wake_bytes());
+    pg_atomic_init_u64(&shared->clock, 1);
+    pg_atomic_init_u32(&shared->prepared_count, 0);
+    LWLockInitialize(&shared->prepared_lock, shared_lock_tranche());
+    shared->leases_per_partition = leases_per_partition();
+    shared->waiters = MaxBackends;
+    for (int p = 0; p < kPartitions; ++p) {
+        Partition* partition = &shared->partitions[p];
+        LWLockInitialize(&partition->lock, shared_lock_tranche());
+        std::fill(std::begin(partition->buckets), std::end(partition->buckets), kNone);
+        std::fill(std::begin(partition->lease_buckets), std::end(partition->lease_buckets), kNone);
+        for (int i = 0; i < kEntries; ++i) {
+            partition->entries[i].next = i + 1 < kEntries ? i + 1 : kNone;
+        }
+        Lease* leases = leases_of(p);
+        for (int i = 0; i < shared->leases_per_partition; ++i) {
+            leases[i].next = i + 1 < shared->leases_per_partition ? i + 1 : kNone;
+        }
+    }
+    for (int i = 0; i < shared->waiters; ++i) {
+        pg_atomic_init_u32(&waiter_table()[i].state, kIdle);
+    }
+}
+
+void use_wake(void* piece) {
+    shared = static_cast<Shared*>(piece);
+}
+
+// ---------------------------------------------------------------- channels
+
+uint64 hash_of(const Channel& channel) {
+    return core::fnv1a64({reinterpret_cast<const char*>(&channel), sizeof channel});
+}
+
+struct Place {
+    Partition* partition;
+    int number;
+    int bucket;
+    uint64 hash;
+};
+
+Place place_of(const Channel& channel) {
+    const uint64 hash = hash_of(channel);
+    const auto number = static_cast<int>(hash % kPartitions);
+    return {&shared->partitions[number], number, static_cast<int>((hash >> 8) % kBuckets), hash};
+}
+
+// The lock of the partition is held by everybody who calls these.
+Entry* find_entry(const Place& place, const Channel& channel) {
+    for (int32 at = place.partition->buckets[place.bucket]; at != kNone;
+         at = place.partition->entries[at].next) {
+        if (place.partition->entries[at].key == channel) {
+            return &place.partition->entries[at];
+        }
+    }
+    return nullptr;
+}
+
+void free_entry(Partition* partition, Entry* entry) {
+    const auto at = static_cast<int32>(entry - partition->entries);
+    int32* link = &partition->buckets[place_of(entry->key).bucket];
+    while (*link != at) {
+        link = &partition->entries[*link].next;
+    }
+    *link = entry->next;
+    entry->next = partition->free_entry;
+    partition->free_entry = at;
+}
+
+// Whether the entry is worth keeping without waiters: queues are asked for again and again.
+bool is_queue(const Channel& channel) {
+    return channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker;
+}
+
+// Makes room by forgetting the channel that was used longest ago and has no waiters.
+bool evict(Partition* partition) {
+    Entry* oldest = nullptr;
+    for (int32 bucket : partition->buckets) {
+        for (; bucket != kNone; bucket = partition->entries[bucket].next) {
+            Entry* entry = &partition->entries[bucket];
+            if (entry->waiters == 0 && (oldest == nullptr || entry->used < oldest->used)) {
+                oldest = entry;
+            }
+        }
+    }
+    if (oldest == nullptr) {
+        return false;
+    }
+    free_entry(partition, oldest);
+    return true;
+}
+
+uint64 next_version() {
+    return pg_atomic_add_fetch_u64(&shared->clock, 1);
+}
+
+Entry* find_or_make_entry(const Place& place, const Channel& channel) {
+    Partition* partition = place.partition;
+    if (Entry* entry = find_entry(place, channel)) {
+        entry->used = pg_atomic_read_u64(&shared->clock);
+        return entry;
+    }
+    if (partition->free_entry == kNone && !evict(partition)) {
+        return nullptr;
+    }
+    const int32 at = partition->free_entry;
+    Entry* entry = &partition->entries[at];
+    partition->free_entry = entry->next;
+    *entry = {.key = channel,
+              .next = partition->buckets[place.bucket],
+              .head = kNone,
+              .tail = kNone,
+              .waiters = 0,
+              .version = next_version(),
+              .looked = 0,
+              .looked_at = 0,
+              .due_moves = 0,
+              .due = core::kNever,
+              .lease_due = core::kNever,
+              .known = !is_queue(channel),
+              .overflow = false,
+              .prepared_unknown = is_queue(channel) && max_prepared_xacts > 0,
+              .used = pg_atomic_read_u64(&shared->clock)};
+    partition->buckets[place.bucket] = at;
+    return entry;
+}
+
+// ---------------------------------------------------------------- waking
+
+uint32 woken_state(int channel, WakeReason reason) {
+    return (static_cast<uint32>(channel) + 1) << 8 | static_cast<uint32>(reason);
+}
+
+Latch* latch_of(int32 waiter) {
+    return &ProcGlobal->allProcs[waiter].procLatch;
+}
+
+// Wakes up to so many waiters of the entry, oldest first, that nobody has woken yet.
+void wake(const Entry& entry, int32 items, WakeReason reason) {
+    for (int32 node = entry.head; node != kNone && items > 0; node = node_table()[node].next) {
+        const int32 waiter = node / kMaxChannels;
+        uint32 expected = kWaiting;
+        if (pg_atomic_compare_exchange_u32(&waiter_table()[waiter].state, &expected,
+                                           woken_state(node % kMaxChannels, reason))) {
+            SetLatch(latch_of(waiter));
+            --items;
+        }
+    }
+}
+
+// Lets the waiter who keeps the time plan anew if he sleeps for too long.
+void advance_timer(const Entry& entry, int64 at) {
+    if (entry.head == kNone) {
+        return;
+    }
+    const int32 waiter = entry.head / kMaxChannels;
+    if (waiter_table()[waiter].sleeping_until > at) {
+        SetLatch(latch_of(waiter));
+    }
+}
+
+// ---------------------------------------------------------------- leases
+
+Lease* find_lease(const Place& place, uint64 key, int32** link) {
+    Lease* leases = leases_of(place.number);
+    *link = &place.partition->lease_buckets[(place.hash ^ key * 0x9e3779b97f4a7c15ULL) >> 16 &
+                                            (kLeaseBuckets - 1)];
+    while (**link != kNone) {
+        Lease* lease = &leases[**link];
+        if (lease->channel == place.hash && lease->key == key) {
+            return lease;
+        }
+        *link = &lease->next;
+    }
+    return nullptr;
+}
+
+// Owners whose leases ended without them; told once no lock is held.
+struct LostOwners {
+    static constexpr int kMost = 64;
+    uint64 names[kMost];
+    int count = 0;
+
+    void add(uint64 name) {
+        if (name != 0 && count < kMost) {
+            names[count++] = name;
+        }
+    }
+    void tell(const Channel& queue) const;
+};
+
+void set_lease(const Place& place, Entry* entry, uint64 key, int64 deadline, uint64 owner,
+               LostOwners* lost) {
+    int32* link = nullptr;
+    Lease* lease = find_lease(place, key, &link);
+    Partition* partition = place.partition;
+    if (lease == nullptr) {
+        if (partition->free_lease == kNone) {
+            entry->overflow = true;
+            return;
+        }
+        const int32 at = partition->free_lease;
+        lease = &leases_of(place.number)[at];
+        partition->free_lease = lease->next;
+        ++partition->lease_count;
+        *lease = {place.hash, key, owner == kSameOwner ? 0 : owner, deadline, kNone};
+        *link = at;
+    }
+    if (owner != kSameOwner && lease->owner != owner) {
+        lost->add(lease->owner);  // taken over
+        lease->owner = owner;
+    }
+    lease->deadline = deadline;
+    if (deadline < entry->lease_due) {
+        entry->lease_due = deadline;
+        advance_timer(*entry, deadline);
+    }
+}
+
+void drop_lease(const Place& place, int32* link) {
+    Lease* leases = leases_of(place.number);
+    const int32 at = *link;
+    *link = leases[at].next;
+    leases[at].next = place.partition->free_lease;
+    place.partition->free_lease = at;
+    --place.partition->lease_count;
+}
+
+void end_lease(const Place& place, uint64 key) {
+    int32* link = nullptr;
+    if (find_lease(place, key, &link) != nullptr) {
+        drop_lease(place, link);
+    }
+}
+
+// Drops the leases of the channel that are over, and tells how many there were. Afterwards
+// lease_due is exact.
+int32 expire_leases(const Place& place, Entry* entry, int64 now, LostOwners* lost) {
+    Lease* leases = leases_of(place.number);
+    int32 expired = 0;
+    entry->lease_due = core::kNever;
+    for (int32& bucket : place.partition->lease_buckets) {
+        for (int32* link = &bucket; *link != kNone;) {
+            Lease* lease = &leases[*link];
+            if (lease->channel == place.hash && lease->deadline <= now) {
+                ++expired;
+                lost->add(lease->owner);
+                drop_lease(place, link);
+                continue;
+            }
+            if (lease->channel == place.hash) {
+                entry->lease_due = std::min(entry->lease_due, lease->deadline);
+            }
+            link = &lease->next;
+        }
+    }
+    return expired;
+}
+
+void LostOwners::tell(const Channel& queue) const {
+    for (int i = 0; i < count; ++i) {
+        const Channel channel{queue.database, queue.hub, Topic::kOwner, 0, names[i]};
+        const Place place = place_of(channel);
+        LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+        if (Entry* entry = find_entry(place, channel)) {
+            entry->version = next_version();
+            wake(*entry, PG_INT32_MAX, WakeReason::kLeaseExpired);
+        }
+        LWLockRelease(&place.partition->lock);
+    }
+}
+
+// ---------------------------------------------------------------- notes
+
+enum class NoteKind : uint8 { kReady, kDue, kLease, kLeaseOver, kHeld, kChanged, kFreed };
+
+struct Note {
+    Channel channel;
+    NoteKind kind;
+    WakeReason reason;
+    int32 level;
+    int32 items;
+    uint64 key;  // of a lease, or a version
+    int64 at;
+    uint64 owner;
+};
+
+// Kept for the session, so that a commit allocates nothing.
+constinit Note* notes = nullptr;
+constinit int note_count = 0;
+constinit int note_size = 0;
+
+// Without shared memory there is nobody to tell.
+bool can_note() {
+    return shared != nullptr || attach_shared_memory();
+}
+
+Note* add_note(const Channel& channel, NoteKind kind) {
+    constexpr int kLookBack = 4;
+    const int level = GetCurrentTransactionNestLevel();
+    const bool countable = kind == NoteKind::kReady || kind == NoteKind::kHeld;
+    for (int i = note_count - 1; countable && i >= 0 && i >= note_count - kLookBack; --i) {
+        if (notes[i].kind == kind && notes[i].level == level && notes[i].channel == channel) {
+            return &notes[i];
+        }
+    }
+    if (note_count == note_size) {
+        const int size = note_size == 0 ? 64 : note_size * 2;
+        const Size bytes = sizeof(Note) * static_cast<Size>(size);
+        notes = static_cast<Note*>(notes == nullptr ? MemoryContextAlloc(TopMemoryContext, bytes)
+                                                    : repalloc(notes, bytes));
+        note_size = size;
+    }
+    notes[note_count] = {channel, kind, WakeReason::kWork, level, 0, 0, 0, 0};
+    return &notes[note_count++];
+}
+
+// What was held can be taken by others again.
+void undo(const Note& note) {
+    if (note.kind != NoteKind::kLease && note.kind != NoteKind::kHeld) {
+        return;
+    }
+    const Place place = place_of(note.channel);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    if (Entry* entry = find_entry(place, note.channel)) {
+        entry->version = next_version();
+        wake(*entry, 1, WakeReason::kWork);
+    }
+    LWLockRelease(&place.partition->lock);
+}
+
+void apply(const Note& note) {
+    LostOwners lost;
+    const Place place = place_of(note.channel);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    // Nobody waits for a channel that is not there; but the version of a queue must not be lost.
+    Entry* entry = is_queue(note.channel) ? find_or_make_entry(place, note.channel)
+                                          : find_entry(place, note.channel);
+    if (entry != nullptr) {
+        switch (note.kind) {
+            case NoteKind::kReady:
+                entry->version = next_version();
+                if (!fault(FaultPoint::kWakeSkip)) {
+                    wake(*entry, note.items, WakeReason::kWork);
+                }
+                break;
+            case NoteKind::kDue:
+                ++entry->due_moves;
+                if (note.at < entry->due) {
+                    entry->due = note.at;
+                    advance_timer(*entry, note.at);
+                }
+                break;
+            case NoteKind::kLease:
+                set_lease(place, entry, note.key, note.at, note.owner, &lost);
+                break;
+            case NoteKind::kLeaseOver:
+                end_lease(place, note.key);
+                break;
+            case NoteKind::kHeld:
+                break;
+            case NoteKind::kChanged:
+                entry->version = next_version();
+                wake(*entry, PG_INT32_MAX, note.reason);
+                break;
+            case NoteKind::kFreed:
+                if (entry->version != note.key) {
+                    entry->version = next_version();
+                    wake(*entry, 1, WakeReason::kWork);
+                }
+                break;
+        }
+    }
+    LWLockRelease(&place.partition->lock);
+    lost.tell(note.channel);
+}
+
+// A prepared transaction ends in some other process, where no callback runs: its wake-ups wait in
+// shared memory under its xid. Whoever keeps the time of a channel looks whether it has ended.
+void keep_prepared() {
+    const TransactionId xid = GetTopTransactionIdIfAny();
+    LWLockAcquire(&shared->prepared_lock, LW_EXCLUSIVE);
+    for (int i = 0; i < note_count && TransactionIdIsValid(xid); ++i) {
+        const bool matters = notes[i].kind != NoteKind::kLeaseOver;
+        const auto count = static_cast<int>(pg_atomic_read_u32(&shared->prepared_count));
+        if (!matters || !is_queue(notes[i].channel)) {
+            continue;
+        }
+        PreparedNote* known = nullptr;
+        for (int k = 0; k < count; ++k) {
+            if (shared->prepared[k].xid == xid && shared->prepared[k].channel == notes[i].channel) {
+                known = &shared->prepared[k];
+            }
+        }
+        if (known == nullptr && count < kMaxPrepared) {
+            known = &shared->prepared[count];
+            *known = {xid, 0, notes[i].channel};
+            pg_atomic_write_u32(&shared->prepared_count, static_cast<uint32>(count + 1));
+        }
+        if (known != nullptr) {
+            known->items += std::max(1, notes[i].items);
+        }
+    }
+    LWLockRelease(&shared->prepared_lock);
+}
+
+// Tells of prepared transactions that have ended meanwhile.
+void settle_prepared() {
+    if (pg_atomic_read_u32(&shared->prepared_count) == 0) {
+        return;
+    }
+    PreparedNote ended[kMaxPrepared];
+    int ended_count = 0;
+    LWLockAcquire(&shared->prepared_lock, LW_EXCLUSIVE);
+    auto count = static_cast<int>(pg_atomic_read_u32(&shared->prepared_count));
+    for (int i = 0; i < count;) {
+        if (TransactionIdIsInProgress(shared->prepared[i].xid)) {
+            ++i;
+        } else {
+            ended[ended_count++] = shared->prepared[i];
+            shared->prepared[i] = shared->prepared[--count];
+        }
+    }
+    pg_atomic_write_u32(&shared->prepared_count, static_cast<uint32>(count));
+    LWLockRelease(&shared->prepared_lock);
+    for (int i = 0; i < ended_count; ++i) {
+        const Place place = place_of(ended[i].channel);
+        LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+        if (Entry* entry = find_or_make_entry(place, ended[i].channel)) {
+            entry->version = next_version();
+            entry->known = false;  // it may have left due times and leases
+            wake(*entry, ended[i].items, WakeReason::kWork);
+        }
+        LWLockRelease(&place.partition->lock);
+    }
+}
+
+extern "C" void belay_end_of_transaction(XactEvent event, void*) {
+    if (event == XACT_EVENT_ABORT) {
+        end_wait(false);  // cancelled while waiting
+    }
+    if (note_count == 0) {
+        return;
+    }
+    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PARALLEL_COMMIT) {
+        // What others did since is asked before our own notes move the version.
+        for (const bool freed : {true, false}) {
+            for (int i = 0; i < note_count; ++i) {
+                if ((notes[i].kind == NoteKind::kFreed) == freed) {
+                    apply(notes[i]);
+                }
+            }
+        }
+    } else if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PARALLEL_ABORT) {
+        for (int i = 0; i < note_count; ++i) {
+            undo(notes[i]);
+        }
+    } else if (event == XACT_EVENT_PREPARE) {
+        keep_prepared();
+    } else {
+        return;  // before the end
+    }
+    note_count = 0;
+}
+
+extern "C" void belay_end_of_subtransaction(SubXactEvent event, SubTransactionId, SubTransactionId,
+                                            void*) {
+    if (note_count == 0 ||
+        (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)) {
+        return;
+    }
+    const int level = GetCurrentTransactionNestLevel();
+    int kept = 0;
+    for (int i = 0; i < note_count; ++i) {
+        if (notes[i].level < level) {
+            notes[kept++] = notes[i];
+        } else if (event == SUBXACT_EVENT_COMMIT_SUB) {
+            notes[kept] = notes[i];
+            notes[kept++].level = level - 1;
+        } else {
+            undo(notes[i]);
+        }
+    }
+    note_count = kept;
+}
+
+// ---------------------------------------------------------------- what a session remembers
+
+struct Remembered {
+    Channel channel;
+    uint64 version;
+};
+
+constinit HTAB* remembered = nullptr;
+
+HTAB* memory() {
+    if (remembered == nullptr) {
+        HASHCTL control{};
+        control.keysize = sizeof(Channel);
+        control.entrysize = sizeof(Remembered);
+        control.hcxt = TopMemoryContext;
+        remembered =
+            hash_create("belay waits", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    }
+    return remembered;
+}
+
+// ---------------------------------------------------------------- waiting
+
+constinit int waiting_count = 0;  // channels of the wait that is on
+constinit Channel waiting_for[kMaxChannels] = {};
+constinit bool exit_watched = false;
+constinit uint32 sleep_event = 0;
+
+Waiter* me() {
+    return &waiter_table()[my_proc_number()];
+}
+
+int32 my_node(int channel) {
+    return my_proc_number() * kMaxChannels + channel;
+}
+
+Entry* entry_of(const Place& place, int channel) {
+    return &place.partition->entries[node_table()[my_node(channel)].entry];
+}
+
+void unlink(Entry* entry, int32 node) {
+    Node* nodes = node_table();
+    const bool was_head = entry->head == node;
+    (was_head ? entry->head : nodes[nodes[node].previous].next) = nodes[node].next;
+    (entry->tail == node ? entry->tail : nodes[nodes[node].next].previous) = nodes[node].previous;
+    --entry->waiters;
+    if (was_head && entry->head != kNone) {
+        SetLatch(latch_of(entry->head / kMaxChannels));  // keeps the time from now on
+    }
+}
+
+extern "C" void belay_leave_wait(int, Datum) {
+    end_wait(false);
+}
+
+}  // namespace
+
+Channel channel_of(Oid hub, Topic topic, std::string_view name) {
+    return {MyDatabaseId, hub, topic, 0, name.empty() ? 0 : core::fnv1a64(name)};
+}
+
+const char* reason_name(WakeReason reason) {
+    switch (reason) {
+        case WakeReason::kNone:
+            break;
+        case WakeReason::kWork:
+            return "work";
+        case WakeReason::kTimer:
+            return "timer";
+        case WakeReason::kLeaseExpired:
+            return "lease_expired";
+        case WakeReason::kCancelled:
+            return "cancelled";
+        case WakeReason::kChanged:
+            return "changed";
+        case WakeReason::kTimeout:
+            return "timeout";
+        case WakeReason::kShutdown:
+            return "shutdown";
+    }
+    return "";
+}
+
+void note_ready(const Channel& channel, int32 items) {
+    if (can_note()) {
+        add_note(channel, NoteKind::kReady)->items += items;
+    }
+}
+
+void note_due(const Channel& channel, int64 at) {
+    if (can_note()) {
+        add_note(channel, NoteKind::kDue)->at = at;
+    }
+}
+
+void note_lease(const Channel& channel, uint64 key, int64 deadline, uint64 owner) {
+    if (can_note()) {
+        Note* note = add_note(channel, NoteKind::kLease);
+        note->key = key;
+        note->at = deadline;
+        note->owner = owner;
+    }
+}
+
+void note_lease_over(const Channel& channel, uint64 key) {
+    if (can_note()) {
+        add_note(channel, NoteKind::kLeaseOver)->key = key;
+    }
+}
+
+void note_held(const Channel& channel) {
+    if (can_note()) {
+        add_note(channel, NoteKind::kHeld);
+    }
+}
+
+void note_changed(const Channel& channel, WakeReason reason) {
+    if (can_note()) {
+        add_note(channel, NoteKind::kChanged)->reason = reason;
+    }
+}
+
+void note_freed(const Channel& channel, uint64 since_version) {
+    if (can_note()) {
+        add_note(channel, NoteKind::kFreed)->key = since_version;
+    }
+}
+
+uint64 queue_version(const Channel& channel) {
+    if (!can_note()) {
+        return 0;
+    }
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_SHARED);
+    const Entry* entry = find_entry(place, channel);
+    uint64 version = entry != nullptr ? entry->version : 0;
+    LWLockRelease(&place.partition->lock);
+    if (entry == nullptr) {
+        LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+        entry = find_or_make_entry(place, channel);
+        version = entry != nullptr ? entry->version : 0;
+        LWLockRelease(&place.partition->lock);
+    }
+    return version;
+}
+
+void remember_empty(const Channel& channel, uint64 version) {
+    if (version == 0) {
+        return;
+    }
+    bool found = false;
+    auto* known = static_cast<Remembered*>(hash_search(memory(), &channel, HASH_ENTER, &found));
+    known->version = found ? std::min(known->version, version) : version;
+}
+
+std::optional<uint64> take_remembered(const Channel& channel) {
+    const auto* known =
+        static_cast<Remembered*>(hash_search(memory(), &channel, HASH_FIND, nullptr));
+    if (known == nullptr) {
+        return std::nullopt;
+    }
+    const uint64 version = known->version;
+    (void)hash_search(memory(), &channel, HASH_REMOVE, nullptr);
+    return version;
+}
+
+bool begin_wait(std::span<const Channel> channels) {
+    if (!can_note() || my_proc_number() >= shared->waiters) {
+        return false;
+    }
+    if (!exit_watched) {
+        before_shmem_exit(belay_leave_wait, 0);
+        exit_watched = true;
+    }
+    Node* nodes = node_table();
+    pg_atomic_write_u32(&me()->state, kWaiting);
+    me()->sleeping_until = core::kNever;
+    waiting_count = 0;
+    for (const Channel& channel : channels) {
+        const Place place = place_of(channel);
+        const int32 node = my_node(waiting_count);
+        LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+        Entry* entry = find_or_make_entry(place, channel);
+        if (entry != nullptr) {
+            nodes[node] = {kNone, entry->tail,
+                           static_cast<int32>(entry - place.partition->entries)};
+            (entry->tail == kNone ? entry->head : nodes[entry->tail].next) = node;
+            entry->tail = node;
+            ++entry->waiters;
+            waiting_for[waiting_count++] = channel;
+        }
+        LWLockRelease(&place.partition->lock);
+        if (entry == nullptr) {
+            end_wait(false);
+            return false;
+        }
+    }
+    return true;
+}
+
+void end_wait(bool returned) {
+    if (waiting_count == 0) {
+        return;
+    }
+    const uint32 state = pg_atomic_exchange_u32(&me()->state, kIdle);
+    for (int i = 0; i < waiting_count; ++i) {
+        const Place place = place_of(waiting_for[i]);
+        LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+        Entry* entry = entry_of(place, i);
+        unlink(entry, my_node(i));
+        if (!returned && state > kWaiting && static_cast<int>(state >> 8) - 1 == i) {
+            wake(*entry, 1, static_cast<WakeReason>(state & 0xff));
+        }
+        if (entry->waiters == 0 && !is_queue(entry->key)) {
+            free_entry(place.partition, entry);
+        }
+        LWLockRelease(&place.partition->lock);
+    }
+    waiting_count = 0;
+}
+
+std::optional<Woken> woken() {
+    const uint32 state = pg_atomic_read_u32(&me()->state);
+    if (state <= kWaiting) {
+        return std::nullopt;
+    }
+    return Woken{static_cast<int>(state >> 8) - 1, static_cast<WakeReason>(state & 0xff)};
+}
+
+Tending tend(int channel, int64 now) {
+    LostOwners lost;
+    settle_prepared();
+    const Place place = place_of(waiting_for[channel]);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    Entry* entry = entry_of(place, channel);
+    Tending result{.timekeeper = entry->head == my_node(channel),
+                   .must_look = false,
+                   .scan_leases = false,
+                   .version = entry->version,
+                   .due_moves = entry->due_moves,
+                   .sleep_until = core::kNever};
+    if (result.timekeeper) {
+        if (entry->lease_due <= now) {
+            if (const int32 expired = expire_leases(place, entry, now, &lost)) {
+                entry->version = next_version();
+                wake(*entry, expired, WakeReason::kLeaseExpired);
+            }
+        }
+        const bool moved =
+            entry->looked != entry->version || entry->overflow || entry->prepared_unknown;
+        result.scan_leases = !entry->known || entry->overflow;
+        result.must_look = !entry->known || entry->due <= now ||
+                           (is_queue(entry->key) && moved && now >= entry->looked_at + kRecheckMs);
+        result.version = entry->version;
+        result.sleep_until = std::min({entry->due, entry->lease_due, now + kRecheckMs});
+    }
+    LWLockRelease(&place.partition->lock);
+    lost.tell(waiting_for[channel]);
+    return result;
+}
+
+void note_look(int channel, const Look& look, int64 now) {
+    LostOwners lost;  // none: the tables say nothing of owners
+    const Place place = place_of(waiting_for[channel]);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    Entry* entry = entry_of(place, channel);
+    entry->looked = look.version;
+    entry->looked_at = now;
+    // Somebody who committed during the look has noted his own due time: the earlier one counts.
+    entry->due =
+        entry->due_moves == look.due_moves ? look.next_due : std::min(entry->due, look.next_due);
+    if (look.leases_read) {
+        entry->overflow = !look.all_leases;
+        for (const LeaseEnd& lease : look.leases) {
+            set_lease(place, entry, lease.key, lease.deadline, kSameOwner, &lost);
+        }
+    }
+    entry->known = entry->known || look.leases_read;
+    entry->prepared_unknown = entry->prepared_unknown && !look.complete;
+    LWLockRelease(&place.partition->lock);
+}
+
+bool moved_since(int channel, uint64 version, int64 now) {
+    const Place place = place_of(waiting_for[channel]);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    Entry* entry = entry_of(place, channel);
+    const bool moved = entry->version > version;
+    if (!moved) {
+        entry->looked = entry->version;  // an empty fetch is as good as a look
+        entry->looked_at = now;
+    }
+    LWLockRelease(&place.partition->lock);
+    return moved;
+}
+
+void wait_on() {
+    pg_atomic_write_u32(&me()->state, kWaiting);
+}
+
+void wake_others(int channel, int32 items, WakeReason reason) {
+    const Place place = place_of(waiting_for[channel]);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    wake(*entry_of(place, channel), items, reason);
+    LWLockRelease(&place.partition->lock);
+}
+
+void sleep_until(int64 at, int64 now) {
+    if (sleep_event == 0) {
+        sleep_event = wait_event("BelayWaitForWork");
+    }
+    me()->sleeping_until = at;
+    const auto ms = static_cast<long>(std::clamp<int64>(at - now, 0, 3600 * 1000));
+    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, sleep_event);
+    me()->sleeping_until = core::kNever;  // whatever is due earlier than planned shall wake us
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+}
+
+void nap(int64 ms) {
+    if (sleep_event == 0) {
+        sleep_event = wait_event("BelayWaitForWork");
+    }
+    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, static_cast<long>(ms),
+                    sleep_event);
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+}
+
+void install_wakeups() {
+    add_shared_piece({wake_bytes, init_wake, use_wake});
+    RegisterXactCallback(belay_end_of_transaction, nullptr);
+    RegisterSubXactCallback(belay_end_of_subtransaction, nullptr);
+}
+
+WaitCounts count_waits() {
+    WaitCounts counts{};
+    if (!can_note()) {
+        return counts;
+    }
+    for (Partition& partition : shared->partitions) {
+        LWLockAcquire(&partition.lock, LW_SHARED);
+        for (int32 at : partition.buckets) {
+            for (; at != kNone; at = partition.entries[at].next) {
+                ++counts.channels;
+                counts.waiters += partition.entries[at].waiters;
+            }
+        }
+        counts.leases += partition.lease_count;
+        LWLockRelease(&partition.lock);
+    }
+    return counts;
+}
+
+}  // namespace belay::pg

@@ -1,0 +1,10 @@
+-- Waiting for work.
+
+CREATE OR REPLACE PROCEDURE @hub@.wait_for_work(
+    p_queues text[],
+    p_timeout_ms integer,
+    INOUT p_queue text DEFAULT NULL,
+    INOUT p_reason text DEFAULT NULL
+) LANGUAGE belay AS 'wait_for_work';
+COMMENT ON PROCEDURE @hub@.wait_for_work(text[], integer, text, text) IS
+    'Returns as soon as work may be there on one of the queues (orchestrator, worker, instance:<id>, owner:<id>), else after the timeout. Holds nothing while it waits.';

@@ -1,0 +1,188 @@
+#include "store/readiness.hpp"
+
+#include <algorithm>
+
+#include "core/hash.hpp"
+#include "core/time.hpp"
+#include "store/orchestrator_queue.hpp"
+#include "store/plan.hpp"
+#include "store/worker_queue.hpp"
+
+namespace belay::store {
+
+namespace {
+
+constexpr Statement kNextMessage = query(R"sql(
+    SELECT pg_catalog.min(w.visible_at)
+      FROM pg_catalog.unnest($1) AS s(slot)
+     CROSS JOIN LATERAL (
+        SELECT m.visible_at
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.slot {=} s.slot AND NOT m.parked AND m.visible_at {>} $2
+         ORDER BY m.visible_at, m.id
+         LIMIT 1) AS w
+)sql",
+                                         INT2ARRAYOID, TIMESTAMPTZOID);
+
+// $1 lane, $2 slots, $3 now in ms.
+constexpr Statement kNextWork = query(R"sql(
+    SELECT pg_catalog.min(w.due)
+      FROM pg_catalog.unnest($2) AS s(slot)
+     CROSS JOIN LATERAL (
+        SELECT q.due
+          FROM {hub}.worker_queue AS q
+         WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {>} $3
+         ORDER BY q.due, q.id
+         LIMIT 1) AS w
+)sql",
+                                      INT4OID, INT2ARRAYOID, INT8OID);
+
+constexpr Statement kLiveTurns = report(R"sql(
+    SELECT l.instance_key, l.locked_until
+      FROM {hub}.instance_locks AS l
+     WHERE l.locked_until {>} $1 AND l.lease_inc {=} $2
+     LIMIT $3
+)sql",
+                                        INT8OID, INT4OID, INT8OID);
+
+constexpr Statement kLiveWork = report(R"sql(
+    SELECT w.id, w.locked_until
+      FROM {hub}.worker_queue AS w
+     WHERE w.locked_until {>} $1 AND w.lease_inc {=} $2
+     LIMIT $3
+)sql",
+                                       INT8OID, INT4OID, INT8OID);
+
+constexpr Statement kLiveSessions = report(R"sql(
+    SELECT s.session_id, s.locked_until
+      FROM {hub}.sessions AS s
+     WHERE s.locked_until {>} $1 AND s.lease_inc {=} $2
+     LIMIT $3
+)sql",
+                                           INT8OID, INT4OID, INT8OID);
+
+constexpr Statement kMark = query(R"sql(
+    SELECT i.custom_status_version, i.current_execution_id, COALESCE(e.status, 'Running')
+      FROM {hub}.instances AS i
+      LEFT JOIN {hub}.executions AS e
+        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+     WHERE i.instance_id {=} $1
+)sql",
+                                  TEXTOID);
+
+std::span<const int16> all_slots(const Hub& hub) {
+    const auto count = static_cast<int>(hub.options[Option::kSlotCount]);
+    auto* slots = static_cast<int16*>(palloc(sizeof(int16) * static_cast<Size>(count)));
+    for (int i = 0; i < count; ++i) {
+        slots[i] = static_cast<int16>(i);
+    }
+    return {slots, static_cast<std::size_t>(count)};
+}
+
+Params live_params(const Hub& hub, int64 now, int limit) {
+    return Params().int8(now).int4(hub.incarnation).int8(limit);
+}
+
+std::span<LiveLease> lease_space(uint64 count) {
+    return {static_cast<LiveLease*>(palloc(sizeof(LiveLease) * (count + 1))),
+            static_cast<std::size_t>(count)};
+}
+
+}  // namespace
+
+Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit) {
+    const auto slots = all_slots(hub);
+    const auto ready = peek_messages(hub, slots, PG_INT64_MIN, PG_INT64_MIN, now, limit);
+    const Rows next = run(hub, kNextMessage, Params().datum(int2_array(slots)).timestamp(now));
+    return {static_cast<int64>(ready.size()),
+            next.is_null(0, 1)
+                ? core::kNever
+                : core::pg_us_to_ms(DatumGetTimestampTz(next.datum(0, 1, TIMESTAMPTZOID)))};
+}
+
+Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
+    const auto slots = all_slots(hub);
+    Readiness result{0, core::kNever};
+    constexpr int32 kBelowAll = -1;
+    for (auto lane = next_lane(hub, kBelowAll); lane; lane = next_lane(hub, *lane)) {
+        for (const bool delayed : {false, true}) {
+            if (result.items < limit) {
+                result.items +=
+                    peek_lane(hub, *lane, slots, delayed, PG_INT64_MIN, PG_INT64_MIN, now, limit)
+                        .count;
+            }
+        }
+        const Rows next =
+            run(hub, kNextWork, Params().int4(*lane).datum(int2_array(slots)).int8(now));
+        if (!next.is_null(0, 1)) {
+            result.next_due = std::min(result.next_due, next.int8(0, 1));
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    return result;
+}
+
+std::span<const LiveLease> live_turns(const Hub& hub, int64 now, int limit) {
+    const Rows rows = run(hub, kLiveTurns, live_params(hub, now, limit));
+    const auto leases = lease_space(rows.count);
+    for (uint64 i = 0; i < rows.count; ++i) {
+        leases[i] = {lease_key_of_turn(rows.int8(i, 1)), rows.int8(i, 2)};
+    }
+    return leases;
+}
+
+std::span<const LiveLease> live_work(const Hub& hub, int64 now, int limit) {
+    const Rows rows = run(hub, kLiveWork, live_params(hub, now, limit));
+    const auto leases = lease_space(rows.count);
+    for (uint64 i = 0; i < rows.count; ++i) {
+        leases[i] = {lease_key_of_work(rows.int8(i, 1)), rows.int8(i, 2)};
+    }
+    return leases;
+}
+
+std::span<const LiveLease> live_sessions(const Hub& hub, int64 now, int limit) {
+    const Rows rows = run(hub, kLiveSessions, live_params(hub, now, limit));
+    const auto leases = lease_space(rows.count);
+    for (uint64 i = 0; i < rows.count; ++i) {
+        leases[i] = {lease_key_of_session(rows.text(i, 1)), rows.int8(i, 2)};
+    }
+    return leases;
+}
+
+uint64 lease_key_of_work(int64 id) {
+    return static_cast<uint64>(id);
+}
+
+uint64 lease_key_of_session(std::string_view session_id) {
+    // Ids of items are far below this bit.
+    return core::fnv1a64(session_id) | uint64{1} << 63;
+}
+
+uint64 lease_key_of_turn(int64 instance_key) {
+    return static_cast<uint64>(instance_key);
+}
+
+bool has_old_prepared() {
+    if (max_prepared_xacts == 0) {
+        return false;
+    }
+    const int result = SPI_execute(
+        "SELECT 1 FROM pg_catalog.pg_prepared_xacts AS p"
+        " WHERE p.database OPERATOR(pg_catalog.=) pg_catalog.current_database()"
+        " AND p.prepared OPERATOR(pg_catalog.<) pg_catalog.pg_postmaster_start_time() LIMIT 1",
+        true, 1);
+    if (result < 0) {
+        elog(ERROR, "could not read the prepared transactions");
+    }
+    return SPI_processed > 0;
+}
+
+std::optional<InstanceMark> read_mark(const Hub& hub, std::string_view instance_id) {
+    const Rows rows = run(hub, kMark, Params().text(instance_id));
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    return InstanceMark{rows.int8(0, 1), rows.int8(0, 2), rows.text(0, 3)};
+}
+
+}  // namespace belay::store

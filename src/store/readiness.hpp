@@ -1,0 +1,43 @@
+// What a waiting session looks at: whether something may be fetched now, and when the next falls
+// due.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::store {
+
+struct Readiness {
+    int64 items;     // that may be fetched now, up to the limit
+    int64 next_due;  // ms; core::kNever if nothing is hidden
+};
+Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit);
+Readiness worker_readiness(const Hub& hub, int64 now, int limit);
+
+// Leases that are live: the key under which the store notes them, and their deadline.
+struct LiveLease {
+    uint64 key;
+    int64 deadline;
+};
+std::span<const LiveLease> live_turns(const Hub& hub, int64 now, int limit);
+std::span<const LiveLease> live_work(const Hub& hub, int64 now, int limit);
+std::span<const LiveLease> live_sessions(const Hub& hub, int64 now, int limit);
+
+// The keys under which leases are noted for waiters. A queue's items, and what else can end in it,
+// never have the same.
+uint64 lease_key_of_work(int64 id);
+uint64 lease_key_of_session(std::string_view session_id);
+uint64 lease_key_of_turn(int64 instance_key);
+
+// Whether a transaction that was prepared before the server's start is still open.
+bool has_old_prepared();
+
+// What a reader can see change of an instance.
+struct InstanceMark {
+    int64 custom_status_version;
+    int64 execution_id;
+    std::string_view status;
+};
+std::optional<InstanceMark> read_mark(const Hub& hub, std::string_view instance_id);
+
+}  // namespace belay::store
