@@ -3,10 +3,8 @@
 // instance completes exactly once, with the output that a plain function computes.
 //
 // A turn replays the history, takes in the messages and decides what comes next, from nothing but
-// these two. Were the history older than the lock, the ack would repeat event ids and fail (CC-7).
-//
-// Table done is written in the transaction of the ack that completes an instance: it tells what
-// happened even where a client lost its connection and does not know.
+// these two. Table done is written in the transaction of the ack that completes an instance: it
+// tells what happened even where a client lost its connection and does not know.
 #include <gtest/gtest.h>
 
 #include <algorithm>
