@@ -3,7 +3,7 @@
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 
--- A hub is a schema with its own tables and functions.
+-- HB-1: a hub is a schema with its own tables and functions.
 SELECT belay.create_hub('hc_app');
 SELECT name, owner = current_user AS mine, api, is_current, paused, paused_queues,
        created_at <= now() + interval '1 min' AS has_date, size_bytes > 0 AS has_size
@@ -71,7 +71,7 @@ END $$;
 SELECT test.hc_again();
 SELECT test.hc_again();
 
--- Bad names change nothing.
+-- HB-1: bad names, a schema that is there already and unknown apis are refused, and change nothing.
 SELECT test.error($$SELECT belay.create_hub('')$$);
 SELECT test.error($$SELECT belay.create_hub(NULL)$$);
 SELECT test.error($$SELECT belay.create_hub('pg_app')$$);
@@ -132,7 +132,7 @@ SELECT o.name, c.* FROM odd AS o, belay.check_hub(o.name) AS c;
 SELECT name, belay.drop_hub(name) FROM odd WHERE name <> 'App 2';
 SELECT name FROM belay.hubs JOIN odd USING (name);
 
--- Renaming the schema renames the hub, also for statements that are already prepared.
+-- HB-3: renaming the schema renames the hub, also for statements that are already prepared.
 SELECT "App 2".resume_hub();
 ALTER SCHEMA "App 2" RENAME TO hc_renamed;
 SELECT hc_renamed.pause_hub('intents');
@@ -152,9 +152,15 @@ COMMIT;
 SELECT hc_swap.resume_hub('intents');
 SELECT hc_renamed.pause_hub('tasks');
 SELECT name, paused_queues FROM belay.hubs WHERE name IN ('hc_swap', 'hc_renamed') ORDER BY 1;
+-- HB-3: a function works for the hub that it lies in, not for one on the search_path.
+BEGIN;
+SET LOCAL search_path = hc_swap, pg_catalog;
+SELECT hc_renamed.pause_hub('intents');
+SELECT name, paused_queues FROM belay.hubs WHERE name IN ('hc_swap', 'hc_renamed') ORDER BY 1;
+ROLLBACK;
 SELECT belay.drop_hub('hc_swap');
 
--- DROP SCHEMA ... CASCADE removes a hub and leaves nothing behind.
+-- HB-6: DROP SCHEMA ... CASCADE removes a hub and leaves nothing behind.
 DROP SCHEMA hc_renamed;
 SET client_min_messages = warning;
 DROP SCHEMA hc_renamed CASCADE;

@@ -4,7 +4,7 @@
 
 SELECT belay.create_hub('ho_app');
 
--- The options and their defaults.
+-- HB-7: the options and their defaults.
 SELECT option, value, is_default FROM belay.hub_options WHERE hub = 'ho_app' ORDER BY option COLLATE "C";
 
 -- Sets an option and shows what belay.hub_options then says; or the error.

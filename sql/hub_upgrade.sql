@@ -82,7 +82,7 @@ SELECT is_current, owner, paused_queues FROM belay.hubs WHERE name = 'hu_old';
 SELECT * FROM belay.check_hub('hu_old');
 RESET ROLE;
 
--- The rows are there,
+-- HB-5: the rows are there,
 SELECT incarnation, epoch_floor, options, h.created_at = o.created_at AS same_date
   FROM hu_old.belay_hub AS h JOIN old_row AS o USING (uuid, api, incarnation, epoch_floor, options);
 -- the functions are the same objects, so views and grants on them stay,
@@ -134,6 +134,24 @@ SELECT count(*) AS replaced FROM new_function AS n WHERE NOT EXISTS (SELECT FROM
 SELECT line FROM test.hu_shape('hu_old') EXCEPT SELECT line FROM new_shape;
 SELECT count(*) AS rows, count(o.uuid) AS same_uuid FROM hu_old.belay_hub AS h LEFT JOIN old_row AS o USING (uuid);
 SELECT * FROM belay.check_hub('hu_old');
+
+-- HB-5: live leases and their tokens stay valid: here a turn and an activity, while all steps run again.
+SELECT length(hu_new.start_orchestration('O', '', 'i'));
+SELECT hu_new.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1}}');
+SELECT out_lock_token AS turn FROM hu_new.fetch_orchestration_item(NULL, 600000) \gset
+SELECT out_lock_token AS work FROM hu_new.fetch_work_item(NULL, 600000) \gset
+UPDATE hu_new.belay_hub SET version = 1;
+\c -
+\set VERBOSITY terse
+\set SHOW_CONTEXT never
+SELECT is_current FROM belay.hubs WHERE name = 'hu_new';
+SELECT belay.upgrade_hub('hu_new');
+SELECT is_current FROM belay.hubs WHERE name = 'hu_new';
+SELECT hu_new.renew_orchestration_item_lock(:'turn', NULL, 600000), hu_new.renew_work_item_lock(:'work', NULL, 600000);
+SELECT count(*) FROM hu_new.fetch_orchestration_item(NULL, 1000);
+SELECT hu_new.ack_worker(:'work', NULL, '{"ActivityCompleted":{"instance":"i","execution_id":1,"id":1,"result":""}}');
+SELECT hu_new.ack_orchestration_item(:'turn', NULL, 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1"}');
+SELECT out_messages FROM hu_new.fetch_orchestration_item(NULL, 1);
 
 -- What somebody removed or changed by mistake comes back with an upgrade.
 DROP FUNCTION hu_new.pause_hub(text, text);

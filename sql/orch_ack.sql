@@ -245,7 +245,7 @@ CALL pg_temp.clear();
 
 ---- Activities
 
--- AO-16: in order, visible now, attempt 0; identity, session and tag are taken from the item, exactly as in a direct enqueue. An activity id of 0 is legal; none of the fields is needed; a kind of a newer client passes.
+-- AO-16, TG-3: in order, visible now, attempt 0; identity, session and tag are taken from the item, exactly as in a direct enqueue. An activity id of 0 is legal; none of the fields is needed; a kind of a newer client passes.
 CALL pg_temp.turn('i');
 CALL pg_temp.ack('i', 1100, work => '[{"ActivityExecute":{"instance":"i","execution_id":1,"id":0,"name":"a","session_id":"s","tag":"t"}}, {"ActivityExecute":{"instance":"other","execution_id":2,"id":7,"name":"b"}},
                                       {"ActivityExecute":{}}, "{\"Newer\":{\"instance\":\"i\",\"tag\":\"t\"}}"]');

@@ -47,7 +47,7 @@ SELECT instance, item, pg_temp.refused(format('SELECT orch_enqueue.enqueue_orche
     ('I', '{"CancelInstance":{"instance":"i"}}'),
     ('child', '{"SubOrchCompleted":{"parent_instance":"f","instance":"child"}}')) AS v (instance, item);
 
--- EO-4: p_visible_at NULL is now, by the server's clock; created_at is now in any case.
+-- EO-4, CL-11: p_visible_at NULL is now, by the server's clock; created_at is now in any case.
 SELECT orch_enqueue.enqueue_orchestrator_work('i', '{"ExternalRaised":{"instance":"i"}}', NULL);
 SELECT orch_enqueue.enqueue_orchestrator_work('i', '{"ExternalRaised":{"instance":"i"}}', to_timestamp(1));
 SELECT clock_timestamp() - visible_at < interval '1 min' AS visible_now, clock_timestamp() - created_at BETWEEN '-1 s' AND '1 min' AS created_now
@@ -206,6 +206,10 @@ SELECT orch_enqueue.raise_event('i', 'n');
 SELECT orch_enqueue.cancel_instance('i');
 SELECT orch_enqueue.enqueue_orchestrator_items('[{"work_item":{"CancelInstance":{"instance":"i"}}}]');
 SELECT round(extract(epoch FROM visible_at - clock_timestamp()) / 600) * 10 AS minutes FROM orch_enqueue.messages ORDER BY id;
+-- CL-10: the time inside an item is taken as it is, however far from either clock.
+SELECT orch_enqueue.enqueue_orchestrator_items('[{"work_item":{"TimerFired":{"instance":"far","fire_at_ms":1}}}, {"work_item":{"TimerFired":{"instance":"far","fire_at_ms":9000000000000}}}]');
+SELECT work_item::jsonb #>> '{TimerFired,fire_at_ms}' AS fire_at_ms, CASE WHEN visible_at > clock_timestamp() THEN pg_temp.ms(visible_at) ELSE 'now' END AS visible_ms
+  FROM orch_enqueue.messages WHERE instance_id = 'far' ORDER BY id;
 
 DROP VIEW test.orch_enqueue;
 SELECT belay.drop_hub('orch_enqueue');

@@ -48,6 +48,10 @@ CREATE VIEW test.orch_fetch_locks AS SELECT instance_id, lock_token IS NOT NULL 
 
 -- FO-13: an empty hub: no row, no error.
 SELECT * FROM orch_fetch.fetch_orchestration_item(1000, 1000);
+-- FO-12: it does not sleep: a hundred of them take no time to speak of.
+SELECT clock_timestamp() AS began \gset
+SELECT count(f.out_lock_token) FROM generate_series(1, 100) AS n, LATERAL orch_fetch.fetch_orchestration_item(1000 + n - n, 1000) AS f;
+SELECT clock_timestamp() - :'began'::timestamptz < interval '5 s' AS at_once;
 
 -- E1, FO-5, FO-9: a row is a lease: deadline now + timeout, locked_at now, attempt 1. Its columns:
 CALL pg_temp.start('i', 1000);

@@ -68,7 +68,7 @@ CALL pg_temp.add('2.0.0', '{2,0,0}');
 CALL pg_temp.add('no pin');
 SELECT orch_filter.start_orchestration('O', '', 'no row', NULL, 0, 1000);
 
--- CF-1: without bounds all pass; a bound of NULL is open on that side.
+-- E4, CF-1: without bounds all pass; a bound of NULL is open on that side.
 SELECT pg_temp.passing(NULL, NULL);
 SELECT pg_temp.passing(1000000, NULL);
 SELECT pg_temp.passing(NULL, 1000000);

@@ -107,7 +107,7 @@ SELECT count(*) AS locked FROM orch_history.history WHERE xmax <> 0;
 
 ---- append_history
 
--- RH-8: it creates the execution row, Running, if it is missing, and no instance. created_at is the server's clock.
+-- RH-8, CL-11: it creates the execution row, Running, if it is missing, and no instance. created_at is the server's clock.
 CALL pg_temp.append('new', 4, 5);
 SELECT execution_id, status, output, completed_at, clock_timestamp() - started_at BETWEEN '-1 s' AND '1 min' AS now FROM orch_history.executions WHERE instance_id = 'new';
 SELECT event_id, event_type, clock_timestamp() - created_at BETWEEN '-1 s' AND '1 min' AS now FROM orch_history.history WHERE instance_id = 'new';

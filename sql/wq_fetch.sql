@@ -106,6 +106,12 @@ SELECT pg_temp.fetch(9000) FROM generate_series(1, 2);
 SELECT * FROM test.wq_fetch;
 TRUNCATE wq_fetch.worker_queue;
 
+-- FW-9: there are no priorities. A field of that name is the caller's own; no argument has it.
+SELECT wq_fetch.enqueue_worker_items('[{"work_item":{"ActivityExecute":{"name":"first","priority":1}}}, {"work_item":{"ActivityExecute":{"name":"second","priority":9}}}]', 1000);
+SELECT pg_temp.fetch(1000), pg_temp.fetch(1000);
+SELECT pg_temp.refused('SELECT wq_fetch.enqueue_worker_items(''[{"work_item":{"ActivityExecute":{}},"priority":9}]'', 1000)');
+TRUNCATE wq_fetch.worker_queue;
+
 ---- Items that are not what they should be
 
 -- FW-7, I12: an item that is no JSON is delivered like any other, and counts. (The owner wrote it; enqueue refuses it.)
@@ -118,9 +124,13 @@ SELECT out_work_item, out_attempt_count FROM wq_fetch.fetch_work_item(2000, 10);
 TRUNCATE wq_fetch.worker_queue;
 
 -- FW-6: whether the instance runs, has ended or never was is irrelevant.
-SELECT wq_fetch.enqueue_worker_work('{"ActivityExecute":{"instance":"nobody","execution_id":9,"id":9}}', 1000);
-SELECT out_work_item FROM wq_fetch.fetch_work_item(1000, 1000);
-TRUNCATE wq_fetch.worker_queue;
+INSERT INTO wq_fetch.instances SELECT status, 'O', '1', 1, NULL, NULL, 0, now(), now() FROM unnest('{Running,Completed,Failed,ContinuedAsNew}'::text[]) AS status;
+INSERT INTO wq_fetch.executions SELECT instance_id, 1, instance_id, NULL, now(), NULL FROM wq_fetch.instances;
+SELECT wq_fetch.enqueue_worker_items((
+    SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('instance', i, 'execution_id', 1, 'id', 9))) ORDER BY nr)
+      FROM unnest('{Running,Completed,Failed,ContinuedAsNew,nobody}'::text[]) WITH ORDINALITY AS u (i, nr)), 1000);
+SELECT out_work_item::jsonb #>> '{ActivityExecute,instance}' AS instance FROM wq_fetch.fetch_work_items(1000, 1000, p_max_items => 10);
+TRUNCATE wq_fetch.worker_queue, wq_fetch.instances, wq_fetch.executions;
 
 -- Section 4.5: the count stops at the largest integer.
 CALL pg_temp.add('a', 1000);

@@ -47,6 +47,19 @@ CALL pg_temp.start(1);
 SELECT wq_renew.cancel_activities('[{"instance":"i","execution_id":1,"activity_id":1}]');
 SELECT pg_temp.refused(format('SELECT wq_renew.renew_work_item_lock(%L, 1800, 1000)', pg_temp.token(1)));
 SELECT pg_temp.refused('SELECT wq_renew.renew_work_item_lock(''nonsense'', 1800, 1000)'), pg_temp.refused('SELECT wq_renew.renew_work_item_lock(NULL, 1800, 1000)');
+-- RW-3: it does not matter whether the orchestration runs or has ended; here each renewal has its own deadline.
+CALL pg_temp.start(1);
+INSERT INTO wq_renew.instances VALUES ('i', 'O', '1', 1, NULL, NULL, 0, now(), now());
+INSERT INTO wq_renew.executions VALUES ('i', 1, 'Running', NULL, now(), NULL);
+CREATE FUNCTION pg_temp.renew_as(status text, extend bigint) RETURNS SETOF test.wq_renew LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE wq_renew.executions SET status = renew_as.status;
+    PERFORM wq_renew.renew_work_item_lock(pg_temp.token(1), 1500, extend);
+    RETURN QUERY SELECT * FROM test.wq_renew;
+END $$;
+SELECT status, r.locked_until FROM unnest('{Running,Completed,Failed,ContinuedAsNew}'::text[]) WITH ORDINALITY AS u (status, nr), LATERAL pg_temp.renew_as(status, 1000 + nr) AS r ORDER BY nr;
+DROP FUNCTION pg_temp.renew_as(text, bigint);
+TRUNCATE wq_renew.instances, wq_renew.executions;
 -- A huge extension is a lease for ever; RW-3: there is no instance i at all.
 CALL pg_temp.start(1);
 SELECT wq_renew.renew_work_item_lock(pg_temp.token(1), 1500, 9223372036854775807);

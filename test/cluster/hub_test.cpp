@@ -253,6 +253,16 @@ TEST_F(Hub, IsNotMadeFromAnExtensionScript) {
     EXPECT_EQ(conn.value("SELECT count(*) FROM belay.hubs WHERE name = 'from_script'"), "0");
 }
 
+// HB-1: keys and payloads are any Unicode.
+TEST_F(Hub, NeedsUtf8) {
+    cluster->connect().exec(
+        "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+    Conn conn = cluster->connect("latin");
+    conn.exec("CREATE EXTENSION belay");
+    EXPECT_EQ(conn.error_of("SELECT belay.create_hub('app')"), "QB006");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'app'"), "0");
+}
+
 TEST_F(Hub, DropExtensionRefusesWhileOneExists) {
     Conn conn = make("refuse_drop");
     EXPECT_EQ(conn.error_of("DROP EXTENSION belay"), "2BP01");
@@ -281,6 +291,7 @@ TEST_F(Hub, DatabaseFromTemplateHasIt) {
     expect_works(original, "app");
 }
 
+// HB-3.
 TEST_F(Hub, SchemaRenameRenamesIt) {
     Conn conn = make("renamed");
     Conn other = cluster->connect("renamed");
@@ -307,6 +318,7 @@ TEST_F(Hub, DroppedAndMadeAgainInOneBackend) {
     expect_works(other, "app");
 }
 
+// HB-6.
 TEST_F(Hub, DropSchemaCascadeLeavesNothing) {
     Conn conn = make("gone");
     conn.exec("DROP SCHEMA app CASCADE");

@@ -96,6 +96,14 @@ COMMENT ON FUNCTION {hub}.planted() IS 'x'; GRANT EXECUTE ON FUNCTION {hub}.plan
 plant sql_comments src/sql/extension/planted.sql \
     "CREATE FUNCTION belay.planted(a int) RETURNS int LANGUAGE C AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION belay.planted IS 'x'; GRANT EXECUTE ON FUNCTION belay.planted(int) TO PUBLIC;"
+plant rules docs/rules.md '| ZZ-1 | Nobody tests it. |'
+plant rules docs/rules.md '| AO-1 | It is there already. |'
+plant rules sql/planted.sql '-- ZZ-1: not listed.'
+plant rules test/isolation/specs/planted.spec '# Not listed (I99).'
+plant rules test/unit/planted.cpp '// AO-20 to AO-22: the last one is not listed.'
+plant rules docs/decisions.md '| AO-1 | a test names it |'
+plant rules docs/decisions.md '| ER-1 (a part) | no test names the rest |'
+plant rules docs/decisions.md '| ZZ-1 | not listed |'
 plant format src/core/planted.cpp 'int   f( ) {return 1 ;}'
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."

@@ -1,4 +1,5 @@
-// Many fetchers, and clients that die at any moment: every item is finished exactly once.
+// Many fetchers, and clients that die at any moment: every item is finished exactly once. They only
+// poll (CC-12).
 //
 // A worker notes the effect of an item in a table, in the transaction of its ack. So the table
 // tells what happened even where a client lost its connection and does not know.

@@ -1,5 +1,5 @@
 // What fits_jsonb and parse accept was compared with the casts to jsonb and json of a real server,
-// on generated texts. The boundaries found that way are pinned here.
+// on generated texts (JS-1, JS-2). The boundaries found that way are pinned here.
 #include "core/json.hpp"
 
 #include <limits>

@@ -7,6 +7,7 @@ namespace {
 
 const Lease kLease{1000, 3, 11, 22};
 
+// CL-1.
 TEST(Lease, LiveUntilJustBeforeTheDeadline) {
     EXPECT_TRUE(is_live(kLease, 3, 0));
     EXPECT_TRUE(is_live(kLease, 3, 999));
@@ -24,6 +25,7 @@ TEST(Lease, NoLeaseIsNeverLive) {
     EXPECT_FALSE(is_live(Lease{}, 0, 1));
 }
 
+// TK-4.
 TEST(Lease, MatchesTheWholeToken) {
     EXPECT_TRUE(matches(kLease, 3, 11, 22));
     EXPECT_FALSE(matches(kLease, 4, 11, 22));
@@ -40,6 +42,7 @@ TEST(Lease, ReleasedRowMatchesNothing) {
     EXPECT_FALSE(matches(Lease{1000, 3, 0, 0}, 3, 0, 0));
 }
 
+// ER-3.
 TEST(Lease, Words) {
     EXPECT_STREQ(code_detail(LeaseFault::kNone), "none");
     EXPECT_STREQ(code_detail(LeaseFault::kUnknown), "unknown");

@@ -15,7 +15,7 @@ constexpr int64_t kPgEnd = 9223371331200000000;
 constexpr int64_t kPgMin = -211813488000000000;
 
 TEST(Time, Limits) {
-    // As the server prints the last millisecond of 294276 AD and the first of 4714-11-24 BC.
+    // DM-7. As the server prints the last millisecond of 294276 AD and the first of 4714-11-24 BC.
     EXPECT_EQ(kMaxTimestampMs, 9224318015999999);
     EXPECT_EQ(kMinTimestampMs, -210866803200000);
     EXPECT_EQ(ms_to_pg_us(kMaxTimestampMs), kPgEnd - 1000);
@@ -34,6 +34,7 @@ TEST(Time, KnownInstants) {
     EXPECT_EQ(pg_us_to_ms(kMin), kBeforeAll);
 }
 
+// DM-6.
 TEST(Time, CutsTowardsThePast) {
     EXPECT_EQ(pg_us_to_ms(999), kPgEpochMs);
     EXPECT_EQ(pg_us_to_ms(1000), kPgEpochMs + 1);

@@ -36,7 +36,7 @@ std::string text_of(const TurnToken& token) {
     return text;
 }
 
-// Live leases keep their tokens over an upgrade of the module, so the form is fixed.
+// Live leases keep their tokens over an upgrade of the module, so the form is fixed (HB-5).
 TEST(Token, KnownVectors) {
     EXPECT_EQ(text_of(kWork), kWorkText);
     EXPECT_EQ(decode_work_token(kWorkText), kWork);
@@ -76,6 +76,7 @@ TEST(Token, RandomRoundTrips) {
     }
 }
 
+// TK-3.
 TEST(Token, KindsAreNotMixedUp) {
     EXPECT_FALSE(decode_turn_token(kWorkText));
     EXPECT_FALSE(decode_work_token(kTurnText));

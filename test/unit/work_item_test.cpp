@@ -94,6 +94,7 @@ TEST(WorkItem, ElementOfAnArray) {
     expect_problem(problem, "not_an_object", "");
 }
 
+// EO-3.
 TEST(WorkItem, Routing) {
     EXPECT_EQ(routing(item_of(R"({"TimerFired":{"instance":"ord-7"}})"), nullptr)->text,
               "\"ord-7\"");
