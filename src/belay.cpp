@@ -2,6 +2,7 @@
 #include "core/version.hpp"
 #include "pg/async_commit.hpp"
 #include "pg/boundary.hpp"
+#include "pg/counters.hpp"
 #include "pg/faults.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
@@ -26,6 +27,7 @@ void _PG_init(void) {
         belay::store::watch_hubs();
         belay::pg::share_fault_counts();
         belay::pg::install_wakeups();
+        belay::pg::install_counters();
         if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
             belay::pg::install_shared_memory();
         }

@@ -88,17 +88,21 @@ ops::SlotFilter Call::slots(int i) const {
     return {false, {wanted, count}};
 }
 
-Datum Call::one_row(const Datum* values, const bool* nulls) const {
-    MemoryContext old = MemoryContextSwitchTo(result_memory);
+void Call::prepare_row() const {
     if (site->row == nullptr) {
         TupleDesc row = nullptr;
         if (get_call_result_type(fcinfo, nullptr, &row) != TYPEFUNC_COMPOSITE) {
             elog(ERROR, "a function of language belay does not return rows");
         }
-        MemoryContextSwitchTo(CacheMemoryContext);
+        MemoryContext old = MemoryContextSwitchTo(CacheMemoryContext);
         site->row = BlessTupleDesc(CreateTupleDescCopy(row));
-        MemoryContextSwitchTo(result_memory);
+        MemoryContextSwitchTo(old);
     }
+}
+
+Datum Call::one_row(const Datum* values, const bool* nulls) const {
+    MemoryContext old = MemoryContextSwitchTo(result_memory);
+    prepare_row();
     // heap_form_tuple only reads them.
     HeapTuple tuple =
         heap_form_tuple(site->row, const_cast<Datum*>(values), const_cast<bool*>(nulls));

@@ -47,6 +47,8 @@ struct Call {
     // One row, or none: cheaper than a set, for calls that return at most one.
     Datum one_row(const Datum* values, const bool* nulls) const;
     Datum no_row() const;
+    // Looks up what one_row needs to know of the function: it may be gone later.
+    void prepare_row() const;
     // The set that rows are added to; return nothing() after it.
     struct Set {
         Tuplestorestate* store;

@@ -31,6 +31,7 @@ Datum wait_for_work(const Call& call) {
                       : pg::Facts("null").add("path", "p_timeout_ms"),
                   "Pass a number of milliseconds; 0 looks once.");
     }
+    call.prepare_row();
     const auto queues = ops::checked_queues(call.hub, call.texts(0));
     const auto result = ops::wait_for_work(call.hub, queues, *timeout);
     MemoryContext old = MemoryContextSwitchTo(call.result_memory);

@@ -7,6 +7,7 @@
 #include "pg/boundary.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
+#include "pg/counters.hpp"
 #include "pg/faults.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
@@ -77,6 +78,8 @@ struct Node {
 struct PreparedNote {
     TransactionId xid;
     int32 items;
+    int64 due;
+    bool leases;  // granted or moved; the tables know them
     Channel channel;
 };
 
@@ -252,6 +255,10 @@ Entry* find_or_make_entry(const Place& place, const Channel& channel) {
 
 // ---------------------------------------------------------------- waking
 
+CountedQueue counted_queue(const Channel& channel) {
+    return channel.topic == Topic::kWorker ? CountedQueue::kWorker : CountedQueue::kOrchestrator;
+}
+
 uint32 woken_state(int channel, WakeReason reason) {
     return (static_cast<uint32>(channel) + 1) << 8 | static_cast<uint32>(reason);
 }
@@ -262,6 +269,7 @@ Latch* latch_of(int32 waiter) {
 
 // Wakes up to so many waiters of the entry, oldest first, that nobody has woken yet.
 void wake(const Entry& entry, int32 items, WakeReason reason) {
+    int64 woken = 0;
     for (int32 node = entry.head; node != kNone && items > 0; node = node_table()[node].next) {
         const int32 waiter = node / kMaxChannels;
         uint32 expected = kWaiting;
@@ -269,7 +277,12 @@ void wake(const Entry& entry, int32 items, WakeReason reason) {
                                            woken_state(node % kMaxChannels, reason))) {
             SetLatch(latch_of(waiter));
             --items;
+            ++woken;
         }
+    }
+    if (is_queue(entry.key)) {
+        count_now(entry.key.database, entry.key.hub, counted_queue(entry.key), Counter::kWakeUps,
+                  woken);
     }
 }
 
@@ -506,9 +519,8 @@ void keep_prepared() {
     const TransactionId xid = GetTopTransactionIdIfAny();
     LWLockAcquire(&shared->prepared_lock, LW_EXCLUSIVE);
     for (int i = 0; i < note_count && TransactionIdIsValid(xid); ++i) {
-        const bool matters = notes[i].kind != NoteKind::kLeaseOver;
         const auto count = static_cast<int>(pg_atomic_read_u32(&shared->prepared_count));
-        if (!matters || !is_queue(notes[i].channel)) {
+        if (notes[i].kind == NoteKind::kLeaseOver || !is_queue(notes[i].channel)) {
             continue;
         }
         PreparedNote* known = nullptr;
@@ -519,11 +531,17 @@ void keep_prepared() {
         }
         if (known == nullptr && count < kMaxPrepared) {
             known = &shared->prepared[count];
-            *known = {xid, 0, notes[i].channel};
+            *known = {xid, 0, core::kNever, false, notes[i].channel};
             pg_atomic_write_u32(&shared->prepared_count, static_cast<uint32>(count + 1));
         }
         if (known != nullptr) {
-            known->items += std::max(1, notes[i].items);
+            known->items += notes[i].kind == NoteKind::kReady ? notes[i].items : 0;
+            known->items += notes[i].kind == NoteKind::kFreed ? 1 : 0;
+            if (notes[i].kind == NoteKind::kDue) {
+                known->due = std::min(known->due, notes[i].at);
+            }
+            known->leases = known->leases || notes[i].kind == NoteKind::kLease ||
+                            notes[i].kind == NoteKind::kHeld;
         }
     }
     LWLockRelease(&shared->prepared_lock);
@@ -553,7 +571,9 @@ void settle_prepared() {
         LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
         if (Entry* entry = find_or_make_entry(place, ended[i].channel)) {
             entry->version = next_version();
-            entry->known = false;  // it may have left due times and leases
+            ++entry->due_moves;
+            entry->due = std::min(entry->due, ended[i].due);
+            entry->known = entry->known && !ended[i].leases;
             wake(*entry, ended[i].items, WakeReason::kWork);
         }
         LWLockRelease(&place.partition->lock);
@@ -855,6 +875,8 @@ Tending tend(int channel, int64 now) {
             if (const int32 expired = expire_leases(place, entry, now, &lost)) {
                 entry->version = next_version();
                 wake(*entry, expired, WakeReason::kLeaseExpired);
+                count_now(entry->key.database, entry->key.hub, counted_queue(entry->key),
+                          Counter::kExpired, expired);
             }
         }
         const bool moved =

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "pg/counters.hpp"
 #include "store/plan.hpp"
 #include "store/waking.hpp"
 
@@ -303,6 +304,7 @@ int64 insert_message(const Hub& hub, const NewMessage& message) {
             .optional_text(parent_of(message))
             .text(message.work_item));
     note_item(orchestrator_channel(hub), message.visible_at);
+    pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kEnqueued);
     return id;
 }
 
@@ -421,9 +423,12 @@ void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no) 
 
 bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now) {
     const int64 dead_letter_id = nextval_internal(hub.relations.dead_letters_id, false);
-    return run(hub, kBury,
-               instance_params(instance_id).int8(id).int8(dead_letter_id).timestamp(now))
-               .count == 1;
+    const bool buried =
+        run(hub, kBury, instance_params(instance_id).int8(id).int8(dead_letter_id).timestamp(now))
+            .count == 1;
+    pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kDeadLettered,
+              buried ? 1 : 0);
+    return buried;
 }
 
 std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,

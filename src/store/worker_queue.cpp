@@ -5,6 +5,7 @@
 #include "core/hash.hpp"
 #include "core/time.hpp"
 #include "pg/datum.hpp"
+#include "pg/counters.hpp"
 #include "store/plan.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
@@ -422,6 +423,7 @@ int64 insert_work(const Hub& hub, const NewWork& work) {
             .optional_text(work.instance_id)
             .text(work.work_item));
     note_item(worker_channel(hub), work.visible_at);
+    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEnqueued);
     return id;
 }
 
@@ -584,6 +586,7 @@ DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now
     if (rows.count != 1) {
         elog(ERROR, "a work item vanished while it was held");
     }
+    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kDeadLettered);
     return {.dead_letter_id = id,
             .instance_id = rows.optional_text(0, 1),
             .execution_id = rows.optional_int8(0, 2),

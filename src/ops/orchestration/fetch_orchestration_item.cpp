@@ -15,6 +15,7 @@
 #include "store/history.hpp"
 #include "store/instances.hpp"
 #include "store/kv.hpp"
+#include "pg/counters.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
@@ -524,6 +525,9 @@ std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRe
     const auto turn = fetch_now(hub, request, clock);
     if (!turn) {
         pg::remember_empty(channel, version);
+        pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kEmptyFetches);
+    } else {
+        pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kFetched);
     }
     return turn;
 }

@@ -6,10 +6,13 @@
 // Raises   QB001 lock lost
 #include "core/time.hpp"
 #include "ops/orchestration/orchestration.hpp"
+#include "pg/counters.hpp"
 
 namespace belay::ops {
 
-HeldTurn hold_turn(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
+namespace {
+
+HeldTurn find_turn(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
     const auto parsed = token ? core::decode_turn_token(*token) : std::nullopt;
     if (!parsed) {
         return {std::nullopt, core::LeaseFault::kUnknown, 0};
@@ -33,6 +36,16 @@ HeldTurn hold_turn(const store::Hub& hub, std::optional<std::string_view> token,
             lock->lease.locked_until};
 }
 
+}  // namespace
+
+HeldTurn hold_turn(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
+    const HeldTurn held = find_turn(hub, token, clock);
+    if (held.fault != core::LeaseFault::kNone) {
+        pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kLostLeases);
+    }
+    return held;
+}
+
 std::string_view abandon_orchestration_item(const store::Hub& hub,
                                             std::optional<std::string_view> token,
                                             std::optional<int64> delay_ms, bool ignore_attempt,
@@ -46,6 +59,7 @@ std::string_view abandon_orchestration_item(const store::Hub& hub,
         hub, held.lock->instance_key, held.lock->lock_no, ignore_attempt,
         delay_ms ? std::optional(core::add_ms(clock->now(), *delay_ms)) : std::nullopt);
     store::release_turn(hub, *held.lock);
+    pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kAbandoned);
     return held.lock->instance_id;
 }
 
@@ -58,6 +72,7 @@ void renew_orchestration_item_lock(const store::Hub& hub, std::optional<std::str
                         held.fault, held.locked_until);
     }
     store::set_turn_deadline(hub, *held.lock, extension.deadline(clock->now(), held.locked_until));
+    pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kRenewed);
 }
 
 }  // namespace belay::ops

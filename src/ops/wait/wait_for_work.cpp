@@ -195,7 +195,6 @@ Standing standing_of(Oid schema, const WaitQueue& queue) {
     const store::Hub* hub = store::find_hub(schema, true);
     const Standing standing{hub == nullptr, hub != nullptr && is_paused(*hub, queue.topic)};
     PopActiveSnapshot();
-    let_go();
     return standing;
 }
 
@@ -221,6 +220,7 @@ std::optional<WaitResult> first_look(const Wait& wait) {
                 if (!standing_of(wait.schema, queue).paused) {
                     return WaitResult{queue.word, pg::WakeReason::kWork};
                 }
+                let_go();
             }
             continue;
         }
@@ -284,6 +284,7 @@ WaitResult sleep_with_shared_memory(const Wait& wait) {
             if (!standing.paused) {
                 return woken_by(wait, woken->channel, woken->reason);
             }
+            let_go();
             pg::wait_on();
         }
         const Round round = tend_all(wait);
@@ -392,9 +393,10 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
     }
     WaitResult result{};
     if (pg::begin_wait({channels, queues.size()})) {
+        // A wake-up that this wait does not return is handed on to another waiter.
         const auto at_once = first_look(wait);
         result = at_once ? *at_once : sleep_with_shared_memory(wait);
-        pg::end_wait(pg::woken().has_value());
+        pg::end_wait(!at_once && result.reason != pg::WakeReason::kTimeout);
     } else {
         result = poll(wait);
     }

@@ -6,6 +6,7 @@
 // Raises   QB001 unknown token; an expired lease that nobody took is accepted
 #include "core/time.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
+#include "pg/counters.hpp"
 
 namespace belay::ops {
 
@@ -22,6 +23,7 @@ void abandon_work_item(const store::Hub& hub, std::optional<std::string_view> to
     const auto visible_at =
         delay_ms ? std::optional(core::add_ms(clock->now(), *delay_ms)) : std::nullopt;
     store::release_work(hub, held.row->key, attempt, visible_at);
+    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAbandoned);
 }
 
 }  // namespace belay::ops

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ops/worker_queue/worker_queue.hpp"
+#include "pg/counters.hpp"
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "store/orchestrator_queue.hpp"
@@ -29,6 +30,7 @@ void send(const store::Hub& hub, const Completion& completion, int64 now) {
 // the row and finds out what is wrong.
 store::WorkRow finish(const store::Hub& hub, std::optional<std::string_view> token,
                       pg::Clock* clock) {
+    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAcked);
     const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
     if (parsed && parsed->incarnation == hub.incarnation) {
         if (const auto row = store::delete_live(hub, *parsed, clock->now())) {
@@ -140,6 +142,7 @@ std::span<const AckResult> ack_workers(const store::Hub& hub, const JsonArray& i
         ordered[i]->acked = held.fault == core::LeaseFault::kNone;
         ordered[i]->row = held.row;
         if (ordered[i]->acked) {
+            pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAcked);
             store::delete_work(hub, held.row->key);
         }
     }

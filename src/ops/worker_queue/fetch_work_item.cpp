@@ -17,6 +17,7 @@
 #include "pg/list.hpp"
 #include "pg/subtransaction.hpp"
 #include "store/sessions.hpp"
+#include "pg/counters.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
@@ -386,7 +387,9 @@ store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& re
     const auto leased = fetch_now(hub, request, clock);
     if (leased.count == 0) {
         pg::remember_empty(channel, version);
+        pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEmptyFetches);
     }
+    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kFetched, leased.count);
     return leased;
 }
 

@@ -5,6 +5,7 @@
 // Locks    the worker row; waits for it
 // Raises   QB001 lock lost
 #include "ops/worker_queue/worker_queue.hpp"
+#include "pg/counters.hpp"
 #include "pg/errors.hpp"
 
 namespace belay::ops {
@@ -20,7 +21,9 @@ void raise_lock_lost(const char* message, std::string_view token, core::LeaseFau
               "Stop working on this item: if work remains it is delivered again.");
 }
 
-HeldWork hold_work(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
+namespace {
+
+HeldWork find_work(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
     const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
     if (!parsed) {
         return {std::nullopt, core::LeaseFault::kUnknown, 0};
@@ -45,6 +48,16 @@ HeldWork hold_work(const store::Hub& hub, std::optional<std::string_view> token,
     const bool live = core::is_live(row->lease, hub.incarnation, clock->now());
     return {row, live ? core::LeaseFault::kNone : core::LeaseFault::kExpired,
             row->lease.locked_until};
+}
+
+}  // namespace
+
+HeldWork hold_work(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock) {
+    const HeldWork held = find_work(hub, token, clock);
+    if (held.fault != core::LeaseFault::kNone) {
+        pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kLostLeases);
+    }
+    return held;
 }
 
 }  // namespace belay::ops

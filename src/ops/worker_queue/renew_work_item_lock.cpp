@@ -8,6 +8,7 @@
 
 #include "core/time.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
+#include "pg/counters.hpp"
 #include "pg/datum.hpp"
 
 namespace belay::ops {
@@ -47,6 +48,7 @@ void renew_work_item_lock(const store::Hub& hub, std::optional<std::string_view>
     store::set_deadline(hub, held.row->key,
                         extension.deadline(clock->now(), held.row->lease.locked_until));
     touch_session(hub, *held.row, clock);
+    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kRenewed);
 }
 
 std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
@@ -79,6 +81,7 @@ std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
         if (renewals[i].row) {
             store::set_deadline(hub, renewals[i].row->key, deadline);
             results[renewals[i].index] = {renewals[i].token, true, deadline};
+            pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kRenewed);
         }
     }
     std::sort(renewals, renewals + count, by_session);

@@ -159,6 +159,14 @@ CREATE FUNCTION belay.turn_token(
 COMMENT ON FUNCTION belay.turn_token(bigint, bigint, integer, bigint, bigint) IS
     'The token of a turn, from the columns of its lock. Behind view messages.';
 
+-- ---------------------------------------------------------------- monitoring
+
+CREATE FUNCTION belay.shared_memory()
+    RETURNS TABLE (waiters bigint, channels bigint, leases bigint)
+    LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'belay_shared_memory';
+COMMENT ON FUNCTION belay.shared_memory() IS
+    'What belay keeps in shared memory, all databases: waits, channels that are waited for or watched, leases with their deadline.';
+
 -- ---------------------------------------------------------------- faults, for tests
 
 CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer DEFAULT 0)

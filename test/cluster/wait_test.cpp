@@ -1,0 +1,404 @@
+// Waiting sessions: what they hold, who is woken, and what is left of them.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "cluster.hpp"
+
+namespace belay::test {
+namespace {
+
+constexpr int kLong = 60000;  // ms: no test waits so long for what it expects
+
+const std::string kItem =
+    R"({"ActivityExecute":{"instance":"i","execution_id":1,"id":1,"name":"n","input":""}})";
+
+std::string call_wait(const std::string& queues, int timeout_ms = kLong) {
+    return "CALL app.wait_for_work(ARRAY[" + queues + "], " + std::to_string(timeout_ms) + ")";
+}
+
+std::string enqueue() {
+    return "SELECT app.enqueue_worker_work('" + kItem + "')";
+}
+
+// A connection that waits, and what came of it.
+struct Waiting {
+    explicit Waiting(Conn conn) : conn(std::move(conn)) {}
+
+    void send(const std::string& sql) { ASSERT_EQ(PQsendQuery(conn.raw(), sql.c_str()), 1); }
+
+    // Whether the answer is there, after at most so many ms.
+    bool answered(int ms) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+        PQconsumeInput(conn.raw());
+        while (PQisBusy(conn.raw()) != 0) {
+            const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+                end - std::chrono::steady_clock::now());
+            if (left.count() <= 0) {
+                return false;
+            }
+            pollfd socket{PQsocket(conn.raw()), POLLIN, 0};
+            ::poll(&socket, 1, static_cast<int>(left.count()));
+            PQconsumeInput(conn.raw());
+        }
+        return true;
+    }
+
+    // Queue and reason, or the SQLSTATE.
+    std::string answer() {
+        if (!answered(kLong)) {
+            return "nothing";
+        }
+        std::string text;
+        while (PGresult* result = PQgetResult(conn.raw())) {
+            if (PQresultStatus(result) == PGRES_TUPLES_OK) {
+                text = std::string(PQgetvalue(result, 0, 0)) + " " + PQgetvalue(result, 0, 1);
+            } else if (const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE)) {
+                text = state;
+                if (text == "XX000") {
+                    text += PQresultErrorMessage(result);
+                }
+            }
+            PQclear(result);
+        }
+        return text.empty() ? "08006" : text;
+    }
+
+    Conn conn;
+};
+
+class Wait : public testing::Test {
+ protected:
+    Wait()
+        : cluster({.preload = true,
+                   .conf = {"max_connections = 150", "max_prepared_transactions = 5"}}),
+          conn(cluster.connect()) {
+        conn.exec("CREATE EXTENSION belay");
+        conn.exec("SELECT belay.create_hub('app')");
+    }
+
+    // Until as many sessions sleep in a wait.
+    void until_waiting(int count) {
+        for (int i = 0; i < 3000; ++i) {
+            if (conn.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = "
+                           "'Extension' AND query LIKE 'CALL app.wait%'") ==
+                std::to_string(count)) {
+                return;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        FAIL() << "not all sessions wait";
+    }
+
+    std::vector<std::unique_ptr<Waiting>> waiting(int count, const std::string& sql) {
+        std::vector<std::unique_ptr<Waiting>> all;
+        for (int i = 0; i < count; ++i) {
+            all.push_back(std::make_unique<Waiting>(cluster.connect()));
+            all.back()->send(sql);
+        }
+        until_waiting(count);
+        return all;
+    }
+
+    // How many of them have been answered, once those that will be have been.
+    static int answered(std::vector<std::unique_ptr<Waiting>>& all, int expected) {
+        int count = 0;
+        for (int round = 0; round < 600 && count < expected; ++round) {
+            count = 0;
+            for (auto& one : all) {
+                count += one->answered(0) ? 1 : 0;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        count = 0;
+        for (auto& one : all) {
+            count += one->answered(0) ? 1 : 0;
+        }
+        return count;
+    }
+
+    Cluster cluster;
+    Conn conn;
+};
+
+TEST_F(Wait, HoldsNothing) {
+    auto all = waiting(100, call_wait("'worker', 'orchestrator'"));
+    EXPECT_EQ(conn.value("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CALL app.wait%' "
+                         "AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)"),
+              "0");
+    EXPECT_EQ(conn.value("SELECT string_agg(DISTINCT locktype, ' ') FROM pg_locks AS l JOIN "
+                         "pg_stat_activity AS a USING (pid) WHERE a.query LIKE 'CALL app.wait%'"),
+              "virtualxid");
+    EXPECT_EQ(conn.value("SELECT waiters FROM belay.shared_memory()"), "200");
+    // Once the first look is over no query runs.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    const std::string commits =
+        "SELECT pg_stat_force_next_flush(), xact_commit FROM pg_stat_database WHERE datname = "
+        "current_database()";
+    const std::string before = *conn.exec(commits).at(0, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    const std::string after = *conn.exec(commits).at(0, 1);
+    EXPECT_LE(std::stol(after) - std::stol(before), 10) << "sessions that wait run transactions";
+    for (auto& one : all) {
+        one->conn.raw();
+    }
+}
+
+TEST_F(Wait, OneItemWakesOne) {
+    auto all = waiting(10, call_wait("'worker'"));
+    conn.exec(enqueue());
+    EXPECT_EQ(answered(all, 1), 1);
+    conn.exec(enqueue());
+    EXPECT_EQ(answered(all, 2), 2);
+    for (auto& one : all) {
+        if (one->answered(0)) {
+            EXPECT_EQ(one->answer(), "worker work");
+        }
+    }
+}
+
+TEST_F(Wait, ManyItemsWakeAllOnce) {
+    auto all = waiting(20, call_wait("'worker'"));
+    conn.exec("BEGIN; SELECT count(app.enqueue_worker_work('" + kItem +
+              "')) FROM generate_series(1, 1000); COMMIT");
+    EXPECT_EQ(answered(all, 20), 20);
+    for (auto& one : all) {
+        EXPECT_EQ(one->answer(), "worker work");
+    }
+    EXPECT_EQ(conn.value("SELECT waiters FROM belay.shared_memory()"), "0");
+}
+
+TEST_F(Wait, RollbackWakesNobody) {
+    auto all = waiting(5, call_wait("'worker'"));
+    conn.exec("BEGIN; " + enqueue() + "; ROLLBACK");
+    conn.exec("BEGIN; SAVEPOINT s; " + enqueue() + "; ROLLBACK TO s; COMMIT");
+    EXPECT_EQ(answered(all, 0), 0);
+    // Of a kept and an undone one the kept one counts.
+    conn.exec("BEGIN; SAVEPOINT s; " + enqueue() + "; RELEASE s; SAVEPOINT t; " + enqueue() +
+              "; ROLLBACK TO t; COMMIT");
+    EXPECT_EQ(answered(all, 1), 1);
+}
+
+TEST_F(Wait, NothingBetweenFetchAndWaitIsMissed) {
+    Conn consumer = cluster.connect();
+    EXPECT_EQ(consumer.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    conn.exec(enqueue());
+    // One connection cannot tell a return at once from a wake-up; the timeout can.
+    const Rows rows = consumer.exec(call_wait("'worker'"));
+    EXPECT_EQ(rows.at(0, 1), "work");
+    EXPECT_EQ(consumer.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 1);
+    // Its own fetch took it: nothing is new.
+    EXPECT_EQ(consumer.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(consumer.exec(call_wait("'worker'", 50)).at(0, 1), "timeout");
+}
+
+TEST_F(Wait, ALostWakeUpCostsTheRecheckOnly) {
+    auto all = waiting(1, call_wait("'worker'"));
+    conn.exec("SELECT belay.inject_fault('wake.skip', 1)");
+    conn.exec(enqueue());
+    EXPECT_EQ(all[0]->answer(), "worker timer");
+}
+
+TEST_F(Wait, DueTimesAndLeasesWake) {
+    auto all = waiting(1, call_wait("'worker'"));
+    conn.exec(R"(SELECT app.enqueue_worker_items('[{"work_item":)" + kItem +
+              R"(,"delay_ms":200}]'))");
+    EXPECT_EQ(all[0]->answer(), "worker timer");
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 700)").size(), 1);
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(conn.exec(call_wait("'worker'")).at(0, 1), "lease_expired");
+    // A renewed lease does not wake at its old deadline.
+    const std::string token =
+        conn.value("SELECT out_lock_token FROM app.fetch_work_item(NULL, 300)");
+    conn.exec("SELECT app.renew_work_item_lock('" + token + "', NULL, 30000)");
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(conn.exec(call_wait("'worker'", 800)).at(0, 1), "timeout");
+    conn.exec("SELECT app.abandon_work_item('" + token + "', NULL)");
+    EXPECT_EQ(conn.exec(call_wait("'worker'")).at(0, 1), "work");
+}
+
+TEST_F(Wait, DueTimesAndLeasesAreKnownAfterARestart) {
+    conn.exec(R"(SELECT app.enqueue_worker_items('[{"work_item":)" + kItem +
+              R"(,"delay_ms":6000}]'))");
+    conn.exec("SELECT app.start_orchestration('O', '', 'o')");
+    conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 7000)");
+    cluster.restart();
+    conn = cluster.connect();
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(conn.exec(call_wait("'worker'")).at(0, 1), "timer");
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(conn.exec(call_wait("'orchestrator'")).at(0, 1), "lease_expired");
+}
+
+TEST_F(Wait, AnUndoneFetchWakes) {
+    conn.exec(call_wait("'worker'", 0));  // from now on nobody has to look at the tables
+    conn.exec(enqueue());
+    Conn fetcher = cluster.connect();
+    fetcher.exec("BEGIN; SELECT * FROM app.fetch_work_item(NULL, 30000)");
+    Waiting other(cluster.connect());
+    EXPECT_EQ(other.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    other.send(call_wait("'worker'"));
+    until_waiting(1);
+    fetcher.exec("ROLLBACK");
+    EXPECT_EQ(other.answer(), "worker work");
+}
+
+TEST_F(Wait, AMessageSentDuringATurnIsNotForgotten) {
+    conn.exec("SELECT app.start_orchestration('O', '', 'o')");
+    const std::string token =
+        conn.value("SELECT out_lock_token FROM app.fetch_orchestration_item(NULL, 60000)");
+    Waiting other(cluster.connect());
+    // Sent while the ack is open: it meets the lock, and whoever looks for it finds nothing.
+    Conn acker = cluster.connect();
+    acker.exec("BEGIN; SELECT app.ack_orchestration_item('" + token +
+               "', NULL, 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
+               "\"orchestration_version\":\"1\"}')");
+    conn.exec("SELECT app.raise_event('o', 'e')");
+    EXPECT_EQ(other.conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 30000)").size(), 0);
+    other.send(call_wait("'orchestrator'"));
+    until_waiting(1);
+    acker.exec("COMMIT");
+    EXPECT_EQ(other.answer(), "orchestrator work");
+    EXPECT_EQ(other.conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 30000)").size(), 1);
+}
+
+TEST_F(Wait, PreparedTransactions) {
+    auto all = waiting(2, call_wait("'worker'"));
+    conn.exec("BEGIN; " + enqueue() + "; PREPARE TRANSACTION 'p'");
+    EXPECT_EQ(answered(all, 0), 0);
+    conn.exec("COMMIT PREPARED 'p'");
+    EXPECT_EQ(answered(all, 1), 1);
+}
+
+TEST_F(Wait, InstancesAndOwners) {
+    Waiting client(cluster.connect());
+    conn.exec("SELECT app.start_orchestration('O', '', 'o')");
+    const auto turn = [this](const std::string& items, const std::string& metadata,
+                             const std::string& cancelled) {
+        const std::string token =
+            conn.value("SELECT out_lock_token FROM app.fetch_orchestration_item(NULL, 60000)");
+        conn.exec("SELECT app.ack_orchestration_item('" + token + "', NULL, 1, '[]', '" + items +
+                  "', '[]', '{\"orchestration_name\":\"O\",\"orchestration_version\":\"1\"" +
+                  metadata + "}', '" + cancelled + "')");
+    };
+    turn("[" + kItem + "]", "", "[]");
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')").size(), 1);
+
+    // What changed since the session looked at the instance is told at once.
+    client.conn.exec("SELECT * FROM app.get_instance_info('o')");
+    client.send(call_wait("'instance:o'"));
+    until_waiting(1);
+    conn.exec("SELECT app.raise_event('o', 'e')");
+    turn("[]", R"(,"custom_status_action":"set","custom_status_value":"half")", "[]");
+    EXPECT_EQ(client.answer(), "instance:o changed");
+    client.conn.exec("SELECT * FROM app.get_custom_status('o', 0)");
+    EXPECT_EQ(client.conn.exec(call_wait("'instance:o'", 50)).at(0, 1), "timeout");
+
+    client.send(call_wait("'worker', 'owner:me'"));
+    until_waiting(1);
+    conn.exec("SELECT app.raise_event('o', 'e')");
+    turn("[]", "", R"([{"instance":"i","execution_id":1,"activity_id":1}])");
+    EXPECT_EQ(client.answer(), "owner:me cancelled");
+
+    conn.exec("SELECT app.raise_event('o', 'e')");
+    turn("[]", R"(,"status":"Completed")", "[]");
+    // Nobody waited: the session knows what it saw.
+    EXPECT_EQ(client.conn.exec(call_wait("'instance:o'")).at(0, 1), "changed");
+}
+
+TEST_F(Wait, PausedQueuesSleepOn) {
+    auto all = waiting(2, call_wait("'worker'"));
+    conn.exec("SELECT app.pause_hub('worker')");
+    conn.exec(enqueue());
+    EXPECT_EQ(answered(all, 0), 0);
+    conn.exec("SELECT app.resume_hub()");
+    EXPECT_EQ(answered(all, 2), 2);
+}
+
+TEST_F(Wait, DroppedHubEndsTheWait) {
+    auto all = waiting(2, call_wait("'worker'"));
+    conn.exec("SELECT belay.drop_hub('app')");
+    for (auto& one : all) {
+        EXPECT_EQ(one->answer(), "worker shutdown");
+    }
+}
+
+TEST_F(Wait, CancelAndTerminateLeaveNothing) {
+    auto all = waiting(4, call_wait("'worker', 'orchestrator', 'instance:x'"));
+    conn.exec("SELECT pg_cancel_backend(" + std::to_string(all[0]->conn.backend_pid()) + ")");
+    EXPECT_EQ(all[0]->answer(), "57014");
+    conn.exec("SELECT pg_terminate_backend(" + std::to_string(all[1]->conn.backend_pid()) + ")");
+    EXPECT_EQ(all[1]->answer(), "57P01");
+    until_waiting(2);
+    EXPECT_EQ(conn.value("SELECT waiters FROM belay.shared_memory()"), "6");
+    // The session that was cancelled waits again.
+    all[0]->send(call_wait("'worker'", 20));
+    EXPECT_EQ(all[0]->answer(), " timeout");
+    conn.exec("SET statement_timeout = 100");
+    EXPECT_EQ(conn.error_of(call_wait("'worker'")), "57014");
+    conn.exec("RESET statement_timeout");
+    EXPECT_EQ(conn.value("SELECT waiters FROM belay.shared_memory()"), "6");
+    cluster.stop("fast");
+    EXPECT_EQ(all[2]->answer(), "57P01");
+}
+
+TEST_F(Wait, ShortWaitsLeakNothing) {
+    const std::string before =
+        conn.value("SELECT waiters || ' ' || channels FROM belay.shared_memory()");
+    conn.exec(call_wait("'worker', 'instance:a'", 0));
+    const std::string first =
+        conn.value("SELECT waiters || ' ' || channels FROM belay.shared_memory()");
+    const int cycles = std::getenv("BELAY_LONG") != nullptr ? 10000 : 1000;
+    for (int i = 0; i < cycles; ++i) {
+        conn.exec(call_wait("'worker', 'instance:a', 'owner:b'", 0));
+    }
+    EXPECT_EQ(conn.value("SELECT waiters || ' ' || channels FROM belay.shared_memory()"), first);
+}
+
+TEST_F(Wait, PostmasterDeathEndsTheWait) {
+    auto all = waiting(2, call_wait("'worker'"));
+    cluster.kill9();
+    for (auto& one : all) {
+        EXPECT_EQ(one->answer(), "08006");
+    }
+    cluster.start();
+}
+
+TEST_F(Wait, LevelsDecide) {
+    conn.exec("CREATE ROLE client; SELECT belay.grant_hub('app', 'client', 'client')");
+    conn.exec("CREATE ROLE worker; SELECT belay.grant_hub('app', 'worker', 'worker')");
+    conn.exec("CREATE ROLE nobody; GRANT USAGE ON SCHEMA app TO nobody");
+    conn.exec("SET ROLE client");
+    EXPECT_EQ(conn.error_of(call_wait("'worker'", 0)), "42501");
+    EXPECT_EQ(conn.error_of(call_wait("'orchestrator'", 0)), "42501");
+    EXPECT_EQ(conn.error_of(call_wait("'owner:x'", 0)), "42501");
+    EXPECT_EQ(conn.error_of(call_wait("'instance:x'", 0)), "");
+    conn.exec("SET ROLE worker");
+    EXPECT_EQ(conn.error_of(call_wait("'worker', 'orchestrator', 'owner:x', 'instance:y'", 0)), "");
+    EXPECT_EQ(conn.value("SELECT current_user"), "worker");
+    conn.exec("SET ROLE nobody");
+    EXPECT_EQ(conn.error_of(call_wait("'instance:x'", 0)), "42501");
+}
+
+TEST(WaitWithoutPreload, Works) {
+    Cluster cluster;
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    conn.exec("SELECT belay.create_hub('app')");
+    EXPECT_EQ(conn.exec(call_wait("'worker'", 100)).at(0, 1), "timeout");
+    Waiting consumer(cluster.connect());
+    EXPECT_EQ(consumer.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 1000)").size(), 0);
+    consumer.send(call_wait("'worker'"));
+    conn.exec(enqueue());
+    EXPECT_EQ(consumer.answer(), "worker work");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND "
+                         "pid <> pg_backend_pid()"),
+              "0");
+}
+
+}  // namespace
+}  // namespace belay::test
