@@ -53,9 +53,10 @@ Datum fetch_turn(const Call& call, Datum (*json)(std::string_view)) {
                             json(turn->messages),
                             pg::text_datum({token, sizeof token}),
                             Int32GetDatum(turn->attempt),
-                            json(turn->kv_snapshot)};
+                            turn->kv_snapshot ? json(*turn->kv_snapshot) : 0};
     MemoryContextSwitchTo(old);
-    const bool nulls[] = {false, false, false, false, !turn->history, false, false, false, false};
+    const bool nulls[] = {
+        false, false, false, false, !turn->history, false, false, false, !turn->kv_snapshot};
     return call.one_row(values, nulls);
 }
 

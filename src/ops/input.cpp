@@ -314,6 +314,15 @@ ListedElement checked_element(json::Value element, std::size_t index,
     return {path, item_path, *item};
 }
 
+std::string_view clip(std::string_view text, std::size_t bytes) {
+    if (text.size() <= bytes) {
+        return text;
+    }
+    return text.substr(
+        0, static_cast<std::size_t>(
+               pg_mbcliplen(text.data(), static_cast<int>(text.size()), static_cast<int>(bytes))));
+}
+
 void append_json(StringInfo out, std::string_view text) {
     enlargeStringInfo(out, static_cast<int>(json::escaped_bound(text)) + 1);
     out->len += static_cast<int>(json::escape(text, out->data + out->len));

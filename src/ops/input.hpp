@@ -92,6 +92,9 @@ struct ListedElement {
 ListedElement checked_element(core::json::Value element, std::size_t index,
                               std::span<const char* const> keys);
 
+// The beginning of a text, at most so many bytes, whole characters only.
+std::string_view clip(std::string_view text, std::size_t bytes);
+
 // Writes text as a JSON string, quotes included.
 void append_json(StringInfo out, std::string_view text);
 

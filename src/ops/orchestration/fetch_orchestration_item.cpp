@@ -28,6 +28,9 @@ constexpr int kPage = 32;
 constexpr int kMaxKeys = 64;  // of instances whose messages were set aside
 constexpr int64 kMaxHistoryBytes = int64{64} << 20;
 constexpr int64 kHistoryPage = 1000;
+constexpr std::size_t kMaxStringElement = std::size_t{32} << 20;
+constexpr std::size_t kCutStringElement = std::size_t{1} << 20;
+constexpr int64 kMaxSnapshotBytes = int64{64} << 20;
 
 // ---------------------------------------------------------------- candidates
 
@@ -175,15 +178,19 @@ struct View {
     bool start_queued;                       // likewise: visible or hidden
     bool others_queued;                      // likewise: visible ones that are no queue messages
     std::optional<std::string_view> history;
-    std::string_view kv_snapshot;
+    std::optional<std::string_view> kv_snapshot;
     std::optional<std::string_view> started_name;  // of the first readable OrchestrationStarted
     std::optional<std::string_view> started_version;
 };
 
-// A text as an element of a JSON array: as it stands if jsonb could hold it, else as a string.
+// A text as an element of a JSON array: as it stands if jsonb could hold it, else as a string. Of a
+// text that no string could hold only the beginning is handed out: what follows would not be JSON
+// for a client either, and its messages must not be stuck.
 void append_element(StringInfo out, std::string_view text) {
     if (json::fits_jsonb(text)) {
         appendBinaryStringInfo(out, text.data(), static_cast<int>(text.size()));
+    } else if (text.size() > kMaxStringElement) {
+        append_json(out, clip(text, kCutStringElement));
     } else {
         append_json(out, text);
     }
@@ -253,8 +260,17 @@ void read_history_json(const store::Hub& hub, std::string_view instance_id, int6
     }
 }
 
-std::string_view kv_json(const store::Hub& hub, std::string_view instance_id) {
+// No value for a snapshot that is too large to be handed out whole: a client then reads it with
+// get_kv_all_values.
+std::optional<std::string_view> kv_json(const store::Hub& hub, std::string_view instance_id) {
     const store::Rows rows = store::read_store(hub, instance_id);
+    int64 bytes = 0;
+    for (uint64 i = 0; i < rows.count; ++i) {
+        bytes += static_cast<int64>(toast_raw_datum_size(rows.datum(i, 2, TEXTOID)));
+    }
+    if (bytes > kMaxSnapshotBytes) {
+        return std::nullopt;
+    }
     StringInfo out = makeStringInfo();
     appendStringInfoChar(out, '{');
     for (uint64 i = 0; i < rows.count; ++i) {
@@ -267,7 +283,7 @@ std::string_view kv_json(const store::Hub& hub, std::string_view instance_id) {
         appendStringInfo(out, ",\"last_updated_at_ms\":" INT64_FORMAT "}", rows.int8(i, 3));
     }
     appendStringInfoChar(out, '}');
-    return {out->data, static_cast<std::size_t>(out->len)};
+    return std::string_view(out->data, static_cast<std::size_t>(out->len));
 }
 
 View read_view(const Search& search, std::string_view instance_id) {

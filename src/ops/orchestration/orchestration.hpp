@@ -67,7 +67,7 @@ struct Turn {
     std::string_view messages;
     core::TurnToken token;
     int32 attempt;
-    std::string_view kv_snapshot;
+    std::optional<std::string_view> kv_snapshot;  // likewise
 };
 std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRequest& request,
                                              pg::Clock* clock);

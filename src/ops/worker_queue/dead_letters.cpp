@@ -17,6 +17,10 @@ namespace {
 constexpr const char* kFilterKeys[] = {"ids",          "queue",       "reason",
                                        "instance_ids", "dead_before", "limit"};
 
+// How much of a buried item its completion repeats: the dead letter has all of it.
+constexpr std::size_t kMaxName = 1024;
+constexpr std::size_t kMaxMessage = 65536;
+
 // The name of the activity, if its text still tells.
 std::string_view activity_name(std::string_view work_item) {
     const auto item = core::parse_work_item(work_item, nullptr);
@@ -41,9 +45,9 @@ const char* poison_completion(const store::DeadWork& dead, int64 max_attempts) {
     append_json(out, *dead.instance_id);
     appendStringInfo(out,
                      ",\"execution_id\":" INT64_FORMAT ",\"activity_name\":", *dead.execution_id);
-    append_json(out, activity_name(dead.work_item));
+    append_json(out, clip(activity_name(dead.work_item), kMaxName));
     appendStringInfo(out, ",\"activity_id\":" INT64_FORMAT "}},\"message\":", *dead.activity_id);
-    append_json(out, dead.work_item);
+    append_json(out, clip(dead.work_item, kMaxMessage));
     appendStringInfoString(out, "}}}}");
     return out->data;
 }
