@@ -477,16 +477,14 @@ struct JsonbJudge {
     // Values and keys that one array or object of jsonb surely holds while it is built in memory,
     // where its room doubles up to the largest allocation.
     static constexpr size_t kMaxValues = size_t{1} << 23;
-    // Bytes of the binary form: the offsets inside have 28 bits.
-    static constexpr size_t kMaxBytes = (size_t{1} << 28) - 1;
 
     size_t values = 0;
-    size_t bytes = 0;  // At most this many, padding included.
+    size_t bytes = 0;  // Of the binary form at most this many, padding included.
 
     const char* add(size_t size) {
         constexpr size_t kEntryAndPadding = 4 + 3;
         bytes += kEntryAndPadding + size;
-        return ++values > kMaxValues || bytes > kMaxBytes ? "too large for jsonb" : nullptr;
+        return ++values > kMaxValues || bytes > kMaxJsonbBytes ? "too large for jsonb" : nullptr;
     }
 
     const char* container() {
@@ -574,13 +572,16 @@ std::optional<Value> parse(std::string_view text, Fault* fault) {
     return std::nullopt;
 }
 
-bool fits_jsonb(std::string_view text) {
+std::optional<size_t> jsonb_bound(std::string_view text) {
     if (text.size() >= kMaxJsonbText) {
-        return false;
+        return std::nullopt;
     }
     JsonbJudge judge;
     Value value;
-    return Scanner<JsonbJudge>(text, kMaxJsonbDepth, judge).run(&value);
+    if (!Scanner<JsonbJudge>(text, kMaxJsonbDepth, judge).run(&value)) {
+        return std::nullopt;
+    }
+    return judge.bytes;
 }
 
 Members::Members(Value object) {

@@ -98,9 +98,18 @@ std::optional<bool> as_bool(Value value);
 constexpr size_t kMaxJsonbDepth = 6000;
 constexpr size_t kMaxJsonbText = size_t{256} << 20;
 
-// True if a cast of the text to jsonb succeeds. Exact in syntax, escapes and the range of numbers;
-// careful in size: a text of many millions of values, which may or may not fit, does not.
-bool fits_jsonb(std::string_view text);
+// An upper bound of the bytes of the text's jsonb form inside an array, if a cast to jsonb
+// succeeds. Exact in syntax, escapes and the range of numbers; careful in size: a text of many
+// millions of values, which may or may not fit, does not.
+std::optional<size_t> jsonb_bound(std::string_view text);
+
+// True if a cast of the text to jsonb succeeds.
+inline bool fits_jsonb(std::string_view text) {
+    return jsonb_bound(text).has_value();
+}
+
+// Bytes that the elements of one array of jsonb may take together: offsets inside have 28 bits.
+constexpr size_t kMaxJsonbBytes = (size_t{1} << 28) - 1;
 
 // The bytes escape writes for this text.
 size_t escaped_bound(std::string_view text);

@@ -486,5 +486,22 @@ TEST(JsonbFit, Size) {
     EXPECT_FALSE(fits_jsonb("[" + repeat("[0,0,0],", 3000000) + "0]"));
 }
 
+// Texts that fit one by one need not fit together into one array: then their bounds tell. As jsonb
+// a number of one digit takes twelve bytes.
+TEST(JsonbFit, Bound) {
+    EXPECT_EQ(jsonb_bound("\"\\u0000\""), std::nullopt);
+    EXPECT_GE(jsonb_bound("\"" + std::string(1000, 'x') + "\""), 1000u);
+    const auto numbers = jsonb_bound("[" + repeat("1,", 3000000) + "1]");
+    ASSERT_TRUE(numbers);
+    EXPECT_GE(*numbers, 12 * 3000001u);
+    EXPECT_GT(8 * *numbers, kMaxJsonbBytes);
+    const std::string event =
+        R"({"event_id":123456,"source_event_id":null,"instance_id":"i","execution_id":1,)"
+        R"("timestamp_ms":1800000000000,"duroxide_version":"0.1.30","type":"X","name":"n"})";
+    // 64 MiB of small events leave room for as much again.
+    constexpr size_t kHistory = size_t{64} << 20;
+    EXPECT_LT(*jsonb_bound(event) * (kHistory / event.size()), kMaxJsonbBytes - kHistory);
+}
+
 }  // namespace
 }  // namespace belay::core::json

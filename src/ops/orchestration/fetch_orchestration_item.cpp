@@ -183,11 +183,23 @@ struct View {
     std::optional<std::string_view> started_version;
 };
 
+// The bytes of jsonb that elements handed out as they stand may take in one array. What does not
+// find room goes as a string, which takes its own length: for that the rest of an array is left.
+struct Room {
+    std::size_t bytes;
+
+    explicit Room(store::Api api)
+        : bytes(api == store::Api::kDuroxidePg ? json::kMaxJsonbBytes - kMaxHistoryBytes
+                                               : SIZE_MAX) {}
+};
+
 // A text as an element of a JSON array: as it stands if jsonb could hold it, else as a string. Of a
 // text that no string could hold only the beginning is handed out: what follows would not be JSON
 // for a client either, and its messages must not be stuck.
-void append_element(StringInfo out, std::string_view text) {
-    if (json::fits_jsonb(text)) {
+void append_element(StringInfo out, std::string_view text, Room* room) {
+    const auto bound = json::jsonb_bound(text);
+    if (bound && *bound <= room->bytes) {
+        room->bytes -= *bound;
         appendBinaryStringInfo(out, text.data(), static_cast<int>(text.size()));
     } else if (text.size() > kMaxStringElement) {
         append_json(out, clip(text, kCutStringElement));
@@ -223,6 +235,7 @@ void read_history_json(const store::Hub& hub, std::string_view instance_id, int6
                        bool look_for_start, View* view) {
     StringInfo out = makeStringInfo();
     appendStringInfoChar(out, '[');
+    Room room(hub.api);
     int64 total = 0;
     int64 after = PG_INT64_MIN;
     bool too_large = false;
@@ -245,7 +258,7 @@ void read_history_json(const store::Hub& hub, std::string_view instance_id, int6
                 if (out->len > 1) {
                     appendStringInfoChar(out, ',');
                 }
-                append_element(out, text);
+                append_element(out, text, &room);
             }
         }
         const bool last = rows.count < static_cast<uint64>(kHistoryPage);
@@ -384,14 +397,16 @@ void set_orphans_aside(const Search& search, std::string_view instance_id, const
     store::drop_messages(search.hub, instance_id, {ids, view.messages.size()});
 }
 
-std::string_view messages_json(std::span<const store::LeasedMessage> messages) {
+std::string_view messages_json(const store::Hub& hub,
+                               std::span<const store::LeasedMessage> messages) {
     StringInfo out = makeStringInfo();
+    Room room(hub.api);
     appendStringInfoChar(out, '[');
     for (std::size_t i = 0; i < messages.size(); ++i) {
         if (i > 0) {
             appendStringInfoChar(out, ',');
         }
-        append_element(out, messages[i].work_item);
+        append_element(out, messages[i].work_item, &room);
     }
     appendStringInfoChar(out, ']');
     return {out->data, static_cast<std::size_t>(out->len)};
@@ -474,7 +489,7 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id, Exclusi
                  .version = context->version,
                  .execution_id = context->execution_id,
                  .history = view.history,
-                 .messages = messages_json(leased),
+                 .messages = messages_json(search.hub, leased),
                  .token = token,
                  .attempt = attempt,
                  .kv_snapshot = view.kv_snapshot},

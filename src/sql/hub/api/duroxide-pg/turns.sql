@@ -1,5 +1,22 @@
 -- What api duroxide-pg has in a form of its own: its column types, its seconds, its clean-up and its ledger of migrations.
 
+-- Level 21 is that of crate 0.1.33. The owner may add or delete versions, all of them too: they are written once, before the
+-- functions below are there.
+CREATE TABLE IF NOT EXISTS @hub@._duroxide_migrations (
+    version    bigint      NOT NULL,
+    name       text        NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    CONSTRAINT _duroxide_migrations_pkey PRIMARY KEY (version)
+);
+COMMENT ON TABLE @hub@._duroxide_migrations IS 'The level of duroxide-pg that this hub stands for: applications look here before they migrate.';
+INSERT INTO @hub@._duroxide_migrations (version, name)
+SELECT v, 'provided by belay'
+  FROM generate_series(1, 21) AS v
+ WHERE NOT EXISTS (SELECT
+                     FROM @hub@.belay_hub AS h
+                     JOIN pg_class AS c ON c.oid = h.tableoid
+                     JOIN pg_proc AS p ON p.pronamespace = c.relnamespace AND p.proname = 'cleanup_schema');
+
 CREATE OR REPLACE FUNCTION @hub@.fetch_orchestration_item(
     p_now_ms bigint,
     p_lock_timeout_ms bigint,
@@ -33,16 +50,3 @@ CREATE OR REPLACE FUNCTION @hub@.cleanup_schema()
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'cleanup_schema';
 COMMENT ON FUNCTION @hub@.cleanup_schema() IS
     'Removes the hub''s tables and functions with all that is in them, and keeps the schema. For the hub''s owner only.';
-
--- Level 21 is that of crate 0.1.33. The owner may add or delete versions: they are written once.
-CREATE TABLE IF NOT EXISTS @hub@._duroxide_migrations (
-    version    bigint      NOT NULL,
-    name       text        NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    CONSTRAINT _duroxide_migrations_pkey PRIMARY KEY (version)
-);
-COMMENT ON TABLE @hub@._duroxide_migrations IS 'The level of duroxide-pg that this hub stands for: applications look here before they migrate.';
-INSERT INTO @hub@._duroxide_migrations (version, name)
-SELECT v, 'provided by belay'
-  FROM generate_series(1, 21) AS v
- WHERE NOT EXISTS (SELECT FROM @hub@._duroxide_migrations);
