@@ -331,6 +331,7 @@ void set_lease(const Place& place, Entry* entry, uint64 key, int64 deadline, uin
                LostOwners* lost) {
     int32* link = nullptr;
     Lease* lease = find_lease(place, key, &link);
+    const bool found = lease != nullptr;
     Partition* partition = place.partition;
     if (lease == nullptr) {
         if (partition->free_lease == kNone) {
@@ -347,6 +348,10 @@ void set_lease(const Place& place, Entry* entry, uint64 key, int64 deadline, uin
     if (owner != kSameOwner && lease->owner != owner) {
         lost->add(lease->owner);  // taken over
         lease->owner = owner;
+    }
+    if (found && owner != kSameOwner) {
+        count_now(entry->key.database, entry->key.hub, counted_queue(entry->key),
+                  Counter::kExpired);
     }
     lease->deadline = deadline;
     if (deadline < entry->lease_due) {
@@ -963,6 +968,26 @@ void install_wakeups() {
     add_shared_piece({wake_bytes, init_wake, use_wake});
     RegisterXactCallback(belay_end_of_transaction, nullptr);
     RegisterSubXactCallback(belay_end_of_subtransaction, nullptr);
+}
+
+ChannelUse channel_use(const Channel& channel) {
+    ChannelUse use{};
+    if (!can_note()) {
+        return use;
+    }
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_SHARED);
+    if (const Entry* entry = find_entry(place, channel)) {
+        use.waiters = entry->waiters;
+        const Lease* leases = leases_of(place.number);
+        for (int32 at : place.partition->lease_buckets) {
+            for (; at != kNone; at = leases[at].next) {
+                use.leases += leases[at].channel == place.hash ? 1 : 0;
+            }
+        }
+    }
+    LWLockRelease(&place.partition->lock);
+    return use;
 }
 
 WaitCounts count_waits() {

@@ -129,6 +129,13 @@ void nap(int64 ms);
 // Makes the shared piece and the callbacks. Called once, from _PG_init.
 void install_wakeups();
 
+// How much a channel is used.
+struct ChannelUse {
+    int64 waiters;
+    int64 leases;
+};
+ChannelUse channel_use(const Channel& channel);
+
 // For tests and monitoring: registered waiters, channels and leases in shared memory.
 struct WaitCounts {
     int64 waiters;

@@ -37,6 +37,28 @@ constexpr Statement kNextWork = query(R"sql(
 )sql",
                                       INT4OID, INT2ARRAYOID, INT8OID);
 
+// $1 lane, $2 slots, $3 now, $4 now in ms, $5 incarnation. The oldest of a lane is the first of its
+// rows that were never delayed, or of those that were.
+constexpr Statement kOldestWork = query(R"sql(
+    SELECT pg_catalog.min(w.visible_at)
+      FROM pg_catalog.unnest($2) AS s(slot)
+     CROSS JOIN LATERAL (
+        (SELECT q.visible_at
+           FROM {hub}.worker_queue AS q
+          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {=} 0 AND q.visible_at {<=} $3
+            AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
+          ORDER BY q.id
+          LIMIT 1)
+        UNION ALL
+        (SELECT q.visible_at
+           FROM {hub}.worker_queue AS q
+          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {>} 0 AND q.due {<=} $4
+            AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
+          ORDER BY q.due, q.id
+          LIMIT 1)) AS w
+)sql",
+                                        INT4OID, INT2ARRAYOID, TIMESTAMPTZOID, INT8OID, INT4OID);
+
 constexpr Statement kLiveTurns = report(R"sql(
     SELECT l.instance_key, l.locked_until
       FROM {hub}.instance_locks AS l
@@ -120,6 +142,38 @@ Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
         CHECK_FOR_INTERRUPTS();
     }
     return result;
+}
+
+std::optional<int64> oldest_ready_message(const Hub& hub, int64 now) {
+    std::optional<int64> oldest;
+    for (const auto& message :
+         peek_messages(hub, all_slots(hub), PG_INT64_MIN, PG_INT64_MIN, now, 1)) {
+        const int64 since = core::pg_us_to_ms(message.visible_at);
+        oldest = oldest ? std::min(*oldest, since) : since;
+    }
+    return oldest;
+}
+
+std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
+    const auto slots = all_slots(hub);
+    std::optional<int64> oldest;
+    constexpr int32 kBelowAll = -1;
+    for (auto lane = next_lane(hub, kBelowAll); lane; lane = next_lane(hub, *lane)) {
+        const Rows rows = run(hub, kOldestWork,
+                              Params()
+                                  .int4(*lane)
+                                  .datum(int2_array(slots))
+                                  .timestamp(now)
+                                  .int8(now)
+                                  .int4(live_incarnation(hub)));
+        if (!rows.is_null(0, 1)) {
+            const int64 since =
+                core::pg_us_to_ms(DatumGetTimestampTz(rows.datum(0, 1, TIMESTAMPTZOID)));
+            oldest = oldest ? std::min(*oldest, since) : since;
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    return oldest;
 }
 
 std::span<const LiveLease> live_turns(const Hub& hub, int64 now, int limit) {

@@ -14,6 +14,10 @@ struct Readiness {
 Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit);
 Readiness worker_readiness(const Hub& hub, int64 now, int limit);
 
+// Since when the oldest item that can be fetched now has been ready, in ms.
+std::optional<int64> oldest_ready_message(const Hub& hub, int64 now);
+std::optional<int64> oldest_ready_work(const Hub& hub, int64 now);
+
 // Leases that are live: the key under which the store notes them, and their deadline.
 struct LiveLease {
     uint64 key;

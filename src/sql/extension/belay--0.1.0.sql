@@ -167,6 +167,66 @@ CREATE FUNCTION belay.shared_memory()
 COMMENT ON FUNCTION belay.shared_memory() IS
     'What belay keeps in shared memory, all databases: waits, channels that are waited for or watched, leases with their deadline.';
 
+CREATE FUNCTION belay.stat_queues()
+    RETURNS TABLE (hub name, queue text, enqueued bigint, fetched bigint, empty_fetches bigint,
+                   acked bigint, abandoned bigint, renewed bigint, lost_leases bigint,
+                   expired bigint, dead_lettered bigint, wake_ups bigint, waiters bigint,
+                   leases bigint, oldest_ready_ms bigint, stats_reset timestamptz)
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_stat_queues';
+COMMENT ON FUNCTION belay.stat_queues() IS 'Rows behind view pg_stat_belay_queue.';
+
+CREATE VIEW belay.pg_stat_belay_queue AS SELECT s.* FROM belay.stat_queues() AS s;
+COMMENT ON VIEW belay.pg_stat_belay_queue IS
+    'What happened in each queue since the server start or the last reset, and how it stands now. Hubs of which the caller has level monitor; all for pg_monitor.';
+GRANT SELECT ON belay.pg_stat_belay_queue TO PUBLIC;
+
+CREATE VIEW belay.pg_stat_belay_hub AS
+    SELECT s.hub,
+           pg_catalog.sum(s.enqueued)::bigint AS enqueued,
+           pg_catalog.sum(s.fetched)::bigint AS fetched,
+           pg_catalog.sum(s.empty_fetches)::bigint AS empty_fetches,
+           pg_catalog.sum(s.acked)::bigint AS acked,
+           pg_catalog.sum(s.abandoned)::bigint AS abandoned,
+           pg_catalog.sum(s.renewed)::bigint AS renewed,
+           pg_catalog.sum(s.lost_leases)::bigint AS lost_leases,
+           pg_catalog.sum(s.expired)::bigint AS expired,
+           pg_catalog.sum(s.dead_lettered)::bigint AS dead_lettered,
+           pg_catalog.sum(s.wake_ups)::bigint AS wake_ups,
+           pg_catalog.sum(s.waiters)::bigint AS waiters,
+           pg_catalog.sum(s.leases)::bigint AS leases,
+           pg_catalog.max(s.oldest_ready_ms) AS oldest_ready_ms,
+           pg_catalog.max(s.stats_reset) AS stats_reset
+      FROM belay.stat_queues() AS s
+     GROUP BY s.hub;
+COMMENT ON VIEW belay.pg_stat_belay_hub IS 'The sums of pg_stat_belay_queue for each hub.';
+GRANT SELECT ON belay.pg_stat_belay_hub TO PUBLIC;
+
+CREATE VIEW belay.hub_sizes AS
+    SELECT n.nspname AS hub,
+           c.relname AS "table",
+           pg_catalog.pg_stat_get_live_tuples(c.oid) AS live_rows,
+           pg_catalog.pg_stat_get_dead_tuples(c.oid) AS dead_rows,
+           pg_catalog.pg_relation_size(c.oid) AS table_bytes,
+           pg_catalog.pg_indexes_size(c.oid) AS index_bytes,
+           CASE WHEN c.reltoastrelid = 0 THEN 0
+                ELSE pg_catalog.pg_total_relation_size(c.reltoastrelid) END AS toast_bytes,
+           pg_catalog.pg_stat_get_last_autovacuum_time(c.oid) AS last_autovacuum
+      FROM belay.hub_rows() AS h
+      JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
+      JOIN pg_catalog.pg_class AS c ON c.relnamespace = h.schema AND c.relkind = 'r';
+COMMENT ON VIEW belay.hub_sizes IS 'Estimated rows and sizes of the tables of every hub.';
+GRANT SELECT ON belay.hub_sizes TO PUBLIC;
+
+CREATE FUNCTION belay.metrics() RETURNS text
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_metrics';
+COMMENT ON FUNCTION belay.metrics() IS
+    'pg_stat_belay_queue as OpenMetrics text, for an exporter.';
+
+CREATE FUNCTION belay.stat_reset() RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_stat_reset';
+COMMENT ON FUNCTION belay.stat_reset() IS
+    'Sets the counters of all hubs of this database to zero. Superusers only, unless granted.';
+
 -- ---------------------------------------------------------------- faults, for tests
 
 CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer DEFAULT 0)
@@ -175,6 +235,7 @@ CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer
 -- Callers need no other right: each function checks what it does.
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA belay TO PUBLIC;
 REVOKE ALL ON FUNCTION belay.inject_fault(text, integer, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION belay.stat_reset() FROM PUBLIC;
 COMMENT ON FUNCTION belay.inject_fault(text, integer, integer) IS
     'Makes the next passes of a fault point fail, after p_skip that do not. Superusers only; for tests.';
 
