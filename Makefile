@@ -31,6 +31,7 @@ soak:
 
 bench:
 	+@test/optional.sh bench/run.sh
+	+@test/optional.sh bench/wakeup.sh
 
 lint:
 	+@test/run.sh --suite lint
