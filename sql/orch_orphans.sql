@@ -65,6 +65,13 @@ CALL pg_temp.clear();
 CALL pg_temp.queue('i', 'a', 1000);
 SELECT * FROM pg_temp.fetch(1000);
 SELECT * FROM test.orch_orphans_left;
+-- All of them go at once, also if they are more than a batch holds.
+SELECT belay.set_hub_option('orch_orphans', 'batch_messages', '1');
+CALL pg_temp.queue('i', 'a', 1000);
+CALL pg_temp.queue('i', 'b', 1000);
+SELECT * FROM pg_temp.fetch(1000);
+SELECT * FROM test.orch_orphans_left;
+SELECT belay.set_hub_option('orch_orphans', 'batch_messages', NULL);
 -- OR-1: what was sent before the start is lost if a fetch came between; the instance starts without it.
 CALL pg_temp.start('i', 1000);
 SELECT messages FROM pg_temp.fetch(1000);

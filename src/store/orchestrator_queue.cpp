@@ -143,14 +143,19 @@ constexpr Statement kDrop = statement(R"sql(
     WITH c AS MATERIALIZED (
         SELECT m.instance_key, m.id
           FROM {hub}.orchestrator_queue AS m
-         WHERE m.instance_key {=} $1 AND m.id {=} ANY ($3) AND m.instance_id {=} $2
-           FOR UPDATE SKIP LOCKED
+         WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {<=} $3
+           AND m.kind {=} 'q'
+           AND NOT EXISTS (SELECT 1
+                             FROM {hub}.orchestrator_queue AS o
+                            WHERE o.instance_key {=} $1 AND o.instance_id {=} $2
+                              AND (o.kind {=} 's' OR o.kind {=} 'n'))
+           FOR UPDATE OF m SKIP LOCKED
     )
     DELETE FROM {hub}.orchestrator_queue AS m
      USING c
      WHERE m.instance_key {=} c.instance_key AND m.id {=} c.id
 )sql",
-                                      INT8OID, TEXTOID, INT8ARRAYOID);
+                                      INT8OID, TEXTOID, TIMESTAMPTZOID);
 
 constexpr Statement kPark = statement(R"sql(
     WITH c AS MATERIALIZED (
@@ -403,8 +408,8 @@ void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool igno
     note_item(orchestrator_channel(hub), visible_at.value_or(0));
 }
 
-void drop_messages(const Hub& hub, std::string_view instance_id, std::span<const int64> ids) {
-    run(hub, kDrop, instance_params(instance_id).datum(int8_array(ids)));
+void drop_queue_messages(const Hub& hub, std::string_view instance_id, int64 now) {
+    run(hub, kDrop, instance_params(instance_id).timestamp(now));
 }
 
 void park_messages(const Hub& hub, std::string_view instance_id, int64 now) {

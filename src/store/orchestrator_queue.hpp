@@ -83,8 +83,9 @@ void delete_leased(const Hub& hub, int64 instance_key, int64 lock_no, int64 now)
 void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool ignore_attempt,
                     std::optional<int64> visible_at);
 
-// Deletes these messages, without those that another transaction holds.
-void drop_messages(const Hub& hub, std::string_view instance_id, std::span<const int64> ids);
+// Deletes the visible queue messages of an instance that never started, without those that another
+// transaction holds; none if its start has come meanwhile.
+void drop_queue_messages(const Hub& hub, std::string_view instance_id, int64 now);
 
 // Takes the visible messages of an instance that never started out of the claim index, and back.
 void park_messages(const Hub& hub, std::string_view instance_id, int64 now);

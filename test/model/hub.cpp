@@ -1,483 +1,37 @@
 #include "hub.hpp"
 
-#include <algorithm>
-#include <set>
+#include <chrono>
 
-#include "core/hash.hpp"
 #include "core/token.hpp"
 
 namespace belay::test::model {
 
-namespace {
-
-bool serves_tag(const Fetch& request, const Text& tag) {
-    if (request.mode == "any") {
-        return true;
-    }
-    if (!tag) {
-        return request.mode == "default_only" || request.mode == "default_and";
-    }
-    return (request.mode == "tags" || request.mode == "default_and") && request.tags &&
-           std::find(request.tags->begin(), request.tags->end(), tag) != request.tags->end();
+int64_t server_now() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
 }
 
-template <typename T>
-bool contains(const std::vector<T>& list, const T& value) {
-    return std::find(list.begin(), list.end(), value) != list.end();
-}
-
-}  // namespace
-
-// ---- Fetch ----
-
-// FW-3. The queue is a set of streams: per lane and slot the rows never delayed, by id, and the
-// delayed rows that are due, by (due, id). Of each kind the lowest head is looked at, and of the
-// two the lower id is tried; a head that turns out not to be eligible is passed. This is exact for
-// everything not delayed.
-class FetchSearch {
- public:
-    FetchSearch(Hub* hub, int client, const Fetch& request)
-        : hub_(*hub), client_(client), request_(request) {}
-
-    std::vector<int64_t> run() {
-        open_streams();
-        while (static_cast<int>(leased_.size()) < request_.max_items) {
-            std::optional<std::size_t> heads[2];  // never delayed, delayed
-            for (std::size_t i = 0; i < streams_.size(); ++i) {
-                auto& lowest = heads[streams_[i].delayed ? 1 : 0];
-                if (!streams_[i].rows.empty() &&
-                    (!lowest || streams_[i].rows.back() < streams_[*lowest].rows.back())) {
-                    lowest = i;
-                }
-            }
-            if (!heads[0] && !heads[1]) {
-                break;
-            }
-            const auto id_of = [this](std::size_t i) { return streams_[i].rows.back().second; };
-            const bool delayed = !heads[0] || (heads[1] && id_of(*heads[1]) < id_of(*heads[0]));
-            const std::size_t chosen = *heads[delayed ? 1 : 0];
-            const int64_t id = id_of(chosen);
-            streams_[chosen].rows.pop_back();
-            if (!try_row(id) && ++streams_[chosen].walked == kMaxWalk) {
-                split_by_session(chosen);
-            }
-        }
-        return leased_;
-    }
-
- private:
-    // So many rows of others' sessions are walked; then the stream becomes one per session. That
-    // matters for the order of delayed rows only.
-    static constexpr int kMaxWalk = 64;
-
-    using Place = std::pair<int64_t, int64_t>;  // due, id
-
-    struct Stream {
-        std::vector<Place> rows;  // the head comes last
-        bool delayed = false;
-        int walked = 0;
-    };
-
-    void open_streams() {
-        std::map<std::tuple<int32_t, int16_t, bool>, Stream> found;
-        for (const Item* item : hub_.items.seen_by(client_)) {
-            const bool wanted_slot =
-                !request_.slots || contains(*request_.slots, static_cast<int>(item->slot));
-            if (hub_.is_visible(*item, request_.now) && !hub_.is_live(*item, request_.now) &&
-                wanted_slot && serves_tag(request_, item->what.tag) &&
-                (!item->what.session || request_.owner)) {
-                Stream& stream = found[{item->lane, item->slot, item->due > 0}];
-                stream.delayed = item->due > 0;
-                stream.rows.emplace_back(item->due, item->id);
-            }
-        }
-        for (auto& [key, stream] : found) {
-            std::sort(stream.rows.rbegin(), stream.rows.rend());
-            streams_.push_back(stream);
-        }
-    }
-
-    void split_by_session(std::size_t which) {
-        std::map<Text, Stream> parts;
-        for (const Place& place : streams_[which].rows) {
-            Stream& part = parts[hub_.items.find(place.second, client_)->what.session];
-            part.delayed = streams_[which].delayed;
-            part.rows.push_back(place);
-        }
-        streams_[which].rows.clear();
-        for (const auto& [session, stream] : parts) {
-            streams_.push_back(stream);
-        }
-    }
-
-    // False if the row's session is not the caller's to take.
-    bool try_row(int64_t id) {
-        const Item& item = *hub_.items.find(id, client_);
-        const bool held = hub_.items.held_from(id, client_);
-        if (!item.what.session) {
-            if (!held) {
-                lease(id);
-            }
-            return true;
-        }
-        const std::string session = *item.what.session;
-        if (!may_claim(session)) {
-            return false;
-        }
-        if (held) {
-            return true;
-        }
-        if (hub_.max_attempts && item.attempts >= *hub_.max_attempts) {
-            hub_.bury(client_, id, request_.now);
-            return true;
-        }
-        const int64_t timeout = request_.session_timeout.value_or(request_.lock_timeout);
-        if (!hub_.claim_session(client_, session, *request_.owner, request_.now,
-                                request_.now + timeout)) {
-            lost_.insert(session);
-            return true;
-        }
-        if (own_.insert(session).second) {
-            ++new_sessions_;
-        }
-        lease(id);
-        return true;
-    }
-
-    void lease(int64_t id) {
-        if (hub_.max_attempts && hub_.items.find(id, client_)->attempts >= *hub_.max_attempts) {
-            hub_.bury(client_, id, request_.now);
-            return;
-        }
-        Item& item = *hub_.items.hold(id, client_);
-        item.token = "?";
-        item.locked_until = request_.now + request_.lock_timeout;
-        item.lease_incarnation = hub_.incarnation;
-        item.attempts = core::next_attempt(item.attempts);
-        item.locked_by = request_.owner;
-        leased_.push_back(id);
-    }
-
-    bool may_claim(const std::string& session) {
-        if (lost_.contains(session)) {
-            return false;
-        }
-        if (own_.contains(session)) {
-            return true;
-        }
-        const Session* stored = hub_.sessions.find(session, client_);
-        if (stored != nullptr && hub_.is_live(*stored, request_.now)) {
-            if (stored->owner != *request_.owner) {
-                return false;
-            }
-            own_.insert(session);
-            return true;
-        }
-        return !request_.max_new_sessions || new_sessions_ < *request_.max_new_sessions;
-    }
-
-    Hub& hub_;
-    int client_;
-    const Fetch& request_;
-    std::vector<Stream> streams_;
-    std::set<std::string> own_;
-    std::set<std::string> lost_;
-    int new_sessions_ = 0;
-    std::vector<int64_t> leased_;
-};
-
-std::vector<int64_t> Hub::fetch(int client, const Fetch& request) {
-    if (paused || request.mode == "none") {
-        return {};
-    }
-    return FetchSearch(this, client, request).run();
-}
-
-void Hub::learn_token(int client, int64_t id, const std::string& token) {
-    items.hold(id, client)->token = token;
-}
-
-// SE-4 to SE-6: never waits, and whoever fails has touched nothing.
-bool Hub::claim_session(int client, const std::string& id, const std::string& owner, int64_t now,
-                        int64_t locked_until) {
-    const Session* stored = sessions.find(id, client);
-    if (sessions.held_from(id, client) ||
-        (stored != nullptr && is_live(*stored, now) && stored->owner != owner)) {
-        return false;
-    }
-    sessions.hold(id, client) = Session{id, owner, locked_until, now, incarnation};
-    return true;
-}
-
-// ---- Leases ----
-
-Hub::Held Hub::hold_by_token(int client, const Text& token, int64_t now) {
-    using core::LeaseFault;
-    const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
-    if (!parsed) {
-        return {nullptr, LeaseFault::kUnknown};
-    }
-    if (parsed->incarnation != incarnation) {
-        return {nullptr, LeaseFault::kOtherIncarnation};
-    }
-    const Item* seen = items.find(parsed->id, client);
-    if (seen == nullptr ||
-        seen->key() != std::tuple(parsed->lane, parsed->slot, parsed->due, parsed->id)) {
-        return {nullptr, LeaseFault::kGone};
-    }
-    Item& item = *items.hold(parsed->id, client);
-    if (item.token != *token) {
-        return {nullptr, item.token.empty() ? LeaseFault::kUnknown : LeaseFault::kLeasedAgain};
-    }
-    return {&item, is_live(item, now) ? LeaseFault::kNone : LeaseFault::kExpired};
-}
-
-namespace {
-
-[[noreturn]] void raise_lost(const char* message, const Text& token, core::LeaseFault fault,
-                             const Item* item) {
+void raise_lost(const char* message, const Text& token, core::LeaseFault fault,
+                int64_t locked_until) {
     Refused refused{"QB001", message, core::code_detail(fault), ""};
     refused.facts = "\"lock_token\":\"" + token.value_or("").substr(0, 8) + "\"";
     if (fault == core::LeaseFault::kExpired) {
-        refused.facts += ",\"locked_until\":" + std::to_string(item->locked_until);
+        refused.facts += ",\"locked_until\":" + std::to_string(locked_until);
     }
     throw refused;
 }
 
-}  // namespace
-
-Item& Hub::hold_live(int client, const Text& token, int64_t now, const char* message) {
-    const Held held = hold_by_token(client, token, now);
-    if (held.fault != core::LeaseFault::kNone) {
-        raise_lost(message, token, held.fault, held.item);
-    }
-    return *held.item;
-}
-
-// SE-8.
-void Hub::touch_session(int client, const Item& item, int64_t now) {
-    if (!item.what.session || !item.locked_by) {
-        return;
-    }
-    const Session* stored = sessions.find(*item.what.session, client);
-    if (stored != nullptr && stored->owner == *item.locked_by && is_live(*stored, now)) {
-        sessions.hold(stored->id, client)->last_activity = now;
-    }
-}
-
-void Hub::send(int client, const Completion& completion, int64_t now) {
-    const int64_t id = ++last.message;
-    messages.hold(id, client) = Message{id, completion.instance, completion.text, now};
-}
-
-void Hub::ack(int client, const Text& token, const std::optional<Completion>& completion,
-              int64_t now) {
-    const Item item = hold_live(client, token, now, kAckLost);
-    items.hold(item.id, client) = std::nullopt;
-    touch_session(client, item, now);
-    if (completion) {
-        send(client, *completion, now);
-    }
-}
-
-std::vector<bool> Hub::ack_many(int client,
-                                const std::vector<std::pair<Text, std::optional<Completion>>>& acks,
-                                int64_t now) {
-    std::vector<bool> acked;
-    std::vector<Item> gone;
-    for (const auto& [token, completion] : acks) {
-        const Held held = hold_by_token(client, token, now);
-        acked.push_back(held.fault == core::LeaseFault::kNone);
-        if (acked.back()) {
-            gone.push_back(*held.item);
-            items.hold(gone.back().id, client) = std::nullopt;
-        }
-    }
-    for (const Item& item : gone) {
-        touch_session(client, item, now);
-    }
-    for (std::size_t i = 0; i < acks.size(); ++i) {
-        if (acked[i] && acks[i].second) {
-            send(client, *acks[i].second, now);
-        }
-    }
-    return acked;
-}
-
-void Hub::renew(int client, const Text& token, int64_t now, int64_t extend) {
-    Item& item = hold_live(client, token, now, kRenewLost);
-    item.locked_until = now + extend;
-    touch_session(client, item, now);
-}
-
-std::vector<bool> Hub::renew_many(int client, const std::vector<Text>& tokens, int64_t now,
-                                  int64_t extend) {
-    std::vector<bool> renewed;
-    for (const Text& token : tokens) {
-        const Held held = hold_by_token(client, token, now);
-        renewed.push_back(held.fault == core::LeaseFault::kNone);
-        if (renewed.back()) {
-            held.item->locked_until = now + extend;
-            touch_session(client, *held.item, now);
-        }
-    }
-    return renewed;
-}
-
-void Hub::abandon(int client, const Text& token, int64_t now, std::optional<int64_t> delay,
-                  bool ignore_attempt) {
-    const Held held = hold_by_token(client, token, now);
-    if (held.item == nullptr) {
-        raise_lost(kAbandonLost, token, held.fault, nullptr);
-    }
-    Item& item = *held.item;
-    item.token = "";
-    item.locked_until = 0;
-    item.lease_incarnation = 0;
-    item.locked_by = std::nullopt;
-    item.attempts = ignore_attempt ? core::previous_attempt(item.attempts) : item.attempts;
-    if (delay) {
-        item.visible_at = now + *delay;
-        item.due = item.visible_at;
-    }
-}
-
-// ---- The rest ----
-
-int16_t Hub::slot_of(const Activity& what, int64_t id) const {
-    if (what.instance) {
-        return static_cast<int16_t>(core::slot_of(*what.instance, slot_count));
-    }
-    return static_cast<int16_t>(what.session ? core::slot_of(*what.session, slot_count)
-                                             : core::slot_of_id(id, slot_count));
-}
-
-void Hub::enqueue(int client, const Activity& what, int64_t now, int64_t delay) {
-    Item item;
-    item.id = ++last.item;
-    item.lane =
-        core::lane_of(what.tag.has_value(), what.tag.value_or(""), what.session.has_value());
-    item.slot = slot_of(what, item.id);
-    item.visible_at = now + delay;
-    item.due = delay > 0 ? item.visible_at : 0;
-    if (now == kServerClock) {
-        item.visible_at = kServerClock;
-        item.due = 0;
-    }
-    item.created_at = now;
-    item.what = what;
-    items.hold(item.id, client) = item;
-}
-
-// PO-5, PO-8.
-void Hub::bury(int client, int64_t id, int64_t now) {
-    const Item item = *items.find(id, client);
-    items.hold(id, client) = std::nullopt;
-    const int64_t dead = ++last.dead_letter;
-    dead_letters.hold(dead, client) =
-        DeadLetter{dead, item.id, item.what, item.attempts, item.created_at, now};
-    if (dead_letter_fails_activity && item.what.instance && item.what.execution &&
-        item.what.activity) {
-        send(client,
-             {*item.what.instance,
-              "poison " + *item.what.instance + " " + std::to_string(*item.what.execution) + " " +
-                  std::to_string(*item.what.activity) + " " + item.what.name + " " +
-                  std::to_string(item.attempts) + " of " + std::to_string(*max_attempts)},
-             now);
-    }
-}
-
-int64_t Hub::renew_sessions(int client, const std::vector<Text>& owners, int64_t now,
-                            int64_t extend, int64_t idle_timeout) {
-    int64_t renewed = 0;
-    for (const Session* session : sessions.seen_by(client)) {
-        if (contains(owners, Text(session->owner)) && is_live(*session, now) &&
-            session->last_activity > now - idle_timeout) {
-            sessions.hold(session->id, client)->locked_until = now + extend;
-            ++renewed;
-        }
-    }
-    return renewed;
-}
-
-int64_t Hub::cleanup_sessions(int client, int64_t now) {
-    int64_t deleted = 0;
-    for (const Session* session : sessions.seen_by(client)) {
-        bool needed = false;
-        for (const Item* item : items.seen_by(client)) {
-            needed = needed || item->what.session == session->id;
-        }
-        if (!is_live(*session, now) && !needed && !sessions.held_from(session->id, client)) {
-            sessions.hold(session->id, client) = std::nullopt;
-            ++deleted;
-        }
-    }
-    return deleted;
-}
-
-int64_t Hub::cancel(int client, const std::vector<Identity>& activities) {
-    int64_t cancelled = 0;
-    for (const Identity& wanted : activities) {
-        for (const Item* item : items.seen_by(client)) {
-            if (item->what.instance == wanted.instance &&
-                item->what.execution == wanted.execution &&
-                item->what.activity == wanted.activity) {
-                items.hold(item->id, client) = std::nullopt;
-                ++cancelled;
+void Hub::set_slot_count(int client, int32_t count, int64_t server_now) {
+    const auto refuse_live = [this, client, server_now](const auto& table) {
+        for (const auto* row : table.seen_by(client)) {
+            if (is_live(*row, server_now)) {
+                throw Refused{"QB003", "", "live_leases", ""};
             }
         }
-    }
-    return cancelled;
-}
-
-DeadLetter Hub::take_dead_letter(int client, int64_t id) {
-    if (dead_letters.find(id, client) == nullptr) {
-        throw Refused{"QB002", "Dead letter not found: " + std::to_string(id),
-                      "unknown_dead_letter", "\"id\":" + std::to_string(id)};
-    }
-    auto& row = dead_letters.hold(id, client);
-    const DeadLetter taken = *row;
-    row = std::nullopt;
-    return taken;
-}
-
-int64_t Hub::redrive(int client, int64_t id) {
-    enqueue(client, take_dead_letter(client, id).what, kServerClock);
-    return last.item;
-}
-
-int64_t Hub::redrive_many(int client, const DeadLetterFilter& filter) {
-    int64_t redriven = 0;
-    std::vector<int64_t> chosen;
-    for (const DeadLetter* dead : dead_letters.seen_by(client)) {
-        const bool matches =
-            (!filter.ids || contains(*filter.ids, dead->id)) &&
-            (!filter.instances ||
-             (dead->what.instance && contains(*filter.instances, *dead->what.instance))) &&
-            (!filter.queue || *filter.queue == "worker") &&
-            (!filter.reason || *filter.reason == "max_attempts") &&
-            (!filter.dead_before || dead->dead_at < *filter.dead_before);
-        if (matches && redriven < filter.limit && !dead_letters.held_from(dead->id, client)) {
-            chosen.push_back(dead->id);
-            ++redriven;
-        }
-    }
-    for (const int64_t id : chosen) {
-        redrive(client, id);
-    }
-    return redriven;
-}
-
-void Hub::discard(int client, int64_t id) {
-    take_dead_letter(client, id);
-}
-
-void Hub::set_slot_count(int client, int32_t count, int64_t server_now) {
-    for (const Item* item : items.seen_by(client)) {
-        if (is_live(*item, server_now)) {
-            throw Refused{"QB003", "", "live_leases", ""};
-        }
-    }
+    };
+    refuse_live(items);
+    refuse_live(locks);
     slot_count = count;
     for (const Item* item : items.seen_by(client)) {
         Item& moved = *items.hold(item->id, client);
@@ -493,15 +47,17 @@ void Hub::begin_incarnation() {
     ++incarnation;
 }
 
-std::string Hub::state_of(const Item& item, int64_t now) const {
-    return is_live(item, now) ? "leased" : is_visible(item, now) ? "ready" : "delayed";
-}
-
 void Hub::end(int client, bool commit) {
     items.end(client, commit);
     sessions.end(client, commit);
     dead_letters.end(client, commit);
     messages.end(client, commit);
+    locks.end(client, commit);
+    instances.end(client, commit);
+    executions.end(client, commit);
+    history.end(client, commit);
+    kv_store.end(client, commit);
+    kv_delta.end(client, commit);
 }
 
 }  // namespace belay::test::model

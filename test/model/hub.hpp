@@ -1,106 +1,42 @@
 // A hub in memory: its rules, written as plainly as possible.
 //
-// Several clients use it, each with a transaction of its own; one call runs at a time. A row has a
-// committed form and, while a transaction holds it, the form that this transaction gave it. So the
-// model knows what each client sees, what a fetch skips, and which calls would wait.
+// Several clients use it, each with a transaction of its own; one call runs at a time. So the model
+// knows what each client sees, what a fetch skips, and which calls would wait.
 //
-// A call that throws may leave the hub half changed: callers work on a copy and drop it then.
+// A call that throws may leave the hub half changed: callers work on a copy and drop it then. Of
+// the copy only the sequences count: no rollback takes an id back.
+//
+//   hub.cpp           transactions and the hub as a whole
+//   worker_queue.cpp  activities and sessions
+//   messages.cpp      the orchestrator queue
+//   turns.cpp         fetch, ack, abandon and renew a turn
+//   state.cpp         history, custom status, key/value state
+//   dead_letters.cpp  dead letters of both queues
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
+#include <algorithm>
+#include <compare>
+#include <limits>
 #include <tuple>
-#include <vector>
 
+#include "cases.hpp"
 #include "core/lease.hpp"
+#include "rows.hpp"
 
 namespace belay::test::model {
 
-using Text = std::optional<std::string>;
-
-constexpr int kNobody = -1;
 // Stands for every instant that the server's own clock gave: the test's clock never shows it.
 constexpr int64_t kServerClock = -1;
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-// The call would wait for another transaction.
-struct Blocked {};
+int64_t server_now();
 
-// The call raises an error.
-struct Refused {
-    std::string sqlstate;
-    std::string message;      // "" if it is not to be compared
-    std::string code_detail;  // of the DETAIL
-    std::string facts;        // what else the DETAIL must contain
-};
+template <typename T>
+bool contains(const std::vector<T>& list, const T& value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+}
 
-// One row as the transactions see it.
-template <typename Row>
-struct Cell {
-    std::optional<Row> committed;
-    std::optional<Row> pending;
-    int holder = kNobody;
-
-    const std::optional<Row>& seen_by(int client) const {
-        return holder == client && client != kNobody ? pending : committed;
-    }
-    bool held_from(int client) const { return holder != kNobody && holder != client; }
-
-    // What the client may change. Waits, that is throws, if somebody else holds the row.
-    std::optional<Row>& hold(int client) {
-        if (held_from(client)) {
-            throw Blocked{};
-        }
-        if (holder == kNobody) {
-            holder = client;
-            pending = committed;
-        }
-        return pending;
-    }
-};
-
-template <typename Key, typename Row>
-struct Table {
-    std::map<Key, Cell<Row>> cells;
-
-    const Row* find(const Key& key, int client) const {
-        const auto cell = cells.find(key);
-        const bool seen = cell != cells.end() && cell->second.seen_by(client);
-        return seen ? &*cell->second.seen_by(client) : nullptr;
-    }
-    bool held_from(const Key& key, int client) const {
-        const auto cell = cells.find(key);
-        return cell != cells.end() && cell->second.held_from(client);
-    }
-    std::optional<Row>& hold(const Key& key, int client) { return cells[key].hold(client); }
-
-    // The rows that the client sees, by key.
-    std::vector<const Row*> seen_by(int client) const {
-        std::vector<const Row*> rows;
-        for (const auto& [key, cell] : cells) {
-            if (cell.seen_by(client)) {
-                rows.push_back(&*cell.seen_by(client));
-            }
-        }
-        return rows;
-    }
-    std::size_t count() const { return cells.size(); }
-
-    void end(int client, bool commit) {
-        for (auto at = cells.begin(); at != cells.end();) {
-            auto& cell = at->second;
-            if (cell.holder == client) {
-                if (commit) {
-                    cell.committed = cell.pending;
-                }
-                cell.pending = std::nullopt;
-                cell.holder = kNobody;
-            }
-            at = cell.holder == kNobody && !cell.committed ? cells.erase(at) : std::next(at);
-        }
-    }
-};
+// ---- Activities ----
 
 // What an enqueue says of an activity.
 struct Activity {
@@ -138,28 +74,6 @@ struct Session {
     int32_t lease_incarnation = 0;
 };
 
-struct DeadLetter {
-    int64_t id = 0;
-    int64_t source_id = 0;
-    Activity what;
-    int32_t attempts = 0;
-    int64_t enqueued_at = 0;
-    int64_t dead_at = 0;
-};
-
-// A message to an instance. A completion that the engine wrote itself is described, not quoted.
-struct Message {
-    int64_t id = 0;
-    std::string instance;
-    std::string text;
-    int64_t visible_at = 0;
-};
-
-struct Completion {
-    std::string instance;
-    std::string text;
-};
-
 struct Fetch {
     int64_t now = 0;
     int64_t lock_timeout = 0;
@@ -172,6 +86,43 @@ struct Fetch {
     std::optional<int> max_new_sessions;
 };
 
+// ---- Messages ----
+
+// What an enqueue says of a message. One that the engine wrote itself is described, not quoted.
+struct Mail {
+    std::string instance;
+    std::string text;
+    std::string kind;
+    std::optional<int64_t> fire_at;  // of a timer
+    Text name;                       // of a start
+    Text version;                    // likewise
+
+    bool is_start() const { return kind == "StartOrchestration" || kind == "ContinueAsNew"; }
+};
+
+struct Message {
+    int64_t id = 0;
+    Mail mail;
+    int64_t visible_at = 0;
+    int64_t created_at = 0;
+    int32_t attempts = 0;
+    std::string token;  // "" = never leased, or given back
+    // Passed over by a fetch as the message of an instance that never started. It does not lead a
+    // fetch to its instance until that has started.
+    bool aside = false;
+};
+
+struct DeadLetter {
+    int64_t id = 0;
+    std::string queue;
+    int64_t source_id = 0;
+    Activity what;  // for a message: its text and its instance
+    Mail mail;      // of a message
+    int32_t attempts = 0;
+    int64_t enqueued_at = 0;
+    int64_t dead_at = 0;
+};
+
 struct DeadLetterFilter {
     std::optional<std::vector<int64_t>> ids;
     std::optional<std::vector<std::string>> instances;
@@ -181,10 +132,138 @@ struct DeadLetterFilter {
     int64_t limit = 1000;
 };
 
+// ---- Instances ----
+
+struct Pin {
+    int64_t major = 0;
+    int64_t minor = 0;
+    int64_t patch = 0;
+
+    auto operator<=>(const Pin&) const = default;
+};
+
+struct TurnLock {
+    std::string instance;
+    std::string token;  // "" = released
+    int64_t locked_until = 0;
+    int64_t locked_at = 0;
+    int32_t lease_incarnation = 0;
+};
+
+struct Instance {
+    std::string id;
+    std::string name;
+    std::string version;
+    int64_t execution = 0;
+    Text parent;
+    Text custom_status;
+    int64_t custom_status_version = 0;
+    int64_t created_at = 0;
+    int64_t updated_at = 0;
+};
+
+struct Execution {
+    std::string instance;
+    int64_t id = 0;
+    std::string status = "Running";
+    Text output;
+    int64_t started_at = 0;
+    std::optional<int64_t> completed_at;
+    std::optional<Pin> pin;
+};
+
+// A change of the custom status; without a value it is cleared.
+struct StatusChange {
+    Text value;
+};
+
+struct KvChange {
+    enum class Action { kSet, kClear, kClearAll } action = Action::kSet;
+    std::string key;
+    std::string value;
+    std::optional<int64_t> updated_at;  // of a set; absent: now
+};
+
+// An event, and what belay reads in it.
+struct Event {
+    int64_t id = 0;
+    std::string type;
+    std::string text;
+    Text started_name;  // of an OrchestrationStarted
+    Text started_version;
+    std::optional<StatusChange> status;
+    std::optional<KvChange> kv;
+};
+
+struct StoredEvent {
+    std::string instance;
+    int64_t execution = 0;
+    Event event;
+    int64_t created_at = 0;
+};
+
+// A row of kv_store, or of kv_delta, where no value is a tombstone.
+struct Value {
+    std::string instance;
+    std::string key;
+    Text value;
+    int64_t updated_at = 0;
+};
+
+// ---- Turns ----
+
+struct TurnFetch {
+    int64_t now = 0;
+    int64_t lock_timeout = 0;
+    std::optional<int64_t> min_version;  // packed
+    std::optional<int64_t> max_version;
+    std::optional<std::vector<int>> slots;
+};
+
+struct Turn {
+    std::string instance;
+    std::string name;
+    std::string version;
+    int64_t execution = 0;
+    std::vector<std::string> history;
+    std::vector<std::string> messages;
+    int32_t attempts = 0;
+    std::vector<Value> snapshot;
+};
+
+struct Identity {
+    std::string instance;
+    int64_t execution;
+    int64_t activity;
+};
+
+struct TurnAck {
+    Text token;
+    int64_t now = 0;
+    int64_t execution = 1;
+    std::vector<Event> events;
+    std::vector<Activity> activities;
+    std::vector<Mail> messages;
+    std::vector<Identity> cancelled;
+    // Metadata.
+    Text name;
+    Text version;
+    Text parent;
+    Text status;
+    Text output;
+    std::optional<Pin> pin;
+    std::optional<StatusChange> custom_status;
+    std::optional<std::vector<KvChange>> kv;
+
+    bool is_terminal() const { return status && *status != "Running"; }
+};
+
 // The message of each function for a lost lease.
 constexpr const char* kAckLost = "Worker queue item not found or already processed";
 constexpr const char* kRenewLost = "Lock token invalid, expired, or already acked";
 constexpr const char* kAbandonLost = "Invalid lock token or already acked";
+constexpr const char* kTurnLost = "Invalid lock token";
+constexpr const char* kTurnRenewLost = "Lock token invalid, expired, or already released";
 
 class Hub {
  public:
@@ -193,32 +272,53 @@ class Hub {
     Table<std::string, Session> sessions;
     Table<int64_t, DeadLetter> dead_letters;
     Table<int64_t, Message> messages;
+    // Holding a lock's row is the exclusion of its instance, whether there is such a row or not.
+    Table<std::string, TurnLock> locks;
+    Table<std::string, Instance> instances;
+    Table<std::pair<std::string, int64_t>, Execution> executions;
+    Table<std::tuple<std::string, int64_t, int64_t>, StoredEvent> history;
+    Table<std::pair<std::string, std::string>, Value> kv_store;
+    Table<std::pair<std::string, std::string>, Value> kv_delta;
     int32_t incarnation = 1;
-    bool paused = false;
+    bool worker_paused = false;
+    bool orchestrator_paused = false;
     int32_t slot_count = 1;
     std::optional<int32_t> max_attempts;
+    int64_t batch_messages = 10000;
     bool dead_letter_fails_activity = true;
     bool server_is_ahead = false;  // of the test's clock
 
-    // Sequences: no rollback takes an id back.
+    // Sequences.
     struct Sequences {
         int64_t item = 0;
         int64_t dead_letter = 0;
         int64_t message = 0;
     } last;
 
-    // ---- Transactions ----
-    void end(int client, bool commit);
+    // How often each case of the rules was met.
+    std::array<int, kCaseNames.size()> met{};
 
-    // ---- Calls ----
+    // ---- Transactions and the hub as a whole ----
+    void end(int client, bool commit);
+    void set_slot_count(int client, int32_t count, int64_t server_now);
+    void begin_incarnation();
+
+    // True for rows of every kind that have a lease or a visible_at.
+    bool is_live(const auto& row, int64_t now) const {
+        return row.locked_until > now && row.lease_incarnation == incarnation;
+    }
+    bool is_visible(const auto& row, int64_t now) const {
+        return row.visible_at == kServerClock ? !server_is_ahead : row.visible_at <= now;
+    }
+
+    // ---- Activities and sessions ----
     void enqueue(int client, const Activity& what, int64_t now, int64_t delay = 0);
     // The ids of the rows leased, in order. Their tokens are yet to be learned.
     std::vector<int64_t> fetch(int client, const Fetch& request);
     void learn_token(int client, int64_t id, const std::string& token);
-    void ack(int client, const Text& token, const std::optional<Completion>& completion,
-             int64_t now);
+    void ack(int client, const Text& token, const std::optional<Mail>& completion, int64_t now);
     std::vector<bool> ack_many(int client,
-                               const std::vector<std::pair<Text, std::optional<Completion>>>& acks,
+                               const std::vector<std::pair<Text, std::optional<Mail>>>& acks,
                                int64_t now);
     void renew(int client, const Text& token, int64_t now, int64_t extend);
     std::vector<bool> renew_many(int client, const std::vector<Text>& tokens, int64_t now,
@@ -228,31 +328,44 @@ class Hub {
     int64_t renew_sessions(int client, const std::vector<Text>& owners, int64_t now, int64_t extend,
                            int64_t idle_timeout);
     int64_t cleanup_sessions(int client, int64_t now);
-    struct Identity {
-        std::string instance;
-        int64_t execution;
-        int64_t activity;
-    };
     int64_t cancel(int client, const std::vector<Identity>& activities);
-    int64_t redrive(int client, int64_t id);
-    int64_t redrive_many(int client, const DeadLetterFilter& filter);
-    void discard(int client, int64_t id);
-    void set_slot_count(int client, int32_t count, int64_t server_now);
-    void begin_incarnation();
-
-    bool is_live(const Item& item, int64_t now) const {
-        return item.locked_until > now && item.lease_incarnation == incarnation;
-    }
-    bool is_live(const Session& session, int64_t now) const {
-        return session.locked_until > now && session.lease_incarnation == incarnation;
-    }
-    bool is_visible(const Item& item, int64_t now) const {
-        return item.visible_at == kServerClock ? !server_is_ahead : item.visible_at <= now;
-    }
     // ready, delayed or leased.
     std::string state_of(const Item& item, int64_t now) const;
 
+    // ---- Messages ----
+    // Hidden until visible_at, or fire_at if that is later. Returns the id.
+    int64_t send(int client, const Mail& mail, int64_t visible_at, int64_t now);
+
+    // ---- Turns ----
+    // The token of the turn is yet to be learned.
+    std::optional<Turn> fetch_turn(int client, const TurnFetch& request);
+    void learn_turn_token(int client, const std::string& instance, const std::string& token);
+    void ack_turn(int client, const TurnAck& ack);
+    // The instance.
+    std::string abandon_turn(int client, const Text& token, int64_t now,
+                             std::optional<int64_t> delay, bool ignore_attempt);
+    void renew_turn(int client, const Text& token, int64_t now, int64_t extend);
+
+    // ---- State of instances ----
+    void append_history(int client, const std::string& instance, int64_t execution,
+                        const std::vector<Event>& events);
+    // The greatest id in executions.
+    std::optional<int64_t> latest_execution(int client, const std::string& instance) const;
+    std::vector<const StoredEvent*> history_of(int client, const std::string& instance,
+                                               int64_t execution) const;
+    // Without a tombstone: what a client reads.
+    std::vector<Value> values_of(int client, const std::string& instance) const;
+
+    // ---- Dead letters ----
+    int64_t redrive(int client, int64_t id);
+    int64_t redrive_many(int client, const DeadLetterFilter& filter);
+    void discard(int client, int64_t id);
+
  private:
+    void meet(Case which, bool condition = true) {
+        met[static_cast<std::size_t>(which)] += condition ? 1 : 0;
+    }
+
     struct Held {
         Item* item = nullptr;  // null unless the token is the row's
         core::LeaseFault fault = core::LeaseFault::kUnknown;
@@ -262,12 +375,37 @@ class Hub {
     void touch_session(int client, const Item& item, int64_t now);
     bool claim_session(int client, const std::string& id, const std::string& owner, int64_t now,
                        int64_t locked_until);
-    void bury(int client, int64_t id, int64_t now);
-    void send(int client, const Completion& completion, int64_t now);
-    DeadLetter take_dead_letter(int client, int64_t id);
     int16_t slot_of(const Activity& what, int64_t id) const;
 
+    // The messages of an instance, by id.
+    std::vector<const Message*> messages_of(int client, const std::string& instance) const;
+    // The instance has started: nothing of it is aside any longer. Waits for whoever holds one of
+    // its messages, but for those that carry the token.
+    void settle_aside(int client, const std::string& instance, const std::string& token);
+
+    struct HeldTurn {
+        TurnLock* lock = nullptr;  // null unless the token is the lock's
+        core::LeaseFault fault = core::LeaseFault::kUnknown;
+    };
+    HeldTurn hold_turn(int client, const Text& token, int64_t now);
+    TurnLock& hold_live_turn(int client, const Text& token, int64_t now, const char* message);
+    void ack_instance(int client, const std::string& instance, const TurnAck& ack);
+    void add_events(int client, const std::string& instance, int64_t execution,
+                    const std::vector<Event>& events, int64_t now);
+    void change_custom_status(int client, const std::string& instance, const TurnAck& ack);
+    void change_values(int client, const std::string& instance, const TurnAck& ack);
+    void merge_values(int client, const std::string& instance);
+
+    void bury(int client, int64_t id, int64_t now);
+    void bury_message(int client, int64_t id, int64_t now);
+    DeadLetter take_dead_letter(int client, int64_t id);
+
     friend class FetchSearch;
+    friend class TurnSearch;
 };
+
+// Raises QB001 for a token that does not open its lease.
+[[noreturn]] void raise_lost(const char* message, const Text& token, core::LeaseFault fault,
+                             int64_t locked_until);
 
 }  // namespace belay::test::model

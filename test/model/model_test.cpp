@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <random>
 
@@ -23,6 +24,20 @@ int64_t number_from(const char* variable, int64_t otherwise) {
     return text != nullptr && *text != '\0' ? std::strtoll(text, nullptr, 10) : otherwise;
 }
 
+void add(const std::map<std::string, int>& counts, std::map<std::string, int>* sums) {
+    for (const auto& [name, count] : counts) {
+        (*sums)[name] += count;
+    }
+}
+
+std::string show(const std::map<std::string, int>& counts) {
+    std::string text;
+    for (const auto& [name, count] : counts) {
+        text += "  " + name + ": " + std::to_string(count) + "\n";
+    }
+    return text;
+}
+
 TEST(Model, RandomCallsOfSeveralClients) {
     const auto first_seed =
         static_cast<uint64_t>(number_from("BELAY_SEED", std::random_device{}() & 0x7fffffff));
@@ -37,8 +52,9 @@ TEST(Model, RandomCallsOfSeveralClients) {
     cluster.connect().exec("CREATE EXTENSION belay");
 
     std::map<std::string, int> calls;
+    std::map<std::string, int> refused;
+    std::array<int, kCaseNames.size()> met{};
     int blocked = 0;
-    int refused = 0;
     uint64_t seed = first_seed;
     for (int64_t done = 0; done < steps; ++seed) {
         Runner runner(&cluster, seed);
@@ -52,21 +68,23 @@ TEST(Model, RandomCallsOfSeveralClients) {
             }
             runner.finish();
         } catch (const Mismatch& mismatch) {
-            FAIL() << mismatch.what();
+            FAIL() << "after " << done << " steps: " << mismatch.what();
         }
-        for (const auto& [name, count] : runner.calls()) {
-            calls[name] += count;
-        }
+        add(runner.calls(), &calls);
+        add(runner.refused(), &refused);
+        std::transform(met.begin(), met.end(), runner.met().begin(), met.begin(), std::plus());
         blocked += runner.blocked();
-        refused += runner.refused();
     }
-    for (const auto& [name, count] : calls) {
-        std::cout << "  " << name << ": " << count << "\n";
+    std::cout << "calls\n" << show(calls) << "refused as expected\n" << show(refused);
+    std::cout << "waited as expected: " << blocked << "\ncases\n";
+    for (std::size_t i = 0; i < met.size(); ++i) {
+        std::cout << "  " << kCaseNames[i] << ": " << met[i] << "\n";
     }
-    std::cout << "  waited as expected: " << blocked << ", refused as expected: " << refused
-              << "\n";
     if (steps >= kSteps) {
         EXPECT_EQ(calls.size(), operations().size()) << "an operation never ran";
+        for (std::size_t i = 0; i < met.size(); ++i) {
+            EXPECT_GT(met[i], 0) << "never met: " << kCaseNames[i];
+        }
     }
 }
 

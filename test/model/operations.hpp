@@ -1,13 +1,14 @@
-// The calls that the model test makes: one entry per operation in the table kOperations.
+// The calls that the model test makes, and what it compares.
 //
-// To add an operation: write its rules in Hub, a function here that makes up a call, and a line in
-// the table.
+// To add an operation: write its rules in Hub, in the operations_*.cpp of its subject a function
+// that makes up a call, and a line in the table there. Shared pieces of calls are in made_up.hpp.
 #pragma once
 
 #include <deque>
 #include <functional>
 #include <optional>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,11 +66,12 @@ struct Scene {
     int64_t now;  // of the test's clock, as this client has it
     // What earlier calls brought to light.
     struct Memory {
-        std::deque<std::string> tokens;  // the last ones, dead or not
+        std::deque<std::string> tokens;       // the last of work items, dead or not
+        std::deque<std::string> turn_tokens;  // the last of turns
+        std::set<std::string> all_tokens;
         std::vector<std::pair<std::string, decltype(Item{}.key())>> cursors;  // of list_work_items
         int64_t serial = 0;
-        bool token_seen_twice = false;
-        std::map<std::string, bool> all_tokens;
+        int64_t first_instance = 0;  // of those that calls are about
     } & memory;
 };
 
@@ -82,17 +84,28 @@ struct Operation {
     std::optional<Call> (*make)(Scene*);
 };
 
-std::span<const Operation> operations();
+// All of them.
+const std::vector<Operation>& operations();
 
-// How the queries of the comparison show instants: those of the server's clock are all alike.
-std::string show_time(int64_t ms);
-// The SQL for the same.
-std::string time_sql(const std::string& column);
+std::span<const Operation> worker_operations();
+std::span<const Operation> message_operations();
+std::span<const Operation> turn_operations();
+std::span<const Operation> state_operations();
+std::span<const Operation> dead_letter_operations();
+std::span<const Operation> hub_operations();
+
+// ---- Showing what is compared ----
+
+// Statements that make the functions with which the test's queries show values:
+// shown_time(timestamptz), those of the server's clock being all alike; shown_item(text), where the
+// engine's own messages are described; shown_elements(json) and shown_values(json).
+const char* showing_functions();
+std::string shown_time(int64_t ms);
 
 // What a client sees of the hub, as the tables show it and as the model has it.
 struct Picture {
     const char* name;
-    std::string sql;
+    const char* sql;
     Expected (*expected)(const Hub&, int client);
 };
 std::span<const Picture> pictures();

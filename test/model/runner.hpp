@@ -31,7 +31,9 @@ class Runner {
 
     const std::map<std::string, int>& calls() const { return calls_; }
     int blocked() const { return blocked_; }
-    int refused() const { return refused_; }
+    // By SQLSTATE and code_detail.
+    const std::map<std::string, int>& refused() const { return refused_; }
+    const auto& met() const { return hub_.met; }
 
  private:
     struct Client {
@@ -44,6 +46,7 @@ class Runner {
     static Answer ask(Conn& conn, const std::string& sql);
     void command(int client, const std::string& sql);
     void end_transaction(int client, bool commit);
+    void lease_elsewhere();
     void advance_clock();
     void call(int client);
     const Operation* choose(int client);
@@ -62,7 +65,7 @@ class Runner {
     std::deque<std::string> history_;
     std::map<std::string, int> calls_;
     int blocked_ = 0;
-    int refused_ = 0;
+    std::map<std::string, int> refused_;
 };
 
 }  // namespace belay::test::model

@@ -388,13 +388,9 @@ std::span<const int64> choose_batch(const Search& search, std::string_view insta
 void set_orphans_aside(const Search& search, std::string_view instance_id, const View& view) {
     if (view.others_queued) {
         store::park_messages(search.hub, instance_id, search.clock->now());
-        return;
+    } else {
+        store::drop_queue_messages(search.hub, instance_id, search.clock->now());
     }
-    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (view.messages.size() + 1)));
-    for (std::size_t i = 0; i < view.messages.size(); ++i) {
-        ids[i] = view.messages[i].id;
-    }
-    store::drop_messages(search.hub, instance_id, {ids, view.messages.size()});
 }
 
 std::string_view messages_json(const store::Hub& hub,
