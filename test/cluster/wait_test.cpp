@@ -24,6 +24,12 @@ std::string enqueue() {
     return "SELECT app.enqueue_worker_work('" + kItem + "')";
 }
 
+// Adds an item and leases it in the same transaction: it wakes a waiter like any other, but is not
+// there for one who looks later.
+std::string enqueue_taken() {
+    return enqueue() + "; SELECT * FROM app.fetch_work_item(NULL, 600000)";
+}
+
 // A connection that waits, and what came of it.
 struct Waiting {
     explicit Waiting(Conn conn) : conn(std::move(conn)) {}
@@ -150,9 +156,9 @@ TEST_F(Wait, HoldsNothing) {
 
 TEST_F(Wait, OneItemWakesOne) {
     auto all = waiting(10, call_wait("'worker'"));
-    conn.exec(enqueue());
+    conn.exec("BEGIN; " + enqueue_taken() + "; COMMIT");
     EXPECT_EQ(answered(all, 1), 1);
-    conn.exec(enqueue());
+    conn.exec("BEGIN; " + enqueue_taken() + "; COMMIT");
     EXPECT_EQ(answered(all, 2), 2);
     for (auto& one : all) {
         if (one->answered(0)) {
@@ -178,7 +184,7 @@ TEST_F(Wait, RollbackWakesNobody) {
     conn.exec("BEGIN; SAVEPOINT s; " + enqueue() + "; ROLLBACK TO s; COMMIT");
     EXPECT_EQ(answered(all, 0), 0);
     // Of a kept and an undone one the kept one counts.
-    conn.exec("BEGIN; SAVEPOINT s; " + enqueue() + "; RELEASE s; SAVEPOINT t; " + enqueue() +
+    conn.exec("BEGIN; SAVEPOINT s; " + enqueue_taken() + "; RELEASE s; SAVEPOINT t; " + enqueue() +
               "; ROLLBACK TO t; COMMIT");
     EXPECT_EQ(answered(all, 1), 1);
 }
@@ -231,7 +237,9 @@ TEST_F(Wait, DueTimesAndLeasesAreKnownAfterARestart) {
     EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
     EXPECT_EQ(conn.exec(call_wait("'worker'")).at(0, 1), "timer");
     EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 30000)").size(), 0);
-    EXPECT_EQ(conn.exec(call_wait("'orchestrator'")).at(0, 1), "lease_expired");
+    // If the lease ended before the first look, the look finds the message.
+    const auto reason = conn.exec(call_wait("'orchestrator'")).at(0, 1);
+    EXPECT_TRUE(reason == "lease_expired" || reason == "timer") << *reason;
 }
 
 TEST_F(Wait, AnUndoneFetchWakes) {
@@ -268,7 +276,7 @@ TEST_F(Wait, AMessageSentDuringATurnIsNotForgotten) {
 
 TEST_F(Wait, PreparedTransactions) {
     auto all = waiting(2, call_wait("'worker'"));
-    conn.exec("BEGIN; " + enqueue() + "; PREPARE TRANSACTION 'p'");
+    conn.exec("BEGIN; " + enqueue_taken() + "; PREPARE TRANSACTION 'p'");
     EXPECT_EQ(answered(all, 0), 0);
     conn.exec("COMMIT PREPARED 'p'");
     EXPECT_EQ(answered(all, 1), 1);
