@@ -4,7 +4,8 @@
 
 namespace belay::pg {
 
-constinit Settings settings{.async_leases = false, .lease_slots = 65536};
+constinit Settings settings{
+    .async_leases = false, .lease_slots = 65536, .reconcile_interval_ms = 1000};
 
 void define_settings() {
     // Sorted by name; each is described in docs/operations.md.
