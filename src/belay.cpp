@@ -7,7 +7,9 @@
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
 #include "pg/wakeups.hpp"
+#include "pg/worker_registry.hpp"
 #include "store/hub.hpp"
+#include "worker/worker.hpp"
 
 extern "C" {
 #pragma GCC visibility push(default)
@@ -28,8 +30,11 @@ void _PG_init(void) {
         belay::pg::share_fault_counts();
         belay::pg::install_wakeups();
         belay::pg::install_counters();
+        belay::pg::share_worker_registry();
         if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
             belay::pg::install_shared_memory();
+            belay::worker::install_launcher();
+            belay::worker::install_drop_guard();
         }
     });
 }

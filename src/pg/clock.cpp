@@ -9,6 +9,12 @@ int64 server_now_ms() {
     return core::pg_us_to_ms(GetCurrentTimestamp());
 }
 
+int64 monotonic_ms() {
+    instr_time now;
+    INSTR_TIME_SET_CURRENT(now);
+    return static_cast<int64>(INSTR_TIME_GET_MILLISEC(now));
+}
+
 int64 Clock::now() const {
     if (from_server) {
         return server_now_ms();

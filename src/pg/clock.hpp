@@ -8,6 +8,9 @@ namespace belay::pg {
 // The server's clock, whole milliseconds since the Unix epoch. Never the transaction's start time.
 int64 server_now_ms();
 
+// A clock that nobody sets: for intervals, not for times.
+int64 monotonic_ms();
+
 // Time inside one call. A caller's clock stands still while the call runs, and moves on by the time
 // that passed once the call has waited for somebody (CL-4); the server's clock is read each time.
 struct Clock {

@@ -54,6 +54,33 @@ inline bool owns_schema(Oid schema, Oid role) {
 #endif
 }
 
+inline bool owns_database(Oid database, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(DatabaseRelationId, database, role);
+#else
+    return pg_database_ownercheck(database, role);
+#endif
+}
+
+// How many rows of a table are dead, as far as the statistics know.
+inline int64 dead_rows(Oid relation) {
+    const PgStat_StatTabEntry* entry = pgstat_fetch_stat_tabentry(relation);
+#if PG_VERSION_NUM >= 160000
+    return entry == nullptr ? 0 : entry->dead_tuples;
+#else
+    return entry == nullptr ? 0 : entry->n_dead_tuples;
+#endif
+}
+
+// What a process tells of itself, from 1 to pgstat_fetch_stat_numbackends().
+inline const LocalPgBackendStatus* backend_status(int index) {
+#if PG_VERSION_NUM >= 160000
+    return pgstat_get_local_beentry_by_index(index);
+#else
+    return pgstat_fetch_stat_local_beentry(index);
+#endif
+}
+
 // A segment of shared memory by name, made and initialised at its first use. Null where the server
 // has no registry of such segments.
 inline void* named_segment(const char* name, Size bytes, void (*init)(void*)) {

@@ -15,6 +15,12 @@ enum class FaultPoint : int {
     kBoundaryMemory,
     kBoundaryThrow,
     kBoundaryThrowUnknown,
+    kDutyDeadLetters,
+    kDutyInstanceRetention,
+    kDutyLockCleanup,
+    kDutyOrphanMessages,
+    kDutySessionCleanup,
+    kDutyXminWatch,
     kStoreCall,
     kUpgradeStep,
     kWakeSkip,
@@ -24,8 +30,20 @@ enum class FaultPoint : int {
 inline constexpr int kFaultPoints = static_cast<int>(FaultPoint::kCount);
 
 inline constexpr const char* kFaultPointNames[kFaultPoints] = {
-    "ack.before_commit",      "boundary.error", "boundary.memory", "boundary.throw",
-    "boundary.throw_unknown", "store.call",     "upgrade.step",    "wake.skip",
+    "ack.before_commit",
+    "boundary.error",
+    "boundary.memory",
+    "boundary.throw",
+    "boundary.throw_unknown",
+    "duty.dead_letters",
+    "duty.instance_retention",
+    "duty.lock_cleanup",
+    "duty.orphan_messages",
+    "duty.session_cleanup",
+    "duty.xmin_watch",
+    "store.call",
+    "upgrade.step",
+    "wake.skip",
 };
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.

@@ -26,6 +26,11 @@ void lock_name(LockSpace space, std::string_view name) {
     AcceptInvalidationMessages();
 }
 
+bool try_lock_for_session(LockSpace space) {
+    const LOCKTAG tag = make_tag(space, 0);
+    return LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
 bool try_lock_key(LockSpace space, Oid hub, uint64 key) {
     const LOCKTAG tag = hub_tag(space, hub, key);
     return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;

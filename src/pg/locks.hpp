@@ -13,12 +13,16 @@ enum class LockSpace : uint16 {
     kHubName = 0xbe01,
     kSession = 0xbe02,
     kInstance = 0xbe03,
-    kAllInstances = 0xbe04,  // shared: one instance's key is held; alone: all of them
-    kRemoval = 0xbe05,       // one removal of instances at a time
+    kAllInstances = 0xbe04,      // shared: one instance's key is held; alone: all of them
+    kRemoval = 0xbe05,           // one removal of instances at a time
+    kBackgroundWorker = 0xbe10,  // one in a database
 };
 
 // Waits for the lock on a name.
 void lock_name(LockSpace space, std::string_view name);
+
+// Takes the database's one lock of that space until the session ends, if nobody has it.
+bool try_lock_for_session(LockSpace space);
 
 // Takes the lock on a key of a hub: if nobody has it; or after waiting.
 bool try_lock_key(LockSpace space, Oid hub, uint64 key);

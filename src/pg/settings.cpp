@@ -4,7 +4,8 @@
 
 namespace belay::pg {
 
-constinit Settings settings{.async_leases = false, .lease_slots = 65536};
+constinit Settings settings{
+    .async_leases = false, .lease_slots = 65536, .reconcile_interval_ms = 1000};
 
 void define_settings() {
     // Sorted by name; each is described in docs/operations.md.
@@ -21,6 +22,11 @@ void define_settings() {
             &settings.lease_slots, 65536, 1024, 16777216, PGC_POSTMASTER, 0, nullptr, nullptr,
             nullptr);
     }
+    DefineCustomIntVariable(
+        "belay.reconcile_interval",
+        "Longest sleep of the background worker, and the unit of its duties' paces.",
+        "0 lets the worker rest: it runs no duties.", &settings.reconcile_interval_ms, 1000, 0,
+        3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
     MarkGUCPrefixReserved("belay");
 }
 

@@ -17,6 +17,7 @@ struct Header {
 constinit SharedPiece pieces[kMaxPieces] = {};
 constinit int piece_count = 0;
 constinit Header* header = nullptr;
+constinit bool preloaded = false;
 constinit shmem_request_hook_type previous_request = nullptr;
 constinit shmem_startup_hook_type previous_startup = nullptr;
 
@@ -78,7 +79,12 @@ void add_shared_piece(const SharedPiece& piece) {
     pieces[piece_count++] = piece;
 }
 
+bool is_preloaded() {
+    return preloaded;
+}
+
 void install_shared_memory() {
+    preloaded = true;
     previous_request = shmem_request_hook;
     shmem_request_hook = belay_shmem_request;
     previous_startup = shmem_startup_hook;

@@ -25,6 +25,9 @@ void add_shared_piece(const SharedPiece& piece);
 // postmaster loads its libraries.
 void install_shared_memory();
 
+// Whether the postmaster has loaded the library.
+bool is_preloaded();
+
 // Whether the pieces are there. Asks for a segment if the server can give one later.
 bool attach_shared_memory();
 

@@ -45,10 +45,11 @@ TEST(Model, RandomCallsOfSeveralClients) {
         number_from("BELAY_MODEL_STEPS", kSteps) * (number_from("BELAY_LONG", 0) == 1 ? 10 : 1);
     std::cout << "BELAY_SEED=" << first_seed << ", " << steps << " steps" << std::endl;
 
-    // VACUUM is one of the operations; a background one would meet them at random.
-    Cluster cluster(
-        {.preload = true,
-         .conf = {"autovacuum = off", "max_connections = 20", "log_min_error_statement = panic"}});
+    // VACUUM is one of the operations, and so are some duties; those of the background would meet
+    // them at random.
+    Cluster cluster({.preload = true,
+                     .conf = {"autovacuum = off", "belay.reconcile_interval = 0",
+                              "max_connections = 20", "log_min_error_statement = panic"}});
     cluster.connect().exec("CREATE EXTENSION belay");
 
     std::map<std::string, int> calls;

@@ -10,6 +10,7 @@
 #include "pg/errors.hpp"
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
+#include "pg/worker_signal.hpp"
 #include "store/grants.hpp"
 #include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
@@ -168,6 +169,8 @@ void create_hub(const char* name, std::string_view api_word, bool adopt,
             store::revoke_from_public(schema, api);
         });
     });
+    pg::want_worker_at_commit(MyDatabaseId);
+    pg::wake_worker_at_commit(pg::Bell::kHubs);
 }
 
 }  // namespace belay::ops

@@ -26,16 +26,27 @@ constexpr int kPortion = 1000;
 constexpr int kRoots = 100;
 constexpr int64 kDayMs = int64{24} * 3600 * 1000;
 
+using pg::FaultPoint;
+
 constexpr Duty kDuties[] = {
-    {"dead_letters", discard_old_dead_letters}, {"instance_retention", retire_finished_instances},
-    {"lock_cleanup", clean_up_locks},           {"orphan_messages", bury_orphan_messages},
-    {"session_cleanup", clean_up_sessions},
+    {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
+    {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention},
+    {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
+    {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
+    {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
+    {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };
 
 static_assert(std::is_sorted(std::begin(kDuties), std::end(kDuties),
                              [](const Duty& a, const Duty& b) {
                                  return std::string_view(a.name) < b.name;
                              }));
+
+// The fault point of a duty is named after it.
+static_assert(std::all_of(std::begin(kDuties), std::end(kDuties), [](const Duty& duty) {
+    const std::string_view point = pg::kFaultPointNames[static_cast<int>(duty.fault)];
+    return point.substr(0, 5) == "duty." && point.substr(5) == duty.name;
+}));
 
 const Duty& checked_duty(Datum name, std::size_t index) {
     const auto text = name == 0 ? std::string_view() : pg::text_view(name);
@@ -57,7 +68,7 @@ const Duty& checked_duty(Datum name, std::size_t index) {
 DutyResult run_duty(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     const int64 begin = pg::server_now_ms();
     int64 rows = 0;
-    while (const int64 portion = duty.run(hub, clock)) {
+    while (const int64 portion = run_portion(hub, duty, clock)) {
         rows += portion;
         CHECK_FOR_INTERRUPTS();
     }
@@ -68,6 +79,11 @@ DutyResult run_duty(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
 
 std::span<const Duty> duties() {
     return kDuties;
+}
+
+int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
+    pg::fail_here(duty.fault);
+    return duty.run(hub, clock);
 }
 
 const Duty* find_duty(std::string_view name) {
@@ -100,6 +116,9 @@ int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock) {
 }
 
 int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.worker_queue = true, .sessions = true})) {
+        return 0;
+    }
     return cleanup_orphaned_sessions(hub, clock);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "pg/clock.hpp"
+#include "pg/faults.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
 
@@ -14,6 +15,10 @@ struct Duty {
     const char* name;
     // Does one portion; returns how many rows it changed.
     int64 (*run)(const store::Hub& hub, pg::Clock* clock);
+    // How long the background worker waits after a portion that found nothing, in multiples of
+    // belay.reconcile_interval. After one that found something it goes on at once.
+    int pace;
+    pg::FaultPoint fault;
 };
 
 // All duties, sorted by name.
@@ -22,12 +27,16 @@ std::span<const Duty> duties();
 // The duty of that name, or null.
 const Duty* find_duty(std::string_view name);
 
+// One portion of a duty.
+int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock);
+
 // The single duties.
 int64 bury_orphan_messages(const store::Hub& hub, pg::Clock* clock);
 int64 discard_old_dead_letters(const store::Hub& hub, pg::Clock* clock);
 int64 retire_finished_instances(const store::Hub& hub, pg::Clock* clock);
 int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock);
 int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock);
+int64 watch_snapshots(const store::Hub& hub, pg::Clock* clock);
 
 // What one duty did.
 struct DutyResult {

@@ -227,6 +227,46 @@ CREATE FUNCTION belay.stat_reset() RETURNS void
 COMMENT ON FUNCTION belay.stat_reset() IS
     'Sets the counters of all hubs of this database to zero. Superusers only, unless granted.';
 
+-- ---------------------------------------------------------------- background worker
+
+CREATE FUNCTION belay.start_worker() RETURNS boolean
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_start_worker';
+COMMENT ON FUNCTION belay.start_worker() IS
+    'Starts the background worker of this database where the library is not preloaded; false if it runs already.';
+
+CREATE FUNCTION belay.stop_worker() RETURNS boolean
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_stop_worker';
+COMMENT ON FUNCTION belay.stop_worker() IS
+    'Ends the background worker of this database where the library is not preloaded; false if none is running.';
+
+CREATE FUNCTION belay.worker_rows()
+    RETURNS TABLE (database oid, pid integer, state text, started_at timestamptz,
+                   last_loop_at timestamptz, duty text, last_run timestamptz, runs bigint,
+                   rows bigint, errors bigint, last_error text, last_error_hub text,
+                   last_error_at timestamptz)
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_worker_rows';
+COMMENT ON FUNCTION belay.worker_rows() IS 'Behind view belay.workers.';
+
+CREATE VIEW belay.workers AS
+    SELECT d.datname AS database,
+           w.pid,
+           w.state,
+           w.started_at,
+           w.last_loop_at,
+           w.duty,
+           w.last_run,
+           w.runs,
+           w.rows,
+           w.errors,
+           w.last_error,
+           w.last_error_hub,
+           w.last_error_at
+      FROM belay.worker_rows() AS w
+      LEFT JOIN pg_catalog.pg_database AS d ON d.oid = w.database;
+COMMENT ON VIEW belay.workers IS
+    'The background workers of all databases, with a row per duty that has run.';
+GRANT SELECT ON belay.workers TO pg_monitor;
+
 -- ---------------------------------------------------------------- faults, for tests
 
 CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer DEFAULT 0)
@@ -234,8 +274,9 @@ CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_inject_fault';
 -- Callers need no other right: each function checks what it does.
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA belay TO PUBLIC;
-REVOKE ALL ON FUNCTION belay.inject_fault(text, integer, integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION belay.stat_reset() FROM PUBLIC;
+REVOKE ALL ON FUNCTION belay.inject_fault(text, integer, integer), belay.start_worker(),
+    belay.stop_worker(), belay.worker_rows(), belay.stat_reset() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION belay.worker_rows() TO pg_monitor;
 COMMENT ON FUNCTION belay.inject_fault(text, integer, integer) IS
     'Makes the next passes of a fault point fail, after p_skip that do not. Superusers only; for tests.';
 

@@ -1,0 +1,141 @@
+// The functions of schema belay that concern the background worker.
+#include "ops/duties/duties.hpp"
+#include "pg/boundary.hpp"
+#include "pg/compat.hpp"
+#include "pg/errors.hpp"
+#include "pg/settings.hpp"
+#include "pg/shared_memory.hpp"
+#include "pg/worker_registry.hpp"
+
+namespace belay::entry {
+
+namespace {
+
+constexpr int kPatienceMs = 10 * 1000;
+
+void refuse_if_launched(const char* function) {
+    if (pg::is_preloaded()) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("%s is for servers that do not preload belay", function),
+                 errdetail("The launcher of this server keeps a worker in every database that has "
+                           "the extension."),
+                 errhint("belay.reconcile_interval = 0 lets the workers rest.")));
+    }
+}
+
+// Waits until ready() is true. False after a while.
+template <typename Ready>
+bool wait_until(Ready ready) {
+    constexpr int kStepMs = 10;
+    for (int waited = 0; !ready(); waited += kStepMs) {
+        if (waited >= kPatienceMs) {
+            return false;
+        }
+        (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kStepMs,
+                        PG_WAIT_EXTENSION);
+        ResetLatch(MyLatch);
+        CHECK_FOR_INTERRUPTS();
+    }
+    return true;
+}
+
+bool has_ended(BackgroundWorkerHandle* handle) {
+    pid_t pid = 0;
+    return GetBackgroundWorkerPid(handle, &pid) == BGWH_STOPPED;
+}
+
+Datum text_or_null(const char* text, bool* null) {
+    *null = text == nullptr || *text == '\0';
+    return *null ? 0 : CStringGetTextDatum(text);
+}
+
+Datum time_or_null(TimestampTz time, bool* null) {
+    *null = time == 0;
+    return TimestampTzGetDatum(time);
+}
+
+void add_worker(const pg::WorkerSlot& slot, int duty, const ReturnSetInfo& info) {
+    constexpr int kColumns = 13;
+    Datum values[kColumns] = {ObjectIdGetDatum(slot.database), Int32GetDatum(slot.pid),
+                              CStringGetTextDatum(pg::state_name(slot.state))};
+    bool nulls[kColumns] = {};
+    values[3] = time_or_null(slot.started_at, &nulls[3]);
+    values[4] = time_or_null(slot.last_loop_at, &nulls[4]);
+    if (duty < 0) {
+        for (int i = 5; i < kColumns; ++i) {
+            nulls[i] = true;
+        }
+    } else {
+        const pg::DutyTotals& totals = slot.duties[duty];
+        values[5] = CStringGetTextDatum(ops::duties()[static_cast<std::size_t>(duty)].name);
+        values[6] = time_or_null(totals.last_run, &nulls[6]);
+        values[7] = Int64GetDatum(totals.runs);
+        values[8] = Int64GetDatum(totals.rows);
+        values[9] = Int64GetDatum(totals.errors);
+        values[10] = text_or_null(totals.last_error, &nulls[10]);
+        values[11] = text_or_null(NameStr(totals.last_error_hub), &nulls[11]);
+        values[12] = time_or_null(totals.last_error_at, &nulls[12]);
+    }
+    tuplestore_putvalues(info.setResult, info.setDesc, values, nulls);
+}
+
+}  // namespace
+
+}  // namespace belay::entry
+
+using namespace belay;
+
+BELAY_FUNCTION(belay_start_worker) {
+    entry::refuse_if_launched("belay.start_worker");
+    PreventCommandDuringRecovery("belay.start_worker");
+    if (pg::worker_is_here()) {
+        ereport(NOTICE, (errmsg("the background worker of this database is running already")));
+        PG_RETURN_BOOL(false);
+    }
+    BackgroundWorkerHandle* handle = pg::launch_worker(MyDatabaseId);
+    if (handle == nullptr) {
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+                        errmsg("could not register a background worker"),
+                        errhint("Increase max_worker_processes.")));
+    }
+    (void)entry::wait_until([handle] { return pg::worker_is_here() || entry::has_ended(handle); });
+    if (!pg::worker_is_here()) {
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("the background worker did not start"),
+                        errhint("The server's log may tell why.")));
+    }
+    PG_RETURN_BOOL(true);
+}
+
+BELAY_FUNCTION(belay_stop_worker) {
+    entry::refuse_if_launched("belay.stop_worker");
+    if (pg::stop_workers_here() == 0) {
+        ereport(NOTICE, (errmsg("no background worker is running in this database")));
+        PG_RETURN_BOOL(false);
+    }
+    if (!entry::wait_until([] { return !pg::worker_is_here(); })) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_IN_USE), errmsg("the background worker has not ended yet"),
+                 errhint("It ends after the duty that it is doing.")));
+    }
+    PG_RETURN_BOOL(true);
+}
+
+BELAY_FUNCTION(belay_worker_rows) {
+    InitMaterializedSRF(fcinfo, 0);
+    const auto& info = *reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    for (const auto& slot : pg::live_workers()) {
+        bool any = false;
+        for (int i = 0; i < static_cast<int>(ops::duties().size()); ++i) {
+            if (slot.duties[i].runs > 0) {
+                any = true;
+                entry::add_worker(slot, i, info);
+            }
+        }
+        if (!any) {
+            entry::add_worker(slot, -1, info);
+        }
+    }
+    return 0;
+}

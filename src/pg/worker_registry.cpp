@@ -1,0 +1,500 @@
+#include "pg/worker_registry.hpp"
+
+#include <algorithm>
+
+#include "pg/compat.hpp"
+#include "pg/list.hpp"
+#include "pg/shared_memory.hpp"
+
+namespace belay::pg {
+
+namespace {
+
+constexpr int kMostHolds = 64;
+
+// A database that workers must leave alone, because a command of that process needs it.
+struct Hold {
+    Oid database;
+    pid_t holder;
+};
+
+struct Registry {
+    LWLock lock;  // guards everything below but the bells
+    ConditionVariable left;
+    int launcher_procno;  // -1: none
+    Wanted wanted;
+    Hold holds[kMostHolds];
+    int slot_count;
+    WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];
+};
+
+constinit Registry* registry = nullptr;
+constinit WorkerSlot* mine = nullptr;
+
+// What the current transaction says when it ends.
+constinit uint32 pending_bells = 0;
+constexpr int kMostPending = 8;
+constinit Oid pending_wanted[kMostPending] = {};
+constinit int pending_count = 0;
+constinit int held_count = 0;
+
+Size registry_bytes() {
+    return add_size(offsetof(Registry, slots),
+                    mul_size(static_cast<Size>(max_worker_processes), sizeof(WorkerSlot)));
+}
+
+void init_registry(void* piece) {
+    memset(piece, 0, registry_bytes());
+    auto* made = static_cast<Registry*>(piece);
+    LWLockInitialize(&made->lock, shared_lock_tranche());
+    ConditionVariableInit(&made->left);
+    made->launcher_procno = -1;
+    made->slot_count = max_worker_processes;
+    for (int i = 0; i < made->slot_count; ++i) {
+        pg_atomic_init_u32(&made->slots[i].bells, 0);
+    }
+}
+
+void use_registry(void* piece) {
+    registry = static_cast<Registry*>(piece);
+}
+
+std::span<WorkerSlot> slots() {
+    return {registry->slots, static_cast<std::size_t>(registry->slot_count)};
+}
+
+bool is_live(const WorkerSlot& slot) {
+    return slot.pid != 0;
+}
+
+// The slot of a database's worker, live or ended, or null. The lock is held.
+WorkerSlot* slot_of(Oid database) {
+    WorkerSlot* found = nullptr;
+    for (auto& slot : slots()) {
+        if (slot.database == database && (found == nullptr || is_live(slot))) {
+            found = &slot;
+        }
+    }
+    return found;
+}
+
+bool is_held(Oid database) {
+    for (const auto& hold : registry->holds) {
+        if (hold.database == database) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void ring(int procno) {
+    if (procno >= 0) {
+        SetLatch(&GetPGProcByNumber(procno)->procLatch);
+    }
+}
+
+void ask_to_end(WorkerSlot* slot, int signal) {
+    slot->stop = true;
+    if (is_live(*slot)) {
+        (void)kill(slot->pid, signal);
+    }
+}
+
+// The lock is held.
+void add_wanted(Oid database) {
+    Wanted& wanted = registry->wanted;
+    for (int i = 0; i < wanted.count; ++i) {
+        if (wanted.databases[i] == database) {
+            return;
+        }
+    }
+    if (wanted.count == lengthof(wanted.databases)) {
+        wanted.all = true;
+        return;
+    }
+    wanted.databases[wanted.count++] = database;
+}
+
+// The launcher remembers whom it has to start again.
+void release_holds() {
+    for (auto& hold : registry->holds) {
+        if (OidIsValid(hold.database) && hold.holder == MyProcPid) {
+            hold = {};
+        }
+    }
+}
+
+// Nothing here raises: it runs while the transaction ends.
+extern "C" void belay_worker_at_end(XactEvent event, void*) {
+    const bool commits = event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE;
+    if ((!commits && event != XACT_EVENT_ABORT) || registry == nullptr ||
+        (pending_bells == 0 && pending_count == 0 && held_count == 0)) {
+        return;
+    }
+    const uint32 bells = pending_bells;
+    if (commits ? pending_count + held_count > 0 : held_count > 0) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        release_holds();
+        for (int i = 0; commits && i < pending_count; ++i) {
+            add_wanted(pending_wanted[i]);
+        }
+        const int launcher = registry->launcher_procno;
+        LWLockRelease(&registry->lock);
+        ring(launcher);
+    }
+    pending_bells = 0;
+    pending_count = 0;
+    held_count = 0;
+    if (commits && bells != 0) {
+        wake_worker(static_cast<Bell>(bells));
+    }
+}
+
+extern "C" void belay_leave_slot(int, Datum) {
+    if (mine == nullptr) {
+        return;
+    }
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    mine->pid = 0;
+    mine->procno = -1;
+    mine->state = WorkerState::kEnded;
+    if (mine->stop && mine->end == WorkerEnd::kFailed) {
+        mine->end = WorkerEnd::kStopped;
+    }
+    mine = nullptr;
+    const int launcher = registry->launcher_procno;
+    LWLockRelease(&registry->lock);
+    ConditionVariableBroadcast(&registry->left);
+    ring(launcher);
+}
+
+// Calls visit(pid) for each process that is a worker in this database, as the statistics tell.
+template <typename Visit>
+void each_worker_here(Visit visit) {
+    pgstat_clear_backend_activity_snapshot();
+    const int count = pgstat_fetch_stat_numbackends();
+    for (int i = 1; i <= count; ++i) {
+        const LocalPgBackendStatus* local = backend_status(i);
+        if (local == nullptr || local->backendStatus.st_backendType != B_BG_WORKER ||
+            local->backendStatus.st_databaseid != MyDatabaseId) {
+            continue;
+        }
+        const pid_t pid = local->backendStatus.st_procpid;
+        const char* type = GetBackgroundWorkerTypeByPid(pid);
+        if (type != nullptr && strcmp(type, kWorkerType) == 0) {
+            visit(pid);
+        }
+    }
+    pgstat_clear_backend_activity_snapshot();
+}
+
+uint32 left_wait_event() {
+    static constinit uint32 event = 0;
+    if (event == 0) {
+        event = wait_event("BelayWorkerLeaves");
+    }
+    return event;
+}
+
+}  // namespace
+
+const char* state_name(WorkerState state) {
+    switch (state) {
+        case WorkerState::kNone:
+            return "none";
+        case WorkerState::kStarting:
+            return "starting";
+        case WorkerState::kIdle:
+            return "idle";
+        case WorkerState::kWorking:
+            return "working";
+        case WorkerState::kResting:
+            return "resting";
+        case WorkerState::kEnded:
+            return "ended";
+    }
+    return "unknown";
+}
+
+void share_worker_registry() {
+    add_shared_piece({registry_bytes, init_registry, use_registry});
+    RegisterXactCallback(belay_worker_at_end, nullptr);
+}
+
+void wake_worker(Bell bell) {
+    if (registry == nullptr) {
+        return;
+    }
+    LWLockAcquire(&registry->lock, LW_SHARED);
+    for (auto& slot : slots()) {
+        if (slot.database == MyDatabaseId && is_live(slot)) {
+            pg_atomic_fetch_or_u32(&slot.bells, static_cast<uint32>(bell));
+            ring(slot.procno);
+        }
+    }
+    LWLockRelease(&registry->lock);
+}
+
+void wake_worker_at_commit(Bell bell) {
+    pending_bells |= static_cast<uint32>(bell);
+}
+
+void want_worker_at_commit(Oid database) {
+    for (int i = 0; i < pending_count; ++i) {
+        if (pending_wanted[i] == database) {
+            return;
+        }
+    }
+    if (pending_count < kMostPending) {
+        pending_wanted[pending_count++] = database;
+    }
+}
+
+BackgroundWorkerHandle* launch_worker(Oid database) {
+    BackgroundWorker worker{};
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+    worker.bgw_restart_time = BGW_NEVER_RESTART;
+    strlcpy(worker.bgw_library_name, "belay", sizeof worker.bgw_library_name);
+    strlcpy(worker.bgw_function_name, "belay_worker_main", sizeof worker.bgw_function_name);
+    strlcpy(worker.bgw_name, kWorkerType, sizeof worker.bgw_name);
+    strlcpy(worker.bgw_type, kWorkerType, sizeof worker.bgw_type);
+    worker.bgw_main_arg = ObjectIdGetDatum(database);
+    worker.bgw_notify_pid = MyProcPid;
+    BackgroundWorkerHandle* handle = nullptr;
+    return RegisterDynamicBackgroundWorker(&worker, &handle) ? handle : nullptr;
+}
+
+std::span<const WorkerSlot> live_workers() {
+    List<WorkerSlot> found;
+    if (!attach_shared_memory()) {
+        return found.span();
+    }
+    // Nothing is allocated under the lock.
+    const auto bytes = sizeof(WorkerSlot) * static_cast<Size>(registry->slot_count);
+    auto* copies = static_cast<WorkerSlot*>(palloc(bytes));
+    LWLockAcquire(&registry->lock, LW_SHARED);
+    memcpy(static_cast<void*>(copies), registry->slots, bytes);
+    const int count = registry->slot_count;
+    LWLockRelease(&registry->lock);
+    for (int i = 0; i < count; ++i) {
+        if (is_live(copies[i])) {
+            found.add(copies[i]);
+        }
+    }
+    return found.span();
+}
+
+int stop_workers_here() {
+    int count = 0;
+    each_worker_here([&count](pid_t pid) {
+        (void)kill(pid, SIGUSR2);
+        ++count;
+    });
+    if (attach_shared_memory()) {
+        stop_worker_of(MyDatabaseId);  // one that is only starting
+    }
+    return count;
+}
+
+bool worker_is_here() {
+    bool found = false;
+    each_worker_here([&found](pid_t) { found = true; });
+    return found;
+}
+
+void hold_database(Oid database) {
+    if (registry == nullptr) {
+        return;
+    }
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    for (auto& hold : registry->holds) {
+        if (!OidIsValid(hold.database)) {
+            hold = {.database = database, .holder = MyProcPid};
+            ++held_count;
+            break;
+        }
+    }
+    LWLockRelease(&registry->lock);
+    stop_worker_of(database);
+}
+
+bool wait_until_left(Oid database, int timeout_ms) {
+    // A worker that is busy is ended the hard way when half of the time is over.
+    const int patience_ms = timeout_ms / 2;
+    if (registry == nullptr) {
+        return true;
+    }
+    const TimestampTz begin = GetCurrentTimestamp();
+    bool urged = false;
+    ConditionVariablePrepareToSleep(&registry->left);
+    while (true) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        WorkerSlot* slot = slot_of(database);
+        const bool left = slot == nullptr || !is_live(*slot);
+        const int64 waited = std::max<int64>(0, (GetCurrentTimestamp() - begin) / INT64CONST(1000));
+        if (!left && !urged && waited >= patience_ms) {
+            urged = true;
+            ask_to_end(slot, SIGTERM);
+        }
+        LWLockRelease(&registry->lock);
+        if (left || waited >= timeout_ms) {
+            ConditionVariableCancelSleep();
+            return left;
+        }
+        const int64 until = urged ? timeout_ms : patience_ms;
+        (void)ConditionVariableTimedSleep(&registry->left,
+                                          static_cast<long>(std::max<int64>(1, until - waited)),
+                                          left_wait_event());
+    }
+}
+
+bool take_slot(Oid database) {
+    if (!attach_shared_memory()) {
+        return true;
+    }
+    before_shmem_exit(belay_leave_slot, 0);
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    WorkerSlot* slot = slot_of(database);
+    bool good = !is_held(database) && (slot == nullptr || !is_live(*slot));
+    if (good && slot == nullptr) {
+        // A worker that ended long ago gives its place, and its totals, up. There are as many
+        // slots as there can be workers.
+        for (auto& other : slots()) {
+            if (!is_live(other) && (slot == nullptr || other.started_at < slot->started_at)) {
+                slot = &other;
+            }
+        }
+        good = slot != nullptr;
+        if (good) {
+            memset(static_cast<void*>(slot->duties), 0, sizeof slot->duties);
+        }
+    }
+    if (good) {
+        slot->database = database;
+        slot->pid = MyProcPid;
+        slot->procno = my_proc_number();
+        slot->state = WorkerState::kStarting;
+        slot->end = WorkerEnd::kFailed;
+        slot->stop = false;
+        slot->started_at = GetCurrentTimestamp();
+        slot->last_loop_at = 0;
+        pg_atomic_write_u32(&slot->bells, 0);
+        mine = slot;
+    }
+    LWLockRelease(&registry->lock);
+    return good;
+}
+
+void set_state(WorkerState state) {
+    if (mine != nullptr && mine->state != state) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        const bool started = mine->state == WorkerState::kStarting;
+        mine->state = state;
+        const int launcher = registry->launcher_procno;
+        LWLockRelease(&registry->lock);
+        if (started) {
+            ring(launcher);  // it may look at the next database
+        }
+    }
+}
+
+void set_end(WorkerEnd end) {
+    if (mine != nullptr) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        mine->end = end;
+        LWLockRelease(&registry->lock);
+    }
+}
+
+bool stop_requested() {
+    // A bool that only ever turns true while this process lives.
+    return ShutdownRequestPending || (mine != nullptr && mine->stop);
+}
+
+uint32 take_bells() {
+    return mine == nullptr ? 0 : pg_atomic_exchange_u32(&mine->bells, 0);
+}
+
+void note_loop() {
+    if (mine != nullptr) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        mine->last_loop_at = GetCurrentTimestamp();
+        LWLockRelease(&registry->lock);
+    }
+}
+
+void note_duty(int duty, int64 rows) {
+    if (mine != nullptr) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        DutyTotals& totals = mine->duties[duty];
+        ++totals.runs;
+        totals.rows += rows;
+        totals.last_run = GetCurrentTimestamp();
+        LWLockRelease(&registry->lock);
+    }
+}
+
+void note_duty_error(int duty, const char* hub, const char* message) {
+    if (mine != nullptr) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        DutyTotals& totals = mine->duties[duty];
+        ++totals.runs;
+        ++totals.errors;
+        totals.last_run = GetCurrentTimestamp();
+        totals.last_error_at = totals.last_run;
+        namestrcpy(&totals.last_error_hub, hub);
+        const int length =
+            pg_mbcliplen(message, static_cast<int>(strlen(message)), sizeof totals.last_error - 1);
+        memcpy(totals.last_error, message, static_cast<Size>(length));
+        totals.last_error[length] = '\0';
+        LWLockRelease(&registry->lock);
+    }
+}
+
+void become_launcher() {
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    registry->launcher_procno = my_proc_number();
+    LWLockRelease(&registry->lock);
+}
+
+Wanted take_wanted() {
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    const Wanted wanted = registry->wanted;
+    registry->wanted = {};
+    LWLockRelease(&registry->lock);
+    return wanted;
+}
+
+Sighting sight(Oid database) {
+    Sighting result{};
+    LWLockAcquire(&registry->lock, LW_SHARED);
+    result.held = is_held(database);
+    if (const WorkerSlot* slot = slot_of(database)) {
+        result.live = is_live(*slot);
+        result.state = slot->state;
+        result.end = slot->end;
+        result.started_at = slot->started_at;
+    }
+    LWLockRelease(&registry->lock);
+    return result;
+}
+
+void forget_end(Oid database) {
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    if (WorkerSlot* slot = slot_of(database); slot != nullptr && !is_live(*slot)) {
+        slot->end = WorkerEnd::kFailed;
+        slot->stop = false;
+    }
+    LWLockRelease(&registry->lock);
+}
+
+void stop_worker_of(Oid database) {
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    if (WorkerSlot* slot = slot_of(database); slot != nullptr && is_live(*slot)) {
+        ask_to_end(slot, SIGUSR2);
+    }
+    LWLockRelease(&registry->lock);
+}
+
+}  // namespace belay::pg

@@ -1,0 +1,24 @@
+// What any session may say to the background worker of its database, and to the launcher.
+//
+// Without shared memory nobody hears it; the worker then finds out by itself, within
+// belay.reconcile_interval.
+#pragma once
+
+#include "pg/pg.hpp"
+
+namespace belay::pg {
+
+// Why the worker is woken: bits.
+enum class Bell : uint32 {
+    kHubs = 1 << 0,  // hubs came or went, or the extension did
+};
+
+// Wakes the worker of this database: now, or when the transaction has committed.
+void wake_worker(Bell bell);
+void wake_worker_at_commit(Bell bell);
+
+// Asks the launcher, when the transaction has committed, to look whether the database needs a
+// worker.
+void want_worker_at_commit(Oid database);
+
+}  // namespace belay::pg

@@ -1,0 +1,154 @@
+// database_worker.cpp — the process that does a database's duties.
+//
+// Calls    worker/duties
+// Must not end with code 0 unless it was asked to end, or the extension is gone.
+#include <algorithm>
+
+#include "pg/boundary.hpp"
+#include "pg/clock.hpp"
+#include "pg/compat.hpp"
+#include "pg/locks.hpp"
+#include "pg/settings.hpp"
+#include "pg/worker_registry.hpp"
+#include "worker/duties.hpp"
+
+namespace belay::worker {
+
+namespace {
+
+// Without duties to do, the worker still looks so often whether the extension is there.
+constexpr int64 kRestMs = 60 * 1000;
+
+// What users and databases may have set must not change what the duties do; as autovacuum does.
+struct Pinned {
+    const char* name;
+    const char* value;
+};
+constexpr Pinned kPinned[] = {
+    {"application_name", pg::kWorkerType},
+    {"default_transaction_deferrable", "off"},
+    {"default_transaction_isolation", "read committed"},
+    {"default_transaction_read_only", "off"},
+    {"idle_in_transaction_session_timeout", "0"},
+    {"lock_timeout", "1s"},  // a duty that has to wait does not keep other hubs waiting
+    {"row_security", "on"},
+    {"search_path", ""},
+    {"session_replication_role", "origin"},
+    {"statement_timeout", "0"},
+    {"stats_fetch_consistency", "none"},
+    {"transaction_timeout", "0"},
+    {"zero_damaged_pages", "off"},
+};
+
+void pin_settings() {
+    for (const auto& [name, value] : kPinned) {
+        if (GetConfigOption(name, true, false) != nullptr) {
+            SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
+        }
+    }
+    // A standby that does not answer must not stop the housekeeping of the primary.
+    if (synchronous_commit > SYNCHRONOUS_COMMIT_LOCAL_FLUSH) {
+        SetConfigOption("synchronous_commit", "local", PGC_SUSET, PGC_S_OVERRIDE);
+    }
+}
+
+// Whether this is the only worker of the database. The registry knows, if there is one.
+bool is_only_one() {
+    StartTransactionCommand();
+    const bool alone = pg::try_lock_for_session(pg::LockSpace::kBackgroundWorker);
+    CommitTransactionCommand();
+    return alone;
+}
+
+// Between duties there is nothing to cancel, and an end needs no words.
+void check_interrupts() {
+    QueryCancelPending = false;
+    if (ProcDiePending) {
+        proc_exit(1);
+    }
+    CHECK_FOR_INTERRUPTS();
+}
+
+void sleep_for(int64 ms) {
+    static constinit uint32 event = 0;
+    if (event == 0) {
+        event = pg::wait_event("BelayWorkerMain");
+    }
+    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, static_cast<long>(ms),
+                    event);
+}
+
+// Until the worker is asked to end, or the extension is gone.
+void loop() {
+    int64 listed_ms = 0;
+    bool list_now = true;
+    while (true) {
+        ResetLatch(MyLatch);
+        check_interrupts();
+        if (pg::stop_requested()) {
+            pg::set_end(pg::WorkerEnd::kStopped);
+            return;
+        }
+        if (ConfigReloadPending) {
+            ConfigReloadPending = false;
+            const int before = pg::settings.reconcile_interval_ms;
+            ProcessConfigFile(PGC_SIGHUP);
+            if (before != pg::settings.reconcile_interval_ms) {
+                make_all_due();
+                list_now = true;
+            }
+        }
+        const bool rests = pg::settings.reconcile_interval_ms == 0;
+        const int64 interval = rests ? kRestMs : pg::settings.reconcile_interval_ms;
+        list_now = list_now || pg::take_bells() != 0;
+        if (list_now || pg::monotonic_ms() - listed_ms >= interval) {
+            list_now = false;
+            if (!find_hubs()) {
+                pg::set_end(pg::WorkerEnd::kNoExtension);
+                return;
+            }
+            listed_ms = pg::monotonic_ms();
+        }
+        if (!rests) {
+            run_round();
+        }
+        pg::note_loop();
+        pg::set_state(rests ? pg::WorkerState::kResting : pg::WorkerState::kIdle);
+        const int64 due = rests ? interval : std::min(interval, until_next_due());
+        if (due > 0) {
+            pgstat_report_stat(true);
+            pgstat_report_activity(STATE_IDLE, nullptr);
+            sleep_for(due);
+        }
+    }
+}
+
+void run(Oid database) {
+    pqsignal(SIGHUP, SignalHandlerForConfigReload);
+    pqsignal(SIGTERM, die);
+    pqsignal(SIGUSR2, SignalHandlerForShutdownRequest);
+    BackgroundWorkerUnblockSignals();
+    if (!pg::take_slot(database)) {
+        return;
+    }
+    pin_settings();
+    BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+    if (!is_only_one()) {
+        pg::set_end(pg::WorkerEnd::kStopped);
+        return;
+    }
+    begin_duties();
+    loop();
+}
+
+}  // namespace
+
+}  // namespace belay::worker
+
+extern "C" {
+BELAY_EXPORT void belay_worker_main(Datum database);
+}
+
+void belay_worker_main(Datum database) {
+    belay::pg::at_boundary([database] { belay::worker::run(DatumGetObjectId(database)); });
+}

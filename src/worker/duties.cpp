@@ -1,0 +1,292 @@
+// duties.cpp — run what is due, each in its own transaction.
+//
+// Calls    store::all_hubs, store::settle_incarnation, ops::run_portion
+// Touches  what the duties touch, with the rights of each hub's owner
+// Must not let an ERROR of one portion reach another: it is logged once per burst, rolled back, and
+//          the duty of that hub is pushed back.
+#include "worker/duties.hpp"
+
+#include <algorithm>
+
+#include "core/duty_pace.hpp"
+#include "ops/duties/duties.hpp"
+#include "pg/boundary.hpp"
+#include "pg/clock.hpp"
+#include "pg/scopes.hpp"
+#include "pg/settings.hpp"
+#include "pg/worker_registry.hpp"
+#include "store/hub.hpp"
+
+namespace belay::worker {
+
+namespace {
+
+// A portion that takes longer is cancelled: the code of a hub's owner may run in it.
+constexpr int kPortionLimitMs = 60 * 1000;
+// A duty that keeps failing is mentioned again after so long.
+constexpr int64 kReminderMs = int64{3600} * 1000;
+
+struct Key {
+    Oid schema;
+    int duty;
+};
+
+// A duty of a hub.
+struct Entry {
+    Key key;
+    core::DutyPace pace;
+    int64 logged_ms;  // of the current burst
+    uint64 seen;      // the last listing that had the hub
+};
+
+constinit MemoryContext loop_memory = nullptr;
+constinit MemoryContext hubs_memory = nullptr;
+constinit HTAB* entries = nullptr;
+constinit std::span<const Oid> hubs{};
+constinit uint64 listing = 0;
+constinit int64 listing_logged_ms = 0;
+
+// What is being done, for messages.
+struct Doing {
+    const char* duty;
+    NameData hub;
+};
+constinit Doing doing{};
+
+extern "C" void belay_duty_context(void*) {
+    if (doing.duty != nullptr && NameStr(doing.hub)[0] != '\0') {
+        errcontext("duty %s of hub \"%s\"", doing.duty, NameStr(doing.hub));
+    } else if (doing.duty != nullptr) {
+        errcontext("duty %s", doing.duty);
+    }
+}
+
+// How a transaction went.
+struct Attempt {
+    bool good;
+    char message[256];
+};
+
+// Runs body(context) in a transaction of its own. An ERROR costs that transaction and nothing else.
+Attempt in_own_transaction(void (*body)(void*), void* context, bool quiet) {
+    Attempt attempt{};
+    volatile bool good = false;
+    ErrorContextCallback callback{};
+    callback.callback = belay_duty_context;
+    callback.previous = error_context_stack;
+    error_context_stack = &callback;
+    PG_TRY();
+    {
+        SetCurrentStatementStartTimestamp();
+        StartTransactionCommand();
+        enable_timeout_after(STATEMENT_TIMEOUT, kPortionLimitMs);
+        PushActiveSnapshot(GetTransactionSnapshot());
+        pg::at_boundary([body, context] { body(context); });
+        PopActiveSnapshot();
+        disable_timeout(STATEMENT_TIMEOUT, false);
+        CommitTransactionCommand();
+        good = true;
+    }
+    PG_CATCH();
+    {
+        HOLD_INTERRUPTS();
+        disable_all_timeouts(false);
+        QueryCancelPending = false;
+        MemoryContextSwitchTo(loop_memory);
+        ErrorData* error = CopyErrorData();
+        strlcpy(attempt.message, error->message != nullptr ? error->message : "",
+                sizeof attempt.message);
+        if (!quiet) {
+            EmitErrorReport();
+        }
+        AbortCurrentTransaction();
+        FlushErrorState();
+        RESUME_INTERRUPTS();
+    }
+    PG_END_TRY();
+    error_context_stack = callback.previous;
+    attempt.good = good;
+    MemoryContextSwitchTo(loop_memory);
+    MemoryContextReset(loop_memory);
+    pgstat_report_stat(false);
+    return attempt;
+}
+
+// Whether a failure goes without a line in the log.
+bool in_burst(int64 logged_ms, int64 now) {
+    return logged_ms != 0 && now < logged_ms + kReminderMs;
+}
+
+struct Listing {
+    bool extension;
+};
+
+void list_hubs(void* context) {
+    auto* result = static_cast<Listing*>(context);
+    result->extension = OidIsValid(get_extension_oid("belay", true));
+    const auto found = result->extension ? store::all_hubs() : std::span<const Oid>();
+    MemoryContextReset(hubs_memory);
+    hubs = {};
+    auto* copy =
+        static_cast<Oid*>(MemoryContextAlloc(hubs_memory, sizeof(Oid) * (found.size() + 1)));
+    std::copy(found.begin(), found.end(), copy);
+    hubs = {copy, found.size()};
+}
+
+// Makes the entries of new hubs and forgets those of hubs that are gone.
+void match_entries() {
+    const bool first = listing == 0;
+    ++listing;
+    const int64 now = pg::monotonic_ms();
+    const auto duties = ops::duties();
+    for (const Oid schema : hubs) {
+        for (int i = 0; i < static_cast<int>(duties.size()); ++i) {
+            const Key key{schema, i};
+            bool found = false;
+            auto* entry = static_cast<Entry*>(hash_search(entries, &key, HASH_ENTER, &found));
+            if (!found) {
+                entry->pace = {};
+                entry->logged_ms = 0;
+                // A hub that has just been made, or is being restored, is not hurried.
+                entry->pace.due_ms = first ? now
+                                           : now + int64{duties[static_cast<std::size_t>(i)].pace} *
+                                                       pg::settings.reconcile_interval_ms;
+            }
+            entry->seen = listing;
+        }
+    }
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, entries);
+    while (auto* entry = static_cast<Entry*>(hash_seq_search(&scan))) {
+        if (entry->seen != listing) {
+            (void)hash_search(entries, &entry->key, HASH_REMOVE, nullptr);
+        }
+    }
+}
+
+struct Portion {
+    Oid schema;
+    const ops::Duty* duty;
+    int64 rows;
+};
+
+void run_portion(void* context) {
+    auto* portion = static_cast<Portion*>(context);
+    const store::Hub* found = store::find_hub(portion->schema, true);
+    if (found == nullptr) {
+        return;  // dropped, or its row cannot be read
+    }
+    doing.hub = found->name;
+    char activity[NAMEDATALEN * 2];
+    snprintf(activity, sizeof activity, "duty %s of hub %s", portion->duty->name,
+             NameStr(found->name));
+    pgstat_report_activity(STATE_RUNNING, activity);
+    const store::Hub& hub = store::settle_incarnation(*found);
+    portion->rows = pg::as_role(hub.owner, [&hub, portion] {
+        return pg::with_spi([&hub, portion] {
+            auto clock = pg::start_clock(std::nullopt, 0);
+            return ops::run_portion(hub, *portion->duty, &clock);
+        });
+    });
+}
+
+// Whether the loop has something better to do than the rest of the round.
+bool is_interrupted() {
+    return pg::stop_requested() || ProcDiePending || ConfigReloadPending;
+}
+
+void run_entry(Entry* entry) {
+    const ops::Duty& duty = ops::duties()[static_cast<std::size_t>(entry->key.duty)];
+    const int64 interval = pg::settings.reconcile_interval_ms;
+    doing = {duty.name, {}};
+    Portion portion{entry->key.schema, &duty, 0};
+    const Attempt attempt =
+        in_own_transaction(run_portion, &portion, in_burst(entry->logged_ms, pg::monotonic_ms()));
+    const int64 now = pg::monotonic_ms();
+    if (attempt.good) {
+        pg::note_duty(entry->key.duty, portion.rows);
+        if (entry->pace.failures > 1) {
+            ereport(LOG, (errmsg("duty %s of hub \"%s\" succeeded after %d failures", duty.name,
+                                 NameStr(doing.hub), entry->pace.failures)));
+        }
+        entry->logged_ms = 0;
+        entry->pace.succeeded(portion.rows, now, interval, duty.pace);
+    } else {
+        pg::note_duty_error(entry->key.duty, NameStr(doing.hub), attempt.message);
+        if (!in_burst(entry->logged_ms, now)) {
+            entry->logged_ms = now;
+        }
+        entry->pace.failed(now, interval);
+    }
+    doing = {};
+}
+
+}  // namespace
+
+void begin_duties() {
+    loop_memory =
+        AllocSetContextCreate(TopMemoryContext, "belay worker loop", ALLOCSET_DEFAULT_SIZES);
+    hubs_memory =
+        AllocSetContextCreate(TopMemoryContext, "belay worker hubs", ALLOCSET_SMALL_SIZES);
+    HASHCTL control{};
+    control.keysize = sizeof(Key);
+    control.entrysize = sizeof(Entry);
+    control.hcxt = TopMemoryContext;
+    entries = hash_create("belay duties", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    MemoryContextSwitchTo(loop_memory);
+}
+
+bool find_hubs() {
+    Listing result{.extension = true};
+    doing = {"list_hubs", {}};
+    const int64 now = pg::monotonic_ms();
+    const Attempt attempt =
+        in_own_transaction(list_hubs, &result, in_burst(listing_logged_ms, now));
+    doing = {};
+    if (!attempt.good) {
+        if (!in_burst(listing_logged_ms, now)) {
+            listing_logged_ms = now;
+        }
+        return true;
+    }
+    listing_logged_ms = 0;
+    match_entries();
+    return result.extension;
+}
+
+void run_round() {
+    const auto duties = ops::duties();
+    for (int i = 0; i < static_cast<int>(duties.size()); ++i) {
+        for (const Oid schema : hubs) {
+            if (is_interrupted()) {
+                return;
+            }
+            const Key key{schema, i};
+            auto* entry = static_cast<Entry*>(hash_search(entries, &key, HASH_FIND, nullptr));
+            if (entry != nullptr && entry->pace.is_due(pg::monotonic_ms())) {
+                pg::set_state(pg::WorkerState::kWorking);
+                run_entry(entry);
+            }
+        }
+    }
+}
+
+int64 until_next_due() {
+    int64 next = PG_INT64_MAX;
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, entries);
+    while (const auto* entry = static_cast<Entry*>(hash_seq_search(&scan))) {
+        next = std::min(next, entry->pace.due_ms);
+    }
+    return std::max<int64>(0, next == PG_INT64_MAX ? next : next - pg::monotonic_ms());
+}
+
+void make_all_due() {
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, entries);
+    while (auto* entry = static_cast<Entry*>(hash_seq_search(&scan))) {
+        entry->pace.due_ms = 0;
+    }
+}
+
+}  // namespace belay::worker

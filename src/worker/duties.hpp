@@ -1,0 +1,27 @@
+// The work of a database's worker: the hubs that are there, and what is due in each.
+//
+// One transaction per portion of a duty and hub. In a round every duty that is due gets one portion
+// in every hub, so the backlog of one hub never keeps another waiting for more than a portion.
+#pragma once
+
+#include "pg/pg.hpp"
+
+namespace belay::worker {
+
+// Prepares the lists. Called once, after the connection is made.
+void begin_duties();
+
+// Looks which hubs there are. False: the extension is gone. An error is logged, and the hubs known
+// before stay.
+bool find_hubs();
+
+// Runs one round.
+void run_round();
+
+// Milliseconds until the next duty is due; 0 if one is.
+int64 until_next_due();
+
+// Makes everything due, as at the start.
+void make_all_due();
+
+}  // namespace belay::worker

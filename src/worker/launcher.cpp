@@ -1,0 +1,333 @@
+// launcher.cpp — keep one worker in every database that has the extension.
+//
+// Calls    pg/worker_registry
+// Touches  pg_database
+// Must not connect to a database: it cannot see whether one has the extension, so it sends a worker
+//          to look, which ends if there is none. Databases that nobody has looked at yet are
+//          visited one at a time.
+#include <algorithm>
+
+#include "pg/boundary.hpp"
+#include "pg/clock.hpp"
+#include "pg/compat.hpp"
+#include "pg/settings.hpp"
+#include "pg/worker_registry.hpp"
+#include "worker/worker.hpp"
+
+namespace belay::worker {
+
+namespace {
+
+// A worker that failed is started again after 1, 2, 4, … seconds.
+constexpr int64 kFirstRetryMs = 1000;
+constexpr int64 kLastRetryMs = 60 * 1000;
+// One that ran so long had nothing wrong with it.
+constexpr int64 kProvenMs = 60 * 1000;
+// A visit that takes longer does not keep the other databases waiting.
+constexpr int64 kVisitMs = 10 * 1000;
+// How many reconcile intervals a worker may stay while another database waits for its place.
+constexpr int64 kTurn = 5;
+
+struct Database {
+    Oid id;
+    BackgroundWorkerHandle* handle;  // null: started by an earlier launcher
+    bool active;                     // a worker was started, and its end has not been seen
+    bool has_extension;              // a worker found it
+    bool look_again;                 // somebody asked while a worker was there
+    int failures;
+    int64 started_ms;
+    int64 ready_ms;    // not to be started before
+    int64 waiting_ms;  // since when it waits
+};
+
+constinit HTAB* databases = nullptr;
+constinit bool said_crowded = false;
+
+void make_table() {
+    HASHCTL control{};
+    control.keysize = sizeof(Oid);
+    control.entrysize = sizeof(Database);
+    control.hcxt = TopMemoryContext;
+    databases = hash_create("belay databases", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+Database* add(Oid id) {
+    bool found = false;
+    auto* database = static_cast<Database*>(hash_search(databases, &id, HASH_ENTER, &found));
+    if (!found) {
+        *database = {};
+        database->id = id;
+        database->waiting_ms = pg::monotonic_ms();
+    }
+    return database;
+}
+
+void forget(Database* database) {
+    if (database->handle != nullptr) {
+        pfree(database->handle);
+    }
+    (void)hash_search(databases, &database->id, HASH_REMOVE, nullptr);
+}
+
+template <typename Visit>
+void each_database(Visit visit) {
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, databases);
+    while (auto* database = static_cast<Database*>(hash_seq_search(&scan))) {
+        visit(database);
+    }
+}
+
+bool takes_connections(Form_pg_database row) {
+    constexpr int32 kHalfDropped = -2;
+    return row->datallowconn && row->datconnlimit != kHalfDropped;
+}
+
+void add_all_databases() {
+    StartTransactionCommand();
+    Relation catalog = table_open(DatabaseRelationId, AccessShareLock);
+    SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
+    while (HeapTuple row = systable_getnext(scan)) {
+        auto* form = reinterpret_cast<Form_pg_database>(GETSTRUCT(row));
+        if (takes_connections(form)) {
+            (void)add(form->oid);
+        }
+    }
+    systable_endscan(scan);
+    table_close(catalog, AccessShareLock);
+    CommitTransactionCommand();
+}
+
+bool can_connect(Oid id) {
+    StartTransactionCommand();
+    HeapTuple row = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(id));
+    const bool can = HeapTupleIsValid(row) &&
+                     takes_connections(reinterpret_cast<Form_pg_database>(GETSTRUCT(row)));
+    if (HeapTupleIsValid(row)) {
+        ReleaseSysCache(row);
+    }
+    CommitTransactionCommand();
+    return can;
+}
+
+// Workers that an earlier launcher started are there already.
+void adopt_workers() {
+    MemoryContext memory =
+        AllocSetContextCreate(TopMemoryContext, "belay launcher", ALLOCSET_SMALL_SIZES);
+    MemoryContext old = MemoryContextSwitchTo(memory);
+    for (const auto& slot : pg::live_workers()) {
+        Database* database = add(slot.database);
+        database->active = true;
+        database->started_ms = pg::monotonic_ms();
+    }
+    MemoryContextSwitchTo(old);
+    MemoryContextDelete(memory);
+}
+
+void hear_requests() {
+    const pg::Wanted wanted = pg::take_wanted();
+    if (wanted.all) {
+        add_all_databases();
+    }
+    for (int i = 0; i < wanted.count; ++i) {
+        Database* database = add(wanted.databases[i]);
+        database->look_again = true;
+        database->failures = 0;
+        database->ready_ms = 0;
+    }
+}
+
+bool has_process(const Database& database) {
+    pid_t pid = 0;
+    if (database.handle == nullptr) {
+        return false;
+    }
+    const auto status = GetBackgroundWorkerPid(database.handle, &pid);
+    return status == BGWH_STARTED || status == BGWH_NOT_YET_STARTED;
+}
+
+// Takes note of how its worker does. False: there is nothing more to do for it.
+bool follow(Database* database) {
+    if (!database->active) {
+        return true;
+    }
+    const int64 now = pg::monotonic_ms();
+    const pg::Sighting seen = pg::sight(database->id);
+    if (seen.live) {
+        if (seen.state != pg::WorkerState::kStarting) {
+            database->has_extension = true;
+        }
+        return true;
+    }
+    if (has_process(*database)) {
+        return true;
+    }
+    database->active = false;
+    database->waiting_ms = now;
+    if (database->handle != nullptr) {
+        pfree(database->handle);
+        database->handle = nullptr;
+    }
+    switch (seen.end) {
+        case pg::WorkerEnd::kNoExtension:
+            database->has_extension = false;
+            database->ready_ms = 0;
+            return database->look_again;
+        case pg::WorkerEnd::kStopped:
+            database->ready_ms = 0;
+            return true;
+        case pg::WorkerEnd::kFailed:
+            break;
+    }
+    if (now - database->started_ms >= kProvenMs) {
+        database->failures = 0;
+    }
+    database->ready_ms =
+        now + std::min(kLastRetryMs, kFirstRetryMs << std::min(database->failures, 10));
+    ++database->failures;
+    return true;
+}
+
+bool is_visit(const Database& database, int64 now) {
+    return database.active && !database.has_extension && now - database.started_ms < kVisitMs;
+}
+
+// The database that has waited longest for a worker, or null.
+Database* next_to_start() {
+    const int64 now = pg::monotonic_ms();
+    bool visiting = false;
+    each_database([&visiting, now](const Database* database) {
+        visiting = visiting || is_visit(*database, now);
+    });
+    Database* next = nullptr;
+    each_database([&next, visiting, now](Database* database) {
+        if (!database->active && database->ready_ms <= now &&
+            (database->has_extension || !visiting) && !pg::sight(database->id).held &&
+            (next == nullptr || database->waiting_ms < next->waiting_ms)) {
+            next = database;
+        }
+    });
+    return next;
+}
+
+// Ends the worker that has been there longest, if its turn is over: another database waits.
+void end_a_turn() {
+    const int64 turn =
+        std::max<int64>(1000, kTurn * std::min(pg::settings.reconcile_interval_ms, 10 * 1000));
+    Database* oldest = nullptr;
+    each_database([&oldest](Database* database) {
+        if (database->active && (oldest == nullptr || database->started_ms < oldest->started_ms)) {
+            oldest = database;
+        }
+    });
+    if (oldest != nullptr && pg::monotonic_ms() - oldest->started_ms >= turn) {
+        pg::stop_worker_of(oldest->id);
+    }
+}
+
+// Starts workers where they are missing. False: there was no room for one.
+bool start_workers() {
+    while (Database* database = next_to_start()) {
+        if (!can_connect(database->id)) {
+            forget(database);
+            continue;
+        }
+        pg::forget_end(database->id);
+        MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+        database->handle = pg::launch_worker(database->id);
+        MemoryContextSwitchTo(old);
+        if (database->handle == nullptr) {
+            if (!said_crowded) {
+                said_crowded = true;
+                ereport(LOG, (errmsg("there are not enough background workers for belay"),
+                              errdetail("Databases are served in turn."),
+                              errhint("Increase max_worker_processes (now %d): one for each "
+                                      "database with the extension, and one more.",
+                                      max_worker_processes)));
+            }
+            end_a_turn();
+            return false;
+        }
+        database->active = true;
+        database->look_again = false;
+        database->started_ms = pg::monotonic_ms();
+    }
+    return true;
+}
+
+// How long nothing happens by itself.
+int64 sleep_ms(bool crowded) {
+    const int64 now = pg::monotonic_ms();
+    int64 next = now + 60 * 1000;
+    each_database([&next, now](const Database* database) {
+        if (!database->active && database->ready_ms > now) {
+            next = std::min(next, database->ready_ms);
+        }
+        if (is_visit(*database, now)) {
+            next = std::min(next, database->started_ms + kVisitMs);
+        }
+    });
+    return crowded ? std::min<int64>(next - now, 500) : std::max<int64>(1, next - now);
+}
+
+void loop() {
+    const uint32 event = pg::wait_event("BelayLauncherMain");
+    while (true) {
+        ResetLatch(MyLatch);
+        if (ProcDiePending) {
+            proc_exit(1);
+        }
+        CHECK_FOR_INTERRUPTS();
+        if (ConfigReloadPending) {
+            ConfigReloadPending = false;
+            ProcessConfigFile(PGC_SIGHUP);
+        }
+        hear_requests();
+        each_database([](Database* database) {
+            if (!follow(database)) {
+                forget(database);
+            }
+        });
+        const bool enough = start_workers();
+        (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+                        static_cast<long>(sleep_ms(!enough)), event);
+    }
+}
+
+void run() {
+    pqsignal(SIGHUP, SignalHandlerForConfigReload);
+    pqsignal(SIGTERM, die);
+    pqsignal(SIGINT, SIG_IGN);
+    BackgroundWorkerUnblockSignals();
+    SetConfigOption("application_name", pg::kLauncherType, PGC_SUSET, PGC_S_OVERRIDE);
+    BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
+    make_table();
+    pg::become_launcher();
+    adopt_workers();
+    add_all_databases();
+    loop();
+}
+
+}  // namespace
+
+void install_launcher() {
+    BackgroundWorker launcher{};
+    launcher.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    launcher.bgw_start_time = BgWorkerStart_RecoveryFinished;
+    launcher.bgw_restart_time = 1;
+    strlcpy(launcher.bgw_library_name, "belay", sizeof launcher.bgw_library_name);
+    strlcpy(launcher.bgw_function_name, "belay_launcher_main", sizeof launcher.bgw_function_name);
+    strlcpy(launcher.bgw_name, pg::kLauncherType, sizeof launcher.bgw_name);
+    strlcpy(launcher.bgw_type, pg::kLauncherType, sizeof launcher.bgw_type);
+    RegisterBackgroundWorker(&launcher);
+}
+
+}  // namespace belay::worker
+
+extern "C" {
+BELAY_EXPORT void belay_launcher_main(Datum unused);
+}
+
+void belay_launcher_main(Datum) {
+    belay::pg::at_boundary([] { belay::worker::run(); });
+}

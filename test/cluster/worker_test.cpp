@@ -1,0 +1,753 @@
+// The background worker: where it runs, when it leaves, what it does for whom, and what it
+// survives.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "cluster.hpp"
+
+namespace belay::test {
+namespace {
+
+using namespace std::string_literals;
+
+bool long_form() {
+    const char* value = std::getenv("BELAY_LONG");
+    return value != nullptr && value == "1"s;
+}
+
+// Calls ready until it is true; a minute on a loaded machine is not too long.
+template <typename Ready>
+testing::AssertionResult eventually(Ready ready) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!ready()) {
+        if (std::chrono::steady_clock::now() > deadline) {
+            return testing::AssertionFailure() << "waited in vain";
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return testing::AssertionSuccess();
+}
+
+// The pid of the worker in a database, 0 if there is none. Calls nothing of belay.
+pid_t worker_of(Conn& conn, const std::string& database) {
+    const Rows rows = conn.exec(
+        "SELECT pid FROM pg_stat_activity WHERE backend_type = 'belay worker' AND datname = '" +
+        database + "'");
+    EXPECT_LE(rows.size(), 1);
+    return rows.size() == 0 ? 0 : std::stoi(*rows.at(0, 0));
+}
+
+testing::AssertionResult comes(Conn& conn, const std::string& database) {
+    return eventually([&] { return worker_of(conn, database) != 0; });
+}
+
+testing::AssertionResult goes(Conn& conn, const std::string& database) {
+    return eventually([&] { return worker_of(conn, database) == 0; });
+}
+
+// Runs a statement that needs the database to itself.
+void expect_ok(Conn& conn, const std::string& sql) {
+    EXPECT_NO_THROW(conn.exec(sql)) << sql;
+}
+
+long count_in(const std::string& text, const std::string& part) {
+    long count = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        ++count;
+    }
+    return count;
+}
+
+Cluster::Options preloaded(std::vector<std::string> conf = {}) {
+    conf.insert(conf.begin(), "max_worker_processes = 40");
+    return {.preload = true, .conf = std::move(conf)};
+}
+
+// A database with the extension.
+Conn make_database(Cluster& cluster, const std::string& name) {
+    cluster.connect().exec("CREATE DATABASE " + name);
+    Conn conn = cluster.connect(name);
+    conn.exec("CREATE EXTENSION belay");
+    return conn;
+}
+
+// Rows that duty dead_letters deletes at once.
+void add_old_letters(Conn& conn, const std::string& hub, int count) {
+    conn.exec("SELECT belay.set_hub_option('" + hub + "', 'dead_letter_retention', '0')");
+    conn.exec("INSERT INTO " + hub +
+              ".dead_letters (id, queue, source_id, work_item, attempt_count, reason, "
+              "enqueued_at, dead_at) SELECT nextval('" +
+              hub +
+              ".dead_letters_id'), 'worker', i, '{}', 1, 'max_attempts', now(), now() - interval "
+              "'1 day' FROM generate_series(1, " +
+              std::to_string(count) + ") AS i");
+}
+
+std::string letters(Conn& conn, const std::string& hub) {
+    return conn.value("SELECT count(*) FROM " + hub + ".dead_letters");
+}
+
+long total(Conn& conn, const std::string& column, const std::string& duty) {
+    return std::stol(conn.value("SELECT coalesce(sum(" + column +
+                                "), 0) FROM belay.workers WHERE duty = '" + duty +
+                                "' AND database = current_database()"));
+}
+
+// ---- Where it runs ----
+
+class Worker : public testing::Test {
+ protected:
+    static void SetUpTestSuite() {
+        cluster = new Cluster(preloaded({"allow_in_place_tablespaces = on"}));
+    }
+    static void TearDownTestSuite() {
+        delete cluster;
+        cluster = nullptr;
+    }
+    static Cluster* cluster;
+};
+
+Cluster* Worker::cluster = nullptr;
+
+TEST_F(Worker, IsThereAfterARestartWithoutAnyCall) {
+    { Conn conn = make_database(*cluster, "at_start"); }
+    cluster->restart();
+    Conn conn = cluster->connect();
+    EXPECT_TRUE(comes(conn, "at_start"));
+    EXPECT_EQ(worker_of(conn, "postgres"), 0);
+    EXPECT_EQ(worker_of(conn, "template1"), 0);
+}
+
+TEST_F(Worker, ComesWithTheExtension) {
+    Conn conn = make_database(*cluster, "later");
+    EXPECT_TRUE(comes(conn, "later"));
+    EXPECT_EQ(conn.value("SELECT application_name FROM pg_stat_activity WHERE pid = " +
+                         std::to_string(worker_of(conn, "later"))),
+              "belay worker");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'belay "
+                         "launcher' AND application_name = 'belay launcher'"),
+              "1");
+    EXPECT_TRUE(eventually([&] {
+        return conn.exec(
+                       "SELECT FROM belay.workers WHERE database = 'later' AND state = 'idle' "
+                       "AND started_at IS NOT NULL AND last_loop_at IS NOT NULL")
+                   .size() > 0;
+    }));
+}
+
+TEST_F(Worker, ComesWithAPreparedExtension) {
+    cluster->connect().exec("CREATE DATABASE prepared");
+    Conn conn = cluster->connect("prepared");
+    conn.exec("BEGIN; CREATE EXTENSION belay; PREPARE TRANSACTION 'extension'");
+    conn.exec("COMMIT PREPARED 'extension'");
+    EXPECT_TRUE(comes(conn, "prepared"));
+}
+
+TEST_F(Worker, GoesWithTheExtension) {
+    Conn conn = make_database(*cluster, "dropped");
+    conn.exec("SELECT belay.create_hub('app')");
+    EXPECT_TRUE(comes(conn, "dropped"));
+    conn.exec("DROP EXTENSION belay CASCADE");
+    EXPECT_TRUE(goes(conn, "dropped"));
+    conn.exec("CREATE EXTENSION belay");
+    EXPECT_TRUE(comes(conn, "dropped"));
+    // Over and over, without losing it.
+    for (int i = 0; i < 10; ++i) {
+        conn.exec("DROP EXTENSION belay");
+        conn.exec("CREATE EXTENSION belay");
+    }
+    EXPECT_TRUE(comes(conn, "dropped"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(comes(conn, "dropped"));
+}
+
+TEST_F(Worker, MakesRoomForCommandsOnItsDatabase) {
+    Conn conn = cluster->connect();
+    conn.exec("CREATE TABLESPACE other LOCATION ''");
+    { Conn made = make_database(*cluster, "moved"); }
+    EXPECT_TRUE(comes(conn, "moved"));
+
+    expect_ok(conn, "ALTER DATABASE moved RENAME TO renamed");
+    EXPECT_TRUE(comes(conn, "renamed"));
+    expect_ok(conn, "ALTER DATABASE renamed SET TABLESPACE other");
+    EXPECT_TRUE(comes(conn, "renamed"));
+    expect_ok(conn, "CREATE DATABASE copied TEMPLATE renamed");
+    EXPECT_TRUE(comes(conn, "renamed"));
+    EXPECT_TRUE(comes(conn, "copied"));
+    expect_ok(conn, "DROP DATABASE copied");
+    EXPECT_EQ(worker_of(conn, "copied"), 0);
+
+    // A command that fails, and one that is rolled back.
+    EXPECT_EQ(conn.error_of("ALTER DATABASE renamed RENAME TO postgres"), "42P04");
+    EXPECT_TRUE(comes(conn, "renamed"));
+    conn.exec("BEGIN; ALTER DATABASE renamed RENAME TO never; ROLLBACK");
+    EXPECT_TRUE(comes(conn, "renamed"));
+    {
+        Conn user = cluster->connect("renamed");
+        EXPECT_EQ(conn.error_of("DROP DATABASE renamed"), "55006");
+    }
+    EXPECT_TRUE(comes(conn, "renamed"));
+    expect_ok(conn, "DROP DATABASE renamed WITH (FORCE)");
+}
+
+TEST_F(Worker, IsNotDisturbedByThoseWhoMayNot) {
+    Conn conn = make_database(*cluster, "theirs");
+    conn.exec("CREATE ROLE nobody LOGIN");
+    EXPECT_TRUE(comes(conn, "theirs"));
+    const pid_t before = worker_of(conn, "theirs");
+    Conn nobody = cluster->connect("postgres", "nobody");
+    EXPECT_EQ(nobody.error_of("DROP DATABASE theirs"), "42501");
+    EXPECT_EQ(nobody.error_of("ALTER DATABASE theirs RENAME TO mine"), "42501");
+    EXPECT_EQ(nobody.error_of("CREATE DATABASE mine TEMPLATE theirs"), "42501");
+    EXPECT_EQ(worker_of(conn, "theirs"), before);
+}
+
+TEST_F(Worker, SurvivesCancelAndTerminate) {
+    Conn conn = make_database(*cluster, "cancelled");
+    EXPECT_TRUE(comes(conn, "cancelled"));
+    for (int i = 0; i < 20; ++i) {
+        conn.exec(
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type LIKE "
+            "'belay%'");
+    }
+    EXPECT_TRUE(comes(conn, "cancelled"));
+    const pid_t before = worker_of(conn, "cancelled");
+    conn.exec("SELECT pg_terminate_backend(" + std::to_string(before) + ")");
+    EXPECT_TRUE(eventually([&] {
+        const pid_t now = worker_of(conn, "cancelled");
+        return now != 0 && now != before;
+    }));
+}
+
+TEST_F(Worker, OutlivesItsLauncher) {
+    Conn conn = make_database(*cluster, "launched");
+    EXPECT_TRUE(comes(conn, "launched"));
+    const pid_t worker = worker_of(conn, "launched");
+    const auto launcher = [&] {
+        const Rows rows =
+            conn.exec("SELECT pid FROM pg_stat_activity WHERE backend_type = 'belay launcher'");
+        return rows.size() == 0 ? ""s : *rows.at(0, 0);
+    };
+    const std::string before = launcher();
+    conn.exec("SELECT pg_terminate_backend(" + before + ")");
+    EXPECT_TRUE(eventually([&] { return !launcher().empty() && launcher() != before; }));
+    EXPECT_EQ(worker_of(conn, "launched"), worker);
+    // The new one watches over it.
+    conn.exec("SELECT pg_terminate_backend(" + std::to_string(worker) + ")");
+    EXPECT_TRUE(eventually([&] {
+        const pid_t now = worker_of(conn, "launched");
+        return now != 0 && now != worker;
+    }));
+}
+
+TEST_F(Worker, IsSeenByMonitorsOnly) {
+    Conn conn = make_database(*cluster, "seen");
+    conn.exec("CREATE ROLE plain LOGIN; CREATE ROLE watcher LOGIN IN ROLE pg_monitor");
+    EXPECT_TRUE(comes(conn, "seen"));
+    Conn watcher = cluster->connect("seen", "watcher");
+    EXPECT_TRUE(eventually([&] {
+        return watcher.exec("SELECT FROM belay.workers WHERE database = 'seen'").size() > 0;
+    }));
+    Conn plain = cluster->connect("seen", "plain");
+    EXPECT_EQ(plain.error_of("SELECT * FROM belay.workers"), "42501");
+    EXPECT_EQ(plain.error_of("SELECT * FROM belay.worker_rows()"), "42501");
+    EXPECT_EQ(plain.error_of("SELECT belay.start_worker()"), "42501");
+    EXPECT_EQ(plain.error_of("SELECT belay.stop_worker()"), "42501");
+    // The launcher does that here.
+    EXPECT_EQ(conn.error_of("SELECT belay.start_worker()"), "55000");
+    EXPECT_EQ(conn.error_of("SELECT belay.stop_worker()"), "55000");
+}
+
+// ---- Crashes, standbys, small servers ----
+
+TEST(WorkerLife, GoesOnAfterItWasKilled) {
+    Cluster cluster(preloaded({"belay.reconcile_interval = 50"}));
+    pid_t before = 0;
+    {
+        Conn conn = cluster.connect();
+        conn.exec("CREATE EXTENSION belay");
+        conn.exec("SELECT belay.create_hub('app')");
+        add_old_letters(conn, "app", 10);
+        EXPECT_TRUE(comes(conn, "postgres"));
+        before = worker_of(conn, "postgres");
+        ASSERT_EQ(kill(before, SIGKILL), 0);
+        while (conn.error_of("SELECT pg_sleep(0.01)").empty()) {
+        }
+    }
+    cluster.wait_ready();
+    Conn conn = cluster.connect();
+    EXPECT_TRUE(comes(conn, "postgres"));
+    EXPECT_NE(worker_of(conn, "postgres"), before);
+    EXPECT_TRUE(eventually([&] { return letters(conn, "app") == "0"; }));
+}
+
+TEST(WorkerLife, WaitsForPromotion) {
+    Cluster primary(preloaded({"belay.reconcile_interval = 50"}));
+    Conn conn = primary.connect();
+    conn.exec("CREATE EXTENSION belay");
+    conn.exec("SELECT belay.create_hub('app')");
+    EXPECT_TRUE(comes(conn, "postgres"));
+    const auto standby = primary.make_standby();
+    {
+        Conn reader = standby->connect();
+        EXPECT_EQ(reader.value("SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE "
+                               "'belay%'"),
+                  "0");
+        EXPECT_EQ(reader.exec("SELECT * FROM belay.workers").size(), 0);
+    }
+    primary.stop("immediate");
+    standby->promote();
+    Conn heir = standby->connect();
+    EXPECT_TRUE(comes(heir, "postgres"));
+    // It begins the new incarnation by itself.
+    EXPECT_TRUE(
+        eventually([&] { return heir.value("SELECT incarnation FROM app.belay_hub") == "2"; }));
+}
+
+TEST(WorkerLife, ServesInTurnIfThereAreTooFewProcesses) {
+    // One is the server's own, one the launcher: one is left.
+    Cluster cluster(preloaded({"max_worker_processes = 3", "belay.reconcile_interval = 50"}));
+    for (const auto* name : {"one", "two", "three"}) {
+        Conn conn = make_database(cluster, name);
+        conn.exec("SELECT belay.create_hub('app')");
+        add_old_letters(conn, "app", 10);
+    }
+    Conn conn = cluster.connect();
+    std::set<std::string> left{"one", "two", "three"};
+    EXPECT_TRUE(eventually([&] {
+        for (const std::string name : {"one", "two", "three"}) {
+            Conn there = cluster.connect(name);
+            if (letters(there, "app") == "0") {
+                left.erase(name);
+            }
+        }
+        return left.empty();
+    }));
+    EXPECT_EQ(count_in(cluster.log(), "not enough background workers for belay"), 1);
+}
+
+// ---- What it does ----
+
+// A server whose worker is in a hurry.
+class Duties : public testing::Test {
+ protected:
+    static void SetUpTestSuite() {
+        cluster = new Cluster(preloaded({"belay.reconcile_interval = 20"}));
+    }
+    static void TearDownTestSuite() {
+        delete cluster;
+        cluster = nullptr;
+    }
+    static Cluster* cluster;
+};
+
+Cluster* Duties::cluster = nullptr;
+
+TEST_F(Duties, AreDoneInEveryHub) {
+    Conn conn = make_database(*cluster, "every");
+    for (const std::string hub : {"a", "b", "c"}) {
+        conn.exec("SELECT belay.create_hub('" + hub + "')");
+        add_old_letters(conn, hub, 2500);
+    }
+    for (const std::string hub : {"a", "b", "c"}) {
+        EXPECT_TRUE(eventually([&] { return letters(conn, hub) == "0"; }));
+    }
+    EXPECT_TRUE(eventually([&] { return total(conn, "rows", "dead_letters") == 7500; }));
+    EXPECT_EQ(total(conn, "errors", "dead_letters"), 0);
+    // A hub that goes takes its duties along.
+    conn.exec("SELECT belay.drop_hub('b')");
+    conn.exec("DROP SCHEMA c CASCADE");
+    const long runs = total(conn, "runs", "session_cleanup");
+    EXPECT_TRUE(eventually([&] { return total(conn, "runs", "session_cleanup") > runs + 3; }));
+    EXPECT_EQ(total(conn, "errors", "session_cleanup"), 0);
+}
+
+// A large backlog in the hub that comes first; each hub gets a portion in turn.
+TEST_F(Duties, AreFair) {
+    Conn conn = make_database(*cluster, "fair");
+    conn.exec("CREATE TABLE public.steps (step bigint GENERATED ALWAYS AS IDENTITY, hub text)");
+    conn.exec(
+        "CREATE FUNCTION public.note_step() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "IF EXISTS (SELECT FROM gone) THEN INSERT INTO public.steps (hub) VALUES "
+        "(TG_TABLE_SCHEMA); END IF; RETURN NULL; END $$");
+    conn.exec("ALTER SYSTEM SET belay.reconcile_interval = 0");
+    conn.exec("SELECT pg_reload_conf()");
+    EXPECT_TRUE(eventually([&] {
+        return conn.exec("SELECT FROM belay.workers WHERE database = 'fair' AND state = 'resting'")
+                   .size() > 0;
+    }));
+    for (const std::string hub : {"a_large", "b_small", "c_small"}) {
+        conn.exec("SELECT belay.create_hub('" + hub + "')");
+        add_old_letters(conn, hub, hub == "a_large" ? 10000 : 10);
+        conn.exec("CREATE TRIGGER note AFTER DELETE ON " + hub +
+                  ".dead_letters REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE "
+                  "FUNCTION public.note_step()");
+    }
+    conn.exec("ALTER SYSTEM RESET belay.reconcile_interval");
+    conn.exec("SELECT pg_reload_conf()");
+    EXPECT_TRUE(eventually([&] { return letters(conn, "a_large") == "0"; }));
+    EXPECT_EQ(conn.value("SELECT string_agg(hub, ' ' ORDER BY step) FROM (SELECT * FROM "
+                         "public.steps ORDER BY step LIMIT 4) AS first"),
+              "a_large b_small c_small a_large");
+}
+
+// One hub's duty always fails: the others keep their pace, and the log stays readable.
+TEST_F(Duties, FailAlone) {
+    Conn conn = make_database(*cluster, "alone");
+    conn.exec("SELECT belay.create_hub('bad')");
+    conn.exec("SELECT belay.create_hub('good')");
+    conn.exec("ALTER TABLE bad.sessions RENAME COLUMN locked_until TO broken");
+    EXPECT_TRUE(eventually([&] { return total(conn, "errors", "session_cleanup") >= 4; }));
+    const long runs = total(conn, "runs", "session_cleanup");
+    EXPECT_TRUE(eventually([&] { return total(conn, "runs", "session_cleanup") >= runs + 20; }));
+    EXPECT_EQ(conn.value("SELECT last_error_hub FROM belay.workers WHERE duty = "
+                         "'session_cleanup' AND database = 'alone'"),
+              "bad");
+    EXPECT_NE(conn.value("SELECT last_error FROM belay.workers WHERE duty = 'session_cleanup' AND "
+                         "database = 'alone'"),
+              "");
+    EXPECT_EQ(count_in(cluster->log(), "duty session_cleanup of hub \"bad\""), 1);
+    // Pushed back further and further: it fails less often than the other is done.
+    EXPECT_LT(total(conn, "errors", "session_cleanup"),
+              total(conn, "runs", "session_cleanup") / 2 + 5);
+    // Other duties of that hub go on.
+    add_old_letters(conn, "bad", 10);
+    EXPECT_TRUE(eventually([&] { return letters(conn, "bad") == "0"; }));
+
+    conn.exec("ALTER TABLE bad.sessions RENAME COLUMN broken TO locked_until");
+    EXPECT_TRUE(eventually([&] {
+        return count_in(cluster->log(), "duty session_cleanup of hub \"bad\" succeeded after") == 1;
+    }));
+}
+
+TEST_F(Duties, SurviveInjectedFaults) {
+    Conn conn = make_database(*cluster, "faults");
+    conn.exec("SELECT belay.create_hub('app')");
+    for (const std::string duty : {"dead_letters", "instance_retention", "lock_cleanup",
+                                   "orphan_messages", "session_cleanup", "xmin_watch"}) {
+        conn.exec("SELECT belay.inject_fault('duty." + duty + "', 1)");
+        EXPECT_EQ(
+            conn.value("SELECT count(*) FROM belay.faults() WHERE point = 'duty." + duty + "'"),
+            "1");
+    }
+    // Any worker of the server passes them; what counts is that all goes on.
+    EXPECT_TRUE(eventually([&] {
+        return conn.value("SELECT sum(count) FROM belay.faults() WHERE point LIKE 'duty.%'") == "0";
+    }));
+    add_old_letters(conn, "app", 10);
+    EXPECT_TRUE(eventually([&] { return letters(conn, "app") == "0"; }));
+}
+
+// Whoever locks the tables of one hub does not stop the others.
+TEST_F(Duties, DoNotWaitForLocks) {
+    Conn conn = make_database(*cluster, "locked");
+    conn.exec("SELECT belay.create_hub('held')");
+    conn.exec("SELECT belay.create_hub('free')");
+    add_old_letters(conn, "held", 1);
+    add_old_letters(conn, "free", 1);
+    Conn holder = cluster->connect("locked");
+    holder.exec(
+        "BEGIN; LOCK TABLE held.worker_queue, held.orchestrator_queue, held.sessions, "
+        "held.instance_locks, held.dead_letters, held.belay_hub IN ACCESS EXCLUSIVE MODE");
+    EXPECT_TRUE(eventually([&] { return letters(conn, "free") == "0"; }));
+    add_old_letters(conn, "free", 1);
+    EXPECT_TRUE(eventually([&] { return letters(conn, "free") == "0"; }));
+    holder.exec("COMMIT");
+    EXPECT_TRUE(eventually([&] { return letters(conn, "held") == "0"; }));
+}
+
+TEST_F(Duties, RestWhenToldTo) {
+    Conn conn = make_database(*cluster, "rest");
+    conn.exec("SELECT belay.create_hub('app')");
+    conn.exec("ALTER SYSTEM SET belay.reconcile_interval = 0");
+    conn.exec("SELECT pg_reload_conf()");
+    EXPECT_TRUE(eventually([&] {
+        return conn.exec("SELECT FROM belay.workers WHERE database = 'rest' AND state = 'resting'")
+                   .size() > 0;
+    }));
+    add_old_letters(conn, "app", 10);
+    // A resting worker, too, makes room and notices that the extension goes.
+    { Conn made = make_database(*cluster, "resting"); }
+    EXPECT_TRUE(comes(conn, "resting"));
+    expect_ok(conn, "DROP DATABASE resting");
+    EXPECT_EQ(letters(conn, "app"), "10");
+    conn.exec("ALTER SYSTEM RESET belay.reconcile_interval");
+    conn.exec("SELECT pg_reload_conf()");
+    EXPECT_TRUE(eventually([&] { return letters(conn, "app") == "0"; }));
+}
+
+// The resident memory of a process, in kB.
+long resident(pid_t pid) {
+    std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.rfind("VmRSS:", 0) == 0) {
+            return std::stol(line.substr(6));
+        }
+    }
+    return 0;
+}
+
+TEST(WorkerMemory, StaysFlat) {
+    Cluster cluster(preloaded({"belay.reconcile_interval = 1"}));
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    conn.exec("SELECT belay.create_hub('good')");
+    conn.exec("SELECT belay.create_hub('bad')");
+    conn.exec("ALTER TABLE bad.sessions RENAME COLUMN locked_until TO broken");
+    const long rounds = long_form() ? 10000 : 1000;
+    const auto after = [&](long runs) {
+        return eventually([&] { return total(conn, "runs", "session_cleanup") >= runs; });
+    };
+    ASSERT_TRUE(after(rounds / 5));
+    const pid_t pid = worker_of(conn, "postgres");
+    const long before = resident(pid);
+    ASSERT_TRUE(after(rounds + rounds / 5));
+    EXPECT_EQ(worker_of(conn, "postgres"), pid);
+    EXPECT_LT(resident(pid), before + 1024) << "kB before: " << before;
+}
+
+// ---- Rights ----
+
+// The owner of a hub plants code in it that the worker runs.
+class Malice : public testing::Test {
+ protected:
+    static void SetUpTestSuite() {
+        cluster = new Cluster(preloaded({"belay.reconcile_interval = 20"}));
+        Conn super = cluster->connect();
+        super.exec("CREATE ROLE mallory LOGIN");
+    }
+    static void TearDownTestSuite() {
+        delete cluster;
+        cluster = nullptr;
+    }
+
+    // Mallory's hub "app" in a database of its own.
+    static Conn make(const std::string& database) {
+        Conn super = make_database(*cluster, database);
+        super.exec("GRANT USAGE ON LANGUAGE belay TO mallory");
+        super.exec("GRANT CREATE ON DATABASE " + database + " TO mallory");
+        Conn mallory = cluster->connect(database, "mallory");
+        mallory.exec("SELECT belay.create_hub('app')");
+        mallory.exec("CREATE TABLE app.evidence (who text, login text, got text)");
+        // Each attempt says what came of it.
+        mallory.exec(R"sql(
+            CREATE FUNCTION app.attempt() RETURNS trigger LANGUAGE plpgsql AS $body$
+            DECLARE
+                trick text;
+            BEGIN
+                FOREACH trick IN ARRAY ARRAY[
+                    'ALTER ROLE mallory SUPERUSER', 'RESET ROLE', 'SET ROLE postgres',
+                    'RESET SESSION AUTHORIZATION', 'SET SESSION AUTHORIZATION postgres',
+                    $$SELECT set_config('role', 'postgres', false)$$,
+                    $$COPY app.evidence TO PROGRAM 'true'$$,
+                    'CREATE TEMP TABLE t ()'] LOOP
+                    BEGIN
+                        EXECUTE trick;
+                        INSERT INTO app.evidence VALUES (current_user, session_user, 'ok: ' || trick);
+                    EXCEPTION WHEN OTHERS THEN
+                        INSERT INTO app.evidence VALUES (current_user, session_user, SQLSTATE);
+                    END;
+                END LOOP;
+                RETURN OLD;
+            END $body$)sql");
+        return mallory;
+    }
+
+    static void expect_nothing_gained(Conn& mallory) {
+        EXPECT_EQ(mallory.value("SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'"), "f");
+        EXPECT_EQ(mallory.value("SELECT string_agg(DISTINCT who, ' ') FROM app.evidence"),
+                  "mallory");
+        EXPECT_EQ(mallory.value("SELECT coalesce(string_agg(DISTINCT got, ' '), '') FROM "
+                                "app.evidence WHERE got <> '42501'"),
+                  "");
+    }
+
+    static Cluster* cluster;
+};
+
+Cluster* Malice::cluster = nullptr;
+
+TEST_F(Malice, ATriggerRunsAsTheOwner) {
+    Conn mallory = make("by_trigger");
+    mallory.exec(
+        "CREATE TRIGGER t BEFORE DELETE ON app.dead_letters FOR EACH ROW EXECUTE "
+        "FUNCTION app.attempt()");
+    add_old_letters(mallory, "app", 2);
+    EXPECT_TRUE(eventually([&] { return letters(mallory, "app") == "0"; }));
+    EXPECT_EQ(mallory.value("SELECT count(*) FROM app.evidence"), "16");
+    expect_nothing_gained(mallory);
+}
+
+TEST_F(Malice, ADeferredTriggerRaises) {
+    Conn mallory = make("by_deferred");
+    mallory.exec(
+        "CREATE CONSTRAINT TRIGGER t AFTER DELETE ON app.dead_letters DEFERRABLE "
+        "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.attempt()");
+    add_old_letters(mallory, "app", 2);
+    Conn super = cluster->connect("by_deferred");
+    EXPECT_TRUE(eventually([&] { return total(super, "errors", "dead_letters") > 0; }));
+    EXPECT_NE(super
+                  .value("SELECT last_error FROM belay.workers WHERE duty = 'dead_letters' AND "
+                         "database = 'by_deferred'")
+                  .find("security-restricted operation"),
+              std::string::npos);
+    EXPECT_EQ(letters(mallory, "app"), "2");
+    EXPECT_EQ(mallory.value("SELECT count(*) FROM app.evidence"), "0");
+    EXPECT_EQ(mallory.value("SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'"), "f");
+}
+
+// The worker moves an orphaned message into dead_letters, whose index calls a function.
+TEST_F(Malice, AnIndexExpressionRunsAsTheOwner) {
+    Conn mallory = make("by_index");
+    mallory.exec(R"sql(
+        CREATE FUNCTION app.who(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+            RAISE EXCEPTION 'run by % of %', current_user,
+                current_setting('application_name');
+        END $$)sql");
+    mallory.exec("CREATE INDEX ON app.dead_letters (app.who(reason))");
+    mallory.exec("SELECT belay.set_hub_option('app', 'orphan_retention', '0')");
+    mallory.exec("SELECT app.raise_event('nobody', 'e', '1')");
+    mallory.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 1000)");
+    Conn super = cluster->connect("by_index");
+    EXPECT_TRUE(eventually([&] { return total(super, "errors", "orphan_messages") > 0; }));
+    EXPECT_EQ(super.value("SELECT last_error FROM belay.workers WHERE duty = 'orphan_messages' "
+                          "AND database = 'by_index'"),
+              "run by mallory of belay worker");
+}
+
+// A new incarnation is begun before the duty runs: with the owner's rights, too.
+TEST_F(Malice, ATriggerOnTheHubRowRunsAsTheOwner) {
+    Conn mallory = make("by_hub_row");
+    mallory.exec(
+        "CREATE TRIGGER t AFTER UPDATE ON app.belay_hub FOR EACH ROW EXECUTE FUNCTION "
+        "app.attempt()");
+    mallory.exec("UPDATE app.belay_hub SET mark = '1/1/1/1'");
+    mallory.exec("TRUNCATE app.evidence");
+    EXPECT_TRUE(eventually([&] {
+        return mallory.value("SELECT count(*) FROM app.evidence WHERE login = 'postgres'") != "0";
+    }));
+    expect_nothing_gained(mallory);
+}
+
+// Settings of the database and the role must not reach the worker.
+TEST_F(Malice, SettingsOfTheDatabaseDoNotReachIt) {
+    Conn mallory = make("by_setting");
+    Conn super = cluster->connect("by_setting");
+    super.exec("ALTER DATABASE by_setting SET search_path = app, pg_catalog");
+    super.exec("ALTER DATABASE by_setting SET statement_timeout = 1");
+    super.exec("ALTER DATABASE by_setting SET default_transaction_read_only = on");
+    super.exec("ALTER DATABASE by_setting SET default_transaction_isolation = 'serializable'");
+    mallory.exec(R"sql(
+        CREATE FUNCTION app.settings() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            INSERT INTO app.evidence VALUES (current_user,
+                current_setting('transaction_isolation'), current_setting('search_path'));
+            RETURN OLD;
+        END $$)sql");
+    mallory.exec(
+        "CREATE TRIGGER t BEFORE DELETE ON app.dead_letters FOR EACH ROW EXECUTE "
+        "FUNCTION app.settings()");
+    const pid_t before = worker_of(super, "by_setting");
+    super.exec("SELECT pg_terminate_backend(" + std::to_string(before) + ")");
+    add_old_letters(mallory, "app", 1);
+    EXPECT_TRUE(eventually([&] { return letters(mallory, "app") == "0"; }));
+    EXPECT_EQ(mallory.value("SELECT who || ',' || login || ',' || got FROM app.evidence"),
+              "mallory,read committed,");
+}
+
+// ---- An old snapshot ----
+
+TEST(XminWatch, NamesTheProcessOnce) {
+    Cluster cluster(preloaded({"belay.reconcile_interval = 0", "autovacuum = off"}));
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    conn.exec("SELECT belay.create_hub('app')");
+    conn.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
+    Conn old = cluster.connect();
+    old.exec("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    conn.exec(
+        "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{\"instance\":\"i\",\"execution_id\":"
+        "1,\"id\":' || i || ',\"name\":\"n\",\"input\":\"\"}}') FROM generate_series(1, 1500) AS "
+        "i");
+    conn.exec("DELETE FROM app.worker_queue");
+    const std::string watch =
+        "SELECT rows FROM app.reconcile(" +
+        std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(
+                           std::chrono::system_clock::now().time_since_epoch())
+                           .count()) +
+        " + $age$, '{xmin_watch}')";
+    const auto watch_at = [&](const std::string& age) {
+        std::string sql = watch;
+        return conn.value(sql.replace(sql.find("$age$"), 5, age));
+    };
+    EXPECT_TRUE(eventually([&] {
+        return conn.value(
+                   "SELECT n_dead_tup >= 1000 FROM pg_stat_user_tables WHERE relid = "
+                   "'app.worker_queue'::regclass") == "t";
+    }));
+    EXPECT_EQ(watch_at("0"), "0");
+    EXPECT_EQ(watch_at("3600000"), "1");
+    EXPECT_EQ(watch_at("3600000"), "0");
+    const std::string line =
+        "process " + std::to_string(old.backend_pid()) + " holds an old snapshot";
+    EXPECT_EQ(count_in(cluster.log(), line), 1);
+    old.exec("COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    EXPECT_EQ(watch_at("7200000"), "1");
+}
+
+// ---- Not preloaded ----
+
+TEST(WorkerByHand, IsStartedAndStopped) {
+    Cluster cluster(Cluster::Options{.conf = {"belay.reconcile_interval = 20"}});
+    Conn conn = make_database(cluster, "here");
+    conn.exec("SELECT belay.create_hub('app')");
+    EXPECT_EQ(worker_of(conn, "here"), 0);
+    EXPECT_EQ(conn.value("SELECT belay.start_worker()"), "t");
+    EXPECT_NE(worker_of(conn, "here"), 0);
+    EXPECT_EQ(conn.value("SELECT belay.start_worker()"), "f");
+    add_old_letters(conn, "app", 10);
+    EXPECT_TRUE(eventually([&] { return letters(conn, "app") == "0"; }));
+    const bool has_memory = PQserverVersion(conn.raw()) >= 170000;
+    EXPECT_EQ(conn.exec("SELECT FROM belay.workers WHERE database = 'here' AND pid = " +
+                        std::to_string(worker_of(conn, "here")))
+                      .size() > 0,
+              has_memory);
+    EXPECT_EQ(conn.value("SELECT belay.stop_worker()"), "t");
+    EXPECT_EQ(worker_of(conn, "here"), 0);
+    EXPECT_EQ(conn.value("SELECT belay.stop_worker()"), "f");
+    // Started again, it ends with the extension.
+    EXPECT_EQ(conn.value("SELECT belay.start_worker()"), "t");
+    conn.exec("DROP EXTENSION belay CASCADE");
+    EXPECT_TRUE(goes(conn, "here"));
+}
+
+// Two sessions at once start one worker.
+TEST(WorkerByHand, IsAlone) {
+    Cluster cluster(Cluster::Options{.conf = {"belay.reconcile_interval = 20"}});
+    Conn conn = make_database(cluster, "here");
+    std::vector<std::thread> starters;
+    for (int i = 0; i < 4; ++i) {
+        starters.emplace_back([&] {
+            Conn other = cluster.connect("here");
+            (void)other.error_of("SELECT belay.start_worker()");
+        });
+    }
+    for (auto& starter : starters) {
+        starter.join();
+    }
+    EXPECT_TRUE(eventually([&] {
+        return conn.value(
+                   "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'belay "
+                   "worker'") == "1";
+    }));
+    EXPECT_EQ(conn.value("SELECT belay.stop_worker()"), "t");
+}
+
+}  // namespace
+}  // namespace belay::test
