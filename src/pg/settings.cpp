@@ -5,7 +5,7 @@
 namespace belay::pg {
 
 constinit Settings settings{
-    .async_leases = false, .lease_slots = 65536, .reconcile_interval_ms = 1000};
+    .async_leases = false, .lease_slots = 65536, .notify = false, .reconcile_interval_ms = 1000};
 
 void define_settings() {
     // Sorted by name; each is described in docs/operations.md.
@@ -22,6 +22,10 @@ void define_settings() {
             &settings.lease_slots, 65536, 1024, 16777216, PGC_POSTMASTER, 0, nullptr, nullptr,
             nullptr);
     }
+    DefineCustomBoolVariable(
+        "belay.notify", "Lets the background worker send a NOTIFY when work may be ready.",
+        "Channel belay.<hub>, payload orchestrator or worker; off the transaction that enqueues.",
+        &settings.notify, false, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "belay.reconcile_interval",
         "Longest sleep of the background worker, and the unit of its duties' paces.",

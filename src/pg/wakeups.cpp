@@ -11,6 +11,7 @@
 #include "pg/faults.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
+#include "pg/worker_signal.hpp"
 
 namespace belay::pg {
 
@@ -552,39 +553,6 @@ void keep_prepared() {
     LWLockRelease(&shared->prepared_lock);
 }
 
-// Tells of prepared transactions that have ended meanwhile.
-void settle_prepared() {
-    if (pg_atomic_read_u32(&shared->prepared_count) == 0) {
-        return;
-    }
-    PreparedNote ended[kMaxPrepared];
-    int ended_count = 0;
-    LWLockAcquire(&shared->prepared_lock, LW_EXCLUSIVE);
-    auto count = static_cast<int>(pg_atomic_read_u32(&shared->prepared_count));
-    for (int i = 0; i < count;) {
-        if (TransactionIdIsInProgress(shared->prepared[i].xid)) {
-            ++i;
-        } else {
-            ended[ended_count++] = shared->prepared[i];
-            shared->prepared[i] = shared->prepared[--count];
-        }
-    }
-    pg_atomic_write_u32(&shared->prepared_count, static_cast<uint32>(count));
-    LWLockRelease(&shared->prepared_lock);
-    for (int i = 0; i < ended_count; ++i) {
-        const Place place = place_of(ended[i].channel);
-        LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
-        if (Entry* entry = find_or_make_entry(place, ended[i].channel)) {
-            entry->version = next_version();
-            ++entry->due_moves;
-            entry->due = std::min(entry->due, ended[i].due);
-            entry->known = entry->known && !ended[i].leases;
-            wake(*entry, ended[i].items, WakeReason::kWork);
-        }
-        LWLockRelease(&place.partition->lock);
-    }
-}
-
 extern "C" void belay_end_of_transaction(XactEvent event, void*) {
     if (event == XACT_EVENT_ABORT) {
         end_wait(false);  // cancelled while waiting
@@ -594,12 +562,19 @@ extern "C" void belay_end_of_transaction(XactEvent event, void*) {
     }
     if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PARALLEL_COMMIT) {
         // What others did since is asked before our own notes move the version.
+        bool ring = false;
         for (const bool freed : {true, false}) {
             for (int i = 0; i < note_count; ++i) {
                 if ((notes[i].kind == NoteKind::kFreed) == freed) {
                     apply(notes[i]);
+                    ring = ring || notes[i].kind == NoteKind::kReady ||
+                           notes[i].kind == NoteKind::kFreed ||
+                           notes[i].kind == NoteKind::kChanged || notes[i].kind == NoteKind::kDue;
                 }
             }
+        }
+        if (ring && settings.notify) {
+            wake_worker(Bell::kReady);
         }
     } else if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PARALLEL_ABORT) {
         for (int i = 0; i < note_count; ++i) {
@@ -690,6 +665,38 @@ extern "C" void belay_leave_wait(int, Datum) {
 }
 
 }  // namespace
+
+void settle_prepared() {
+    if (!can_note() || pg_atomic_read_u32(&shared->prepared_count) == 0) {
+        return;
+    }
+    PreparedNote ended[kMaxPrepared];
+    int ended_count = 0;
+    LWLockAcquire(&shared->prepared_lock, LW_EXCLUSIVE);
+    auto count = static_cast<int>(pg_atomic_read_u32(&shared->prepared_count));
+    for (int i = 0; i < count;) {
+        if (TransactionIdIsInProgress(shared->prepared[i].xid)) {
+            ++i;
+        } else {
+            ended[ended_count++] = shared->prepared[i];
+            shared->prepared[i] = shared->prepared[--count];
+        }
+    }
+    pg_atomic_write_u32(&shared->prepared_count, static_cast<uint32>(count));
+    LWLockRelease(&shared->prepared_lock);
+    for (int i = 0; i < ended_count; ++i) {
+        const Place place = place_of(ended[i].channel);
+        LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+        if (Entry* entry = find_or_make_entry(place, ended[i].channel)) {
+            entry->version = next_version();
+            ++entry->due_moves;
+            entry->due = std::min(entry->due, ended[i].due);
+            entry->known = entry->known && !ended[i].leases;
+            wake(*entry, ended[i].items, WakeReason::kWork);
+        }
+        LWLockRelease(&place.partition->lock);
+    }
+}
 
 Channel channel_of(Oid hub, Topic topic, std::string_view name) {
     return {MyDatabaseId, hub, topic, 0, name.empty() ? 0 : core::fnv1a64(name)};
@@ -968,6 +975,47 @@ void install_wakeups() {
     add_shared_piece({wake_bytes, init_wake, use_wake});
     RegisterXactCallback(belay_end_of_transaction, nullptr);
     RegisterSubXactCallback(belay_end_of_subtransaction, nullptr);
+}
+
+uint64 advance_queue(const Channel& channel, int64 now) {
+    if (!can_note()) {
+        return 0;
+    }
+    LostOwners lost;
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    Entry* entry = find_or_make_entry(place, channel);
+    uint64 version = 0;
+    if (entry != nullptr) {
+        const int32 expired = entry->lease_due <= now ? expire_leases(place, entry, now, &lost) : 0;
+        // A waiter who keeps the time looks after items that fall due himself.
+        const bool due = entry->due <= now && entry->waiters == 0;
+        if (due) {
+            entry->due = core::kNever;
+            entry->known = false;
+        }
+        if (expired > 0 || due) {
+            entry->version = next_version();
+            wake(*entry, expired, WakeReason::kLeaseExpired);
+        }
+        version = entry->version;
+    }
+    LWLockRelease(&place.partition->lock);
+    lost.tell(channel);
+    return version;
+}
+
+int64 next_due(const Channel& channel) {
+    int64 due = core::kNever;
+    if (can_note()) {
+        const Place place = place_of(channel);
+        LWLockAcquire(&place.partition->lock, LW_SHARED);
+        if (const Entry* entry = find_entry(place, channel)) {
+            due = std::min(entry->due, entry->lease_due);
+        }
+        LWLockRelease(&place.partition->lock);
+    }
+    return due;
 }
 
 ChannelUse channel_use(const Channel& channel) {

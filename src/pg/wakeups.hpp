@@ -58,6 +58,9 @@ void note_changed(const Channel& channel, WakeReason reason);
 // Wakes one waiter if anything of the channel became ready since that version.
 void note_freed(const Channel& channel, uint64 since_version);
 
+// Tells of prepared transactions that have ended since: no callback runs where they end.
+void settle_prepared();
+
 // ---- What a session remembers ----
 
 // The version of a queue, to be read before a fetch takes its snapshot; 0 without shared memory.
@@ -128,6 +131,12 @@ void nap(int64 ms);
 
 // Makes the shared piece and the callbacks. Called once, from _PG_init.
 void install_wakeups();
+
+// Lets what fell due in a queue count as ready, for whoever tells others of it. Returns the queue's
+// version: it has moved if there may be something new.
+uint64 advance_queue(const Channel& channel, int64 now);
+// When the next item of a queue falls due, as far as is known, in ms.
+int64 next_due(const Channel& channel);
 
 // How much a channel is used.
 struct ChannelUse {

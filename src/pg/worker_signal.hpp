@@ -10,7 +10,8 @@ namespace belay::pg {
 
 // Why the worker is woken: bits.
 enum class Bell : uint32 {
-    kHubs = 1 << 0,  // hubs came or went, or the extension did
+    kHubs = 1 << 0,   // hubs came or went, or the extension did
+    kReady = 1 << 1,  // something may be ready: with belay.notify the worker tells listeners
 };
 
 // Wakes the worker of this database: now, or when the transaction has committed.

@@ -11,6 +11,7 @@
 #include "pg/settings.hpp"
 #include "pg/worker_registry.hpp"
 #include "worker/duties.hpp"
+#include "worker/notify.hpp"
 
 namespace belay::worker {
 
@@ -100,7 +101,8 @@ void loop() {
         }
         const bool rests = pg::settings.reconcile_interval_ms == 0;
         const int64 interval = rests ? kRestMs : pg::settings.reconcile_interval_ms;
-        list_now = list_now || pg::take_bells() != 0;
+        const uint32 bells = pg::take_bells();
+        list_now = list_now || (bells & static_cast<uint32>(pg::Bell::kHubs)) != 0;
         if (list_now || pg::monotonic_ms() - listed_ms >= interval) {
             list_now = false;
             if (!find_hubs()) {
@@ -112,9 +114,14 @@ void loop() {
         if (!rests) {
             run_round();
         }
+        int64 next_item = PG_INT64_MAX;
+        if (pg::settings.notify) {
+            next_item = send_notifications(known_hubs());
+        }
         pg::note_loop();
         pg::set_state(rests ? pg::WorkerState::kResting : pg::WorkerState::kIdle);
-        const int64 due = rests ? interval : std::min(interval, until_next_due());
+        const int64 due =
+            std::min(next_item, rests ? interval : std::min(interval, until_next_due()));
         if (due > 0) {
             pgstat_report_stat(true);
             pgstat_report_activity(STATE_IDLE, nullptr);

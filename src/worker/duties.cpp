@@ -45,6 +45,7 @@ constinit HTAB* entries = nullptr;
 constinit std::span<const Oid> hubs{};
 constinit uint64 listing = 0;
 constinit int64 listing_logged_ms = 0;
+constinit int64 alone_logged_ms = 0;
 
 // What is being done, for messages.
 struct Doing {
@@ -252,6 +253,22 @@ bool find_hubs() {
     listing_logged_ms = 0;
     match_entries();
     return result.extension;
+}
+
+void run_alone(const char* what, void (*body)(void*), void* context) {
+    doing = {what, {}};
+    const int64 now = pg::monotonic_ms();
+    const Attempt attempt = in_own_transaction(body, context, in_burst(alone_logged_ms, now));
+    doing = {};
+    if (attempt.good) {
+        alone_logged_ms = 0;
+    } else if (!in_burst(alone_logged_ms, now)) {
+        alone_logged_ms = now;
+    }
+}
+
+std::span<const Oid> known_hubs() {
+    return hubs;
 }
 
 void run_round() {

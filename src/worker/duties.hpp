@@ -15,6 +15,12 @@ void begin_duties();
 // before stay.
 bool find_hubs();
 
+// The hubs found last.
+std::span<const Oid> known_hubs();
+
+// Runs something that is no duty in a transaction of its own; an error is logged once per burst.
+void run_alone(const char* what, void (*body)(void*), void* context);
+
 // Runs one round.
 void run_round();
 

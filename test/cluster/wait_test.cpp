@@ -392,6 +392,38 @@ TEST_F(Wait, LevelsDecide) {
     EXPECT_EQ(conn.error_of(call_wait("'instance:x'", 0)), "42501");
 }
 
+TEST(Notify, TheWorkerTellsListeners) {
+    Cluster cluster({.preload = true, .conf = {"belay.notify = on"}});
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    conn.exec("SELECT belay.create_hub('app')");
+    Conn listener = cluster.connect();
+    listener.exec("LISTEN \"belay.app\"");
+    // Payload of the next notification, or "" if none comes.
+    const auto next = [&listener](int ms) {
+        for (int i = 0; i < ms / 10; ++i) {
+            PQconsumeInput(listener.raw());
+            if (PGnotify* notification = PQnotifies(listener.raw())) {
+                const std::string payload = notification->extra;
+                PQfreemem(notification);
+                return payload;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        return std::string();
+    };
+    while (!next(2000).empty()) {
+        // what the worker says when it meets the hub
+    }
+    conn.exec(enqueue());
+    EXPECT_EQ(next(kLong), "worker");
+    conn.exec("SELECT app.start_orchestration('O')");
+    EXPECT_EQ(next(kLong), "orchestrator");
+    conn.exec(R"(SELECT app.enqueue_worker_items('[{"work_item":)" + kItem +
+              R"(,"delay_ms":1500}]'))");
+    EXPECT_EQ(next(kLong), "worker");
+}
+
 TEST(WaitWithoutPreload, Works) {
     Cluster cluster;
     Conn conn = cluster.connect();

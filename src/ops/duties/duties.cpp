@@ -15,6 +15,7 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
+#include "pg/wakeups.hpp"
 #include "store/dead_letters.hpp"
 #include "store/instance_locks.hpp"
 
@@ -29,6 +30,7 @@ constexpr int64 kDayMs = int64{24} * 3600 * 1000;
 using pg::FaultPoint;
 
 constexpr Duty kDuties[] = {
+    {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair},
     {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
     {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention},
     {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
@@ -93,6 +95,11 @@ const Duty* find_duty(std::string_view name) {
         }
     }
     return nullptr;
+}
+
+int64 repair_shared_memory(const store::Hub&, pg::Clock*) {
+    pg::settle_prepared();
+    return 0;
 }
 
 int64 discard_old_dead_letters(const store::Hub& hub, pg::Clock* clock) {

@@ -31,6 +31,7 @@ const Duty* find_duty(std::string_view name);
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock);
 
 // The single duties.
+int64 repair_shared_memory(const store::Hub& hub, pg::Clock* clock);
 int64 bury_orphan_messages(const store::Hub& hub, pg::Clock* clock);
 int64 discard_old_dead_letters(const store::Hub& hub, pg::Clock* clock);
 int64 retire_finished_instances(const store::Hub& hub, pg::Clock* clock);

@@ -267,6 +267,15 @@ COMMENT ON VIEW belay.workers IS
     'The background workers of all databases, with a row per duty that has run.';
 GRANT SELECT ON belay.workers TO pg_monitor;
 
+CREATE VIEW belay.pg_stat_belay_duty AS
+    SELECT w.duty, w.last_run, w.runs, w.rows, w.errors, w.last_error, w.last_error_hub,
+           w.last_error_at
+      FROM belay.workers AS w
+     WHERE w.database = pg_catalog.current_database() AND w.duty IS NOT NULL;
+COMMENT ON VIEW belay.pg_stat_belay_duty IS
+    'What the background worker of this database did for each duty since it started.';
+GRANT SELECT ON belay.pg_stat_belay_duty TO pg_monitor;
+
 -- ---------------------------------------------------------------- faults, for tests
 
 CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer DEFAULT 0)

@@ -1,0 +1,92 @@
+// notify.cpp — tell listeners of work, off the transactions that enqueue it.
+//
+// Calls    pg::advance_queue, Async_Notify
+// Touches  nothing but PostgreSQL's own notification queue
+// Must not be called inside a transaction: it runs one of its own if there is something to tell.
+#include "worker/notify.hpp"
+
+#include <algorithm>
+
+#include "core/time.hpp"
+#include "pg/clock.hpp"
+#include "pg/wakeups.hpp"
+#include "worker/duties.hpp"
+
+namespace belay::worker {
+
+namespace {
+
+struct Told {
+    pg::Channel channel;
+    uint64 version;
+};
+
+constinit HTAB* told = nullptr;
+
+HTAB* table() {
+    if (told == nullptr) {
+        HASHCTL control{};
+        control.keysize = sizeof(pg::Channel);
+        control.entrysize = sizeof(Told);
+        control.hcxt = TopMemoryContext;
+        told =
+            hash_create("belay notifications", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    }
+    return told;
+}
+
+constexpr struct {
+    pg::Topic topic;
+    const char* payload;
+} kQueues[] = {{pg::Topic::kOrchestrator, "orchestrator"}, {pg::Topic::kWorker, "worker"}};
+
+struct News {
+    std::span<const Oid> hubs;
+};
+
+// The channel's name is that of the hub, cut to what a channel may have.
+const char* listen_channel(Oid schema) {
+    const char* hub = get_namespace_name(schema);
+    if (hub == nullptr) {
+        return nullptr;  // dropped meanwhile
+    }
+    char* name = psprintf("belay.%s", hub);
+    name[pg_mbcliplen(name, static_cast<int>(strlen(name)), NAMEDATALEN - 1)] = '\0';
+    return name;
+}
+
+void notify(void* context) {
+    const auto* news = static_cast<News*>(context);
+    const int64 now = pg::server_now_ms();
+    for (const Oid schema : news->hubs) {
+        for (const auto& queue : kQueues) {
+            const pg::Channel channel = pg::channel_of(schema, queue.topic);
+            const uint64 version = pg::advance_queue(channel, now);
+            bool found = false;
+            auto* entry = static_cast<Told*>(hash_search(table(), &channel, HASH_ENTER, &found));
+            if (found && entry->version == version) {
+                continue;
+            }
+            entry->version = version;
+            if (const char* name = listen_channel(schema)) {
+                Async_Notify(name, queue.payload);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+int64 send_notifications(std::span<const Oid> hubs) {
+    News news{hubs};
+    run_alone("notify", notify, &news);
+    int64 next = core::kNever;
+    for (const Oid schema : hubs) {
+        for (const auto& queue : kQueues) {
+            next = std::min(next, pg::next_due(pg::channel_of(schema, queue.topic)));
+        }
+    }
+    return next == core::kNever ? next : std::max<int64>(1, next - pg::server_now_ms());
+}
+
+}  // namespace belay::worker
