@@ -93,6 +93,8 @@ SELECT size, pg_temp.pages(size) FROM unnest('{1,2,3,100}'::int[]) AS size;
 SELECT pg_temp.pages(2, 'p_status => ''Running'', '), pg_temp.pages(1, 'p_name => ''P'', '), pg_temp.pages(1, 'p_prefix => ''a'', p_created_from_ms => 1500, ');
 -- p_after names a place; that instance itself need not pass the filter.
 SELECT pg_temp.ids('list_instances(p_status => ''Running'', p_after => ''c'')'), pg_temp.ids('list_instances(p_after => ''ab'')');
+-- With p_created_before_ms the lesser of the two places counts.
+SELECT b, pg_temp.ids(format('list_instances(p_created_before_ms => %s, p_after => ''b'')', b)) FROM unnest('{1500,2000,2001,9000}'::int[]) AS b;
 -- It must exist: begin again, or page by time.
 SELECT test.error($$SELECT mgmt_list.list_instances(p_after => 'gone')$$);
 SELECT test.error($$SELECT mgmt_list.list_instances(p_after => 'unborn')$$);
