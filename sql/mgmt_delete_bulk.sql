@@ -42,7 +42,7 @@ SELECT * FROM pg_temp.try('{"instance_ids":["failed","failed","running","child o
 SELECT * FROM pg_temp.try('{"instance_ids":[]}');
 SELECT * FROM pg_temp.try('{"instance_ids":["running"]}');
 SELECT * FROM pg_temp.try('{"instance_ids":null,"completed_before":null,"limit":null}');
--- completed_before: strictly before.
+-- completed_before: strictly before, compared as given (CL-10).
 SELECT b, t.* FROM unnest('{1000,1001,2000,2001,9999}'::bigint[]) AS b, LATERAL pg_temp.try(jsonb_build_object('completed_before', b)) AS t;
 SELECT * FROM pg_temp.try('{"completed_before":0}');
 SELECT * FROM pg_temp.try('{"completed_before":2001,"instance_ids":["failed","completed"]}');

@@ -116,7 +116,7 @@ SELECT mgmt_explain.raise_event('x', 'q', '', true, 900);
 SELECT * FROM pg_temp.why('x', 2000);
 CALL pg_temp.clear();
 
--- dead_lettered: its items in dead_letters, counted by reason; those of others do not count. They block nothing: an instance that can be fetched has no row.
+-- dead_lettered (PO-8): its items in dead_letters, counted by reason; those of others do not count. They block nothing: an instance that can be fetched has no row.
 INSERT INTO mgmt_explain.dead_letters SELECT 1000 + n, 'orchestrator', n, CASE WHEN n < 4 THEN 'x' ELSE 'y' END, NULL, NULL, NULL, NULL, '{"CancelInstance":{"instance":"x"}}', 3, CASE WHEN n = 1 THEN 'orphan' ELSE 'max_attempts' END, NULL, now(), now() FROM generate_series(1, 5) AS n;
 SELECT * FROM pg_temp.why('x', 1000);
 SELECT mgmt_explain.start_orchestration('O', '', 'x', '1', 0, 1000);
