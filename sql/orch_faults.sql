@@ -80,6 +80,18 @@ SELECT orch_faults.enqueue_worker_work('{"ActivityExecute":{"instance":"turn","e
 UPDATE orch_faults.worker_queue SET attempt_count = 3 WHERE activity_id IN (4, 9);
 INSERT INTO orch_faults.dead_letters SELECT 1000 + n, CASE WHEN n % 2 = 0 THEN 'worker' ELSE 'orchestrator' END, n, 'x', 1, 1, NULL, NULL, CASE WHEN n % 2 = 0 THEN '{"ActivityExecute":{}}' ELSE '{"CancelInstance":{"instance":"x"}}' END, 3, 'max_attempts', NULL, now(), now()
   FROM generate_series(1, 4) AS n;
+-- For operators: a finished tree with something of everything and a child not yet born; a former execution of an instance that runs; what is old enough for the duties.
+INSERT INTO orch_faults.instances VALUES ('root', 'O', '1', 1, NULL, NULL, 0, 'epoch', 'epoch'), ('leaf', 'O', '1', 1, 'root', NULL, 0, 'epoch', 'epoch'), ('old', 'O', '1', 2, NULL, NULL, 0, 'epoch', 'epoch');
+INSERT INTO orch_faults.executions VALUES ('root', 1, 'Completed', NULL, 'epoch', to_timestamp(1)), ('leaf', 1, 'Completed', NULL, 'epoch', to_timestamp(1)), ('old', 1, 'ContinuedAsNew', NULL, 'epoch', to_timestamp(1)), ('old', 2, 'Running', NULL, 'epoch', NULL);
+INSERT INTO orch_faults.history SELECT i, 1, e, 'T', '{}', 'epoch' FROM unnest('{root,leaf,old}'::text[]) AS i, generate_series(1, 2) AS e;
+INSERT INTO orch_faults.kv_store VALUES ('root', 'k', 'v', 1, 1);
+INSERT INTO orch_faults.kv_delta VALUES ('leaf', 'k', 'v', 1);
+INSERT INTO orch_faults.instance_locks VALUES (belay.instance_key('root'), 0, 0, 0, 0, 0, 0, 'root'), (belay.instance_key('idle'), 0, 0, 0, 0, 0, 0, 'idle');
+INSERT INTO orch_faults.dead_letters SELECT 2000 + n, 'worker', n, i, 1, 1, NULL, NULL, '{"ActivityExecute":{}}', 3, 'max_attempts', NULL, 'epoch', 'epoch' FROM (VALUES (1, 'root'), (2, NULL)) AS v (n, i);
+SELECT orch_faults.enqueue_worker_work('{"ActivityExecute":{}}', 1000, 'leaf', 1, 1, NULL, 'nobody serves it'), orch_faults.raise_event('root', 'late', '', false, 9000000), orch_faults.enqueue_orchestrator_work(NULL, '{"StartOrchestration":{"instance":"unborn","orchestration":"C","parent_instance":"leaf"}}', to_timestamp(9000));
+SELECT belay.set_hub_option('orch_faults', o, '1 s') FROM unnest('{dead_letter_retention,orphan_retention,instance_retention}'::text[]) AS o;
+SELECT orch_faults.cancel_instance('orphan', '', 1000);
+UPDATE orch_faults.orchestrator_queue SET parked = true WHERE instance_id = 'orphan';
 
 -- One fetch has to do with all of these.
 BEGIN;
@@ -116,6 +128,11 @@ INSERT INTO calls (call) VALUES
     ('abandon_work_item(''<work 1>'', 2000)'), ('abandon_work_item(''<work 1>'', 2000, 1000, true)'), ('renew_session_lock(ARRAY[''owner'', ''nobody''], 2000, 5000, 100000)'), ('cleanup_orphaned_sessions(2000)'),
     ('cancel_activities(''[{"instance":"turn","execution_id":1,"activity_id":1}, {"instance":"turn","execution_id":1,"activity_id":5}]'')'),
     ('redrive_dead_letter(1001)'), ('redrive_dead_letter(1002)'), ('redrive_dead_letters(''{}'')'), ('discard_dead_letter(1001)');
+-- For operators.
+INSERT INTO calls (call) VALUES
+    ('delete_instance(''root'')'), ('delete_instance(''turn'', true)'), ('delete_instances_atomic(''{leaf,root,nobody}'', false)'), ('delete_instances_atomic(''{turn,ready,q}'', true)'), ('delete_instances_bulk(''{}'')'), ('delete_instances_bulk(''{"instance_ids":["root"]}'')'),
+    ('prune_executions(''old'')'), ('prune_executions(''old'', 1, 5000)'), ('prune_executions_bulk(''{}'')'), ('prune_executions_bulk(''{"instance_ids":["old","turn"]}'', ''{"keep_last":1}'')'), ('reconcile(90000000)');
+INSERT INTO calls (call) SELECT format('reconcile(90000000, ''{%s}'')', d) FROM unnest('{dead_letters,instance_retention,lock_cleanup,orphan_messages,session_cleanup}'::text[]) AS d;
 -- The hub.
 INSERT INTO calls (call) VALUES ('pause_hub()'), ('pause_hub(''worker'', ''reason'')');
 

@@ -16,36 +16,38 @@ constexpr Statement kPlace = query(R"sql(
 )sql",
                                    TEXTOID);
 
-// $1 and $2 range of created_at, $3 and $4 the place before, $5 name, $6 prefix, $7 limit.
+// $1 created from, $2 and $3 the place before, $4 name, $5 prefix, $6 limit. The place says all
+// about the end of the range: with a second condition on created_at a page would begin at the
+// newest.
 constexpr Statement kList =
     query(R"sql(
     SELECT i.instance_id
       FROM {hub}.instances AS i
-     WHERE i.created_at {>=} $1 AND i.created_at {<} $2
-       AND ROW(i.created_at, i.instance_id) {<} ROW($3, $4)
-       AND ($5 IS NULL OR i.orchestration_name {=} $5)
-       AND ($6 IS NULL OR pg_catalog.starts_with(i.instance_id, $6))
+     WHERE i.created_at {>=} $1
+       AND ROW(i.created_at, i.instance_id) {<} ROW($2, $3)
+       AND ($4 IS NULL OR i.orchestration_name {=} $4)
+       AND ($5 IS NULL OR pg_catalog.starts_with(i.instance_id, $5))
      ORDER BY i.created_at DESC, i.instance_id DESC
-     LIMIT $7
+     LIMIT $6
 )sql",
-          TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID, INT8OID);
+          TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID, INT8OID);
 
-// The same, $8 status.
-constexpr Statement kListByStatus = query(R"sql(
+// The same, $7 status.
+constexpr Statement kListByStatus =
+    query(R"sql(
     SELECT i.instance_id
       FROM {hub}.instances AS i
       LEFT JOIN {hub}.executions AS e
         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-     WHERE i.created_at {>=} $1 AND i.created_at {<} $2
-       AND ROW(i.created_at, i.instance_id) {<} ROW($3, $4)
-       AND ($5 IS NULL OR i.orchestration_name {=} $5)
-       AND ($6 IS NULL OR pg_catalog.starts_with(i.instance_id, $6))
-       AND COALESCE(e.status, 'Running') {=} $8
+     WHERE i.created_at {>=} $1
+       AND ROW(i.created_at, i.instance_id) {<} ROW($2, $3)
+       AND ($4 IS NULL OR i.orchestration_name {=} $4)
+       AND ($5 IS NULL OR pg_catalog.starts_with(i.instance_id, $5))
+       AND COALESCE(e.status, 'Running') {=} $7
      ORDER BY i.created_at DESC, i.instance_id DESC
-     LIMIT $7
+     LIMIT $6
 )sql",
-                                          TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID,
-                                          TEXTOID, TEXTOID, INT8OID, TEXTOID);
+          TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, TEXTOID);
 
 constexpr Statement kExecutions = query(R"sql(
     SELECT e.execution_id
@@ -114,11 +116,16 @@ constexpr Statement kDepths = report(R"sql(
 
 // ---------------------------------------------------------------- trees
 
+// In two steps, or the order would be had from a walk along the index of all instances.
 constexpr Statement kChildren = query(R"sql(
-    SELECT i.instance_id
-      FROM {hub}.instances AS i
-     WHERE i.parent_instance_id {=} $1
-     ORDER BY i.instance_id
+    WITH c AS MATERIALIZED (
+        SELECT i.instance_id
+          FROM {hub}.instances AS i
+         WHERE i.parent_instance_id {=} $1
+    )
+    SELECT c.instance_id
+      FROM c
+     ORDER BY c.instance_id
 )sql",
                                       TEXTOID);
 
@@ -316,11 +323,14 @@ std::optional<InstancePlace> place_of_instance(const Hub& hub, std::string_view 
 
 Rows list_instances(const Hub& hub, const InstanceFilter& filter,
                     const std::optional<InstancePlace>& after, std::optional<int64> limit) {
+    InstancePlace place{core::ms_to_pg_us(filter.created_before.value_or(core::kNever)), ""};
+    if (after && after->created_at < place.created_at) {
+        place = *after;
+    }
     Params params;
     params.timestamp(filter.created_from.value_or(core::kBeforeAll))
-        .timestamp(filter.created_before.value_or(core::kNever))
-        .datum(TimestampTzGetDatum(after ? after->created_at : DT_NOEND))
-        .text(after ? after->instance_id : "")
+        .datum(TimestampTzGetDatum(place.created_at))
+        .text(place.instance_id)
         .optional_text(filter.name)
         .optional_text(filter.prefix)
         .optional_int8(limit);

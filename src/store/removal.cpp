@@ -1,5 +1,7 @@
 #include "store/removal.hpp"
 
+#include <algorithm>
+
 #include "core/hash.hpp"
 #include "core/time.hpp"
 
@@ -34,8 +36,8 @@ constexpr Statement kUnborn = statement(R"sql(
                                         TEXTARRAYOID);
 
 // Finished roots in the order of their completion: an instance between two executions has a queued
-// ContinueAsNew or a live lock, and is not finished. $1 completed before, $2 now in ms,
-// $3 incarnation, $4 limit.
+// ContinueAsNew or a live lock, and is not finished. OFFSET 0: these two are looked up for each
+// root by their keys, never joined. $1 completed before, $2 now in ms, $3 incarnation, $4 limit.
 constexpr Statement kFinished = statement(R"sql(
     SELECT i.instance_id
       FROM {hub}.executions AS e
@@ -48,39 +50,47 @@ constexpr Statement kFinished = statement(R"sql(
        AND NOT EXISTS (SELECT 1
                          FROM {hub}.orchestrator_queue AS m
                         WHERE m.instance_key {=} belay.instance_key(i.instance_id)
-                          AND m.instance_id {=} i.instance_id AND m.kind {=} 'n')
+                          AND m.instance_id {=} i.instance_id AND m.kind {=} 'n'
+                       OFFSET 0)
        AND NOT EXISTS (SELECT 1
                          FROM {hub}.instance_locks AS l
                         WHERE l.instance_key {=} belay.instance_key(i.instance_id)
                           AND l.instance_id {=} i.instance_id
-                          AND l.locked_until {>} $2 AND l.lease_inc {=} $3)
+                          AND l.locked_until {>} $2 AND l.lease_inc {=} $3
+                       OFFSET 0)
      ORDER BY e.completed_at, e.instance_id
      LIMIT $4
 )sql",
                                           TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID);
 
-// The same among ids, $5.
+// The same among ids, $5. In two steps, or the order would be had from a walk along the index.
 constexpr Statement kFinishedOf =
     statement(R"sql(
-    SELECT i.instance_id
-      FROM {hub}.instances AS i
-      JOIN {hub}.executions AS e
-        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-     WHERE i.instance_id {=} ANY ($5)
-       AND e.completed_at IS NOT NULL AND e.completed_at {<} $1 AND e.status {<>} 'Running'
-       AND NOT EXISTS (SELECT 1
-                         FROM {hub}.instances AS p
-                        WHERE p.instance_id {=} i.parent_instance_id)
-       AND NOT EXISTS (SELECT 1
-                         FROM {hub}.orchestrator_queue AS m
-                        WHERE m.instance_key {=} belay.instance_key(i.instance_id)
-                          AND m.instance_id {=} i.instance_id AND m.kind {=} 'n')
-       AND NOT EXISTS (SELECT 1
-                         FROM {hub}.instance_locks AS l
-                        WHERE l.instance_key {=} belay.instance_key(i.instance_id)
-                          AND l.instance_id {=} i.instance_id
-                          AND l.locked_until {>} $2 AND l.lease_inc {=} $3)
-     ORDER BY e.completed_at, i.instance_id
+    WITH f AS MATERIALIZED (
+        SELECT i.instance_id, e.completed_at
+          FROM {hub}.instances AS i
+          JOIN {hub}.executions AS e
+            ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+         WHERE i.instance_id {=} ANY ($5)
+           AND e.completed_at IS NOT NULL AND e.completed_at {<} $1 AND e.status {<>} 'Running'
+           AND NOT EXISTS (SELECT 1
+                             FROM {hub}.instances AS p
+                            WHERE p.instance_id {=} i.parent_instance_id)
+           AND NOT EXISTS (SELECT 1
+                             FROM {hub}.orchestrator_queue AS m
+                            WHERE m.instance_key {=} belay.instance_key(i.instance_id)
+                              AND m.instance_id {=} i.instance_id AND m.kind {=} 'n'
+                           OFFSET 0)
+           AND NOT EXISTS (SELECT 1
+                             FROM {hub}.instance_locks AS l
+                            WHERE l.instance_key {=} belay.instance_key(i.instance_id)
+                              AND l.instance_id {=} i.instance_id
+                              AND l.locked_until {>} $2 AND l.lease_inc {=} $3
+                           OFFSET 0)
+    )
+    SELECT f.instance_id
+      FROM f
+     ORDER BY f.completed_at, f.instance_id
      LIMIT $4
 )sql",
               TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID, TEXTARRAYOID);
@@ -98,19 +108,15 @@ constexpr Statement kRunning = statement(R"sql(
               FROM {hub}.orchestrator_queue AS m
              WHERE m.instance_key {=} ANY ($2) AND m.instance_id {=} ANY ($1) AND m.kind {=} 'n')
            AS r
-     ORDER BY r.instance_id
-     LIMIT 1
 )sql",
                                          TEXTARRAYOID, INT8ARRAYOID);
 
-constexpr Statement kStray = statement(R"sql(
+constexpr Statement kChildren = statement(R"sql(
     SELECT i.instance_id, i.parent_instance_id
       FROM {hub}.instances AS i
-     WHERE i.parent_instance_id {=} ANY ($1) AND NOT (i.instance_id {=} ANY ($1))
-     ORDER BY i.instance_id
-     LIMIT 1
+     WHERE i.parent_instance_id {=} ANY ($1)
 )sql",
-                                       TEXTARRAYOID);
+                                          TEXTARRAYOID);
 
 constexpr Statement kLineage = statement(R"sql(
     SELECT p.instance_id
@@ -122,46 +128,76 @@ constexpr Statement kLineage = statement(R"sql(
 
 // ---------------------------------------------------------------- holding them
 
+// Each row is found by its key, in the order wanted. A list of keys and an ORDER BY in one query
+// would be planned as a walk along the whole index, for the order's sake.
 constexpr Statement kHoldLocks = statement(R"sql(
     SELECT 1
-      FROM {hub}.instance_locks AS l
-     WHERE l.instance_key {=} ANY ($2) AND l.instance_id {=} ANY ($1)
-     ORDER BY l.instance_key, l.instance_id
-       FOR UPDATE
+      FROM (SELECT a.instance_key, a.instance_id
+              FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($1))
+                AS a(instance_key, instance_id)
+             ORDER BY a.instance_key, a.instance_id) AS t
+     CROSS JOIN LATERAL (
+        SELECT 1
+          FROM {hub}.instance_locks AS l
+         WHERE l.instance_key {=} t.instance_key AND l.instance_id {=} t.instance_id
+           FOR UPDATE) AS h
 )sql",
                                            TEXTARRAYOID, INT8ARRAYOID);
 
+// $1 sorted.
 constexpr Statement kHoldInstances = statement(R"sql(
     SELECT 1
-      FROM {hub}.instances AS i
-     WHERE i.instance_id {=} ANY ($1)
-     ORDER BY i.instance_id
-       FOR UPDATE
+      FROM pg_catalog.unnest($1) AS t(instance_id)
+     CROSS JOIN LATERAL (
+        SELECT 1
+          FROM {hub}.instances AS i
+         WHERE i.instance_id {=} t.instance_id
+           FOR UPDATE) AS h
 )sql",
                                                TEXTARRAYOID);
 
 // Worker rows in the order of their key, as the acks of several leases take them.
 constexpr Statement kHoldWork = statement(R"sql(
+    WITH f AS MATERIALIZED (
+        SELECT w.lane, w.slot, w.due, w.id
+          FROM {hub}.worker_queue AS w
+         WHERE w.instance_id {=} ANY ($1)
+    )
     SELECT 1
-      FROM {hub}.worker_queue AS w
-     WHERE w.instance_id {=} ANY ($1)
-     ORDER BY w.lane, w.slot, w.due, w.id
-       FOR UPDATE
+      FROM (SELECT f.lane, f.slot, f.due, f.id
+              FROM f
+             ORDER BY f.lane, f.slot, f.due, f.id) AS t
+     CROSS JOIN LATERAL (
+        SELECT 1
+          FROM {hub}.worker_queue AS w
+         WHERE w.lane {=} t.lane AND w.slot {=} t.slot AND w.due {=} t.due AND w.id {=} t.id
+           FOR UPDATE) AS h
 )sql",
                                           TEXTARRAYOID);
 
 // The try forms: how many rows there are, and how many could be had.
 constexpr Statement kTryLocks = statement(R"sql(
-    WITH h AS MATERIALIZED (
+    WITH t AS MATERIALIZED (
+        SELECT a.instance_key, a.instance_id
+          FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($1))
+            AS a(instance_key, instance_id)
+    ), h AS MATERIALIZED (
         SELECT 1
-          FROM {hub}.instance_locks AS l
-         WHERE l.instance_key {=} ANY ($2) AND l.instance_id {=} ANY ($1)
-           FOR UPDATE SKIP LOCKED
+          FROM t
+         CROSS JOIN LATERAL (
+            SELECT 1
+              FROM {hub}.instance_locks AS l
+             WHERE l.instance_key {=} t.instance_key AND l.instance_id {=} t.instance_id
+               FOR UPDATE SKIP LOCKED) AS l
     )
     SELECT (SELECT pg_catalog.count(*) FROM h) {=}
            (SELECT pg_catalog.count(*)
-              FROM {hub}.instance_locks AS l
-             WHERE l.instance_key {=} ANY ($2) AND l.instance_id {=} ANY ($1))
+              FROM t
+             CROSS JOIN LATERAL (
+                SELECT 1
+                  FROM {hub}.instance_locks AS l
+                 WHERE l.instance_key {=} t.instance_key AND l.instance_id {=} t.instance_id
+                OFFSET 0) AS l)
 )sql",
                                           TEXTARRAYOID, INT8ARRAYOID);
 
@@ -276,11 +312,11 @@ constexpr Statement kDeleteInstances = statement(R"sql(
 )sql",
                                                  TEXTARRAYOID);
 
-constexpr Statement kDeleteLocks = statement(R"sql(
+constexpr Statement kDeleteLock = statement(R"sql(
     DELETE FROM {hub}.instance_locks AS l
-     WHERE l.instance_key {=} ANY ($2) AND l.instance_id {=} ANY ($1)
+     WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
 )sql",
-                                             TEXTARRAYOID, INT8ARRAYOID);
+                                            INT8OID, TEXTOID);
 
 // ---------------------------------------------------------------- pruning
 
@@ -366,6 +402,13 @@ Params by_keys(const InstanceSet& set) {
     return by_ids(set).datum(set.key_array);
 }
 
+// One by one: two lists, of keys and of ids, would be searched for every pair of them.
+void delete_locks(const Hub& hub, const InstanceSet& set) {
+    for (const std::string_view id : set.ids) {
+        run(hub, kDeleteLock, Params().int8(core::instance_key(id)).text(id)).release();
+    }
+}
+
 Params& optional_time(Params& params, std::optional<int64> ms) {
     return ms ? params.timestamp(*ms) : params.null();
 }
@@ -400,14 +443,22 @@ std::span<const std::string_view> finished_roots(const Hub& hub, const FinishedF
 }
 
 std::optional<std::string_view> first_running(const Hub& hub, const InstanceSet& set) {
-    const Rows rows = run(hub, kRunning, by_keys(set));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.text(0, 1));
+    const auto running = texts_of(run(hub, kRunning, by_keys(set)));
+    return running.empty() ? std::nullopt
+                           : std::optional(*std::min_element(running.begin(), running.end()));
 }
 
 std::optional<StrayChild> first_stray_child(const Hub& hub, const InstanceSet& set) {
-    const Rows rows = run(hub, kStray, by_ids(set));
-    return rows.count == 0 ? std::nullopt
-                           : std::optional(StrayChild{rows.text(0, 1), rows.text(0, 2)});
+    const Rows rows = run(hub, kChildren, by_ids(set));
+    std::optional<StrayChild> first;
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const StrayChild child{rows.text(i, 1), rows.text(i, 2)};
+        if (!std::binary_search(set.ids.begin(), set.ids.end(), child.instance_id) &&
+            (!first || child.instance_id < first->instance_id)) {
+            first = child;
+        }
+    }
+    return first;
 }
 
 std::optional<Lineage> read_lineage(const Hub& hub, std::string_view instance_id) {
@@ -456,8 +507,8 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
     run(hub, kDeleteStore, by_ids(set));
     run(hub, kDeleteDelta, by_ids(set));
     removed.instances = changed(run(hub, kDeleteInstances, by_ids(set)));
-    run(hub, kDeleteLocks, by_keys(set));
-    run(hub, kDeleteLocks, by_keys(unborn));
+    delete_locks(hub, set);
+    delete_locks(hub, unborn);
     return removed;
 }
 
