@@ -977,6 +977,10 @@ void install_wakeups() {
     RegisterSubXactCallback(belay_end_of_subtransaction, nullptr);
 }
 
+bool has_prepared_notes() {
+    return can_note() && pg_atomic_read_u32(&shared->prepared_count) > 0;
+}
+
 uint64 advance_queue(const Channel& channel, int64 now) {
     if (!can_note()) {
         return 0;

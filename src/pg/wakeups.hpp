@@ -60,6 +60,7 @@ void note_freed(const Channel& channel, uint64 since_version);
 
 // Tells of prepared transactions that have ended since: no callback runs where they end.
 void settle_prepared();
+bool has_prepared_notes();
 
 // ---- What a session remembers ----
 

@@ -278,9 +278,15 @@ void run_round() {
             if (is_interrupted()) {
                 return;
             }
+            const auto needed = duties[static_cast<std::size_t>(i)].needed;
             const Key key{schema, i};
             auto* entry = static_cast<Entry*>(hash_search(entries, &key, HASH_FIND, nullptr));
             if (entry != nullptr && entry->pace.is_due(pg::monotonic_ms())) {
+                if (needed != nullptr && !needed()) {
+                    entry->pace.succeeded(0, pg::monotonic_ms(), pg::settings.reconcile_interval_ms,
+                                          duties[static_cast<std::size_t>(i)].pace);
+                    continue;
+                }
                 pg::set_state(pg::WorkerState::kWorking);
                 run_entry(entry);
             }

@@ -80,7 +80,8 @@ class Wait : public testing::Test {
  protected:
     Wait()
         : cluster({.preload = true,
-                   .conf = {"max_connections = 150", "max_prepared_transactions = 5"}}),
+                   .conf = {"max_connections = 150", "max_prepared_transactions = 5",
+                            "autovacuum = off", "belay.reconcile_interval = 0"}}),
           conn(cluster.connect()) {
         conn.exec("CREATE EXTENSION belay");
         conn.exec("SELECT belay.create_hub('app')");

@@ -30,7 +30,8 @@ constexpr int64 kDayMs = int64{24} * 3600 * 1000;
 using pg::FaultPoint;
 
 constexpr Duty kDuties[] = {
-    {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair},
+    {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair,
+     pg::has_prepared_notes},
     {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
     {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention},
     {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},

@@ -19,6 +19,8 @@ struct Duty {
     // belay.reconcile_interval. After one that found something it goes on at once.
     int pace;
     pg::FaultPoint fault;
+    // Whether the worker need run it at all; null: always.
+    bool (*needed)() = nullptr;
 };
 
 // All duties, sorted by name.
