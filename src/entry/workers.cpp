@@ -40,9 +40,11 @@ bool wait_until(Ready ready) {
     return true;
 }
 
-bool has_ended(BackgroundWorkerHandle* handle) {
+// Whether the process is in the database, or has ended: another one was there first.
+bool has_arrived(BackgroundWorkerHandle* handle) {
     pid_t pid = 0;
-    return GetBackgroundWorkerPid(handle, &pid) == BGWH_STOPPED;
+    const auto status = GetBackgroundWorkerPid(handle, &pid);
+    return status == BGWH_STOPPED || (status == BGWH_STARTED && pg::worker_is_here(pid));
 }
 
 Datum text_or_null(const char* text, bool* null) {
@@ -99,7 +101,7 @@ BELAY_FUNCTION(belay_start_worker) {
                         errmsg("could not register a background worker"),
                         errhint("Increase max_worker_processes.")));
     }
-    (void)entry::wait_until([handle] { return pg::worker_is_here() || entry::has_ended(handle); });
+    (void)entry::wait_until([handle] { return entry::has_arrived(handle); });
     if (!pg::worker_is_here()) {
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("the background worker did not start"),
@@ -114,7 +116,7 @@ BELAY_FUNCTION(belay_stop_worker) {
         ereport(NOTICE, (errmsg("no background worker is running in this database")));
         PG_RETURN_BOOL(false);
     }
-    if (!entry::wait_until([] { return !pg::worker_is_here(); })) {
+    if (!entry::wait_until([] { return pg::stop_workers_here() == 0; })) {
         ereport(ERROR,
                 (errcode(ERRCODE_OBJECT_IN_USE), errmsg("the background worker has not ended yet"),
                  errhint("It ends after the duty that it is doing.")));

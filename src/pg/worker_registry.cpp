@@ -297,9 +297,9 @@ int stop_workers_here() {
     return count;
 }
 
-bool worker_is_here() {
+bool worker_is_here(pid_t which) {
     bool found = false;
-    each_worker_here([&found](pid_t) { found = true; });
+    each_worker_here([&found, which](pid_t pid) { found = found || which == 0 || pid == which; });
     return found;
 }
 

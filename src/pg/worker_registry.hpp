@@ -65,8 +65,8 @@ std::span<const WorkerSlot> live_workers();
 // Asks the workers of this database to end, with shared memory or without. Returns how many.
 int stop_workers_here();
 
-// Whether a worker process is in this database.
-bool worker_is_here();
+// Whether a worker process, that one or any, is in this database.
+bool worker_is_here(pid_t which = 0);
 
 // Keeps workers out of a database until the transaction ends, and asks the one there to end.
 void hold_database(Oid database);
