@@ -66,7 +66,7 @@ ROLLBACK;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT * FROM mgmt_surface.prune_executions_bulk('{}');
 SELECT * FROM mgmt_surface.delete_instances_bulk('{}');
-SELECT count(*) FROM mgmt_surface.reconcile(1000);
+SELECT count(*) > 0 AS reconciled FROM mgmt_surface.reconcile(1000);
 ROLLBACK;
 SELECT count(*) FROM mgmt_surface.list_instances();
 
