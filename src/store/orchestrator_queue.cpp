@@ -228,6 +228,24 @@ constexpr Statement kOrphaned = statement(R"sql(
 )sql",
                                           TIMESTAMPTZOID, INT8OID);
 
+// Instances without a row among the oldest messages that nobody has set aside yet: $1 slots,
+// $2 created before, $3 how many messages to look at.
+constexpr Statement kUnmetOrphans = statement(R"sql(
+    SELECT DISTINCT w.instance_id
+      FROM pg_catalog.unnest($1) AS s(slot)
+     CROSS JOIN LATERAL (
+        SELECT m.instance_id, m.created_at
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.slot {=} s.slot AND NOT m.parked AND m.visible_at {<} $2
+         ORDER BY m.visible_at, m.id
+         LIMIT $3) AS w
+     WHERE w.created_at {<} $2
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.instances AS i
+                        WHERE i.instance_id {=} w.instance_id)
+)sql",
+                                              INT2ARRAYOID, TIMESTAMPTZOID, INT8OID);
+
 // $1 instance key, $2 instance id, $3 created before, $4 sequence of dead letters, $5 now.
 constexpr Statement kBuryOrphans =
     statement(R"sql(
@@ -436,14 +454,28 @@ bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 
     return buried;
 }
 
-std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,
-                                                     int64 limit) {
-    const Rows rows = run(hub, kOrphaned, Params().timestamp(created_before).int8(limit));
+namespace {
+
+std::span<const std::string_view> instance_ids(const Rows& rows) {
     auto* ids = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         ids[i] = rows.text(i, 1);
     }
     return {ids, static_cast<std::size_t>(rows.count)};
+}
+
+}  // namespace
+
+std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,
+                                                     int64 limit) {
+    return instance_ids(run(hub, kOrphaned, Params().timestamp(created_before).int8(limit)));
+}
+
+std::span<const std::string_view> unmet_orphans(const Hub& hub, std::span<const int16> slots,
+                                                int64 created_before, int64 messages) {
+    return instance_ids(
+        run(hub, kUnmetOrphans,
+            Params().datum(int2_array(slots)).timestamp(created_before).int8(messages)));
 }
 
 int64 bury_orphans(const Hub& hub, std::string_view instance_id, int64 created_before, int64 now) {

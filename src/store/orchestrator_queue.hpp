@@ -101,6 +101,10 @@ bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 
 std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,
                                                      int64 limit);
 
+// Instances without a row among the oldest messages that no fetch has set aside, in each slot.
+std::span<const std::string_view> unmet_orphans(const Hub& hub, std::span<const int16> slots,
+                                                int64 created_before, int64 messages);
+
 // Moves the messages of an instance that are older than an instant to dead_letters, reason orphan;
 // leaves out those that another transaction holds. Returns how many went.
 int64 bury_orphans(const Hub& hub, std::string_view instance_id, int64 created_before, int64 now);

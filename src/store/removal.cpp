@@ -349,37 +349,92 @@ constexpr Statement kPruneHistory = statement(R"sql(
 )sql",
                                               TEXTOID, INT8ARRAYOID);
 
-// $1 completed before, $2 limit.
-constexpr Statement kPrunable = report(R"sql(
-    SELECT i.instance_id
-      FROM {hub}.instances AS i
-      LEFT JOIN {hub}.executions AS e
-        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-     WHERE $1 IS NULL OR e.completed_at {<} $1
-     ORDER BY EXISTS (SELECT 1
-                        FROM {hub}.executions AS o
-                       WHERE o.instance_id {=} i.instance_id
-                         AND o.execution_id {<>} i.current_execution_id) DESC,
-              i.instance_id
+// Instances to prune: first those that have something to prune, so that repeated calls get through,
+// then the others. $1 completed before, $2 limit, and of the options $3 completed before, $4 number
+// to keep.
+constexpr Statement kPrunable = statement(R"sql(
+    (SELECT i.instance_id
+       FROM {hub}.instances AS i
+       LEFT JOIN {hub}.executions AS e
+         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+      WHERE ($1 IS NULL OR e.completed_at {<} $1)
+        AND EXISTS (SELECT 1
+                      FROM {hub}.executions AS o
+                     WHERE o.instance_id {=} i.instance_id
+                       AND o.execution_id {<>} i.current_execution_id AND o.status {<>} 'Running'
+                       AND ($3 IS NULL OR o.completed_at {<} $3)
+                       AND ($4 {<} 2
+                            OR (SELECT pg_catalog.count(*)
+                                  FROM {hub}.executions AS k
+                                 WHERE k.instance_id {=} i.instance_id
+                                   AND k.execution_id {>} o.execution_id) {>=} $4))
+      ORDER BY i.instance_id
+      LIMIT $2)
+    UNION ALL
+    (SELECT i.instance_id
+       FROM {hub}.instances AS i
+       LEFT JOIN {hub}.executions AS e
+         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+      WHERE ($1 IS NULL OR e.completed_at {<} $1)
+        AND NOT EXISTS (SELECT 1
+                          FROM {hub}.executions AS o
+                         WHERE o.instance_id {=} i.instance_id
+                           AND o.execution_id {<>} i.current_execution_id
+                           AND o.status {<>} 'Running'
+                           AND ($3 IS NULL OR o.completed_at {<} $3)
+                           AND ($4 {<} 2
+                                OR (SELECT pg_catalog.count(*)
+                                      FROM {hub}.executions AS k
+                                     WHERE k.instance_id {=} i.instance_id
+                                       AND k.execution_id {>} o.execution_id) {>=} $4))
+      ORDER BY i.instance_id
+      LIMIT $2)
      LIMIT $2
 )sql",
-                                       TIMESTAMPTZOID, INT8OID);
+                                          TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID);
 
-// The same among ids, $3.
-constexpr Statement kPrunableOf = query(R"sql(
-    SELECT i.instance_id
-      FROM {hub}.instances AS i
-      LEFT JOIN {hub}.executions AS e
-        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-     WHERE i.instance_id {=} ANY ($3) AND ($1 IS NULL OR e.completed_at {<} $1)
-     ORDER BY EXISTS (SELECT 1
-                        FROM {hub}.executions AS o
-                       WHERE o.instance_id {=} i.instance_id
-                         AND o.execution_id {<>} i.current_execution_id) DESC,
-              i.instance_id
+// The same among ids, $5.
+constexpr Statement kPrunableOf =
+    statement(R"sql(
+    (SELECT i.instance_id
+       FROM {hub}.instances AS i
+       LEFT JOIN {hub}.executions AS e
+         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+      WHERE i.instance_id {=} ANY ($5) AND ($1 IS NULL OR e.completed_at {<} $1)
+        AND EXISTS (SELECT 1
+                      FROM {hub}.executions AS o
+                     WHERE o.instance_id {=} i.instance_id
+                       AND o.execution_id {<>} i.current_execution_id AND o.status {<>} 'Running'
+                       AND ($3 IS NULL OR o.completed_at {<} $3)
+                       AND ($4 {<} 2
+                            OR (SELECT pg_catalog.count(*)
+                                  FROM {hub}.executions AS k
+                                 WHERE k.instance_id {=} i.instance_id
+                                   AND k.execution_id {>} o.execution_id) {>=} $4))
+      ORDER BY i.instance_id
+      LIMIT $2)
+    UNION ALL
+    (SELECT i.instance_id
+       FROM {hub}.instances AS i
+       LEFT JOIN {hub}.executions AS e
+         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+      WHERE i.instance_id {=} ANY ($5) AND ($1 IS NULL OR e.completed_at {<} $1)
+        AND NOT EXISTS (SELECT 1
+                          FROM {hub}.executions AS o
+                         WHERE o.instance_id {=} i.instance_id
+                           AND o.execution_id {<>} i.current_execution_id
+                           AND o.status {<>} 'Running'
+                           AND ($3 IS NULL OR o.completed_at {<} $3)
+                           AND ($4 {<} 2
+                                OR (SELECT pg_catalog.count(*)
+                                      FROM {hub}.executions AS k
+                                     WHERE k.instance_id {=} i.instance_id
+                                       AND k.execution_id {>} o.execution_id) {>=} $4))
+      ORDER BY i.instance_id
+      LIMIT $2)
      LIMIT $2
 )sql",
-                                        TIMESTAMPTZOID, INT8OID, TEXTARRAYOID);
+              TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID, TEXTARRAYOID);
 
 std::span<const std::string_view> texts_of(const Rows& rows) {
     auto* texts =
@@ -536,9 +591,11 @@ Pruned prune(const Hub& hub, std::string_view instance_id, int64 current_executi
 
 std::span<const std::string_view> prunable(const Hub& hub,
                                            std::optional<std::span<const std::string_view>> ids,
-                                           std::optional<int64> completed_before, int64 limit) {
+                                           std::optional<int64> completed_before, int64 limit,
+                                           const PruneOptions& options) {
     Params params;
     optional_time(params, completed_before).int8(limit);
+    optional_time(params, options.completed_before).int8(options.keep_last.value_or(0));
     return texts_of(ids ? run(hub, kPrunableOf, params.datum(text_array(*ids)))
                         : run(hub, kPrunable, params));
 }

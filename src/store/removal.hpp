@@ -91,9 +91,10 @@ struct Pruned {
 Pruned prune(const Hub& hub, std::string_view instance_id, int64 current_execution_id,
              const PruneOptions& options);
 
-// Instances to prune: those with more than one execution first, then by id.
+// Instances to prune: those that have something to prune first, then by id.
 std::span<const std::string_view> prunable(const Hub& hub,
                                            std::optional<std::span<const std::string_view>> ids,
-                                           std::optional<int64> completed_before, int64 limit);
+                                           std::optional<int64> completed_before, int64 limit,
+                                           const PruneOptions& options);
 
 }  // namespace belay::store

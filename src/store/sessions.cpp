@@ -82,11 +82,18 @@ constexpr Statement kOrphaned = statement(R"sql(
 
 // $1 now, $2 incarnation, $3 session.
 constexpr Statement kDeleteOrphaned = statement(R"sql(
+    WITH c AS MATERIALIZED (
+        SELECT s.session_id
+          FROM {hub}.sessions AS s
+         WHERE s.session_id {=} $3 AND (s.locked_until {<=} $1 OR s.lease_inc {<>} $2)
+           AND NOT EXISTS (SELECT 1
+                             FROM {hub}.worker_queue AS w
+                            WHERE w.session_id {=} s.session_id)
+           FOR UPDATE SKIP LOCKED
+    )
     DELETE FROM {hub}.sessions AS s
-     WHERE s.session_id {=} $3 AND (s.locked_until {<=} $1 OR s.lease_inc {<>} $2)
-       AND NOT EXISTS (SELECT 1
-                         FROM {hub}.worker_queue AS w
-                        WHERE w.session_id {=} s.session_id)
+     USING c
+     WHERE s.session_id {=} c.session_id
 )sql",
                                                 INT8OID, INT4OID, TEXTOID);
 

@@ -255,7 +255,7 @@ bool find_hubs() {
     return result.extension;
 }
 
-void run_alone(const char* what, void (*body)(void*), void* context) {
+bool run_alone(const char* what, void (*body)(void*), void* context) {
     doing = {what, {}};
     const int64 now = pg::monotonic_ms();
     const Attempt attempt = in_own_transaction(body, context, in_burst(alone_logged_ms, now));
@@ -265,6 +265,7 @@ void run_alone(const char* what, void (*body)(void*), void* context) {
     } else if (!in_burst(alone_logged_ms, now)) {
         alone_logged_ms = now;
     }
+    return attempt.good;
 }
 
 std::span<const Oid> known_hubs() {

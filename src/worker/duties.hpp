@@ -19,7 +19,8 @@ bool find_hubs();
 std::span<const Oid> known_hubs();
 
 // Runs something that is no duty in a transaction of its own; an error is logged once per burst.
-void run_alone(const char* what, void (*body)(void*), void* context);
+// False: it failed.
+bool run_alone(const char* what, void (*body)(void*), void* context);
 
 // Runs one round.
 void run_round();

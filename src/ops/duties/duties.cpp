@@ -33,7 +33,8 @@ constexpr Duty kDuties[] = {
     {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair,
      pg::has_prepared_notes},
     {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
-    {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention},
+    {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
+     nullptr, true},
     {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
     {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
@@ -73,6 +74,9 @@ DutyResult run_duty(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     int64 rows = 0;
     while (const int64 portion = run_portion(hub, duty, clock)) {
         rows += portion;
+        if (duty.single) {
+            break;
+        }
         CHECK_FOR_INTERRUPTS();
     }
     return {duty.name, rows, std::max<int64>(0, pg::server_now_ms() - begin)};

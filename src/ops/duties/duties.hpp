@@ -21,6 +21,8 @@ struct Duty {
     pg::FaultPoint fault;
     // Whether the worker need run it at all; null: always.
     bool (*needed)() = nullptr;
+    // One transaction does one portion only.
+    bool single = false;
 };
 
 // All duties, sorted by name.
@@ -48,7 +50,8 @@ struct DutyResult {
     int64 elapsed_ms;
 };
 
-// Runs the named duties, or all, until a portion comes back empty. QB006 for an unknown name.
+// Runs the named duties, or all, until a portion comes back empty or a duty allows no second one.
+// QB006 for an unknown name.
 std::span<const DutyResult> reconcile(const store::Hub& hub,
                                       std::optional<std::span<const Datum>> names,
                                       pg::Clock* clock);

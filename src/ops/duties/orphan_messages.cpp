@@ -20,6 +20,7 @@ namespace belay::ops {
 namespace {
 
 constexpr int kPortion = 100;
+constexpr int kLookAt = 1000;  // messages that were not set aside
 
 // Whether the instance has neither a row nor history nor a start. Its exclusion is held.
 bool never_started(const store::Hub& hub, std::string_view instance_id) {
@@ -57,6 +58,12 @@ int64 bury_orphan_messages(const store::Hub& hub, pg::Clock* clock) {
     const int64 now = clock->now();
     int64 moved = 0;
     for (const auto instance_id : store::orphaned_instances(hub, now - retention, kPortion)) {
+        moved += bury_of(hub, instance_id, now - retention, now);
+        CHECK_FOR_INTERRUPTS();
+    }
+    // Where nobody fetches, nobody has set them aside.
+    for (const auto instance_id :
+         store::unmet_orphans(hub, slots_of(hub, {true, {}}), now - retention, kLookAt)) {
         moved += bury_of(hub, instance_id, now - retention, now);
         CHECK_FOR_INTERRUPTS();
     }

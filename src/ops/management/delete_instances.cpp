@@ -248,32 +248,39 @@ store::Removed delete_instances_bulk(const store::Hub& hub, core::json::Value fi
     });
 }
 
+// Never waits, so it needs no turn among the removals.
 int64 retire_instances(const store::Hub& hub, int64 completed_before, int64 now, int limit) {
     if (!try_enter(hub,
-                   {.worker_queue = true, .orchestrator_queue = true, .instance_locks = true}) ||
-        !pg::try_lock_key(pg::LockSpace::kRemoval, hub.schema, 0)) {
+                   {.worker_queue = true, .orchestrator_queue = true, .instance_locks = true})) {
         return 0;
     }
     const auto finished = [&hub, completed_before, now](std::optional<Ids> ids, int64 count) {
         return store::finished_roots(
             hub, {.ids = ids, .completed_before = completed_before, .limit = count, .now = now});
     };
+    // Others may hold the oldest ones: those behind them have their turn.
+    constexpr int kCandidates = 10;
+    Exclusions exclusions{};
     int64 retired = 0;
-    for (const std::string_view root : finished(std::nullopt, limit)) {
+    for (const std::string_view root : finished(std::nullopt, int64{limit} * kCandidates)) {
+        if (retired == limit) {
+            break;
+        }
         const Ids only{&root, 1};
-        const bool gone = pg::keep_if([&hub, &finished, only] {
-            Exclusions exclusions{};
+        const bool gone = pg::keep_if([&hub, &finished, &exclusions, only] {
+            Exclusions held = exclusions;
             const Targets targets = find_targets(hub, only, Scope::kTrees);
-            if (targets.ids.empty() || !take_exclusions(hub, targets.all(), true, &exclusions)) {
+            if (targets.ids.empty() || !take_exclusions(hub, targets.all(), true, &held)) {
                 return false;
             }
             const auto set = store::make_instance_set(targets.ids);
             if (!store::try_hold_instance_rows(hub, set) || finished(only, 1).empty() ||
                 !store::try_hold_queue_rows(hub, set) ||
-                !without(find_targets(hub, only, Scope::kTrees).all(), exclusions.held).empty()) {
+                !without(find_targets(hub, only, Scope::kTrees).all(), held.held).empty()) {
                 return false;
             }
             (void)store::remove_instances(hub, set, store::make_instance_set(targets.unborn));
+            exclusions = held;
             return true;
         });
         retired += gone ? 1 : 0;

@@ -20,6 +20,7 @@ struct Explanation {
     const store::Hub& hub;
     const ExplainRequest& request;
     int64 now;
+    bool locked;  // its messages are being worked on: nothing is to be said of their attempts
     pg::List<BlockingReason> reasons;
 
     void add(const char* reason, const char* detail = nullptr,
@@ -37,11 +38,25 @@ bool is_excluded_by_others(const store::Hub& hub, std::string_view instance_id) 
     return store::is_held(hub, instance_id);
 }
 
+// Takes the locks of a reader without waiting: who asks why nothing moves must not get stuck too.
+bool try_to_read(const store::Hub& hub) {
+    const auto& tables = hub.relations;
+    for (const Oid table :
+         {tables.worker_queue, tables.orchestrator_queue, tables.instance_locks, tables.instances,
+          tables.executions, tables.history, tables.dead_letters}) {
+        if (!ConditionalLockRelationOid(table, AccessShareLock)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void explain_lock(Explanation* out) {
     if (out->hub.is_paused(store::Queue::kOrchestrator)) {
         out->add("paused", "the orchestrator queue of the hub is paused");
     }
     if (const auto until = store::live_until(out->hub, out->request.instance_id, out->now)) {
+        out->locked = true;
         out->add("locked", "a turn of the instance is in progress", until);
     }
     if (is_excluded_by_others(out->hub, out->request.instance_id)) {
@@ -92,7 +107,7 @@ void explain_messages(Explanation* out, const std::optional<store::Instance>& in
                      core::add_ms(messages.oldest_created.value_or(out->now),
                                   out->hub.options[store::Option::kOrphanRetention]));
         }
-    } else if (messages.exhausted == messages.visible) {
+    } else if (messages.exhausted == messages.visible && !out->locked) {
         out->add(
             "dead_lettered",
             psprintf("messages that the next fetch sets aside, reason max_attempts: " INT64_FORMAT,
@@ -122,7 +137,12 @@ void explain_dead_letters(Explanation* out) {
 
 std::span<const BlockingReason> explain_fetch(const store::Hub& hub, const ExplainRequest& request,
                                               const pg::Clock& clock) {
-    Explanation out{.hub = hub, .request = request, .now = clock.now(), .reasons = {}};
+    Explanation out{
+        .hub = hub, .request = request, .now = clock.now(), .locked = false, .reasons = {}};
+    if (!try_to_read(hub)) {
+        out.add("in_transaction", "another open transaction is changing the hub's tables");
+        return out.reasons.span();
+    }
     const auto instance = store::read_instance(hub, request.instance_id);
     explain_lock(&out);
     explain_filter(&out, instance);

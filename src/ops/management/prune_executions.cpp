@@ -65,7 +65,8 @@ PruneResult prune_executions_bulk(const store::Hub& hub, core::json::Value filte
     if (wanted.ids && wanted.ids->empty()) {
         return result;
     }
-    const auto chosen = store::prunable(hub, wanted.ids, wanted.completed_before, wanted.limit);
+    const auto chosen =
+        store::prunable(hub, wanted.ids, wanted.completed_before, wanted.limit, pruning);
     auto* ids =
         static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (chosen.size() + 1)));
     std::copy(chosen.begin(), chosen.end(), ids);
