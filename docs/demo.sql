@@ -371,7 +371,59 @@ SELECT demo.abandon_orchestration_item(:'t_out_lock_token', NULL);
 \set ECHO none
 
 \echo
-\echo '== 19. The hub at the end ================================================='
+\echo '== 19. Waiting for work ==================================================='
+\echo 'A worker without work sleeps, holding nothing, until there may be some. Nothing'
+\echo 'comes within 100 ms; then an item comes that is due in a second, and wakes it then.'
+\echo
+-- The first wait returns at once: much has happened since the first empty fetch of this session.
+CALL demo.wait_for_work(ARRAY['worker'], 0) \g /dev/null
+\set ECHO queries
+SELECT count(*) AS fetched FROM demo.fetch_work_item(NULL, 30000, 'worker-a');
+CALL demo.wait_for_work(ARRAY['worker'], 100);
+SELECT demo.enqueue_worker_items('[{"delay_ms": 1000, "work_item": {"ActivityExecute":
+    {"instance": "order-8", "execution_id": 1, "id": 1, "name": "SendMail"}}}]') AS enqueued;
+SELECT count(*) AS fetched FROM demo.fetch_work_item(NULL, 30000, 'worker-a');
+CALL demo.wait_for_work(ARRAY['worker', 'owner:worker-a'], 30000);
+SELECT * FROM demo.fetch_work_item(NULL, 30000, 'worker-a') \gset a_
+SELECT demo.ack_worker(:'a_out_lock_token') \g /dev/null
+\set ECHO none
+SELECT pg_temp.expect(:'a_out_work_item' LIKE '%order-8%', 'the delayed item') \g /dev/null
+
+\echo
+\echo '== 20. Why does it not move? =============================================='
+\echo 'explain_fetch names what keeps an instance from its turn. No row: nothing does.'
+\echo 'order-4 has a message from part 10, and was never started; order-7 has ended and'
+\echo 'waits for nothing; order-9 starts in an hour.'
+\echo
+\set ECHO queries
+SELECT demo.start_orchestration('ShipOrder', '', 'order-9', p_delay_ms => 3600000) \g /dev/null
+SELECT i AS instance, reason, detail, until_at > now() AS later
+  FROM unnest(ARRAY['order-1', 'order-4', 'order-7', 'order-9']) AS i LEFT JOIN LATERAL demo.explain_fetch(i) ON true;
+\set ECHO none
+SELECT pg_temp.expect((SELECT string_agg(coalesce(reason, 'ready'), ' ' ORDER BY i)
+    FROM unnest(ARRAY['order-1', 'order-4', 'order-7', 'order-9']) AS i LEFT JOIN LATERAL demo.explain_fetch(i) ON true)
+    = 'ready never_started no_messages not_visible', 'four answers') \g /dev/null
+
+\echo '== 21. Lists and deletion ================================================='
+\echo 'An instance that has ended stays until it is deleted, by hand or by the hub'
+\echo 'option instance_retention. All of it goes: history, state, queues.'
+\echo
+\set ECHO queries
+SELECT instance_id, orchestration_name, status, output FROM demo.list_instances() AS l (id), demo.get_instance_info(l.id);
+SELECT * FROM demo.delete_instance('order-7');
+SELECT count(*) AS instances FROM demo.list_instances();
+\set ECHO none
+SELECT pg_temp.expect((SELECT count(*) FROM demo.history) = 0, 'no history is left') \g /dev/null
+
+\echo '== 22. Statistics ========================================================='
+\echo 'Counters of each queue, in shared memory. belay.metrics() has them for exporters.'
+\echo
+\set ECHO queries
+SELECT queue, enqueued, fetched, empty_fetches AS empty, acked, abandoned, renewed, lost_leases AS lost, dead_lettered AS dead
+  FROM belay.pg_stat_belay_queue WHERE hub = 'demo';
+\set ECHO none
+
+\echo '== 23. The hub at the end ================================================='
 \echo 'check_hub has nothing to say about a healthy hub.'
 \echo
 \set ECHO queries
@@ -384,7 +436,7 @@ SELECT name, owner, version, is_current, paused, pg_size_pretty(size_bytes) AS s
 \set ECHO none
 SELECT pg_temp.expect((SELECT count(*) FROM demo.worker_queue) = 0, 'an empty worker queue') \g /dev/null
 
-\echo 'Done. Not shown, because they are planned and not built: waiting without polling,'
-\echo 'the outbox, tasks and flows. The README has the list.'
+\echo 'Done. Not shown, because they are planned and not built: the outbox, slot leases,'
+\echo 'fenced transactions, tasks and flows. The README has the list.'
 \echo 'The hub "demo" is still there; belay.drop_hub(''demo'') removes it.'
 \echo
