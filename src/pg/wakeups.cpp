@@ -66,7 +66,8 @@ struct Partition {
 // One per process that can wait; its nodes have the numbers procno * kMaxChannels + i.
 struct Waiter {
     pg_atomic_uint32 state;
-    int32 count;
+    uint64 since;  // the version of all channels when the wait began
+    uint64 hint;   // the version that woke it
     int64 sleeping_until;
 };
 
@@ -268,11 +269,16 @@ Latch* latch_of(int32 waiter) {
     return &ProcGlobal->allProcs[waiter].procLatch;
 }
 
-// Wakes up to so many waiters of the entry, oldest first, that nobody has woken yet.
-void wake(const Entry& entry, int32 items, WakeReason reason) {
+// Wakes up to so many waiters of the entry, oldest first, that nobody has woken yet and that began
+// to wait before a version.
+void wake(const Entry& entry, int32 items, WakeReason reason, uint64 version) {
     int64 woken = 0;
     for (int32 node = entry.head; node != kNone && items > 0; node = node_table()[node].next) {
         const int32 waiter = node / kMaxChannels;
+        if (waiter_table()[waiter].since >= version) {
+            continue;
+        }
+        waiter_table()[waiter].hint = version;
         uint32 expected = kWaiting;
         if (pg_atomic_compare_exchange_u32(&waiter_table()[waiter].state, &expected,
                                            woken_state(node % kMaxChannels, reason))) {
@@ -285,6 +291,11 @@ void wake(const Entry& entry, int32 items, WakeReason reason) {
         count_now(entry.key.database, entry.key.hub, counted_queue(entry.key), Counter::kWakeUps,
                   woken);
     }
+}
+
+// As many as there are new items, or all: whoever waits now.
+void wake(const Entry& entry, int32 items, WakeReason reason) {
+    wake(entry, items, reason, pg_atomic_read_u64(&shared->clock) + 1);
 }
 
 // Lets the waiter who keeps the time plan anew if he sleeps for too long.
@@ -618,6 +629,9 @@ struct Remembered {
 
 constinit HTAB* remembered = nullptr;
 
+// The wake-up that this session has returned and not followed up yet.
+constinit Remembered owed{};
+
 HTAB* memory() {
     if (remembered == nullptr) {
         HASHCTL control{};
@@ -787,10 +801,35 @@ uint64 queue_version(const Channel& channel) {
     return version;
 }
 
+void owe_hint(const Channel& channel, uint64 version) {
+    owed = {channel, version};
+}
+
+uint64 next_hint() {
+    return pg_atomic_read_u64(&shared->clock) + 1;
+}
+
+void settle_hint(const Channel& channel, bool found_nothing) {
+    if (owed.version == 0 || !(owed.channel == channel)) {
+        return;
+    }
+    const uint64 version = std::exchange(owed.version, 0);
+    if (!found_nothing) {
+        return;
+    }
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    if (const Entry* entry = find_entry(place, channel)) {
+        wake(*entry, 1, WakeReason::kWork, version);
+    }
+    LWLockRelease(&place.partition->lock);
+}
+
 void remember_empty(const Channel& channel, uint64 version) {
     if (version == 0) {
         return;
     }
+    settle_hint(channel, true);
     bool found = false;
     auto* known = static_cast<Remembered*>(hash_search(memory(), &channel, HASH_ENTER, &found));
     known->version = found ? std::min(known->version, version) : version;
@@ -816,6 +855,7 @@ bool begin_wait(std::span<const Channel> channels) {
         exit_watched = true;
     }
     Node* nodes = node_table();
+    me()->since = pg_atomic_read_u64(&shared->clock);
     pg_atomic_write_u32(&me()->state, kWaiting);
     me()->sleeping_until = core::kNever;
     waiting_count = 0;
@@ -867,7 +907,8 @@ std::optional<Woken> woken() {
     if (state <= kWaiting) {
         return std::nullopt;
     }
-    return Woken{static_cast<int>(state >> 8) - 1, static_cast<WakeReason>(state & 0xff)};
+    return Woken{static_cast<int>(state >> 8) - 1, static_cast<WakeReason>(state & 0xff),
+                 me()->hint};
 }
 
 Tending tend(int channel, int64 now) {

@@ -71,6 +71,13 @@ void remember_empty(const Channel& channel, uint64 version);
 // The lowest such version since the session last waited, and forgets it.
 std::optional<uint64> take_remembered(const Channel& channel);
 
+// A session that a wake-up led to nothing hands it on, to one that began to wait before it and may
+// be able to take the item: consumers of one queue need not serve the same tags, slots or versions.
+void owe_hint(const Channel& channel, uint64 version);
+void settle_hint(const Channel& channel, bool found_nothing);
+// A hint for whoever waits now.
+uint64 next_hint();
+
 // ---- Waiting ----
 
 inline constexpr int kMaxChannels = 64;
@@ -83,6 +90,7 @@ void end_wait(bool returned);
 struct Woken {
     int channel;  // index
     WakeReason reason;
+    uint64 hint;  // what woke it
 };
 // Whether somebody has woken this process.
 std::optional<Woken> woken();

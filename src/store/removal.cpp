@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "store/waking.hpp"
 
 namespace belay::store {
 
@@ -562,6 +563,9 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
     run(hub, kDeleteStore, by_ids(set));
     run(hub, kDeleteDelta, by_ids(set));
     removed.instances = changed(run(hub, kDeleteInstances, by_ids(set)));
+    for (const auto instance_id : set.ids) {
+        pg::note_changed(instance_channel(hub, instance_id), pg::WakeReason::kChanged);
+    }
     delete_locks(hub, set);
     delete_locks(hub, unborn);
     return removed;

@@ -256,6 +256,44 @@ TEST_F(Wait, AnUndoneFetchWakes) {
     EXPECT_EQ(other.answer(), "worker work");
 }
 
+TEST_F(Wait, AWakeUpReachesTheConsumerThatServesTheTag) {
+    conn.exec(call_wait("'worker'", 0));
+    // Consumers that cannot take the item wait longest; they look, find nothing, and wait again.
+    auto others = waiting(4, call_wait("'worker'"));
+    Waiting right(cluster.connect());
+    right.send(call_wait("'worker'"));
+    until_waiting(5);
+    conn.exec("SELECT app.enqueue_worker_work('" + kItem + "', p_tag => 'b')");
+    int looked = 0;
+    for (int round = 0; round < 3000 && !right.answered(10); ++round) {
+        for (auto& other : others) {
+            if (other->answered(0)) {
+                other->answer();
+                EXPECT_EQ(other->conn.exec("SELECT * FROM app.fetch_work_item(NULL, 1000)").size(),
+                          0);
+                other->send(call_wait("'worker'"));
+                ++looked;
+            }
+        }
+    }
+    EXPECT_EQ(right.answer(), "worker work");
+    EXPECT_EQ(looked, 4);
+    // Nobody is woken for it any more.
+    EXPECT_EQ(answered(others, 0), 0);
+}
+
+TEST_F(Wait, ADeletedInstanceIsTold) {
+    conn.exec("SELECT app.start_orchestration('O', '', 'o')");
+    const std::string token =
+        conn.value("SELECT out_lock_token FROM app.fetch_orchestration_item(NULL, 60000)");
+    conn.exec("SELECT app.ack_orchestration_item('" + token +
+              "', NULL, 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
+              "\"orchestration_version\":\"1\"}')");
+    auto all = waiting(1, call_wait("'instance:o'"));
+    conn.exec("SELECT * FROM app.delete_instance('o', true)");
+    EXPECT_EQ(all[0]->answer(), "instance:o changed");
+}
+
 TEST_F(Wait, AMessageSentDuringATurnIsNotForgotten) {
     conn.exec("SELECT app.start_orchestration('O', '', 'o')");
     const std::string token =

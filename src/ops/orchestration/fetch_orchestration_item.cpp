@@ -554,6 +554,7 @@ std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRe
         pg::remember_empty(channel, version);
         pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kEmptyFetches);
     } else {
+        pg::settle_hint(channel, false);
         pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kFetched);
     }
     return turn;

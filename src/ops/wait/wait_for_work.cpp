@@ -264,6 +264,7 @@ Round tend_all(const Wait& wait) {
                 // This process takes one itself.
                 round.result = WaitResult{queue.word, pg::WakeReason::kTimer};
                 pg::wake_others(index, static_cast<int32>(found.items), pg::WakeReason::kTimer);
+                pg::owe_hint(queue.channel, pg::next_hint());
                 return round;
             }
             tending = pg::tend(index, pg::server_now_ms());
@@ -282,6 +283,7 @@ WaitResult sleep_with_shared_memory(const Wait& wait) {
                 return woken_by(wait, woken->channel, pg::WakeReason::kShutdown);
             }
             if (!standing.paused) {
+                pg::owe_hint(queue.channel, woken->hint);
                 return woken_by(wait, woken->channel, woken->reason);
             }
             let_go();

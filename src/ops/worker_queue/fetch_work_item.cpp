@@ -385,7 +385,9 @@ store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& re
     const pg::Channel channel = store::worker_channel(hub);
     const uint64 version = pg::queue_version(channel);
     const auto leased = fetch_now(hub, request, clock);
-    if (leased.count == 0) {
+    if (leased.count > 0) {
+        pg::settle_hint(channel, false);
+    } else {
         pg::remember_empty(channel, version);
         pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEmptyFetches);
     }
