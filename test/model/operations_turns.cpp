@@ -127,16 +127,26 @@ Identity made_cancelled(Scene* scene, const TurnAck& ack) {
             what->activity.value_or(0)};
 }
 
+// At times one that somebody is just deleting.
+std::string made_parent(Scene* scene) {
+    for (const auto& [id, cell] : scene->hub.instances.cells) {
+        if (cell.taken_away && cell.held_from(scene->client) && scene->random.percent(60)) {
+            return id;
+        }
+    }
+    return known_instance(scene);
+}
+
 void make_up_metadata(Scene* scene, const Instance* row, TurnAck* ack) {
     auto& random = scene->random;
     if (random.percent(row == nullptr ? 75 : 40)) {
         ack->name = sometimes(scene, 95, "acked" + to_string(random.number(0, 3)));
         ack->version = sometimes(scene, 95, "3.0." + to_string(random.number(0, 3)));
-        ack->parent = sometimes(scene, 60, known_instance(scene));
+        ack->parent = sometimes(scene, 40, made_parent(scene));
     }
     static const std::vector<std::string> kStatuses = {"Running", "Completed", "Failed",
                                                        "ContinuedAsNew", "ContinuedAsNew"};
-    ack->status = sometimes(scene, 40, random.pick(kStatuses));
+    ack->status = sometimes(scene, 60, random.pick(kStatuses));
     ack->output = sometimes(scene, 30, to_string(++scene->memory.serial));
     ack->pin = sometimes(scene, 30, made_pin(scene));
     if (random.percent(12)) {
@@ -176,6 +186,9 @@ TurnAck made_ack(Scene* scene) {
         ack.cancelled.push_back(made_cancelled(scene, ack));
     }
     make_up_metadata(scene, row, &ack);
+    if (ack.status == "ContinuedAsNew" && random.percent(60)) {
+        ack.messages.push_back(made_continuation(scene, instance));
+    }
     return ack;
 }
 

@@ -292,6 +292,7 @@ void Runner::call(int client) {
         return;
     }
     hub_.last = after.last;
+    hub_.met = after.met;
     if (outcome == Outcome::kBlocked) {
         ++blocked_;
         if (answer.sqlstate != kBlocked) {
