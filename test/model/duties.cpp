@@ -73,8 +73,7 @@ int64_t Hub::retire(int client, int64_t now) {
         const Ids ids = with_descendants(client, {root});
         meet(Case::kRetentionSkipped, !can_remove(client, ids));
         if (can_remove(client, ids)) {
-            hold_for_removal(client, ids);
-            remove(client, ids);
+            remove_finished(client, ids);
             ++retired;
         }
     }

@@ -522,6 +522,8 @@ class Hub {
     void refuse_running(int client, const Ids& ids);
     void refuse_strays(int client, const Ids& ids);
     Removed remove(int client, const Ids& ids);
+    // Finished roots with all that belongs to them.
+    Removed remove_finished(int client, const Ids& ids);
     bool can_remove(int client, const Ids& ids) const;
 
     int64_t retire(int client, int64_t now);

@@ -240,7 +240,7 @@ Mail made_start(Scene* scene, const std::string& kind, const std::string& instan
     if (kind == "ContinueAsNew") {
         body.raw("carry_forward_events", "[]");
     } else {
-        parent = sometimes(scene, 35, known_instance(scene));
+        parent = sometimes(scene, 50, known_instance(scene));
         body.number("execution_id", 1).text("parent_instance", parent);
     }
     Mail mail = made_mail_of(scene, kind, instance, &body);

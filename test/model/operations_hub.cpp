@@ -119,7 +119,7 @@ constexpr Operation kOperations[] = {
     {"set_batch_messages", 2, When::kOwnTransaction, set_batch_messages},
     {"set_dead_letter_fails_activity", 2, When::kOwnTransaction, set_dead_letter_fails_activity},
     {"set_dead_letter_retention", 2, When::kOwnTransaction, set_dead_letter_retention},
-    {"set_instance_retention", 2, When::kOwnTransaction, set_instance_retention},
+    {"set_instance_retention", 4, When::kOwnTransaction, set_instance_retention},
     {"set_orphan_retention", 2, When::kOwnTransaction, set_orphan_retention},
     {"set_slot_count", 5, When::kAlone, set_slot_count},
     {"new_incarnation", 1, When::kOwnTransaction, new_incarnation},

@@ -21,9 +21,17 @@ Expected shown(const Pruned& pruned) {
 
 // ---- Deletion ----
 
-// Mostly a root.
+// Mostly a root; at times one to whom a child is just being born.
 std::string made_root(Scene* scene) {
+    for (const auto& [id, cell] : scene->hub.instances.cells) {
+        if (cell.kept_from(scene->client) && scene->random.percent(50)) {
+            return id;
+        }
+    }
     const Instance* row = scene->hub.instances.find(known_instance(scene), scene->client);
+    for (const Instance* child : scene->hub.instances.seen_by(scene->client)) {
+        row = child->parent && scene->random.percent(20) ? child : row;
+    }
     for (int up = 0; row != nullptr && row->parent && up < 5 && scene->random.percent(85); ++up) {
         const Instance* parent = scene->hub.instances.find(*row->parent, scene->client);
         if (parent == nullptr) {
@@ -52,7 +60,7 @@ std::vector<Text> made_list(Scene* scene) {
     std::vector<Text> ids;
     if (random.percent(75)) {
         for (const TreeRow& row : scene->hub.tree_of(scene->client, made_root(scene))) {
-            if (random.percent(93)) {
+            if (random.percent(85)) {
                 ids.emplace_back(row.instance);
             }
         }
@@ -98,7 +106,7 @@ int64_t made_completed(Scene* scene) {
 BulkFilter made_filter(Scene* scene, JsonObject* text) {
     auto& random = scene->random;
     BulkFilter filter;
-    if (random.percent(40)) {
+    if (random.percent(30)) {
         filter.ids.emplace();
         std::vector<std::string> words;
         for (int64_t n = random.percent(10) ? 0 : random.number(1, 4); n > 0; --n) {
@@ -107,11 +115,11 @@ BulkFilter made_filter(Scene* scene, JsonObject* text) {
         }
         text->raw("instance_ids", "[" + listed(words) + "]");
     }
-    if (random.percent(50)) {
+    if (random.percent(35)) {
         filter.completed_before = made_completed(scene);
         text->number("completed_before", *filter.completed_before);
     }
-    if (random.percent(65)) {
+    if (random.percent(90)) {
         filter.limit = random.percent(70) ? 1 : random.number(2, 4);
         text->number("limit", filter.limit);
     }
@@ -119,6 +127,13 @@ BulkFilter made_filter(Scene* scene, JsonObject* text) {
 }
 
 std::optional<Call> delete_instances_bulk(Scene* scene) {
+    const auto known = scene->hub.instances.seen_by(scene->client);
+    const auto finished = std::count_if(known.begin(), known.end(), [scene](const Instance* row) {
+        return scene->hub.status_of(scene->client, *row) != "Running";
+    });
+    if (finished < 3 && scene->random.percent(80)) {
+        return std::nullopt;
+    }
     JsonObject text;
     const BulkFilter filter = made_filter(scene, &text);
     return Call{"SELECT * FROM app.delete_instances_bulk('" + text.printed() + "')",
@@ -205,8 +220,8 @@ std::optional<Call> reconcile(Scene* scene) {
 constexpr Operation kOperations[] = {
     {"delete_instance", 4, When::kAlways, delete_instance},
     {"delete_instances_atomic", 3, When::kAlways, delete_instances_atomic},
-    {"delete_instances_bulk", 4, When::kAlways, delete_instances_bulk},
-    {"prune_executions", 5, When::kAlways, prune_executions},
+    {"delete_instances_bulk", 6, When::kAlways, delete_instances_bulk},
+    {"prune_executions", 7, When::kAlways, prune_executions},
     {"prune_executions_bulk", 3, When::kAlways, prune_executions_bulk},
     {"reconcile", 7, When::kAlways, reconcile},
 };

@@ -118,6 +118,16 @@ void Hub::hold_for_removal(int client, const Ids& ids) {
     }
 }
 
+// DE-16.
+Removed Hub::remove_finished(int client, const Ids& ids) {
+    hold_for_removal(client, ids);
+    for (const std::string& id : ids) {
+        meet(Case::kRunningChildDeleted,
+             status_of(client, *instances.find(id, client)) == "Running");
+    }
+    return remove(client, ids);
+}
+
 // DE-4, DE-5. Waits for whoever holds a row of a queue or a dead letter.
 Removed Hub::remove(int client, const Ids& ids) {
     Removed removed;
@@ -204,12 +214,7 @@ Removed Hub::delete_finished(int client, const BulkFilter& filter) {
     begin_removal(client);
     const auto roots = finished_roots(client, filter, server_now());
     const Ids ids = with_descendants(client, Ids(roots.begin(), roots.end()));
-    hold_for_removal(client, ids);
-    for (const std::string& id : ids) {
-        meet(Case::kRunningChildDeleted,
-             status_of(client, *instances.find(id, client)) == "Running");
-    }
-    return remove(client, ids);
+    return remove_finished(client, ids);
 }
 
 // ---- Pruning ----
