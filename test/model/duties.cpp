@@ -60,12 +60,11 @@ bool Hub::can_remove(int client, const Ids& ids) const {
                        [&](const DeadLetter& dead) { return is_of(dead.what.instance); });
 }
 
-// DE-18.
+// DE-18. It waits for nobody, so it need not come after other deletions.
 int64_t Hub::retire(int client, int64_t now) {
-    if (!instance_retention || removal.held_from(0, client)) {
+    if (!instance_retention) {
         return 0;
     }
-    begin_removal(client);
     BulkFilter filter;
     filter.completed_before = now - *instance_retention;
     int64_t retired = 0;
@@ -81,12 +80,13 @@ int64_t Hub::retire(int client, int64_t now) {
     return retired;
 }
 
-// OR-4, OR-6. An orphan is known as such once a fetch has set it aside.
+// OR-4, OR-6. Those that a fetch has set aside, and those that nobody has looked at for so long.
 int64_t Hub::bury_orphans(int client, int64_t now) {
     const int64_t limit = now - orphan_retention;
     Ids candidates;
     for (const Message* message : messages.seen_by(client)) {
-        if (message->aside && is_before(message->created_at, limit)) {
+        if (is_before(message->created_at, limit) &&
+            (message->aside || is_before(message->visible_at, limit))) {
             candidates.insert(message->mail.instance);
         }
     }

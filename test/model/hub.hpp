@@ -525,6 +525,8 @@ class Hub {
     // Finished roots with all that belongs to them.
     Removed remove_finished(int client, const Ids& ids);
     bool can_remove(int client, const Ids& ids) const;
+    std::vector<int64_t> prunable_executions(int client, const Instance& instance,
+                                             const PruneOptions& options);
 
     int64_t retire(int client, int64_t now);
     int64_t bury_orphans(int client, int64_t now);

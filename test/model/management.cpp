@@ -126,7 +126,8 @@ Reasons Hub::explain(int client, const Explain& request) const {
         add("paused");
     }
     const TurnLock* lock = locks.find(instance, client);
-    if (lock != nullptr && is_live(*lock, request.now)) {
+    const bool locked = lock != nullptr && is_live(*lock, request.now);
+    if (locked) {
         add("locked", lock->locked_until);
     }
     const bool empty_filter =
@@ -173,7 +174,7 @@ Reasons Hub::explain(int client, const Explain& request) const {
         add("not_visible", next_visible);
     } else if (!start_visible && !has_started(client, instance)) {
         next_start ? add("start_hidden", next_start) : add("never_started");
-    } else if (exhausted == visible) {
+    } else if (exhausted == visible && !locked) {
         add("dead_lettered");
     }
     // Where there is nothing to explain, dead letters explain nothing.

@@ -219,39 +219,47 @@ Removed Hub::delete_finished(int client, const BulkFilter& filter) {
 
 // ---- Pruning ----
 
-// PR-1 to PR-8.
+// PR-2 to PR-5.
+std::vector<int64_t> Hub::prunable_executions(int client, const Instance& instance,
+                                              const PruneOptions& options) {
+    std::vector<const Execution*> all;
+    for (const Execution* execution : executions.seen_by(client)) {
+        if (execution->instance == instance.id) {
+            all.push_back(execution);
+        }
+    }
+    const int64_t kept = options.keep_last.value_or(0) > 1 ? *options.keep_last : 0;
+    std::vector<int64_t> found;
+    auto rank = static_cast<int64_t>(all.size());  // 1 for the greatest id
+    for (const Execution* execution : all) {
+        const bool is_last = rank-- <= kept;
+        const bool running = execution->status == "Running";
+        const bool old =
+            !options.completed_before ||
+            (execution->completed_at && *execution->completed_at < *options.completed_before);
+        if (execution->id != instance.execution) {
+            meet(Case::kPruneLeftRunning, running);
+            meet(Case::kPruneKeptLast, is_last && !running);
+            if (!is_last && !running && old) {
+                found.push_back(execution->id);
+            }
+        }
+    }
+    return found;
+}
+
+// PR-1, PR-6 to PR-8.
 Pruned Hub::prune(int client, const std::string& instance, const PruneOptions& options) {
     if (instances.find(instance, client) == nullptr) {
         raise_unknown_instance("Instance " + instance + " not found", instance);
     }
-    const int64_t current = instances.hold(instance, client)->execution;
-    std::vector<Execution> all;
-    for (const Execution* execution : executions.seen_by(client)) {
-        if (execution->instance == instance) {
-            all.push_back(*execution);
-        }
-    }
+    const Instance row = *instances.hold(instance, client);
     Pruned pruned{1, 0, 0};
-    const auto count = static_cast<int64_t>(all.size());
-    for (int64_t i = 0; i < count; ++i) {
-        const Execution& execution = all[static_cast<std::size_t>(i)];
-        if (execution.id == current) {
-            continue;
-        }
-        const bool among_last = count - i <= options.keep_last.value_or(0);
-        const bool too_young =
-            options.completed_before &&
-            (!execution.completed_at || *execution.completed_at >= *options.completed_before);
-        meet(Case::kPruneLeftRunning, execution.status == "Running");
-        meet(Case::kPruneKeptLast,
-             execution.status != "Running" && among_last && *options.keep_last > 1);
-        if (execution.status == "Running" || (among_last && *options.keep_last > 1) || too_young) {
-            continue;
-        }
-        executions.take_away({instance, execution.id}, client);
+    for (const int64_t execution : prunable_executions(client, row, options)) {
+        executions.take_away({instance, execution}, client);
         ++pruned.executions;
-        for (const StoredEvent* stored : history_of(client, instance, execution.id)) {
-            history.take_away({instance, execution.id, stored->event.id}, client);
+        for (const StoredEvent* stored : history_of(client, instance, execution)) {
+            history.take_away({instance, execution, stored->event.id}, client);
             ++pruned.events;
         }
     }
@@ -264,20 +272,17 @@ Pruned Hub::prune_many(int client, const BulkFilter& filter, const PruneOptions&
     std::vector<std::pair<bool, std::string>> found;
     for (const Instance* row : instances.seen_by(client)) {
         const Execution* execution = current_execution(client, *row);
+        const bool completed = execution != nullptr && execution->completed_at;
         if ((!filter.ids || contains(*filter.ids, row->id)) &&
-            (!filter.completed_before || (execution != nullptr && execution->completed_at &&
-                                          *execution->completed_at < *filter.completed_before))) {
-            bool others = false;
-            for (const Execution* other : executions.seen_by(client)) {
-                others = others || (other->instance == row->id && other->id != row->execution);
-            }
-            found.emplace_back(!others, row->id);
+            (!filter.completed_before ||
+             (completed && *execution->completed_at < *filter.completed_before))) {
+            found.emplace_back(prunable_executions(client, *row, options).empty(), row->id);
         }
     }
     std::sort(found.begin(), found.end());
     found.resize(std::min(found.size(), static_cast<std::size_t>(filter.limit)));
     Pruned sum;
-    for (const auto& [last_of_all, id] : found) {
+    for (const auto& [nothing_to_prune, id] : found) {
         const Pruned pruned = prune(client, id, options);
         sum.instances += pruned.instances;
         sum.executions += pruned.executions;
