@@ -15,6 +15,7 @@ enum class FaultPoint : int {
     kBoundaryMemory,
     kBoundaryThrow,
     kBoundaryThrowUnknown,
+    kDeleteKeepsState,
     kDutyCursorRepair,
     kDutyDeadLetters,
     kDutyInstanceRetention,
@@ -31,11 +32,12 @@ enum class FaultPoint : int {
 inline constexpr int kFaultPoints = static_cast<int>(FaultPoint::kCount);
 
 inline constexpr const char* kFaultPointNames[kFaultPoints] = {
-    "ack.before_commit",
+    "ack.before_commit",  // sorted by name
     "boundary.error",
     "boundary.memory",
     "boundary.throw",
     "boundary.throw_unknown",
+    "delete.keeps_state",
     "duty.cursor_repair",
     "duty.dead_letters",
     "duty.instance_retention",

@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "pg/faults.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
@@ -561,7 +562,9 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
     removed.events = changed(run(hub, kDeleteHistory, by_ids(set)));
     removed.executions = changed(run(hub, kDeleteExecutions, by_ids(set)));
     run(hub, kDeleteStore, by_ids(set));
-    run(hub, kDeleteDelta, by_ids(set));
+    if (!pg::fault(pg::FaultPoint::kDeleteKeepsState)) {
+        run(hub, kDeleteDelta, by_ids(set));
+    }
     removed.instances = changed(run(hub, kDeleteInstances, by_ids(set)));
     for (const auto instance_id : set.ids) {
         pg::note_changed(instance_channel(hub, instance_id), pg::WakeReason::kChanged);

@@ -8,7 +8,8 @@ void Hub::bury(int client, int64_t id, int64_t now) {
     items.hold(id, client) = std::nullopt;
     const int64_t dead = ++last.dead_letter;
     dead_letters.hold(dead, client) =
-        DeadLetter{dead, "worker", item.id, item.what, {}, item.attempts, item.created_at, now};
+        DeadLetter{dead,          "worker",        item.id, item.what,     {},
+                   item.attempts, item.created_at, now,     "max_attempts"};
     if (dead_letter_fails_activity && item.what.instance && item.what.execution &&
         item.what.activity) {
         Mail poison;
@@ -21,7 +22,7 @@ void Hub::bury(int client, int64_t id, int64_t now) {
     }
 }
 
-void Hub::bury_message(int client, int64_t id, int64_t now) {
+void Hub::bury_message(int client, int64_t id, int64_t now, const std::string& reason) {
     const Message message = *messages.find(id, client);
     messages.hold(id, client) = std::nullopt;
     Activity what;
@@ -29,7 +30,8 @@ void Hub::bury_message(int client, int64_t id, int64_t now) {
     what.instance = message.mail.instance;
     const int64_t dead = ++last.dead_letter;
     dead_letters.hold(dead, client) = DeadLetter{
-        dead, "orchestrator", id, what, message.mail, message.attempts, message.created_at, now};
+        dead, "orchestrator", id, what, message.mail, message.attempts, message.created_at,
+        now,  reason};
 }
 
 DeadLetter Hub::take_dead_letter(int client, int64_t id) {
@@ -63,7 +65,7 @@ int64_t Hub::redrive_many(int client, const DeadLetterFilter& filter) {
             (!filter.instances ||
              (dead->what.instance && contains(*filter.instances, *dead->what.instance))) &&
             (!filter.queue || *filter.queue == dead->queue) &&
-            (!filter.reason || *filter.reason == "max_attempts") &&
+            (!filter.reason || *filter.reason == dead->reason) &&
             (!filter.dead_before || dead->dead_at < *filter.dead_before);
         if (matches && redriven < filter.limit && !dead_letters.held_from(dead->id, client)) {
             chosen.push_back(dead->id);

@@ -58,6 +58,7 @@ void Hub::end(int client, bool commit) {
     history.end(client, commit);
     kv_store.end(client, commit);
     kv_delta.end(client, commit);
+    removal.end(client, commit);
 }
 
 }  // namespace belay::test::model

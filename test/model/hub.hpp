@@ -12,11 +12,15 @@
 //   turns.cpp         fetch, ack, abandon and renew a turn
 //   state.cpp         history, custom status, key/value state
 //   dead_letters.cpp  dead letters of both queues
+//   management.cpp    what operators see of instances
+//   removal.cpp       deletion and pruning
+//   duties.cpp        what is to be done from time to time
 #pragma once
 
 #include <algorithm>
 #include <compare>
 #include <limits>
+#include <set>
 #include <tuple>
 
 #include "cases.hpp"
@@ -96,6 +100,7 @@ struct Mail {
     std::optional<int64_t> fire_at;  // of a timer
     Text name;                       // of a start
     Text version;                    // likewise
+    Text parent;                     // of a StartOrchestration
 
     bool is_start() const { return kind == "StartOrchestration" || kind == "ContinueAsNew"; }
 };
@@ -121,6 +126,7 @@ struct DeadLetter {
     int32_t attempts = 0;
     int64_t enqueued_at = 0;
     int64_t dead_at = 0;
+    std::string reason = "max_attempts";
 };
 
 struct DeadLetterFilter {
@@ -191,6 +197,7 @@ struct Event {
     std::string text;
     Text started_name;  // of an OrchestrationStarted
     Text started_version;
+    int64_t carried = 0;  // events of the execution before
     std::optional<StatusChange> status;
     std::optional<KvChange> kv;
 };
@@ -258,6 +265,69 @@ struct TurnAck {
     bool is_terminal() const { return status && *status != "Running"; }
 };
 
+// ---- Management ----
+
+struct InstanceFilter {
+    Text status;
+    Text name;
+    Text prefix;
+    std::optional<int64_t> created_from;
+    std::optional<int64_t> created_before;
+    Text after;
+    std::optional<int64_t> limit;
+};
+
+// Of the bulk forms of deletion and pruning.
+struct BulkFilter {
+    std::optional<std::vector<std::string>> ids;
+    std::optional<int64_t> completed_before;
+    int64_t limit = 1000;
+};
+
+struct Removed {
+    int64_t instances = 0;
+    int64_t executions = 0;
+    int64_t events = 0;
+    int64_t messages = 0;
+};
+
+struct PruneOptions {
+    std::optional<int64_t> keep_last;
+    std::optional<int64_t> completed_before;
+};
+
+struct Pruned {
+    int64_t instances = 0;
+    int64_t executions = 0;
+    int64_t events = 0;
+};
+
+struct Stats {
+    int64_t events = 0;
+    int64_t bytes = 0;
+    int64_t carried = 0;
+    int64_t keys = 0;
+    int64_t value_bytes = 0;
+};
+
+struct Explain {
+    std::string instance;
+    int64_t now = 0;
+    std::optional<int64_t> min_version;  // packed
+    std::optional<int64_t> max_version;
+};
+
+// Why an instance is not being fetched, and until when.
+using Reasons = std::set<std::pair<std::string, std::optional<int64_t>>>;
+
+struct TreeRow {
+    std::string instance;
+    Text parent;
+    int depth = 0;
+};
+
+constexpr int64_t kDay = 24 * 3600 * 1000;
+
 // The message of each function for a lost lease.
 constexpr const char* kAckLost = "Worker queue item not found or already processed";
 constexpr const char* kRenewLost = "Lock token invalid, expired, or already acked";
@@ -279,6 +349,8 @@ class Hub {
     Table<std::tuple<std::string, int64_t, int64_t>, StoredEvent> history;
     Table<std::pair<std::string, std::string>, Value> kv_store;
     Table<std::pair<std::string, std::string>, Value> kv_delta;
+    // Its one row is held by whoever deletes instances: deletions come one after the other.
+    Table<int, bool> removal;
     int32_t incarnation = 1;
     bool worker_paused = false;
     bool orchestrator_paused = false;
@@ -286,6 +358,9 @@ class Hub {
     std::optional<int32_t> max_attempts;
     int64_t batch_messages = 10000;
     bool dead_letter_fails_activity = true;
+    std::optional<int64_t> dead_letter_retention;
+    std::optional<int64_t> instance_retention;
+    int64_t orphan_retention = kDay;
     bool server_is_ahead = false;  // of the test's clock
 
     // Sequences.
@@ -309,6 +384,9 @@ class Hub {
     }
     bool is_visible(const auto& row, int64_t now) const {
         return row.visible_at == kServerClock ? !server_is_ahead : row.visible_at <= now;
+    }
+    bool is_before(int64_t time, int64_t limit) const {
+        return time == kServerClock ? !server_is_ahead : time < limit;
     }
 
     // ---- Activities and sessions ----
@@ -361,6 +439,31 @@ class Hub {
     int64_t redrive_many(int client, const DeadLetterFilter& filter);
     void discard(int client, int64_t id);
 
+    // ---- What operators see ----
+    // Of the instance's current execution; null if there is no such row.
+    const Execution* current_execution(int client, const Instance& instance) const;
+    std::string status_of(int client, const Instance& instance) const;
+    // Newest first.
+    std::vector<std::string> list_instances(int client, const InstanceFilter& filter) const;
+    // Parents before children, on each level by id.
+    std::vector<TreeRow> tree_of(int client, const std::string& instance) const;
+    std::optional<Stats> stats_of(int client, const std::string& instance) const;
+    bool has_live_lease(int client, const Message& message, int64_t now) const;
+    Reasons explain(int client, const Explain& request) const;
+
+    // ---- Deletion and pruning ----
+    Removed delete_instance(int client, const std::string& instance, bool force);
+    Removed delete_listed(int client, const std::vector<std::string>& ids, bool force);
+    Removed delete_finished(int client, const BulkFilter& filter);
+    Pruned prune(int client, const std::string& instance, const PruneOptions& options);
+    Pruned prune_many(int client, const BulkFilter& filter, const PruneOptions& options);
+
+    // ---- Duties ----
+    // How many rows it changed. Never waits.
+    int64_t run_duty(int client, const std::string& duty, int64_t now);
+    // Messages that the duty has just buried have these dead letters: ids by source.
+    std::string learn_orphans(int client, const std::map<int64_t, int64_t>& ids);
+
  private:
     void meet(Case which, bool condition = true) {
         met[static_cast<std::size_t>(which)] += condition ? 1 : 0;
@@ -397,12 +500,45 @@ class Hub {
     void merge_values(int client, const std::string& instance);
 
     void bury(int client, int64_t id, int64_t now);
-    void bury_message(int client, int64_t id, int64_t now);
+    void bury_message(int client, int64_t id, int64_t now,
+                      const std::string& reason = "max_attempts");
     DeadLetter take_dead_letter(int client, int64_t id);
+
+    // The pin of the current execution against a range of packed versions.
+    bool passes_filter(int client, const std::string& instance, std::optional<int64_t> min_version,
+                       std::optional<int64_t> max_version) const;
+    bool has_started(int client, const std::string& instance) const;
+    bool has_continuation(int client, const std::string& instance) const;
+
+    using Ids = std::set<std::string>;
+    Ids with_descendants(int client, const Ids& roots) const;
+    // Without an instance row, and with a queued start that names one of the ids as its parent.
+    Ids unborn_children(int client, const Ids& ids) const;
+    std::vector<std::string> finished_roots(int client, const BulkFilter& filter, int64_t now);
+    void begin_removal(int client);
+    // The exclusions of all that go, then their instance rows.
+    void hold_for_removal(int client, const Ids& ids);
+    void refuse_child(int client, const std::string& instance);
+    void refuse_running(int client, const Ids& ids);
+    void refuse_strays(int client, const Ids& ids);
+    Removed remove(int client, const Ids& ids);
+    // Finished roots with all that belongs to them.
+    Removed remove_finished(int client, const Ids& ids);
+    bool can_remove(int client, const Ids& ids) const;
+    std::vector<int64_t> prunable_executions(int client, const Instance& instance,
+                                             const PruneOptions& options);
+
+    int64_t retire(int client, int64_t now);
+    int64_t bury_orphans(int client, int64_t now);
+    int64_t clean_up_locks(int client, int64_t now);
+    int64_t discard_old(int client, int64_t now);
 
     friend class FetchSearch;
     friend class TurnSearch;
 };
+
+// QB002.
+[[noreturn]] void raise_unknown_instance(const std::string& message, const std::string& instance);
 
 // Raises QB001 for a token that does not open its lease.
 [[noreturn]] void raise_lost(const char* message, const Text& token, core::LeaseFault fault,

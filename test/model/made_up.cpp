@@ -229,6 +229,7 @@ Mail made_start(Scene* scene, const std::string& kind, const std::string& instan
     auto& random = scene->random;
     const std::string name = "orch" + to_string(random.number(0, 3));
     const Text version = sometimes(scene, 60, "1.0." + to_string(random.number(0, 3)));
+    Text parent;
     JsonObject body;
     body.text("instance", instance)
         .text("orchestration", name)
@@ -239,9 +240,11 @@ Mail made_start(Scene* scene, const std::string& kind, const std::string& instan
     if (kind == "ContinueAsNew") {
         body.raw("carry_forward_events", "[]");
     } else {
-        body.number("execution_id", 1).text("parent_instance", std::nullopt);
+        parent = sometimes(scene, 50, known_instance(scene));
+        body.number("execution_id", 1).text("parent_instance", parent);
     }
     Mail mail = made_mail_of(scene, kind, instance, &body);
+    mail.parent = parent;
     mail.name = name;
     mail.version = version;
     return mail;
@@ -280,6 +283,10 @@ Mail made_completion(Scene* scene) {
         .number("id", 2)
         .text(failed ? "details" : "result", to_string(++scene->memory.serial));
     return made_mail_of(scene, failed ? "ActivityFailed" : "ActivityCompleted", instance, &body);
+}
+
+Mail made_continuation(Scene* scene, const std::string& instance) {
+    return made_start(scene, "ContinueAsNew", instance);
 }
 
 Mail made_mail(Scene* scene, const Text& to) {
@@ -345,6 +352,11 @@ Event made_started(Scene* scene, JsonObject* body) {
     if (event.started_version || random.percent(50)) {
         body->text("version", event.started_version);
     }
+    if (random.percent(60)) {
+        event.carried = random.number(0, 3);
+        const std::vector<std::string> carried(static_cast<std::size_t>(event.carried), "{}");
+        body->raw("carry_forward_events", "[" + listed(carried) + "]");
+    }
     return event;
 }
 
@@ -383,13 +395,14 @@ Event made_value_cleared(Scene* scene, JsonObject* body) {
     return event;
 }
 
+// The first one is often an OrchestrationStarted.
 Event made_event(Scene* scene, int64_t id) {
     auto& random = scene->random;
     JsonObject body;
     body.number("event_id", id).text("input", to_string(++scene->memory.serial));
     Event event;
     const int64_t dice = random.number(1, 100);
-    if (dice <= 14) {
+    if (dice <= 14 || (id == 1 && random.percent(40))) {
         event = made_started(scene, &body);
     } else if (dice <= 26) {
         event = made_status_updated(scene, &body);

@@ -89,6 +89,8 @@ std::string item_text(Scene* scene, const Activity& what);
 Mail made_completion(Scene* scene);
 // A message of any kind; to a made-up instance if none is given.
 Mail made_mail(Scene* scene, const Text& instance = std::nullopt);
+// The ContinueAsNew of an instance to itself.
+Mail made_continuation(Scene* scene, const std::string& instance);
 
 // Events that follow those of an execution; at times one of them is a duplicate.
 std::vector<Event> made_events(Scene* scene, const std::string& instance, int64_t execution);

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kSteps = 12000;
 constexpr int64_t kStepsOfEpisode = 1500;
 constexpr int kStepsBetweenComparisons = 40;
+constexpr int kPatience = 4;  // so many times as long a run may be, until it has met all cases
 
 int64_t number_from(const char* variable, int64_t otherwise) {
     const char* text = std::getenv(variable);
@@ -38,36 +39,54 @@ std::string show(const std::map<std::string, int>& counts) {
     return text;
 }
 
-TEST(Model, RandomCallsOfSeveralClients) {
-    const auto first_seed =
-        static_cast<uint64_t>(number_from("BELAY_SEED", std::random_device{}() & 0x7fffffff));
+uint64_t chosen_seed() {
+    return static_cast<uint64_t>(number_from("BELAY_SEED", std::random_device{}() & 0x7fffffff));
+}
+
+// VACUUM is one of the operations, and so are duties; those of the background would meet them at
+// random.
+class Model : public testing::Test {
+ protected:
+    Model() { cluster.connect().exec("CREATE EXTENSION belay"); }
+
+    Cluster cluster{
+        Cluster::Options{.preload = true,
+                         .conf = {"autovacuum = off", "belay.reconcile_interval = 0",
+                                  "max_connections = 20", "log_min_error_statement = panic"}}};
+};
+
+// Steps from done to the end of the episode, with all that is stored compared from time to time.
+void run_episode(Runner* runner, int64_t end, int64_t* done) {
+    for (; *done < end; ++*done) {
+        runner->step();
+        if (*done % kStepsBetweenComparisons == 0) {
+            runner->compare_all();
+        }
+    }
+    runner->finish();
+}
+
+TEST_F(Model, RandomCallsOfSeveralClients) {
+    const uint64_t first_seed = chosen_seed();
     const int64_t steps =
         number_from("BELAY_MODEL_STEPS", kSteps) * (number_from("BELAY_LONG", 0) == 1 ? 10 : 1);
     std::cout << "BELAY_SEED=" << first_seed << ", " << steps << " steps" << std::endl;
-
-    // VACUUM is one of the operations, and so are some duties; those of the background would meet
-    // them at random.
-    Cluster cluster({.preload = true,
-                     .conf = {"autovacuum = off", "belay.reconcile_interval = 0",
-                              "max_connections = 20", "log_min_error_statement = panic"}});
-    cluster.connect().exec("CREATE EXTENSION belay");
 
     std::map<std::string, int> calls;
     std::map<std::string, int> refused;
     std::array<int, kCaseNames.size()> met{};
     int blocked = 0;
     uint64_t seed = first_seed;
-    for (int64_t done = 0; done < steps; ++seed) {
+    const auto is_over = [&](int64_t done) {
+        const bool all_met = std::find(met.begin(), met.end(), 0) == met.end();
+        return done >= steps * (all_met || steps < kSteps ? 1 : kPatience);
+    };
+    for (int64_t done = 0; !is_over(done); ++seed) {
         Runner runner(&cluster, seed);
         try {
-            const int64_t end = std::min(steps, done + kStepsOfEpisode);
-            for (; done < end; ++done) {
-                runner.step();
-                if (done % kStepsBetweenComparisons == 0) {
-                    runner.compare_all();
-                }
-            }
-            runner.finish();
+            const int64_t length =
+                done < steps ? std::min(steps - done, kStepsOfEpisode) : kStepsOfEpisode;
+            run_episode(&runner, done + length, &done);
         } catch (const Mismatch& mismatch) {
             FAIL() << "after " << done << " steps: " << mismatch.what();
         }
@@ -76,7 +95,9 @@ TEST(Model, RandomCallsOfSeveralClients) {
         std::transform(met.begin(), met.end(), runner.met().begin(), met.begin(), std::plus());
         blocked += runner.blocked();
     }
-    std::cout << "calls\n" << show(calls) << "refused as expected\n" << show(refused);
+    std::cout << "seeds up to " << seed - 1 << "\ncalls\n"
+              << show(calls) << "refused as expected\n"
+              << show(refused);
     std::cout << "waited as expected: " << blocked << "\ncases\n";
     for (std::size_t i = 0; i < met.size(); ++i) {
         std::cout << "  " << kCaseNames[i] << ": " << met[i] << "\n";
@@ -87,6 +108,26 @@ TEST(Model, RandomCallsOfSeveralClients) {
             EXPECT_GT(met[i], 0) << "never met: " << kCaseNames[i];
         }
     }
+}
+
+// The test itself is tested: deletions that leave something behind are noticed.
+TEST_F(Model, ABrokenDeletionIsNoticed) {
+    constexpr int64_t kMostSteps = 6000;
+    uint64_t seed = chosen_seed();
+    std::cout << "BELAY_SEED=" << seed << ", at most " << kMostSteps << " steps" << std::endl;
+    cluster.connect().exec("SELECT belay.inject_fault('delete.keeps_state', 1000000)");
+    for (int64_t done = 0; done < kMostSteps; ++seed) {
+        Runner runner(&cluster, seed);
+        try {
+            run_episode(&runner, done + kStepsOfEpisode, &done);
+        } catch (const Mismatch& mismatch) {
+            const std::string text = mismatch.what();
+            std::cout << "noticed after " << done << " steps: " << text.substr(0, text.find('\n'))
+                      << std::endl;
+            return;
+        }
+    }
+    FAIL() << "nothing was noticed";
 }
 
 }  // namespace

@@ -93,12 +93,16 @@ std::span<const Operation> turn_operations();
 std::span<const Operation> state_operations();
 std::span<const Operation> dead_letter_operations();
 std::span<const Operation> hub_operations();
+std::span<const Operation> management_operations();
+std::span<const Operation> removal_operations();
 
 // ---- Showing what is compared ----
 
 // Statements that make the functions with which the test's queries show values:
 // shown_time(timestamptz), those of the server's clock being all alike; shown_item(text), where the
-// engine's own messages are described; shown_elements(json) and shown_values(json).
+// engine's own messages are described; shown_elements(json) and shown_values(json);
+// shown_reconcile(bigint, text[], bigint), what duties did and, by source, the orphans that came
+// behind a dead letter.
 const char* showing_functions();
 std::string shown_time(int64_t ms);
 

@@ -41,7 +41,7 @@ std::optional<Call> list_dead_letters(Scene* scene) {
                     dead->id > after.value_or(0) && static_cast<int64_t>(rows.size()) < limit) {
                     rows.push_back({to_string(dead->id), dead->queue, to_string(dead->source_id),
                                     dead->what.instance, dead->what.work_item,
-                                    to_string(dead->attempts), "max_attempts"});
+                                    to_string(dead->attempts), dead->reason});
                 }
             }
             return rows;

@@ -63,6 +63,30 @@ std::optional<Call> set_dead_letter_fails_activity(Scene* scene) {
         [](Hub* hub, const Text& value) { hub->dead_letter_fails_activity = value == "true"; });
 }
 
+// At times off, or the default.
+Text made_retention(Scene* scene) {
+    return sometimes(scene, 75, to_string(scene->random.number(0, 2500)));
+}
+
+std::optional<Call> set_dead_letter_retention(Scene* scene) {
+    return set_option(
+        "dead_letter_retention", made_retention(scene), [](Hub* hub, const Text& value) {
+            hub->dead_letter_retention = value ? std::optional(std::stoll(*value)) : std::nullopt;
+        });
+}
+
+std::optional<Call> set_instance_retention(Scene* scene) {
+    return set_option("instance_retention", made_retention(scene), [](Hub* hub, const Text& value) {
+        hub->instance_retention = value ? std::optional(std::stoll(*value)) : std::nullopt;
+    });
+}
+
+std::optional<Call> set_orphan_retention(Scene* scene) {
+    return set_option("orphan_retention", made_retention(scene), [](Hub* hub, const Text& value) {
+        hub->orphan_retention = value ? std::stoll(*value) : kDay;
+    });
+}
+
 std::optional<Call> set_slot_count(Scene* scene) {
     const std::vector<int32_t> counts = {1, 1, 2, 3, 4, 7};
     const int32_t count = scene->random.pick(counts);
@@ -94,6 +118,9 @@ constexpr Operation kOperations[] = {
     {"set_max_attempts", 2, When::kOwnTransaction, set_max_attempts},
     {"set_batch_messages", 2, When::kOwnTransaction, set_batch_messages},
     {"set_dead_letter_fails_activity", 2, When::kOwnTransaction, set_dead_letter_fails_activity},
+    {"set_dead_letter_retention", 2, When::kOwnTransaction, set_dead_letter_retention},
+    {"set_instance_retention", 4, When::kOwnTransaction, set_instance_retention},
+    {"set_orphan_retention", 2, When::kOwnTransaction, set_orphan_retention},
     {"set_slot_count", 5, When::kAlone, set_slot_count},
     {"new_incarnation", 1, When::kOwnTransaction, new_incarnation},
     {"vacuum", 2, When::kOwnTransaction, vacuum},

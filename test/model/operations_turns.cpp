@@ -88,10 +88,15 @@ Text instance_of(const Scene& scene, const Text& token) {
     return std::nullopt;
 }
 
+// After the end of one execution mostly the next.
 int64_t made_execution(Scene* scene, const Instance* row) {
     const int64_t current = row != nullptr ? row->execution : 1;
+    if (row != nullptr && scene->hub.status_of(scene->client, *row) != "Running" &&
+        scene->random.percent(50)) {
+        return current + 1;
+    }
     const int64_t dice = scene->random.number(1, 100);
-    return dice <= 72 ? current : dice <= 85 ? current + 1 : scene->random.number(1, 3);
+    return dice <= 68 ? current : dice <= 80 ? current + 1 : scene->random.number(1, 3);
 }
 
 std::vector<KvChange> made_mutations(Scene* scene) {
@@ -127,16 +132,27 @@ Identity made_cancelled(Scene* scene, const TurnAck& ack) {
             what->activity.value_or(0)};
 }
 
+// An instance that somebody is just deleting.
+Text made_dying_parent(Scene* scene) {
+    for (const auto& [id, cell] : scene->hub.instances.cells) {
+        if (cell.taken_away && cell.held_from(scene->client) && scene->random.percent(75)) {
+            return id;
+        }
+    }
+    return std::nullopt;
+}
+
 void make_up_metadata(Scene* scene, const Instance* row, TurnAck* ack) {
     auto& random = scene->random;
-    if (random.percent(row == nullptr ? 75 : 40)) {
+    const Text dying = made_dying_parent(scene);
+    if (dying || random.percent(row == nullptr ? 80 : 40)) {
         ack->name = sometimes(scene, 95, "acked" + to_string(random.number(0, 3)));
         ack->version = sometimes(scene, 95, "3.0." + to_string(random.number(0, 3)));
-        ack->parent = sometimes(scene, 60, known_instance(scene));
+        ack->parent = dying ? dying : sometimes(scene, 50, known_instance(scene));
     }
     static const std::vector<std::string> kStatuses = {"Running", "Completed", "Failed",
                                                        "ContinuedAsNew", "ContinuedAsNew"};
-    ack->status = sometimes(scene, 40, random.pick(kStatuses));
+    ack->status = sometimes(scene, 60, random.pick(kStatuses));
     ack->output = sometimes(scene, 30, to_string(++scene->memory.serial));
     ack->pin = sometimes(scene, 30, made_pin(scene));
     if (random.percent(12)) {
@@ -176,6 +192,9 @@ TurnAck made_ack(Scene* scene) {
         ack.cancelled.push_back(made_cancelled(scene, ack));
     }
     make_up_metadata(scene, row, &ack);
+    if (ack.status == "ContinuedAsNew" && random.percent(60)) {
+        ack.messages.push_back(made_continuation(scene, instance));
+    }
     return ack;
 }
 

@@ -32,6 +32,17 @@ CREATE OR REPLACE FUNCTION shown_values(snapshot json) RETURNS text LANGUAGE sql
                                ORDER BY key COLLATE "C"), '')
       FROM json_each(snapshot)
 $$;
+CREATE OR REPLACE FUNCTION shown_reconcile(now_ms bigint, duties text[], after bigint,
+                                           OUT done text, OUT buried text)
+LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT string_agg(r.duty || ' ' || r.rows, ', ' ORDER BY r.place) INTO done
+      FROM app.reconcile(now_ms, duties) WITH ORDINALITY AS r(duty, rows, elapsed_ms, place);
+    SELECT string_agg(d.source_id || ' ' || d.id, ' ' ORDER BY d.id) INTO buried
+      FROM app.dead_letters AS d
+     WHERE d.id > after AND d.reason = 'orphan';
+END
+$$;
 )sql";
 }
 
@@ -76,8 +87,8 @@ Expected dead_letters(const Hub& hub, int client) {
         rows.push_back({to_string(dead->id), dead->queue, to_string(dead->source_id),
                         dead->what.instance, text_of(dead->what.execution),
                         text_of(dead->what.activity), dead->what.session, dead->what.tag,
-                        dead->what.work_item, to_string(dead->attempts), "max_attempts",
-                        std::nullopt, shown_time(dead->enqueued_at), shown_time(dead->dead_at)});
+                        dead->what.work_item, to_string(dead->attempts), dead->reason, std::nullopt,
+                        shown_time(dead->enqueued_at), shown_time(dead->dead_at)});
     }
     return rows;
 }
@@ -112,6 +123,15 @@ Expected instance_locks(const Hub& hub, int client) {
     return rows;
 }
 
+// The rows, held by nobody or not: cleaning them up is a duty.
+Expected lock_rows(const Hub& hub, int client) {
+    Expected rows;
+    for (const TurnLock* lock : hub.locks.seen_by(client)) {
+        rows.push_back({lock->instance, to_string(lock->locked_at)});
+    }
+    return rows;
+}
+
 // ---- Instances ----
 
 Expected instances(const Hub& hub, int client) {
@@ -126,6 +146,10 @@ Expected instances(const Hub& hub, int client) {
 }
 
 Expected executions(const Hub& hub, int client) {
+    std::map<std::pair<std::string, int64_t>, int64_t> events;
+    for (const StoredEvent* stored : hub.history.seen_by(client)) {
+        ++events[{stored->instance, stored->execution}];
+    }
     Expected rows;
     for (const Execution* execution : hub.executions.seen_by(client)) {
         const auto& pin = execution->pin;
@@ -133,7 +157,8 @@ Expected executions(const Hub& hub, int client) {
             {execution->instance, to_string(execution->id), execution->status, execution->output,
              shown_time(execution->started_at), shown_time(execution->completed_at),
              pin ? text_of(pin->major) : std::nullopt, pin ? text_of(pin->minor) : std::nullopt,
-             pin ? text_of(pin->patch) : std::nullopt});
+             pin ? text_of(pin->patch) : std::nullopt,
+             to_string(events[{execution->instance, execution->id}])});
     }
     return rows;
 }
@@ -186,6 +211,8 @@ constexpr Picture kPictures[] = {
      "SELECT instance_id, lock_token, locked_until, locked_at FROM app.instance_lock_states "
      "ORDER BY instance_id",
      instance_locks},
+    {"rows of instance_locks",
+     "SELECT instance_id, locked_at FROM app.instance_locks ORDER BY instance_id", lock_rows},
     {"instances",
      "SELECT instance_id, orchestration_name, orchestration_version, current_execution_id, "
      "parent_instance_id, custom_status, custom_status_version, shown_time(created_at), "
@@ -194,7 +221,7 @@ constexpr Picture kPictures[] = {
     {"executions",
      "SELECT instance_id, execution_id, status, output, shown_time(started_at), "
      "shown_time(completed_at), duroxide_version_major, duroxide_version_minor, "
-     "duroxide_version_patch FROM app.executions ORDER BY instance_id, execution_id",
+     "duroxide_version_patch, event_count FROM app.executions ORDER BY instance_id, execution_id",
      executions},
     {"history",
      "SELECT instance_id, execution_id, event_id, event_type, event_data, shown_time(created_at) "

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,11 +34,16 @@ struct Cell {
     std::optional<Row> committed;
     std::optional<Row> pending;
     int holder = kNobody;
+    bool taken_away = false;  // the holder deleted the committed form, whatever came then
+    std::set<int> keepers;    // they keep it from being deleted, not from being changed
 
     const std::optional<Row>& seen_by(int client) const {
         return holder == client && client != kNobody ? pending : committed;
     }
     bool held_from(int client) const { return holder != kNobody && holder != client; }
+    bool kept_from(int client) const {
+        return !keepers.empty() && (keepers.size() > 1 || !keepers.contains(client));
+    }
 
     // What the client may change. Waits, that is throws, if somebody else holds the row.
     std::optional<Row>& hold(int client) {
@@ -49,6 +55,22 @@ struct Cell {
             pending = committed;
         }
         return pending;
+    }
+
+    // Keeps a row that the client sees. Waits for whoever deletes it.
+    void keep(int client) {
+        if (held_from(client) && taken_away) {
+            throw Blocked{};
+        }
+        keepers.insert(client);
+    }
+    // Waits for whoever holds or keeps it, too.
+    void take_away(int client) {
+        if (kept_from(client)) {
+            throw Blocked{};
+        }
+        hold(client) = std::nullopt;
+        taken_away = taken_away || committed;
     }
 };
 
@@ -66,6 +88,18 @@ struct Table {
         return cell != cells.end() && cell->second.held_from(client);
     }
     std::optional<Row>& hold(const Key& key, int client) { return cells[key].hold(client); }
+    void keep(const Key& key, int client) {
+        if (find(key, client) != nullptr) {
+            cells[key].keep(client);
+        }
+    }
+    // Whether nobody else holds or keeps the row.
+    bool is_free(const Key& key, int client) const {
+        const auto cell = cells.find(key);
+        return cell == cells.end() ||
+               (!cell->second.held_from(client) && !cell->second.kept_from(client));
+    }
+    void take_away(const Key& key, int client) { cells[key].take_away(client); }
 
     // The rows that the client sees, by key.
     std::vector<const Row*> seen_by(int client) const {
@@ -82,12 +116,14 @@ struct Table {
     void end(int client, bool commit) {
         for (auto at = cells.begin(); at != cells.end();) {
             auto& cell = at->second;
+            cell.keepers.erase(client);
             if (cell.holder == client) {
                 if (commit) {
                     cell.committed = cell.pending;
                 }
                 cell.pending = std::nullopt;
                 cell.holder = kNobody;
+                cell.taken_away = false;
             }
             at = cell.holder == kNobody && !cell.committed ? cells.erase(at) : std::next(at);
         }

@@ -238,7 +238,8 @@ void Runner::call(int client) {
     Expected expected;
     std::optional<Refused> refused;
     Outcome outcome = Outcome::kDone;
-    // Few calls are such that wait or fail: they take long, or end transactions too early.
+    // Few calls are such that wait or fail: they take long, or end transactions too early. But
+    // those of a rare case are welcome.
     do {
         operation = choose(client);
         made = operation->make(&scene);
@@ -255,7 +256,8 @@ void Runner::call(int client) {
         } catch (const Blocked&) {
             outcome = Outcome::kBlocked;
         }
-    } while (!made || (outcome == Outcome::kBlocked && random_.percent(85)));
+    } while (!made ||
+             (outcome == Outcome::kBlocked && after.met == hub_.met && random_.percent(85)));
 
     const bool savepoint = state.in_transaction && random_.percent(40);
     if (savepoint) {
@@ -292,6 +294,7 @@ void Runner::call(int client) {
         return;
     }
     hub_.last = after.last;
+    hub_.met = after.met;
     if (outcome == Outcome::kBlocked) {
         ++blocked_;
         if (answer.sqlstate != kBlocked) {

@@ -49,12 +49,15 @@ void Hub::add_events(int client, const std::string& instance, int64_t execution,
 void Hub::append_history(int client, const std::string& instance, int64_t execution,
                          const std::vector<Event>& events) {
     locks.hold(instance, client);
-    auto& row = executions.hold({instance, execution}, client);
-    if (!row) {
-        row.emplace();
-        row->instance = instance;
-        row->id = execution;
-        row->started_at = kServerClock;
+    // Without events an execution that is there is not touched.
+    if (executions.find({instance, execution}, client) == nullptr || !events.empty()) {
+        auto& row = executions.hold({instance, execution}, client);
+        if (!row) {
+            row.emplace();
+            row->instance = instance;
+            row->id = execution;
+            row->started_at = kServerClock;
+        }
     }
     add_events(client, instance, execution, events, kServerClock);
     settle_aside(client, instance, "");

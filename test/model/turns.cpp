@@ -61,24 +61,13 @@ class TurnSearch {
         return found;
     }
 
-    // CF-1 to CF-6.
-    bool passes_filter(const std::string& instance) const {
-        const Instance* row = hub_.instances.find(instance, client_);
-        const Execution* execution =
-            row == nullptr ? nullptr : hub_.executions.find({instance, row->execution}, client_);
-        if (execution == nullptr || !execution->pin) {
-            return true;
-        }
-        return (!request_.min_version || *execution->pin >= unpacked(*request_.min_version)) &&
-               (!request_.max_version || *execution->pin <= unpacked(*request_.max_version));
-    }
-
     // E2 to E4.
     bool is_free(const std::string& instance) {
         const TurnLock* lock = hub_.locks.find(instance, client_);
         const bool live = lock != nullptr && hub_.is_live(*lock, request_.now);
         const bool held = hub_.locks.held_from(instance, client_);
-        const bool passes = passes_filter(instance);
+        const bool passes =
+            hub_.passes_filter(client_, instance, request_.min_version, request_.max_version);
         hub_.meet(Case::kPassedLiveLock, live);
         hub_.meet(Case::kPassedHeld, held && !live);
         hub_.meet(Case::kFiltered, !passes);
@@ -244,6 +233,18 @@ class TurnSearch {
     const TurnFetch& request_;
 };
 
+// CF-1 to CF-6.
+bool Hub::passes_filter(int client, const std::string& instance, std::optional<int64_t> min_version,
+                        std::optional<int64_t> max_version) const {
+    const Instance* row = instances.find(instance, client);
+    const Execution* execution = row == nullptr ? nullptr : current_execution(client, *row);
+    if (execution == nullptr || !execution->pin) {
+        return true;
+    }
+    return (!min_version || *execution->pin >= unpacked(*min_version)) &&
+           (!max_version || *execution->pin <= unpacked(*max_version));
+}
+
 std::optional<Turn> Hub::fetch_turn(int client, const TurnFetch& request) {
     const bool empty_filter =
         request.min_version && request.max_version && *request.min_version > *request.max_version;
@@ -321,7 +322,7 @@ std::string Hub::abandon_turn(int client, const Text& token, int64_t now,
             message.visible_at = delay ? now + *delay : message.visible_at;
         }
     }
-    *held.lock = TurnLock{instance, "", 0, 0, 0};
+    *held.lock = TurnLock{instance, "", 0, held.lock->locked_at, 0};
     return instance;
 }
 
@@ -350,12 +351,20 @@ void Hub::ack_turn(int client, const TurnAck& ack) {
     for (const Mail& mail : ack.messages) {
         send(client, mail, ack.now, ack.now);
     }
-    locks.hold(instance, client) = TurnLock{instance, "", 0, 0, 0};
+    // Released; the end of an execution takes the row away.
+    auto& lock = locks.hold(instance, client);
+    lock = ack.is_terminal() ? std::nullopt
+                             : std::optional(TurnLock{instance, "", 0, lock->locked_at, 0});
 }
 
 // AO-6 to AO-10, AO-13, AO-14.
 void Hub::ack_instance(int client, const std::string& instance, const TurnAck& ack) {
     const bool existed = instances.find(instance, client) != nullptr;
+    if (ack.name && ack.version && ack.parent) {
+        meet(Case::kParentBeingDeleted,
+             !instances.is_free(*ack.parent, client) && instances.cells.at(*ack.parent).taken_away);
+        instances.keep(*ack.parent, client);  // AO-7, DE-6
+    }
     if (existed || (ack.name && ack.version)) {
         auto& row = instances.hold(instance, client);
         if (!row) {
