@@ -229,6 +229,8 @@ struct Connection::Impl {
     bool doomed = false;
     // The last error was about a prepared statement that is out of date, and is worth another run.
     bool stale = false;
+    // A run of the present call before the last one may have taken effect.
+    bool unknown = false;
     std::unordered_map<std::string, std::string> prepared = {};
     std::uint64_t next_statement = 0;
     std::uint64_t round_trips = 0;
@@ -505,7 +507,7 @@ struct Connection::Impl {
     // Runs a statement as its effect allows.
     std::optional<Result> run(Effect effect, std::string_view sql, const Params& params,
                               const Interrupt* interrupt, const Where& where) {
-        bool unknown = false;  // an earlier run may have taken effect
+        unknown = false;
         bool was_stale = false;
         int losses = 0;
         for (int runs = 1;;) {
@@ -530,7 +532,7 @@ struct Connection::Impl {
                     const bool repeat = effect != Effect::kWrite || !error.outcome_unknown();
                     unknown = unknown || error.outcome_unknown();
                     if (borrowed || !repeat || losses == kMaxRuns) {
-                        facts.outcome_unknown = unknown && effect != Effect::kRead;
+                        facts.outcome_unknown = unknown && effect != Effect::kRepeatable;
                         throw Error(std::move(facts), where);
                     }
                 } else if (error.retryable()) {
@@ -586,7 +588,7 @@ Result Connection::call(Effect effect, std::string_view sql, const Params& param
 
 std::optional<Result> Connection::call_until(const Interrupt& interrupt, std::string_view sql,
                                              const Params& params, Where where) {
-    return impl_->run(Effect::kRead, sql, params, &interrupt, where);
+    return impl_->run(Effect::kRepeatable, sql, params, &interrupt, where);
 }
 
 std::vector<Result> Connection::pipeline(const std::vector<Statement>& statements, Where where) {
@@ -715,6 +717,10 @@ void Connection::reconnect(Where where) {
 
 int Connection::backend_pid() const {
     return impl_->conn ? PQbackendPID(impl_->conn.get()) : 0;
+}
+
+bool Connection::was_repeated() const {
+    return impl_->unknown;
 }
 
 std::uint64_t Connection::round_trips() const {

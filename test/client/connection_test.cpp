@@ -145,7 +145,7 @@ TEST_F(ClientConnection, RepeatsReadsNotWrites) {
         "SELECT CASE WHEN nextval('tries') = 1 THEN pg_terminate_backend(pg_backend_pid()) END, "
         "pg_sleep(0.01)";
     connection.exec("CREATE SEQUENCE tries");
-    EXPECT_EQ(connection.call(Effect::kRead, once).size(), 1);
+    EXPECT_EQ(connection.call(Effect::kRepeatable, once).size(), 1);
     EXPECT_EQ(connection.exec("SELECT last_value FROM tries").get<int>(0, 0), 2);
 
     connection.exec("ALTER SEQUENCE tries RESTART");

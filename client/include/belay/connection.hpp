@@ -112,11 +112,11 @@ class Result {
 
 // What repeating a statement would mean, after its outcome got lost with the connection.
 enum class Effect {
-    kRead,      // nothing: it is repeated. Also renewals and fetches; a lease that nobody has heard
-                // of lapses.
-    kAck,       // it names a token: it is repeated, and a QB001 is reported as outcome_unknown()
-    kGiveBack,  // as kAck, but a QB001 of the repetition is what was wanted, and no error
-    kWrite,     // something twice: it is not repeated, but reported as outcome_unknown()
+    kRepeatable,  // nothing: it is repeated. Reads, but also renewals, and fetches: a lease that
+                  // nobody has heard of lapses.
+    kAck,         // it names a token: it is repeated, and a QB001 is reported as outcome_unknown()
+    kGiveBack,    // as kAck, but a QB001 of the repetition is what was wanted, and no error
+    kWrite,       // something twice: it is not repeated, but reported as outcome_unknown()
 };
 
 // Ends a statement early, from any thread; see Connection::call_until. Stays signalled until reset.
@@ -223,6 +223,9 @@ class Connection {
     void reconnect(Where where = Where::current());
 
     int backend_pid() const;
+
+    // Whether the last call was repeated because the connection was lost with an outcome unknown.
+    bool was_repeated() const;
 
     // How often this object has waited for the server.
     std::uint64_t round_trips() const;
