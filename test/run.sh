@@ -33,6 +33,7 @@ list_suites() {
     if compgen -G "$root/test/isolation/specs/*.spec" >/dev/null; then say isolation; fi
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
+    say client
     say unit
     if [[ -e $root/README.md ]]; then say docs; fi
 }
@@ -109,6 +110,7 @@ resting='belay.reconcile_interval = 0'
 suite_cluster() { own_servers_suite; }
 suite_model() { own_servers_suite; }
 suite_stress() { own_servers_suite; }
+suite_client() { own_servers_suite; }
 suite_regress() { pg_regress_suite regress -- --; }
 suite_regress-preload() { pg_regress_suite regress -- --preload --conf "$resting" --; }
 suite_regress-hostile() { pg_regress_suite regress --hostile -- --; }
@@ -196,7 +198,7 @@ done
 needs_cmake() {
     local suite
     for suite in "${suites[@]}"; do
-        case $suite in unit | cluster | model | stress) return 0 ;; esac
+        case $suite in unit | cluster | model | stress | client) return 0 ;; esac
     done
     return 1
 }

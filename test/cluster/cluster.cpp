@@ -297,7 +297,11 @@ std::unique_ptr<Cluster> Cluster::make_standby() {
 }
 
 Conn Cluster::connect(const std::string& database, const std::string& user) {
-    return Conn("host=" + socket_ + " port=5432 dbname=" + database + " user=" + user);
+    return Conn(conninfo(database, user));
+}
+
+std::string Cluster::conninfo(const std::string& database, const std::string& user) const {
+    return "host=" + socket_ + " port=5432 dbname=" + database + " user=" + user;
 }
 
 Output Cluster::try_run(const std::vector<std::string>& command) {

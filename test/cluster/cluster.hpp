@@ -98,6 +98,8 @@ class Cluster {
     std::unique_ptr<Cluster> make_standby();
 
     Conn connect(const std::string& database = "postgres", const std::string& user = "postgres");
+    std::string conninfo(const std::string& database = "postgres",
+                         const std::string& user = "postgres") const;
 
     // Runs a client program (pg_dump, psql, ...) against this server. Throws if it fails, unless
     // the test wants to look at the code.

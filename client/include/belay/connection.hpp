@@ -1,0 +1,273 @@
+// A connection to PostgreSQL, with typed parameters and results.
+//
+// Values reach the server as parameters, in binary form, and never as a part of the SQL text.
+//
+// What happens when something breaks:
+// - 40001 and 40P01: call() runs the statement at most three times in all, with short random
+//   pauses, then throws with retry_exhausted(). Not inside a transaction: its owner decides.
+// - A connection that is lost (08xxx, 57P0x) is made again, for at most reconnect_timeout. Whether
+//   the statement is then repeated depends on its Effect. Inside a transaction nothing is repeated;
+//   every statement fails until rollback().
+// - A connection that broke while nobody used it is noticed before a statement is sent, so an idle
+//   program does not see a restart of the server.
+//
+// Thread-safety: none. One thread at a time uses a connection and its results; interrupts may be
+// signalled from any thread.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "belay/error.hpp"
+
+struct pg_conn;    // libpq's PGconn
+struct pg_result;  // libpq's PGresult
+
+namespace belay {
+
+// The line of the application that makes a call, for Error::where().
+using Where = std::source_location;
+
+// JSON text that goes into a parameter of type jsonb.
+struct Json {
+    std::string text;
+};
+
+// One parameter: a value of a known type, or a null of it. Made implicitly from strings, integers,
+// booleans, Json, vectors of strings and integers, and optionals of all these.
+class Param {
+ public:
+    Param(const char* text) : Param(std::string_view(text)) {}
+    Param(const std::string& text) : Param(std::string_view(text)) {}
+    Param(std::string_view text);
+    Param(const Json& json);
+    Param(const std::vector<std::string>& texts);
+    Param(const std::vector<std::int32_t>& numbers);
+    template <std::integral T>
+    Param(T number) {
+        if constexpr (std::is_same_v<T, bool>) {
+            set_bool(number);
+        } else if constexpr (sizeof(T) <= 4 && std::is_signed_v<T>) {
+            set_int4(number);
+        } else {
+            set_int8(static_cast<std::int64_t>(number));
+        }
+    }
+    template <typename T>
+    Param(const std::optional<T>& value) : Param(value ? Param(*value) : Param(T{})) {
+        is_null_ = !value.has_value();
+    }
+
+    unsigned type() const { return type_; }  // the type's oid
+    bool is_null() const { return is_null_; }
+    const std::string& bytes() const { return bytes_; }  // as the binary protocol has it
+
+ private:
+    void set_bool(bool value);
+    void set_int4(std::int32_t value);
+    void set_int8(std::int64_t value);
+
+    unsigned type_ = 0;
+    bool is_null_ = false;
+    std::string bytes_;
+};
+
+using Params = std::vector<Param>;
+
+// The rows that a statement returned. Cheap to copy; copies share the rows.
+class Result {
+ public:
+    explicit Result(pg_result* result);  // takes ownership
+
+    int size() const;
+    bool empty() const { return size() == 0; }
+    int columns() const;
+    std::int64_t affected() const;  // rows that an INSERT, UPDATE or DELETE touched
+
+    bool is_null(int row, int column) const;
+
+    // The field as T: std::string, std::string_view (valid as long as a copy of the result lives),
+    // integers, double, bool, or an optional of these. Throws Error for a null that T cannot hold,
+    // for a text that is no T, and for a field that does not exist.
+    template <typename T>
+    T get(int row, int column) const;
+
+ private:
+    std::string_view text(int row, int column) const;  // throws for a null
+
+    std::shared_ptr<pg_result> result_;
+};
+
+// What repeating a statement would mean, after its outcome got lost with the connection.
+enum class Effect {
+    kRepeatable,  // nothing: it is repeated. Reads, but also renewals, and fetches: a lease that
+                  // nobody has heard of lapses.
+    kAck,         // it names a token: it is repeated, and a QB001 is reported as outcome_unknown()
+    kGiveBack,    // as kAck, but a QB001 of the repetition is what was wanted, and no error
+    kWrite,       // something twice: it is not repeated, but reported as outcome_unknown()
+};
+
+// Ends a statement early, from any thread; see Connection::call_until. Stays signalled until reset.
+class Interrupt {
+ public:
+    Interrupt();
+    ~Interrupt();
+    Interrupt(const Interrupt&) = delete;
+    Interrupt& operator=(const Interrupt&) = delete;
+
+    void signal() noexcept;  // safe in a signal handler
+    void reset() noexcept;
+
+    int descriptor() const { return read_; }  // readable while it is signalled
+
+ private:
+    int read_ = -1;
+    int write_ = -1;
+};
+
+struct ConnectionOptions {
+    // As libpq understands it: "host=... dbname=...", a URI, or "" for the environment.
+    std::string conninfo = {};
+    // Keep statements prepared. Switch it off behind a pooler that changes servers between
+    // transactions and does not know prepared statements.
+    bool prepare = true;
+    // Sets belay.async_leases: a fetch or renewal does not wait for the disk.
+    bool async_leases = true;
+    // How long a lost connection is tried to be made again before the call fails.
+    std::chrono::milliseconds reconnect_timeout{30000};
+    // Gets the server's notices; by default they are dropped.
+    std::function<void(std::string_view)> on_notice = {};
+};
+
+class Connection {
+ public:
+    // Connects. Throws at once if that is not possible.
+    explicit Connection(ConnectionOptions options = {}, Where where = Where::current());
+
+    // Uses a connection that belongs to the caller and outlives this object. No setting of it is
+    // changed, it is not closed, and not made again if it is lost.
+    static Connection borrow(pg_conn* conn);
+
+    Connection(Connection&&) noexcept;
+    Connection& operator=(Connection&&) noexcept;
+    ~Connection();
+
+    // Runs one statement: exactly one round trip, and one more when it is prepared, which happens
+    // once per statement and connection.
+    Result call(Effect effect, std::string_view sql, const Params& params = {},
+                Where where = Where::current());
+
+    // call() of a statement that may write, for the application's own SQL.
+    Result exec(std::string_view sql, const Params& params = {}, Where where = Where::current()) {
+        return call(Effect::kWrite, sql, params, where);
+    }
+
+    // As call() of a read, but comes back without a result soon after the interrupt is signalled;
+    // the statement is then cancelled. An interrupt that is signalled already cancels at once.
+    std::optional<Result> call_until(const Interrupt& interrupt, std::string_view sql,
+                                     const Params& params = {}, Where where = Where::current());
+
+    // Sends all statements together and waits for all answers: one round trip. They are one
+    // transaction: if one fails, its error is thrown and none has happened.
+    struct Statement {
+        std::string sql;
+        Params params;
+    };
+    std::vector<Result> pipeline(const std::vector<Statement>& statements,
+                                 Where where = Where::current());
+
+    // Runs body() in a transaction and returns what it returns. Commits if it returns, rolls back
+    // if it throws. Body runs once: what to do about retryable() is the caller's decision. If the
+    // connection breaks during the commit, the error says outcome_unknown(). Does not nest.
+    template <typename Body>
+    auto with_transaction(Body&& body, Where where = Where::current())
+        -> std::invoke_result_t<Body> {
+        begin(where);
+        try {
+            if constexpr (std::is_void_v<std::invoke_result_t<Body>>) {
+                std::forward<Body>(body)();
+                commit(where);
+            } else {
+                auto value = std::forward<Body>(body)();
+                commit(where);
+                return value;
+            }
+        } catch (...) {
+            rollback();
+            throw;
+        }
+    }
+
+    // The parts of with_transaction, for those who cannot use it. rollback() never fails: it closes
+    // a connection that cannot roll back. It may be called without a transaction.
+    void begin(Where where = Where::current());
+    void commit(Where where = Where::current());
+    void rollback() noexcept;
+
+    bool in_transaction() const;
+    bool broken() const;
+
+    // Closes the connection and makes a new one, at once; an open transaction is lost.
+    void reconnect(Where where = Where::current());
+
+    int backend_pid() const;
+
+    // Whether the last call was repeated because the connection was lost with an outcome unknown.
+    bool was_repeated() const;
+
+    // How often this object has waited for the server.
+    std::uint64_t round_trips() const;
+
+    // libpq's object, for what this class does not have. Changes with every reconnect.
+    pg_conn* raw() const;
+
+ private:
+    struct Impl;
+    explicit Connection(std::unique_ptr<Impl> impl);
+
+    std::unique_ptr<Impl> impl_;
+};
+
+template <typename T>
+struct IsOptional : std::false_type {};
+template <typename T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+// Reads text as PostgreSQL prints it. Throws Error if it is no T.
+std::int64_t parse_integer(std::string_view text, std::int64_t min, std::int64_t max);
+double parse_double(std::string_view text);
+bool parse_bool(std::string_view text);
+
+template <typename T>
+T Result::get(int row, int column) const {
+    if constexpr (IsOptional<T>::value) {
+        if (is_null(row, column)) {
+            return std::nullopt;
+        }
+        return get<typename T::value_type>(row, column);
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return parse_bool(text(row, column));
+    } else if constexpr (std::is_integral_v<T>) {
+        static_assert(std::is_signed_v<T>, "PostgreSQL's integers have signs");
+        return static_cast<T>(parse_integer(text(row, column), std::numeric_limits<T>::min(),
+                                            std::numeric_limits<T>::max()));
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return static_cast<T>(parse_double(text(row, column)));
+    } else {
+        return T(text(row, column));
+    }
+}
+
+}  // namespace belay

@@ -1,0 +1,512 @@
+// Typed calls of the SQL functions of a hub, and of schema belay.
+//
+// A method is called as its function, does what docs/sql-reference.md says of it, and is one round
+// trip. p_now_ms is the hub's clock. JSON goes in and comes out as text. Times are milliseconds
+// since the Unix epoch. Calls run in the connection's transaction if there is one, otherwise each
+// is one of its own; then lost connections and retries are dealt with as connection.hpp says:
+// - fetches, renewals and reads are repeated;
+// - acks are repeated with the same token; if the token is then unknown, the first run may have
+//   done it: the error says outcome_unknown();
+// - abandons are repeated until the token is gone;
+// - what sends messages or changes the hub is not repeated, and says outcome_unknown().
+//
+// Thread-safety: none; as the connection's, of which a Hub is a view. It does not own it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/clock.hpp"
+#include "belay/connection.hpp"
+
+namespace belay {
+
+using Milliseconds = std::chrono::milliseconds;
+using OptionalText = std::optional<std::string>;
+using OptionalNumber = std::optional<std::int64_t>;
+
+// ---- Worker queue. ----
+
+// A leased item.
+struct WorkItem {
+    std::string work_item;  // JSON, as it was enqueued
+    std::string lock_token;
+    int attempt_count = 0;
+};
+
+struct NewWorkItem {
+    std::string work_item;  // JSON; stored byte for byte
+    OptionalText instance_id = {};
+    OptionalNumber execution_id = {};
+    OptionalNumber activity_id = {};
+    OptionalText session_id = {};
+    OptionalText tag = {};
+    OptionalNumber delay_ms = {};  // of enqueue_worker_items only
+};
+
+struct FetchOptions {
+    Milliseconds lock_timeout{30000};
+    OptionalText owner_id = {};
+    std::optional<Milliseconds> session_lock_timeout = {};
+    std::optional<std::vector<std::string>> tag_filter = {};
+    std::string tag_mode = "default_only";
+    std::optional<std::vector<std::int32_t>> slots = {};
+    // Of fetch_work_items only.
+    int max_items = 1;
+    std::optional<int> max_new_sessions = {};
+};
+
+struct Ack {
+    std::string lock_token;
+    OptionalText instance_id = {};
+    OptionalText completion = {};  // JSON
+};
+
+struct AckResult {
+    std::string lock_token;
+    bool acked = false;
+    OptionalText error = {};       // a SQLSTATE
+    bool outcome_unknown = false;  // not acked now, but perhaps by a run whose answer was lost
+};
+
+struct Renewal {
+    std::string lock_token;
+    bool renewed = false;
+    OptionalNumber locked_until = {};
+    OptionalText error = {};  // a SQLSTATE
+};
+
+struct QueuedWorkItem {
+    std::int64_t id = 0;
+    std::string state;  // ready, delayed, leased
+    std::string work_item;
+    OptionalText instance_id;
+    OptionalNumber execution_id;
+    OptionalNumber activity_id;
+    OptionalText session_id;
+    OptionalText tag;
+    OptionalNumber visible_at;
+    OptionalNumber locked_until;
+    OptionalText locked_by;
+    int attempt_count = 0;
+    OptionalNumber created_at;
+    std::string cursor;  // for the next page
+};
+
+struct DeadLetter {
+    std::int64_t id = 0;
+    std::string queue;
+    OptionalNumber source_id;
+    OptionalText instance_id;
+    OptionalNumber execution_id;
+    OptionalNumber activity_id;
+    OptionalText session_id;
+    OptionalText tag;
+    std::string work_item;
+    int attempt_count = 0;
+    std::string reason;
+    OptionalText detail;
+    OptionalNumber enqueued_at;
+    OptionalNumber dead_at;
+};
+
+struct DeadLetterFilter {
+    OptionalText queue = {};
+    OptionalText reason = {};
+    OptionalText instance_id = {};
+    OptionalNumber after = {};
+    int limit = 100;
+};
+
+// ---- Orchestrations. ----
+
+// A leased turn of an instance.
+struct Turn {
+    std::string instance_id;
+    std::string orchestration_name;
+    std::string orchestration_version;
+    std::int64_t execution_id = 0;
+    OptionalText history;  // JSON array; none if it is larger than 64 MiB: use read_history
+    std::string messages;  // JSON array
+    std::string lock_token;
+    int attempt_count = 0;
+    OptionalText kv_snapshot;  // JSON object
+};
+
+struct TurnOptions {
+    Milliseconds lock_timeout{30000};
+    OptionalNumber min_version_packed = {};
+    OptionalNumber max_version_packed = {};
+    std::optional<std::vector<std::int32_t>> slots = {};
+};
+
+struct NewEvent {
+    std::int64_t event_id = 0;
+    std::string event_data;  // JSON object; stored byte for byte
+    OptionalText event_type = {};
+};
+
+struct ActivityKey {
+    std::string instance;
+    std::int64_t execution_id = 1;
+    std::int64_t activity_id = 0;
+};
+
+// What a turn decided.
+struct Decision {
+    std::int64_t execution_id = 1;
+    std::vector<NewEvent> history_delta = {};
+    std::vector<std::string> worker_items = {};        // JSON objects
+    std::vector<std::string> orchestrator_items = {};  // JSON objects
+    std::string metadata = "{}";                       // JSON object
+    std::vector<ActivityKey> cancelled_activities = {};
+};
+
+struct NewMessage {
+    std::string work_item;  // JSON; stored byte for byte
+    OptionalText instance_id = {};
+    OptionalNumber visible_at_ms = {};  // of enqueue_orchestrator_items only
+};
+
+struct StartOptions {
+    OptionalText instance_id = {};
+    OptionalText version = {};
+    Milliseconds delay{0};
+};
+
+struct HistoryEvent {
+    std::int64_t execution_id = 0;
+    std::int64_t event_id = 0;
+    OptionalText event_type;
+    std::string event_data;
+    OptionalNumber created_at;
+};
+
+struct CustomStatus {
+    OptionalText value;
+    std::int64_t version = 0;
+};
+
+struct KeyValue {
+    std::string key;
+    OptionalText value;
+};
+
+// ---- Management. ----
+
+struct InstanceFilter {
+    OptionalText status = {};
+    OptionalText name = {};
+    OptionalText prefix = {};
+    OptionalNumber created_from_ms = {};
+    OptionalNumber created_before_ms = {};
+    OptionalText after = {};
+    std::optional<int> limit = {};
+};
+
+struct InstanceInfo {
+    std::string instance_id;
+    OptionalText orchestration_name;
+    OptionalText orchestration_version;
+    OptionalNumber current_execution_id;
+    OptionalNumber created_at;
+    OptionalNumber updated_at;
+    OptionalText status;
+    OptionalText output;
+    OptionalText parent_instance_id;
+};
+
+struct ExecutionInfo {
+    std::int64_t execution_id = 0;
+    OptionalText status;
+    OptionalText output;
+    OptionalNumber started_at;
+    OptionalNumber completed_at;
+    std::int64_t event_count = 0;
+};
+
+struct InstanceStats {
+    std::int64_t history_event_count = 0;
+    std::int64_t history_size_bytes = 0;
+    std::int64_t queue_pending_count = 0;
+    std::int64_t kv_user_key_count = 0;
+    std::int64_t kv_total_value_bytes = 0;
+};
+
+struct SystemMetrics {
+    std::int64_t total_instances = 0;
+    std::int64_t total_executions = 0;
+    std::int64_t running_instances = 0;
+    std::int64_t completed_instances = 0;
+    std::int64_t failed_instances = 0;
+    std::int64_t total_events = 0;
+};
+
+struct QueueDepths {
+    std::int64_t orchestrator_queue = 0;
+    std::int64_t worker_queue = 0;
+    std::int64_t timer_queue = 0;
+};
+
+struct TreeNode {
+    std::string instance_id;
+    OptionalText parent_instance_id;
+    int depth = 0;
+};
+
+struct FetchReason {
+    std::string reason;
+    OptionalText detail;
+    OptionalNumber until_at;
+};
+
+struct Deleted {
+    std::int64_t instances = 0;
+    std::int64_t executions = 0;
+    std::int64_t events = 0;
+    std::int64_t queue_messages = 0;
+};
+
+struct Pruned {
+    std::int64_t instances_processed = 0;
+    std::int64_t executions_deleted = 0;
+    std::int64_t events_deleted = 0;
+};
+
+struct DutyRun {
+    std::string duty;
+    std::int64_t rows = 0;
+    std::int64_t elapsed_ms = 0;
+};
+
+struct Wake {
+    OptionalText queue;
+    std::string reason;  // work, timer, lease_expired, cancelled, changed, timeout, shutdown
+};
+
+class Hub {
+ public:
+    Hub(Connection& connection, std::string_view name, Clock clock = server_clock());
+
+    Connection& connection() const { return *connection_; }
+    const std::string& name() const { return name_; }
+
+    // Worker queue.
+    void enqueue_worker_work(const NewWorkItem& item, Where where = Where::current());
+    std::int64_t enqueue_worker_items(const std::vector<NewWorkItem>& items,
+                                      Where where = Where::current());
+    std::optional<WorkItem> fetch_work_item(const FetchOptions& options,
+                                            Where where = Where::current());
+    std::vector<WorkItem> fetch_work_items(const FetchOptions& options,
+                                           Where where = Where::current());
+    void ack_worker(const Ack& ack, Where where = Where::current());
+    std::vector<AckResult> ack_workers(const std::vector<Ack>& acks,
+                                       Where where = Where::current());
+    std::optional<WorkItem> ack_and_fetch_work_item(const Ack& ack, const FetchOptions& options,
+                                                    Where where = Where::current());
+    void renew_work_item_lock(std::string_view lock_token, Milliseconds extend,
+                              Where where = Where::current());
+    std::vector<Renewal> renew_work_item_locks(const std::vector<std::string>& lock_tokens,
+                                               Milliseconds extend, Where where = Where::current());
+    void abandon_work_item(std::string_view lock_token, std::optional<Milliseconds> delay = {},
+                           bool ignore_attempt = false, Where where = Where::current());
+    std::int64_t renew_session_lock(const std::vector<std::string>& owner_ids, Milliseconds extend,
+                                    Milliseconds idle_timeout, Where where = Where::current());
+    std::int64_t cleanup_orphaned_sessions(Where where = Where::current());
+    std::int64_t cancel_activities(const std::vector<ActivityKey>& activities,
+                                   Where where = Where::current());
+    std::vector<QueuedWorkItem> list_work_items(std::string_view filter = "{}",
+                                                const OptionalText& after = {}, int limit = 100,
+                                                Where where = Where::current());
+
+    // Dead letters. The filter of redrive_dead_letters is JSON.
+    std::vector<DeadLetter> list_dead_letters(const DeadLetterFilter& filter = {},
+                                              Where where = Where::current());
+    std::int64_t redrive_dead_letter(std::int64_t id, Where where = Where::current());
+    std::int64_t redrive_dead_letters(std::string_view filter, Where where = Where::current());
+    void discard_dead_letter(std::int64_t id, Where where = Where::current());
+
+    // Orchestrations.
+    std::string start_orchestration(std::string_view orchestration, std::string_view input = "",
+                                    const StartOptions& options = {},
+                                    Where where = Where::current());
+    void raise_event(std::string_view instance_id, std::string_view event,
+                     std::string_view data = "", bool queued = false,
+                     Where where = Where::current());
+    void cancel_instance(std::string_view instance_id, std::string_view reason = "",
+                         Where where = Where::current());
+    void enqueue_orchestrator_work(const NewMessage& message, Where where = Where::current());
+    std::int64_t enqueue_orchestrator_items(const std::vector<NewMessage>& messages,
+                                            Where where = Where::current());
+    std::optional<Turn> fetch_orchestration_item(const TurnOptions& options,
+                                                 Where where = Where::current());
+    void ack_orchestration_item(std::string_view lock_token, const Decision& decision,
+                                Where where = Where::current());
+    void renew_orchestration_item_lock(std::string_view lock_token, Milliseconds extend,
+                                       Where where = Where::current());
+    // The instance id; none if the answer to an earlier run was lost.
+    OptionalText abandon_orchestration_item(std::string_view lock_token,
+                                            std::optional<Milliseconds> delay = {},
+                                            bool ignore_attempt = false,
+                                            Where where = Where::current());
+
+    // History and state.
+    std::vector<std::string> fetch_history(std::string_view instance_id,
+                                           Where where = Where::current());
+    std::vector<std::string> fetch_history_with_execution(std::string_view instance_id,
+                                                          std::int64_t execution_id,
+                                                          Where where = Where::current());
+    std::vector<HistoryEvent> read_history(std::string_view instance_id,
+                                           OptionalNumber execution_id = {},
+                                           OptionalNumber after_event_id = {},
+                                           std::optional<int> limit = {},
+                                           Where where = Where::current());
+    void append_history(std::string_view instance_id, std::int64_t execution_id,
+                        const std::vector<NewEvent>& events, Where where = Where::current());
+    std::optional<CustomStatus> get_custom_status(std::string_view instance_id,
+                                                  std::int64_t last_seen_version = 0,
+                                                  Where where = Where::current());
+    OptionalText get_kv_value(std::string_view instance_id, std::string_view key,
+                              Where where = Where::current());
+    std::vector<KeyValue> get_kv_all_values(std::string_view instance_id,
+                                            Where where = Where::current());
+
+    // Management. Filters and options of the bulk functions are JSON.
+    std::vector<std::string> list_instances(const InstanceFilter& filter = {},
+                                            Where where = Where::current());
+    std::vector<std::string> list_instances_by_status(std::string_view status,
+                                                      Where where = Where::current());
+    std::vector<std::int64_t> list_executions(std::string_view instance_id,
+                                              Where where = Where::current());
+    OptionalNumber latest_execution_id(std::string_view instance_id,
+                                       Where where = Where::current());
+    std::optional<InstanceInfo> get_instance_info(std::string_view instance_id,
+                                                  Where where = Where::current());
+    std::optional<ExecutionInfo> get_execution_info(std::string_view instance_id,
+                                                    std::int64_t execution_id,
+                                                    Where where = Where::current());
+    std::optional<InstanceStats> get_instance_stats(std::string_view instance_id,
+                                                    Where where = Where::current());
+    SystemMetrics get_system_metrics(Where where = Where::current());
+    QueueDepths get_queue_depths(Where where = Where::current());
+    std::vector<std::string> list_children(std::string_view instance_id,
+                                           Where where = Where::current());
+    OptionalText get_parent_id(std::string_view instance_id, Where where = Where::current());
+    std::vector<TreeNode> get_instance_tree(std::string_view instance_id,
+                                            Where where = Where::current());
+    std::vector<FetchReason> explain_fetch(std::string_view instance_id,
+                                           OptionalNumber min_version_packed = {},
+                                           OptionalNumber max_version_packed = {},
+                                           Where where = Where::current());
+    Deleted delete_instance(std::string_view instance_id, bool force = false,
+                            Where where = Where::current());
+    Deleted delete_instances_atomic(const std::vector<std::string>& instance_ids,
+                                    bool force = false, Where where = Where::current());
+    Deleted delete_instances_bulk(std::string_view filter, Where where = Where::current());
+    Pruned prune_executions(std::string_view instance_id, std::optional<int> keep_last = {},
+                            OptionalNumber completed_before_ms = {},
+                            Where where = Where::current());
+    Pruned prune_executions_bulk(std::string_view filter, std::string_view options = "{}",
+                                 Where where = Where::current());
+    std::vector<DutyRun> reconcile(const std::optional<std::vector<std::string>>& duties = {},
+                                   Where where = Where::current());
+    void pause_hub(const OptionalText& queue = {}, std::string_view reason = "",
+                   Where where = Where::current());
+    void resume_hub(const OptionalText& queue = {}, Where where = Where::current());
+
+    // Waits until there may be work on one of the queues. Not inside a transaction. With an
+    // interrupt: comes back with nothing once it is signalled.
+    Wake wait_for_work(const std::vector<std::string>& queues, Milliseconds timeout,
+                       Where where = Where::current());
+    std::optional<Wake> wait_for_work(const std::vector<std::string>& queues, Milliseconds timeout,
+                                      const Interrupt& interrupt, Where where = Where::current());
+
+ private:
+    Result call(Effect effect, std::string_view columns, std::string_view function,
+                const Params& params, const Where& where);
+
+    Connection* connection_;
+    std::string name_;
+    std::string schema_;  // quoted
+    Clock clock_;
+};
+
+struct HubInfo {
+    std::string name;
+    std::string owner;
+    std::string api;
+    std::string version;
+    bool is_current = false;
+    bool paused = false;
+    OptionalNumber created_at;
+    OptionalNumber size_bytes;
+};
+
+struct HubOption {
+    std::string option;
+    OptionalText value;
+    bool is_default = false;
+};
+
+struct Problem {
+    std::string object;
+    std::string problem;
+};
+
+// A row of pg_stat_belay_queue.
+struct QueueStats {
+    std::string hub;
+    std::string queue;
+    std::int64_t enqueued = 0;
+    std::int64_t fetched = 0;
+    std::int64_t acked = 0;
+    std::int64_t abandoned = 0;
+    std::int64_t renewed = 0;
+    std::int64_t lost_leases = 0;
+    std::int64_t dead_lettered = 0;
+    std::int64_t waiters = 0;
+    std::int64_t leases = 0;
+    OptionalNumber oldest_ready_ms;
+};
+
+// The functions and views of schema belay.
+//
+// Thread-safety: none; as the connection's.
+class Admin {
+ public:
+    explicit Admin(Connection& connection) : connection_(&connection) {}
+
+    std::string version(Where where = Where::current());
+    void create_hub(std::string_view name, std::string_view api = "belay", bool adopt = false,
+                    Where where = Where::current());
+    void drop_hub(std::string_view name, bool force = false, Where where = Where::current());
+    void upgrade_hub(std::string_view name, Where where = Where::current());
+    std::vector<Problem> check_hub(std::string_view name, Where where = Where::current());
+    // No value restores the default.
+    void set_hub_option(std::string_view name, std::string_view option, const OptionalText& value,
+                        Where where = Where::current());
+    void grant_hub(std::string_view name, std::string_view role, std::string_view level,
+                   Where where = Where::current());
+    void revoke_hub(std::string_view name, std::string_view role, std::string_view level,
+                    Where where = Where::current());
+    int new_incarnation(const OptionalText& name = {}, Where where = Where::current());
+    bool start_worker(Where where = Where::current());
+    bool stop_worker(Where where = Where::current());
+    std::string metrics(Where where = Where::current());
+    void stat_reset(Where where = Where::current());
+    std::vector<HubInfo> hubs(Where where = Where::current());
+    std::vector<HubOption> hub_options(std::string_view name, Where where = Where::current());
+    std::vector<QueueStats> queue_stats(Where where = Where::current());
+
+ private:
+    Connection* connection_;
+};
+
+// An identifier as SQL has it: in double quotes.
+std::string quoted_identifier(std::string_view name);
+
+}  // namespace belay

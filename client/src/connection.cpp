@@ -1,0 +1,734 @@
+#include "belay/connection.hpp"
+
+#include <fcntl.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <algorithm>
+#include <random>
+#include <thread>
+#include <unordered_map>
+
+#include "retry.hpp"
+
+namespace belay {
+namespace {
+
+// Oids of pg_type, which never change.
+constexpr unsigned kBool = 16;
+constexpr unsigned kInt8 = 20;
+constexpr unsigned kInt4 = 23;
+constexpr unsigned kText = 25;
+constexpr unsigned kInt4Array = 1007;
+constexpr unsigned kTextArray = 1009;
+constexpr unsigned kJsonb = 3802;
+
+// libpq counts bytes in an int, and the server takes no value of 1 GiB.
+constexpr std::size_t kMaxBytes = (std::size_t{1} << 30) - 1;
+
+template <typename T>
+void put_number(std::string& to, T value) {
+    const auto bits = static_cast<std::make_unsigned_t<T>>(value);
+    for (int shift = (static_cast<int>(sizeof(T)) - 1) * 8; shift >= 0; shift -= 8) {
+        to.push_back(static_cast<char>((bits >> shift) & 0xff));
+    }
+}
+
+// The header of an array with one dimension and no nulls.
+std::string array_header(unsigned element_type, std::size_t count) {
+    std::string bytes;
+    put_number<std::int32_t>(bytes, count == 0 ? 0 : 1);
+    put_number<std::int32_t>(bytes, 0);
+    put_number<std::uint32_t>(bytes, element_type);
+    if (count != 0) {
+        put_number<std::int32_t>(bytes, static_cast<std::int32_t>(count));
+        put_number<std::int32_t>(bytes, 1);
+    }
+    return bytes;
+}
+
+[[noreturn]] void throw_bad_value(const std::string& message) {
+    throw Error({.message = message});
+}
+
+bool is_connection_state(std::string_view sqlstate) {
+    return sqlstate.starts_with("08") || sqlstate.starts_with("57P0");
+}
+
+std::string field_of(const PGresult* result, int code) {
+    const char* text = PQresultErrorField(result, code);
+    return text != nullptr ? text : "";
+}
+
+std::string trimmed(std::string text) {
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
+        text.pop_back();
+    }
+    return text;
+}
+
+struct FinishConn {
+    bool owned = true;
+    void operator()(PGconn* conn) const {
+        if (owned) {
+            PQfinish(conn);
+        }
+    }
+};
+using ConnPointer = std::unique_ptr<PGconn, FinishConn>;
+
+struct ClearResult {
+    void operator()(PGresult* result) const { PQclear(result); }
+};
+using ResultPointer = std::unique_ptr<PGresult, ClearResult>;
+
+bool is_success(const PGresult* result) {
+    const auto status = PQresultStatus(result);
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
+}
+
+}  // namespace
+
+// ---- Parameters. ----
+
+Param::Param(std::string_view text) : type_(kText), bytes_(text) {}
+
+Param::Param(const Json& json) : type_(kJsonb), bytes_("\x01" + json.text) {}
+
+Param::Param(const std::vector<std::string>& texts)
+    : type_(kTextArray), bytes_(array_header(kText, texts.size())) {
+    for (const auto& text : texts) {
+        put_number<std::int32_t>(bytes_,
+                                 static_cast<std::int32_t>(std::min(text.size(), kMaxBytes)));
+        bytes_ += text;
+    }
+}
+
+Param::Param(const std::vector<std::int32_t>& numbers)
+    : type_(kInt4Array), bytes_(array_header(kInt4, numbers.size())) {
+    for (const auto number : numbers) {
+        put_number<std::int32_t>(bytes_, 4);
+        put_number<std::int32_t>(bytes_, number);
+    }
+}
+
+void Param::set_bool(bool value) {
+    type_ = kBool;
+    bytes_.assign(1, value ? '\x01' : '\x00');
+}
+
+void Param::set_int4(std::int32_t value) {
+    type_ = kInt4;
+    put_number(bytes_, value);
+}
+
+void Param::set_int8(std::int64_t value) {
+    type_ = kInt8;
+    put_number(bytes_, value);
+}
+
+// ---- Results. ----
+
+std::int64_t parse_integer(std::string_view text, std::int64_t min, std::int64_t max) {
+    std::int64_t value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code != std::errc{} || end != text.data() + text.size() || value < min || value > max) {
+        throw_bad_value("\"" + std::string(text) + "\" is not an integer of the wanted size");
+    }
+    return value;
+}
+
+double parse_double(std::string_view text) {
+    double value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code != std::errc{} || end != text.data() + text.size()) {
+        throw_bad_value("\"" + std::string(text) + "\" is not a number");
+    }
+    return value;
+}
+
+bool parse_bool(std::string_view text) {
+    if (text != "t" && text != "f") {
+        throw_bad_value("\"" + std::string(text) + "\" is not a boolean");
+    }
+    return text == "t";
+}
+
+Result::Result(pg_result* result) : result_(result, &PQclear) {}
+
+int Result::size() const {
+    return PQntuples(result_.get());
+}
+
+int Result::columns() const {
+    return PQnfields(result_.get());
+}
+
+std::int64_t Result::affected() const {
+    const std::string_view count = PQcmdTuples(result_.get());
+    return count.empty() ? 0 : parse_integer(count, 0, INT64_MAX);
+}
+
+bool Result::is_null(int row, int column) const {
+    if (row < 0 || row >= size() || column < 0 || column >= columns()) {
+        throw_bad_value("the answer has no field " + std::to_string(column) + " in row " +
+                        std::to_string(row));
+    }
+    return PQgetisnull(result_.get(), row, column) != 0;
+}
+
+std::string_view Result::text(int row, int column) const {
+    if (is_null(row, column)) {
+        throw_bad_value("field " + std::to_string(column) + " of the answer is null");
+    }
+    return {PQgetvalue(result_.get(), row, column),
+            static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
+}
+
+// ---- Interrupts. ----
+
+Interrupt::Interrupt() {
+    int ends[2];
+    if (::pipe(ends) != 0) {
+        throw Error({.message = "cannot make a pipe"});
+    }
+    read_ = ends[0];
+    write_ = ends[1];
+    for (const int end : ends) {
+        ::fcntl(end, F_SETFL, O_NONBLOCK);
+        ::fcntl(end, F_SETFD, FD_CLOEXEC);
+    }
+}
+
+Interrupt::~Interrupt() {
+    ::close(read_);
+    ::close(write_);
+}
+
+void Interrupt::signal() noexcept {
+    // A full pipe is signalled enough.
+    [[maybe_unused]] const auto written = ::write(write_, "", 1);
+}
+
+void Interrupt::reset() noexcept {
+    char buffer[64];
+    while (::read(read_, buffer, sizeof buffer) > 0) {
+    }
+}
+
+// ---- The connection. ----
+
+struct Connection::Impl {
+    ConnectionOptions options;
+    bool borrowed = false;
+    ConnPointer conn = ConnPointer(nullptr);
+    // A transaction was lost with its connection: nothing runs until its owner has rolled back.
+    bool doomed = false;
+    // The last error was about a prepared statement that is out of date, and is worth another run.
+    bool stale = false;
+    // A run of the present call before the last one may have taken effect.
+    bool unknown = false;
+    std::unordered_map<std::string, std::string> prepared = {};
+    std::uint64_t next_statement = 0;
+    std::uint64_t round_trips = 0;
+    std::minstd_rand random{std::random_device{}()};
+
+    bool in_transaction() const {
+        if (doomed) {
+            return true;
+        }
+        if (!conn) {
+            return false;
+        }
+        const auto status = PQtransactionStatus(conn.get());
+        return status == PQTRANS_INTRANS || status == PQTRANS_INERROR || status == PQTRANS_ACTIVE;
+    }
+
+    void drop() {
+        prepared.clear();
+        if (!borrowed) {
+            conn.reset();
+        }
+    }
+
+    // Throws what a failed connection attempt says.
+    void connect(const Where& where) {
+        drop();
+        const char* keywords[] = {"fallback_application_name", "dbname", "client_encoding",
+                                  nullptr};
+        const char* values[] = {"belay", options.conninfo.c_str(), "UTF8", nullptr};
+        ConnPointer made(PQconnectdbParams(keywords, values, 1));
+        if (!made) {
+            throw std::bad_alloc();
+        }
+        ++round_trips;
+        if (PQstatus(made.get()) != CONNECTION_OK) {
+            throw Error({.message = trimmed(PQerrorMessage(made.get())), .connection_lost = true},
+                        where);
+        }
+        PQsetNoticeProcessor(
+            made.get(),
+            [](void* self, const char* text) noexcept {
+                const auto& hook = static_cast<Impl*>(self)->options.on_notice;
+                if (hook) {
+                    hook(text);
+                }
+            },
+            this);
+        if (options.async_leases) {
+            ++round_trips;
+            const ResultPointer set(PQexec(made.get(), "SET belay.async_leases = on"));
+            if (PQstatus(made.get()) != CONNECTION_OK) {
+                throw Error({.message = "the connection was lost while it was set up",
+                             .connection_lost = true},
+                            where);
+            }
+        }
+        conn = std::move(made);
+    }
+
+    // Makes the connection again, with pauses, until the deadline.
+    void connect_patiently(const Where& where) {
+        const auto deadline = std::chrono::steady_clock::now() + options.reconnect_timeout;
+        for (int n = 0;; ++n) {
+            try {
+                connect(where);
+                return;
+            } catch (const Error& error) {
+                const auto pause = reconnect_pause(n);
+                if (std::chrono::steady_clock::now() + pause >= deadline) {
+                    ErrorFacts facts = error.facts();
+                    facts.timed_out = true;
+                    throw Error(std::move(facts), where);
+                }
+                std::this_thread::sleep_for(pause);
+            }
+        }
+    }
+
+    // True if the server has closed an idle connection, or said that it will.
+    bool died_idle() {
+        if (!conn || PQstatus(conn.get()) != CONNECTION_OK) {
+            return true;
+        }
+        pollfd socket{PQsocket(conn.get()), POLLIN, 0};
+        if (::poll(&socket, 1, 0) <= 0) {
+            return false;
+        }
+        // A notice or a changed setting is read and answered by libpq; the end of the stream is
+        // not there until all of that was read.
+        if (PQconsumeInput(conn.get()) == 0 || PQstatus(conn.get()) != CONNECTION_OK) {
+            return true;
+        }
+        PQisBusy(conn.get());
+        socket.revents = 0;
+        return ::poll(&socket, 1, 0) > 0 && PQconsumeInput(conn.get()) == 0;
+    }
+
+    [[noreturn]] void throw_lost(const std::string& message, bool unknown, const Where& where) {
+        throw Error({.message = message, .connection_lost = true, .outcome_unknown = unknown},
+                    where);
+    }
+
+    // A connection that can take a statement.
+    void make_ready(const Where& where) {
+        if (doomed) {
+            throw_lost("the transaction was lost with its connection", false, where);
+        }
+        const bool was_in_transaction = in_transaction();
+        if (!died_idle()) {
+            return;
+        }
+        doomed = was_in_transaction;
+        drop();
+        if (doomed) {
+            throw_lost("the transaction was lost with its connection", false, where);
+        }
+        if (borrowed) {
+            throw_lost("the borrowed connection is lost", false, where);
+        }
+        connect_patiently(where);
+    }
+
+    // What the server's answer says, as an error.
+    [[noreturn]] void throw_failed(const PGresult* result, bool was_in_transaction,
+                                   const Where& where) {
+        ErrorFacts facts{.message = field_of(result, PG_DIAG_MESSAGE_PRIMARY),
+                         .sqlstate = field_of(result, PG_DIAG_SQLSTATE),
+                         .detail = field_of(result, PG_DIAG_MESSAGE_DETAIL),
+                         .hint = field_of(result, PG_DIAG_MESSAGE_HINT)};
+        if (facts.message.empty()) {
+            facts.message = trimmed(PQerrorMessage(conn.get()));
+        }
+        if (PQstatus(conn.get()) != CONNECTION_OK || is_connection_state(facts.sqlstate)) {
+            facts.connection_lost = true;
+            facts.outcome_unknown = !was_in_transaction;
+            doomed = was_in_transaction;
+            drop();
+        }
+        throw Error(std::move(facts), where);
+    }
+
+    // As throw_failed, of a statement that has not been run yet: nothing can have happened.
+    [[noreturn]] void throw_unprepared(const PGresult* result, bool was_in_transaction,
+                                       const Where& where) {
+        try {
+            throw_failed(result, was_in_transaction, where);
+        } catch (const Error& error) {
+            ErrorFacts facts = error.facts();
+            facts.outcome_unknown = false;
+            throw Error(std::move(facts), where);
+        }
+    }
+
+    // Waits for the answer; cancels the statement once the interrupt is signalled. True if it was.
+    bool await(const Interrupt& interrupt) {
+        const std::unique_ptr<PGcancel, void (*)(PGcancel*)> cancel(PQgetCancel(conn.get()),
+                                                                    &PQfreeCancel);
+        bool interrupted = false;
+        while (PQisBusy(conn.get()) != 0) {
+            pollfd sources[2] = {{PQsocket(conn.get()), POLLIN, 0},
+                                 {interrupted ? -1 : interrupt.descriptor(), POLLIN, 0}};
+            // The server may see a cancel before it sees the statement, and ignores it then: it is
+            // repeated.
+            const int ready = ::poll(sources, 2, interrupted ? 20 : -1);
+            if (ready < 0 && errno != EINTR) {
+                break;
+            }
+            if (ready == 0 || (ready > 0 && sources[1].revents != 0)) {
+                interrupted = true;
+                char text[256];
+                PQcancel(cancel.get(), text, sizeof text);
+            }
+            if (ready > 0 && sources[0].revents != 0 && PQconsumeInput(conn.get()) == 0) {
+                break;
+            }
+        }
+        return interrupted;
+    }
+
+    // The last answer to what was sent; null if none came.
+    PGresult* last_answer() {
+        PGresult* last = nullptr;
+        while (PGresult* result = PQgetResult(conn.get())) {
+            if (last != nullptr && PQresultStatus(last) == PGRES_FATAL_ERROR) {
+                PQclear(result);
+                continue;
+            }
+            PQclear(last);
+            last = result;
+            // libpq repeats this one for as long as it is asked.
+            const auto status = PQresultStatus(result);
+            if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH) {
+                break;
+            }
+        }
+        return last;
+    }
+
+    // Runs a statement once. No result: it was interrupted.
+    std::optional<Result> run_once(std::string_view sql, const Params& params,
+                                   const Interrupt* interrupt, const Where& where) {
+        const bool was_in_transaction = in_transaction();
+        std::vector<unsigned> types;
+        std::vector<const char*> values;
+        std::vector<int> lengths;
+        const std::vector<int> formats(params.size(), 1);
+        std::string key(sql);
+        for (const auto& param : params) {
+            if (param.bytes().size() > kMaxBytes) {
+                throw Error({.message = "a parameter is larger than 1 GiB", .sqlstate = "54000"},
+                            where);
+            }
+            types.push_back(param.type());
+            values.push_back(param.is_null() ? nullptr : param.bytes().data());
+            lengths.push_back(static_cast<int>(param.bytes().size()));
+            key += '\0';
+            key += std::to_string(param.type());
+        }
+        const int count = static_cast<int>(params.size());
+        const std::string text(sql);
+        int sent = 0;
+        if (options.prepare) {
+            auto found = prepared.find(key);
+            if (found == prepared.end()) {
+                const std::string name = "belay_" + std::to_string(next_statement++);
+                ++round_trips;
+                const ResultPointer made(
+                    PQprepare(conn.get(), name.c_str(), text.c_str(), count, types.data()));
+                if (!made || !is_success(made.get())) {
+                    throw_unprepared(made.get(), was_in_transaction, where);
+                }
+                found = prepared.emplace(key, name).first;
+            }
+            ++round_trips;
+            sent = PQsendQueryPrepared(conn.get(), found->second.c_str(), count, values.data(),
+                                       lengths.data(), formats.data(), 0);
+        } else {
+            ++round_trips;
+            sent = PQsendQueryParams(conn.get(), text.c_str(), count, types.data(), values.data(),
+                                     lengths.data(), formats.data(), 0);
+        }
+        const bool interrupted = sent == 1 && interrupt != nullptr && await(*interrupt);
+        ResultPointer result(last_answer());
+        if (!result) {
+            throw_no_answer(was_in_transaction, where);
+        }
+        if (is_success(result.get())) {
+            return Result(result.release());
+        }
+        const std::string sqlstate = field_of(result.get(), PG_DIAG_SQLSTATE);
+        if (interrupted && sqlstate == "57014") {
+            return std::nullopt;
+        }
+        // The statement was dropped (DISCARD ALL), or its columns have changed (upgrade_hub).
+        if (sqlstate == "26000" ||
+            field_of(result.get(), PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery") {
+            prepared.erase(key);
+            stale = !was_in_transaction;
+        }
+        throw_failed(result.get(), was_in_transaction, where);
+    }
+
+    // Nothing came, not even an error: the connection broke, or another result is not yet read.
+    [[noreturn]] void throw_no_answer(bool was_in_transaction, const Where& where) {
+        const std::string message = trimmed(PQerrorMessage(conn.get()));
+        if (PQstatus(conn.get()) == CONNECTION_OK) {
+            throw Error({.message = message}, where);
+        }
+        doomed = was_in_transaction;
+        drop();
+        throw_lost(message, !was_in_transaction, where);
+    }
+
+    // Runs a statement as its effect allows.
+    std::optional<Result> run(Effect effect, std::string_view sql, const Params& params,
+                              const Interrupt* interrupt, const Where& where) {
+        unknown = false;
+        bool was_stale = false;
+        int losses = 0;
+        for (int runs = 1;;) {
+            try {
+                make_ready(where);
+            } catch (const Error& error) {
+                ErrorFacts facts = error.facts();
+                facts.outcome_unknown = unknown && effect == Effect::kAck;
+                throw Error(std::move(facts), where);
+            }
+            const bool was_in_transaction = in_transaction();
+            stale = false;
+            try {
+                return run_once(sql, params, interrupt, where);
+            } catch (const Error& error) {
+                if (was_in_transaction) {
+                    throw;
+                }
+                ErrorFacts facts = error.facts();
+                if (error.connection_lost()) {
+                    ++losses;
+                    const bool repeat = effect != Effect::kWrite || !error.outcome_unknown();
+                    unknown = unknown || error.outcome_unknown();
+                    if (borrowed || !repeat || losses == kMaxRuns) {
+                        facts.outcome_unknown = unknown && effect != Effect::kRepeatable;
+                        throw Error(std::move(facts), where);
+                    }
+                } else if (error.retryable()) {
+                    if (runs == kMaxRuns) {
+                        facts.retry_exhausted = true;
+                        throw Error(std::move(facts), where);
+                    }
+                    std::this_thread::sleep_for(
+                        retry_pause(runs++, std::uniform_real_distribution<>(0, 1)(random)));
+                } else if (unknown && facts.sqlstate == "QB001" && effect == Effect::kGiveBack) {
+                    return Result(PQmakeEmptyPGresult(conn.get(), PGRES_TUPLES_OK));
+                } else if (unknown && facts.sqlstate == "QB001" && effect == Effect::kAck) {
+                    facts.outcome_unknown = true;
+                    throw Error(std::move(facts), where);
+                } else if (stale && !was_stale) {
+                    was_stale = true;
+                } else {
+                    throw;
+                }
+            }
+        }
+    }
+
+    // BEGIN, COMMIT and ROLLBACK, once.
+    ResultPointer run_plain(const char* sql) {
+        ++round_trips;
+        return ResultPointer(PQexec(conn.get(), sql));
+    }
+};
+
+Connection::Connection(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Connection::Connection(Connection&&) noexcept = default;
+Connection& Connection::operator=(Connection&&) noexcept = default;
+Connection::~Connection() = default;
+
+Connection::Connection(ConnectionOptions options, Where where) : impl_(std::make_unique<Impl>()) {
+    impl_->options = std::move(options);
+    impl_->connect(where);
+}
+
+Connection Connection::borrow(pg_conn* conn) {
+    auto impl = std::make_unique<Impl>();
+    impl->borrowed = true;
+    impl->conn = ConnPointer(conn, FinishConn{.owned = false});
+    // Names of statements could meet the owner's.
+    impl->options.prepare = false;
+    return Connection(std::move(impl));
+}
+
+Result Connection::call(Effect effect, std::string_view sql, const Params& params, Where where) {
+    return *impl_->run(effect, sql, params, nullptr, where);
+}
+
+std::optional<Result> Connection::call_until(const Interrupt& interrupt, std::string_view sql,
+                                             const Params& params, Where where) {
+    return impl_->run(Effect::kRepeatable, sql, params, &interrupt, where);
+}
+
+std::vector<Result> Connection::pipeline(const std::vector<Statement>& statements, Where where) {
+    impl_->make_ready(where);
+    const bool was_in_transaction = in_transaction();
+    PGconn* conn = impl_->conn.get();
+    if (PQenterPipelineMode(conn) == 0) {
+        throw Error({.message = trimmed(PQerrorMessage(conn))}, where);
+    }
+    ++impl_->round_trips;
+    // A failure to send shows in the answers.
+    for (const auto& [sql, params] : statements) {
+        std::vector<unsigned> types;
+        std::vector<const char*> values;
+        std::vector<int> lengths;
+        const std::vector<int> formats(params.size(), 1);
+        for (const auto& param : params) {
+            types.push_back(param.type());
+            values.push_back(param.is_null() ? nullptr : param.bytes().data());
+            lengths.push_back(static_cast<int>(param.bytes().size()));
+        }
+        PQsendQueryParams(conn, sql.c_str(), static_cast<int>(params.size()), types.data(),
+                          values.data(), lengths.data(), formats.data(), 0);
+    }
+    PQpipelineSync(conn);
+    std::vector<Result> results;
+    ResultPointer failed;
+    for (std::size_t i = 0; i < statements.size(); ++i) {
+        ResultPointer result(PQgetResult(conn));
+        if (result && is_success(result.get())) {
+            results.emplace_back(result.release());
+        } else if (!failed) {
+            failed = std::move(result);
+            if (!failed) {
+                break;
+            }
+        }
+        if (PQstatus(conn) != CONNECTION_OK) {
+            break;
+        }
+        ResultPointer end(PQgetResult(conn));
+    }
+    if (PQstatus(conn) == CONNECTION_OK) {
+        ResultPointer sync(PQgetResult(conn));
+        PQexitPipelineMode(conn);
+    }
+    if (failed) {
+        impl_->throw_failed(failed.get(), was_in_transaction, where);
+    }
+    if (results.size() != statements.size()) {
+        impl_->throw_no_answer(was_in_transaction, where);
+    }
+    return results;
+}
+
+void Connection::begin(Where where) {
+    if (in_transaction()) {
+        throw Error({.message = "the connection is in a transaction already", .sqlstate = "25001"},
+                    where);
+    }
+    for (int losses = 0;;) {
+        impl_->make_ready(where);
+        const ResultPointer result = impl_->run_plain("BEGIN");
+        if (result && is_success(result.get())) {
+            return;
+        }
+        try {
+            impl_->throw_failed(result.get(), false, where);
+        } catch (const Error& error) {
+            // Nothing has happened yet: another connection serves as well.
+            if (!error.connection_lost() || impl_->borrowed || ++losses == kMaxRuns) {
+                throw;
+            }
+        }
+    }
+}
+
+void Connection::commit(Where where) {
+    if (impl_->doomed) {
+        impl_->throw_lost("the transaction was lost with its connection", false, where);
+    }
+    if (!in_transaction()) {
+        throw Error({.message = "there is no transaction to commit", .sqlstate = "25P01"}, where);
+    }
+    const ResultPointer result = impl_->run_plain("COMMIT");
+    if (!result || !is_success(result.get())) {
+        // Not as a part of the transaction: it may have been committed.
+        impl_->throw_failed(result.get(), false, where);
+    }
+    if (std::string_view(PQcmdStatus(result.get())) != "COMMIT") {
+        throw Error(
+            {.message = "the transaction had failed and was rolled back", .sqlstate = "25P02"},
+            where);
+    }
+}
+
+void Connection::rollback() noexcept {
+    if (impl_->doomed) {
+        impl_->doomed = false;
+        return;
+    }
+    if (!in_transaction()) {
+        return;
+    }
+    const ResultPointer result = impl_->run_plain("ROLLBACK");
+    if (!result || !is_success(result.get())) {
+        impl_->drop();
+    }
+}
+
+bool Connection::in_transaction() const {
+    return impl_->in_transaction();
+}
+
+bool Connection::broken() const {
+    return impl_->doomed || !impl_->conn || PQstatus(impl_->conn.get()) != CONNECTION_OK;
+}
+
+void Connection::reconnect(Where where) {
+    if (impl_->borrowed) {
+        throw Error({.message = "a borrowed connection is made by its owner"}, where);
+    }
+    impl_->doomed = false;
+    impl_->connect(where);
+}
+
+int Connection::backend_pid() const {
+    return impl_->conn ? PQbackendPID(impl_->conn.get()) : 0;
+}
+
+bool Connection::was_repeated() const {
+    return impl_->unknown;
+}
+
+std::uint64_t Connection::round_trips() const {
+    return impl_->round_trips;
+}
+
+pg_conn* Connection::raw() const {
+    return impl_->conn.get();
+}
+
+}  // namespace belay

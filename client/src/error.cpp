@@ -1,0 +1,50 @@
+#include "belay/error.hpp"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace belay {
+namespace {
+
+std::string text_of(const ErrorFacts& facts) {
+    std::string text = facts.message;
+    if (!facts.sqlstate.empty()) {
+        text += " (" + facts.sqlstate + ")";
+    }
+    if (!facts.detail.empty()) {
+        text += ": " + facts.detail;
+    }
+    return text;
+}
+
+}  // namespace
+
+Error::Error(ErrorFacts facts, const std::source_location& where)
+    : std::runtime_error(text_of(facts)), facts_(std::move(facts)), where_(where) {}
+
+bool Error::lock_lost() const noexcept {
+    if (facts_.outcome_unknown) {
+        return false;
+    }
+    return facts_.sqlstate == "QB001" || facts_.sqlstate == "QB012" || facts_.sqlstate == "QB013";
+}
+
+bool Error::not_found() const noexcept {
+    return facts_.sqlstate == "QB002";
+}
+
+bool Error::retryable() const noexcept {
+    return facts_.sqlstate == "40001" || facts_.sqlstate == "40P01";
+}
+
+std::string Error::code_detail() const {
+    const auto json = nlohmann::json::parse(facts_.detail, nullptr, false);
+    if (!json.is_object()) {
+        return "";
+    }
+    const auto word = json.find("code_detail");
+    return word != json.end() && word->is_string() ? word->get<std::string>() : "";
+}
+
+}  // namespace belay

@@ -1,0 +1,300 @@
+#include "belay/lease.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+
+namespace belay {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+struct LeaseState {
+    std::string token;
+    bool is_turn = false;
+    std::stop_source stop = {};
+    std::atomic<bool> settled = false;
+    std::atomic<bool> lost = false;
+    // By this clock of ours the lease is certainly over. Used by the keeper's thread only, once it
+    // is in the list.
+    SteadyTime deadline = {};
+
+    // Notes the loss, unless the lease was ended by its owner meanwhile.
+    void lose() {
+        if (!settled) {
+            lost = true;
+            stop.request_stop();
+        }
+    }
+};
+
+// ---- Leases. ----
+
+LeaseBase::LeaseBase(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state)
+    : keeper_(&keeper), state_(std::move(state)) {}
+
+LeaseBase::~LeaseBase() {
+    if (state_) {
+        keeper_->remove(*state_);
+    }
+}
+
+const std::string& LeaseBase::lock_token() const {
+    return state_->token;
+}
+
+std::stop_token LeaseBase::stop_token() const {
+    return state_->stop.get_token();
+}
+
+void LeaseBase::request_stop() {
+    state_->stop.request_stop();
+}
+
+bool LeaseBase::lost() const {
+    return state_->lost;
+}
+
+bool LeaseBase::settled() const {
+    return state_->settled;
+}
+
+template <typename Call>
+auto LeaseBase::settle(Call call) {
+    if (state_->settled.exchange(true)) {
+        throw std::logic_error("the lease was acked or abandoned before");
+    }
+    try {
+        auto connection = keeper_->pool_.take();
+        Hub hub(*connection, keeper_->options_.hub, keeper_->options_.clock);
+        return call(hub);
+    } catch (const Error& error) {
+        if (error.lock_lost()) {
+            state_->lost = true;
+            state_->stop.request_stop();
+        } else if (!error.outcome_unknown()) {
+            state_->settled = false;
+        }
+        throw;
+    } catch (...) {
+        state_->settled = false;
+        throw;
+    }
+}
+
+WorkLease::~WorkLease() {
+    if (!state_ || state_->settled || state_->lost) {
+        return;
+    }
+    try {
+        abandon();
+    } catch (const std::exception& error) {
+        keeper_->report(error);
+    }
+}
+
+void WorkLease::ack(const OptionalText& completion, Where where) {
+    settle([&](Hub& hub) {
+        hub.ack_worker({.lock_token = item_.lock_token, .completion = completion}, where);
+    });
+}
+
+std::optional<WorkItem> WorkLease::ack_and_fetch(const OptionalText& completion,
+                                                 const FetchOptions& options, Where where) {
+    return settle([&](Hub& hub) {
+        return hub.ack_and_fetch_work_item(
+            {.lock_token = item_.lock_token, .completion = completion}, options, where);
+    });
+}
+
+void WorkLease::ack_with(const std::function<void(Connection&)>& body,
+                         const OptionalText& completion, Where where) {
+    settle([&](Hub& hub) {
+        hub.connection().with_transaction(
+            [&] {
+                body(hub.connection());
+                hub.ack_worker({.lock_token = item_.lock_token, .completion = completion}, where);
+            },
+            where);
+    });
+}
+
+void WorkLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt, Where where) {
+    settle(
+        [&](Hub& hub) { hub.abandon_work_item(item_.lock_token, delay, ignore_attempt, where); });
+}
+
+TurnLease::~TurnLease() {
+    if (!state_ || state_->settled || state_->lost) {
+        return;
+    }
+    try {
+        abandon();
+    } catch (const std::exception& error) {
+        keeper_->report(error);
+    }
+}
+
+void TurnLease::ack(const Decision& decision, Where where) {
+    settle([&](Hub& hub) { hub.ack_orchestration_item(turn_.lock_token, decision, where); });
+}
+
+void TurnLease::ack_with(const std::function<void(Connection&)>& body, const Decision& decision,
+                         Where where) {
+    settle([&](Hub& hub) {
+        hub.connection().with_transaction(
+            [&] {
+                body(hub.connection());
+                hub.ack_orchestration_item(turn_.lock_token, decision, where);
+            },
+            where);
+    });
+}
+
+void TurnLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt, Where where) {
+    settle([&](Hub& hub) {
+        hub.abandon_orchestration_item(turn_.lock_token, delay, ignore_attempt, where);
+    });
+}
+
+// ---- The keeper. ----
+
+LeaseKeeper::LeaseKeeper(Pool& pool, KeeperOptions options)
+    : pool_(pool),
+      options_(std::move(options)),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+LeaseKeeper::~LeaseKeeper() {
+    thread_.request_stop();
+    thread_.join();
+}
+
+WorkLease LeaseKeeper::keep(WorkItem item) {
+    auto state = add(item.lock_token, false);
+    return WorkLease(*this, std::move(state), std::move(item));
+}
+
+TurnLease LeaseKeeper::keep(Turn turn) {
+    auto state = add(turn.lock_token, true);
+    return TurnLease(*this, std::move(state), std::move(turn));
+}
+
+void LeaseKeeper::renew_now() {
+    {
+        const std::lock_guard lock(mutex_);
+        renew_now_ = true;
+    }
+    changed_.notify_all();
+}
+
+std::size_t LeaseKeeper::held() const {
+    const std::lock_guard lock(mutex_);
+    return leases_.size();
+}
+
+std::shared_ptr<LeaseState> LeaseKeeper::add(const std::string& token, bool is_turn) {
+    auto state = std::make_shared<LeaseState>();
+    state->token = token;
+    state->is_turn = is_turn;
+    state->deadline = std::chrono::steady_clock::now() + options_.lock_timeout;
+    const std::lock_guard lock(mutex_);
+    leases_.push_back(state);
+    return state;
+}
+
+void LeaseKeeper::remove(const LeaseState& state) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(leases_, [&](const auto& other) { return other.get() == &state; });
+}
+
+void LeaseKeeper::run(const std::stop_token& stop) {
+    const auto period = options_.lock_timeout / 3;
+    auto next = std::chrono::steady_clock::now() + period;
+    while (!stop.stop_requested()) {
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait_until(lock, stop, next, [this] { return renew_now_; });
+            if (stop.stop_requested()) {
+                return;
+            }
+            renew_now_ = false;
+        }
+        try {
+            renew_all();
+            next = std::chrono::steady_clock::now() + period;
+        } catch (const std::exception& error) {
+            report(error);
+            // Sooner than usual: the leases are running out.
+            next = std::chrono::steady_clock::now() +
+                   std::min<Milliseconds>(period, Milliseconds(200));
+        }
+    }
+}
+
+void LeaseKeeper::renew_all() {
+    std::vector<std::shared_ptr<LeaseState>> items;
+    std::vector<std::shared_ptr<LeaseState>> turns;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& state : leases_) {
+            if (!state->settled && !state->lost) {
+                (state->is_turn ? turns : items).push_back(state);
+            }
+        }
+    }
+    const auto expire = [](const auto& states) {
+        for (const auto& state : states) {
+            if (std::chrono::steady_clock::now() >= state->deadline) {
+                state->lose();
+            }
+        }
+    };
+    if (items.empty() && turns.empty()) {
+        return;
+    }
+    try {
+        auto connection = pool_.take(options_.lock_timeout / 3);
+        Hub hub(*connection, options_.hub, options_.clock);
+        const auto renewed_at = std::chrono::steady_clock::now();
+        if (!items.empty()) {
+            std::vector<std::string> tokens;
+            for (const auto& state : items) {
+                tokens.push_back(state->token);
+            }
+            const auto renewals = hub.renew_work_item_locks(tokens, options_.lock_timeout);
+            for (std::size_t i = 0; i < items.size() && i < renewals.size(); ++i) {
+                if (renewals[i].renewed) {
+                    items[i]->deadline = renewed_at + options_.lock_timeout;
+                } else {
+                    items[i]->lose();
+                }
+            }
+        }
+        for (const auto& state : turns) {
+            try {
+                hub.renew_orchestration_item_lock(state->token, options_.lock_timeout);
+                state->deadline = renewed_at + options_.lock_timeout;
+            } catch (const Error& error) {
+                if (!error.lock_lost()) {
+                    throw;
+                }
+                state->lose();
+            }
+        }
+    } catch (...) {
+        expire(items);
+        expire(turns);
+        throw;
+    }
+}
+
+void LeaseKeeper::report(const std::exception& error) const noexcept {
+    try {
+        if (options_.on_error) {
+            options_.on_error(error);
+        }
+    } catch (...) {
+        // A hook that throws has had its chance.
+    }
+}
+
+}  // namespace belay

@@ -1,0 +1,72 @@
+#include "belay/pool.hpp"
+
+#include <utility>
+
+namespace belay {
+
+PooledConnection::PooledConnection(PooledConnection&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)), connection_(std::move(other.connection_)) {}
+
+PooledConnection::~PooledConnection() {
+    if (pool_ != nullptr) {
+        pool_->give_back(std::move(*connection_));
+    }
+}
+
+Pool::Pool(ConnectionOptions options, std::size_t size)
+    : options_(std::move(options)), size_(size) {
+    if (size == 0) {
+        throw Error({.message = "a pool needs room for a connection"});
+    }
+    idle_.reserve(size);
+}
+
+PooledConnection Pool::take(std::chrono::milliseconds patience, Where where) {
+    {
+        std::unique_lock lock(mutex_);
+        if (!freed_.wait_for(lock, patience, [this] { return in_use_ < size_; })) {
+            throw Error({.message = "no connection became free in time", .timed_out = true}, where);
+        }
+        ++in_use_;
+        if (!idle_.empty()) {
+            PooledConnection taken(*this, std::move(idle_.back()));
+            idle_.pop_back();
+            return taken;
+        }
+    }
+    // Connecting takes time, so others need not wait for it.
+    try {
+        return PooledConnection(*this, Connection(options_, where));
+    } catch (...) {
+        {
+            const std::lock_guard lock(mutex_);
+            --in_use_;
+        }
+        freed_.notify_one();
+        throw;
+    }
+}
+
+std::size_t Pool::idle() const {
+    const std::lock_guard lock(mutex_);
+    return idle_.size();
+}
+
+std::size_t Pool::in_use() const {
+    const std::lock_guard lock(mutex_);
+    return in_use_;
+}
+
+void Pool::give_back(Connection connection) noexcept {
+    connection.rollback();
+    {
+        const std::lock_guard lock(mutex_);
+        --in_use_;
+        if (!connection.broken()) {
+            idle_.push_back(std::move(connection));
+        }
+    }
+    freed_.notify_one();
+}
+
+}  // namespace belay

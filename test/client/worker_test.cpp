@@ -1,0 +1,412 @@
+// Leases and workers on a real server: what they lose, what they never lose, how they stop.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "belay/worker.hpp"
+#include "server.hpp"
+
+namespace belay::test {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+using std::chrono::seconds;
+
+constexpr auto kPatience = seconds(60);
+
+std::string item(int id, const std::string& name = "Work") {
+    return R"({"ActivityExecute":{"instance":"i","execution_id":1,"id":)" + std::to_string(id) +
+           R"(,"name":")" + name + R"(","input":"in )" + std::to_string(id) + R"("}})";
+}
+
+template <typename Ready>
+bool wait_until(Ready ready, Steady::duration patience = kPatience) {
+    const auto end = Steady::now() + patience;
+    while (!ready()) {
+        if (Steady::now() > end) {
+            return false;
+        }
+        std::this_thread::sleep_for(Milliseconds(2));
+    }
+    return true;
+}
+
+// Waits, as a good handler does, until it is told to stop. False if nobody did.
+bool wait_for_stop(const std::stop_token& stop) {
+    return wait_until([&] { return stop.stop_requested(); });
+}
+
+class ClientLease : public WithServer {
+ protected:
+    Pool pool_{options(), 2};
+    Connection connection_{options()};
+    Hub hub_{connection_, "app"};
+};
+
+TEST_F(ClientLease, IsGivenBackIfNobodySettlesIt) {
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    hub_.enqueue_worker_work({.work_item = item(1)});
+    {
+        WorkLease lease = keeper.keep(hub_.fetch_work_item({}).value());
+        EXPECT_EQ(keeper.held(), 1u);
+        WorkLease moved = std::move(lease);
+        EXPECT_FALSE(moved.settled());
+    }
+    EXPECT_EQ(keeper.held(), 0u);
+    const auto again = hub_.fetch_work_item({});
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->attempt_count, 2);
+}
+
+TEST_F(ClientLease, IsSettledOnce) {
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    hub_.enqueue_worker_work({.work_item = item(1)});
+    WorkLease lease = keeper.keep(hub_.fetch_work_item({}).value());
+    // An error that changes nothing leaves it open.
+    EXPECT_THROW(lease.ack("no completion"), Error);
+    EXPECT_FALSE(lease.settled());
+    lease.ack();
+    EXPECT_TRUE(lease.settled());
+    EXPECT_THROW(lease.ack(), std::logic_error);
+    EXPECT_THROW(lease.abandon(), std::logic_error);
+    EXPECT_TRUE(hub_.list_work_items().empty());
+}
+
+TEST_F(ClientLease, RenewsItself) {
+    LeaseKeeper keeper(pool_, {.hub = "app", .lock_timeout = Milliseconds(600)});
+    hub_.enqueue_worker_work({.work_item = item(1)});
+    WorkLease lease =
+        keeper.keep(hub_.fetch_work_item({.lock_timeout = Milliseconds(600)}).value());
+    hub_.start_orchestration("O", "", {.instance_id = "o"});
+    TurnLease turn =
+        keeper.keep(hub_.fetch_orchestration_item({.lock_timeout = Milliseconds(600)}).value());
+    std::this_thread::sleep_for(Milliseconds(1500));
+    EXPECT_FALSE(lease.lost());
+    EXPECT_FALSE(turn.lost());
+    lease.ack();
+    turn.abandon({}, true);
+}
+
+TEST_F(ClientLease, WritesWithTheAck) {
+    connection_.exec("CREATE TABLE effects (a integer)");
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    hub_.enqueue_worker_work({.work_item = item(1)});
+    WorkLease lease = keeper.keep(hub_.fetch_work_item({}).value());
+    const auto write = [](Connection& own) { own.exec("INSERT INTO effects VALUES (1)"); };
+    // The ack fails, so nothing is written.
+    EXPECT_THROW(lease.ack_with(write, "no completion"), Error);
+    EXPECT_EQ(connection_.exec("SELECT * FROM effects").size(), 0);
+    lease.ack_with(write);
+    EXPECT_EQ(connection_.exec("SELECT * FROM effects").size(), 1);
+    connection_.exec("DROP TABLE effects");
+}
+
+TEST_F(ClientLease, ReportsALateAck) {
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    hub_.enqueue_worker_work({.work_item = item(1)});
+    WorkLease lease = keeper.keep(hub_.fetch_work_item({}).value());
+    Admin(connection_).new_incarnation("app");
+    try {
+        lease.ack();
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_TRUE(error.lock_lost());
+    }
+    EXPECT_TRUE(lease.lost());
+    EXPECT_TRUE(lease.stop_token().stop_requested());
+}
+
+class ClientWorker : public WithServer {
+ protected:
+    WorkerOptions worker_options() {
+        WorkerOptions made{.connection = options(), .hub = "app"};
+        made.drain_timeout = Milliseconds(20000);
+        made.retry_delay = Milliseconds(10);
+        made.on_event = [this](const WorkerEvent& event) {
+            const std::lock_guard lock(mutex_);
+            ++events_[event.kind];
+        };
+        return made;
+    }
+
+    int events(WorkerEvent::Kind kind) {
+        const std::lock_guard lock(mutex_);
+        return events_[kind];
+    }
+
+    void enqueue(int count, int first = 1, const std::string& name = "Work") {
+        std::vector<NewWorkItem> items;
+        for (int id = first; id < first + count; ++id) {
+            items.push_back({.work_item = item(id, name)});
+        }
+        EXPECT_EQ(Hub(connection_, "app").enqueue_worker_items(items), count);
+    }
+
+    std::size_t queued() { return Hub(connection_, "app").list_work_items("{}", {}, 1000).size(); }
+
+    // Completions that arrived in the orchestrator queue, and how many different ones.
+    std::pair<int, int> completions() {
+        const Result row = connection_.call(
+            Effect::kRepeatable,
+            "SELECT count(*), count(DISTINCT work_item::jsonb -> 'ActivityCompleted' -> 'id') "
+            "FROM app.messages WHERE work_item::jsonb ? 'ActivityCompleted'");
+        return {row.get<int>(0, 0), row.get<int>(0, 1)};
+    }
+
+    // Runs the worker in a thread, for as long as the object lives.
+    struct Running {
+        explicit Running(Worker& worker) : worker(worker), thread([&worker] { worker.run(); }) {}
+        ~Running() { end(); }
+        void end() {
+            worker.stop();
+            if (thread.joinable()) {
+                thread.join();
+            }
+        }
+        Worker& worker;
+        std::thread thread;
+    };
+
+    Connection connection_{options()};
+    std::mutex mutex_;
+    std::map<WorkerEvent::Kind, int> events_;
+};
+
+TEST_F(ClientWorker, RunsManyItemsOnFewConnections) {
+    const char* is_long = std::getenv("BELAY_LONG");
+    const int count = is_long != nullptr && std::string(is_long) == "1" ? 50000 : 1000;
+    for (int done = 0; done < count; done += 1000) {
+        enqueue(1000, done + 1);
+    }
+    auto options = worker_options();
+    options.concurrency = 8;
+    options.connections = 3;
+    options.connection.conninfo += " application_name=belay_worker_test";
+    Worker worker(options);
+    std::atomic<int> runs = 0;
+    std::atomic<int> wrong = 0;
+    worker.on("Work", [&](Activity& activity) {
+        ++runs;
+        wrong += activity.input() != "in " + std::to_string(activity.id().value_or(0)) ||
+                 activity.instance() != "i" || activity.attempt() != 1;
+        return Outcome::completed("ok");
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return runs >= count && queued() == 0; }));
+    EXPECT_LE(connection_
+                  .exec("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
+                        {"belay_worker_test"})
+                  .get<int>(0, 0),
+              4);
+    running.end();
+    EXPECT_EQ(runs, count);
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(completions(), std::pair(count, count));
+    EXPECT_EQ(events(WorkerEvent::Kind::kError), 0);
+}
+
+TEST_F(ClientWorker, TakesWhatComesLater) {
+    Worker worker(worker_options());
+    std::atomic<int> runs = 0;
+    worker.on("Work", [&](Activity&) {
+        ++runs;
+        return Outcome::completed();
+    });
+    Running running(worker);
+    for (int i = 1; i <= 5; ++i) {
+        std::this_thread::sleep_for(Milliseconds(20));
+        enqueue(1, i);
+        EXPECT_TRUE(wait_until([&] { return runs == i; }, seconds(20)));
+    }
+}
+
+TEST_F(ClientWorker, RetriesFailsAndSettles) {
+    connection_.exec("CREATE TABLE effects (a integer)");
+    enqueue(1, 1, "Throws");
+    enqueue(1, 2, "Fails");
+    enqueue(1, 3, "Settles");
+    auto options = worker_options();
+    options.max_attempts = 3;
+    Worker worker(options);
+    std::atomic<int> thrown = 0;
+    worker.on("Throws", [&](Activity&) -> Outcome {
+        ++thrown;
+        throw std::runtime_error("no luck");
+    });
+    worker.on("Fails", [](Activity&) { return Outcome::failed("never"); });
+    worker.on("Settles", [](Activity& activity) {
+        activity.complete_with([](Connection& own) { own.exec("INSERT INTO effects VALUES (1)"); },
+                               "r");
+        return Outcome::settled();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
+    running.end();
+    EXPECT_EQ(thrown, 3);
+    EXPECT_EQ(events(WorkerEvent::Kind::kRetried), 2);
+    EXPECT_EQ(events(WorkerEvent::Kind::kFailed), 2);
+    EXPECT_EQ(events(WorkerEvent::Kind::kCompleted), 1);
+    EXPECT_EQ(connection_.exec("SELECT * FROM effects").size(), 1);
+    EXPECT_EQ(connection_
+                  .exec("SELECT * FROM app.messages WHERE work_item::jsonb #>> "
+                        "'{ActivityFailed,details,Application,message}' IN ('no luck', 'never')")
+                  .size(),
+              2);
+    connection_.exec("DROP TABLE effects");
+}
+
+TEST_F(ClientWorker, ALostLeaseStopsTheHandler) {
+    enqueue(1);
+    auto options = worker_options();
+    options.lock_timeout = Milliseconds(1500);
+    Worker worker(options);
+    std::atomic<bool> began = false;
+    std::atomic<bool> stopped = false;
+    worker.on("Work", [&](Activity& activity) {
+        // The item comes again: the second run is short.
+        if (began.exchange(true)) {
+            return Outcome::completed();
+        }
+        stopped = wait_for_stop(activity.stop_token());
+        return Outcome::completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return began.load(); }));
+    const auto lost = Steady::now();
+    Admin(connection_).new_incarnation("app");
+    ASSERT_TRUE(wait_until([&] { return stopped.load(); }));
+    const auto took = Steady::now() - lost;
+    std::cout << "stopped after " << took / Milliseconds(1)
+              << " ms; one renewal period is 500 ms\n";
+    EXPECT_LT(took, seconds(5));
+    ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
+    running.end();
+    EXPECT_EQ(events(WorkerEvent::Kind::kLost), 1);
+}
+
+TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
+    auto options = worker_options();
+    options.lock_timeout = seconds(600);  // so that no renewal comes by itself
+    // One handler is busy and nothing free; one of two is free.
+    for (const int concurrency : {1, 2}) {
+        options.concurrency = concurrency;
+        enqueue(1);
+        Worker worker(options);
+        std::atomic<bool> began = false;
+        std::atomic<bool> stopped = false;
+        worker.on("Work", [&](Activity& activity) {
+            began = true;
+            stopped = wait_for_stop(activity.stop_token());
+            return Outcome::completed();
+        });
+        Running running(worker);
+        ASSERT_TRUE(wait_until([&] { return began.load(); }));
+        std::this_thread::sleep_for(Milliseconds(50));
+        const auto cancelled = Steady::now();
+        EXPECT_EQ(Hub(connection_, "app")
+                      .cancel_activities({{.instance = "i", .execution_id = 1, .activity_id = 1}}),
+                  1);
+        ASSERT_TRUE(wait_until([&] { return stopped.load(); }));
+        const auto took = Steady::now() - cancelled;
+        std::cout << "cancel to stop: " << took / std::chrono::microseconds(1) << " us\n";
+        EXPECT_LT(took, seconds(5));
+    }
+}
+
+TEST_F(ClientWorker, DrainsAndLeavesNoLease) {
+    enqueue(1, 1, "Short");
+    enqueue(2, 2, "Long");
+    enqueue(5, 10, "Long");
+    auto options = worker_options();
+    options.concurrency = 3;
+    options.drain_timeout = Milliseconds(300);
+    Worker worker(options);
+    std::atomic<int> began = 0;
+    std::atomic<bool> release = false;
+    worker.on("Short", [&](Activity&) {
+        ++began;
+        wait_until([&] { return release.load(); });
+        return Outcome::completed();
+    });
+    worker.on("Long", [&](Activity& activity) {
+        ++began;
+        wait_for_stop(activity.stop_token());
+        return Outcome::completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return began == 3; }));
+    worker.stop();
+    release = true;
+    running.end();
+    EXPECT_EQ(began, 3);
+    EXPECT_EQ(completions().first, 1);
+    EXPECT_EQ(events(WorkerEvent::Kind::kAbandoned), 2);
+    const auto rest = Hub(connection_, "app").list_work_items();
+    EXPECT_EQ(rest.size(), 7u);
+    for (const auto& left : rest) {
+        EXPECT_EQ(left.state, "ready");
+        EXPECT_EQ(left.attempt_count, 0);
+    }
+}
+
+TEST_F(ClientWorker, ARestartLosesNothing) {
+    const int count = 200;
+    enqueue(count);
+    auto options = worker_options();
+    options.lock_timeout = Milliseconds(4000);
+    options.connection.async_leases = false;
+    Worker worker(options);
+    std::atomic<int> runs = 0;
+    worker.on("Work", [&](Activity&) {
+        ++runs;
+        std::this_thread::sleep_for(Milliseconds(5));
+        return Outcome::completed();
+    });
+    Running running(worker);
+    for (const char* mode : {"fast", "immediate"}) {
+        const int before = runs;
+        ASSERT_TRUE(wait_until([&] { return runs >= before + 20; }));
+        cluster->stop(mode);
+        cluster->start();
+    }
+    ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
+    running.end();
+    EXPECT_EQ(completions(), std::pair(count, count));
+    std::cout << runs << " runs for " << count << " items\n";
+}
+
+// Connections die at any moment, many of them in the middle of an ack: each item has one
+// completion.
+TEST_F(ClientWorker, AKilledConnectionEndsInOneOutcome) {
+    const int count = 300;
+    enqueue(count);
+    auto options = worker_options();
+    options.lock_timeout = Milliseconds(2000);
+    options.connection.conninfo += " application_name=belay_worker_test";
+    Worker worker(options);
+    worker.on("Work", [](Activity&) { return Outcome::completed(); });
+    Running running(worker);
+    Conn killer = admin();
+    int kills = 0;
+    ASSERT_TRUE(wait_until([&] {
+        kills +=
+            std::stoi(killer.value("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                                   "WHERE application_name = 'belay_worker_test' AND "
+                                   "(state = 'active' AND wait_event IS NULL OR random() < 0.02)"));
+        return queued() == 0;
+    }));
+    running.end();
+    EXPECT_EQ(completions(), std::pair(count, count));
+    std::cout << kills << " connections killed, " << events(WorkerEvent::Kind::kUnknown)
+              << " outcomes unknown, " << events(WorkerEvent::Kind::kLost) << " lost\n";
+}
+
+}  // namespace
+}  // namespace belay::test
