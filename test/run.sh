@@ -34,6 +34,7 @@ list_suites() {
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
     say client
+    say package
     say unit
     if [[ -e $root/README.md ]]; then say docs; fi
 }
@@ -144,6 +145,13 @@ suite_docs() {
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }
 
+suite_package() {
+    local code=0 output=$log_dir/$suite.tests
+    with_server --preload -- "$root/test/package/run.sh" >"$output" 2>&1 || code=$?
+    cat "$output"
+    finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
+}
+
 # ---- The run. ----
 
 suites=()
@@ -198,7 +206,7 @@ done
 needs_cmake() {
     local suite
     for suite in "${suites[@]}"; do
-        case $suite in unit | cluster | model | stress | client) return 0 ;; esac
+        case $suite in unit | cluster | model | stress | client | package) return 0 ;; esac
     done
     return 1
 }
@@ -207,7 +215,8 @@ build_cmake() {
     local log=$root/build/cmake.log
     mkdir -p "$root/build"
     if ! { cmake -S "$root" -B "$root/build/cmake" -DPG_CONFIG="$PG_CONFIG" &&
-        cmake --build "$root/build/cmake" -j "$(nproc)"; } >"$log" 2>&1; then
+        cmake --build "$root/build/cmake" -j "$(nproc)" &&
+        cmake --install "$root/build/cmake" --prefix "$root/build/prefix" --component client; } >"$log" 2>&1; then
         tail -n 60 "$log"
         die "the CMake build failed, see build/cmake.log"
     fi

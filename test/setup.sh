@@ -20,6 +20,7 @@ library() { compgen -G "/usr/lib/*/$1*" || compgen -G "/usr/lib/$1*" || compgen 
 need make command -v make
 need g++ command -v g++
 need cmake command -v cmake
+need pkg-config command -v pkg-config
 need clang command -v clang++
 need clang-format command -v clang-format
 need libgtest-dev header gtest/gtest.h
