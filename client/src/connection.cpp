@@ -715,6 +715,10 @@ void Connection::reconnect(Where where) {
     impl_->connect(where);
 }
 
+std::chrono::milliseconds Connection::set_reconnect_timeout(std::chrono::milliseconds timeout) {
+    return std::exchange(impl_->options.reconnect_timeout, timeout);
+}
+
 int Connection::backend_pid() const {
     return impl_->conn ? PQbackendPID(impl_->conn.get()) : 0;
 }

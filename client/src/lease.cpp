@@ -253,6 +253,12 @@ void LeaseKeeper::renew_all() {
     }
     try {
         auto connection = pool_.take(options_.lock_timeout / 3);
+        // A server that is away must not keep us from noticing that deadlines pass.
+        struct Hurry {
+            Connection& connection;
+            Milliseconds usual;
+            ~Hurry() { connection.set_reconnect_timeout(usual); }
+        } hurry{*connection, connection->set_reconnect_timeout(options_.lock_timeout / 10)};
         Hub hub(*connection, options_.hub, options_.clock);
         const auto renewed_at = std::chrono::steady_clock::now();
         if (!items.empty()) {

@@ -94,6 +94,23 @@ TEST_F(ClientLease, RenewsItself) {
     turn.abandon({}, true);
 }
 
+TEST_F(ClientLease, EndsAtItsDeadlineWithoutAServer) {
+    const Milliseconds timeout(1500);
+    LeaseKeeper keeper(pool_, {.hub = "app", .lock_timeout = timeout});
+    hub_.enqueue_worker_work({.work_item = item(1)});
+    const WorkLease lease = keeper.keep(hub_.fetch_work_item({.lock_timeout = timeout}).value());
+    keeper.renew_now();  // so that the keeper has a connection to lose
+    std::this_thread::sleep_for(Milliseconds(100));
+    const auto began = Steady::now();
+    cluster->stop();
+    EXPECT_TRUE(wait_for_stop(lease.stop_token()));
+    const auto took = Steady::now() - began;
+    cluster->start();
+    EXPECT_TRUE(lease.lost());
+    EXPECT_LT(took, seconds(10));
+    std::cout << "stopped after " << took / Milliseconds(1) << " ms of " << timeout.count() << "\n";
+}
+
 TEST_F(ClientLease, WritesWithTheAck) {
     connection_.exec("CREATE TABLE effects (a integer)");
     LeaseKeeper keeper(pool_, {.hub = "app"});

@@ -222,6 +222,9 @@ class Connection {
     // Closes the connection and makes a new one, at once; an open transaction is lost.
     void reconnect(Where where = Where::current());
 
+    // Changes ConnectionOptions::reconnect_timeout; returns what it was.
+    std::chrono::milliseconds set_reconnect_timeout(std::chrono::milliseconds timeout);
+
     int backend_pid() const;
 
     // Whether the last call was repeated because the connection was lost with an outcome unknown.
