@@ -97,7 +97,9 @@ int64_t Hub::bury_orphans(int client, int64_t now) {
         const bool start_queued =
             std::any_of(queued.begin(), queued.end(),
                         [](const Message* message) { return message->mail.is_start(); });
-        meet(Case::kOrphansWaitForStart, start_queued);
+        const bool set_aside = std::any_of(queued.begin(), queued.end(),
+                                           [](const Message* message) { return message->aside; });
+        meet(Case::kOrphansWaitForStart, start_queued && set_aside);
         if (locks.held_from(instance, client) || (lock != nullptr && is_live(*lock, now)) ||
             has_started(client, instance) || start_queued) {
             continue;

@@ -103,10 +103,13 @@ void Runner::fail(const std::string& what) {
     list("dead_letters", hub_.dead_letters);
     list("orchestrator_queue", hub_.messages);
     list("instance_locks", hub_.locks);
+    list("instances", hub_.instances);
+    list("deletions", hub_.removal);
     text << "incarnation " << hub_.incarnation << ", slot_count " << hub_.slot_count
          << ", max_attempts "
          << (hub_.max_attempts ? std::to_string(*hub_.max_attempts) : std::string("off"))
-         << ", batch_messages " << hub_.batch_messages
+         << ", batch_messages " << hub_.batch_messages << ", instance_retention "
+         << hub_.instance_retention.value_or(-1) << ", orphan_retention " << hub_.orphan_retention
          << (hub_.worker_paused ? ", worker queue paused" : "")
          << (hub_.orchestrator_paused ? ", orchestrator queue paused" : "") << "\n"
          << "Run again with BELAY_SEED=" << seed_ << "\n";
