@@ -16,6 +16,16 @@ SELECT n, rows FROM unnest('{86400999,86401001}'::bigint[]) AS n, mgmt_portions.
 SELECT queue, instance_id, reason FROM mgmt_portions.list_dead_letters();
 SELECT instance_id FROM mgmt_portions.messages ORDER BY id;
 
+-- Many that wait for a hidden start do not keep others from being moved.
+SELECT count(mgmt_portions.raise_event('many', 'go', p_now_ms => 1000)) FROM generate_series(1, 150);
+SELECT out_instance_id FROM mgmt_portions.fetch_orchestration_item(1000, 1000000000);
+SELECT count(*) FROM mgmt_portions.fetch_orchestration_item(1000, 1000);
+SELECT mgmt_portions.start_orchestration('O', '', 'many', p_delay_ms => 1000000000, p_now_ms => 1000);
+SELECT mgmt_portions.raise_event('few', 'go', p_now_ms => 2000);
+SELECT count(*) FROM mgmt_portions.fetch_orchestration_item(2000, 1000);
+SELECT rows FROM mgmt_portions.reconcile(86403000, '{orphan_messages}');
+SELECT instance_id FROM mgmt_portions.list_dead_letters(p_reason => 'orphan');
+
 ---- instance_retention: at most 100 roots in a transaction (DE-18)
 
 SELECT belay.set_hub_option('mgmt_portions', 'instance_retention', '1 s');

@@ -218,11 +218,17 @@ constexpr Statement kBury = statement(R"sql(
 )sql",
                                       INT8OID, TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID);
 
-// The instances of parked messages, oldest first.
+// The instances of parked messages, oldest first, without those that wait for a start that is
+// there.
 constexpr Statement kOrphaned = statement(R"sql(
     SELECT m.instance_id
       FROM {hub}.orchestrator_queue AS m
      WHERE m.parked AND m.created_at {<} $1
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.orchestrator_queue AS s
+                        WHERE s.instance_key {=} m.instance_key
+                          AND s.instance_id {=} m.instance_id
+                          AND (s.kind {=} 's' OR s.kind {=} 'n'))
      ORDER BY m.created_at
      LIMIT $2
 )sql",
