@@ -59,17 +59,17 @@ constexpr Statement kPeek =
               INT2ARRAYOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID);
 
 constexpr Statement kVisible = query(R"sql(
-    SELECT m.id, CAST(pg_catalog.octet_length(m.work_item) AS pg_catalog.int8), m.kind,
-           m.attempt_count
+    SELECT m.id, CAST(pg_catalog.octet_length(m.work_item) AS pg_catalog.int8), m.attempt_count
       FROM {hub}.orchestrator_queue AS m
      WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {<=} $3
+       AND m.id {>} $4
      ORDER BY m.id
-     LIMIT $4
+     LIMIT $5
 )sql",
-                                     INT8OID, TEXTOID, TIMESTAMPTZOID, INT8OID);
+                                     INT8OID, TEXTOID, TIMESTAMPTZOID, INT8OID, INT8OID);
 
 constexpr Statement kFirstStart = query(R"sql(
-    SELECT m.work_item
+    SELECT m.id, m.work_item
       FROM {hub}.orchestrator_queue AS m
      WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {<=} $3
        AND (m.kind {=} 's' OR m.kind {=} 'n')
@@ -364,22 +364,20 @@ std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const in
 }
 
 std::span<const BatchMessage> visible_messages(const Hub& hub, std::string_view instance_id,
-                                               int64 now, int64 limit) {
-    const Rows rows = run(hub, kVisible, instance_params(instance_id).timestamp(now).int8(limit));
+                                               int64 now, int64 after_id, int64 limit) {
+    const Rows rows =
+        run(hub, kVisible, instance_params(instance_id).timestamp(now).int8(after_id).int8(limit));
     auto* found = static_cast<BatchMessage*>(palloc(sizeof(BatchMessage) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
-        found[i] = {.id = rows.int8(i, 1),
-                    .bytes = rows.int8(i, 2),
-                    .kind = DatumGetChar(rows.datum(i, 3, CHAROID)),
-                    .attempt = rows.int4(i, 4)};
+        found[i] = {.id = rows.int8(i, 1), .bytes = rows.int8(i, 2), .attempt = rows.int4(i, 3)};
     }
     return {found, static_cast<std::size_t>(rows.count)};
 }
 
-std::optional<std::string_view> first_start(const Hub& hub, std::string_view instance_id,
-                                            int64 now) {
+std::optional<StartMessage> first_start(const Hub& hub, std::string_view instance_id, int64 now) {
     const Rows rows = run(hub, kFirstStart, instance_params(instance_id).timestamp(now));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.text(0, 1));
+    return rows.count == 0 ? std::nullopt
+                           : std::optional(StartMessage{rows.int8(0, 1), rows.text(0, 2)});
 }
 
 bool has_other_than_queue_messages(const Hub& hub, std::string_view instance_id, int64 now) {
@@ -440,13 +438,13 @@ void park_messages(const Hub& hub, std::string_view instance_id, int64 now) {
     run(hub, kPark, instance_params(instance_id).timestamp(now));
 }
 
-void unpark_messages(const Hub& hub, std::string_view instance_id) {
-    run(hub, kUnpark, instance_params(instance_id));
+bool unpark_messages(const Hub& hub, std::string_view instance_id) {
+    return run(hub, kUnpark, instance_params(instance_id)).count > 0;
 }
 
 void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no) {
     if (run(hub, kHoldOthers, instance_params(instance_id).int8(lock_no)).count > 0) {
-        unpark_messages(hub, instance_id);
+        (void)unpark_messages(hub, instance_id);
     }
 }
 
