@@ -199,6 +199,12 @@ void free_entry(Partition* partition, Entry* entry) {
 
 // Whether the entry is worth keeping without waiters: queues are asked for again and again.
 bool is_queue(const Channel& channel) {
+    return channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker ||
+           channel.topic == Topic::kOutbox;
+}
+
+// Counters are kept for queues of work.
+bool is_counted(const Channel& channel) {
     return channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker;
 }
 
@@ -273,6 +279,9 @@ Latch* latch_of(int32 waiter) {
 // to wait before a version.
 void wake(const Entry& entry, int32 items, WakeReason reason, uint64 version) {
     int64 woken = 0;
+    if (entry.key.topic == Topic::kOutbox && items > 0) {
+        items = PG_INT32_MAX;  // an event is for every subscription
+    }
     for (int32 node = entry.head; node != kNone && items > 0; node = node_table()[node].next) {
         const int32 waiter = node / kMaxChannels;
         if (waiter_table()[waiter].since >= version) {
@@ -287,7 +296,7 @@ void wake(const Entry& entry, int32 items, WakeReason reason, uint64 version) {
             ++woken;
         }
     }
-    if (is_queue(entry.key)) {
+    if (is_counted(entry.key)) {
         count_now(entry.key.database, entry.key.hub, counted_queue(entry.key), Counter::kWakeUps,
                   woken);
     }
@@ -361,7 +370,7 @@ void set_lease(const Place& place, Entry* entry, uint64 key, int64 deadline, uin
         lost->add(lease->owner);  // taken over
         lease->owner = owner;
     }
-    if (found && owner != kSameOwner) {
+    if (found && owner != kSameOwner && is_counted(entry->key)) {
         count_now(entry->key.database, entry->key.hub, counted_queue(entry->key),
                   Counter::kExpired);
     }

@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "pg/counters.hpp"
+#include "store/outbox.hpp"
 #include "store/plan.hpp"
 #include "store/waking.hpp"
 
@@ -214,7 +215,7 @@ constexpr Statement kBury = statement(R"sql(
     SELECT $4, 'orchestrator', g.id, g.instance_id, NULL, NULL, NULL, NULL, g.work_item,
            g.attempt_count, 'max_attempts', NULL, g.created_at, $5
       FROM gone AS g
-    RETURNING id
+    RETURNING id, attempt_count
 )sql",
                                       INT8OID, TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID);
 
@@ -274,6 +275,7 @@ constexpr Statement kBuryOrphans =
       FROM (SELECT d.id, d.instance_id, d.work_item, d.attempt_count, d.created_at
               FROM gone AS d
              ORDER BY d.id) AS g
+    RETURNING id, attempt_count
 )sql",
               INT8OID, TEXTOID, TIMESTAMPTZOID, REGCLASSOID, TIMESTAMPTZOID);
 
@@ -450,11 +452,15 @@ void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no) 
 
 bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now) {
     const int64 dead_letter_id = nextval_internal(hub.relations.dead_letters_id, false);
-    const bool buried =
-        run(hub, kBury, instance_params(instance_id).int8(id).int8(dead_letter_id).timestamp(now))
-            .count == 1;
+    const Rows rows =
+        run(hub, kBury, instance_params(instance_id).int8(id).int8(dead_letter_id).timestamp(now));
+    const bool buried = rows.count == 1;
     pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kDeadLettered,
               buried ? 1 : 0);
+    if (buried) {
+        tell_dead_letter(hub, dead_letter_id, "orchestrator", "max_attempts", instance_id,
+                         rows.int4(0, 2), now);
+    }
     return buried;
 }
 
@@ -483,12 +489,16 @@ std::span<const std::string_view> unmet_orphans(const Hub& hub, std::span<const 
 }
 
 int64 bury_orphans(const Hub& hub, std::string_view instance_id, int64 created_before, int64 now) {
-    return static_cast<int64>(run(hub, kBuryOrphans,
-                                  instance_params(instance_id)
-                                      .timestamp(created_before)
-                                      .datum(ObjectIdGetDatum(hub.relations.dead_letters_id))
-                                      .timestamp(now))
-                                  .count);
+    const Rows rows = run(hub, kBuryOrphans,
+                          instance_params(instance_id)
+                              .timestamp(created_before)
+                              .datum(ObjectIdGetDatum(hub.relations.dead_letters_id))
+                              .timestamp(now));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        tell_dead_letter(hub, rows.int8(i, 1), "orchestrator", "orphan", instance_id,
+                         rows.int4(i, 2), now);
+    }
+    return static_cast<int64>(rows.count);
 }
 
 void reslot_messages(const Hub& hub, int32 slot_count) {

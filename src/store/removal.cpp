@@ -5,6 +5,7 @@
 #include "core/hash.hpp"
 #include "core/time.hpp"
 #include "pg/faults.hpp"
+#include "store/outbox.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
@@ -311,6 +312,7 @@ constexpr Statement kDeleteDelta = statement(R"sql(
 constexpr Statement kDeleteInstances = statement(R"sql(
     DELETE FROM {hub}.instances AS i
      WHERE i.instance_id {=} ANY ($1)
+    RETURNING i.instance_id, i.current_execution_id, i.orchestration_name
 )sql",
                                                  TEXTARRAYOID);
 
@@ -466,6 +468,17 @@ void delete_locks(const Hub& hub, const InstanceSet& set) {
     }
 }
 
+void tell_deleted(const Hub& hub, const Rows& instances, int64 now) {
+    constexpr int kDeleted = core::event_place("instance", "deleted");
+    for (uint64 i = 0; wants_event(hub, kDeleted) && i < instances.count; ++i) {
+        write_event(hub, kDeleted, instances.text(i, 1),
+                    Details()
+                        .add("current_execution_id", instances.int8(i, 2))
+                        .add("orchestration_name", instances.text(i, 3)),
+                    now);
+    }
+}
+
 Params& optional_time(Params& params, std::optional<int64> ms) {
     return ms ? params.timestamp(*ms) : params.null();
 }
@@ -543,7 +556,8 @@ bool try_hold_queue_rows(const Hub& hub, const InstanceSet& set) {
     return run(hub, kTryQueues, by_keys(set)).boolean(0, 1);
 }
 
-Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceSet& unborn) {
+Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceSet& unborn,
+                         int64 now) {
     Removed removed{};
     // Whoever holds a queue row may leave another one behind: a worker its completion, a fetch or a
     // redrive a row in the other place. So this goes on until a pass finds nothing.
@@ -565,7 +579,9 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
     if (!pg::fault(pg::FaultPoint::kDeleteKeepsState)) {
         run(hub, kDeleteDelta, by_ids(set));
     }
-    removed.instances = changed(run(hub, kDeleteInstances, by_ids(set)));
+    const Rows instances = run(hub, kDeleteInstances, by_ids(set));
+    removed.instances = changed(instances);
+    tell_deleted(hub, instances, now);
     for (const auto instance_id : set.ids) {
         pg::note_changed(instance_channel(hub, instance_id), pg::WakeReason::kChanged);
     }
