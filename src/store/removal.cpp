@@ -352,45 +352,31 @@ constexpr Statement kPruneHistory = statement(R"sql(
                                               TEXTOID, INT8ARRAYOID);
 
 // Instances to prune: first those that have something to prune, so that repeated calls get through,
-// then the others. $1 completed before, $2 limit, and of the options $3 completed before, $4 number
-// to keep.
+// then the others, if there is room. $1 completed before, $2 limit, and of the options $3 completed
+// before, $4 number to keep.
 constexpr Statement kPrunable = statement(R"sql(
-    (SELECT i.instance_id
-       FROM {hub}.instances AS i
-       LEFT JOIN {hub}.executions AS e
-         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-      WHERE ($1 IS NULL OR e.completed_at {<} $1)
-        AND EXISTS (SELECT 1
-                      FROM {hub}.executions AS o
-                     WHERE o.instance_id {=} i.instance_id
-                       AND o.execution_id {<>} i.current_execution_id AND o.status {<>} 'Running'
-                       AND ($3 IS NULL OR o.completed_at {<} $3)
-                       AND ($4 {<} 2
-                            OR (SELECT pg_catalog.count(*)
-                                  FROM {hub}.executions AS k
-                                 WHERE k.instance_id {=} i.instance_id
-                                   AND k.execution_id {>} o.execution_id) {>=} $4))
-      ORDER BY i.instance_id
-      LIMIT $2)
-    UNION ALL
-    (SELECT i.instance_id
-       FROM {hub}.instances AS i
-       LEFT JOIN {hub}.executions AS e
-         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-      WHERE ($1 IS NULL OR e.completed_at {<} $1)
-        AND NOT EXISTS (SELECT 1
-                          FROM {hub}.executions AS o
-                         WHERE o.instance_id {=} i.instance_id
-                           AND o.execution_id {<>} i.current_execution_id
-                           AND o.status {<>} 'Running'
-                           AND ($3 IS NULL OR o.completed_at {<} $3)
-                           AND ($4 {<} 2
-                                OR (SELECT pg_catalog.count(*)
-                                      FROM {hub}.executions AS k
-                                     WHERE k.instance_id {=} i.instance_id
-                                       AND k.execution_id {>} o.execution_id) {>=} $4))
-      ORDER BY i.instance_id
-      LIMIT $2)
+    SELECT p.instance_id
+      FROM (VALUES (true), (false)) AS w(has_any)
+     CROSS JOIN LATERAL (
+        SELECT i.instance_id
+          FROM {hub}.instances AS i
+          LEFT JOIN {hub}.executions AS e
+            ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+         WHERE ($1 IS NULL OR e.completed_at {<} $1)
+           AND w.has_any {=}
+               EXISTS (SELECT 1
+                         FROM {hub}.executions AS o
+                        WHERE o.instance_id {=} i.instance_id
+                          AND o.execution_id {<>} i.current_execution_id
+                          AND o.status {<>} 'Running'
+                          AND ($3 IS NULL OR o.completed_at {<} $3)
+                          AND ($4 {<} 2
+                               OR (SELECT pg_catalog.count(*)
+                                     FROM {hub}.executions AS k
+                                    WHERE k.instance_id {=} i.instance_id
+                                      AND k.execution_id {>} o.execution_id) {>=} $4))
+         ORDER BY i.instance_id
+         LIMIT $2) AS p
      LIMIT $2
 )sql",
                                           TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID);
@@ -398,42 +384,28 @@ constexpr Statement kPrunable = statement(R"sql(
 // The same among ids, $5.
 constexpr Statement kPrunableOf =
     statement(R"sql(
-    (SELECT i.instance_id
-       FROM {hub}.instances AS i
-       LEFT JOIN {hub}.executions AS e
-         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-      WHERE i.instance_id {=} ANY ($5) AND ($1 IS NULL OR e.completed_at {<} $1)
-        AND EXISTS (SELECT 1
-                      FROM {hub}.executions AS o
-                     WHERE o.instance_id {=} i.instance_id
-                       AND o.execution_id {<>} i.current_execution_id AND o.status {<>} 'Running'
-                       AND ($3 IS NULL OR o.completed_at {<} $3)
-                       AND ($4 {<} 2
-                            OR (SELECT pg_catalog.count(*)
-                                  FROM {hub}.executions AS k
-                                 WHERE k.instance_id {=} i.instance_id
-                                   AND k.execution_id {>} o.execution_id) {>=} $4))
-      ORDER BY i.instance_id
-      LIMIT $2)
-    UNION ALL
-    (SELECT i.instance_id
-       FROM {hub}.instances AS i
-       LEFT JOIN {hub}.executions AS e
-         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-      WHERE i.instance_id {=} ANY ($5) AND ($1 IS NULL OR e.completed_at {<} $1)
-        AND NOT EXISTS (SELECT 1
-                          FROM {hub}.executions AS o
-                         WHERE o.instance_id {=} i.instance_id
-                           AND o.execution_id {<>} i.current_execution_id
-                           AND o.status {<>} 'Running'
-                           AND ($3 IS NULL OR o.completed_at {<} $3)
-                           AND ($4 {<} 2
-                                OR (SELECT pg_catalog.count(*)
-                                      FROM {hub}.executions AS k
-                                     WHERE k.instance_id {=} i.instance_id
-                                       AND k.execution_id {>} o.execution_id) {>=} $4))
-      ORDER BY i.instance_id
-      LIMIT $2)
+    SELECT p.instance_id
+      FROM (VALUES (true), (false)) AS w(has_any)
+     CROSS JOIN LATERAL (
+        SELECT i.instance_id
+          FROM {hub}.instances AS i
+          LEFT JOIN {hub}.executions AS e
+            ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+         WHERE i.instance_id {=} ANY ($5) AND ($1 IS NULL OR e.completed_at {<} $1)
+           AND w.has_any {=}
+               EXISTS (SELECT 1
+                         FROM {hub}.executions AS o
+                        WHERE o.instance_id {=} i.instance_id
+                          AND o.execution_id {<>} i.current_execution_id
+                          AND o.status {<>} 'Running'
+                          AND ($3 IS NULL OR o.completed_at {<} $3)
+                          AND ($4 {<} 2
+                               OR (SELECT pg_catalog.count(*)
+                                     FROM {hub}.executions AS k
+                                    WHERE k.instance_id {=} i.instance_id
+                                      AND k.execution_id {>} o.execution_id) {>=} $4))
+         ORDER BY i.instance_id
+         LIMIT $2) AS p
      LIMIT $2
 )sql",
               TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID, TEXTARRAYOID);
