@@ -410,15 +410,6 @@ constexpr Statement kPrunableOf =
 )sql",
               TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID, TEXTARRAYOID);
 
-std::span<const std::string_view> texts_of(const Rows& rows) {
-    auto* texts =
-        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        texts[i] = rows.text(i, 1);
-    }
-    return {texts, static_cast<std::size_t>(rows.count)};
-}
-
 int64 changed(const Rows& rows) {
     return static_cast<int64>(rows.count);
 }
@@ -454,11 +445,11 @@ InstanceSet make_instance_set(std::span<const std::string_view> ids) {
 
 std::span<const std::string_view> with_descendants(const Hub& hub,
                                                    std::span<const std::string_view> ids) {
-    return texts_of(run(hub, kDescendants, Params().datum(text_array(ids))));
+    return run(hub, kDescendants, Params().datum(text_array(ids))).texts(1);
 }
 
 std::span<const std::string_view> unborn_children(const Hub& hub, const InstanceSet& parents) {
-    return texts_of(run(hub, kUnborn, by_ids(parents)));
+    return run(hub, kUnborn, by_ids(parents)).texts(1);
 }
 
 std::span<const std::string_view> finished_roots(const Hub& hub, const FinishedFilter& filter) {
@@ -467,12 +458,13 @@ std::span<const std::string_view> finished_roots(const Hub& hub, const FinishedF
         .int8(filter.now)
         .int4(hub.incarnation)
         .int8(filter.limit);
-    return texts_of(filter.ids ? run(hub, kFinishedOf, params.datum(text_array(*filter.ids)))
-                               : run(hub, kFinished, params));
+    const Rows rows = filter.ids ? run(hub, kFinishedOf, params.datum(text_array(*filter.ids)))
+                                 : run(hub, kFinished, params);
+    return rows.texts(1);
 }
 
 std::optional<std::string_view> first_running(const Hub& hub, const InstanceSet& set) {
-    const auto running = texts_of(run(hub, kRunning, by_keys(set)));
+    const auto running = run(hub, kRunning, by_keys(set)).texts(1);
     return running.empty() ? std::nullopt
                            : std::optional(*std::min_element(running.begin(), running.end()));
 }
@@ -575,8 +567,9 @@ std::span<const std::string_view> prunable(const Hub& hub,
     Params params;
     optional_time(params, completed_before).int8(limit);
     optional_time(params, options.completed_before).int8(options.keep_last.value_or(0));
-    return texts_of(ids ? run(hub, kPrunableOf, params.datum(text_array(*ids)))
-                        : run(hub, kPrunable, params));
+    const Rows rows =
+        ids ? run(hub, kPrunableOf, params.datum(text_array(*ids))) : run(hub, kPrunable, params);
+    return rows.texts(1);
 }
 
 }  // namespace belay::store
