@@ -116,10 +116,7 @@ Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit) {
     const auto slots = all_slots(hub);
     const auto ready = peek_messages(hub, slots, PG_INT64_MIN, PG_INT64_MIN, now, limit);
     const Rows next = run(hub, kNextMessage, Params().datum(int2_array(slots)).timestamp(now));
-    return {static_cast<int64>(ready.size()),
-            next.is_null(0, 1)
-                ? core::kNever
-                : core::pg_us_to_ms(DatumGetTimestampTz(next.datum(0, 1, TIMESTAMPTZOID)))};
+    return {static_cast<int64>(ready.size()), next.optional_ms(0, 1).value_or(core::kNever)};
 }
 
 Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
@@ -166,10 +163,8 @@ std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
                                   .timestamp(now)
                                   .int8(now)
                                   .int4(live_incarnation(hub)));
-        if (!rows.is_null(0, 1)) {
-            const int64 since =
-                core::pg_us_to_ms(DatumGetTimestampTz(rows.datum(0, 1, TIMESTAMPTZOID)));
-            oldest = oldest ? std::min(*oldest, since) : since;
+        if (const auto since = rows.optional_ms(0, 1)) {
+            oldest = oldest ? std::min(*oldest, *since) : since;
         }
         CHECK_FOR_INTERRUPTS();
     }
