@@ -674,6 +674,14 @@ void unlink(Entry* entry, int32 node) {
     }
 }
 
+void wait_for_latch(int64 ms) {
+    if (sleep_event == 0) {
+        sleep_event = wait_event("BelayWaitForWork");
+    }
+    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, static_cast<long>(ms),
+                    sleep_event);
+}
+
 extern "C" void belay_leave_wait(int, Datum) {
     end_wait(false);
 }
@@ -991,23 +999,15 @@ void wake_others(int channel, int32 items, WakeReason reason) {
 }
 
 void sleep_until(int64 at, int64 now) {
-    if (sleep_event == 0) {
-        sleep_event = wait_event("BelayWaitForWork");
-    }
     me()->sleeping_until = at;
-    const auto ms = static_cast<long>(std::clamp<int64>(at - now, 0, 3600 * 1000));
-    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, sleep_event);
+    wait_for_latch(std::clamp<int64>(at - now, 0, 3600 * 1000));
     me()->sleeping_until = core::kNever;  // whatever is due earlier than planned shall wake us
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
 }
 
 void nap(int64 ms) {
-    if (sleep_event == 0) {
-        sleep_event = wait_event("BelayWaitForWork");
-    }
-    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, static_cast<long>(ms),
-                    sleep_event);
+    wait_for_latch(ms);
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
 }
