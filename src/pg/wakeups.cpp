@@ -412,6 +412,19 @@ int32 expire_leases(const Place& place, Entry* entry, int64 now, LostOwners* los
     return expired;
 }
 
+// Ends the leases of the channel that are over: counts them, and wakes as many waiters.
+void end_expired(const Place& place, Entry* entry, int64 now, LostOwners* lost) {
+    if (entry->lease_due > now) {
+        return;
+    }
+    if (const int32 expired = expire_leases(place, entry, now, lost)) {
+        entry->version = next_version();
+        wake(*entry, expired, WakeReason::kLeaseExpired);
+        count_now(entry->key.database, entry->key.hub, counted_queue(entry->key), Counter::kExpired,
+                  expired);
+    }
+}
+
 void LostOwners::tell(const Channel& queue) const {
     for (int i = 0; i < count; ++i) {
         const Channel channel{queue.database, queue.hub, Topic::kOwner, 0, names[i]};
@@ -932,14 +945,7 @@ Tending tend(int channel, int64 now) {
                    .due_moves = entry->due_moves,
                    .sleep_until = core::kNever};
     if (result.timekeeper) {
-        if (entry->lease_due <= now) {
-            if (const int32 expired = expire_leases(place, entry, now, &lost)) {
-                entry->version = next_version();
-                wake(*entry, expired, WakeReason::kLeaseExpired);
-                count_now(entry->key.database, entry->key.hub, counted_queue(entry->key),
-                          Counter::kExpired, expired);
-            }
-        }
+        end_expired(place, entry, now, &lost);
         const bool moved =
             entry->looked != entry->version || entry->overflow || entry->prepared_unknown;
         result.scan_leases = !entry->known || entry->overflow;
@@ -1032,16 +1038,12 @@ uint64 advance_queue(const Channel& channel, int64 now) {
     Entry* entry = find_or_make_entry(place, channel);
     uint64 version = 0;
     if (entry != nullptr) {
-        const int32 expired = entry->lease_due <= now ? expire_leases(place, entry, now, &lost) : 0;
+        end_expired(place, entry, now, &lost);
         // A waiter who keeps the time looks after items that fall due himself.
-        const bool due = entry->due <= now && entry->waiters == 0;
-        if (due) {
+        if (entry->due <= now && entry->waiters == 0) {
             entry->due = core::kNever;
             entry->known = false;
-        }
-        if (expired > 0 || due) {
             entry->version = next_version();
-            wake(*entry, expired, WakeReason::kLeaseExpired);
         }
         version = entry->version;
     }
