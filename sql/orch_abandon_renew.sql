@@ -38,9 +38,6 @@ $$;
 CREATE FUNCTION pg_temp.error(statement text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(test.error(statement), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(pg_temp.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_abandon_renew.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_abandon_renew.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_abandon_renew.orchestrator_queue, orch_abandon_renew.instance_locks, orch_abandon_renew.instances, orch_abandon_renew.executions, orch_abandon_renew.history, lease $$;
@@ -124,19 +121,19 @@ SELECT pg_temp.error('SELECT orch_abandon_renew.abandon_orchestration_item(''non
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 1000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 1000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 1000)', pg_temp.token('i')));
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT pg_temp.token('i') AS stolen \gset
 SELECT attempt FROM pg_temp.fetch(2000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000, 5000, true)', :'stolen'));
+SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000, 5000, true)', :'stolen'));
 SELECT * FROM test.orch_abandon_renew;
 CALL pg_temp.ack('i', 2000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000)', pg_temp.token('i')));
 CALL pg_temp.clear();
 -- CL-9: no negative delay, no negative clock. The turn goes on.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT arguments, pg_temp.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, -1', '-1', '-1, 0, true']) AS arguments;
+SELECT arguments, test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, -1', '-1', '-1, 0, true']) AS arguments;
 SELECT * FROM test.orch_abandon_renew;
 -- CC-11: rolled back, it never was.
 BEGIN;
@@ -171,25 +168,25 @@ CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT pg_temp.error(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 2000, 1000)', pg_temp.token('i')));
 SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 2000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
 SELECT attempt FROM pg_temp.fetch(2000);
 SELECT pg_temp.token('i') AS stolen \gset
 SELECT attempt FROM pg_temp.fetch(3000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 2500, 1000)', :'stolen'));
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 2500, 1000)', :'stolen'));
 SELECT locked_until FROM orch_abandon_renew.instance_lock_states;
 CALL pg_temp.ack('i', 3000, metadata => '{"orchestration_name":"O","orchestration_version":"1"}');
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 3000, 1000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 3000, 1000)', pg_temp.token('i')));
 -- After a terminal ack, too.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 CALL pg_temp.ack('i', 1000, metadata => '{"status":"Completed"}');
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
-SELECT pg_temp.refused('CALL pg_temp.ack(''i'', 1000)');
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
+SELECT test.refused('CALL pg_temp.ack(''i'', 1000)');
 CALL pg_temp.clear();
 -- CL-9: above 0.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT arguments, pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, 0', '1000, -1', '1000, NULL', '-1, 1000']) AS arguments;
+SELECT arguments, test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, 0', '1000, -1', '1000, NULL', '-1, 1000']) AS arguments;
 SELECT locked_until FROM orch_abandon_renew.instance_lock_states;
 -- CL-7, CL-3: the clock.
 SELECT belay.set_hub_option('orch_abandon_renew', 'max_clock_skew', '1 h');

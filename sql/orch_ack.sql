@@ -35,9 +35,6 @@ LANGUAGE sql AS $$ SELECT orch_ack.ack_orchestration_item(pg_temp.token(instance
 CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2'), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
-$$;
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_ack.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_ack.start_orchestration('O', '', instance, '1', 0, now_ms) $$;
 -- A new turn: a message, and the fetch of it, leased from 1000 to 2000.
@@ -78,11 +75,11 @@ SELECT pg_temp.content() AS content \gset
 SELECT test.error('SELECT orch_ack.ack_orchestration_item(''nonsense'', 1000, 1, ''[]'', ''[]'', ''[]'', ''{}'')');
 SELECT pg_temp.content() = :'content' AS unchanged;
 -- AO-3, CL-1: the lock must be live: at 1999 it is, at 2000 not, although nobody has taken it over.
-SELECT pg_temp.refused('CALL pg_temp.ack(''i'', 2000)');
+SELECT test.refused('CALL pg_temp.ack(''i'', 2000)');
 SELECT pg_temp.content() = :'content' AS unchanged;
 CALL pg_temp.ack('i', 1999);
 -- AO-2: one token, one ack; also when both are empty.
-SELECT pg_temp.refused('CALL pg_temp.ack(''i'', 1999)');
+SELECT test.refused('CALL pg_temp.ack(''i'', 1999)');
 CALL pg_temp.clear();
 
 ---- Nothing at all
@@ -236,7 +233,7 @@ CALL pg_temp.turn('i');
 SELECT pg_temp.content() AS content \gset
 SELECT test.error(format('CALL pg_temp.ack(''i'', 1000, %L, ''{"orchestration_name":"O","orchestration_version":"1","status":"Failed"}'', ''[{"CancelInstance":{"instance":"x"}}]'', ''[{"ActivityExecute":{}}]'', 5)',
     jsonb_build_array(pg_temp.event(2, 'x'), pg_temp.event(1, 'x'), pg_temp.event(3, 'x'))));
-SELECT pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, %L)', jsonb_build_array(pg_temp.event(2, 'x'), pg_temp.event(3, 'x'), pg_temp.event(2, 'y'))));
+SELECT test.refused(format('CALL pg_temp.ack(''i'', 1000, %L)', jsonb_build_array(pg_temp.event(2, 'x'), pg_temp.event(3, 'x'), pg_temp.event(2, 'y'))));
 SELECT pg_temp.content() = :'content' AS unchanged;
 -- The client tries again with the same token. Another execution has its own ids.
 CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'x'), pg_temp.event(2, 'x')));
@@ -287,11 +284,11 @@ INSERT INTO bad (arguments) SELECT a FROM unnest(ARRAY[
     'metadata => ''{"kv_mutations":[{"action":"drop","key":"k"}]}''', 'metadata => ''{"kv_mutations":[{"action":"set","key":"k"}]}''', 'metadata => ''{"kv_mutations":[{"action":"set","value":"v"}]}''', 'metadata => ''{"kv_mutations":[{"action":"clear_key"}]}''',
     'metadata => ''{"kv_mutations":[{"key":"k"}]}''', 'cancelled => ''[7]''', 'cancelled => ''[{"instance":"i"}]''', 'cancelled => ''{}''',
     'delta => ''[{"event_id":1,"event_data":"{}"}, {"event_id":0,"event_data":"{}"}]''']) AS a;
-SELECT arguments, pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, %s)', arguments)) FROM bad ORDER BY nr;
+SELECT arguments, test.refused(format('CALL pg_temp.ack(''i'', 1000, %s)', arguments)) FROM bad ORDER BY nr;
 -- Names and keys have at most 1024 bytes.
-SELECT what, pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, metadata => %L)', metadata)) FROM (VALUES ('name', jsonb_build_object('orchestration_name', repeat('x', 1025), 'orchestration_version', '1')),
+SELECT what, test.refused(format('CALL pg_temp.ack(''i'', 1000, metadata => %L)', metadata)) FROM (VALUES ('name', jsonb_build_object('orchestration_name', repeat('x', 1025), 'orchestration_version', '1')),
     ('parent', jsonb_build_object('parent_instance_id', repeat('x', 1025))), ('key', jsonb_build_object('kv_mutations', jsonb_build_array(jsonb_build_object('action', 'set', 'key', repeat('x', 1025), 'value', ''))))) AS v (what, metadata);
-SELECT pg_temp.refused('CALL pg_temp.ack(''i'', -1)');
+SELECT test.refused('CALL pg_temp.ack(''i'', -1)');
 SELECT pg_temp.content() = :'content' AS unchanged;
 CALL pg_temp.ack('i', 1999);
 CALL pg_temp.clear();

@@ -35,9 +35,6 @@ LANGUAGE sql AS $$ SELECT orch_broken.ack_orchestration_item(pg_temp.token(insta
 CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_broken.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_broken.orchestrator_queue, orch_broken.instance_locks, orch_broken.instances, orch_broken.executions, orch_broken.history, orch_broken.dead_letters, lease $$;
 CREATE PROCEDURE pg_temp.instance(instance text) LANGUAGE sql AS $$ INSERT INTO orch_broken.instances VALUES (instance, 'O', '1', 1, NULL, NULL, 0, now(), now()) $$;
@@ -174,7 +171,7 @@ CALL pg_temp.clear();
 -- JS-1: a delta is checked for syntax. JS-6: an escaped NUL in what is stored in a column is refused; AO-12: elsewhere it is kept.
 SELECT orch_broken.start_orchestration('O', '', 'i', NULL, 0, 1000);
 SELECT instance FROM pg_temp.fetch(1000);
-SELECT delta, pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, %L)', delta)) FROM unnest(ARRAY[
+SELECT delta, test.refused(format('CALL pg_temp.ack(''i'', 1000, %L)', delta)) FROM unnest(ARRAY[
     '[{"event_id":1,"event_data":"garbage"}]', '[{"event_id":1,"event_data":"[]"}]', '[{"event_id":1,"event_data":{}}]', '[{"event_id":1}]', '[{"event_data":"{}"}]', '[7]', '{}',
     '[{"event_id":0,"event_data":"{}"}]', '[{"event_id":-1,"event_data":"{}"}]', '[{"event_id":"1","event_data":"{}"}]', '[{"event_id":1.5,"event_data":"{}"}]',
     '[{"event_id":1,"event_data":"{\"type\":\"KeyValueSet\",\"key\":\"\\u0000\",\"value\":\"v\"}"}]',

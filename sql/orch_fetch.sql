@@ -35,9 +35,6 @@ LANGUAGE sql AS $$ SELECT orch_fetch.ack_orchestration_item(pg_temp.token(instan
 CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_fetch.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_fetch.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_fetch.orchestrator_queue, orch_fetch.instance_locks, orch_fetch.instances, orch_fetch.executions, orch_fetch.history, orch_fetch.kv_store, orch_fetch.kv_delta, orch_fetch.dead_letters, lease $$;
@@ -75,7 +72,7 @@ SELECT instance, messages, attempt FROM pg_temp.fetch(2200);
 SELECT * FROM test.orch_fetch;
 SELECT * FROM test.orch_fetch_locks;
 -- The old token is unknown.
-SELECT :'old' <> pg_temp.token('i') AS new_token, pg_temp.refused(format('SELECT orch_fetch.renew_orchestration_item_lock(%L, 2300, 1000)', :'old')) LIKE 'QB001%' AS lost;
+SELECT :'old' <> pg_temp.token('i') AS new_token, test.refused(format('SELECT orch_fetch.renew_orchestration_item_lock(%L, 2300, 1000)', :'old')) LIKE 'QB001%' AS lost;
 -- After another expiry an old message at 3 and new ones at 2 and 1 give 3.
 CALL pg_temp.raise('i', 'latest', 3000);
 SELECT messages, attempt FROM pg_temp.fetch(3200);
@@ -98,7 +95,7 @@ CALL pg_temp.clear();
 
 -- CL-9, section 4.5: arguments. A refused call leases nothing.
 CALL pg_temp.start('i', 1000);
-SELECT arguments, pg_temp.refused(format('SELECT orch_fetch.fetch_orchestration_item(%s)', arguments))
+SELECT arguments, test.refused(format('SELECT orch_fetch.fetch_orchestration_item(%s)', arguments))
   FROM unnest(ARRAY['1000, 0', '1000, -1', '1000, NULL', '-1, 1000', '9223372036854775807, 1000']) AS arguments;
 SELECT attempt_count, leased FROM test.orch_fetch;
 -- CC-10: a call that writes needs a transaction that may.

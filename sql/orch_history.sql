@@ -35,9 +35,6 @@ LANGUAGE sql AS $$ SELECT orch_history.ack_orchestration_item(pg_temp.token(inst
 CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.append(instance text, execution bigint, VARIADIC ids bigint[]) LANGUAGE sql AS $$
     SELECT orch_history.append_history(instance, execution, (SELECT jsonb_agg(jsonb_build_object('event_id', id, 'event_data', format('{"e":%s,"i":%s,"type":"T"}', execution, id)) ORDER BY nr) FROM unnest(ids) WITH ORDINALITY AS u (id, nr)))
 $$;
@@ -82,7 +79,7 @@ SELECT execution_id, event_id FROM orch_history.read_history('i', 1, 10, 2);
 SELECT execution_id, event_id FROM orch_history.read_history('i', p_after_event_id => 1);
 SELECT execution_id, event_id FROM orch_history.read_history('i', 1, 9223372036854775807);
 SELECT execution_id, event_id FROM orch_history.read_history('i', 1, -5, 2147483647);
-SELECT limits, pg_temp.refused(format('SELECT * FROM orch_history.read_history(''i'', 1, NULL, %s)', limits)) FROM unnest(ARRAY[0, -1]) AS limits;
+SELECT limits, test.refused(format('SELECT * FROM orch_history.read_history(''i'', 1, NULL, %s)', limits)) FROM unnest(ARRAY[0, -1]) AS limits;
 
 -- RH-5: texts are returned as stored, byte for byte. A corrupt event is neither skipped nor repaired.
 INSERT INTO orch_history.history SELECT 'corrupt', 1, nr, 'x', t, now() FROM unnest(ARRAY['{"a" : 1.50, "a":2}', 'garbage', '', ' {"\u0000":"\ud800"} ', E'{\n}', '{"n":1e999999}']) WITH ORDINALITY AS u (t, nr);
@@ -128,14 +125,14 @@ SELECT orch_history.append_history('i', 8, jsonb_build_array(pg_temp.event(3, 'K
 
 -- QB005: a duplicate, stored or in the call; nothing is added, no execution made.
 SELECT test.error('CALL pg_temp.append(''i'', 1, 50, 10, 51)');
-SELECT pg_temp.refused('CALL pg_temp.append(''i'', 9, 1, 2, 1, 2)');
+SELECT test.refused('CALL pg_temp.append(''i'', 9, 1, 2, 1, 2)');
 SELECT event_id FROM orch_history.read_history('i', 1);
 SELECT count(*) AS executions FROM orch_history.executions WHERE execution_id = 9;
 -- An id of another execution, or of another instance, is another id.
 CALL pg_temp.append('i', 2, 10);
 CALL pg_temp.append('I', 1, 10);
 -- AO-12 and section 4.5: what is refused.
-SELECT arguments, pg_temp.refused(format('SELECT orch_history.append_history(%s)', arguments)) FROM unnest(ARRAY['NULL, 1, ''[]''', ''''', 1, ''[]''', 'repeat(''x'', 1025), 1, ''[]''', '''i'', 0, ''[]''', '''i'', -1, ''[]''', '''i'', NULL, ''[]''',
+SELECT arguments, test.refused(format('SELECT orch_history.append_history(%s)', arguments)) FROM unnest(ARRAY['NULL, 1, ''[]''', ''''', 1, ''[]''', 'repeat(''x'', 1025), 1, ''[]''', '''i'', 0, ''[]''', '''i'', -1, ''[]''', '''i'', NULL, ''[]''',
     '''i'', 1, ''{}''', '''i'', 1, ''[7]''', '''i'', 1, ''[{"event_id":0,"event_data":"{}"}]''', '''i'', 1, ''[{"event_id":-7,"event_data":"{}"}]''', '''i'', 1, ''[{"event_data":"{}"}]''', '''i'', 1, ''[{"event_id":60}]''', '''i'', 1, ''[{"event_id":60,"event_data":{}}]''',
     '''i'', 1, ''[{"event_id":60,"event_data":"[]"}]''', '''i'', 1, ''[{"event_id":60,"event_data":"{}"}, {"event_id":61,"event_data":"nonsense"}]''']) AS arguments;
 SELECT event_id FROM orch_history.read_history('i', 1);

@@ -42,6 +42,11 @@ BEGIN
     END LOOP;
 END $$;
 
+-- How a statement was refused: SQLSTATE and DETAIL (ER-2: one line of JSON; there is always a HINT, too), without what differs from run to run.
+CREATE FUNCTION test.refused(statement text) RETURNS text LANGUAGE sql AS $$
+    SELECT regexp_replace(regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2'), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
+$$;
+
 -- The value in force of a hub's option, as belay.hub_options tells it.
 CREATE FUNCTION test.option(hub name, option text) RETURNS text LANGUAGE sql AS $$
     SELECT o.value FROM belay.hub_options AS o WHERE o.hub = $1 AND o.option = $2
