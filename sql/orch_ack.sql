@@ -22,31 +22,18 @@ CREATE VIEW test.orch_ack_executions AS SELECT instance_id, execution_id AS exec
        concat_ws('.', duroxide_version_major, duroxide_version_minor, duroxide_version_patch) AS pin FROM orch_ack.executions ORDER BY instance_id, execution_id;
 CREATE VIEW test.orch_ack_messages AS SELECT instance_id, test.brief(json_build_array(work_item::json)) AS message, pg_temp.ms(visible_at) AS visible_ms, pg_temp.ms(created_at) AS created_ms, lock_token IS NOT NULL AS leased, attempt_count
        FROM orch_ack.messages ORDER BY id;
--- A digest of every table of the hub.
-CREATE FUNCTION pg_temp.content() RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    tab text;
-    part text;
-    parts text := '';
-BEGIN
-    FOR tab IN SELECT c.oid::regclass::text FROM pg_class AS c WHERE c.relnamespace = 'orch_ack'::regnamespace AND c.relkind = 'r' ORDER BY c.relname::text COLLATE "C" LOOP
-        EXECUTE format('SELECT md5(string_agg(t::text, ''|'' ORDER BY t::text COLLATE "C")) FROM %s AS t', tab) INTO part;
-        parts := parts || tab || ' ' || coalesce(part, 'empty') || E'\n';
-    END LOOP;
-    RETURN parts;
-END $$;
 \set named '{"orchestration_name":"O","orchestration_version":"1"}'
 
 ---- The token
 
 -- AO-1: an unknown token; the instance stays locked for its holder, and nothing changes. (More of tokens is in orch_tokens.)
 CALL pg_temp.turn('i');
-SELECT pg_temp.content() AS content \gset
+SELECT test.content('orch_ack') AS content \gset
 SELECT test.error('SELECT orch_ack.ack_orchestration_item(''nonsense'', 1000, 1, ''[]'', ''[]'', ''[]'', ''{}'')');
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 -- AO-3, CL-1: the lock must be live: at 1999 it is, at 2000 not, although nobody has taken it over.
 SELECT test.refused('CALL pg_temp.ack(''i'', 2000)');
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 CALL pg_temp.ack('i', 1999);
 -- AO-2: one token, one ack; also when both are empty.
 SELECT test.refused('CALL pg_temp.ack(''i'', 1999)');
@@ -200,11 +187,11 @@ CALL pg_temp.ack('i', 1234, '[{"event_id":99999,"event_type":"given","event_data
 SELECT instance_id, execution_id, event_id, event_type, event_data, pg_temp.ms(created_at) AS created_ms FROM orch_ack.history ORDER BY event_id;
 -- AO-11, I4: an id that is stored already, or twice in the delta: QB005, and the whole ack is undone; the lock is kept.
 CALL pg_temp.turn('i');
-SELECT pg_temp.content() AS content \gset
+SELECT test.content('orch_ack') AS content \gset
 SELECT test.error(format('CALL pg_temp.ack(''i'', 1000, %L, ''{"orchestration_name":"O","orchestration_version":"1","status":"Failed"}'', ''[{"CancelInstance":{"instance":"x"}}]'', ''[{"ActivityExecute":{}}]'', 5)',
     jsonb_build_array(test.event(2, 'x'), test.event(1, 'x'), test.event(3, 'x'))));
 SELECT test.refused(format('CALL pg_temp.ack(''i'', 1000, %L)', jsonb_build_array(test.event(2, 'x'), test.event(3, 'x'), test.event(2, 'y'))));
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 -- The client tries again with the same token. Another execution has its own ids.
 CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'x'), test.event(2, 'x')));
 SELECT execution_id, event_id FROM orch_ack.history ORDER BY 1, 2;
@@ -241,7 +228,7 @@ CALL pg_temp.clear();
 
 -- AO-19, AO-12, section 4.4, CL-9: what refuses the whole ack. The lock is kept, and nothing is changed, by any of them.
 CALL pg_temp.turn('i');
-SELECT pg_temp.content() AS content \gset
+SELECT test.content('orch_ack') AS content \gset
 CREATE TEMP TABLE bad (nr serial, arguments text);
 INSERT INTO bad (arguments) SELECT a FROM unnest(ARRAY[
     'execution => 0', 'execution => -1', 'execution => NULL', 'send => ''[{"CancelInstance":{"instance":"x"}}, {"CancelInstance":{}}]''', 'send => ''[{"ActivityExecute":{"instance":"i"}}]''', 'send => ''[{"SubOrchCompleted":{"instance":"i"}}]''',
@@ -259,7 +246,7 @@ SELECT arguments, test.refused(format('CALL pg_temp.ack(''i'', 1000, %s)', argum
 SELECT what, test.refused(format('CALL pg_temp.ack(''i'', 1000, metadata => %L)', metadata)) FROM (VALUES ('name', jsonb_build_object('orchestration_name', repeat('x', 1025), 'orchestration_version', '1')),
     ('parent', jsonb_build_object('parent_instance_id', repeat('x', 1025))), ('key', jsonb_build_object('kv_mutations', jsonb_build_array(jsonb_build_object('action', 'set', 'key', repeat('x', 1025), 'value', ''))))) AS v (what, metadata);
 SELECT test.refused('CALL pg_temp.ack(''i'', -1)');
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 CALL pg_temp.ack('i', 1999);
 CALL pg_temp.clear();
 
@@ -288,11 +275,11 @@ CALL pg_temp.clear();
 
 -- CC-11: an ack that is rolled back never was: the turn goes on.
 CALL pg_temp.turn('i');
-SELECT pg_temp.content() AS content \gset
+SELECT test.content('orch_ack') AS content \gset
 BEGIN;
 CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'x')), '{"orchestration_name":"O","orchestration_version":"1","status":"Completed"}', '[{"CancelInstance":{"instance":"x"}}]', '[{"ActivityExecute":{}}]');
 ROLLBACK;
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 CALL pg_temp.ack('i', 1000, metadata => :'named');
 CALL pg_temp.clear();
 -- Several turns in one transaction.

@@ -67,6 +67,64 @@ BEGIN
     EXECUTE format('DROP ROLE %I', role);
 END $$;
 
+-- A digest of every table of a schema, but for some.
+CREATE FUNCTION test.content(schema name, VARIADIC but_for name[] DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    tab text;
+    part text;
+    parts text;
+BEGIN
+    FOR tab IN SELECT c.oid::regclass::text FROM pg_class AS c WHERE c.relnamespace = quote_ident(schema)::regnamespace AND c.relkind = 'r' AND c.relname <> ALL (but_for) ORDER BY c.relname::text COLLATE "C" LOOP
+        EXECUTE format('SELECT md5(string_agg(t::text, ''|'' ORDER BY t::text COLLATE "C")) FROM %s AS t', tab) INTO part;
+        parts := concat_ws(E'\n', parts, tab, part);
+    END LOOP;
+    RETURN parts;
+END $$;
+
+-- All that a call could leave behind: the content of a schema, its functions, and the advisory locks that this session holds.
+CREATE FUNCTION test.traces(schema name) RETURNS text LANGUAGE sql AS $$
+    SELECT concat_ws(E'\n', 'locks ' || (SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'),
+                     'functions ' || (SELECT count(*) FROM pg_proc WHERE pronamespace = quote_ident(schema)::regnamespace), test.content(schema))
+$$;
+
+-- Runs a statement until no store call is left to fail. The successful run is undone as well, so that each statement meets the same hub.
+-- fails: whether at least one call failed. left_traces: after how many of the failures something was different. swallowed: runs that succeeded although a call failed.
+CREATE FUNCTION test.fail_each(schema name, statement text) RETURNS TABLE (fails boolean, left_traces int, swallowed int, then_works boolean, other_errors text) LANGUAGE plpgsql AS $$
+DECLARE
+    before text := test.traces(schema);
+    failures int := 0;
+BEGIN
+    left_traces := 0;
+    swallowed := 0;
+    FOR n IN 0..500 LOOP
+        BEGIN
+            PERFORM belay.inject_fault('store.call', 1, n);
+            EXECUTE statement;
+            IF (SELECT count FROM belay.faults() WHERE point = 'store.call') = 0 THEN
+                swallowed := swallowed + 1;
+                RAISE EXCEPTION SQLSTATE 'AGAIN';
+            END IF;
+            then_works := test.traces(schema) <> before;
+            RAISE EXCEPTION SQLSTATE 'UNDO0';
+        EXCEPTION
+            WHEN SQLSTATE 'UNDO0' THEN
+                EXIT;
+            WHEN SQLSTATE 'AGAIN' THEN
+                NULL;
+            WHEN internal_error THEN
+                failures := failures + 1;
+                IF SQLERRM <> 'injected fault at "store.call"' THEN other_errors := concat_ws(', ', other_errors, SQLERRM); END IF;
+                IF test.traces(schema) <> before THEN left_traces := left_traces + 1; END IF;
+            WHEN OTHERS THEN
+                other_errors := concat_ws(', ', other_errors, SQLSTATE || ' ' || SQLERRM);
+                EXIT;
+        END;
+    END LOOP;
+    PERFORM belay.inject_fault('store.call', 0, 0);
+    fails := failures > 0;
+    RETURN NEXT;
+END $$;
+
 -- Messages in brief: kind and what tells them apart.
 CREATE FUNCTION test.brief(messages json) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
