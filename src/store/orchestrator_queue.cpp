@@ -464,28 +464,16 @@ bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 
     return buried;
 }
 
-namespace {
-
-std::span<const std::string_view> instance_ids(const Rows& rows) {
-    auto* ids = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        ids[i] = rows.text(i, 1);
-    }
-    return {ids, static_cast<std::size_t>(rows.count)};
-}
-
-}  // namespace
-
 std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,
                                                      int64 limit) {
-    return instance_ids(run(hub, kOrphaned, Params().timestamp(created_before).int8(limit)));
+    return run(hub, kOrphaned, Params().timestamp(created_before).int8(limit)).texts(1);
 }
 
 std::span<const std::string_view> unmet_orphans(const Hub& hub, std::span<const int16> slots,
                                                 int64 created_before, int64 messages) {
-    return instance_ids(
-        run(hub, kUnmetOrphans,
-            Params().datum(int2_array(slots)).timestamp(created_before).int8(messages)));
+    return run(hub, kUnmetOrphans,
+               Params().datum(int2_array(slots)).timestamp(created_before).int8(messages))
+        .texts(1);
 }
 
 int64 bury_orphans(const Hub& hub, std::string_view instance_id, int64 created_before, int64 now) {

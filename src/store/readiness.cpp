@@ -129,13 +129,16 @@ std::span<const int16> all_slots(const Hub& hub) {
     return {slots, static_cast<std::size_t>(count)};
 }
 
-Params live_params(const Hub& hub, int64 now, int limit) {
-    return Params().int8(now).int4(hub.incarnation).int8(limit);
-}
-
-std::span<LiveLease> lease_space(uint64 count) {
-    return {static_cast<LiveLease*>(palloc(sizeof(LiveLease) * (count + 1))),
-            static_cast<std::size_t>(count)};
+// The leases that a statement finds; key_of(rows, i) is the key of the one in row i.
+template <typename KeyOf>
+std::span<const LiveLease> live_leases(const Hub& hub, const Statement& statement, int64 now,
+                                       int limit, KeyOf key_of) {
+    const Rows rows = run(hub, statement, Params().int8(now).int4(hub.incarnation).int8(limit));
+    auto* leases = static_cast<LiveLease*>(palloc(sizeof(LiveLease) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        leases[i] = {key_of(rows, i), rows.int8(i, 2)};
+    }
+    return {leases, static_cast<std::size_t>(rows.count)};
 }
 
 }  // namespace
@@ -144,10 +147,7 @@ Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit) {
     const auto slots = all_slots(hub);
     const auto ready = peek_messages(hub, slots, PG_INT64_MIN, PG_INT64_MIN, now, limit);
     const Rows next = run(hub, kNextMessage, Params().datum(int2_array(slots)).timestamp(now));
-    return {static_cast<int64>(ready.size()),
-            next.is_null(0, 1)
-                ? core::kNever
-                : core::pg_us_to_ms(DatumGetTimestampTz(next.datum(0, 1, TIMESTAMPTZOID)))};
+    return {static_cast<int64>(ready.size()), next.optional_ms(0, 1).value_or(core::kNever)};
 }
 
 Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
@@ -207,10 +207,8 @@ std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
                                   .timestamp(now)
                                   .int8(now)
                                   .int4(live_incarnation(hub)));
-        if (!rows.is_null(0, 1)) {
-            const int64 since =
-                core::pg_us_to_ms(DatumGetTimestampTz(rows.datum(0, 1, TIMESTAMPTZOID)));
-            oldest = oldest ? std::min(*oldest, since) : since;
+        if (const auto since = rows.optional_ms(0, 1)) {
+            oldest = oldest ? std::min(*oldest, *since) : since;
         }
         CHECK_FOR_INTERRUPTS();
     }
@@ -218,30 +216,21 @@ std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
 }
 
 std::span<const LiveLease> live_turns(const Hub& hub, int64 now, int limit) {
-    const Rows rows = run(hub, kLiveTurns, live_params(hub, now, limit));
-    const auto leases = lease_space(rows.count);
-    for (uint64 i = 0; i < rows.count; ++i) {
-        leases[i] = {lease_key_of_turn(rows.int8(i, 1)), rows.int8(i, 2)};
-    }
-    return leases;
+    return live_leases(hub, kLiveTurns, now, limit, [](const Rows& rows, uint64 i) {
+        return lease_key_of_turn(rows.int8(i, 1));
+    });
 }
 
 std::span<const LiveLease> live_work(const Hub& hub, int64 now, int limit) {
-    const Rows rows = run(hub, kLiveWork, live_params(hub, now, limit));
-    const auto leases = lease_space(rows.count);
-    for (uint64 i = 0; i < rows.count; ++i) {
-        leases[i] = {lease_key_of_work(rows.int8(i, 1)), rows.int8(i, 2)};
-    }
-    return leases;
+    return live_leases(hub, kLiveWork, now, limit, [](const Rows& rows, uint64 i) {
+        return lease_key_of_work(rows.int8(i, 1));
+    });
 }
 
 std::span<const LiveLease> live_sessions(const Hub& hub, int64 now, int limit) {
-    const Rows rows = run(hub, kLiveSessions, live_params(hub, now, limit));
-    const auto leases = lease_space(rows.count);
-    for (uint64 i = 0; i < rows.count; ++i) {
-        leases[i] = {lease_key_of_session(rows.text(i, 1)), rows.int8(i, 2)};
-    }
-    return leases;
+    return live_leases(hub, kLiveSessions, now, limit, [](const Rows& rows, uint64 i) {
+        return lease_key_of_session(rows.text(i, 1));
+    });
 }
 
 std::span<const LiveLease> live_batches(const Hub& hub, int64 now, int limit) {
