@@ -19,6 +19,10 @@ inline bool try_lock_subscription(const store::Hub& hub, std::string_view name) 
     return pg::try_lock_key(pg::LockSpace::kSubscription, hub.schema, core::fnv1a64(name));
 }
 
+inline void unlock_subscription(const store::Hub& hub, std::string_view name) {
+    pg::unlock_key(pg::LockSpace::kSubscription, hub.schema, core::fnv1a64(name));
+}
+
 [[noreturn]] inline void raise_unknown_subscription(const char* path, std::string_view name) {
     pg::raise(pg::kNotFound, psprintf("subscription \"%s\" does not exist", pg::excerpt(name)),
               pg::Facts("subscription").add("path", path).add("value", name),

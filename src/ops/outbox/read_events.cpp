@@ -65,7 +65,8 @@ store::Subscription in_this_incarnation(const store::Hub& hub, store::Subscripti
 }
 
 // There is nothing to read up to the horizon: remembers that, if it spares the next reader much.
-void move_past_others(const store::Hub& hub, std::string_view name, const store::Horizon& horizon,
+// Returns whether it did.
+bool move_past_others(const store::Hub& hub, std::string_view name, const store::Horizon& horizon,
                       const store::Subscription& before) {
     store::Subscription subscription = in_this_incarnation(hub, before);
     const int64 begin = subscription.seen.position;
@@ -78,7 +79,16 @@ void move_past_others(const store::Hub& hub, std::string_view name, const store:
     if (subscription.seen.position - begin >= kWorthMoving ||
         (probed && subscription.final_position - begin >= kWorthMoving)) {
         store::update_subscription(hub, name, subscription);
+        pg::note_ready(store::outbox_channel(hub));  // who came meanwhile found the key taken
+        return true;
     }
+    return false;
+}
+
+// A reader who changed nothing is in nobody's way, however long his transaction lasts.
+EventBatch nothing_read(const store::Hub& hub, std::string_view name) {
+    unlock_subscription(hub, name);
+    return {};
 }
 
 EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, int64 lease_ms,
@@ -92,7 +102,7 @@ EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, i
         raise_unknown_subscription("p_subscription", name);
     }
     if (is_leased(hub, *subscription, clock->now())) {
-        return batch;
+        return nothing_read(hub, name);
     }
     const auto horizon = store::read_horizon(hub);
     batch.by_xid = !horizon.exact;
@@ -105,8 +115,8 @@ EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, i
             store::read_events_upto(hub, in_this_incarnation(hub, *subscription), horizon, left);
     }
     if (batch.old.count + batch.current.count == 0) {
-        move_past_others(hub, name, horizon, *subscription);
-        return batch;
+        return move_past_others(hub, name, horizon, *subscription) ? EventBatch{}
+                                                                   : nothing_read(hub, name);
     }
     const auto& last = batch.current.count > 0 ? batch.current : batch.old;
     const int64 now = clock->now();
