@@ -76,7 +76,7 @@ using namespace belay;
 
 // Behind the view of subscriptions: what it reads of the hub is the owner's.
 BELAY_FUNCTION(belay_event_horizon_pid) {
-    const Oid table = PG_GETARG_OID(0);
+    const Oid table = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
     const store::Hub* hub = store::find_hub(get_rel_namespace(table), true);
     if (hub == nullptr || !OidIsValid(hub->relations.outbox_events_position) ||
         RecoveryInProgress()) {

@@ -36,12 +36,25 @@ std::string text_of(const TurnToken& token) {
     return text;
 }
 
+const EventPlace kPlace{-3, 7, 42, 0x0123456789abcdef, true};
+constexpr std::string_view kPlaceText = "eSoAAAAAAAAAAAAABwEjRWeJq83v__________0B";
+
+std::string text_of(const EventPlace& place) {
+    std::string text(kEventPlaceChars + 1, '#');
+    encode(place, text.data());
+    EXPECT_EQ(text.back(), '#') << "wrote past the end";
+    text.pop_back();
+    return text;
+}
+
 // Live leases keep their tokens over an upgrade of the module, so the form is fixed (HB-5).
 TEST(Token, KnownVectors) {
     EXPECT_EQ(text_of(kWork), kWorkText);
     EXPECT_EQ(decode_work_token(kWorkText), kWork);
     EXPECT_EQ(text_of(kTurn), kTurnText);
     EXPECT_EQ(decode_turn_token(kTurnText), kTurn);
+    EXPECT_EQ(text_of(kPlace), kPlaceText);
+    EXPECT_EQ(decode_event_place(kPlaceText), kPlace);
     EXPECT_EQ(text_of(WorkToken{}), "wQ" + std::string(56, 'A'));
 }
 
@@ -83,6 +96,22 @@ TEST(Token, KindsAreNotMixedUp) {
     // Not even with the length of the other kind.
     EXPECT_FALSE(decode_turn_token(kWorkText.substr(0, kTurnTokenChars)));
     EXPECT_FALSE(decode_work_token(std::string(kTurnText) + "AAAAAAAA"));
+}
+
+// The flag of a place is 0 or 1: there is one spelling.
+TEST(Token, PlacesHaveOneSpelling) {
+    EventPlace place{std::numeric_limits<int64_t>::min(), -1, std::numeric_limits<int64_t>::max(),
+                     ~uint64_t{0}, false};
+    EXPECT_EQ(decode_event_place(text_of(place)), place);
+    std::string text(kPlaceText);
+    text.back() = 'C';
+    EXPECT_EQ(decode_event_place(text), std::nullopt);
+    text.back() = 'B';
+    EXPECT_EQ(decode_event_place(text), kPlace);
+    EXPECT_EQ(decode_event_place(kTurnText.substr(0, kEventPlaceChars)), std::nullopt);
+    text[0] = 'w';
+    EXPECT_EQ(decode_event_place(text), std::nullopt);
+    EXPECT_EQ(decode_event_place(text.substr(1)), std::nullopt);
 }
 
 TEST(Token, Length) {
