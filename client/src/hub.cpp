@@ -710,11 +710,12 @@ std::vector<HubInfo> Admin::hubs(Where where) {
     return all_rows<HubInfo>(
         connection_->call(Effect::kRepeatable,
                           "SELECT name, owner, api, version, is_current, paused, " BELAY_MS(
-                              "created_at") ", size_bytes FROM belay.hubs ORDER BY name",
+                              "created_at") ", size_bytes, array_to_string(paused_queues, ',') "
+                                            "FROM belay.hubs ORDER BY name",
                           {}, where),
         [](Reader& from, HubInfo& to) {
             from >> to.name >> to.owner >> to.api >> to.version >> to.is_current >> to.paused >>
-                to.created_at >> to.size_bytes;
+                to.created_at >> to.size_bytes >> to.paused_queues;
         });
 }
 
@@ -730,14 +731,28 @@ std::vector<HubOption> Admin::hub_options(std::string_view name, Where where) {
 std::vector<QueueStats> Admin::queue_stats(Where where) {
     return all_rows<QueueStats>(
         connection_->call(Effect::kRepeatable,
-                          "SELECT hub, queue, enqueued, fetched, acked, abandoned, renewed, "
-                          "lost_leases, dead_lettered, waiters, leases, oldest_ready_ms "
+                          "SELECT hub, queue, enqueued, fetched, empty_fetches, acked, abandoned, "
+                          "renewed, lost_leases, expired, dead_lettered, wake_ups, waiters, "
+                          "leases, oldest_ready_ms "
                           "FROM belay.pg_stat_belay_queue ORDER BY hub, queue",
                           {}, where),
         [](Reader& from, QueueStats& to) {
-            from >> to.hub >> to.queue >> to.enqueued >> to.fetched >> to.acked >> to.abandoned >>
-                to.renewed >> to.lost_leases >> to.dead_lettered >> to.waiters >> to.leases >>
-                to.oldest_ready_ms;
+            from >> to.hub >> to.queue >> to.enqueued >> to.fetched >> to.empty_fetches >>
+                to.acked >> to.abandoned >> to.renewed >> to.lost_leases >> to.expired >>
+                to.dead_lettered >> to.wake_ups >> to.waiters >> to.leases >> to.oldest_ready_ms;
+        });
+}
+
+std::vector<BackgroundWorker> Admin::workers(Where where) {
+    return all_rows<BackgroundWorker>(
+        connection_->call(
+            Effect::kRepeatable,
+            "SELECT database, pid, state, " BELAY_MS("last_loop_at") ", duty, " BELAY_MS(
+                "last_run") ", runs, errors, last_error FROM belay.workers ORDER BY pid, duty",
+            {}, where),
+        [](Reader& from, BackgroundWorker& to) {
+            from >> to.database >> to.pid >> to.state >> to.last_loop_at >> to.duty >>
+                to.last_run >> to.runs >> to.errors >> to.last_error;
         });
 }
 

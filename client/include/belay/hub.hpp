@@ -444,6 +444,7 @@ struct HubInfo {
     bool paused = false;
     OptionalNumber created_at;
     OptionalNumber size_bytes;
+    std::string paused_queues;  // with commas; "" if none is
 };
 
 struct HubOption {
@@ -463,14 +464,31 @@ struct QueueStats {
     std::string queue;
     std::int64_t enqueued = 0;
     std::int64_t fetched = 0;
+    std::int64_t empty_fetches = 0;
     std::int64_t acked = 0;
     std::int64_t abandoned = 0;
     std::int64_t renewed = 0;
     std::int64_t lost_leases = 0;
+    std::int64_t expired = 0;
     std::int64_t dead_lettered = 0;
+    std::int64_t wake_ups = 0;
     std::int64_t waiters = 0;
     std::int64_t leases = 0;
     OptionalNumber oldest_ready_ms;
+};
+
+// A background worker of the server, of any database: a row of view belay.workers, which has one
+// for each duty that has run.
+struct BackgroundWorker {
+    OptionalText database;
+    std::int64_t pid = 0;
+    std::string state;
+    OptionalNumber last_loop_at;
+    OptionalText duty;
+    OptionalNumber last_run;
+    OptionalNumber runs;
+    OptionalNumber errors;
+    OptionalText last_error;
 };
 
 // The functions and views of schema belay.
@@ -501,6 +519,8 @@ class Admin {
     std::vector<HubInfo> hubs(Where where = Where::current());
     std::vector<HubOption> hub_options(std::string_view name, Where where = Where::current());
     std::vector<QueueStats> queue_stats(Where where = Where::current());
+    // For members of pg_monitor.
+    std::vector<BackgroundWorker> workers(Where where = Where::current());
 
  private:
     Connection* connection_;
