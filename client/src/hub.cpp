@@ -117,6 +117,22 @@ Json strings_json(const std::vector<std::string>& items, const Where& where) {
 
 constexpr std::string_view kAll = "*";
 
+constexpr std::string_view kInstanceColumns =
+    "instance_id, orchestration_name, orchestration_version, current_execution_id, " BELAY_MS(
+        "created_at") ", " BELAY_MS("updated_at") ", status, output, parent_instance_id";
+
+void read_instance(Reader& from, InstanceInfo& to) {
+    from >> to.instance_id >> to.orchestration_name >> to.orchestration_version >>
+        to.current_execution_id >> to.created_at >> to.updated_at >> to.status >> to.output >>
+        to.parent_instance_id;
+}
+
+Params params_of(const InstanceFilter& filter) {
+    return {
+        filter.status, filter.name, filter.prefix, filter.created_from_ms, filter.created_before_ms,
+        filter.after,  filter.limit};
+}
+
 }  // namespace
 
 std::string quoted_identifier(std::string_view name) {
@@ -453,10 +469,16 @@ std::vector<KeyValue> Hub::get_kv_all_values(std::string_view instance_id, Where
 
 std::vector<std::string> Hub::list_instances(const InstanceFilter& filter, Where where) {
     return first_column<std::string>(
-        call(Effect::kRepeatable, kAll, "list_instances",
-             {filter.status, filter.name, filter.prefix, filter.created_from_ms,
-              filter.created_before_ms, filter.after, filter.limit},
-             where));
+        call(Effect::kRepeatable, kAll, "list_instances", params_of(filter), where));
+}
+
+std::vector<InstanceInfo> Hub::list_instance_infos(const InstanceFilter& filter, Where where) {
+    const std::string sql = "SELECT " + std::string(kInstanceColumns) + " FROM " + schema_ +
+                            ".list_instances($1, $2, $3, $4, $5, $6, $7) WITH ORDINALITY AS l (id, "
+                            "place) CROSS JOIN LATERAL " +
+                            schema_ + ".get_instance_info(l.id) ORDER BY l.place";
+    return all_rows<InstanceInfo>(
+        connection_->call(Effect::kRepeatable, sql, params_of(filter), where), read_instance);
 }
 
 std::vector<std::string> Hub::list_instances_by_status(std::string_view status, Where where) {
@@ -476,16 +498,8 @@ OptionalNumber Hub::latest_execution_id(std::string_view instance_id, Where wher
 
 std::optional<InstanceInfo> Hub::get_instance_info(std::string_view instance_id, Where where) {
     return first_row<InstanceInfo>(
-        call(Effect::kRepeatable,
-             "instance_id, orchestration_name, orchestration_version, "
-             "current_execution_id, " BELAY_MS("created_at") ", " BELAY_MS(
-                 "updated_at") ", status, output, parent_instance_id",
-             "get_instance_info", {instance_id}, where),
-        [](Reader& from, InstanceInfo& to) {
-            from >> to.instance_id >> to.orchestration_name >> to.orchestration_version >>
-                to.current_execution_id >> to.created_at >> to.updated_at >> to.status >>
-                to.output >> to.parent_instance_id;
-        });
+        call(Effect::kRepeatable, kInstanceColumns, "get_instance_info", {instance_id}, where),
+        read_instance);
 }
 
 std::optional<ExecutionInfo> Hub::get_execution_info(std::string_view instance_id,

@@ -177,6 +177,9 @@ TEST_F(ClientHub, HasOrchestrations) {
     EXPECT_EQ(ONE(get_kv_all_values, "o").size(), 1u);
 
     EXPECT_EQ(ONE(list_instances, {.name = "Bill"}), std::vector<std::string>{"o"});
+    const auto infos = ONE(list_instance_infos, {.status = "Running"});
+    ASSERT_EQ(infos.size(), 1u);
+    EXPECT_EQ(infos[0].orchestration_name, "Bill");
     EXPECT_EQ(ONE(list_instances_by_status, "Running"), std::vector<std::string>{"o"});
     EXPECT_EQ(ONE(list_executions, "o"), std::vector<std::int64_t>{1});
     EXPECT_EQ(ONE(latest_execution_id, "o"), 1);

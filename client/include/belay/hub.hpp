@@ -378,6 +378,9 @@ class Hub {
     // Management. Filters and options of the bulk functions are JSON.
     std::vector<std::string> list_instances(const InstanceFilter& filter = {},
                                             Where where = Where::current());
+    // list_instances and get_instance_info of each, together.
+    std::vector<InstanceInfo> list_instance_infos(const InstanceFilter& filter = {},
+                                                  Where where = Where::current());
     std::vector<std::string> list_instances_by_status(std::string_view status,
                                                       Where where = Where::current());
     std::vector<std::int64_t> list_executions(std::string_view instance_id,
