@@ -13,9 +13,6 @@ $$;
 CREATE FUNCTION pg_temp.elements(list jsonb) RETURNS TABLE (nr bigint, type text, content text) LANGUAGE sql AS $$
     SELECT nr, jsonb_typeof(e), e #>> '{}' FROM jsonb_array_elements(list) WITH ORDINALITY AS l (e, nr)
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2'), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
-$$;
 
 ---- Texts that jsonb cannot hold (JS-2)
 
@@ -60,7 +57,7 @@ SELECT api_payloads.ack_orchestration_item(:'turn_out_lock_token', 1300, 1, '[]'
 -- JS-6: a value cannot hold a NUL.
 CALL pg_temp.send('i', '{"ExternalRaised":{"instance":"i","name":"x","data":""}}');
 SELECT out_lock_token AS token FROM api_payloads.fetch_orchestration_item(1400, 5000, NULL, NULL) \gset
-SELECT pg_temp.refused(format($$SELECT api_payloads.ack_orchestration_item(%L, 1400, 1, %L, '[]', '[]', '{}', '[]')$$, :'token',
+SELECT test.refused(format($$SELECT api_payloads.ack_orchestration_item(%L, 1400, 1, %L, '[]', '[]', '{}', '[]')$$, :'token',
     jsonb_build_array(jsonb_build_object('event_id', 9, 'event_type', 'Event', 'event_data', '{"event_id":9,"type":"KeyValueSet","key":"k","value":"\u0000"}'))));
 SELECT api_payloads.abandon_orchestration_item(:'token', 1400);
 
@@ -75,13 +72,13 @@ BEGIN
 END $$;
 SELECT now_ms, secs, pg_temp.renew_turn(:'token', now_ms, secs) AS locked_until FROM (VALUES (1, 2000, 0), (2, 3000, 3), (3, 6999, 0), (4, 3000, 4), (5, 3000, 5), (6, 7500, 1)) AS v (nr, now_ms, secs) ORDER BY nr;
 -- NULL and negative seconds are refused, and change nothing.
-SELECT pg_temp.refused(format('SELECT api_payloads.renew_orchestration_item_lock(%L, 8000, %L)', :'token', secs)) FROM unnest('{NULL,-1}'::bigint[]) AS secs;
+SELECT test.refused(format('SELECT api_payloads.renew_orchestration_item_lock(%L, 8000, %L)', :'token', secs)) FROM unnest('{NULL,-1}'::bigint[]) AS secs;
 -- Seconds without end are a lease without end.
 SELECT pg_temp.renew_turn(:'token', 8000, 9223372036854775807) > 9000000000000 AS far_away;
 SELECT api_payloads.abandon_orchestration_item(:'token', 8000);
 SELECT out_lock_token AS token FROM api_payloads.fetch_orchestration_item(8000, 1000, NULL, NULL) \gset
 -- A lapsed lease is not revived.
-SELECT pg_temp.refused(format('SELECT api_payloads.renew_orchestration_item_lock(%L, 9000, %s)', :'token', secs)) FROM unnest('{0,5}'::int[]) AS secs;
+SELECT test.refused(format('SELECT api_payloads.renew_orchestration_item_lock(%L, 9000, %s)', :'token', secs)) FROM unnest('{0,5}'::int[]) AS secs;
 
 -- The same for an activity, here one with a session: a renewal also keeps its session from being idle.
 SELECT api_payloads.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":2,"name":"A","input":"","session_id":"s"}}', 10000, 'i', 1, 2, 's', NULL);
@@ -92,11 +89,11 @@ BEGIN
     RETURN QUERY SELECT w.locked_until, s.last_activity_at FROM api_payloads.work_items AS w, api_payloads.sessions AS s;
 END $$;
 SELECT now_ms, secs, r.* FROM (VALUES (1, 10000, 0), (2, 11000, 3), (3, 14999, 0), (4, 14999, 1), (5, 15500, 30)) AS v (nr, now_ms, secs), pg_temp.renew_work(:'token', now_ms, secs) AS r ORDER BY nr;
-SELECT pg_temp.refused(format('SELECT api_payloads.renew_work_item_lock(%L, 16000, %L)', :'token', secs)) FROM unnest('{NULL,-1}'::bigint[]) AS secs;
+SELECT test.refused(format('SELECT api_payloads.renew_work_item_lock(%L, 16000, %L)', :'token', secs)) FROM unnest('{NULL,-1}'::bigint[]) AS secs;
 SELECT locked_until > 9000000000000 AS far_away FROM pg_temp.renew_work(:'token', 16000, 9223372036854775807);
 SELECT api_payloads.abandon_work_item(:'token', 16000);
 SELECT out_lock_token AS token FROM api_payloads.fetch_work_item(17000, 1000, 'w', 60000, '{}', 'default_only') \gset
-SELECT pg_temp.refused(format('SELECT api_payloads.renew_work_item_lock(%L, 18000, %s)', :'token', secs)) FROM unnest('{0,5}'::int[]) AS secs;
+SELECT test.refused(format('SELECT api_payloads.renew_work_item_lock(%L, 18000, %s)', :'token', secs)) FROM unnest('{0,5}'::int[]) AS secs;
 -- What belay adds takes milliseconds here too.
 SELECT api_payloads.abandon_work_item(:'token', 18000);
 SELECT out_lock_token AS token FROM api_payloads.fetch_work_item(18000, 1000, 'w', 60000, '{}', 'default_only') \gset

@@ -58,21 +58,9 @@ INSERT INTO mgmt_prune.kv_delta VALUES ('i', 'l', 'v', 1);
 INSERT INTO mgmt_prune.dead_letters VALUES (1, 'worker', 1, 'i', 1, 1, NULL, NULL, '{}', 1, 'max_attempts', NULL, now(), now());
 SELECT mgmt_prune.raise_event('i', 'e', '', false, 1000), mgmt_prune.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1}}', 1000);
 SELECT out_lock_token AS token FROM mgmt_prune.fetch_orchestration_item(1000, 1000) \gset
-CREATE FUNCTION pg_temp.content() RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    tab text;
-    part text;
-    parts text;
-BEGIN
-    FOR tab IN SELECT c.oid::regclass::text FROM pg_class AS c WHERE c.relnamespace = 'mgmt_prune'::regnamespace AND c.relkind = 'r' AND c.relname NOT IN ('executions', 'history') ORDER BY c.relname::text COLLATE "C" LOOP
-        EXECUTE format('SELECT md5(string_agg(t::text, ''|'' ORDER BY t::text COLLATE "C")) FROM %s AS t', tab) INTO part;
-        parts := concat_ws(E'\n', parts, tab, part);
-    END LOOP;
-    RETURN parts;
-END $$;
-SELECT pg_temp.content() AS content \gset
+SELECT test.content('mgmt_prune', 'executions', 'history') AS content \gset
 SELECT * FROM mgmt_prune.prune_executions('i');
-SELECT pg_temp.content() = :'content' AS unchanged, pg_temp.executions(), (SELECT count(*) FROM mgmt_prune.history WHERE instance_id = 'i') AS events;
+SELECT test.content('mgmt_prune', 'executions', 'history') = :'content' AS unchanged, pg_temp.executions(), (SELECT count(*) FROM mgmt_prune.history WHERE instance_id = 'i') AS events;
 SELECT * FROM mgmt_prune.prune_executions('i');
 -- The turn in progress is acked as ever. The totals follow.
 SELECT mgmt_prune.ack_orchestration_item(:'token', 1000, 6, '[{"event_id":7,"event_data":"{}"}]', '[]', '[]', '{}');

@@ -4,47 +4,14 @@
 SELECT belay.create_hub('orch_abandon_renew');
 SELECT belay.set_hub_option('orch_abandon_renew', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_abandon_renew.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_abandon_renew.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
+CALL test.turn_helpers('orch_abandon_renew');
 CREATE FUNCTION pg_temp.error(statement text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(test.error(statement), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
-$$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(pg_temp.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
 $$;
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_abandon_renew.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_abandon_renew.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_abandon_renew.orchestrator_queue, orch_abandon_renew.instance_locks, orch_abandon_renew.instances, orch_abandon_renew.executions, orch_abandon_renew.history, lease $$;
-CREATE VIEW test.orch_abandon_renew AS SELECT pg_temp.brief(json_build_array(work_item::json)) AS message, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms, lock_token IS NOT NULL AS leased, locked_until, attempt_count FROM orch_abandon_renew.messages ORDER BY id;
+CREATE VIEW test.orch_abandon_renew AS SELECT test.brief(json_build_array(work_item::json)) AS message, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms, lock_token IS NOT NULL AS leased, locked_until, attempt_count FROM orch_abandon_renew.messages ORDER BY id;
 
 ---- abandon_orchestration_item
 
@@ -124,19 +91,19 @@ SELECT pg_temp.error('SELECT orch_abandon_renew.abandon_orchestration_item(''non
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 1000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 1000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 1000)', pg_temp.token('i')));
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT pg_temp.token('i') AS stolen \gset
 SELECT attempt FROM pg_temp.fetch(2000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000, 5000, true)', :'stolen'));
+SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000, 5000, true)', :'stolen'));
 SELECT * FROM test.orch_abandon_renew;
 CALL pg_temp.ack('i', 2000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000)', pg_temp.token('i')));
 CALL pg_temp.clear();
 -- CL-9: no negative delay, no negative clock. The turn goes on.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT arguments, pg_temp.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, -1', '-1', '-1, 0, true']) AS arguments;
+SELECT arguments, test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, -1', '-1', '-1, 0, true']) AS arguments;
 SELECT * FROM test.orch_abandon_renew;
 -- CC-11: rolled back, it never was.
 BEGIN;
@@ -171,25 +138,25 @@ CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT pg_temp.error(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 2000, 1000)', pg_temp.token('i')));
 SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 2000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
 SELECT attempt FROM pg_temp.fetch(2000);
 SELECT pg_temp.token('i') AS stolen \gset
 SELECT attempt FROM pg_temp.fetch(3000);
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 2500, 1000)', :'stolen'));
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 2500, 1000)', :'stolen'));
 SELECT locked_until FROM orch_abandon_renew.instance_lock_states;
 CALL pg_temp.ack('i', 3000, metadata => '{"orchestration_name":"O","orchestration_version":"1"}');
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 3000, 1000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 3000, 1000)', pg_temp.token('i')));
 -- After a terminal ack, too.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 CALL pg_temp.ack('i', 1000, metadata => '{"status":"Completed"}');
-SELECT pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
-SELECT pg_temp.refused('CALL pg_temp.ack(''i'', 1000)');
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
+SELECT test.refused('CALL pg_temp.ack(''i'', 1000)');
 CALL pg_temp.clear();
 -- CL-9: above 0.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT arguments, pg_temp.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, 0', '1000, -1', '1000, NULL', '-1, 1000']) AS arguments;
+SELECT arguments, test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, 0', '1000, -1', '1000, NULL', '-1, 1000']) AS arguments;
 SELECT locked_until FROM orch_abandon_renew.instance_lock_states;
 -- CL-7, CL-3: the clock.
 SELECT belay.set_hub_option('orch_abandon_renew', 'max_clock_skew', '1 h');

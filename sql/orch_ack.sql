@@ -4,40 +4,7 @@
 SELECT belay.create_hub('orch_ack');
 SELECT belay.set_hub_option('orch_ack', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_ack.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_ack.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2'), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
-$$;
+CALL test.turn_helpers('orch_ack');
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_ack.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_ack.start_orchestration('O', '', instance, '1', 0, now_ms) $$;
 -- A new turn: a message, and the fetch of it, leased from 1000 to 2000.
@@ -53,36 +20,23 @@ CREATE VIEW test.orch_ack_instances AS SELECT instance_id, orchestration_name AS
        pg_temp.ms(created_at) AS created_ms, pg_temp.ms(updated_at) AS updated_ms FROM orch_ack.instances ORDER BY instance_id;
 CREATE VIEW test.orch_ack_executions AS SELECT instance_id, execution_id AS execution, status, output, pg_temp.ms(started_at) AS started_ms, pg_temp.ms(completed_at) AS completed_ms,
        concat_ws('.', duroxide_version_major, duroxide_version_minor, duroxide_version_patch) AS pin FROM orch_ack.executions ORDER BY instance_id, execution_id;
-CREATE VIEW test.orch_ack_messages AS SELECT instance_id, pg_temp.brief(json_build_array(work_item::json)) AS message, pg_temp.ms(visible_at) AS visible_ms, pg_temp.ms(created_at) AS created_ms, lock_token IS NOT NULL AS leased, attempt_count
+CREATE VIEW test.orch_ack_messages AS SELECT instance_id, test.brief(json_build_array(work_item::json)) AS message, pg_temp.ms(visible_at) AS visible_ms, pg_temp.ms(created_at) AS created_ms, lock_token IS NOT NULL AS leased, attempt_count
        FROM orch_ack.messages ORDER BY id;
--- A digest of every table of the hub.
-CREATE FUNCTION pg_temp.content() RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    tab text;
-    part text;
-    parts text := '';
-BEGIN
-    FOR tab IN SELECT c.oid::regclass::text FROM pg_class AS c WHERE c.relnamespace = 'orch_ack'::regnamespace AND c.relkind = 'r' ORDER BY c.relname::text COLLATE "C" LOOP
-        EXECUTE format('SELECT md5(string_agg(t::text, ''|'' ORDER BY t::text COLLATE "C")) FROM %s AS t', tab) INTO part;
-        parts := parts || tab || ' ' || coalesce(part, 'empty') || E'\n';
-    END LOOP;
-    RETURN parts;
-END $$;
 \set named '{"orchestration_name":"O","orchestration_version":"1"}'
 
 ---- The token
 
 -- AO-1: an unknown token; the instance stays locked for its holder, and nothing changes. (More of tokens is in orch_tokens.)
 CALL pg_temp.turn('i');
-SELECT pg_temp.content() AS content \gset
+SELECT test.content('orch_ack') AS content \gset
 SELECT test.error('SELECT orch_ack.ack_orchestration_item(''nonsense'', 1000, 1, ''[]'', ''[]'', ''[]'', ''{}'')');
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 -- AO-3, CL-1: the lock must be live: at 1999 it is, at 2000 not, although nobody has taken it over.
-SELECT pg_temp.refused('CALL pg_temp.ack(''i'', 2000)');
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.refused('CALL pg_temp.ack(''i'', 2000)');
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 CALL pg_temp.ack('i', 1999);
 -- AO-2: one token, one ack; also when both are empty.
-SELECT pg_temp.refused('CALL pg_temp.ack(''i'', 1999)');
+SELECT test.refused('CALL pg_temp.ack(''i'', 1999)');
 CALL pg_temp.clear();
 
 ---- Nothing at all
@@ -129,7 +83,7 @@ SELECT * FROM test.orch_ack_executions;
 CALL pg_temp.clear();
 -- With only one of them the row is not born, whatever else the ack says.
 CALL pg_temp.turn('i');
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'x')), '{"orchestration_name":"O","status":"Completed","parent_instance_id":"p"}');
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'x')), '{"orchestration_name":"O","status":"Completed","parent_instance_id":"p"}');
 SELECT * FROM test.orch_ack_instances;
 SELECT * FROM test.orch_ack_executions;
 CALL pg_temp.clear();
@@ -167,7 +121,7 @@ CALL pg_temp.clear();
 
 -- AO-8: created Running, started now; never reset. Without an instance row it needs an event, a status or a pin.
 CALL pg_temp.turn('event');
-CALL pg_temp.ack('event', 1000, jsonb_build_array(pg_temp.event(1, 'x')));
+CALL pg_temp.ack('event', 1000, jsonb_build_array(test.event(1, 'x')));
 CALL pg_temp.turn('status');
 CALL pg_temp.ack('status', 1000, metadata => '{"status":"Running"}');
 CALL pg_temp.turn('pin');
@@ -182,7 +136,7 @@ TRUNCATE orch_ack.orchestrator_queue;
 CALL pg_temp.turn('row');
 CALL pg_temp.ack('row', 1100, execution => 2);
 CALL pg_temp.turn('row');
-CALL pg_temp.ack('row', 1200, jsonb_build_array(pg_temp.event(1, 'x')), execution => 2);
+CALL pg_temp.ack('row', 1200, jsonb_build_array(test.event(1, 'x')), execution => 2);
 SELECT * FROM test.orch_ack_executions WHERE instance_id = 'row';
 CALL pg_temp.clear();
 
@@ -194,7 +148,7 @@ CALL pg_temp.turn('i');
 CALL pg_temp.ack('i', 1100, metadata => '{"status":"Completed","output":"done"}');
 SELECT * FROM test.orch_ack_executions;
 CALL pg_temp.turn('i');
-CALL pg_temp.ack('i', 1200, jsonb_build_array(pg_temp.event(1, 'x')));
+CALL pg_temp.ack('i', 1200, jsonb_build_array(test.event(1, 'x')));
 CALL pg_temp.turn('i');
 CALL pg_temp.ack('i', 1200, metadata => '{"output":"not without a status"}');
 SELECT * FROM test.orch_ack_executions;
@@ -233,13 +187,13 @@ CALL pg_temp.ack('i', 1234, '[{"event_id":99999,"event_type":"given","event_data
 SELECT instance_id, execution_id, event_id, event_type, event_data, pg_temp.ms(created_at) AS created_ms FROM orch_ack.history ORDER BY event_id;
 -- AO-11, I4: an id that is stored already, or twice in the delta: QB005, and the whole ack is undone; the lock is kept.
 CALL pg_temp.turn('i');
-SELECT pg_temp.content() AS content \gset
+SELECT test.content('orch_ack') AS content \gset
 SELECT test.error(format('CALL pg_temp.ack(''i'', 1000, %L, ''{"orchestration_name":"O","orchestration_version":"1","status":"Failed"}'', ''[{"CancelInstance":{"instance":"x"}}]'', ''[{"ActivityExecute":{}}]'', 5)',
-    jsonb_build_array(pg_temp.event(2, 'x'), pg_temp.event(1, 'x'), pg_temp.event(3, 'x'))));
-SELECT pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, %L)', jsonb_build_array(pg_temp.event(2, 'x'), pg_temp.event(3, 'x'), pg_temp.event(2, 'y'))));
-SELECT pg_temp.content() = :'content' AS unchanged;
+    jsonb_build_array(test.event(2, 'x'), test.event(1, 'x'), test.event(3, 'x'))));
+SELECT test.refused(format('CALL pg_temp.ack(''i'', 1000, %L)', jsonb_build_array(test.event(2, 'x'), test.event(3, 'x'), test.event(2, 'y'))));
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 -- The client tries again with the same token. Another execution has its own ids.
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'x'), pg_temp.event(2, 'x')));
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'x'), test.event(2, 'x')));
 SELECT execution_id, event_id FROM orch_ack.history ORDER BY 1, 2;
 CALL pg_temp.clear();
 
@@ -274,7 +228,7 @@ CALL pg_temp.clear();
 
 -- AO-19, AO-12, section 4.4, CL-9: what refuses the whole ack. The lock is kept, and nothing is changed, by any of them.
 CALL pg_temp.turn('i');
-SELECT pg_temp.content() AS content \gset
+SELECT test.content('orch_ack') AS content \gset
 CREATE TEMP TABLE bad (nr serial, arguments text);
 INSERT INTO bad (arguments) SELECT a FROM unnest(ARRAY[
     'execution => 0', 'execution => -1', 'execution => NULL', 'send => ''[{"CancelInstance":{"instance":"x"}}, {"CancelInstance":{}}]''', 'send => ''[{"ActivityExecute":{"instance":"i"}}]''', 'send => ''[{"SubOrchCompleted":{"instance":"i"}}]''',
@@ -287,12 +241,12 @@ INSERT INTO bad (arguments) SELECT a FROM unnest(ARRAY[
     'metadata => ''{"kv_mutations":[{"action":"drop","key":"k"}]}''', 'metadata => ''{"kv_mutations":[{"action":"set","key":"k"}]}''', 'metadata => ''{"kv_mutations":[{"action":"set","value":"v"}]}''', 'metadata => ''{"kv_mutations":[{"action":"clear_key"}]}''',
     'metadata => ''{"kv_mutations":[{"key":"k"}]}''', 'cancelled => ''[7]''', 'cancelled => ''[{"instance":"i"}]''', 'cancelled => ''{}''',
     'delta => ''[{"event_id":1,"event_data":"{}"}, {"event_id":0,"event_data":"{}"}]''']) AS a;
-SELECT arguments, pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, %s)', arguments)) FROM bad ORDER BY nr;
+SELECT arguments, test.refused(format('CALL pg_temp.ack(''i'', 1000, %s)', arguments)) FROM bad ORDER BY nr;
 -- Names and keys have at most 1024 bytes.
-SELECT what, pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, metadata => %L)', metadata)) FROM (VALUES ('name', jsonb_build_object('orchestration_name', repeat('x', 1025), 'orchestration_version', '1')),
+SELECT what, test.refused(format('CALL pg_temp.ack(''i'', 1000, metadata => %L)', metadata)) FROM (VALUES ('name', jsonb_build_object('orchestration_name', repeat('x', 1025), 'orchestration_version', '1')),
     ('parent', jsonb_build_object('parent_instance_id', repeat('x', 1025))), ('key', jsonb_build_object('kv_mutations', jsonb_build_array(jsonb_build_object('action', 'set', 'key', repeat('x', 1025), 'value', ''))))) AS v (what, metadata);
-SELECT pg_temp.refused('CALL pg_temp.ack(''i'', -1)');
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.refused('CALL pg_temp.ack(''i'', -1)');
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 CALL pg_temp.ack('i', 1999);
 CALL pg_temp.clear();
 
@@ -313,7 +267,7 @@ CALL pg_temp.ack('i', 1000, metadata => :'named');
 SELECT count(orch_ack.raise_event('i', 'n' || n, '', false, 1000)) FROM generate_series(1, 2000) AS n;
 SELECT json_array_length(out_messages), out_lock_token AS token FROM orch_ack.fetch_orchestration_item(1000, 1000) \gset many_
 SELECT :many_json_array_length AS messages;
-SELECT orch_ack.ack_orchestration_item(:'many_token', 1000, 1, (SELECT jsonb_agg(pg_temp.event(n, 'ActivityScheduled')) FROM generate_series(1, 2000) AS n),
+SELECT orch_ack.ack_orchestration_item(:'many_token', 1000, 1, (SELECT jsonb_agg(test.event(n, 'ActivityScheduled')) FROM generate_series(1, 2000) AS n),
     (SELECT jsonb_agg(jsonb_build_object('ActivityExecute', jsonb_build_object('instance', 'i', 'execution_id', 1, 'id', n))) FROM generate_series(1, 2000) AS n),
     (SELECT jsonb_agg(jsonb_build_object('StartOrchestration', jsonb_build_object('instance', 'i::sub::' || n, 'orchestration', 'C'))) FROM generate_series(1, 2000) AS n), '{}');
 SELECT (SELECT count(*) FROM orch_ack.history) AS events, (SELECT count(*) FROM orch_ack.work_items) AS activities, (SELECT count(*) FROM orch_ack.messages) AS messages;
@@ -321,11 +275,11 @@ CALL pg_temp.clear();
 
 -- CC-11: an ack that is rolled back never was: the turn goes on.
 CALL pg_temp.turn('i');
-SELECT pg_temp.content() AS content \gset
+SELECT test.content('orch_ack') AS content \gset
 BEGIN;
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'x')), '{"orchestration_name":"O","orchestration_version":"1","status":"Completed"}', '[{"CancelInstance":{"instance":"x"}}]', '[{"ActivityExecute":{}}]');
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'x')), '{"orchestration_name":"O","orchestration_version":"1","status":"Completed"}', '[{"CancelInstance":{"instance":"x"}}]', '[{"ActivityExecute":{}}]');
 ROLLBACK;
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.content('orch_ack') = :'content' AS unchanged;
 CALL pg_temp.ack('i', 1000, metadata => :'named');
 CALL pg_temp.clear();
 -- Several turns in one transaction.
@@ -342,9 +296,9 @@ CALL pg_temp.clear();
 
 -- Continue-as-new: the old execution is acked ContinuedAsNew with a message to itself; the next turn acks execution + 1, whose new row makes the instance Running again.
 CALL pg_temp.turn('i');
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1","status":"ContinuedAsNew","output":"2"}', '[{"ContinueAsNew":{"instance":"i","orchestration":"O"}}]');
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1","status":"ContinuedAsNew","output":"2"}', '[{"ContinueAsNew":{"instance":"i","orchestration":"O"}}]');
 SELECT messages FROM pg_temp.fetch(1000);
-CALL pg_temp.ack('i', 1100, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted')), :'named', execution => 2);
+CALL pg_temp.ack('i', 1100, jsonb_build_array(test.event(1, 'OrchestrationStarted')), :'named', execution => 2);
 SELECT * FROM test.orch_ack_executions;
 SELECT execution FROM test.orch_ack_instances;
 CALL pg_temp.clear();

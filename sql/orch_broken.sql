@@ -4,40 +4,7 @@
 SELECT belay.create_hub('orch_broken');
 SELECT belay.set_hub_option('orch_broken', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_broken.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_broken.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
+CALL test.turn_helpers('orch_broken');
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_broken.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_broken.orchestrator_queue, orch_broken.instance_locks, orch_broken.instances, orch_broken.executions, orch_broken.history, orch_broken.dead_letters, lease $$;
 CREATE PROCEDURE pg_temp.instance(instance text) LANGUAGE sql AS $$ INSERT INTO orch_broken.instances VALUES (instance, 'O', '1', 1, NULL, NULL, 0, now(), now()) $$;
@@ -80,7 +47,7 @@ CALL pg_temp.instance('i');
 CALL pg_temp.history('i', 'garbage');
 CALL pg_temp.raise('i', 'go', 1000);
 SELECT events FROM pg_temp.fetch(1000);
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(99999, 'OrchestrationFailed', '{"details":"deserialization failed"}')), '{"status":"Failed","output":"deserialization failed"}');
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(99999, 'OrchestrationFailed', '{"details":"deserialization failed"}')), '{"status":"Failed","output":"deserialization failed"}');
 SELECT event_id, event_data FROM orch_broken.history ORDER BY event_id;
 SELECT status, output FROM orch_broken.executions;
 CALL pg_temp.clear();
@@ -166,7 +133,7 @@ CALL pg_temp.raise('last', 'go', 1001);
 SELECT instance, name, version, events FROM pg_temp.fetch(2000);
 SELECT instance, name, version, events FROM pg_temp.fetch(2000);
 -- An ack of such a turn is an ordinary one.
-CALL pg_temp.ack('first', 2000, jsonb_build_array(pg_temp.event(100, 'x')));
+CALL pg_temp.ack('first', 2000, jsonb_build_array(test.event(100, 'x')));
 CALL pg_temp.clear();
 
 ---- Input
@@ -174,7 +141,7 @@ CALL pg_temp.clear();
 -- JS-1: a delta is checked for syntax. JS-6: an escaped NUL in what is stored in a column is refused; AO-12: elsewhere it is kept.
 SELECT orch_broken.start_orchestration('O', '', 'i', NULL, 0, 1000);
 SELECT instance FROM pg_temp.fetch(1000);
-SELECT delta, pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, %L)', delta)) FROM unnest(ARRAY[
+SELECT delta, test.refused(format('CALL pg_temp.ack(''i'', 1000, %L)', delta)) FROM unnest(ARRAY[
     '[{"event_id":1,"event_data":"garbage"}]', '[{"event_id":1,"event_data":"[]"}]', '[{"event_id":1,"event_data":{}}]', '[{"event_id":1}]', '[{"event_data":"{}"}]', '[7]', '{}',
     '[{"event_id":0,"event_data":"{}"}]', '[{"event_id":-1,"event_data":"{}"}]', '[{"event_id":"1","event_data":"{}"}]', '[{"event_id":1.5,"event_data":"{}"}]',
     '[{"event_id":1,"event_data":"{\"type\":\"KeyValueSet\",\"key\":\"\\u0000\",\"value\":\"v\"}"}]',

@@ -4,40 +4,7 @@
 SELECT belay.create_hub('orch_cancel');
 SELECT belay.set_hub_option('orch_cancel', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_cancel.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_cancel.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2'), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
-$$;
+CALL test.turn_helpers('orch_cancel');
 -- A new turn of i, leased from 1000 to 2000.
 CREATE PROCEDURE pg_temp.turn() LANGUAGE sql AS $$ SELECT orch_cancel.start_orchestration('O', '', 'i', '1', 0, 1000); SELECT pg_temp.fetch(1000); $$;
 CREATE FUNCTION pg_temp.activity(id bigint, instance text DEFAULT 'i', execution bigint DEFAULT 1, session_id text DEFAULT NULL, tag text DEFAULT NULL) RETURNS jsonb LANGUAGE sql AS $$
@@ -58,7 +25,7 @@ CALL pg_temp.turn();
 CALL pg_temp.ack('i', 1000, cancelled => pg_temp.names(1, 2, 3, 0));
 SELECT * FROM test.orch_cancel;
 -- CA-4: a worker that holds one learns it from the next renew or ack.
-SELECT call, pg_temp.refused(format(call, :'leased')) FROM unnest(ARRAY['SELECT orch_cancel.renew_work_item_lock(%L, 1500, 1000)', 'SELECT orch_cancel.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 1500)']) AS call;
+SELECT call, test.refused(format(call, :'leased')) FROM unnest(ARRAY['SELECT orch_cancel.renew_work_item_lock(%L, 1500, 1000)', 'SELECT orch_cancel.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 1500)']) AS call;
 SELECT count(*) AS completions FROM orch_cancel.messages;
 
 -- CA-3: names that match nothing are ignored; repeating is harmless, in one ack and in the next.
@@ -84,16 +51,16 @@ SELECT * FROM test.orch_cancel;
 -- A failed ack cancels nothing: the worker's lease is as it was.
 SELECT out_lock_token AS held FROM orch_cancel.fetch_work_item(1000, 1000, 'o') \gset
 CALL pg_temp.turn();
-SELECT pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, %L, cancelled => %L)', jsonb_build_array(pg_temp.event(1, 'x'), pg_temp.event(1, 'x')), pg_temp.names(5, 6, 7)));
-SELECT pg_temp.refused(format('CALL pg_temp.ack(''i'', 2000, cancelled => %L)', pg_temp.names(5, 6, 7)));
-SELECT pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, cancelled => %L)', pg_temp.names(5, 6, 7) || '[{"instance":"i"}]'));
+SELECT test.refused(format('CALL pg_temp.ack(''i'', 1000, %L, cancelled => %L)', jsonb_build_array(test.event(1, 'x'), test.event(1, 'x')), pg_temp.names(5, 6, 7)));
+SELECT test.refused(format('CALL pg_temp.ack(''i'', 2000, cancelled => %L)', pg_temp.names(5, 6, 7)));
+SELECT test.refused(format('CALL pg_temp.ack(''i'', 1000, cancelled => %L)', pg_temp.names(5, 6, 7) || '[{"instance":"i"}]'));
 SELECT * FROM test.orch_cancel;
 SELECT orch_cancel.renew_work_item_lock(:'held', 1500, 1000);
 -- CA-3: many in one ack. CA-5 (no scan) is in wq_cost.
 SELECT orch_cancel.ack_orchestration_item(pg_temp.token('i'), 1500, 1, '[]', (SELECT jsonb_agg(pg_temp.activity(n)) FROM generate_series(100, 1099) AS n), '[]', '{}',
                                   (SELECT pg_temp.names(VARIADIC array_agg(n::bigint)) FROM generate_series(1, 1098) AS n));
 SELECT * FROM test.orch_cancel;
-SELECT pg_temp.refused(format('SELECT orch_cancel.renew_work_item_lock(%L, 1500, 1000)', :'held'));
+SELECT test.refused(format('SELECT orch_cancel.renew_work_item_lock(%L, 1500, 1000)', :'held'));
 
 DROP VIEW test.orch_cancel;
 SELECT belay.drop_hub('orch_cancel', true);

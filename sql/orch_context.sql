@@ -4,37 +4,7 @@
 SELECT belay.create_hub('orch_context');
 SELECT belay.set_hub_option('orch_context', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_context.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_context.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
+CALL test.turn_helpers('orch_context');
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_context.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(name text, instance text, now_ms bigint, version text DEFAULT '1', delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_context.start_orchestration(name, '', instance, version, delay_ms, now_ms) $$;
 CREATE PROCEDURE pg_temp.append(instance text, execution bigint, VARIADIC events jsonb[]) LANGUAGE sql AS $$ SELECT orch_context.append_history(instance, execution, to_jsonb(events)) $$;
@@ -48,9 +18,9 @@ $$;
 
 -- Name and version come from the row, execution and history are the current ones. FO-15: a start in the batch overrides nothing.
 INSERT INTO orch_context.instances VALUES ('i', 'Row', '3.2.1', 2, NULL, NULL, 0, now(), now());
-CALL pg_temp.append('i', 1, pg_temp.event(1, 'OrchestrationStarted', '{"name":"Event 1"}'), pg_temp.event(2, 'x'));
-CALL pg_temp.append('i', 2, pg_temp.event(10, 'OrchestrationStarted', '{"name":"Event 2"}'), pg_temp.event(30, 'x'), pg_temp.event(20, 'x'));
-CALL pg_temp.append('i', 3, pg_temp.event(7, 'OrchestrationStarted', '{"name":"Event 3"}'));
+CALL pg_temp.append('i', 1, test.event(1, 'OrchestrationStarted', '{"name":"Event 1"}'), test.event(2, 'x'));
+CALL pg_temp.append('i', 2, test.event(10, 'OrchestrationStarted', '{"name":"Event 2"}'), test.event(30, 'x'), test.event(20, 'x'));
+CALL pg_temp.append('i', 3, test.event(7, 'OrchestrationStarted', '{"name":"Event 3"}'));
 CALL pg_temp.start('Message', 'i', 1000);
 SELECT * FROM pg_temp.fetch(1000);
 -- A version of NULL is told as unknown. Without events the history is empty, never NULL.
@@ -68,8 +38,8 @@ CALL pg_temp.clear();
 ---- C2: no row, but history with a readable start
 
 -- From the first such event of the greatest execution that has history. FO-14: executions are never concatenated; one without events does not count.
-CALL pg_temp.append('i', 1, pg_temp.event(1, 'OrchestrationStarted', '{"name":"First","version":"1"}'));
-CALL pg_temp.append('i', 4, pg_temp.event(3, 'OrchestrationStarted', '{"name":"Second","version":"2"}'), pg_temp.event(4, 'OrchestrationStarted', '{"name":"Third","version":"3"}'), pg_temp.event(2, 'x'));
+CALL pg_temp.append('i', 1, test.event(1, 'OrchestrationStarted', '{"name":"First","version":"1"}'));
+CALL pg_temp.append('i', 4, test.event(3, 'OrchestrationStarted', '{"name":"Second","version":"2"}'), test.event(4, 'OrchestrationStarted', '{"name":"Third","version":"3"}'), test.event(2, 'x'));
 INSERT INTO orch_context.executions VALUES ('i', 5, 'Running', NULL, now(), NULL);
 CALL pg_temp.raise('i', 'go', 1000);
 SELECT * FROM pg_temp.fetch(1000);
@@ -80,7 +50,7 @@ CALL pg_temp.clear();
 -- That is the normal case after an ack without name or version.
 CALL pg_temp.start('Message', 'i', 1000, '1');
 SELECT name, version, execution FROM pg_temp.fetch(1000);
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted', '{"name":"Event","version":"2"}')));
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'OrchestrationStarted', '{"name":"Event","version":"2"}')));
 SELECT count(*) AS instances FROM orch_context.instances;
 CALL pg_temp.raise('i', 'go', 1000);
 SELECT name, version, execution, events, messages FROM pg_temp.fetch(1000);
@@ -164,7 +134,7 @@ CALL pg_temp.clear();
 -- FO-16: after the ack the next fetch gives the old execution's id and history, plus the message. belay never counts up by itself.
 CALL pg_temp.start('O', 'i', 1000);
 SELECT instance FROM pg_temp.fetch(1000);
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted', '{"name":"O"}'), pg_temp.event(2, 'OrchestrationContinuedAsNew')),
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'OrchestrationStarted', '{"name":"O"}'), test.event(2, 'OrchestrationContinuedAsNew')),
     '{"orchestration_name":"O","orchestration_version":"1","status":"ContinuedAsNew"}', '[{"ContinueAsNew":{"instance":"i","orchestration":"O","input":"2","version":"2"}}]');
 SELECT name, version, execution, events, messages FROM pg_temp.fetch(1000);
 -- FO-18: other messages are delivered at once, with the old history, while the start is hidden by a delayed abandon; abandoned, they come together, in the order of ids.
@@ -174,12 +144,12 @@ SELECT execution, events, messages FROM pg_temp.fetch(1100);
 SELECT orch_context.abandon_orchestration_item(pg_temp.token('i'), 1100);
 SELECT execution, events, messages, attempt FROM pg_temp.fetch(3000);
 -- The next execution begins with its own ack.
-CALL pg_temp.ack('i', 3000, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted', '{"name":"O"}')), '{"orchestration_name":"O","orchestration_version":"2"}', execution => 2);
+CALL pg_temp.ack('i', 3000, jsonb_build_array(test.event(1, 'OrchestrationStarted', '{"name":"O"}')), '{"orchestration_name":"O","orchestration_version":"2"}', execution => 2);
 CALL pg_temp.raise('i', 'go', 3000);
 SELECT name, version, execution, events, messages FROM pg_temp.fetch(3000);
 CALL pg_temp.clear();
 -- FO-18 with history alone, without a row.
-CALL pg_temp.append('i', 1, pg_temp.event(1, 'OrchestrationStarted', '{"name":"O"}'));
+CALL pg_temp.append('i', 1, test.event(1, 'OrchestrationStarted', '{"name":"O"}'));
 CALL pg_temp.start('O', 'i', 1000, '1', 9000);
 SELECT orch_context.raise_event('i', 'q', '', true, 1000);
 SELECT name, execution, messages FROM pg_temp.fetch(1000);

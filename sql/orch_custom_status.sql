@@ -4,37 +4,7 @@
 SELECT belay.create_hub('orch_custom_status');
 SELECT belay.set_hub_option('orch_custom_status', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_custom_status.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_custom_status.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
+CALL test.turn_helpers('orch_custom_status');
 -- A turn of i from 1000 on, with these changes.
 CREATE PROCEDURE pg_temp.turn(metadata jsonb DEFAULT '{}', delta jsonb DEFAULT '[]', execution bigint DEFAULT 1, instance text DEFAULT 'i') LANGUAGE plpgsql AS $$
 BEGIN
@@ -46,7 +16,7 @@ CREATE VIEW test.orch_custom_status AS SELECT custom_status, custom_status IS NU
 -- Events: set to a text, or clear with NULL; ids go on.
 CREATE TEMP SEQUENCE ids;
 CREATE FUNCTION pg_temp.status(VARIADIC texts text[]) RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_agg(pg_temp.event(nextval('ids'), 'CustomStatusUpdated', jsonb_build_object('status', t))) FROM unnest(texts) AS t
+    SELECT jsonb_agg(test.event(nextval('ids'), 'CustomStatusUpdated', jsonb_build_object('status', t))) FROM unnest(texts) AS t
 $$;
 
 -- CU-1: at birth NULL, version 0. CU-7: nothing to tell a reader who has seen version 0.
@@ -68,7 +38,7 @@ SELECT * FROM test.orch_custom_status;
 CALL pg_temp.turn(delta => pg_temp.status(repeat('é', 131072)));
 SELECT octet_length(custom_status), version FROM test.orch_custom_status;
 -- Last in the order of the delta, not of the ids.
-CALL pg_temp.turn(delta => jsonb_build_array(pg_temp.event(1002, 'CustomStatusUpdated', '{"status":"id 1002"}'), pg_temp.event(1001, 'CustomStatusUpdated', '{"status":"id 1001"}')));
+CALL pg_temp.turn(delta => jsonb_build_array(test.event(1002, 'CustomStatusUpdated', '{"status":"id 1002"}'), test.event(1001, 'CustomStatusUpdated', '{"status":"id 1001"}')));
 SELECT * FROM test.orch_custom_status;
 -- CU-3: no such event: untouched. It is the event's own type that counts, not the caller's word.
 CALL pg_temp.turn(delta => '[{"event_id":2001,"event_type":"CustomStatusUpdated","event_data":"{\"type\":\"Other\",\"status\":\"x\"}"}, {"event_id":2002,"event_type":"CustomStatusUpdated","event_data":"{\"status\":\"x\"}"}]');
@@ -129,7 +99,7 @@ SELECT custom_status, custom_status_version FROM orch_custom_status.instances WH
 -- A failed ack changes neither.
 SELECT orch_custom_status.start_orchestration('O', '', 'k', '1', 0, 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT test.sqlstate(format('CALL pg_temp.ack(''k'', 1000, %L)', pg_temp.status('x') || pg_temp.status('y') || jsonb_build_array(pg_temp.event(currval('ids'), 'x'))));
+SELECT test.sqlstate(format('CALL pg_temp.ack(''k'', 1000, %L)', pg_temp.status('x') || pg_temp.status('y') || jsonb_build_array(test.event(currval('ids'), 'x'))));
 SELECT custom_status, custom_status_version FROM orch_custom_status.instances WHERE instance_id = 'k';
 
 DROP VIEW test.orch_custom_status;

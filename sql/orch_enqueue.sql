@@ -4,9 +4,6 @@
 SELECT belay.create_hub('orch_enqueue');
 SELECT belay.set_hub_option('orch_enqueue', 'max_clock_skew', '0');  -- these tests choose the time
 
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE FUNCTION pg_temp.ms(at timestamptz) RETURNS text LANGUAGE sql AS $$
     SELECT CASE WHEN at IN ('infinity', '-infinity') THEN at::text ELSE ((extract(epoch FROM at) * 1000)::numeric)::bigint::text END
 $$;
@@ -41,7 +38,7 @@ SELECT orch_enqueue.enqueue_orchestrator_work(i, item, to_timestamp(1)) FROM (VA
 SELECT instance_id, kind FROM orch_enqueue.orchestrator_queue ORDER BY id;
 TRUNCATE orch_enqueue.orchestrator_queue;
 -- One row must not carry two addresses.
-SELECT instance, item, pg_temp.refused(format('SELECT orch_enqueue.enqueue_orchestrator_work(%L, %L, NULL)', instance, item)) FROM (VALUES
+SELECT instance, item, test.refused(format('SELECT orch_enqueue.enqueue_orchestrator_work(%L, %L, NULL)', instance, item)) FROM (VALUES
     ('x', '{"ExternalRaised":{"instance":"i"}}'),
     ('', '{"ExternalRaised":{"instance":"i"}}'),
     ('I', '{"CancelInstance":{"instance":"i"}}'),
@@ -75,7 +72,7 @@ SELECT visible_ms FROM test.orch_enqueue;
 TRUNCATE orch_enqueue.orchestrator_queue;
 
 -- EO-7, JS-1, JS-6: what is refused.
-SELECT item, pg_temp.refused(format('SELECT orch_enqueue.enqueue_orchestrator_work(NULL, %L, NULL)', item)) FROM unnest(ARRAY[
+SELECT item, test.refused(format('SELECT orch_enqueue.enqueue_orchestrator_work(NULL, %L, NULL)', item)) FROM unnest(ARRAY[
     NULL, '', '{', '[]', '7', 'null', '"text"', '{}', '{"A":{"instance":"i"},"B":{"instance":"i"}}', '{"ExternalRaised":"i"}', '{"ExternalRaised":null}',
     '{"ExternalRaised":{}}', '{"ExternalRaised":{"instance":null}}', '{"ExternalRaised":{"instance":7}}', '{"ExternalRaised":{"instance":"a\u0000b"}}',
     '{"ExternalRaised":{"instance":"\ud800"}}', '{"Newer":{"id":1}}', '{"SubOrchCompleted":{"instance":"i"}}', '{"SubOrchFailed":{"parent_instance":7}}',
@@ -135,16 +132,16 @@ TRUNCATE orch_enqueue.orchestrator_queue;
 -- EB-3: NULL or empty: 0.
 SELECT orch_enqueue.enqueue_orchestrator_items(NULL), orch_enqueue.enqueue_orchestrator_items('[]', 5000);
 -- One bad element refuses the call; the DETAIL names it.
-SELECT element, pg_temp.refused(format('SELECT orch_enqueue.enqueue_orchestrator_items(%L, 5000)', '[{"work_item":{"CancelInstance":{"instance":"i"}}}, ' || element || ']'))
+SELECT element, test.refused(format('SELECT orch_enqueue.enqueue_orchestrator_items(%L, 5000)', '[{"work_item":{"CancelInstance":{"instance":"i"}}}, ' || element || ']'))
   FROM unnest(ARRAY['7', 'null', '[]', '{}', '{"work_item":null}', '{"work_item":7}', '{"work_item":[]}', '{"work_item":"nonsense"}', '{"work_item":{}}',
     '{"work_item":{"ActivityExecute":{"instance":"i"}}}', '{"work_item":{"CancelInstance":{}}}', '{"work_item":{"TimerFired":{"instance":"i"}}}',
     '{"work_item":"{\"CancelInstance\":{\"instance\":\"\\u0000\"}}"}', '{"work_item":{"CancelInstance":{"instance":"i"}},"instance_id":"j"}',
     '{"work_item":{"CancelInstance":{"instance":"i"}},"instance_id":7}', '{"work_item":{"CancelInstance":{"instance":"i"}},"visible_at_ms":"5"}',
     '{"work_item":{"CancelInstance":{"instance":"i"}},"visible_at_ms":-1}', '{"work_item":{"CancelInstance":{"instance":"i"}},"visible_at_ms":1.5}',
     '{"work_item":{"CancelInstance":{"instance":"i"}},"delay_ms":5}', '{"work_item":{"ToHub":{"hub":"h","item":{}}}}']) AS element;
-SELECT value, pg_temp.refused(format('SELECT orch_enqueue.enqueue_orchestrator_items(%L, 5000)', value)) FROM unnest(ARRAY['{}', '7', '"[]"', 'null']) AS value;
+SELECT value, test.refused(format('SELECT orch_enqueue.enqueue_orchestrator_items(%L, 5000)', value)) FROM unnest(ARRAY['{}', '7', '"[]"', 'null']) AS value;
 -- At most 10,000 elements.
-SELECT pg_temp.refused(format('SELECT orch_enqueue.enqueue_orchestrator_items(%L, 5000)', (SELECT jsonb_agg('{"work_item":{"CancelInstance":{"instance":"i"}}}'::jsonb) FROM generate_series(1, 10001))));
+SELECT test.refused(format('SELECT orch_enqueue.enqueue_orchestrator_items(%L, 5000)', (SELECT jsonb_agg('{"work_item":{"CancelInstance":{"instance":"i"}}}'::jsonb) FROM generate_series(1, 10001))));
 SELECT count(*) FROM orch_enqueue.messages;
 SELECT orch_enqueue.enqueue_orchestrator_items((SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('CancelInstance', jsonb_build_object('instance', 'i' || n))) ORDER BY n)
                                                   FROM generate_series(1, 10000) AS n), 5000);
@@ -189,7 +186,7 @@ SELECT bool_and(work_item::jsonb = wanted::jsonb) AS as_specified FROM (SELECT w
 TRUNCATE orch_enqueue.orchestrator_queue;
 
 -- EC-3, section 4.5: NULL, empty and long names. CL-9: no negative delay.
-SELECT call, pg_temp.refused('SELECT orch_enqueue.' || call) FROM unnest(ARRAY[
+SELECT call, test.refused('SELECT orch_enqueue.' || call) FROM unnest(ARRAY[
     'start_orchestration(NULL)', 'start_orchestration('''')', 'start_orchestration(repeat(''x'', 1025))', 'start_orchestration(''N'', '''', '''')',
     'start_orchestration(''N'', '''', repeat(''x'', 1025))', 'start_orchestration(''N'', p_delay_ms => -1)', 'start_orchestration(''N'', p_now_ms => -1)',
     'raise_event(NULL, ''n'')', 'raise_event('''', ''n'')', 'raise_event(repeat(''x'', 1025), ''n'')', 'raise_event(''i'', NULL)', 'raise_event(''i'', '''')',

@@ -6,58 +6,6 @@
 SELECT belay.create_hub('orch_faults');
 SELECT belay.set_hub_option('orch_faults', 'max_clock_skew', '0');  -- these tests choose the time
 
--- A digest of every table of the hub, and of the advisory locks that this session holds.
-CREATE FUNCTION pg_temp.content() RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    tab text;
-    part text;
-    parts text;
-BEGIN
-    parts := 'locks ' || (SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory');
-    FOR tab IN SELECT c.oid::regclass::text FROM pg_class AS c WHERE c.relnamespace = 'orch_faults'::regnamespace AND c.relkind = 'r' ORDER BY c.relname::text COLLATE "C" LOOP
-        EXECUTE format('SELECT md5(string_agg(t::text, ''|'' ORDER BY t::text COLLATE "C")) FROM %s AS t', tab) INTO part;
-        parts := concat_ws(E'\n', parts, tab, part);
-    END LOOP;
-    RETURN parts;
-END $$;
--- Runs a statement until no store call is left to fail. The successful run is undone as well, so that each statement meets the same hub.
--- fails: whether at least one call failed. left_traces: after how many of the failures something was different. swallowed: runs that succeeded although a call failed.
-CREATE FUNCTION pg_temp.fail_each(statement text) RETURNS TABLE (fails boolean, left_traces int, swallowed int, then_works boolean, other_errors text) LANGUAGE plpgsql AS $$
-DECLARE
-    before text := pg_temp.content();
-    failures int := 0;
-BEGIN
-    left_traces := 0;
-    swallowed := 0;
-    FOR n IN 0..500 LOOP
-        BEGIN
-            PERFORM belay.inject_fault('store.call', 1, n);
-            EXECUTE statement;
-            IF (SELECT count FROM belay.faults() WHERE point = 'store.call') = 0 THEN
-                swallowed := swallowed + 1;
-                RAISE EXCEPTION SQLSTATE 'AGAIN';
-            END IF;
-            then_works := pg_temp.content() <> before;
-            RAISE EXCEPTION SQLSTATE 'UNDO0';
-        EXCEPTION
-            WHEN SQLSTATE 'UNDO0' THEN
-                EXIT;
-            WHEN SQLSTATE 'AGAIN' THEN
-                NULL;
-            WHEN internal_error THEN
-                failures := failures + 1;
-                IF SQLERRM <> 'injected fault at "store.call"' THEN other_errors := concat_ws(', ', other_errors, SQLERRM); END IF;
-                IF pg_temp.content() <> before THEN left_traces := left_traces + 1; END IF;
-            WHEN OTHERS THEN
-                other_errors := concat_ws(', ', other_errors, SQLSTATE || ' ' || SQLERRM);
-                EXIT;
-        END;
-    END LOOP;
-    PERFORM belay.inject_fault('store.call', 0, 0);
-    fails := failures > 0;
-    RETURN NEXT;
-END $$;
-
 -- The hub that each of them meets. Turn: an instance in the middle of its life, leased until 100000.
 SELECT orch_faults.start_orchestration('O', '', 'turn', '1', 0, 1000);
 SELECT out_lock_token AS token FROM orch_faults.fetch_orchestration_item(1000, 99000) \gset
@@ -137,27 +85,27 @@ INSERT INTO calls (call) SELECT format('reconcile(90000000, ''{%s}'')', d) FROM 
 INSERT INTO calls (call) VALUES ('pause_hub()'), ('pause_hub(''worker'', ''reason'')');
 
 SELECT left(regexp_replace(call, '\s+', ' ', 'g'), 60) AS call, f.* FROM calls,
-    LATERAL pg_temp.fail_each('SELECT * FROM orch_faults.' || replace(replace(replace(replace(call, '<turn>', :'token'), '<work 1>', (SELECT token FROM leased WHERE nr = 1)), '<work 2>', (SELECT token FROM leased WHERE nr = 2)), '<work 3>', (SELECT token FROM leased WHERE nr = 3))) AS f
+    LATERAL test.fail_each('orch_faults', 'SELECT * FROM orch_faults.' || replace(replace(replace(replace(call, '<turn>', :'token'), '<work 1>', (SELECT token FROM leased WHERE nr = 1)), '<work 2>', (SELECT token FROM leased WHERE nr = 2)), '<work 3>', (SELECT token FROM leased WHERE nr = 3))) AS f
  ORDER BY nr;
 -- All of them, that is: every function of the hub that may write.
 SELECT p.proname FROM pg_proc AS p WHERE p.pronamespace = 'orch_faults'::regnamespace AND p.prokind = 'f' AND p.provolatile = 'v' AND NOT EXISTS (SELECT FROM calls WHERE split_part(call, '(', 1) = p.proname::text)
  ORDER BY p.proname::text COLLATE "C";
 SELECT orch_faults.pause_hub('worker');
-SELECT * FROM pg_temp.fail_each('SELECT orch_faults.resume_hub()');
+SELECT * FROM test.fail_each('orch_faults', 'SELECT orch_faults.resume_hub()');
 SELECT orch_faults.resume_hub();
 SELECT point, count FROM belay.faults() WHERE count <> 0;
 
 -- At the very end, when all is done: the ack's own fault point.
-SELECT pg_temp.content() AS content \gset
+SELECT test.traces('orch_faults') AS content \gset
 SELECT belay.inject_fault('ack.before_commit', 1);
 SELECT test.error(format('SELECT orch_faults.ack_orchestration_item(%L, 2000, 2, ''[{"event_id":1,"event_data":"{}"}]'', ''[{"ActivityExecute":{}}]'', ''[{"CancelInstance":{"instance":"x"}}]'', ''{"status":"Completed"}'')', :'token'));
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.traces('orch_faults') = :'content' AS unchanged;
 -- A transaction that fails as a whole, not only its statement.
 SELECT belay.inject_fault('ack.before_commit', 1);
 BEGIN;
 SELECT orch_faults.ack_orchestration_item(:'token', 2000, 2, '[{"event_id":1,"event_data":"{}"}]', '[]', '[]', '{"status":"Completed"}');
 ROLLBACK;
-SELECT pg_temp.content() = :'content' AS unchanged;
+SELECT test.traces('orch_faults') = :'content' AS unchanged;
 -- Principle 5: the lock was kept all the time: the same token commits the turn.
 SELECT orch_faults.ack_orchestration_item(:'token', 2000, 2, '[{"event_id":1,"event_data":"{}"}]', '[]', '[]', '{"status":"Completed"}');
 SELECT status FROM orch_faults.executions WHERE instance_id = 'turn' ORDER BY execution_id;

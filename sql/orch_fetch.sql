@@ -4,45 +4,12 @@
 SELECT belay.create_hub('orch_fetch');
 SELECT belay.set_hub_option('orch_fetch', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_fetch.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_fetch.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
+CALL test.turn_helpers('orch_fetch');
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_fetch.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_fetch.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_fetch.orchestrator_queue, orch_fetch.instance_locks, orch_fetch.instances, orch_fetch.executions, orch_fetch.history, orch_fetch.kv_store, orch_fetch.kv_delta, orch_fetch.dead_letters, lease $$;
 CREATE VIEW test.orch_fetch AS
-    SELECT m.instance_id, pg_temp.brief(json_build_array(work_item::json)) AS message, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms,
+    SELECT m.instance_id, test.brief(json_build_array(work_item::json)) AS message, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms,
            m.lock_token IS NOT NULL AS leased, m.locked_until, m.attempt_count FROM orch_fetch.messages AS m ORDER BY id;
 CREATE VIEW test.orch_fetch_locks AS SELECT instance_id, lock_token IS NOT NULL AS token, locked_until, locked_at FROM orch_fetch.instance_lock_states ORDER BY instance_id;
 
@@ -75,7 +42,7 @@ SELECT instance, messages, attempt FROM pg_temp.fetch(2200);
 SELECT * FROM test.orch_fetch;
 SELECT * FROM test.orch_fetch_locks;
 -- The old token is unknown.
-SELECT :'old' <> pg_temp.token('i') AS new_token, pg_temp.refused(format('SELECT orch_fetch.renew_orchestration_item_lock(%L, 2300, 1000)', :'old')) LIKE 'QB001%' AS lost;
+SELECT :'old' <> pg_temp.token('i') AS new_token, test.refused(format('SELECT orch_fetch.renew_orchestration_item_lock(%L, 2300, 1000)', :'old')) LIKE 'QB001%' AS lost;
 -- After another expiry an old message at 3 and new ones at 2 and 1 give 3.
 CALL pg_temp.raise('i', 'latest', 3000);
 SELECT messages, attempt FROM pg_temp.fetch(3200);
@@ -98,7 +65,7 @@ CALL pg_temp.clear();
 
 -- CL-9, section 4.5: arguments. A refused call leases nothing.
 CALL pg_temp.start('i', 1000);
-SELECT arguments, pg_temp.refused(format('SELECT orch_fetch.fetch_orchestration_item(%s)', arguments))
+SELECT arguments, test.refused(format('SELECT orch_fetch.fetch_orchestration_item(%s)', arguments))
   FROM unnest(ARRAY['1000, 0', '1000, -1', '1000, NULL', '-1, 1000', '9223372036854775807, 1000']) AS arguments;
 SELECT attempt_count, leased FROM test.orch_fetch;
 -- CC-10: a call that writes needs a transaction that may.
@@ -223,7 +190,7 @@ CALL pg_temp.clear();
 -- FO-11: finished instances still receive their messages.
 CALL pg_temp.start('i', 1000);
 SELECT instance FROM pg_temp.fetch(1000);
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1","status":"Completed","output":"done"}');
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1","status":"Completed","output":"done"}');
 CALL pg_temp.raise('i', 'late', 1000);
 SELECT instance, name, execution, events, messages FROM pg_temp.fetch(1000);
 CALL pg_temp.clear();

@@ -4,37 +4,7 @@
 SELECT belay.create_hub('orch_filter');
 SELECT belay.set_hub_option('orch_filter', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_filter.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_filter.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
+CALL test.turn_helpers('orch_filter');
 -- An instance with a message, pinned to a version or not.
 CREATE PROCEDURE pg_temp.add(instance text, pin int[] DEFAULT NULL, now_ms bigint DEFAULT 1000) LANGUAGE sql AS $$
     INSERT INTO orch_filter.instances VALUES (instance, 'O', '1', 1, NULL, NULL, 0, to_timestamp(1), to_timestamp(1));
@@ -129,7 +99,7 @@ SELECT orch_filter.raise_event('i', 'go', '', false, 1000);
 SELECT pg_temp.passing(1000000, 1000000) AS old, pg_temp.passing(2000000, 2000000) AS new;
 -- AO-9: a new execution does not inherit a pin: without one it passes every filter.
 SELECT instance FROM pg_temp.fetch(1000);
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'x')), execution => 3);
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'x')), execution => 3);
 SELECT orch_filter.raise_event('i', 'go', '', false, 1000);
 SELECT pg_temp.passing(1000000, 1000000) AS old, pg_temp.passing(2000000, 2000000) AS new, pg_temp.passing(1, 0) AS nothing;
 CALL pg_temp.clear();

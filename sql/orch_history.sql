@@ -4,40 +4,7 @@
 SELECT belay.create_hub('orch_history');
 SELECT belay.set_hub_option('orch_history', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_history.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_history.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
+CALL test.turn_helpers('orch_history');
 CREATE PROCEDURE pg_temp.append(instance text, execution bigint, VARIADIC ids bigint[]) LANGUAGE sql AS $$
     SELECT orch_history.append_history(instance, execution, (SELECT jsonb_agg(jsonb_build_object('event_id', id, 'event_data', format('{"e":%s,"i":%s,"type":"T"}', execution, id)) ORDER BY nr) FROM unnest(ids) WITH ORDINALITY AS u (id, nr)))
 $$;
@@ -82,7 +49,7 @@ SELECT execution_id, event_id FROM orch_history.read_history('i', 1, 10, 2);
 SELECT execution_id, event_id FROM orch_history.read_history('i', p_after_event_id => 1);
 SELECT execution_id, event_id FROM orch_history.read_history('i', 1, 9223372036854775807);
 SELECT execution_id, event_id FROM orch_history.read_history('i', 1, -5, 2147483647);
-SELECT limits, pg_temp.refused(format('SELECT * FROM orch_history.read_history(''i'', 1, NULL, %s)', limits)) FROM unnest(ARRAY[0, -1]) AS limits;
+SELECT limits, test.refused(format('SELECT * FROM orch_history.read_history(''i'', 1, NULL, %s)', limits)) FROM unnest(ARRAY[0, -1]) AS limits;
 
 -- RH-5: texts are returned as stored, byte for byte. A corrupt event is neither skipped nor repaired.
 INSERT INTO orch_history.history SELECT 'corrupt', 1, nr, 'x', t, now() FROM unnest(ARRAY['{"a" : 1.50, "a":2}', 'garbage', '', ' {"\u0000":"\ud800"} ', E'{\n}', '{"n":1e999999}']) WITH ORDINALITY AS u (t, nr);
@@ -119,23 +86,23 @@ CALL pg_temp.append('new', 4, 6);
 SELECT to_jsonb(e) - 'event_count' = :'before'::jsonb AS unchanged, event_count FROM orch_history.executions AS e WHERE instance_id = 'new';
 -- It does not touch queues (a turn in progress goes on), custom status or key/value state.
 INSERT INTO orch_history.instances VALUES ('i', 'O', '1', 1, NULL, 'status', 5, to_timestamp(1), to_timestamp(1));
-SELECT orch_history.append_history('i', 8, jsonb_build_array(pg_temp.event(1, 'CustomStatusUpdated', '{"status":"x"}'), pg_temp.event(2, 'KeyValueSet', '{"key":"k","value":"v"}')));
+SELECT orch_history.append_history('i', 8, jsonb_build_array(test.event(1, 'CustomStatusUpdated', '{"status":"x"}'), test.event(2, 'KeyValueSet', '{"key":"k","value":"v"}')));
 SELECT current_execution_id, custom_status, custom_status_version, updated_at = created_at AS not_touched FROM orch_history.instances;
 SELECT (SELECT count(*) FROM orch_history.kv_delta) AS delta, (SELECT count(*) FROM orch_history.messages WHERE lock_token IS NOT NULL) AS leased;
 CALL pg_temp.ack('i', 1000);
 -- Not even a malformed change of state is judged here.
-SELECT orch_history.append_history('i', 8, jsonb_build_array(pg_temp.event(3, 'KeyValueSet', '{"key":7}')));
+SELECT orch_history.append_history('i', 8, jsonb_build_array(test.event(3, 'KeyValueSet', '{"key":7}')));
 
 -- QB005: a duplicate, stored or in the call; nothing is added, no execution made.
 SELECT test.error('CALL pg_temp.append(''i'', 1, 50, 10, 51)');
-SELECT pg_temp.refused('CALL pg_temp.append(''i'', 9, 1, 2, 1, 2)');
+SELECT test.refused('CALL pg_temp.append(''i'', 9, 1, 2, 1, 2)');
 SELECT event_id FROM orch_history.read_history('i', 1);
 SELECT count(*) AS executions FROM orch_history.executions WHERE execution_id = 9;
 -- An id of another execution, or of another instance, is another id.
 CALL pg_temp.append('i', 2, 10);
 CALL pg_temp.append('I', 1, 10);
 -- AO-12 and section 4.5: what is refused.
-SELECT arguments, pg_temp.refused(format('SELECT orch_history.append_history(%s)', arguments)) FROM unnest(ARRAY['NULL, 1, ''[]''', ''''', 1, ''[]''', 'repeat(''x'', 1025), 1, ''[]''', '''i'', 0, ''[]''', '''i'', -1, ''[]''', '''i'', NULL, ''[]''',
+SELECT arguments, test.refused(format('SELECT orch_history.append_history(%s)', arguments)) FROM unnest(ARRAY['NULL, 1, ''[]''', ''''', 1, ''[]''', 'repeat(''x'', 1025), 1, ''[]''', '''i'', 0, ''[]''', '''i'', -1, ''[]''', '''i'', NULL, ''[]''',
     '''i'', 1, ''{}''', '''i'', 1, ''[7]''', '''i'', 1, ''[{"event_id":0,"event_data":"{}"}]''', '''i'', 1, ''[{"event_id":-7,"event_data":"{}"}]''', '''i'', 1, ''[{"event_data":"{}"}]''', '''i'', 1, ''[{"event_id":60}]''', '''i'', 1, ''[{"event_id":60,"event_data":{}}]''',
     '''i'', 1, ''[{"event_id":60,"event_data":"[]"}]''', '''i'', 1, ''[{"event_id":60,"event_data":"{}"}, {"event_id":61,"event_data":"nonsense"}]''']) AS arguments;
 SELECT event_id FROM orch_history.read_history('i', 1);

@@ -4,37 +4,7 @@
 SELECT belay.create_hub('orch_kv');
 SELECT belay.set_hub_option('orch_kv', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_kv.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_kv.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
+CALL test.turn_helpers('orch_kv');
 -- A turn of an instance from 1000 on, acked at 1500, with these changes. Gives the snapshot that it was told.
 CREATE FUNCTION pg_temp.turn(delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', execution bigint DEFAULT 1, instance text DEFAULT 'i') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -46,9 +16,9 @@ BEGIN
     RETURN snapshot;
 END $$;
 CREATE TEMP SEQUENCE ids;
-CREATE FUNCTION pg_temp.set(key text, value text, at bigint DEFAULT 7) RETURNS jsonb LANGUAGE sql AS $$ SELECT pg_temp.event(nextval('ids'), 'KeyValueSet', jsonb_build_object('key', key, 'value', value, 'last_updated_at_ms', at)) $$;
-CREATE FUNCTION pg_temp.clear(key text) RETURNS jsonb LANGUAGE sql AS $$ SELECT pg_temp.event(nextval('ids'), 'KeyValueCleared', jsonb_build_object('key', key)) $$;
-CREATE FUNCTION pg_temp.clear_all() RETURNS jsonb LANGUAGE sql AS $$ SELECT pg_temp.event(nextval('ids'), 'KeyValuesCleared') $$;
+CREATE FUNCTION pg_temp.set(key text, value text, at bigint DEFAULT 7) RETURNS jsonb LANGUAGE sql AS $$ SELECT test.event(nextval('ids'), 'KeyValueSet', jsonb_build_object('key', key, 'value', value, 'last_updated_at_ms', at)) $$;
+CREATE FUNCTION pg_temp.clear(key text) RETURNS jsonb LANGUAGE sql AS $$ SELECT test.event(nextval('ids'), 'KeyValueCleared', jsonb_build_object('key', key)) $$;
+CREATE FUNCTION pg_temp.clear_all() RETURNS jsonb LANGUAGE sql AS $$ SELECT test.event(nextval('ids'), 'KeyValuesCleared') $$;
 CREATE FUNCTION pg_temp.list(VARIADIC events jsonb[]) RETURNS jsonb LANGUAGE sql AS $$ SELECT to_jsonb(events) $$;
 CREATE PROCEDURE pg_temp.reset() LANGUAGE sql AS $$ TRUNCATE orch_kv.kv_store, orch_kv.kv_delta, orch_kv.instances, orch_kv.executions, orch_kv.history, orch_kv.orchestrator_queue, orch_kv.instance_locks, lease $$;
 -- Both tables; a NULL in the delta is a tombstone.
@@ -84,7 +54,7 @@ CALL pg_temp.reset();
 ---- Changes
 
 -- KV-2: clearing an unknown key is no error. KV-13: a time that is absent is 0 in an event.
-SELECT pg_temp.turn(pg_temp.list(pg_temp.clear('unknown'), pg_temp.event(nextval('ids'), 'KeyValueSet', '{"key":"no time","value":"v"}'), pg_temp.event(nextval('ids'), 'KeyValueSet', '{"key":"null time","value":"v","last_updated_at_ms":null}')));
+SELECT pg_temp.turn(pg_temp.list(pg_temp.clear('unknown'), test.event(nextval('ids'), 'KeyValueSet', '{"key":"no time","value":"v"}'), test.event(nextval('ids'), 'KeyValueSet', '{"key":"null time","value":"v","last_updated_at_ms":null}')));
 SELECT * FROM test.orch_kv;
 -- KV-4: events apply in the order of the delta.
 SELECT pg_temp.turn(pg_temp.list(pg_temp.set('k', '1'), pg_temp.clear('k'), pg_temp.set('k', '2'), pg_temp.set('k', '3'), pg_temp.set('l', '1'), pg_temp.clear('l')));
@@ -161,7 +131,7 @@ SELECT count(*) AS instances FROM orch_kv.instances;
 -- A failed ack changes neither table.
 SELECT orch_kv.start_orchestration('O', '', 'j', '1', 0, 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT test.sqlstate(format('CALL pg_temp.ack(''j'', 1500, %L, ''{"status":"Completed"}'')', pg_temp.list(pg_temp.set('k', 'x'), pg_temp.clear_all(), pg_temp.event(currval('ids'), 'x'))));
+SELECT test.sqlstate(format('CALL pg_temp.ack(''j'', 1500, %L, ''{"status":"Completed"}'')', pg_temp.list(pg_temp.set('k', 'x'), pg_temp.clear_all(), test.event(currval('ids'), 'x'))));
 SELECT * FROM test.orch_kv;
 -- append_history touches neither (RH-8).
 SELECT orch_kv.append_history('j', 1, pg_temp.list(pg_temp.set('k', 'appended'), pg_temp.clear_all()));

@@ -4,42 +4,12 @@
 SELECT belay.create_hub('orch_orphans');
 SELECT belay.set_hub_option('orch_orphans', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_orphans.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_orphans.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
+CALL test.turn_helpers('orch_orphans');
 CREATE PROCEDURE pg_temp.queue(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_orphans.raise_event(instance, name, '', true, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_orphans.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
 CREATE PROCEDURE pg_temp.cancel(instance text, reason text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_orphans.cancel_instance(instance, reason, now_ms) $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_orphans.orchestrator_queue, orch_orphans.instance_locks, orch_orphans.instances, orch_orphans.executions, orch_orphans.history, orch_orphans.dead_letters, lease $$;
-CREATE VIEW test.orch_orphans AS SELECT instance_id, pg_temp.brief(json_build_array(work_item::json)) AS message, m.lock_token IS NOT NULL AS leased, attempt_count FROM orch_orphans.messages AS m ORDER BY id;
+CREATE VIEW test.orch_orphans AS SELECT instance_id, test.brief(json_build_array(work_item::json)) AS message, m.lock_token IS NOT NULL AS leased, attempt_count FROM orch_orphans.messages AS m ORDER BY id;
 -- What an orphan must not leave behind.
 CREATE VIEW test.orch_orphans_left AS
     SELECT (SELECT count(*) FROM orch_orphans.orchestrator_queue) AS messages, (SELECT count(*) FROM orch_orphans.instance_lock_states) AS locks, (SELECT count(*) FROM orch_orphans.instances) AS instances,
@@ -131,7 +101,7 @@ CALL pg_temp.clear();
 -- History ends the wait as well: the instance is no longer one that never started.
 CALL pg_temp.cancel('i', 'r', 1000);
 SELECT * FROM pg_temp.fetch(1000);
-SELECT orch_orphans.append_history('i', 1, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted', '{"name":"O"}')));
+SELECT orch_orphans.append_history('i', 1, jsonb_build_array(test.event(1, 'OrchestrationStarted', '{"name":"O"}')));
 SELECT name, messages FROM pg_temp.fetch(1000);
 CALL pg_temp.clear();
 
@@ -186,7 +156,7 @@ SELECT messages FROM pg_temp.fetch(1000);
 CALL pg_temp.ack('i', 1000, metadata => '{"orchestration_name":"O","orchestration_version":"1"}');
 CALL pg_temp.queue('i', 'row', 1000);
 SELECT messages FROM pg_temp.fetch(1000);
-SELECT orch_orphans.append_history('j', 1, jsonb_build_array(pg_temp.event(1, 'x')));
+SELECT orch_orphans.append_history('j', 1, jsonb_build_array(test.event(1, 'x')));
 CALL pg_temp.queue('j', 'history', 1000);
 SELECT messages FROM pg_temp.fetch(1000);
 CALL pg_temp.clear();

@@ -4,40 +4,7 @@
 SELECT belay.create_hub('orch_walkthrough');
 SELECT belay.set_hub_option('orch_walkthrough', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Messages in brief: kind and what tells them apart.
-CREATE FUNCTION pg_temp.brief(messages json) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE json_typeof(m) WHEN 'object' THEN (SELECT concat_ws(' ', k, coalesce(v ->> 'name', v ->> 'reason', v ->> 'orchestration', v ->> 'id', v ->> 'parent_id')) FROM json_each(m) AS e (k, v))
-                                          ELSE json_typeof(m) END, ', ' ORDER BY nr)
-      FROM json_array_elements(messages) WITH ORDINALITY AS e (m, nr)
-$$;
--- A fetch, and what it brought; the token is kept in lease.
-CREATE TEMP TABLE lease (instance_id text PRIMARY KEY, token text);
-CREATE FUNCTION pg_temp.fetch(now_ms bigint, timeout_ms bigint DEFAULT 1000, min_version bigint DEFAULT NULL, max_version bigint DEFAULT NULL, slots int[] DEFAULT NULL)
-RETURNS TABLE (instance text, name text, version text, execution bigint, events text, messages text, attempt int, kv text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    turn record;
-BEGIN
-    SELECT * INTO turn FROM orch_walkthrough.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            pg_temp.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
-    END IF;
-END $$;
-CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
--- An ack of the turn last fetched of an instance.
-CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT orch_walkthrough.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
--- An element of a history delta.
-CREATE FUNCTION pg_temp.event(id bigint, type text, fields jsonb DEFAULT '{}') RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_build_object('event_id', id, 'event_type', type, 'event_data', (jsonb_build_object('event_id', id, 'type', type) || fields)::text)
-$$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2'), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
-$$;
+CALL test.turn_helpers('orch_walkthrough');
 CREATE VIEW test.orch_walkthrough AS
     SELECT (SELECT count(*) FROM orch_walkthrough.messages) AS messages, (SELECT count(*) FROM orch_walkthrough.instances) AS instances, (SELECT string_agg(status, ', ') FROM orch_walkthrough.executions) AS status, (SELECT count(*) FROM orch_walkthrough.history) AS events,
            (SELECT count(*) FROM orch_walkthrough.work_items) AS activities, (SELECT count(*) FROM orch_walkthrough.instance_lock_states) AS locks;
@@ -52,8 +19,8 @@ SELECT * FROM test.orch_walkthrough;
 SELECT * FROM pg_temp.fetch(1000);
 SELECT * FROM test.orch_walkthrough;
 -- 3: ack: the first events (one of them a key/value change), one worker item, name and version.
-CALL pg_temp.ack('ord-7', 1100, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted', '{"name":"Bill","version":"1.0.0","input":"{}"}'), pg_temp.event(2, 'ActivityScheduled', '{"name":"Charge","input":"9"}'),
-        pg_temp.event(3, 'KeyValueSet', '{"key":"k","value":"v"}')),
+CALL pg_temp.ack('ord-7', 1100, jsonb_build_array(test.event(1, 'OrchestrationStarted', '{"name":"Bill","version":"1.0.0","input":"{}"}'), test.event(2, 'ActivityScheduled', '{"name":"Charge","input":"9"}'),
+        test.event(3, 'KeyValueSet', '{"key":"k","value":"v"}')),
     '{"orchestration_name":"Bill","orchestration_version":"1.0.0"}', work => '[{"ActivityExecute":{"instance":"ord-7","execution_id":1,"id":2,"name":"Charge","input":"9"}}]');
 SELECT * FROM test.orch_walkthrough;
 -- 4: lease on the activity, attempt 1.
@@ -65,7 +32,7 @@ SELECT * FROM test.orch_walkthrough;
 -- 6: C1: the events, one message.
 SELECT * FROM pg_temp.fetch(1300);
 -- 7: terminal; completed_at set; key/value merged.
-CALL pg_temp.ack('ord-7', 1400, jsonb_build_array(pg_temp.event(4, 'ActivityCompleted', '{"result":"ok"}'), pg_temp.event(5, 'OrchestrationCompleted', '{"output":"ok"}')), '{"status":"Completed","output":"ok"}');
+CALL pg_temp.ack('ord-7', 1400, jsonb_build_array(test.event(4, 'ActivityCompleted', '{"result":"ok"}'), test.event(5, 'OrchestrationCompleted', '{"output":"ok"}')), '{"status":"Completed","output":"ok"}');
 SELECT * FROM test.orch_walkthrough;
 SELECT status, output, (extract(epoch FROM completed_at) * 1000)::bigint AS completed_ms FROM orch_walkthrough.executions;
 SELECT key, value FROM orch_walkthrough.kv_store;
@@ -87,12 +54,12 @@ CALL pg_temp.clear();
 
 SELECT orch_walkthrough.start_orchestration('O', '', 'i', '1', 0, 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1"}', '[{"ExternalRaised":{"instance":"i","name":"n"}}]');
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1"}', '[{"ExternalRaised":{"instance":"i","name":"n"}}]');
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT pg_temp.refused(format('CALL pg_temp.ack(''i'', 1000, %L, ''{"status":"Completed"}'')', jsonb_build_array(pg_temp.event(1, 'again'))));
+SELECT test.refused(format('CALL pg_temp.ack(''i'', 1000, %L, ''{"status":"Completed"}'')', jsonb_build_array(test.event(1, 'again'))));
 -- Nothing was stored, the lock is live. The client acks a failure event on the same token.
 SELECT * FROM test.orch_walkthrough;
-CALL pg_temp.ack('i', 1500, jsonb_build_array(pg_temp.event(2, 'OrchestrationFailed')), '{"status":"Failed","output":"duplicate event"}');
+CALL pg_temp.ack('i', 1500, jsonb_build_array(test.event(2, 'OrchestrationFailed')), '{"status":"Failed","output":"duplicate event"}');
 SELECT * FROM test.orch_walkthrough;
 CALL pg_temp.clear();
 
@@ -138,7 +105,7 @@ CALL pg_temp.clear();
 
 SELECT orch_walkthrough.start_orchestration('O', '', 'i', '1', 0, 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-CALL pg_temp.ack('i', 1000, jsonb_build_array(pg_temp.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1","status":"ContinuedAsNew"}', '[{"ContinueAsNew":{"instance":"i","orchestration":"O"}}]');
+CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1","status":"ContinuedAsNew"}', '[{"ContinueAsNew":{"instance":"i","orchestration":"O"}}]');
 SELECT messages FROM pg_temp.fetch(1000);
 SELECT orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), 1000, 2000);
 -- A queue message that arrives meanwhile is delivered at once with the old history ...

@@ -8,9 +8,6 @@ SELECT belay.set_hub_option('wq_abandon', 'max_clock_skew', '0');  -- these test
 CREATE FUNCTION pg_temp.error(statement text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(test.error(statement), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(pg_temp.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.add(name text, now_ms bigint, session_id text DEFAULT NULL, tag text DEFAULT NULL) LANGUAGE sql AS $$
     SELECT wq_abandon.enqueue_worker_work(format('{"ActivityExecute":{"name":"%s"}}', name), now_ms, p_session_id => session_id, p_tag => tag)
 $$;
@@ -38,10 +35,10 @@ SELECT pg_temp.fetch(1300), pg_temp.token('a') <> :'token' AS new_token;
 
 -- BW-1: the token must be the row's. Abandoned once, the old token opens nothing; nor does an acked or a strange one.
 SELECT pg_temp.error(format('SELECT wq_abandon.abandon_work_item(%L, 1400)', :'token'));
-SELECT pg_temp.refused('SELECT wq_abandon.abandon_work_item(NULL, 1400)'), pg_temp.refused('SELECT wq_abandon.abandon_work_item(''nonsense'', 1400)');
+SELECT test.refused('SELECT wq_abandon.abandon_work_item(NULL, 1400)'), test.refused('SELECT wq_abandon.abandon_work_item(''nonsense'', 1400)');
 SELECT pg_temp.token('a') AS token \gset
 SELECT wq_abandon.ack_worker(:'token', p_now_ms => 1400);
-SELECT pg_temp.refused(format('SELECT wq_abandon.abandon_work_item(%L, 1400)', :'token'));
+SELECT test.refused(format('SELECT wq_abandon.abandon_work_item(%L, 1400)', :'token'));
 -- BW-1: no liveness check: an expired lease that nobody took over can be abandoned.
 SELECT pg_temp.fetch(1400, 100);
 SELECT wq_abandon.abandon_work_item(pg_temp.token('b'), 99999, 1);
@@ -76,8 +73,8 @@ CALL pg_temp.add('d', 1000);
 SELECT pg_temp.fetch(1000);
 SELECT wq_abandon.abandon_work_item(pg_temp.token('d'), 1000, 0);
 SELECT pg_temp.fetch(1000);
-SELECT delay, pg_temp.refused(format('SELECT wq_abandon.abandon_work_item(%L, 1000, %s)', pg_temp.token('d'), delay)) FROM unnest('{-1,-9223372036854775808}'::bigint[]) AS delay;
-SELECT pg_temp.refused(format('SELECT wq_abandon.abandon_work_item(%L, -1)', pg_temp.token('d')));
+SELECT delay, test.refused(format('SELECT wq_abandon.abandon_work_item(%L, 1000, %s)', pg_temp.token('d'), delay)) FROM unnest('{-1,-9223372036854775808}'::bigint[]) AS delay;
+SELECT test.refused(format('SELECT wq_abandon.abandon_work_item(%L, -1)', pg_temp.token('d')));
 SELECT leased, attempt_count FROM test.wq_abandon;
 SELECT wq_abandon.abandon_work_item(pg_temp.token('d'), 1000, 9223372036854775807);
 SELECT visible_at, attempt_count FROM wq_abandon.work_items;

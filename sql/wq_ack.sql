@@ -8,9 +8,6 @@ SELECT belay.set_hub_option('wq_ack', 'max_clock_skew', '0');  -- these tests ch
 CREATE FUNCTION pg_temp.error(statement text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(test.error(statement), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(pg_temp.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 -- Adds activities of instance i with these ids and leases them from 1000 to 2000. lease tells their tokens.
 CREATE TEMP TABLE lease (activity bigint, token text);
 CREATE PROCEDURE pg_temp.start(VARIADIC activities bigint[]) LANGUAGE sql AS $$
@@ -63,7 +60,7 @@ SELECT wq_ack.ack_worker(pg_temp.token(3), 'someone else', NULL, 1500);
 SELECT instance_id, work_item FROM test.wq_ack_sent;
 
 -- AW-2, AW-4: what is not a completion of that instance is refused, and the lease is kept (principle 5).
-SELECT instance, left(completion, 60) AS completion, pg_temp.refused(format('SELECT wq_ack.ack_worker(%L, %L, %L, 1500)', pg_temp.token(4), instance, completion))
+SELECT instance, left(completion, 60) AS completion, test.refused(format('SELECT wq_ack.ack_worker(%L, %L, %L, 1500)', pg_temp.token(4), instance, completion))
   FROM (VALUES ('j', '{"ActivityCompleted":{"instance":"i"}}'),
                ('', '{"ActivityCompleted":{"instance":"i"}}'),
                (NULL, ''), (NULL, 'done'), (NULL, '"done"'), (NULL, '[]'), (NULL, '{}'),
@@ -72,7 +69,7 @@ SELECT instance, left(completion, 60) AS completion, pg_temp.refused(format('SEL
                (NULL, '{"ActivityCompleted":{"instance":null}}'), (NULL, '{"ActivityCompleted":{"instance":7}}'),
                (NULL, '{"ActivityFailed":{"instance":"a\u0000b"}}'), (NULL, '{"ActivityFailed":{"instance":""}}'),
                (NULL, format('{"ActivityFailed":{"instance":"%s"}}', repeat('x', 1025)))) AS case_ (instance, completion);
-SELECT kind, pg_temp.refused(format('SELECT wq_ack.ack_worker(%L, NULL, ''{"%s":{"instance":"i"}}'', 1500)', pg_temp.token(4), kind))
+SELECT kind, test.refused(format('SELECT wq_ack.ack_worker(%L, NULL, ''{"%s":{"instance":"i"}}'', 1500)', pg_temp.token(4), kind))
   FROM unnest('{StartOrchestration,ActivityExecute,TimerFired,ExternalRaised,SubOrchCompleted,SubOrchFailed,CancelInstance,
                 ContinueAsNew,QueueMessage,Other}'::text[]) AS kind;
 -- QB006 comes before QB001: a bad completion is refused, whatever the token.
@@ -132,7 +129,7 @@ SELECT count(*) FROM wq_ack.ack_workers('[]', 1500);
 
 -- AK-3: one malformed element, or a completion of a wrong kind, refuses the call; nothing is changed.
 CALL pg_temp.start(1);
-SELECT element, pg_temp.refused(format('SELECT wq_ack.ack_workers(%L, 1500)',
+SELECT element, test.refused(format('SELECT wq_ack.ack_workers(%L, 1500)',
            jsonb_build_array(jsonb_build_object('lock_token', pg_temp.token(1), 'completion_json', '{"ActivityCompleted":{"instance":"i"}}'),
                              element::jsonb)))
   FROM unnest(ARRAY['7', 'null', '[]', '"token"', '{}', '{"lock_token":7}', '{"lock_token":[]}', '{"token":"x"}',
@@ -143,7 +140,7 @@ SELECT element, pg_temp.refused(format('SELECT wq_ack.ack_workers(%L, 1500)',
                     '{"lock_token":"x","completion_json":"{\"ActivityExecute\":{\"instance\":\"i\"}}"}',
                     '{"lock_token":"x","completion_json":{"ActivityCompleted":{}}}',
                     '{"lock_token":"x","instance_id":"j","completion_json":{"ActivityCompleted":{"instance":"i"}}}']) AS element;
-SELECT acks, pg_temp.refused(format('SELECT wq_ack.ack_workers(%L, 1500)', acks)) FROM unnest(ARRAY['{}', 'null', '7']) AS acks;
+SELECT acks, test.refused(format('SELECT wq_ack.ack_workers(%L, 1500)', acks)) FROM unnest(ARRAY['{}', 'null', '7']) AS acks;
 SELECT test.sqlstate('SELECT wq_ack.ack_workers(''[]'', -1)');
 SELECT * FROM test.wq_ack_work;
 SELECT count(*) AS sent FROM test.wq_ack_sent;

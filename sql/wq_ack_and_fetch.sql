@@ -8,9 +8,6 @@ SELECT belay.set_hub_option('wq_ack_and_fetch', 'max_clock_skew', '0');  -- thes
 CREATE FUNCTION pg_temp.error(statement text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(test.error(statement), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(pg_temp.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.add(name text, now_ms bigint, session_id text DEFAULT NULL, tag text DEFAULT NULL) LANGUAGE sql AS $$
     SELECT wq_ack_and_fetch.enqueue_worker_work(format('{"ActivityExecute":{"name":"%s"}}', name), now_ms, p_session_id => session_id, p_tag => tag)
 $$;
@@ -34,12 +31,12 @@ SELECT * FROM test.wq_ack_and_fetch;
 -- AF-2: if the ack fails, nothing is fetched. The message is that of ack_worker.
 CALL pg_temp.add('c', 2000);
 SELECT pg_temp.error(format('SELECT wq_ack_and_fetch.ack_and_fetch_work_item(%L, NULL, NULL, 2000, 700)', :'token'));
-SELECT pg_temp.refused('SELECT wq_ack_and_fetch.ack_and_fetch_work_item(NULL, NULL, NULL, 2000, 700)');
+SELECT test.refused('SELECT wq_ack_and_fetch.ack_and_fetch_work_item(NULL, NULL, NULL, 2000, 700)');
 SELECT * FROM test.wq_ack_and_fetch;
 -- A bad argument of either half refuses both: the lease is kept.
 SELECT out_lock_token AS token FROM wq_ack_and_fetch.fetch_work_item(2000, 1000) \gset
 CALL pg_temp.add('d', 2000);
-SELECT arguments, pg_temp.refused(format('SELECT wq_ack_and_fetch.ack_and_fetch_work_item(%L, %s)', :'token', arguments))
+SELECT arguments, test.refused(format('SELECT wq_ack_and_fetch.ack_and_fetch_work_item(%L, %s)', :'token', arguments))
   FROM unnest(ARRAY['NULL, ''{}'', 2000, 700', '''j'', ''{"ActivityFailed":{"instance":"i"}}'', 2000, 700', 'NULL, NULL, 2000, 0',
                     'NULL, NULL, 2000, NULL', 'NULL, NULL, -1, 700', 'NULL, NULL, 2000, 700, p_tag_mode => ''''',
                     'NULL, NULL, 2000, 700, p_session_lock_timeout_ms => 0', 'NULL, NULL, 2000, 700, repeat(''x'', 1025)']) AS arguments;
@@ -55,7 +52,7 @@ TRUNCATE wq_ack_and_fetch.worker_queue;
 -- CL-1: the ack is for a live lease only.
 CALL pg_temp.add('a', 1000);
 SELECT out_lock_token AS token FROM wq_ack_and_fetch.fetch_work_item(1000, 1000) \gset
-SELECT pg_temp.refused(format('SELECT wq_ack_and_fetch.ack_and_fetch_work_item(%L, NULL, NULL, 2000, 700)', :'token'));
+SELECT test.refused(format('SELECT wq_ack_and_fetch.ack_and_fetch_work_item(%L, NULL, NULL, 2000, 700)', :'token'));
 SELECT * FROM test.wq_ack_and_fetch;
 TRUNCATE wq_ack_and_fetch.worker_queue;
 

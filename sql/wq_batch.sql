@@ -4,9 +4,6 @@
 SELECT belay.create_hub('wq_batch');
 SELECT belay.set_hub_option('wq_batch', 'max_clock_skew', '0');  -- these tests choose the time
 
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.add(name text, now_ms bigint, delay_ms bigint DEFAULT 0, session_id text DEFAULT NULL, tag text DEFAULT NULL)
 LANGUAGE sql AS $$
     SELECT wq_batch.enqueue_worker_items(jsonb_build_array(jsonb_build_object(
@@ -52,10 +49,10 @@ SELECT out_work_item FROM wq_batch.fetch_work_items(5000, 10, NULL, NULL, '{t}',
 TRUNCATE wq_batch.worker_queue;
 
 -- FB-3: 1 to 1000.
-SELECT max_items, pg_temp.refused(format('SELECT wq_batch.fetch_work_items(1000, 1000, p_max_items => %s)', max_items))
+SELECT max_items, test.refused(format('SELECT wq_batch.fetch_work_items(1000, 1000, p_max_items => %s)', max_items))
   FROM unnest('{0,-1,1001,2147483647}'::int[]) AS max_items;
-SELECT pg_temp.refused('SELECT wq_batch.fetch_work_items(1000, 0)'), pg_temp.refused('SELECT wq_batch.fetch_work_items(1000, NULL, p_max_items => 5)');
-SELECT pg_temp.refused('SELECT wq_batch.fetch_work_items(1000, 1000, p_max_new_sessions => -1)');
+SELECT test.refused('SELECT wq_batch.fetch_work_items(1000, 0)'), test.refused('SELECT wq_batch.fetch_work_items(1000, NULL, p_max_items => 5)');
+SELECT test.refused('SELECT wq_batch.fetch_work_items(1000, 1000, p_max_new_sessions => -1)');
 SELECT wq_batch.enqueue_worker_items((SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('name', n))) ORDER BY n)
                                         FROM generate_series(1, 1200) AS n), 1000);
 SELECT count(*), count(DISTINCT token) AS tokens, bool_and(name = nr) AS in_order

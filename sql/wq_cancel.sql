@@ -4,13 +4,6 @@
 SELECT belay.create_hub('wq_cancel');
 SELECT belay.set_hub_option('wq_cancel', 'max_clock_skew', '0');  -- these tests choose the time
 
--- test.error, without what differs from run to run.
-CREATE FUNCTION pg_temp.error(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
-$$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(pg_temp.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.add(instance text, execution_id bigint, activity_id bigint, session_id text DEFAULT NULL, tag text DEFAULT NULL, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$
     SELECT wq_cancel.enqueue_worker_items(jsonb_build_array(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', '{}'::jsonb), 'instance_id', instance,
         'execution_id', execution_id, 'activity_id', activity_id, 'session_id', session_id, 'tag', tag, 'delay_ms', delay_ms)), 1000)
@@ -37,7 +30,7 @@ SELECT wq_cancel.cancel_activities('[{"instance":"i","execution_id":1,"activity_
                                      {"instance":"i","execution_id":1,"activity_id":0}, {"instance":"i","execution_id":1,"activity_id":5}]');
 SELECT * FROM test.wq_cancel;
 -- CA-4: the worker that holds it learns it from the next renew or ack; so it does from an abandon.
-SELECT call, pg_temp.refused(format(call, :'token'))
+SELECT call, test.refused(format(call, :'token'))
   FROM unnest(ARRAY['SELECT wq_cancel.renew_work_item_lock(%L, 1500, 1000)', 'SELECT wq_cancel.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 1500)',
                     'SELECT wq_cancel.ack_and_fetch_work_item(%L, NULL, NULL, 1500, 1000)', 'SELECT wq_cancel.abandon_work_item(%L, 1500)']) AS call;
 SELECT out_renewed, out_error FROM wq_cancel.renew_work_item_locks(ARRAY[:'token'], 1500, 1000);
@@ -55,11 +48,11 @@ SELECT wq_cancel.cancel_activities('[{"instance":"i","execution_id":2,"activity_
 SELECT * FROM test.wq_cancel;
 
 -- Bad elements refuse the call; nothing is deleted.
-SELECT element, pg_temp.refused(format('SELECT wq_cancel.cancel_activities(''[{"instance":"I","execution_id":1,"activity_id":5}, %s]'')', element))
+SELECT element, test.refused(format('SELECT wq_cancel.cancel_activities(''[{"instance":"I","execution_id":1,"activity_id":5}, %s]'')', element))
   FROM unnest(ARRAY['7', 'null', '[]', '{}', '{"execution_id":1,"activity_id":1}', '{"instance":"i","activity_id":1}', '{"instance":"i","execution_id":1}',
                     '{"instance":null,"execution_id":1,"activity_id":1}', '{"instance":7,"execution_id":1,"activity_id":1}', '{"instance":"i","execution_id":"1","activity_id":1}',
                     '{"instance":"i","execution_id":1,"activity_id":1.5}', '{"instance":"i","execution_id":1,"activity_id":null}']) AS element;
-SELECT pg_temp.refused('SELECT wq_cancel.cancel_activities(''{}'')'), pg_temp.refused('SELECT wq_cancel.cancel_activities(''7'')');
+SELECT test.refused('SELECT wq_cancel.cancel_activities(''{}'')'), test.refused('SELECT wq_cancel.cancel_activities(''7'')');
 SELECT count(*) FROM test.wq_cancel;
 
 -- CC-11: rolled back, the lease is live.

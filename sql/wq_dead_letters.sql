@@ -4,9 +4,6 @@
 SELECT belay.create_hub('wq_dead_letters');
 SELECT belay.set_hub_option('wq_dead_letters', 'max_clock_skew', '0');  -- these tests choose the time
 
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.add(name text, instance text DEFAULT NULL, session_id text DEFAULT NULL, tag text DEFAULT NULL) LANGUAGE sql AS $$
     SELECT wq_dead_letters.enqueue_worker_work(format('{"ActivityExecute":{"name":"%s"}}', name), 1000, instance,
                                                CASE WHEN instance IS NOT NULL THEN 1 END, CASE WHEN instance IS NOT NULL THEN 7 END, session_id, tag)
@@ -128,7 +125,7 @@ SELECT wq_dead_letters.discard_dead_letter(5);
 SELECT string_agg(id::text, ' ') AS page_2 FROM wq_dead_letters.list_dead_letters(p_after => 5, p_limit => 5);
 SELECT string_agg(id::text, ' ') AS page_3 FROM wq_dead_letters.list_dead_letters(p_after => 10, p_limit => 5);
 SELECT count(*) AS page_4 FROM wq_dead_letters.list_dead_letters(p_after => 12, p_limit => 5);
-SELECT "limit", pg_temp.refused(format('SELECT wq_dead_letters.list_dead_letters(p_limit => %s)', "limit")) FROM unnest('{0,-1,1001}'::int[]) AS "limit";
+SELECT "limit", test.refused(format('SELECT wq_dead_letters.list_dead_letters(p_limit => %s)', "limit")) FROM unnest('{0,-1,1001}'::int[]) AS "limit";
 SELECT count(*) AS default_limit FROM wq_dead_letters.list_dead_letters(p_limit => NULL);
 
 ---- PO-11: redrive one
@@ -146,7 +143,7 @@ SELECT wq_dead_letters.redrive_dead_letter(10) > 0 AS new_id;
 SELECT instance_id, work_item, attempt_count FROM wq_dead_letters.orchestrator_queue;
 -- Unknown, or put back before: QB002.
 SELECT test.error('SELECT wq_dead_letters.redrive_dead_letter(1)');
-SELECT pg_temp.refused('SELECT wq_dead_letters.redrive_dead_letter(NULL)'), pg_temp.refused('SELECT wq_dead_letters.redrive_dead_letter(-1)');
+SELECT test.refused('SELECT wq_dead_letters.redrive_dead_letter(NULL)'), test.refused('SELECT wq_dead_letters.redrive_dead_letter(-1)');
 -- Rolled back, it is still there.
 BEGIN;
 SELECT wq_dead_letters.redrive_dead_letter(2) > 0 AS new_id;
@@ -155,8 +152,8 @@ SELECT count(*) FROM wq_dead_letters.dead_letters WHERE id = 2;
 
 ---- PO-12: redrive many
 
-SELECT pg_temp.refused('SELECT wq_dead_letters.redrive_dead_letters(NULL)');
-SELECT filter, pg_temp.refused(format('SELECT wq_dead_letters.redrive_dead_letters(%L)', filter))
+SELECT test.refused('SELECT wq_dead_letters.redrive_dead_letters(NULL)');
+SELECT filter, test.refused(format('SELECT wq_dead_letters.redrive_dead_letters(%L)', filter))
   FROM unnest(ARRAY['[]', '7', 'null', '{"id":[1]}', '{"ids":1}', '{"ids":["1"]}', '{"ids":[1,1.5]}', '{"queue":1}', '{"reason":[]}', '{"instance_ids":"i"}',
                     '{"instance_ids":["i",7]}', '{"dead_before":"now"}', '{"limit":0}', '{"limit":-1}', '{"limit":"1"}', '{"Limit":1}']) AS filter;
 SELECT string_agg(id::text, ' ' ORDER BY id) AS before FROM wq_dead_letters.dead_letters;
@@ -193,7 +190,7 @@ SELECT wq_dead_letters.discard_dead_letter(:id);
 SELECT count(*) AS dead FROM wq_dead_letters.dead_letters;
 SELECT count(*) AS queued FROM wq_dead_letters.work_items;
 SELECT regexp_replace(test.error(format('SELECT wq_dead_letters.discard_dead_letter(%s)', :id)), :'id', '<id>', 'g');
-SELECT pg_temp.refused('SELECT wq_dead_letters.discard_dead_letter(NULL)');
+SELECT test.refused('SELECT wq_dead_letters.discard_dead_letter(NULL)');
 
 DROP VIEW test.wq_dead_letters;
 SELECT belay.drop_hub('wq_dead_letters');

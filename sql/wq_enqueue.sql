@@ -4,10 +4,6 @@
 SELECT belay.create_hub('wq_enqueue');
 SELECT belay.set_hub_option('wq_enqueue', 'max_clock_skew', '0');  -- these tests choose the time
 
--- How a statement was refused: SQLSTATE and DETAIL (ER-2: one line of JSON; there is always a HINT, too).
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 
 ---- One activity
 
@@ -59,38 +55,38 @@ SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', 1000, p_session_
 SELECT octet_length(instance_id) AS instance, octet_length(session_id) AS session, octet_length(tag) AS tag
   FROM wq_enqueue.work_items ORDER BY id;
 TRUNCATE wq_enqueue.worker_queue;
-SELECT argument, length(value), pg_temp.refused(format(
+SELECT argument, length(value), test.refused(format(
            'SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, %I => %L)', argument, value))
   FROM (VALUES ('p_instance_id', ''), ('p_instance_id', repeat('x', 1025)), ('p_instance_id', repeat('é', 513)),
                ('p_instance_id', repeat('x', 1048576)), ('p_session_id', repeat('x', 1025)),
                ('p_tag', repeat('x', 1025))) AS case_ (argument, value);
-SELECT field, length(value), pg_temp.refused(format(
+SELECT field, length(value), test.refused(format(
            'SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{"%s":"%s"}}'', 1000)', field, value))
   FROM (VALUES ('instance', ''), ('instance', repeat('x', 1025)), ('session_id', repeat('x', 1025)),
                ('tag', repeat('x', 1025))) AS case_ (field, value);
-SELECT pg_temp.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, p_execution_id => 0)');
-SELECT pg_temp.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, p_execution_id => -1)');
-SELECT pg_temp.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, p_activity_id => -1)');
+SELECT test.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, p_execution_id => 0)');
+SELECT test.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, p_execution_id => -1)');
+SELECT test.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, p_activity_id => -1)');
 
 -- EW-4, JS-1: not a JSON object with one key whose value is an object, too.
-SELECT item, pg_temp.refused(format('SELECT wq_enqueue.enqueue_worker_work(%L, 1000)', item))
+SELECT item, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(%L, 1000)', item))
   FROM unnest(ARRAY[NULL, '', ' ', 'nonsense', '{"ActivityExecute":{}', '{"ActivityExecute":{}}}', '{''ActivityExecute'':{}}',
                     '{"ActivityExecute":{"input":"\u00"}}', E'{"ActivityExecute":{"input":"\t"}}', '[]', 'null', '7', '"text"',
                     '{}', '{"ActivityExecute":{},"tag":"t"}', '{"ActivityExecute":{},"ActivityExecute":{}}',
                     '{"ActivityExecute":[]}', '{"ActivityExecute":null}', '{"ActivityExecute":"x"}']) AS item;
 -- EW-4: a kind of the orchestrator queue.
-SELECT kind, pg_temp.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"%s":{"instance":"i"}}'', 1000)', kind))
+SELECT kind, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"%s":{"instance":"i"}}'', 1000)', kind))
   FROM unnest('{StartOrchestration,ActivityCompleted,ActivityFailed,TimerFired,ExternalRaised,SubOrchCompleted,
                 SubOrchFailed,CancelInstance,ContinueAsNew,QueueMessage}'::text[]) AS kind;
 -- JS-1, JS-6: the fields that belay reads have the right type, and are storable.
-SELECT field, pg_temp.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{%s}}'', 1000)', field))
+SELECT field, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{%s}}'', 1000)', field))
   FROM unnest(ARRAY['"instance":7', '"instance":{}', '"instance":"a\u0000"', '"instance":"\udc00"',
                     '"execution_id":"1"', '"execution_id":1.5', '"execution_id":0', '"execution_id":99999999999999999999',
                     '"execution_id":true', '"id":"2"', '"id":-1', '"id":[]', '"session_id":1', '"session_id":"\u0000"',
                     '"tag":{}', '"tag":false', '"tag":"\u0000"', '"input":"\u0000","tag":"\u0000"']) AS field;
 
 -- Section 4.5: the caller's time is not negative and fits timestamptz.
-SELECT now_ms, pg_temp.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', %s)', now_ms))
+SELECT now_ms, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', %s)', now_ms))
   FROM unnest('{-1,-9223372036854775808,9224318016000000,9223372036854775807}'::bigint[]) AS now_ms;
 SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', 0);
 SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', 9224318015999999);
@@ -142,7 +138,7 @@ TRUNCATE wq_enqueue.worker_queue;
 -- EB-3: nothing to do.
 SELECT wq_enqueue.enqueue_worker_items(NULL), wq_enqueue.enqueue_worker_items('[]'), wq_enqueue.enqueue_worker_items('[]', 1000);
 -- EB-3: one bad element refuses the call; the path names it.
-SELECT items, pg_temp.refused(format('SELECT wq_enqueue.enqueue_worker_items(%L, 1000)', items))
+SELECT items, test.refused(format('SELECT wq_enqueue.enqueue_worker_items(%L, 1000)', items))
   FROM unnest(ARRAY['{}', 'null', '7', '[7]', '[[]]', '[null]', '["{}"]', '[{}]', '[{"work_item":null}]', '[{"work_item":7}]',
                     '[{"work_item":""}]', '[{"work_item":"{"}]', '[{"work_item":{}}]',
                     '[{"work_item":{"TimerFired":{}}}]', '[{"work_item":{"ActivityExecute":[]}}]',
@@ -155,16 +151,16 @@ SELECT items, pg_temp.refused(format('SELECT wq_enqueue.enqueue_worker_items(%L,
                     '[{"work_item":{"ActivityExecute":{}},"instance_id":""}]', '[{"work_item":{"ActivityExecute":{}},"instance_id":1}]',
                     '[{"work_item":{"ActivityExecute":{}},"execution_id":0}]', '[{"work_item":{"ActivityExecute":{}},"execution_id":"1"}]',
                     '[{"work_item":{"ActivityExecute":{}},"activity_id":-1}]']) AS items;
-SELECT pg_temp.refused(format('SELECT wq_enqueue.enqueue_worker_items(%L, 1000)',
+SELECT test.refused(format('SELECT wq_enqueue.enqueue_worker_items(%L, 1000)',
            (SELECT jsonb_agg(jsonb_build_object('work_item', CASE n WHEN 7 THEN '{"Activity": {}, "Execute": {}}'::jsonb
                                                                    ELSE '{"ActivityExecute":{}}'::jsonb END) ORDER BY n)
               FROM generate_series(0, 9) AS n)));
-SELECT pg_temp.refused('SELECT wq_enqueue.enqueue_worker_items(''[{"work_item":{"ActivityExecute":{}}}]'', -1)');
+SELECT test.refused('SELECT wq_enqueue.enqueue_worker_items(''[{"work_item":{"ActivityExecute":{}}}]'', -1)');
 -- At most 10,000 elements.
 CREATE TEMP TABLE many AS
     SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('name', n))) ORDER BY n) AS items
       FROM generate_series(1, 10000) AS n;
-SELECT pg_temp.refused(format('SELECT wq_enqueue.enqueue_worker_items(%L, 1000)', items || '[{}]'::jsonb)) FROM many;
+SELECT test.refused(format('SELECT wq_enqueue.enqueue_worker_items(%L, 1000)', items || '[{}]'::jsonb)) FROM many;
 SELECT count(*) AS written FROM wq_enqueue.work_items;
 SELECT wq_enqueue.enqueue_worker_items(items, 1000) FROM many;
 SELECT count(*), bool_and(name = nr) AS in_order

@@ -4,9 +4,6 @@
 SELECT belay.create_hub('wq_fetch');
 SELECT belay.set_hub_option('wq_fetch', 'max_clock_skew', '0');  -- these tests choose the time
 
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.add(name text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$
     SELECT wq_fetch.enqueue_worker_items(jsonb_build_array(jsonb_build_object(
         'work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('name', name)), 'delay_ms', delay_ms)), now_ms)
@@ -47,7 +44,7 @@ TRUNCATE wq_fetch.worker_queue;
 
 -- CL-9: a timeout is above 0; so is the one for sessions, if given. Nothing is leased by a refused call.
 CALL pg_temp.add('a', 1000);
-SELECT arguments, pg_temp.refused(format('SELECT wq_fetch.fetch_work_item(%s)', arguments))
+SELECT arguments, test.refused(format('SELECT wq_fetch.fetch_work_item(%s)', arguments))
   FROM unnest(ARRAY['1000, 0', '1000, -1', '1000, NULL', '-1, 1000', '9223372036854775807, 1000',
                     '1000, 1000, p_session_lock_timeout_ms => 0', '1000, 1000, p_session_lock_timeout_ms => -5',
                     '1000, 1000, p_owner_id => repeat(''x'', 1025)', '1000, 1000, p_tag_mode => ''all''']) AS arguments;
@@ -109,7 +106,7 @@ TRUNCATE wq_fetch.worker_queue;
 -- FW-9: there are no priorities. A field of that name is the caller's own; no argument has it.
 SELECT wq_fetch.enqueue_worker_items('[{"work_item":{"ActivityExecute":{"name":"first","priority":1}}}, {"work_item":{"ActivityExecute":{"name":"second","priority":9}}}]', 1000);
 SELECT pg_temp.fetch(1000), pg_temp.fetch(1000);
-SELECT pg_temp.refused('SELECT wq_fetch.enqueue_worker_items(''[{"work_item":{"ActivityExecute":{}},"priority":9}]'', 1000)');
+SELECT test.refused('SELECT wq_fetch.enqueue_worker_items(''[{"work_item":{"ActivityExecute":{}},"priority":9}]'', 1000)');
 TRUNCATE wq_fetch.worker_queue;
 
 ---- Items that are not what they should be

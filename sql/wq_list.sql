@@ -4,9 +4,6 @@
 SELECT belay.create_hub('wq_list');
 SELECT belay.set_hub_option('wq_list', 'max_clock_skew', '0');  -- these tests choose the time
 
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.add(name text, instance text DEFAULT NULL, session_id text DEFAULT NULL, tag text DEFAULT NULL, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$
     SELECT wq_list.enqueue_worker_items(jsonb_build_array(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('name', name)),
         'instance_id', instance, 'execution_id', 1, 'activity_id', 2, 'session_id', session_id, 'tag', tag, 'delay_ms', delay_ms)), 1000)
@@ -46,10 +43,10 @@ SELECT filter, pg_temp.names(filter)
                     '{"tag":""}', '{"locked_by":"o"}', '{"locked_by":"p"}', '{"min_attempts":1}', '{"min_attempts":2}', '{"min_attempts":0}',
                     '{"instance_id":"i","tag":"gpu","session_id":"s"}', '{"state":"leased","instance_id":"i","locked_by":"o","min_attempts":1}',
                     '{"state":"leased","tag":"gpu"}', '{"state":null,"tag":null,"instance_id":"j"}']::jsonb[]) AS filter;
-SELECT filter, pg_temp.refused(format('SELECT wq_list.list_work_items(%L)', filter))
+SELECT filter, test.refused(format('SELECT wq_list.list_work_items(%L)', filter))
   FROM unnest(ARRAY['[]', '7', 'null', '{"State":"ready"}', '{"instance":"i"}', '{"state":"done"}', '{"state":1}', '{"tag":["gpu"]}', '{"min_attempts":"1"}',
                     '{"min_attempts":1.5}', '{"session_id":{}}']) AS filter;
-SELECT pg_temp.refused('SELECT wq_list.list_work_items(NULL)');
+SELECT test.refused('SELECT wq_list.list_work_items(NULL)');
 
 -- Pages: the cursor of the last row is the next page's p_after.
 SELECT pg_temp.names('{}', 1500, NULL, 3) AS page_1;
@@ -84,9 +81,9 @@ BEGIN
 END $$;
 
 -- Limit 1 to 1000, 100 by default. A cursor is a cursor.
-SELECT "limit", pg_temp.refused(format('SELECT wq_list.list_work_items(p_limit => %s)', "limit")) FROM unnest('{0,-1,1001}'::int[]) AS "limit";
-SELECT after, pg_temp.refused(format('SELECT wq_list.list_work_items(p_after => %L)', after)) FROM unnest(ARRAY['', 'x', '1', '0/0/0', '0/0/0/1/2', '0/0/0/x', '0/0/0/99999999999999999999', '9999999999/0/0/1', ' ']) AS after;
-SELECT pg_temp.refused('SELECT wq_list.list_work_items(p_now_ms => -1)');
+SELECT "limit", test.refused(format('SELECT wq_list.list_work_items(p_limit => %s)', "limit")) FROM unnest('{0,-1,1001}'::int[]) AS "limit";
+SELECT after, test.refused(format('SELECT wq_list.list_work_items(p_after => %L)', after)) FROM unnest(ARRAY['', 'x', '1', '0/0/0', '0/0/0/1/2', '0/0/0/x', '0/0/0/99999999999999999999', '9999999999/0/0/1', ' ']) AS after;
+SELECT test.refused('SELECT wq_list.list_work_items(p_now_ms => -1)');
 SELECT wq_list.enqueue_worker_items((SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', '{}'::jsonb))) FROM generate_series(1, 1100)), 1000);
 SELECT (SELECT count(*) FROM wq_list.list_work_items()) AS default_limit, (SELECT count(*) FROM wq_list.list_work_items(p_limit => NULL)) AS null_limit,
        (SELECT count(*) FROM wq_list.list_work_items(p_limit => 1000)) AS most;

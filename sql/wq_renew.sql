@@ -8,9 +8,6 @@ SELECT belay.set_hub_option('wq_renew', 'max_clock_skew', '0');  -- these tests 
 CREATE FUNCTION pg_temp.error(statement text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(test.error(statement), '"lock_token":"[A-Za-z0-9_-]{8}"', '"lock_token":"(8 characters)"')
 $$;
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(pg_temp.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 -- Adds activities of instance i with these ids and leases them from 1000 to 2000. lease tells their tokens.
 CREATE TEMP TABLE lease (activity bigint, token text);
 CREATE PROCEDURE pg_temp.start(VARIADIC activities bigint[]) LANGUAGE sql AS $$
@@ -40,13 +37,13 @@ SELECT pg_temp.error(format('SELECT wq_renew.renew_work_item_lock(%L, 1700, 1000
 SELECT * FROM test.wq_renew;
 -- RW-2: leased again by another, acked, cancelled, never there.
 SELECT out_lock_token AS token FROM wq_renew.fetch_work_item(1700, 1000) \gset
-SELECT pg_temp.refused(format('SELECT wq_renew.renew_work_item_lock(%L, 1700, 1000)', pg_temp.token(1)));
+SELECT test.refused(format('SELECT wq_renew.renew_work_item_lock(%L, 1700, 1000)', pg_temp.token(1)));
 SELECT wq_renew.ack_worker(:'token', p_now_ms => 1800);
-SELECT pg_temp.refused(format('SELECT wq_renew.renew_work_item_lock(%L, 1800, 1000)', :'token'));
+SELECT test.refused(format('SELECT wq_renew.renew_work_item_lock(%L, 1800, 1000)', :'token'));
 CALL pg_temp.start(1);
 SELECT wq_renew.cancel_activities('[{"instance":"i","execution_id":1,"activity_id":1}]');
-SELECT pg_temp.refused(format('SELECT wq_renew.renew_work_item_lock(%L, 1800, 1000)', pg_temp.token(1)));
-SELECT pg_temp.refused('SELECT wq_renew.renew_work_item_lock(''nonsense'', 1800, 1000)'), pg_temp.refused('SELECT wq_renew.renew_work_item_lock(NULL, 1800, 1000)');
+SELECT test.refused(format('SELECT wq_renew.renew_work_item_lock(%L, 1800, 1000)', pg_temp.token(1)));
+SELECT test.refused('SELECT wq_renew.renew_work_item_lock(''nonsense'', 1800, 1000)'), test.refused('SELECT wq_renew.renew_work_item_lock(NULL, 1800, 1000)');
 -- RW-3: it does not matter whether the orchestration runs or has ended; here each renewal has its own deadline.
 CALL pg_temp.start(1);
 INSERT INTO wq_renew.instances VALUES ('i', 'O', '1', 1, NULL, NULL, 0, now(), now());
@@ -67,10 +64,10 @@ SELECT * FROM test.wq_renew;
 SELECT wq_renew.renew_work_item_lock(pg_temp.token(1), 9224318015999999, 1);
 SELECT * FROM test.wq_renew;
 -- CL-9: an extension is above 0.
-SELECT extend, pg_temp.refused(format('SELECT wq_renew.renew_work_item_lock(%L, 1500, %L)', pg_temp.token(1), extend)),
-       pg_temp.refused(format('SELECT wq_renew.renew_work_item_locks(NULL, 1500, %L)', extend))
+SELECT extend, test.refused(format('SELECT wq_renew.renew_work_item_lock(%L, 1500, %L)', pg_temp.token(1), extend)),
+       test.refused(format('SELECT wq_renew.renew_work_item_locks(NULL, 1500, %L)', extend))
   FROM unnest('{0,-1,NULL}'::bigint[]) AS extend;
-SELECT pg_temp.refused(format('SELECT wq_renew.renew_work_item_lock(%L, -1, 1000)', pg_temp.token(1)));
+SELECT test.refused(format('SELECT wq_renew.renew_work_item_lock(%L, -1, 1000)', pg_temp.token(1)));
 
 -- I11, CL-5: a renewed lease keeps its item from other fetchers past the first deadline.
 CALL pg_temp.start(1);
@@ -98,7 +95,7 @@ SELECT count(*) FROM wq_renew.renew_work_item_locks(NULL, 1500, 2000);
 SELECT count(*) FROM wq_renew.renew_work_item_locks('{}', 1500, 2000);
 SELECT count(*), bool_or(out_renewed) AS renewed FROM wq_renew.renew_work_item_locks('{NULL}', 1500, 2000);
 -- At most 10,000 tokens.
-SELECT pg_temp.refused('SELECT wq_renew.renew_work_item_locks(array_fill(''x''::text, ARRAY[10001]), 1500, 2000)');
+SELECT test.refused('SELECT wq_renew.renew_work_item_locks(array_fill(''x''::text, ARRAY[10001]), 1500, 2000)');
 SELECT count(*), count(out_error) AS lost FROM wq_renew.renew_work_item_locks(array_fill('x'::text, ARRAY[10000]), 1500, 2000);
 SELECT array_agg(n) AS thousand FROM generate_series(1, 1000) AS n \gset
 CALL pg_temp.start(VARIADIC :'thousand');

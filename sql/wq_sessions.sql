@@ -4,9 +4,6 @@
 SELECT belay.create_hub('wq_sessions');
 SELECT belay.set_hub_option('wq_sessions', 'max_clock_skew', '0');  -- these tests choose the time
 
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.add(name text, session_id text, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$
     SELECT wq_sessions.enqueue_worker_items(jsonb_build_array(jsonb_build_object(
         'work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('name', name)), 'session_id', session_id, 'delay_ms', delay_ms)), 1000)
@@ -170,7 +167,7 @@ SELECT pg_temp.fetch('A', 3599), pg_temp.fetch('B', 3599, 1, 1);
 SELECT wq_sessions.renew_session_lock('{A,B}', 3600, 2000, 9000);
 SELECT * FROM test.wq_sessions;
 -- CL-9 and other bad arguments.
-SELECT arguments, pg_temp.refused(format('SELECT wq_sessions.renew_session_lock(%s)', arguments))
+SELECT arguments, test.refused(format('SELECT wq_sessions.renew_session_lock(%s)', arguments))
   FROM unnest(ARRAY['''{A}'', 1600, 0, 9000', '''{A}'', 1600, -1, 9000', '''{A}'', 1600, NULL, 9000', '''{A}'', 1600, 1000, -1',
                     '''{A}'', 1600, 1000, NULL', '''{A}'', -1, 1000, 1000']) AS arguments;
 -- Huge ones: active at any time, held for ever.
@@ -202,7 +199,7 @@ SELECT session_id FROM test.wq_sessions;
 CALL pg_temp.add('again', 'Done');
 SELECT pg_temp.fetch('B', 20000), pg_temp.fetch('B', 20000);
 SELECT session_id, worker_id FROM test.wq_sessions;
-SELECT pg_temp.refused('SELECT wq_sessions.cleanup_orphaned_sessions(-1)');
+SELECT test.refused('SELECT wq_sessions.cleanup_orphaned_sessions(-1)');
 SELECT wq_sessions.cleanup_orphaned_sessions(NULL) AS by_the_server_clock;
 
 -- CC-11: a rolled back fetch has claimed nothing.

@@ -4,9 +4,6 @@
 SELECT belay.create_hub('wq_tags');
 SELECT belay.set_hub_option('wq_tags', 'max_clock_skew', '0');  -- these tests choose the time
 
-CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(test.error(statement), E'^(\\w+): [^\n]*\nDETAIL: ({[^\n]*})\nHINT: [^\n]+$', '\1 \2')
-$$;
 CREATE PROCEDURE pg_temp.add(name text, tag text, session_id text DEFAULT NULL, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$
     SELECT wq_tags.enqueue_worker_items(jsonb_build_array(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute',
         jsonb_build_object('name', name)), 'tag', tag, 'session_id', session_id, 'delay_ms', delay_ms)), 1000)
@@ -40,8 +37,8 @@ SELECT out_work_item FROM wq_tags.fetch_work_item(2003, 1, NULL, NULL, '{gpu}', 
 -- FW-1: none returns no row at once.
 SELECT count(*) FROM wq_tags.fetch_work_item(2004, 1, NULL, NULL, '{gpu}', 'none');
 -- TG-1: any other word.
-SELECT mode, pg_temp.refused(format('SELECT wq_tags.fetch_work_item(2000, 1, p_tag_mode => %L)', mode)),
-       pg_temp.refused(format('SELECT wq_tags.fetch_work_items(2000, 1, p_tag_mode => %L)', mode))
+SELECT mode, test.refused(format('SELECT wq_tags.fetch_work_item(2000, 1, p_tag_mode => %L)', mode)),
+       test.refused(format('SELECT wq_tags.fetch_work_items(2000, 1, p_tag_mode => %L)', mode))
   FROM unnest(ARRAY['', 'all', 'Any', 'default-only', ' tags', 'none; DROP']) AS mode;
 TRUNCATE wq_tags.worker_queue;
 

@@ -3,6 +3,7 @@
 #include "pg/async_commit.hpp"
 #include "pg/boundary.hpp"
 #include "pg/counters.hpp"
+#include "pg/event_writers.hpp"
 #include "pg/faults.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
@@ -29,6 +30,7 @@ void _PG_init(void) {
         belay::store::watch_hubs();
         belay::pg::share_fault_counts();
         belay::pg::install_wakeups();
+        belay::pg::install_event_writers();
         belay::pg::install_counters();
         belay::pg::share_worker_registry();
         if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {

@@ -42,6 +42,28 @@ inline constexpr EventType kEventTypes[] = {
     {"instance", "dead_lettered"},
 };
 
+// The place of an event in the table.
+consteval int event_place(std::string_view topic, std::string_view type) {
+    int place = 0;
+    for (const auto& event : kEventTypes) {
+        if (event.topic == topic && event.type == type) {
+            return place;
+        }
+        ++place;
+    }
+    throw "no such event";
+}
+
+// Whether a subscription can name the topic.
+constexpr bool is_topic(std::string_view word) {
+    for (const auto& event : kEventTypes) {
+        if (event.topic == word) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Reads a list like "operator,lease.expired": topics, or single types of a topic, separated by
 // commas; blanks around a word are ignored. The empty list is no events. An unknown word gives no
 // value.

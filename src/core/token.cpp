@@ -9,15 +9,18 @@ namespace {
 // of the text, and format version in the lower two.
 constexpr uint64_t kWorkKind = 0xc1;
 constexpr uint64_t kTurnKind = 0xb5;
+constexpr uint64_t kPlaceKind = 0x79;
 
 constexpr size_t kWorkBytes = 1 + 4 + 2 + 8 + 8 + 4 + 8 + 8;
 constexpr size_t kTurnBytes = 1 + 8 + 8 + 4 + 8 + 8;
+constexpr size_t kPlaceBytes = 1 + 8 + 4 + 8 + 8 + 1;
 
 constexpr size_t chars_for(size_t bytes) {
     return (bytes * 8 + 5) / 6;
 }
 static_assert(chars_for(kWorkBytes) == kWorkTokenChars);
 static_assert(chars_for(kTurnBytes) == kTurnTokenChars);
+static_assert(chars_for(kPlaceBytes) == kEventPlaceChars);
 
 constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -128,6 +131,18 @@ void encode(const TurnToken& token, char* out) {
     to_base64url(bytes, sizeof(bytes), out);
 }
 
+void encode(const EventPlace& place, char* out) {
+    char bytes[kPlaceBytes];
+    Writer writer{bytes};
+    writer.put(kPlaceKind, 1);
+    writer.put(low_byte_first(place.position), 8);
+    writer.put(static_cast<uint32_t>(place.incarnation), 4);
+    writer.put(place.xid, 8);
+    writer.put(static_cast<uint64_t>(place.lease), 8);
+    writer.put(place.by_xid ? 1 : 0, 1);
+    to_base64url(bytes, sizeof(bytes), out);
+}
+
 std::optional<WorkToken> decode_work_token(std::string_view text) {
     char bytes[kWorkBytes];
     Reader reader{bytes};
@@ -158,6 +173,22 @@ std::optional<TurnToken> decode_turn_token(std::string_view text) {
     token.nonce_hi = reader.get(8);
     token.nonce_lo = reader.get(8);
     return token;
+}
+
+std::optional<EventPlace> decode_event_place(std::string_view text) {
+    char bytes[kPlaceBytes];
+    Reader reader{bytes};
+    if (!from_base64url(text, bytes, sizeof(bytes)) || reader.get(1) != kPlaceKind) {
+        return std::nullopt;
+    }
+    EventPlace place;
+    place.position = from_low_byte_first(reader.get(8));
+    place.incarnation = static_cast<int32_t>(reader.get(4));
+    place.xid = reader.get(8);
+    place.lease = static_cast<int64_t>(reader.get(8));
+    const uint64_t by_xid = reader.get(1);
+    place.by_xid = by_xid == 1;
+    return by_xid > 1 ? std::nullopt : std::optional(place);
 }
 
 }  // namespace belay::core

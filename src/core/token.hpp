@@ -37,17 +37,32 @@ struct TurnToken {
     bool operator==(const TurnToken&) const = default;
 };
 
+// A place among the events of a hub, and the lease of the batch in which it was handed out. Not a
+// secret: whoever may read a subscription may also move it. Begins with e.
+struct EventPlace {
+    int64_t lease = 0;
+    int32_t incarnation = 0;
+    int64_t position = 0;
+    uint64_t xid = 0;
+    bool by_xid = false;  // the batch was in the order of xids
+
+    bool operator==(const EventPlace&) const = default;
+};
+
 // Lengths of the texts, without a terminator.
 constexpr size_t kWorkTokenChars = 58;
 constexpr size_t kTurnTokenChars = 50;
+constexpr size_t kEventPlaceChars = 40;
 
-// Writes exactly kWorkTokenChars or kTurnTokenChars characters of base64url, and no NUL.
+// Writes exactly that many characters of base64url, and no NUL.
 void encode(const WorkToken& token, char* out);
 void encode(const TurnToken& token, char* out);
+void encode(const EventPlace& place, char* out);
 
-// Reads a token back. Anything that encode does not write, the other kind of token included, gives
-// no value.
+// Reads a token back. Anything that encode does not write, the other kinds of tokens included,
+// gives no value.
 std::optional<WorkToken> decode_work_token(std::string_view text);
 std::optional<TurnToken> decode_turn_token(std::string_view text);
+std::optional<EventPlace> decode_event_place(std::string_view text);
 
 }  // namespace belay::core

@@ -53,15 +53,7 @@ bool flag(FunctionCallInfo fcinfo, int i) {
     return !PG_ARGISNULL(i) && PG_GETARG_BOOL(i);
 }
 
-using Answer = Call::Set;
-
-Answer answer_rows(FunctionCallInfo fcinfo) {
-    InitMaterializedSRF(fcinfo, 0);
-    const auto* info = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-    return {info->setResult, info->setDesc};
-}
-
-void add_hub(const ops::HubEntry& entry, const Answer& answer) {
+void add_hub(const ops::HubEntry& entry, const Call::Set& answer) {
     const store::Hub& hub = *entry.hub;
     Datum paused[static_cast<int>(store::Queue::kCount)];
     int count = 0;
@@ -83,7 +75,7 @@ void add_hub(const ops::HubEntry& entry, const Answer& answer) {
     answer.add(values, nulls);
 }
 
-void add_options(const ops::HubEntry& entry, const Answer& answer) {
+void add_options(const ops::HubEntry& entry, const Call::Set& answer) {
     for (int i = 0; i < store::kOptionCount; ++i) {
         const auto& rule = store::kOptionRules[i];
         const auto option = static_cast<store::Option>(i);
@@ -143,7 +135,7 @@ BELAY_FUNCTION(belay_upgrade_hub) {
 BELAY_FUNCTION(belay_check_hub) {
     const auto problems =
         ops::check_hub(entry::required_name(fcinfo, 0, "p_name"), entry::verbs_of);
-    const entry::Answer answer = entry::answer_rows(fcinfo);
+    const auto answer = entry::answer_rows(fcinfo);
     for (const auto& [object, problem] : problems) {
         const Datum values[] = {CStringGetTextDatum(object), CStringGetTextDatum(problem)};
         const bool nulls[lengthof(values)] = {};
@@ -180,20 +172,20 @@ BELAY_FUNCTION(belay_new_incarnation) {
 }
 
 BELAY_FUNCTION(belay_hub_rows) {
-    const entry::Answer answer = entry::answer_rows(fcinfo);
+    const auto answer = entry::answer_rows(fcinfo);
     ops::list_hubs(
         [](const ops::HubEntry& hub, const void* to) {
-            entry::add_hub(hub, *static_cast<const entry::Answer*>(to));
+            entry::add_hub(hub, *static_cast<const entry::Call::Set*>(to));
         },
         &answer);
     return 0;
 }
 
 BELAY_FUNCTION(belay_hub_option_rows) {
-    const entry::Answer answer = entry::answer_rows(fcinfo);
+    const auto answer = entry::answer_rows(fcinfo);
     ops::list_hubs(
         [](const ops::HubEntry& hub, const void* to) {
-            entry::add_options(hub, *static_cast<const entry::Answer*>(to));
+            entry::add_options(hub, *static_cast<const entry::Call::Set*>(to));
         },
         &answer);
     return 0;
@@ -220,7 +212,7 @@ BELAY_FUNCTION(belay_inject_fault) {
 }
 
 BELAY_FUNCTION(belay_faults) {
-    const entry::Answer answer = entry::answer_rows(fcinfo);
+    const auto answer = entry::answer_rows(fcinfo);
     for (int i = 0; i < pg::kFaultPoints; ++i) {
         const Datum values[] = {
             CStringGetTextDatum(pg::kFaultPointNames[i]),

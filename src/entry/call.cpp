@@ -145,4 +145,10 @@ Call::Set Call::set() const {
     return {info->setResult, row};
 }
 
+Call::Set answer_rows(FunctionCallInfo fcinfo) {
+    InitMaterializedSRF(fcinfo, 0);
+    const auto* info = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    return {info->setResult, info->setDesc};
+}
+
 }  // namespace belay::entry

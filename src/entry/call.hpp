@@ -82,6 +82,9 @@ struct Call {
     Datum answer(std::string_view text) const;
 };
 
+// The set that a function of schema belay answers with; return 0 after it.
+Call::Set answer_rows(FunctionCallInfo fcinfo);
+
 // What a verb does to the hub: reads run with the caller's snapshot and work on a standby; a wait
 // ends the caller's transaction and enters the hub by itself.
 enum class Access : uint8 { kRead, kWrite, kWait };

@@ -5,20 +5,6 @@
 #include "pg/boundary.hpp"
 #include "pg/wakeups.hpp"
 
-namespace belay::entry {
-
-namespace {
-
-Call::Set answer_rows(FunctionCallInfo fcinfo) {
-    InitMaterializedSRF(fcinfo, 0);
-    const auto* info = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-    return {info->setResult, info->setDesc};
-}
-
-}  // namespace
-
-}  // namespace belay::entry
-
 using namespace belay;
 
 BELAY_FUNCTION(belay_shared_memory) {

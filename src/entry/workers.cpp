@@ -1,4 +1,5 @@
 // The functions of schema belay that concern the background worker.
+#include "entry/call.hpp"
 #include "ops/duties/duties.hpp"
 #include "pg/boundary.hpp"
 #include "pg/compat.hpp"
@@ -57,7 +58,7 @@ Datum time_or_null(TimestampTz time, bool* null) {
     return TimestampTzGetDatum(time);
 }
 
-void add_worker(const pg::WorkerSlot& slot, int duty, const ReturnSetInfo& info) {
+void add_worker(const pg::WorkerSlot& slot, int duty, const Call::Set& answer) {
     constexpr int kColumns = 13;
     Datum values[kColumns] = {ObjectIdGetDatum(slot.database), Int32GetDatum(slot.pid),
                               CStringGetTextDatum(pg::state_name(slot.state))};
@@ -79,7 +80,7 @@ void add_worker(const pg::WorkerSlot& slot, int duty, const ReturnSetInfo& info)
         values[11] = text_or_null(NameStr(totals.last_error_hub), &nulls[11]);
         values[12] = time_or_null(totals.last_error_at, &nulls[12]);
     }
-    tuplestore_putvalues(info.setResult, info.setDesc, values, nulls);
+    answer.add(values, nulls);
 }
 
 }  // namespace
@@ -125,18 +126,17 @@ BELAY_FUNCTION(belay_stop_worker) {
 }
 
 BELAY_FUNCTION(belay_worker_rows) {
-    InitMaterializedSRF(fcinfo, 0);
-    const auto& info = *reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    const auto answer = entry::answer_rows(fcinfo);
     for (const auto& slot : pg::live_workers()) {
         bool any = false;
         for (int i = 0; i < static_cast<int>(ops::duties().size()); ++i) {
             if (slot.duties[i].runs > 0) {
                 any = true;
-                entry::add_worker(slot, i, info);
+                entry::add_worker(slot, i, answer);
             }
         }
         if (!any) {
-            entry::add_worker(slot, -1, info);
+            entry::add_worker(slot, -1, answer);
         }
     }
     return 0;

@@ -33,6 +33,13 @@ const char* problem_text(std::string_view code) {
     raise_problem(path, problem);
 }
 
+void refuse_below_one(const char* path, int64 value, const char* hint) {
+    if (value < 1) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s must be at least 1", path),
+                  pg::Facts("out_of_range").add("path", path).add("value", value), hint);
+    }
+}
+
 }  // namespace
 
 void raise_problem(const char* argument, const core::Problem& problem) {
@@ -113,6 +120,21 @@ int checked_limit(const char* path, std::optional<int32> value, int32 fallback, 
                   pg::Facts("out_of_range").add("path", path).add("value", limit),
                   "Ask for several smaller portions.");
     }
+    return limit;
+}
+
+std::optional<int64> checked_list_limit(std::optional<int32> value, const char* listed) {
+    if (!value) {
+        return std::nullopt;
+    }
+    refuse_below_one("p_limit", *value, psprintf("Leave it out for all %s.", listed));
+    return *value;
+}
+
+int64 checked_filter_limit(json::Value filter) {
+    constexpr int64 kDefaultLimit = 1000;
+    const int64 limit = optional_int(filter, "limit", "p_filter").value_or(kDefaultLimit);
+    refuse_below_one("p_filter.limit", limit, "Leave it out for the default of 1000.");
     return limit;
 }
 

@@ -46,6 +46,12 @@ std::optional<int64> checked_delay(const char* path, std::optional<int64> value)
 // The limit of a page.
 int checked_limit(const char* path, std::optional<int32> value, int32 fallback, int32 most);
 
+// p_limit of a list that is whole without it. The hint names what is listed.
+std::optional<int64> checked_list_limit(std::optional<int32> value, const char* listed);
+
+// p_filter.limit, or its default.
+int64 checked_filter_limit(core::json::Value filter);
+
 // A worker's completion: an ActivityCompleted or ActivityFailed, and the instance it goes to.
 struct Completion {
     std::string_view text;

@@ -104,6 +104,15 @@ inline int my_proc_number() {
 #endif
 }
 
+// Writes a logical-decoding message that belongs to the current transaction.
+inline void log_logical_message(const char* prefix, const char* message, Size size) {
+#if PG_VERSION_NUM >= 170000
+    (void)LogLogicalMessage(prefix, message, size, true, false);
+#else
+    (void)LogLogicalMessage(prefix, message, size, true);
+#endif
+}
+
 // The wait event shown while a process sleeps for belay.
 inline uint32 wait_event(const char* name) {
 #if PG_VERSION_NUM >= 170000

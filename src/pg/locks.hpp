@@ -13,8 +13,9 @@ enum class LockSpace : uint16 {
     kHubName = 0xbe01,
     kSession = 0xbe02,
     kInstance = 0xbe03,
-    kAllInstances = 0xbe04,      // shared: one instance's key is held; alone: all of them
-    kRemoval = 0xbe05,           // one removal of instances at a time
+    kAllInstances = 0xbe04,  // shared: one instance's key is held; alone: all of them
+    kRemoval = 0xbe05,       // one removal of instances at a time
+    kSubscription = 0xbe06,
     kBackgroundWorker = 0xbe10,  // one in a database
 };
 

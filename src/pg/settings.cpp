@@ -4,8 +4,11 @@
 
 namespace belay::pg {
 
-constinit Settings settings{
-    .async_leases = false, .lease_slots = 65536, .notify = false, .reconcile_interval_ms = 1000};
+constinit Settings settings{.async_leases = false,
+                            .lease_slots = 65536,
+                            .logical_events = false,
+                            .notify = false,
+                            .reconcile_interval_ms = 1000};
 
 void define_settings() {
     // Sorted by name; each is described in docs/operations.md.
@@ -22,6 +25,11 @@ void define_settings() {
             &settings.lease_slots, 65536, 1024, 16777216, PGC_POSTMASTER, 0, nullptr, nullptr,
             nullptr);
     }
+    DefineCustomBoolVariable("belay.logical_events",
+                             "Also writes each event as a transactional logical-decoding message.",
+                             "Prefix belay.<hub>, the event as JSON; needs wal_level = logical.",
+                             &settings.logical_events, false, PGC_SUSET, 0, nullptr, nullptr,
+                             nullptr);
     DefineCustomBoolVariable(
         "belay.notify", "Lets the background worker send a NOTIFY when work may be ready.",
         "Channel belay.<hub>, payload orchestrator or worker; off the transaction that enqueues.",

@@ -6,6 +6,7 @@ namespace belay::pg {
 struct Settings {
     bool async_leases;
     int lease_slots;
+    bool logical_events;
     bool notify;
     int reconcile_interval_ms;  // 0: the background worker rests
 };

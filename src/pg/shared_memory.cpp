@@ -12,6 +12,7 @@ constexpr int kMaxPieces = 8;
 // What comes before the pieces.
 struct Header {
     int tranche;
+    TimestampTz since;
 };
 
 constinit SharedPiece pieces[kMaxPieces] = {};
@@ -42,6 +43,7 @@ void each_piece(void* segment, Visit visit) {
 extern "C" void belay_init_segment(void* segment) {
     header = static_cast<Header*>(segment);
     header->tranche = LWLockNewTrancheId();
+    header->since = GetCurrentTimestamp();
     each_piece(segment, [](const SharedPiece& piece, void* place) { piece.init(place); });
 }
 
@@ -98,6 +100,10 @@ bool attach_shared_memory() {
         }
     }
     return header != nullptr;
+}
+
+TimestampTz shared_memory_since() {
+    return header->since;
 }
 
 int shared_lock_tranche() {

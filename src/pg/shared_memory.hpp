@@ -31,6 +31,9 @@ bool is_preloaded();
 // Whether the pieces are there. Asks for a segment if the server can give one later.
 bool attach_shared_memory();
 
+// Since when there are pieces. A crash of a backend clears them without a new postmaster.
+TimestampTz shared_memory_since();
+
 // The tranche of belay's LWLocks, for the piece's init.
 int shared_lock_tranche();
 

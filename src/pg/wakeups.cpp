@@ -199,6 +199,12 @@ void free_entry(Partition* partition, Entry* entry) {
 
 // Whether the entry is worth keeping without waiters: queues are asked for again and again.
 bool is_queue(const Channel& channel) {
+    return channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker ||
+           channel.topic == Topic::kOutbox;
+}
+
+// Counters are kept for queues of work.
+bool is_counted(const Channel& channel) {
     return channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker;
 }
 
@@ -273,6 +279,9 @@ Latch* latch_of(int32 waiter) {
 // to wait before a version.
 void wake(const Entry& entry, int32 items, WakeReason reason, uint64 version) {
     int64 woken = 0;
+    if (entry.key.topic == Topic::kOutbox && items > 0) {
+        items = PG_INT32_MAX;  // an event is for every subscription
+    }
     for (int32 node = entry.head; node != kNone && items > 0; node = node_table()[node].next) {
         const int32 waiter = node / kMaxChannels;
         if (waiter_table()[waiter].since >= version) {
@@ -287,7 +296,7 @@ void wake(const Entry& entry, int32 items, WakeReason reason, uint64 version) {
             ++woken;
         }
     }
-    if (is_queue(entry.key)) {
+    if (is_counted(entry.key)) {
         count_now(entry.key.database, entry.key.hub, counted_queue(entry.key), Counter::kWakeUps,
                   woken);
     }
@@ -361,7 +370,7 @@ void set_lease(const Place& place, Entry* entry, uint64 key, int64 deadline, uin
         lost->add(lease->owner);  // taken over
         lease->owner = owner;
     }
-    if (found && owner != kSameOwner) {
+    if (found && owner != kSameOwner && is_counted(entry->key)) {
         count_now(entry->key.database, entry->key.hub, counted_queue(entry->key),
                   Counter::kExpired);
     }
@@ -410,6 +419,19 @@ int32 expire_leases(const Place& place, Entry* entry, int64 now, LostOwners* los
         }
     }
     return expired;
+}
+
+// Ends the leases of the channel that are over: counts them, and wakes as many waiters.
+void end_expired(const Place& place, Entry* entry, int64 now, LostOwners* lost) {
+    if (entry->lease_due > now) {
+        return;
+    }
+    if (const int32 expired = expire_leases(place, entry, now, lost)) {
+        entry->version = next_version();
+        wake(*entry, expired, WakeReason::kLeaseExpired);
+        count_now(entry->key.database, entry->key.hub, counted_queue(entry->key), Counter::kExpired,
+                  expired);
+    }
 }
 
 void LostOwners::tell(const Channel& queue) const {
@@ -674,6 +696,14 @@ void unlink(Entry* entry, int32 node) {
     }
 }
 
+void wait_for_latch(int64 ms) {
+    if (sleep_event == 0) {
+        sleep_event = wait_event("BelayWaitForWork");
+    }
+    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, static_cast<long>(ms),
+                    sleep_event);
+}
+
 extern "C" void belay_leave_wait(int, Datum) {
     end_wait(false);
 }
@@ -924,14 +954,7 @@ Tending tend(int channel, int64 now) {
                    .due_moves = entry->due_moves,
                    .sleep_until = core::kNever};
     if (result.timekeeper) {
-        if (entry->lease_due <= now) {
-            if (const int32 expired = expire_leases(place, entry, now, &lost)) {
-                entry->version = next_version();
-                wake(*entry, expired, WakeReason::kLeaseExpired);
-                count_now(entry->key.database, entry->key.hub, counted_queue(entry->key),
-                          Counter::kExpired, expired);
-            }
-        }
+        end_expired(place, entry, now, &lost);
         const bool moved =
             entry->looked != entry->version || entry->overflow || entry->prepared_unknown;
         result.scan_leases = !entry->known || entry->overflow;
@@ -991,23 +1014,15 @@ void wake_others(int channel, int32 items, WakeReason reason) {
 }
 
 void sleep_until(int64 at, int64 now) {
-    if (sleep_event == 0) {
-        sleep_event = wait_event("BelayWaitForWork");
-    }
     me()->sleeping_until = at;
-    const auto ms = static_cast<long>(std::clamp<int64>(at - now, 0, 3600 * 1000));
-    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, sleep_event);
+    wait_for_latch(std::clamp<int64>(at - now, 0, 3600 * 1000));
     me()->sleeping_until = core::kNever;  // whatever is due earlier than planned shall wake us
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
 }
 
 void nap(int64 ms) {
-    if (sleep_event == 0) {
-        sleep_event = wait_event("BelayWaitForWork");
-    }
-    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, static_cast<long>(ms),
-                    sleep_event);
+    wait_for_latch(ms);
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
 }
@@ -1032,16 +1047,12 @@ uint64 advance_queue(const Channel& channel, int64 now) {
     Entry* entry = find_or_make_entry(place, channel);
     uint64 version = 0;
     if (entry != nullptr) {
-        const int32 expired = entry->lease_due <= now ? expire_leases(place, entry, now, &lost) : 0;
+        end_expired(place, entry, now, &lost);
         // A waiter who keeps the time looks after items that fall due himself.
-        const bool due = entry->due <= now && entry->waiters == 0;
-        if (due) {
+        if (entry->due <= now && entry->waiters == 0) {
             entry->due = core::kNever;
             entry->known = false;
-        }
-        if (expired > 0 || due) {
             entry->version = next_version();
-            wake(*entry, expired, WakeReason::kLeaseExpired);
         }
         version = entry->version;
     }

@@ -13,7 +13,7 @@
 namespace belay::pg {
 
 // What can be waited for.
-enum class Topic : uint32 { kOrchestrator, kWorker, kInstance, kOwner };
+enum class Topic : uint32 { kOrchestrator, kWorker, kInstance, kOwner, kOutbox };
 
 struct Channel {
     Oid database;
@@ -40,7 +40,7 @@ const char* reason_name(WakeReason reason);
 
 // ---- Notes of the current transaction ----
 
-// Items became ready: wakes as many waiters.
+// Items became ready: wakes as many waiters, or all where each item is for everybody: an event.
 void note_ready(const Channel& channel, int32 items = 1);
 // An item becomes ready at that time, in ms.
 void note_due(const Channel& channel, int64 at);

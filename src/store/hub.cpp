@@ -168,7 +168,10 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .instances = get_relname_relid("instances", schema),
             .executions = get_relname_relid("executions", schema),
             .history = get_relname_relid("history", schema),
-            .kv_store = get_relname_relid("kv_store", schema)};
+            .kv_store = get_relname_relid("kv_store", schema),
+            .outbox_events = get_relname_relid("outbox_events", schema),
+            .outbox_events_position = get_relname_relid("outbox_events_position", schema),
+            .outbox_subscriptions = get_relname_relid("outbox_subscriptions", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.
@@ -374,6 +377,11 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
     }
     pg::as_role(hub.owner, [&hub, force] {
         pg::with_spi([&hub, force] {
+            // Events of the old incarnation come first: none may be committed after one of the new.
+            // Of itself an incarnation begins when no transaction of the old one runs any more.
+            if (force && OidIsValid(hub.relations.outbox_events)) {
+                LockRelationOid(hub.relations.outbox_events, ShareLock);
+            }
             const Rows rows = run(hub, kLockHubRow);
             if (rows.count == 1 && !force &&
                 is_current(*reinterpret_cast<Mark*>(DatumGetPointer(rows.datum(0, 2, mark_type()))),

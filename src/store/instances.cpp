@@ -16,6 +16,14 @@ constexpr Statement kRead = query(R"sql(
 )sql",
                                   TEXTOID);
 
+constexpr Statement kExecutionMark = statement(R"sql(
+    SELECT e.status, i.current_execution_id, i.orchestration_name
+      FROM {hub}.instances AS i
+      LEFT JOIN {hub}.executions AS e ON e.instance_id {=} i.instance_id AND e.execution_id {=} $2
+     WHERE i.instance_id {=} $1
+)sql",
+                                               TEXTOID, INT8OID);
+
 constexpr Statement kHoldParent = statement(R"sql(
     SELECT i.instance_id
       FROM {hub}.instances AS i
@@ -185,6 +193,14 @@ std::optional<CustomStatus> read_custom_status(const Hub& hub, std::string_view 
         return std::nullopt;
     }
     return CustomStatus{rows.optional_text(0, 1), rows.int8(0, 2)};
+}
+
+std::optional<ExecutionMark> read_execution_mark(const Hub& hub, std::string_view instance_id,
+                                                 int64 execution_id) {
+    const Rows rows = run(hub, kExecutionMark, Params().text(instance_id).int8(execution_id));
+    return rows.count == 0 ? std::nullopt
+                           : std::optional(ExecutionMark{rows.optional_text(0, 1), rows.int8(0, 2),
+                                                         rows.text(0, 3)});
 }
 
 std::optional<int64> latest_execution(const Hub& hub, std::string_view instance_id) {

@@ -37,6 +37,15 @@ struct ExecutionChange {
     int64 new_events;
 };
 
+// What an event tells of an execution: its status, if it is there, and the instance.
+struct ExecutionMark {
+    std::optional<std::string_view> status;
+    int64 current_execution_id;
+    std::string_view name;
+};
+std::optional<ExecutionMark> read_execution_mark(const Hub& hub, std::string_view instance_id,
+                                                 int64 execution_id);
+
 // Creates the execution, Running, if it is missing, and applies the change.
 void upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
                       const ExecutionChange& change, int64 now);

@@ -262,13 +262,6 @@ Params key_params(std::string_view instance_id) {
     return Params().int8(core::instance_key(instance_id)).text(instance_id);
 }
 
-std::optional<int64> optional_ms(const Rows& rows, int column) {
-    if (rows.is_null(0, column)) {
-        return std::nullopt;
-    }
-    return core::pg_us_to_ms(DatumGetTimestampTz(rows.datum(0, column, TIMESTAMPTZOID)));
-}
-
 // Whether a transaction that is still open, other than ours, has locked or changed the row.
 bool is_row_held(const HeapTupleHeader row) {
     if ((row->t_infomask & HEAP_XMAX_INVALID) != 0) {
@@ -395,10 +388,10 @@ MessageCounts count_messages(const Hub& hub, std::string_view instance_id, int64
             .hidden = rows.int8(0, 2),
             .exhausted = rows.int8(0, 3),
             .visible_queue_messages = rows.int8(0, 4),
-            .next_visible = optional_ms(rows, 5),
-            .next_start = optional_ms(rows, 6),
+            .next_visible = rows.optional_ms(0, 5),
+            .next_start = rows.optional_ms(0, 6),
             .start_visible = rows.int8(0, 7) > 0,
-            .oldest_created = optional_ms(rows, 8)};
+            .oldest_created = rows.optional_ms(0, 8)};
 }
 
 std::optional<int64> live_until(const Hub& hub, std::string_view instance_id, int64 now) {

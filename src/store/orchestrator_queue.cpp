@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "pg/counters.hpp"
+#include "store/outbox.hpp"
 #include "store/plan.hpp"
 #include "store/waking.hpp"
 
@@ -59,17 +60,17 @@ constexpr Statement kPeek =
               INT2ARRAYOID, TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID);
 
 constexpr Statement kVisible = query(R"sql(
-    SELECT m.id, CAST(pg_catalog.octet_length(m.work_item) AS pg_catalog.int8), m.kind,
-           m.attempt_count
+    SELECT m.id, CAST(pg_catalog.octet_length(m.work_item) AS pg_catalog.int8), m.attempt_count
       FROM {hub}.orchestrator_queue AS m
      WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {<=} $3
+       AND m.id {>} $4
      ORDER BY m.id
-     LIMIT $4
+     LIMIT $5
 )sql",
-                                     INT8OID, TEXTOID, TIMESTAMPTZOID, INT8OID);
+                                     INT8OID, TEXTOID, TIMESTAMPTZOID, INT8OID, INT8OID);
 
 constexpr Statement kFirstStart = query(R"sql(
-    SELECT m.work_item
+    SELECT m.id, m.work_item
       FROM {hub}.orchestrator_queue AS m
      WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {<=} $3
        AND (m.kind {=} 's' OR m.kind {=} 'n')
@@ -214,7 +215,7 @@ constexpr Statement kBury = statement(R"sql(
     SELECT $4, 'orchestrator', g.id, g.instance_id, NULL, NULL, NULL, NULL, g.work_item,
            g.attempt_count, 'max_attempts', NULL, g.created_at, $5
       FROM gone AS g
-    RETURNING id
+    RETURNING id, attempt_count
 )sql",
                                       INT8OID, TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID);
 
@@ -274,6 +275,7 @@ constexpr Statement kBuryOrphans =
       FROM (SELECT d.id, d.instance_id, d.work_item, d.attempt_count, d.created_at
               FROM gone AS d
              ORDER BY d.id) AS g
+    RETURNING id, attempt_count
 )sql",
               INT8OID, TEXTOID, TIMESTAMPTZOID, REGCLASSOID, TIMESTAMPTZOID);
 
@@ -364,22 +366,20 @@ std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const in
 }
 
 std::span<const BatchMessage> visible_messages(const Hub& hub, std::string_view instance_id,
-                                               int64 now, int64 limit) {
-    const Rows rows = run(hub, kVisible, instance_params(instance_id).timestamp(now).int8(limit));
+                                               int64 now, int64 after_id, int64 limit) {
+    const Rows rows =
+        run(hub, kVisible, instance_params(instance_id).timestamp(now).int8(after_id).int8(limit));
     auto* found = static_cast<BatchMessage*>(palloc(sizeof(BatchMessage) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
-        found[i] = {.id = rows.int8(i, 1),
-                    .bytes = rows.int8(i, 2),
-                    .kind = DatumGetChar(rows.datum(i, 3, CHAROID)),
-                    .attempt = rows.int4(i, 4)};
+        found[i] = {.id = rows.int8(i, 1), .bytes = rows.int8(i, 2), .attempt = rows.int4(i, 3)};
     }
     return {found, static_cast<std::size_t>(rows.count)};
 }
 
-std::optional<std::string_view> first_start(const Hub& hub, std::string_view instance_id,
-                                            int64 now) {
+std::optional<StartMessage> first_start(const Hub& hub, std::string_view instance_id, int64 now) {
     const Rows rows = run(hub, kFirstStart, instance_params(instance_id).timestamp(now));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.text(0, 1));
+    return rows.count == 0 ? std::nullopt
+                           : std::optional(StartMessage{rows.int8(0, 1), rows.text(0, 2)});
 }
 
 bool has_other_than_queue_messages(const Hub& hub, std::string_view instance_id, int64 now) {
@@ -440,57 +440,53 @@ void park_messages(const Hub& hub, std::string_view instance_id, int64 now) {
     run(hub, kPark, instance_params(instance_id).timestamp(now));
 }
 
-void unpark_messages(const Hub& hub, std::string_view instance_id) {
-    run(hub, kUnpark, instance_params(instance_id));
+bool unpark_messages(const Hub& hub, std::string_view instance_id) {
+    return run(hub, kUnpark, instance_params(instance_id)).count > 0;
 }
 
 void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no) {
     if (run(hub, kHoldOthers, instance_params(instance_id).int8(lock_no)).count > 0) {
-        unpark_messages(hub, instance_id);
+        (void)unpark_messages(hub, instance_id);
     }
 }
 
 bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now) {
     const int64 dead_letter_id = nextval_internal(hub.relations.dead_letters_id, false);
-    const bool buried =
-        run(hub, kBury, instance_params(instance_id).int8(id).int8(dead_letter_id).timestamp(now))
-            .count == 1;
+    const Rows rows =
+        run(hub, kBury, instance_params(instance_id).int8(id).int8(dead_letter_id).timestamp(now));
+    const bool buried = rows.count == 1;
     pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kDeadLettered,
               buried ? 1 : 0);
+    if (buried) {
+        tell_dead_letter(hub, dead_letter_id, "orchestrator", "max_attempts", instance_id,
+                         rows.int4(0, 2), now);
+    }
     return buried;
 }
 
-namespace {
-
-std::span<const std::string_view> instance_ids(const Rows& rows) {
-    auto* ids = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        ids[i] = rows.text(i, 1);
-    }
-    return {ids, static_cast<std::size_t>(rows.count)};
-}
-
-}  // namespace
-
 std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,
                                                      int64 limit) {
-    return instance_ids(run(hub, kOrphaned, Params().timestamp(created_before).int8(limit)));
+    return run(hub, kOrphaned, Params().timestamp(created_before).int8(limit)).texts(1);
 }
 
 std::span<const std::string_view> unmet_orphans(const Hub& hub, std::span<const int16> slots,
                                                 int64 created_before, int64 messages) {
-    return instance_ids(
-        run(hub, kUnmetOrphans,
-            Params().datum(int2_array(slots)).timestamp(created_before).int8(messages)));
+    return run(hub, kUnmetOrphans,
+               Params().datum(int2_array(slots)).timestamp(created_before).int8(messages))
+        .texts(1);
 }
 
 int64 bury_orphans(const Hub& hub, std::string_view instance_id, int64 created_before, int64 now) {
-    return static_cast<int64>(run(hub, kBuryOrphans,
-                                  instance_params(instance_id)
-                                      .timestamp(created_before)
-                                      .datum(ObjectIdGetDatum(hub.relations.dead_letters_id))
-                                      .timestamp(now))
-                                  .count);
+    const Rows rows = run(hub, kBuryOrphans,
+                          instance_params(instance_id)
+                              .timestamp(created_before)
+                              .datum(ObjectIdGetDatum(hub.relations.dead_letters_id))
+                              .timestamp(now));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        tell_dead_letter(hub, rows.int8(i, 1), "orchestrator", "orphan", instance_id,
+                         rows.int4(i, 2), now);
+    }
+    return static_cast<int64>(rows.count);
 }
 
 void reslot_messages(const Hub& hub, int32 slot_count) {

@@ -50,17 +50,21 @@ std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const in
 struct BatchMessage {
     int64 id;
     int64 bytes;
-    char kind;  // s, n, q, t or o
     int32 attempt;
 };
 
-// The visible messages of an instance in the order of their ids, up to limit.
+// The visible messages of an instance in the order of their ids behind the given one, up to limit.
 std::span<const BatchMessage> visible_messages(const Hub& hub, std::string_view instance_id,
-                                               int64 now, int64 limit);
+                                               int64 now, int64 after_id, int64 limit);
 
-// The text of the first start message of the instance that is visible, or of any that is queued.
-std::optional<std::string_view> first_start(const Hub& hub, std::string_view instance_id,
-                                            int64 now);
+// A message that starts an instance.
+struct StartMessage {
+    int64 id;
+    std::string_view work_item;
+};
+
+// The first start message of the instance that is visible.
+std::optional<StartMessage> first_start(const Hub& hub, std::string_view instance_id, int64 now);
 bool has_other_than_queue_messages(const Hub& hub, std::string_view instance_id, int64 now);
 bool has_start(const Hub& hub, std::string_view instance_id);
 
@@ -87,9 +91,11 @@ void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool igno
 // transaction holds; none if its start has come meanwhile.
 void drop_queue_messages(const Hub& hub, std::string_view instance_id, int64 now);
 
-// Takes the visible messages of an instance that never started out of the claim index, and back.
+// Takes the visible messages of an instance that never started out of the claim index.
 void park_messages(const Hub& hub, std::string_view instance_id, int64 now);
-void unpark_messages(const Hub& hub, std::string_view instance_id);
+
+// Puts them back. False if there were none.
+bool unpark_messages(const Hub& hub, std::string_view instance_id);
 
 // The same, waiting for whoever is setting messages of the instance aside; not those of this lock.
 void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no);

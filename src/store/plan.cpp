@@ -258,6 +258,21 @@ std::optional<int64> Rows::optional_int8(uint64 row, int column) const {
     return is_null(row, column) ? std::nullopt : std::optional(int8(row, column));
 }
 
+std::optional<int64> Rows::optional_ms(uint64 row, int column) const {
+    if (is_null(row, column)) {
+        return std::nullopt;
+    }
+    return core::pg_us_to_ms(DatumGetTimestampTz(datum(row, column, TIMESTAMPTZOID)));
+}
+
+std::span<const std::string_view> Rows::texts(int column) const {
+    auto* all = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (count + 1)));
+    for (uint64 i = 0; i < count; ++i) {
+        all[i] = text(i, column);
+    }
+    return {all, static_cast<std::size_t>(count)};
+}
+
 Rows run(const Hub& hub, const Statement& statement, const Params& params) {
     Assert(params.count == statement.count);
     pg::fail_here(pg::FaultPoint::kStoreCall);

@@ -95,6 +95,10 @@ struct Rows {
     std::string_view text(uint64 row, int column) const;
     std::optional<std::string_view> optional_text(uint64 row, int column) const;
     std::optional<int64> optional_int8(uint64 row, int column) const;
+    // A timestamp, in ms.
+    std::optional<int64> optional_ms(uint64 row, int column) const;
+    // A text column of all rows.
+    std::span<const std::string_view> texts(int column) const;
     void release() const { SPI_freetuptable(table); }
 };
 

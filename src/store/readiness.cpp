@@ -4,6 +4,8 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "pg/shared_memory.hpp"
+#include "store/outbox.hpp"
 #include "store/orchestrator_queue.hpp"
 #include "store/plan.hpp"
 #include "store/worker_queue.hpp"
@@ -83,6 +85,32 @@ constexpr Statement kLiveSessions = report(R"sql(
 )sql",
                                            INT8OID, INT4OID, INT8OID);
 
+constexpr Statement kLiveBatches = report(R"sql(
+    SELECT s.name, s.lease_until
+      FROM {hub}.outbox_subscriptions AS s
+     WHERE s.lease_until {>} $1 AND s.lease_inc {=} $2
+     LIMIT $3
+)sql",
+                                          INT8OID, INT4OID, INT8OID);
+
+// The subscriptions without a live lease for which there may be something to read: $1 now,
+// $2 incarnation, $3 the last position (null: none), $4 the first xid that may still run.
+constexpr Statement kReadableSubscriptions = query(R"sql(
+    SELECT s.name
+      FROM {hub}.outbox_subscriptions AS s
+     WHERE (s.lease_until {<=} $1 OR s.lease_inc {<>} $2)
+       AND EXISTS (SELECT 1
+                     FROM {hub}.outbox_events AS e
+                    WHERE ROW(e.incarnation, e.position)
+                          {>} ROW(s.seen_incarnation, s.seen_position)
+                      AND (e.incarnation {<>} s.seen_incarnation
+                           OR ROW(e.xid, e.position) {>} ROW(s.seen_xid, s.seen_xid_position))
+                      AND (e.incarnation {<} $2
+                           OR COALESCE(e.position {<=} $3, e.xid {<} $4))
+                      AND (s.topics IS NULL OR e.topic {=} ANY (s.topics)))
+)sql",
+                                                   INT8OID, INT4OID, INT8OID, XID8OID);
+
 constexpr Statement kMark = query(R"sql(
     SELECT i.custom_status_version, i.current_execution_id, COALESCE(e.status, 'Running')
       FROM {hub}.instances AS i
@@ -101,13 +129,16 @@ std::span<const int16> all_slots(const Hub& hub) {
     return {slots, static_cast<std::size_t>(count)};
 }
 
-Params live_params(const Hub& hub, int64 now, int limit) {
-    return Params().int8(now).int4(hub.incarnation).int8(limit);
-}
-
-std::span<LiveLease> lease_space(uint64 count) {
-    return {static_cast<LiveLease*>(palloc(sizeof(LiveLease) * (count + 1))),
-            static_cast<std::size_t>(count)};
+// The leases that a statement finds; key_of(rows, i) is the key of the one in row i.
+template <typename KeyOf>
+std::span<const LiveLease> live_leases(const Hub& hub, const Statement& statement, int64 now,
+                                       int limit, KeyOf key_of) {
+    const Rows rows = run(hub, statement, Params().int8(now).int4(hub.incarnation).int8(limit));
+    auto* leases = static_cast<LiveLease*>(palloc(sizeof(LiveLease) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        leases[i] = {key_of(rows, i), rows.int8(i, 2)};
+    }
+    return {leases, static_cast<std::size_t>(rows.count)};
 }
 
 }  // namespace
@@ -116,10 +147,7 @@ Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit) {
     const auto slots = all_slots(hub);
     const auto ready = peek_messages(hub, slots, PG_INT64_MIN, PG_INT64_MIN, now, limit);
     const Rows next = run(hub, kNextMessage, Params().datum(int2_array(slots)).timestamp(now));
-    return {static_cast<int64>(ready.size()),
-            next.is_null(0, 1)
-                ? core::kNever
-                : core::pg_us_to_ms(DatumGetTimestampTz(next.datum(0, 1, TIMESTAMPTZOID)))};
+    return {static_cast<int64>(ready.size()), next.optional_ms(0, 1).value_or(core::kNever)};
 }
 
 Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
@@ -144,6 +172,19 @@ Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
     return result;
 }
 
+Readiness outbox_readiness(const Hub& hub, int64 now) {
+    const Horizon horizon = read_horizon(hub);
+    Params params;
+    params.int8(now).int4(hub.incarnation);
+    if (horizon.exact) {
+        params.int8(horizon.position);
+    } else {
+        params.null();
+    }
+    const Rows rows = run(hub, kReadableSubscriptions, params.datum(UInt64GetDatum(horizon.xid)));
+    return {static_cast<int64>(rows.count), core::kNever};
+}
+
 std::optional<int64> oldest_ready_message(const Hub& hub, int64 now) {
     std::optional<int64> oldest;
     for (const auto& message :
@@ -166,10 +207,8 @@ std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
                                   .timestamp(now)
                                   .int8(now)
                                   .int4(live_incarnation(hub)));
-        if (!rows.is_null(0, 1)) {
-            const int64 since =
-                core::pg_us_to_ms(DatumGetTimestampTz(rows.datum(0, 1, TIMESTAMPTZOID)));
-            oldest = oldest ? std::min(*oldest, since) : since;
+        if (const auto since = rows.optional_ms(0, 1)) {
+            oldest = oldest ? std::min(*oldest, *since) : since;
         }
         CHECK_FOR_INTERRUPTS();
     }
@@ -177,30 +216,34 @@ std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
 }
 
 std::span<const LiveLease> live_turns(const Hub& hub, int64 now, int limit) {
-    const Rows rows = run(hub, kLiveTurns, live_params(hub, now, limit));
-    const auto leases = lease_space(rows.count);
-    for (uint64 i = 0; i < rows.count; ++i) {
-        leases[i] = {lease_key_of_turn(rows.int8(i, 1)), rows.int8(i, 2)};
-    }
-    return leases;
+    return live_leases(hub, kLiveTurns, now, limit, [](const Rows& rows, uint64 i) {
+        return lease_key_of_turn(rows.int8(i, 1));
+    });
 }
 
 std::span<const LiveLease> live_work(const Hub& hub, int64 now, int limit) {
-    const Rows rows = run(hub, kLiveWork, live_params(hub, now, limit));
+    return live_leases(hub, kLiveWork, now, limit, [](const Rows& rows, uint64 i) {
+        return lease_key_of_work(rows.int8(i, 1));
+    });
+}
+
+std::span<const LiveLease> live_sessions(const Hub& hub, int64 now, int limit) {
+    return live_leases(hub, kLiveSessions, now, limit, [](const Rows& rows, uint64 i) {
+        return lease_key_of_session(rows.text(i, 1));
+    });
+}
+
+std::span<const LiveLease> live_batches(const Hub& hub, int64 now, int limit) {
+    const Rows rows = run(hub, kLiveBatches, live_params(hub, now, limit));
     const auto leases = lease_space(rows.count);
     for (uint64 i = 0; i < rows.count; ++i) {
-        leases[i] = {lease_key_of_work(rows.int8(i, 1)), rows.int8(i, 2)};
+        leases[i] = {lease_key_of_batch(rows.text(i, 1)), rows.int8(i, 2)};
     }
     return leases;
 }
 
-std::span<const LiveLease> live_sessions(const Hub& hub, int64 now, int limit) {
-    const Rows rows = run(hub, kLiveSessions, live_params(hub, now, limit));
-    const auto leases = lease_space(rows.count);
-    for (uint64 i = 0; i < rows.count; ++i) {
-        leases[i] = {lease_key_of_session(rows.text(i, 1)), rows.int8(i, 2)};
-    }
-    return leases;
+uint64 lease_key_of_batch(std::string_view subscription) {
+    return core::fnv1a64(subscription);
 }
 
 uint64 lease_key_of_work(int64 id) {
@@ -217,18 +260,23 @@ uint64 lease_key_of_turn(int64 instance_key) {
 }
 
 bool has_old_prepared() {
-    if (max_prepared_xacts == 0) {
+    // Once there is none, there never will be: nobody prepares a transaction of the past.
+    static constinit bool none_left = false;
+    if (max_prepared_xacts == 0 || none_left || !pg::attach_shared_memory()) {
         return false;
     }
-    const int result = SPI_execute(
+    Oid types[] = {TIMESTAMPTZOID};
+    Datum values[] = {TimestampTzGetDatum(pg::shared_memory_since())};
+    const int result = SPI_execute_with_args(
         "SELECT 1 FROM pg_catalog.pg_prepared_xacts AS p"
         " WHERE p.database OPERATOR(pg_catalog.=) pg_catalog.current_database()"
-        " AND p.prepared OPERATOR(pg_catalog.<) pg_catalog.pg_postmaster_start_time() LIMIT 1",
-        true, 1);
+        " AND p.prepared OPERATOR(pg_catalog.<) $1 LIMIT 1",
+        1, types, values, nullptr, true, 1);
     if (result < 0) {
         elog(ERROR, "could not read the prepared transactions");
     }
-    return SPI_processed > 0;
+    none_left = SPI_processed == 0;
+    return !none_left;
 }
 
 std::optional<InstanceMark> read_mark(const Hub& hub, std::string_view instance_id) {

@@ -13,6 +13,7 @@ struct Readiness {
 };
 Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit);
 Readiness worker_readiness(const Hub& hub, int64 now, int limit);
+Readiness outbox_readiness(const Hub& hub, int64 now);
 
 // Since when the oldest item that can be fetched now has been ready, in ms.
 std::optional<int64> oldest_ready_message(const Hub& hub, int64 now);
@@ -26,14 +27,17 @@ struct LiveLease {
 std::span<const LiveLease> live_turns(const Hub& hub, int64 now, int limit);
 std::span<const LiveLease> live_work(const Hub& hub, int64 now, int limit);
 std::span<const LiveLease> live_sessions(const Hub& hub, int64 now, int limit);
+std::span<const LiveLease> live_batches(const Hub& hub, int64 now, int limit);
 
 // The keys under which leases are noted for waiters. A queue's items, and what else can end in it,
 // never have the same.
 uint64 lease_key_of_work(int64 id);
 uint64 lease_key_of_session(std::string_view session_id);
 uint64 lease_key_of_turn(int64 instance_key);
+uint64 lease_key_of_batch(std::string_view subscription);
 
-// Whether a transaction that was prepared before the server's start is still open.
+// Whether a transaction that was prepared before the server's start is still open. After a crash
+// the server starts anew without a new postmaster.
 bool has_old_prepared();
 
 // What a reader can see change of an instance.

@@ -5,6 +5,7 @@
 #include "core/hash.hpp"
 #include "core/time.hpp"
 #include "pg/faults.hpp"
+#include "store/outbox.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
@@ -311,6 +312,7 @@ constexpr Statement kDeleteDelta = statement(R"sql(
 constexpr Statement kDeleteInstances = statement(R"sql(
     DELETE FROM {hub}.instances AS i
      WHERE i.instance_id {=} ANY ($1)
+    RETURNING i.instance_id, i.current_execution_id, i.orchestration_name
 )sql",
                                                  TEXTARRAYOID);
 
@@ -352,45 +354,31 @@ constexpr Statement kPruneHistory = statement(R"sql(
                                               TEXTOID, INT8ARRAYOID);
 
 // Instances to prune: first those that have something to prune, so that repeated calls get through,
-// then the others. $1 completed before, $2 limit, and of the options $3 completed before, $4 number
-// to keep.
+// then the others, if there is room. $1 completed before, $2 limit, and of the options $3 completed
+// before, $4 number to keep.
 constexpr Statement kPrunable = statement(R"sql(
-    (SELECT i.instance_id
-       FROM {hub}.instances AS i
-       LEFT JOIN {hub}.executions AS e
-         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-      WHERE ($1 IS NULL OR e.completed_at {<} $1)
-        AND EXISTS (SELECT 1
-                      FROM {hub}.executions AS o
-                     WHERE o.instance_id {=} i.instance_id
-                       AND o.execution_id {<>} i.current_execution_id AND o.status {<>} 'Running'
-                       AND ($3 IS NULL OR o.completed_at {<} $3)
-                       AND ($4 {<} 2
-                            OR (SELECT pg_catalog.count(*)
-                                  FROM {hub}.executions AS k
-                                 WHERE k.instance_id {=} i.instance_id
-                                   AND k.execution_id {>} o.execution_id) {>=} $4))
-      ORDER BY i.instance_id
-      LIMIT $2)
-    UNION ALL
-    (SELECT i.instance_id
-       FROM {hub}.instances AS i
-       LEFT JOIN {hub}.executions AS e
-         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-      WHERE ($1 IS NULL OR e.completed_at {<} $1)
-        AND NOT EXISTS (SELECT 1
-                          FROM {hub}.executions AS o
-                         WHERE o.instance_id {=} i.instance_id
-                           AND o.execution_id {<>} i.current_execution_id
-                           AND o.status {<>} 'Running'
-                           AND ($3 IS NULL OR o.completed_at {<} $3)
-                           AND ($4 {<} 2
-                                OR (SELECT pg_catalog.count(*)
-                                      FROM {hub}.executions AS k
-                                     WHERE k.instance_id {=} i.instance_id
-                                       AND k.execution_id {>} o.execution_id) {>=} $4))
-      ORDER BY i.instance_id
-      LIMIT $2)
+    SELECT p.instance_id
+      FROM (VALUES (true), (false)) AS w(has_any)
+     CROSS JOIN LATERAL (
+        SELECT i.instance_id
+          FROM {hub}.instances AS i
+          LEFT JOIN {hub}.executions AS e
+            ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+         WHERE ($1 IS NULL OR e.completed_at {<} $1)
+           AND w.has_any {=}
+               EXISTS (SELECT 1
+                         FROM {hub}.executions AS o
+                        WHERE o.instance_id {=} i.instance_id
+                          AND o.execution_id {<>} i.current_execution_id
+                          AND o.status {<>} 'Running'
+                          AND ($3 IS NULL OR o.completed_at {<} $3)
+                          AND ($4 {<} 2
+                               OR (SELECT pg_catalog.count(*)
+                                     FROM {hub}.executions AS k
+                                    WHERE k.instance_id {=} i.instance_id
+                                      AND k.execution_id {>} o.execution_id) {>=} $4))
+         ORDER BY i.instance_id
+         LIMIT $2) AS p
      LIMIT $2
 )sql",
                                           TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID);
@@ -398,54 +386,31 @@ constexpr Statement kPrunable = statement(R"sql(
 // The same among ids, $5.
 constexpr Statement kPrunableOf =
     statement(R"sql(
-    (SELECT i.instance_id
-       FROM {hub}.instances AS i
-       LEFT JOIN {hub}.executions AS e
-         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-      WHERE i.instance_id {=} ANY ($5) AND ($1 IS NULL OR e.completed_at {<} $1)
-        AND EXISTS (SELECT 1
-                      FROM {hub}.executions AS o
-                     WHERE o.instance_id {=} i.instance_id
-                       AND o.execution_id {<>} i.current_execution_id AND o.status {<>} 'Running'
-                       AND ($3 IS NULL OR o.completed_at {<} $3)
-                       AND ($4 {<} 2
-                            OR (SELECT pg_catalog.count(*)
-                                  FROM {hub}.executions AS k
-                                 WHERE k.instance_id {=} i.instance_id
-                                   AND k.execution_id {>} o.execution_id) {>=} $4))
-      ORDER BY i.instance_id
-      LIMIT $2)
-    UNION ALL
-    (SELECT i.instance_id
-       FROM {hub}.instances AS i
-       LEFT JOIN {hub}.executions AS e
-         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-      WHERE i.instance_id {=} ANY ($5) AND ($1 IS NULL OR e.completed_at {<} $1)
-        AND NOT EXISTS (SELECT 1
-                          FROM {hub}.executions AS o
-                         WHERE o.instance_id {=} i.instance_id
-                           AND o.execution_id {<>} i.current_execution_id
-                           AND o.status {<>} 'Running'
-                           AND ($3 IS NULL OR o.completed_at {<} $3)
-                           AND ($4 {<} 2
-                                OR (SELECT pg_catalog.count(*)
-                                      FROM {hub}.executions AS k
-                                     WHERE k.instance_id {=} i.instance_id
-                                       AND k.execution_id {>} o.execution_id) {>=} $4))
-      ORDER BY i.instance_id
-      LIMIT $2)
+    SELECT p.instance_id
+      FROM (VALUES (true), (false)) AS w(has_any)
+     CROSS JOIN LATERAL (
+        SELECT i.instance_id
+          FROM {hub}.instances AS i
+          LEFT JOIN {hub}.executions AS e
+            ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
+         WHERE i.instance_id {=} ANY ($5) AND ($1 IS NULL OR e.completed_at {<} $1)
+           AND w.has_any {=}
+               EXISTS (SELECT 1
+                         FROM {hub}.executions AS o
+                        WHERE o.instance_id {=} i.instance_id
+                          AND o.execution_id {<>} i.current_execution_id
+                          AND o.status {<>} 'Running'
+                          AND ($3 IS NULL OR o.completed_at {<} $3)
+                          AND ($4 {<} 2
+                               OR (SELECT pg_catalog.count(*)
+                                     FROM {hub}.executions AS k
+                                    WHERE k.instance_id {=} i.instance_id
+                                      AND k.execution_id {>} o.execution_id) {>=} $4))
+         ORDER BY i.instance_id
+         LIMIT $2) AS p
      LIMIT $2
 )sql",
               TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID, TEXTARRAYOID);
-
-std::span<const std::string_view> texts_of(const Rows& rows) {
-    auto* texts =
-        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        texts[i] = rows.text(i, 1);
-    }
-    return {texts, static_cast<std::size_t>(rows.count)};
-}
 
 int64 changed(const Rows& rows) {
     return static_cast<int64>(rows.count);
@@ -466,6 +431,17 @@ void delete_locks(const Hub& hub, const InstanceSet& set) {
     }
 }
 
+void tell_deleted(const Hub& hub, const Rows& instances, int64 now) {
+    constexpr int kDeleted = core::event_place("instance", "deleted");
+    for (uint64 i = 0; wants_event(hub, kDeleted) && i < instances.count; ++i) {
+        write_event(hub, kDeleted, instances.text(i, 1),
+                    Details()
+                        .add("current_execution_id", instances.int8(i, 2))
+                        .add("orchestration_name", instances.text(i, 3)),
+                    now);
+    }
+}
+
 Params& optional_time(Params& params, std::optional<int64> ms) {
     return ms ? params.timestamp(*ms) : params.null();
 }
@@ -482,11 +458,11 @@ InstanceSet make_instance_set(std::span<const std::string_view> ids) {
 
 std::span<const std::string_view> with_descendants(const Hub& hub,
                                                    std::span<const std::string_view> ids) {
-    return texts_of(run(hub, kDescendants, Params().datum(text_array(ids))));
+    return run(hub, kDescendants, Params().datum(text_array(ids))).texts(1);
 }
 
 std::span<const std::string_view> unborn_children(const Hub& hub, const InstanceSet& parents) {
-    return texts_of(run(hub, kUnborn, by_ids(parents)));
+    return run(hub, kUnborn, by_ids(parents)).texts(1);
 }
 
 std::span<const std::string_view> finished_roots(const Hub& hub, const FinishedFilter& filter) {
@@ -495,12 +471,13 @@ std::span<const std::string_view> finished_roots(const Hub& hub, const FinishedF
         .int8(filter.now)
         .int4(hub.incarnation)
         .int8(filter.limit);
-    return texts_of(filter.ids ? run(hub, kFinishedOf, params.datum(text_array(*filter.ids)))
-                               : run(hub, kFinished, params));
+    const Rows rows = filter.ids ? run(hub, kFinishedOf, params.datum(text_array(*filter.ids)))
+                                 : run(hub, kFinished, params);
+    return rows.texts(1);
 }
 
 std::optional<std::string_view> first_running(const Hub& hub, const InstanceSet& set) {
-    const auto running = texts_of(run(hub, kRunning, by_keys(set)));
+    const auto running = run(hub, kRunning, by_keys(set)).texts(1);
     return running.empty() ? std::nullopt
                            : std::optional(*std::min_element(running.begin(), running.end()));
 }
@@ -543,7 +520,8 @@ bool try_hold_queue_rows(const Hub& hub, const InstanceSet& set) {
     return run(hub, kTryQueues, by_keys(set)).boolean(0, 1);
 }
 
-Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceSet& unborn) {
+Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceSet& unborn,
+                         int64 now) {
     Removed removed{};
     // Whoever holds a queue row may leave another one behind: a worker its completion, a fetch or a
     // redrive a row in the other place. So this goes on until a pass finds nothing.
@@ -565,7 +543,9 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
     if (!pg::fault(pg::FaultPoint::kDeleteKeepsState)) {
         run(hub, kDeleteDelta, by_ids(set));
     }
-    removed.instances = changed(run(hub, kDeleteInstances, by_ids(set)));
+    const Rows instances = run(hub, kDeleteInstances, by_ids(set));
+    removed.instances = changed(instances);
+    tell_deleted(hub, instances, now);
     for (const auto instance_id : set.ids) {
         pg::note_changed(instance_channel(hub, instance_id), pg::WakeReason::kChanged);
     }
@@ -603,8 +583,9 @@ std::span<const std::string_view> prunable(const Hub& hub,
     Params params;
     optional_time(params, completed_before).int8(limit);
     optional_time(params, options.completed_before).int8(options.keep_last.value_or(0));
-    return texts_of(ids ? run(hub, kPrunableOf, params.datum(text_array(*ids)))
-                        : run(hub, kPrunable, params));
+    const Rows rows =
+        ids ? run(hub, kPrunableOf, params.datum(text_array(*ids))) : run(hub, kPrunable, params);
+    return rows.texts(1);
 }
 
 }  // namespace belay::store

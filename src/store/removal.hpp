@@ -73,7 +73,8 @@ struct Removed {
 
 // Removes all that is stored of the set, and queued starts of its unborn children. The exclusions
 // and instance rows of the set are held.
-Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceSet& unborn);
+Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceSet& unborn,
+                         int64 now);
 
 // ---- Pruning ----
 

@@ -144,13 +144,9 @@ void touch_session(const Hub& hub, std::string_view session_id, std::string_view
 
 std::span<const std::string_view> renewable_sessions(const Hub& hub, Datum owners, int64 now,
                                                      int64 active_after) {
-    const Rows rows = run(
-        hub, kRenewable, Params().datum(owners).int8(now).int8(active_after).int4(hub.incarnation));
-    auto* ids = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        ids[i] = rows.text(i, 1);
-    }
-    return {ids, static_cast<std::size_t>(rows.count)};
+    return run(hub, kRenewable,
+               Params().datum(owners).int8(now).int8(active_after).int4(hub.incarnation))
+        .texts(1);
 }
 
 bool renew_session(const Hub& hub, std::string_view session_id, Datum owners, int64 now,

@@ -16,6 +16,10 @@ inline pg::Channel worker_channel(const Hub& hub) {
     return pg::channel_of(hub.schema, pg::Topic::kWorker);
 }
 
+inline pg::Channel outbox_channel(const Hub& hub) {
+    return pg::channel_of(hub.schema, pg::Topic::kOutbox);
+}
+
 inline pg::Channel instance_channel(const Hub& hub, std::string_view instance_id) {
     return pg::channel_of(hub.schema, pg::Topic::kInstance, instance_id);
 }

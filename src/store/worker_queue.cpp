@@ -6,6 +6,7 @@
 #include "core/time.hpp"
 #include "pg/datum.hpp"
 #include "pg/counters.hpp"
+#include "store/outbox.hpp"
 #include "store/plan.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
@@ -587,6 +588,7 @@ DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now
         elog(ERROR, "a work item vanished while it was held");
     }
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kDeadLettered);
+    tell_dead_letter(hub, id, "worker", "max_attempts", rows.optional_text(0, 1), attempts, now);
     return {.dead_letter_id = id,
             .instance_id = rows.optional_text(0, 1),
             .execution_id = rows.optional_int8(0, 2),

@@ -38,7 +38,9 @@ HTAB* table() {
 constexpr struct {
     pg::Topic topic;
     const char* payload;
-} kQueues[] = {{pg::Topic::kOrchestrator, "orchestrator"}, {pg::Topic::kWorker, "worker"}};
+} kQueues[] = {{pg::Topic::kOrchestrator, "orchestrator"},
+               {pg::Topic::kWorker, "worker"},
+               {pg::Topic::kOutbox, "outbox"}};
 
 struct News {
     std::span<const Oid> hubs;

@@ -461,6 +461,12 @@ TEST(Notify, TheWorkerTellsListeners) {
     conn.exec(R"(SELECT app.enqueue_worker_items('[{"work_item":)" + kItem +
               R"(,"delay_ms":1500}]'))");
     EXPECT_EQ(next(kLong), "worker");
+    // A lease that ends: it is counted, though nobody waits and nobody has taken the item over.
+    conn.exec("SELECT * FROM app.fetch_work_item(NULL, 500)");
+    EXPECT_EQ(next(kLong), "worker");
+    EXPECT_EQ(conn.value("SELECT expired FROM belay.pg_stat_belay_queue "
+                         "WHERE hub = 'app' AND queue = 'worker'"),
+              "1");
 }
 
 TEST(WaitWithoutPreload, Works) {

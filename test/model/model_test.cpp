@@ -40,9 +40,7 @@ std::string show(const std::map<std::string, int>& counts) {
 }
 
 uint64_t chosen_seed() {
-    return static_cast<uint64_t>(number_from("BELAY_SEED", number_from("BELAY_LONG", 0) == 1
-                                                               ? std::random_device{}() & 0x7fffffff
-                                                               : 1915620442));
+    return static_cast<uint64_t>(number_from("BELAY_SEED", std::random_device{}() & 0x7fffffff));
 }
 
 // VACUUM is one of the operations, and so are duties; those of the background would meet them at

@@ -92,33 +92,46 @@ class TurnSearch {
             hub_.meet(Case::kStartHidden);
             return std::nullopt;  // C5
         }
-        hub_.locks.hold(instance, client_);
         if (!context) {
+            hub_.locks.hold(instance, client_);
             set_aside(visible);
             return std::nullopt;
         }
-        bring_back(instance);
-        const auto batch = choose_batch(visible);
-        if (batch.empty()) {
-            hub_.meet(Case::kBatchBuried);
+        const Batch batch = choose_batch(visible, *context);
+        if (batch.start_held) {
+            return std::nullopt;
+        }
+        const bool brought_back = bring_back(instance);
+        for (const int64_t id : batch.too_often) {
+            hub_.meet(Case::kMessageBuried);
+            hub_.bury_message(client_, id, request_.now);
+        }
+        if (batch.ids.empty()) {
+            hub_.meet(Case::kBatchBuried, !batch.too_often.empty());
+            if (brought_back || !batch.too_often.empty()) {
+                hub_.locks.hold(instance, client_);
+            }
             return std::nullopt;
         }
         hub_.meet(context->origin);
-        hub_.meet(Case::kStartBehindTheBatch, context->start > batch.back());
-        return grant(instance, *context, batch);
+        hub_.meet(Case::kStartBehindTheBatch, context->start > batch.ids.back());
+        return grant(instance, *context, batch.ids);
     }
 
     // OR-3: the instance starts now.
-    void bring_back(const std::string& instance) {
+    bool bring_back(const std::string& instance) {
         if (hub_.instances.find(instance, client_) != nullptr) {
-            return;
+            return false;
         }
+        bool any = false;
         for (const Message* message : hub_.messages_of(client_, instance)) {
             if (message->aside && !hub_.messages.held_from(message->id, client_)) {
                 hub_.meet(Case::kBackFromAside);
                 hub_.messages.hold(message->id, client_)->aside = false;
+                any = true;
             }
         }
+        return any;
     }
 
     // C1 to C4.
@@ -177,26 +190,32 @@ class TurnSearch {
         }
     }
 
-    // FO-6, PO-5, PO-6. The limit counts what is set aside on the way, unless nothing else is left.
-    std::vector<int64_t> choose_batch(const std::vector<Message>& visible) {
-        std::vector<int64_t> batch;
+    struct Batch {
+        std::vector<int64_t> ids;
+        std::vector<int64_t> too_often;
+        bool start_held = false;
+    };
+
+    // FO-6, PO-5, PO-6. The limit counts what is set aside or held by others on the way, unless
+    // nothing else is left. A start that another holds and that alone tells the name is waited for.
+    Batch choose_batch(const std::vector<Message>& visible, const Context& context) {
+        Batch batch;
         int64_t met = 0;
         for (const Message& message : visible) {
             if (++met > hub_.batch_messages) {
-                if (!batch.empty()) {
+                if (!batch.ids.empty()) {
                     hub_.meet(Case::kBatchLimited);
                     break;
                 }
                 met = 1;
             }
             if (hub_.messages.held_from(message.id, client_)) {
-                continue;
-            }
-            if (hub_.max_attempts && message.attempts >= *hub_.max_attempts) {
-                hub_.meet(Case::kMessageBuried);
-                hub_.bury_message(client_, message.id, request_.now);
+                batch.start_held = batch.start_held || (context.origin == Case::kContextOfStart &&
+                                                        context.start == message.id);
+            } else if (hub_.max_attempts && message.attempts >= *hub_.max_attempts) {
+                batch.too_often.push_back(message.id);
             } else {
-                batch.push_back(message.id);
+                batch.ids.push_back(message.id);
             }
         }
         return batch;

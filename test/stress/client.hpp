@@ -1,9 +1,10 @@
-// A connection of a stress test, which may be lost at any moment.
+// What stress tests share: a connection that may be lost at any moment, chance, the log.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,19 @@ class Stopwatch {
 
  private:
     int64_t began_;
+};
+
+// The same numbers for the same seed, on every machine.
+class Random {
+ public:
+    explicit Random(uint64_t seed) : engine_(seed) {}
+    int64_t number(int64_t least, int64_t most) {
+        return least + static_cast<int64_t>(engine_() % static_cast<uint64_t>(most - least + 1));
+    }
+    bool in_thousand(int chance) { return number(1, 1000) <= chance; }
+
+ private:
+    std::mt19937_64 engine_;
 };
 
 // BELAY_SEED, or a new seed; printed once.

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <iostream>
 #include <mutex>
-#include <random>
 #include <thread>
 
 #include "client.hpp"
@@ -27,18 +26,6 @@ constexpr double kPatience = 120;  // seconds without any progress, then the tes
 constexpr const char* kTags[] = {"a", "b", "c"};
 
 enum class Form { kSingle, kAckAndFetch, kBatch };
-
-class Random {
- public:
-    explicit Random(uint64_t seed) : engine_(seed) {}
-    int64_t number(int64_t least, int64_t most) {
-        return least + static_cast<int64_t>(engine_() % static_cast<uint64_t>(most - least + 1));
-    }
-    bool in_thousand(int chance) { return number(1, 1000) <= chance; }
-
- private:
-    std::mt19937_64 engine_;
-};
 
 // What the clients know, gathered from all threads.
 struct Ledger {

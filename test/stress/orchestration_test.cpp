@@ -12,7 +12,6 @@
 #include <iostream>
 #include <map>
 #include <mutex>
-#include <random>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -23,18 +22,6 @@ namespace belay::test::stress {
 namespace {
 
 using std::to_string;
-
-class Random {
- public:
-    explicit Random(uint64_t seed) : engine_(seed) {}
-    int64_t number(int64_t least, int64_t most) {
-        return least + static_cast<int64_t>(engine_() % static_cast<uint64_t>(most - least + 1));
-    }
-    bool in_thousand(int chance) { return number(1, 1000) <= chance; }
-
- private:
-    std::mt19937_64 engine_;
-};
 
 std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts;

@@ -1,7 +1,7 @@
 // duties.cpp — the table of duties, the short ones, and the call that runs them.
 //
 // Calls    store::discard_old, store::delete_idle_locks, retire_instances
-// Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions
+// Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions, <hub>.outbox_events
 // Locks    rows, always skipping what others hold
 // Raises   QB006 unknown duty
 #include "ops/duties/duties.hpp"
@@ -11,6 +11,7 @@
 #include "core/time.hpp"
 #include "ops/enter.hpp"
 #include "ops/management/management.hpp"
+#include "ops/outbox/outbox.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
@@ -37,6 +38,7 @@ constexpr Duty kDuties[] = {
      nullptr, true},
     {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
     {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
+    {"outbox_retention", forget_old_events, 10, FaultPoint::kDutyOutboxRetention},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
     {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };
@@ -90,7 +92,7 @@ std::span<const Duty> duties() {
 
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     // A hub of an older release lacks tables; its owner upgrades it.
-    constexpr int32 kFirstWithAllTables = 3;
+    constexpr int32 kFirstWithAllTables = 4;
     if (hub.version < kFirstWithAllTables) {
         return 0;
     }
@@ -130,6 +132,10 @@ int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock) {
         return 0;
     }
     return store::delete_idle_locks(hub, clock->now() - kDayMs, clock->now(), kPortion);
+}
+
+int64 forget_old_events(const store::Hub& hub, pg::Clock* clock) {
+    return forget_events(hub, clock);
 }
 
 int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock) {

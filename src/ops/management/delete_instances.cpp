@@ -132,7 +132,8 @@ store::Removed remove(const store::Hub& hub, Choose choose) {
                 return false;
             }
             removed = store::remove_instances(hub, store::make_instance_set(found.ids),
-                                              store::make_instance_set(found.unborn));
+                                              store::make_instance_set(found.unborn),
+                                              pg::server_now_ms());
             return true;
         });
         if (done) {
@@ -267,7 +268,7 @@ int64 retire_instances(const store::Hub& hub, int64 completed_before, int64 now,
             break;
         }
         const Ids only{&root, 1};
-        const bool gone = pg::keep_if([&hub, &finished, &exclusions, only] {
+        const bool gone = pg::keep_if([&hub, &finished, &exclusions, only, now] {
             Exclusions held = exclusions;
             const Targets targets = find_targets(hub, only, Scope::kTrees);
             if (targets.ids.empty() || !take_exclusions(hub, targets.all(), true, &held)) {
@@ -279,7 +280,7 @@ int64 retire_instances(const store::Hub& hub, int64 completed_before, int64 now,
                 !without(find_targets(hub, only, Scope::kTrees).all(), held.held).empty()) {
                 return false;
             }
-            (void)store::remove_instances(hub, set, store::make_instance_set(targets.unborn));
+            (void)store::remove_instances(hub, set, store::make_instance_set(targets.unborn), now);
             exclusions = held;
             return true;
         });

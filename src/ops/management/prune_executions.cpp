@@ -15,7 +15,6 @@ namespace {
 
 constexpr const char* kFilterKeys[] = {"instance_ids", "completed_before", "limit"};
 constexpr const char* kOptionKeys[] = {"keep_last", "completed_before"};
-constexpr int64 kDefaultLimit = 1000;
 
 std::optional<int64> checked_keep_last(const char* path, std::optional<int64> value) {
     if (value && *value < 0) {
@@ -30,12 +29,7 @@ std::optional<int64> checked_keep_last(const char* path, std::optional<int64> va
 
 InstancesFilter checked_instances_filter(core::json::Value filter) {
     check_members(filter, "p_filter", kFilterKeys);
-    const int64 limit = optional_int(filter, "limit", "p_filter").value_or(kDefaultLimit);
-    if (limit < 1) {
-        pg::raise(pg::kInvalidArgument, "p_filter.limit must be at least 1",
-                  pg::Facts("out_of_range").add("path", "p_filter.limit").add("value", limit),
-                  "Leave it out for the default of 1000.");
-    }
+    const int64 limit = checked_filter_limit(filter);
     return {.ids = optional_texts(filter, "instance_ids", "p_filter"),
             .completed_before = optional_int(filter, "completed_before", "p_filter"),
             .limit = limit};

@@ -34,11 +34,7 @@ void raise_unknown_instance(const char* message, std::string_view instance_id) {
 
 store::Rows list_instances(const store::Hub& hub, const store::InstanceFilter& filter,
                            std::optional<std::string_view> after, std::optional<int32> limit) {
-    if (limit && *limit < 1) {
-        pg::raise(pg::kInvalidArgument, "p_limit must be at least 1",
-                  pg::Facts("out_of_range").add("path", "p_limit").add("value", *limit),
-                  "Leave it out for all instances.");
-    }
+    const auto most = checked_list_limit(limit, "instances");
     std::optional<store::InstancePlace> place;
     if (after) {
         place = store::place_of_instance(hub, *after);
@@ -49,8 +45,7 @@ store::Rows list_instances(const store::Hub& hub, const store::InstanceFilter& f
                       "with p_created_before_ms.");
         }
     }
-    return store::list_instances(hub, filter, place,
-                                 limit ? std::optional<int64>(*limit) : std::nullopt);
+    return store::list_instances(hub, filter, place, most);
 }
 
 store::Rows instance_info(const store::Hub& hub, std::string_view instance_id) {

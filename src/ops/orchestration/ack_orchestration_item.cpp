@@ -2,7 +2,7 @@
 //
 // Calls    store::upsert_instance, store::upsert_execution, append_events, store::put_delta,
 //          store::insert_work, cancel_activities, send_message, store::delete_leased
-// Touches  every table of orchestrations, <hub>.worker_queue
+// Touches  every table of orchestrations, <hub>.worker_queue, <hub>.outbox_events
 // Locks    the instance lock; the parent's row; the instance's own rows; its messages; worker rows
 // Raises   QB001 lock lost, QB005 duplicate event, QB006 bad argument, QB007 clock skew
 #include "ops/orchestration/orchestration.hpp"
@@ -12,6 +12,7 @@
 #include "pg/faults.hpp"
 #include "store/instances.hpp"
 #include "store/kv.hpp"
+#include "store/outbox.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
@@ -277,6 +278,50 @@ Ack checked_ack(const AckArgs& args) {
 
 // ---------------------------------------------------------------- applying them
 
+constexpr int kStarted = core::event_place("instance", "started");
+
+// The event of an execution that ends with this status; none for Running.
+std::optional<int> end_event(std::optional<std::string_view> status) {
+    if (status == "Completed") {
+        return core::event_place("instance", "completed");
+    }
+    if (status == "Failed") {
+        return core::event_place("instance", "failed");
+    }
+    return status == "ContinuedAsNew"
+               ? std::optional(core::event_place("instance", "continued_as_new"))
+               : std::nullopt;
+}
+
+void tell_start(const store::Hub& hub, std::string_view instance_id, const Ack& ack, int64 now) {
+    if (store::wants_event(hub, kStarted)) {
+        store::write_event(hub, kStarted, instance_id,
+                           store::Details()
+                               .add("execution_id", ack.execution_id)
+                               .add("orchestration_name", ack.name)
+                               .add("orchestration_version", ack.version)
+                               .add("parent_instance_id", ack.parent),
+                           now);
+    }
+}
+
+// Before the execution is changed: only a change of the current one's status is an event.
+void tell_end(const store::Hub& hub, std::string_view instance_id, const Ack& ack, int64 now) {
+    const auto event = end_event(ack.execution.status);
+    if (!event || !store::wants_event(hub, *event)) {
+        return;
+    }
+    const auto mark = store::read_execution_mark(hub, instance_id, ack.execution_id);
+    if (mark && mark->current_execution_id == ack.execution_id &&
+        mark->status != ack.execution.status) {
+        store::write_event(hub, *event, instance_id,
+                           store::Details()
+                               .add("execution_id", ack.execution_id)
+                               .add("orchestration_name", mark->name),
+                           now);
+    }
+}
+
 void apply_instance(const store::Hub& hub, const store::InstanceLock& lock, const Ack& ack,
                     int64 now) {
     const std::string_view instance_id = lock.instance_id;
@@ -291,6 +336,10 @@ void apply_instance(const store::Hub& hub, const store::InstanceLock& lock, cons
     } else {
         exists = store::touch_instance(hub, instance_id, ack.execution_id, now);
     }
+    if (created) {
+        tell_start(hub, instance_id, ack, now);
+    }
+    tell_end(hub, instance_id, ack, now);
     // Whoever took the instance for one that never started may just be setting messages aside.
     if (created || (!exists && ack.events.count > 0)) {
         store::settle_parked(hub, instance_id, lock.lock_no);

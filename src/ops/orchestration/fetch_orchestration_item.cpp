@@ -173,10 +173,10 @@ Exclusion exclude(const Search& search, std::string_view instance_id) {
 struct View {
     std::optional<store::Instance> instance;
     std::span<const store::BatchMessage> messages;
-    std::optional<int64> history_execution;  // without an instance row: the latest with events
-    std::optional<std::string_view> start;   // likewise: the first visible start message
-    bool start_queued;                       // likewise: visible or hidden
-    bool others_queued;                      // likewise: visible ones that are no queue messages
+    std::optional<int64> history_execution;    // without an instance row: the latest with events
+    std::optional<store::StartMessage> start;  // likewise: the first that is visible
+    bool start_queued;                         // likewise: visible or hidden
+    bool others_queued;                        // likewise: visible ones that are no queue messages
     std::optional<std::string_view> history;
     std::optional<std::string_view> kv_snapshot;
     std::optional<std::string_view> started_name;  // of the first readable OrchestrationStarted
@@ -299,11 +299,16 @@ std::optional<std::string_view> kv_json(const store::Hub& hub, std::string_view 
     return std::string_view(out->data, static_cast<std::size_t>(out->len));
 }
 
+std::span<const store::BatchMessage> visible_page(const Search& search,
+                                                  std::string_view instance_id, int64 after_id) {
+    return store::visible_messages(search.hub, instance_id, search.clock->now(), after_id,
+                                   search.hub.options[store::Option::kBatchMessages]);
+}
+
 View read_view(const Search& search, std::string_view instance_id) {
     View view{};
     view.instance = store::read_instance(search.hub, instance_id);
-    view.messages = store::visible_messages(search.hub, instance_id, search.clock->now(),
-                                            search.hub.options[store::Option::kBatchMessages]);
+    view.messages = visible_page(search, instance_id, PG_INT64_MIN);
     if (view.instance) {
         if (passes(search.request.versions, view.instance->pin)) {
             read_history_json(search.hub, instance_id, view.instance->current_execution_id, false,
@@ -332,9 +337,9 @@ struct Context {
 };
 
 // Name and version in a start message.
-Context start_context(std::optional<std::string_view> start, int64 execution_id) {
+Context start_context(const std::optional<store::StartMessage>& start, int64 execution_id) {
     Context context{"Unknown", "unknown", execution_id};
-    const auto item = start ? core::parse_work_item(*start, nullptr) : std::nullopt;
+    const auto item = start ? core::parse_work_item(start->work_item, nullptr) : std::nullopt;
     if (item) {
         context.name = string_member(item->body, "orchestration").value_or(context.name);
         context.version = string_member(item->body, "version").value_or(context.version);
@@ -360,27 +365,67 @@ std::optional<Context> find_context(const View& view) {
 
 // ---------------------------------------------------------------- the turn
 
-// The batch: the lowest ids up to the limits, without those that were leased too often, which are
-// set aside.
-std::span<const int64> choose_batch(const Search& search, std::string_view instance_id,
-                                    std::span<const store::BatchMessage> messages) {
+// What was taken of the visible messages.
+struct Batch {
+    std::span<const store::LeasedMessage> leased;
+    int64 lock_no;
+    bool buried;      // some were leased too often and are dead letters now
+    bool start_held;  // the start that tells the context is in another transaction's hands
+};
+
+// Leases the lowest ids of a page up to the limits, without those that were leased too often, which
+// are set aside, and those that others hold.
+void lease_page(const Search& search, std::string_view instance_id, const View& view,
+                std::span<const store::BatchMessage> page, Batch* batch) {
     const int64 most_attempts = search.hub.options[store::Option::kMaxAttempts];
     const int64 most_bytes = search.hub.options[store::Option::kBatchBytes];
-    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (messages.size() + 1)));
+    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (page.size() + 1)));
     std::size_t count = 0;
     int64 bytes = 0;
-    for (const auto& message : messages) {
+    bool start_wanted = false;
+    for (const auto& message : page) {
+        const bool tells_context =
+            !view.history_execution && view.start && view.start->id == message.id;
         if (most_attempts != store::kOff && message.attempt >= most_attempts) {
-            (void)store::bury_message(search.hub, instance_id, message.id, search.clock->now());
+            const bool buried =
+                store::bury_message(search.hub, instance_id, message.id, search.clock->now());
+            batch->buried = batch->buried || buried;
+            batch->start_held = batch->start_held || (tells_context && !buried);
             continue;
         }
         bytes += message.bytes;
         if (count > 0 && bytes > most_bytes) {
             break;
         }
+        start_wanted = start_wanted || tells_context;
         ids[count++] = message.id;
     }
-    return {ids, count};
+    if (count == 0) {
+        return;
+    }
+    batch->lock_no = store::next_lock_no(search.hub);
+    batch->leased = store::lease_messages(search.hub, instance_id, {ids, count}, batch->lock_no);
+    batch->start_held = batch->start_held ||
+                        (start_wanted && std::none_of(batch->leased.begin(), batch->leased.end(),
+                                                      [&view](const store::LeasedMessage& message) {
+                                                          return message.id == view.start->id;
+                                                      }));
+}
+
+// The batch: what the first page has for us, or the next one behind it.
+Batch lease_batch(const Search& search, std::string_view instance_id, const View& view) {
+    Batch batch{};
+    auto page = view.messages;
+    while (!page.empty()) {
+        lease_page(search, instance_id, view, page, &batch);
+        if (!batch.leased.empty() || batch.start_held) {
+            break;
+        }
+        const int64 last = page.back().id;
+        page = pg::with_one_view(
+            [&search, instance_id, last] { return visible_page(search, instance_id, last); });
+    }
+    return batch;
 }
 
 // The messages of an instance that never started: queue messages alone are dropped, others wait
@@ -408,27 +453,6 @@ std::string_view messages_json(const store::Hub& hub,
     return {out->data, static_cast<std::size_t>(out->len)};
 }
 
-// Whether a message that the context came from is missing in what was leased: a foreign transaction
-// holds the start, so the instance waits as if the start were not visible yet.
-bool lacks_start(const View& view, std::span<const int64> batch,
-                 std::span<const store::LeasedMessage> leased) {
-    if (view.instance || view.history_execution) {
-        return false;
-    }
-    bool wanted = false;
-    bool found = false;
-    for (const auto& message : view.messages) {
-        const bool start = message.kind == 's' || message.kind == 'n';
-        wanted =
-            wanted || (start && std::find(batch.begin(), batch.end(), message.id) != batch.end());
-        found = found || (start && std::any_of(leased.begin(), leased.end(),
-                                               [&message](const store::LeasedMessage& of) {
-                                                   return of.id == message.id;
-                                               }));
-    }
-    return wanted && !found;
-}
-
 struct Attempt {
     std::optional<Turn> turn;
     bool changed;  // messages were set aside, though there is no turn
@@ -449,35 +473,21 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id, Exclusi
         }
         return {std::nullopt, !view.start_queued};
     }
-    if (!view.instance) {
-        // It starts now: what waited for that waits no longer.
-        store::unpark_messages(search.hub, instance_id);
+    // It starts now: what waited for that waits no longer.
+    const bool unparked = !view.instance && store::unpark_messages(search.hub, instance_id);
+    const Batch batch = lease_batch(search, instance_id, view);
+    if (batch.start_held) {
+        return {std::nullopt, false};  // it waits as if the start were not visible yet
     }
-    int64 last = view.messages.back().id;
-    auto batch = choose_batch(search, instance_id, view.messages);
-    while (batch.empty()) {
-        // All of these were set aside; there may be more behind them.
-        const auto more = pg::with_one_view([&search, instance_id] {
-            return store::visible_messages(search.hub, instance_id, search.clock->now(),
-                                           search.hub.options[store::Option::kBatchMessages]);
-        });
-        if (more.empty() || more.front().id <= last) {
-            return {std::nullopt, true};
-        }
-        last = more.back().id;
-        batch = choose_batch(search, instance_id, more);
-    }
-    const int64 lock_no = store::next_lock_no(search.hub);
-    const auto leased = store::lease_messages(search.hub, instance_id, batch, lock_no);
-    if (leased.empty() || lacks_start(view, batch, leased)) {
-        return {std::nullopt, false};  // others are changing them
+    if (batch.leased.empty()) {
+        return {std::nullopt, unparked || batch.buried};
     }
     const int64 now = search.clock->now();
     const core::TurnToken token =
-        store::grant_turn(search.hub, instance_id, lock_no, exclusion == Exclusion::kHeldRow, now,
-                          core::add_ms(now, search.request.lock_timeout_ms));
+        store::grant_turn(search.hub, instance_id, batch.lock_no, exclusion == Exclusion::kHeldRow,
+                          now, core::add_ms(now, search.request.lock_timeout_ms));
     int32 attempt = 0;
-    for (const auto& message : leased) {
+    for (const auto& message : batch.leased) {
         attempt = std::max(attempt, message.attempt);
     }
     return {Turn{.instance_id = instance_id,
@@ -485,7 +495,7 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id, Exclusi
                  .version = context->version,
                  .execution_id = context->execution_id,
                  .history = view.history,
-                 .messages = messages_json(search.hub, leased),
+                 .messages = messages_json(search.hub, batch.leased),
                  .token = token,
                  .attempt = attempt,
                  .kv_snapshot = view.kv_snapshot},

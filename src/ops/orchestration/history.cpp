@@ -150,15 +150,11 @@ store::Rows fetch_history(const store::Hub& hub, std::string_view instance_id,
 store::Rows read_history(const store::Hub& hub, std::string_view instance_id,
                          std::optional<int64> execution_id, std::optional<int64> after_event_id,
                          std::optional<int32> limit) {
-    if (limit && *limit < 1) {
-        pg::raise(pg::kInvalidArgument, "p_limit must be at least 1",
-                  pg::Facts("out_of_range").add("path", "p_limit").add("value", *limit),
-                  "Leave it out for all events.");
-    }
+    const auto most = checked_list_limit(limit, "events");
     const int64 execution =
         execution_id ? *execution_id : store::latest_execution(hub, instance_id).value_or(1);
     return store::list_events(hub, instance_id, execution, after_event_id.value_or(PG_INT64_MIN),
-                              limit ? std::optional<int64>(*limit) : std::nullopt);
+                              most);
 }
 
 }  // namespace belay::ops

@@ -38,6 +38,7 @@ constexpr TopicWord kTopics[] = {
     {"worker", pg::Topic::kWorker, false, "fetch_work_item"},
     {"instance", pg::Topic::kInstance, true, "get_instance_info"},
     {"owner", pg::Topic::kOwner, true, "fetch_work_item"},
+    {"outbox", pg::Topic::kOutbox, false, "read_events"},
 };
 
 // ---------------------------------------------------------------- what a session saw of instances
@@ -122,6 +123,8 @@ void read_leases(const store::Hub& hub, pg::Topic topic, int64 now, pg::Look* lo
     };
     if (topic == pg::Topic::kOrchestrator) {
         add(store::live_turns(hub, now, kMaxLeases));
+    } else if (topic == pg::Topic::kOutbox) {
+        add(store::live_batches(hub, now, kMaxLeases));
     } else {
         add(store::live_work(hub, now, kMaxLeases));
         add(store::live_sessions(hub, now, kMaxLeases));
@@ -149,9 +152,10 @@ Found look_at(const store::Hub& hub, const WaitQueue& queue, const pg::Tending& 
     if (queue.topic == pg::Topic::kOwner) {
         return found;
     }
-    const auto ready = queue.topic == pg::Topic::kOrchestrator
-                           ? store::orchestrator_readiness(hub, now, kMaxReady)
-                           : store::worker_readiness(hub, now, kMaxReady);
+    const auto ready =
+        queue.topic == pg::Topic::kOrchestrator ? store::orchestrator_readiness(hub, now, kMaxReady)
+        : queue.topic == pg::Topic::kOutbox     ? store::outbox_readiness(hub, now)
+                                                : store::worker_readiness(hub, now, kMaxReady);
     found.items = is_paused(hub, queue.topic) ? 0 : ready.items;
     found.look.next_due = ready.next_due;
     if (tending.scan_leases) {
@@ -339,7 +343,7 @@ WaitResult poll(const Wait& wait) {
     pg::raise(
         pg::kInvalidArgument, psprintf("\"%s\" names no queue", pg::excerpt(word)),
         pg::Facts("unknown_queue").add("path", psprintf("p_queues[%zu]", index)).add("value", word),
-        "Queues are orchestrator, worker, instance:<id> and owner:<id>.");
+        "Queues are orchestrator, worker, outbox, instance:<id> and owner:<id>.");
 }
 
 WaitQueue checked_queue(const store::Hub& hub, std::size_t index, std::string_view word) {
@@ -373,7 +377,7 @@ std::span<const WaitQueue> checked_queues(const store::Hub& hub, std::span<const
                   pg::Facts(words.empty() ? "empty" : "too_many")
                       .add("path", "p_queues")
                       .add("elements", static_cast<int64>(words.size())),
-                  "Queues are orchestrator, worker, instance:<id> and owner:<id>.");
+                  "Queues are orchestrator, worker, outbox, instance:<id> and owner:<id>.");
     }
     auto* queues = static_cast<WaitQueue*>(palloc(sizeof(WaitQueue) * words.size()));
     for (std::size_t i = 0; i < words.size(); ++i) {

@@ -118,13 +118,7 @@ int64 redrive_dead_letter(const store::Hub& hub, int64 id) {
 
 int64 redrive_dead_letters(const store::Hub& hub, core::json::Value filter) {
     check_members(filter, "p_filter", kFilterKeys);
-    constexpr int64 kDefaultLimit = 1000;
-    const int64 limit = optional_int(filter, "limit", "p_filter").value_or(kDefaultLimit);
-    if (limit < 1) {
-        pg::raise(pg::kInvalidArgument, "p_filter.limit must be at least 1",
-                  pg::Facts("out_of_range").add("path", "p_filter.limit").add("value", limit),
-                  "Leave it out for the default of 1000.");
-    }
+    const int64 limit = checked_filter_limit(filter);
     auto clock = pg::start_clock(std::nullopt, 0);
     enter(hub, {.worker_queue = true, .orchestrator_queue = true}, &clock);
     const auto letters = store::take_dead_letters(

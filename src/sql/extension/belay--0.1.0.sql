@@ -139,6 +139,11 @@ CREATE FUNCTION belay.random_int8() RETURNS bigint
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_random_int8';
 COMMENT ON FUNCTION belay.random_int8() IS 'A number from the cryptographic random generator.';
 
+CREATE FUNCTION belay.event_horizon_pid(events regclass) RETURNS integer
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_event_horizon_pid';
+COMMENT ON FUNCTION belay.event_horizon_pid(regclass) IS
+    'The process whose open transaction keeps the latest events of a hub from being read; NULL if there is none, or if it is a prepared transaction.';
+
 CREATE FUNCTION belay.instance_key(instance_id text) RETURNS bigint
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_instance_key';
 COMMENT ON FUNCTION belay.instance_key(text) IS

@@ -1,0 +1,91 @@
+// Entry functions of the outbox: decode, call the operation, encode.
+#include "ops/outbox/outbox.hpp"
+
+#include "entry/verbs.hpp"
+#include "pg/boundary.hpp"
+#include "pg/datum.hpp"
+#include "pg/event_writers.hpp"
+
+namespace belay::entry {
+
+namespace {
+
+// The columns of the rows, as the store reads them.
+enum Column { kIncarnation = 1, kPosition, kXid, kTopic, kType, kSubject, kDetails, kOccurredAt };
+
+void add_events(const Call::Set& set, const store::Rows& rows, bool by_xid, int64 lease) {
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const int32 incarnation = rows.int4(i, kIncarnation);
+        const int64 position = rows.int8(i, kPosition);
+        char upto[core::kEventPlaceChars];
+        core::encode(core::EventPlace{.lease = lease,
+                                      .incarnation = incarnation,
+                                      .position = position,
+                                      .xid = DatumGetUInt64(rows.datum(i, kXid, XID8OID)),
+                                      .by_xid = by_xid},
+                     upto);
+        const bool no_subject = rows.is_null(i, kSubject);
+        const Datum values[] = {
+            CStringGetTextDatum(psprintf("%d-" INT64_FORMAT, incarnation, position)),
+            rows.datum(i, kTopic, TEXTOID),
+            rows.datum(i, kType, TEXTOID),
+            no_subject ? 0 : rows.datum(i, kSubject, TEXTOID),
+            rows.datum(i, kDetails, JSONBOID),
+            rows.datum(i, kOccurredAt, INT8OID),
+            PointerGetDatum(cstring_to_text_with_len(upto, sizeof upto))};
+        const bool nulls[] = {false, false, false, no_subject, false, false, false};
+        set.add(values, nulls);
+    }
+}
+
+}  // namespace
+
+Datum create_subscription(const Call& call) {
+    ops::create_subscription(call.hub, call.required_text(0, "p_name"),
+                             call.has(1) ? std::optional(call.texts(1)) : std::nullopt,
+                             call.required_text(2, "p_from"));
+    return call.nothing();
+}
+
+Datum drop_subscription(const Call& call) {
+    ops::drop_subscription(call.hub, call.required_text(0, "p_name"));
+    return call.nothing();
+}
+
+Datum read_events(const Call& call) {
+    const auto set = call.set();
+    auto clock = call.clock(3);
+    const auto batch = ops::read_events(call.hub, call.required_text(0, "p_subscription"),
+                                        call.int4(1), call.int8(2), &clock);
+    add_events(set, batch.old, false, batch.lease);
+    add_events(set, batch.current, batch.by_xid, batch.lease);
+    return call.nothing();
+}
+
+Datum ack_events(const Call& call) {
+    auto clock = call.clock(2);
+    ops::ack_events(call.hub, call.required_text(0, "p_subscription"),
+                    call.required_text(1, "p_upto"), &clock);
+    return call.nothing();
+}
+
+}  // namespace belay::entry
+
+using namespace belay;
+
+// Called by a view of the hub, with the rights of its owner.
+BELAY_FUNCTION(belay_event_horizon_pid) {
+    const Oid table = PG_GETARG_OID(0);
+    const store::Hub* hub = store::find_hub(get_rel_namespace(table), true);
+    if (hub == nullptr || !OidIsValid(hub->relations.outbox_events_position) ||
+        RecoveryInProgress()) {
+        PG_RETURN_NULL();
+    }
+    const auto horizon = pg::event_horizon(hub->schema, hub->relations.outbox_events_position);
+    const int32 pid =
+        horizon.exact ? horizon.writer_pid : BackendXidGetPid(GetActiveSnapshot()->xmin);
+    if (pid == 0) {
+        PG_RETURN_NULL();
+    }
+    PG_RETURN_INT32(pid);
+}

@@ -1,0 +1,196 @@
+// read_events.cpp — lease the next events of a subscription, and take them as read.
+//
+// Calls    store::read_horizon, store::read_events_upto, store::update_subscription
+// Touches  <hub>.outbox_subscriptions, <hub>.outbox_events
+// Locks    the key of the subscription: a reader without waiting, an ack waiting
+// Raises   QB001 lease lost, QB002 unknown subscription, QB006 bad argument, QB007 clock skew
+#include "core/lease.hpp"
+#include "core/time.hpp"
+#include "ops/input.hpp"
+#include "ops/outbox/outbox.hpp"
+#include "ops/outbox/places.hpp"
+#include "pg/wakeups.hpp"
+#include "store/readiness.hpp"
+#include "store/waking.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr int32 kDefaultLimit = 100;
+constexpr int32 kMaxLimit = 10000;
+// A subscription that wants nothing of what there is moves on only after so many events: each move
+// is a write.
+constexpr int64 kWorthMoving = 256;
+
+bool is_leased(const store::Hub& hub, const store::Subscription& subscription, int64 now) {
+    return subscription.lease != 0 && subscription.lease_inc == hub.incarnation &&
+           subscription.lease_until > now;
+}
+
+int64 random_lease() {
+    int64 lease = 0;
+    while (lease == 0) {
+        if (!pg_strong_random(&lease, sizeof lease)) {
+            ereport(ERROR, (errmsg("could not generate random values")));
+        }
+    }
+    return lease;
+}
+
+// Where the positions are complete though the reader goes by xids: what was drawn when the last
+// probe was taken, once every transaction of that time has ended. So the range of positions that is
+// read again and again does not grow.
+void advance_by_probe(const store::Hub& hub, const store::Horizon& horizon,
+                      store::Subscription* subscription) {
+    if (horizon.exact || horizon.xid < subscription->final_xid) {
+        return;
+    }
+    if (subscription->final_xid != 0 &&
+        subscription->final_position > subscription->seen.position) {
+        const auto unseen = store::first_unseen(hub, *subscription, subscription->final_position);
+        subscription->seen.position = unseen ? *unseen - 1 : subscription->final_position;
+    }
+    const auto probe = store::probe_positions(hub);
+    subscription->final_xid = probe.xid;
+    subscription->final_position = probe.position;
+}
+
+// There is nothing to read up to the horizon: remembers that, if it spares the next reader much.
+void move_past_others(const store::Hub& hub, std::string_view name, const store::Horizon& horizon,
+                      store::Subscription subscription) {
+    const bool entered = subscription.seen.incarnation != hub.incarnation;
+    const int64 before = entered ? 0 : subscription.seen.position;
+    if (entered) {
+        subscription.seen = {
+            .incarnation = hub.incarnation, .position = 0, .xid = 0, .xid_position = 0};
+    }
+    if (horizon.exact) {
+        subscription.seen.position = horizon.position;
+    } else {
+        advance_by_probe(hub, horizon, &subscription);
+    }
+    if (subscription.seen.position - before >= kWorthMoving) {
+        store::update_subscription(hub, name, subscription);
+    }
+}
+
+// The subscription as it stands in this incarnation.
+store::Subscription in_this_incarnation(const store::Hub& hub, store::Subscription subscription) {
+    if (subscription.seen.incarnation < hub.incarnation) {
+        subscription.seen = {
+            .incarnation = hub.incarnation, .position = 0, .xid = 0, .xid_position = 0};
+    }
+    return subscription;
+}
+
+EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, int64 lease_ms,
+                    pg::Clock* clock) {
+    EventBatch batch{};
+    if (!try_lock_subscription(hub, name)) {
+        return batch;
+    }
+    auto subscription = store::read_subscription(hub, name);
+    if (!subscription) {
+        raise_unknown_subscription("p_subscription", name);
+    }
+    if (is_leased(hub, *subscription, clock->now())) {
+        return batch;
+    }
+    const auto horizon = store::read_horizon(hub);
+    batch.by_xid = !horizon.exact;
+    if (subscription->seen.incarnation < hub.incarnation) {
+        batch.old = store::read_old_events(hub, *subscription, limit);
+    }
+    const int64 left = limit - static_cast<int64>(batch.old.count);
+    if (left > 0) {
+        batch.current =
+            store::read_events_upto(hub, in_this_incarnation(hub, *subscription), horizon, left);
+    }
+    if (batch.old.count + batch.current.count == 0) {
+        move_past_others(hub, name, horizon, *subscription);
+        return batch;
+    }
+    const auto& last = batch.current.count > 0 ? batch.current : batch.old;
+    const int64 now = clock->now();
+    batch.lease = random_lease();
+    if (batch.old.count == 0) {
+        *subscription = in_this_incarnation(hub, *subscription);
+        advance_by_probe(hub, horizon, &*subscription);
+    }
+    subscription->lease = batch.lease;
+    subscription->lease_until = core::add_ms(now, lease_ms);
+    subscription->lease_inc = hub.incarnation;
+    subscription->last_incarnation = last.int4(last.count - 1, 1);
+    subscription->last_position = last.int8(last.count - 1, 2);
+    store::update_subscription(hub, name, *subscription);
+    pg::note_lease(store::outbox_channel(hub), store::lease_key_of_batch(name),
+                   subscription->lease_until, 0);
+    return batch;
+}
+
+[[noreturn]] void raise_lease_lost(std::string_view upto, core::LeaseFault fault,
+                                   int64 lease_until) {
+    auto facts = pg::Facts(core::code_detail(fault)).add_token("upto", upto);
+    if (fault == core::LeaseFault::kExpired) {
+        facts.add("lease_until", lease_until);
+    }
+    pg::raise(pg::kLockLost, "Event batch lease lost", facts,
+              "The events will be delivered again. Read the next batch with read_events.");
+}
+
+}  // namespace
+
+EventBatch read_events(const store::Hub& hub, std::string_view name, std::optional<int32> limit,
+                       std::optional<int64> lease_ms, pg::Clock* clock) {
+    const int64 checked = checked_limit("p_limit", limit, kDefaultLimit, kMaxLimit);
+    const int64 lease = checked_timeout("p_lease_ms", lease_ms);
+    const pg::Channel channel = store::outbox_channel(hub);
+    const uint64 version = pg::queue_version(channel);
+    const EventBatch batch = read_now(hub, name, checked, lease, clock);
+    if (batch.lease == 0) {
+        pg::remember_empty(channel, version);
+    } else {
+        pg::settle_hint(channel, false);
+    }
+    return batch;
+}
+
+void ack_events(const store::Hub& hub, std::string_view name, std::string_view upto,
+                pg::Clock* clock) {
+    using core::LeaseFault;
+    const auto place = core::decode_event_place(upto);
+    if (!place) {
+        pg::raise(pg::kInvalidArgument, "p_upto is not a place among events",
+                  pg::Facts("bad_value").add("path", "p_upto").add_token("value", upto),
+                  "Pass an upto that read_events returned.");
+    }
+    lock_subscription(hub, name);
+    auto subscription = store::read_subscription(hub, name);
+    if (!subscription) {
+        raise_unknown_subscription("p_subscription", name);
+    }
+    if (subscription->lease == 0 || subscription->lease != place->lease) {
+        raise_lease_lost(upto, LeaseFault::kGone, 0);
+    }
+    if (subscription->lease_inc != hub.incarnation) {
+        raise_lease_lost(upto, LeaseFault::kOtherIncarnation, 0);
+    }
+    if (subscription->lease_until <= clock->now()) {
+        raise_lease_lost(upto, LeaseFault::kExpired, subscription->lease_until);
+    }
+    if (!is_seen(subscription->seen, *place)) {
+        subscription->seen = moved_to(subscription->seen, *place);
+    }
+    if (place->incarnation == subscription->last_incarnation &&
+        place->position == subscription->last_position) {
+        subscription->lease = 0;
+        subscription->lease_until = 0;
+        // More may be there for another reader.
+        pg::note_lease_over(store::outbox_channel(hub), store::lease_key_of_batch(name));
+        pg::note_ready(store::outbox_channel(hub));
+    }
+    store::update_subscription(hub, name, *subscription);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,57 @@
+-- Events and their readers.
+
+CREATE OR REPLACE FUNCTION @hub@.create_subscription(p_name text, p_topics text[] DEFAULT NULL, p_from text DEFAULT 'now')
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'create_subscription';
+COMMENT ON FUNCTION @hub@.create_subscription(text, text[], text) IS
+    'Makes a subscription to the events of these topics (NULL: all), from now, from the start of what is kept, or from an upto of another subscription.';
+
+CREATE OR REPLACE FUNCTION @hub@.drop_subscription(p_name text)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'drop_subscription';
+COMMENT ON FUNCTION @hub@.drop_subscription(text) IS 'Forgets a subscription and how far it has come.';
+
+CREATE OR REPLACE FUNCTION @hub@.read_events(
+    p_subscription text,
+    p_limit integer DEFAULT 100,
+    p_lease_ms bigint DEFAULT 30000,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS TABLE (
+    event_id text,
+    topic text,
+    type text,
+    subject text,
+    details jsonb,
+    occurred_at_ms bigint,
+    upto text
+) LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'read_events';
+COMMENT ON FUNCTION @hub@.read_events(text, integer, bigint, bigint) IS
+    'Leases the next events of a subscription. No row: there are none, or another reader has the lease.';
+
+CREATE OR REPLACE FUNCTION @hub@.ack_events(p_subscription text, p_upto text, p_now_ms bigint DEFAULT NULL)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'ack_events';
+COMMENT ON FUNCTION @hub@.ack_events(text, text, bigint) IS
+    'Marks the leased events up to this one as read. The last one ends the lease.';
+
+CREATE OR REPLACE VIEW @hub@.subscriptions AS
+    SELECT s.name,
+           s.topics,
+           g.lag_rows,
+           g.lag_seconds,
+           CASE WHEN s.lease_until OPERATOR(pg_catalog.>) 0
+                THEN pg_catalog.to_timestamp(s.lease_until::double precision OPERATOR(pg_catalog./) 1000)
+           END AS lease_until,
+           belay.event_horizon_pid('@hub@.outbox_events'::regclass) AS horizon_pid,
+           s.created_at
+      FROM @hub@.outbox_subscriptions AS s
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) AS lag_rows,
+               GREATEST(0, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
+                           OPERATOR(pg_catalog.-)
+                           pg_catalog.min(e.occurred_at_ms)::double precision OPERATOR(pg_catalog./) 1000) AS lag_seconds
+          FROM @hub@.outbox_events AS e
+         WHERE (e.incarnation OPERATOR(pg_catalog.>) s.seen_incarnation
+                OR (e.incarnation OPERATOR(pg_catalog.=) s.seen_incarnation
+                    AND e.position OPERATOR(pg_catalog.>) s.seen_position
+                    AND ROW(e.xid, e.position) OPERATOR(pg_catalog.>) ROW(s.seen_xid, s.seen_xid_position)))
+           AND (s.topics IS NULL OR e.topic OPERATOR(pg_catalog.=) ANY (s.topics))) AS g;
+COMMENT ON VIEW @hub@.subscriptions IS
+    'Subscriptions: how many events each has not read, how old the oldest of them is, until when its batch is leased, and which process keeps events from being read.';

@@ -1,0 +1,97 @@
+// Tables outbox_events and outbox_subscriptions.
+#pragma once
+
+#include "core/events.hpp"
+#include "core/token.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+#include "store/plan.hpp"
+
+namespace belay::store {
+
+// ---- Writing ----
+
+// The details of an event: a JSON object, built member by member.
+struct Details {
+    StringInfo text;
+
+    Details();
+    Details& add(const char* key, int64 value);
+    Details& add(const char* key, std::optional<std::string_view> value);  // null if absent
+};
+
+// Whether the hub writes events of this kind. Ask before details are gathered.
+inline bool wants_event(const Hub& hub, int event) {
+    return OidIsValid(hub.relations.outbox_events) &&
+           (static_cast<uint64>(hub.options[Option::kEvents]) >> event & 1) != 0;
+}
+
+// Writes an event in the current transaction; event is its place in core::kEventTypes.
+void write_event(const Hub& hub, int event, std::optional<std::string_view> subject,
+                 const Details& details, int64 now);
+
+// The event of an item that was moved to dead_letters, if the hub writes it.
+void tell_dead_letter(const Hub& hub, int64 dead_letter_id, const char* queue, const char* reason,
+                      std::optional<std::string_view> instance_id, int32 attempt, int64 now);
+
+// ---- Reading ----
+
+// How far a subscription has read. An event of the incarnation is seen if its position or its
+// (xid, position) is not above; those of earlier incarnations are all seen.
+struct Seen {
+    int32 incarnation;
+    int64 position;
+    uint64 xid;
+    int64 xid_position;
+};
+
+struct Subscription {
+    std::optional<Datum> topics;  // text[]
+    Seen seen;
+    uint64 final_xid;
+    int64 final_position;
+    int64 lease;
+    int64 lease_until;
+    int32 lease_inc;
+    int32 last_incarnation;
+    int64 last_position;
+};
+
+// What can be read without leaving a gap behind. Take it before the statement that reads.
+struct Horizon {
+    bool exact;      // by position; else by xid
+    int64 position;  // exact: all up to it are complete
+    uint64 xid;      // else: all below it are complete
+};
+Horizon read_horizon(const Hub& hub);
+
+// False if the name is taken.
+bool insert_subscription(const Hub& hub, std::string_view name, std::optional<Datum> topics,
+                         const Seen& seen, int64 now);
+bool delete_subscription(const Hub& hub, std::string_view name);
+std::optional<Subscription> read_subscription(const Hub& hub, std::string_view name);
+
+// The next events, as rows (incarnation, position, xid, topic, type, subject, details,
+// occurred_at_ms): those of earlier incarnations, in the order of positions; those of this one.
+Rows read_old_events(const Hub& hub, const Subscription& subscription, int64 limit);
+Rows read_events_upto(const Hub& hub, const Subscription& subscription, const Horizon& horizon,
+                      int64 limit);
+
+// Writes what has changed of a subscription back.
+void update_subscription(const Hub& hub, std::string_view name, const Subscription& subscription);
+
+// The first position up to `most` that the subscription has not seen.
+std::optional<int64> first_unseen(const Hub& hub, const Subscription& subscription, int64 most);
+
+// Where the next transaction begins that could draw a position up to the last one drawn.
+struct Probe {
+    uint64 xid;
+    int64 position;
+};
+Probe probe_positions(const Hub& hub);
+
+// Deletes, of the first `portion` events, those that all subscriptions have seen, and those that
+// happened before an instant. Returns how many.
+int64 forget_events(const Hub& hub, int64 before, int64 portion);
+
+}  // namespace belay::store
