@@ -105,7 +105,11 @@ class WorkLoop {
     // Gives back an item that no handler has begun.
     virtual void give_back(Hub& hub, const Item& item) = 0;
 
-    virtual void woken(const Wake&, LeaseKeeper&) {}
+    // Called with a new connection, before its first fetch.
+    virtual void begin(Hub&, LeaseKeeper&) {}
+
+    // Deals with a wake-up. False: there may be work.
+    virtual bool is_dealt_with(const Wake&, LeaseKeeper&) { return false; }
 
     // Reports what no caller sees.
     virtual void tell_error(const std::exception& error) const noexcept = 0;
@@ -199,6 +203,7 @@ class WorkLoop {
 
     void wait_and_fetch(Connection& waiting, LeaseKeeper& keeper) {
         Hub hub = hub_on(waiting);
+        int session = 0;
         int vain = 0;  // wake-ups in a row that brought nothing
         bool woken_for_work = false;
         for (;;) {
@@ -213,6 +218,10 @@ class WorkLoop {
                 waits_for_handlers_ = free == 0;
             }
             try {
+                if (session != waiting.backend_pid()) {
+                    session = waiting.backend_pid();
+                    begin(hub, keeper);
+                }
                 if (free > 0) {
                     const int count = fetch_some(hub, free);
                     vain = count == 0 && woken_for_work ? vain + 1 : 0;
@@ -232,8 +241,7 @@ class WorkLoop {
                     continue;
                 }
                 if (const auto wake = hub.wait_for_work(names, options_.wait_timeout, interrupt_)) {
-                    woken(*wake, keeper);
-                    woken_for_work = free > 0 && wake->queue == names.front();
+                    woken_for_work = !is_dealt_with(*wake, keeper) && wake->queue;
                 }
             } catch (const Error& error) {
                 tell_error(error);

@@ -129,14 +129,23 @@ struct Worker::Impl : WorkLoop<WorkItem, WorkLease> {
     }
 
     std::vector<std::string> queues(bool has_free_handler) const override {
-        return has_free_handler ? std::vector<std::string>{"worker", owner_queue}
+        return has_free_handler ? std::vector<std::string>{owner_queue, "worker"}
                                 : std::vector<std::string>{owner_queue};
     }
 
-    void woken(const Wake& wake, LeaseKeeper& keeper) override {
-        if (wake.queue == owner_queue) {
-            keeper.renew_now();
+    // From its first wait on a session is told of every cancellation, be it waiting or not. What
+    // was cancelled while there was no session shows in a renewal.
+    void begin(Hub& hub, LeaseKeeper& keeper) override {
+        hub.wait_for_work({owner_queue}, Milliseconds(0));
+        keeper.renew_now();
+    }
+
+    bool is_dealt_with(const Wake& wake, LeaseKeeper& keeper) override {
+        if (wake.queue != owner_queue) {
+            return false;
         }
+        keeper.renew_now();
+        return true;
     }
 
     void give_back(Hub& hub, const WorkItem& item) override {

@@ -405,6 +405,38 @@ TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
     }
 }
 
+// Work comes in the transaction of the cancel: the wait returns for the work, and the next one for
+// the cancel.
+TEST_F(ClientWorker, ACancelIsNotMissedBecauseOfNewWork) {
+    auto options = worker_options();
+    options.lock_timeout = seconds(600);  // so that no renewal comes by itself
+    options.concurrency = 2;
+    Worker worker(options);
+    std::atomic<int> began = 0;
+    std::atomic<int> stopped = 0;
+    std::atomic<int> quick = 0;
+    worker.on("Work", [&](Activity& activity) {
+        ++began;
+        stopped += wait_for_stop(activity.stop_token());
+        return Outcome::completed();
+    });
+    worker.on("Quick", [&](Activity&) {
+        ++quick;
+        return Outcome::completed();
+    });
+    Running running(worker);
+    Hub hub(connection_, "app");
+    for (int i = 1; i <= 10; ++i) {
+        enqueue(1, i);
+        ASSERT_TRUE(wait_until([&] { return began == i; }));
+        connection_.with_transaction([&] {
+            hub.enqueue_worker_work({.work_item = item(100 + i, "Quick")});
+            hub.cancel_activities({{.instance = "i", .execution_id = 1, .activity_id = i}});
+        });
+        ASSERT_TRUE(wait_until([&] { return stopped == i && quick == i; }, seconds(20))) << i;
+    }
+}
+
 TEST_F(ClientWorker, DrainsAndLeavesNoLease) {
     enqueue(1, 1, "Short");
     enqueue(2, 2, "Long");
