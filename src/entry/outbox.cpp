@@ -5,6 +5,7 @@
 #include "pg/boundary.hpp"
 #include "pg/datum.hpp"
 #include "pg/event_writers.hpp"
+#include "pg/scopes.hpp"
 
 namespace belay::entry {
 
@@ -73,7 +74,7 @@ Datum ack_events(const Call& call) {
 
 using namespace belay;
 
-// Called by a view of the hub, with the rights of its owner.
+// Behind the view of subscriptions: what it reads of the hub is the owner's.
 BELAY_FUNCTION(belay_event_horizon_pid) {
     const Oid table = PG_GETARG_OID(0);
     const store::Hub* hub = store::find_hub(get_rel_namespace(table), true);
@@ -81,7 +82,9 @@ BELAY_FUNCTION(belay_event_horizon_pid) {
         RecoveryInProgress()) {
         PG_RETURN_NULL();
     }
-    const auto horizon = pg::event_horizon(hub->schema, hub->relations.outbox_events_position);
+    const auto horizon = pg::as_role(hub->owner, [hub] {
+        return pg::event_horizon(hub->schema, hub->relations.outbox_events_position);
+    });
     const int32 pid =
         horizon.exact ? horizon.writer_pid : BackendXidGetPid(GetActiveSnapshot()->xmin);
     if (pid == 0) {

@@ -208,11 +208,6 @@ bool is_queue(const Channel& channel) {
            channel.topic == Topic::kOutbox;
 }
 
-// Counters are kept for queues of work.
-bool is_counted(const Channel& channel) {
-    return channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker;
-}
-
 // Makes room by forgetting the channel that was used longest ago and has no waiters.
 bool evict(Partition* partition) {
     Entry* oldest = nullptr;
@@ -268,8 +263,14 @@ Entry* find_or_make_entry(const Place& place, const Channel& channel) {
 
 // ---------------------------------------------------------------- waking
 
-CountedQueue counted_queue(const Channel& channel) {
-    return channel.topic == Topic::kWorker ? CountedQueue::kWorker : CountedQueue::kOrchestrator;
+// Counters are kept for queues of work.
+void count_event(const Channel& channel, Counter counter, int64 by) {
+    if (channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker) {
+        count_now(
+            channel.database, channel.hub,
+            channel.topic == Topic::kWorker ? CountedQueue::kWorker : CountedQueue::kOrchestrator,
+            counter, by);
+    }
 }
 
 uint32 woken_state(int channel, WakeReason reason) {
@@ -301,10 +302,7 @@ void wake(const Entry& entry, int32 items, WakeReason reason, uint64 version) {
             ++woken;
         }
     }
-    if (is_counted(entry.key)) {
-        count_now(entry.key.database, entry.key.hub, counted_queue(entry.key), Counter::kWakeUps,
-                  woken);
-    }
+    count_event(entry.key, Counter::kWakeUps, woken);
 }
 
 // As many as there are new items, or all: whoever waits now.
@@ -375,9 +373,8 @@ void set_lease(const Place& place, Entry* entry, uint64 key, int64 deadline, uin
         lost->add(lease->owner);  // taken over
         lease->owner = owner;
     }
-    if (found && owner != kSameOwner && is_counted(entry->key)) {
-        count_now(entry->key.database, entry->key.hub, counted_queue(entry->key),
-                  Counter::kExpired);
+    if (found && owner != kSameOwner) {
+        count_event(entry->key, Counter::kExpired, 1);
     }
     lease->deadline = deadline;
     if (deadline < entry->lease_due) {
@@ -434,8 +431,7 @@ void end_expired(const Place& place, Entry* entry, int64 now, LostOwners* lost) 
     if (const int32 expired = expire_leases(place, entry, now, lost)) {
         entry->version = next_version();
         wake(*entry, expired, WakeReason::kLeaseExpired);
-        count_now(entry->key.database, entry->key.hub, counted_queue(entry->key), Counter::kExpired,
-                  expired);
+        count_event(entry->key, Counter::kExpired, expired);
     }
 }
 

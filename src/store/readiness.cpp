@@ -234,12 +234,9 @@ std::span<const LiveLease> live_sessions(const Hub& hub, int64 now, int limit) {
 }
 
 std::span<const LiveLease> live_batches(const Hub& hub, int64 now, int limit) {
-    const Rows rows = run(hub, kLiveBatches, live_params(hub, now, limit));
-    const auto leases = lease_space(rows.count);
-    for (uint64 i = 0; i < rows.count; ++i) {
-        leases[i] = {lease_key_of_batch(rows.text(i, 1)), rows.int8(i, 2)};
-    }
-    return leases;
+    return live_leases(hub, kLiveBatches, now, limit, [](const Rows& rows, uint64 i) {
+        return lease_key_of_batch(rows.text(i, 1));
+    });
 }
 
 uint64 lease_key_of_batch(std::string_view subscription) {

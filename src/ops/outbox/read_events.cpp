@@ -46,33 +46,13 @@ void advance_by_probe(const store::Hub& hub, const store::Horizon& horizon,
     if (horizon.exact || horizon.xid < subscription->final_xid) {
         return;
     }
-    if (subscription->final_xid != 0 &&
-        subscription->final_position > subscription->seen.position) {
+    if (subscription->final_position > subscription->seen.position) {
         const auto unseen = store::first_unseen(hub, *subscription, subscription->final_position);
         subscription->seen.position = unseen ? *unseen - 1 : subscription->final_position;
     }
     const auto probe = store::probe_positions(hub);
     subscription->final_xid = probe.xid;
     subscription->final_position = probe.position;
-}
-
-// There is nothing to read up to the horizon: remembers that, if it spares the next reader much.
-void move_past_others(const store::Hub& hub, std::string_view name, const store::Horizon& horizon,
-                      store::Subscription subscription) {
-    const bool entered = subscription.seen.incarnation != hub.incarnation;
-    const int64 before = entered ? 0 : subscription.seen.position;
-    if (entered) {
-        subscription.seen = {
-            .incarnation = hub.incarnation, .position = 0, .xid = 0, .xid_position = 0};
-    }
-    if (horizon.exact) {
-        subscription.seen.position = horizon.position;
-    } else {
-        advance_by_probe(hub, horizon, &subscription);
-    }
-    if (subscription.seen.position - before >= kWorthMoving) {
-        store::update_subscription(hub, name, subscription);
-    }
 }
 
 // The subscription as it stands in this incarnation.
@@ -82,6 +62,23 @@ store::Subscription in_this_incarnation(const store::Hub& hub, store::Subscripti
             .incarnation = hub.incarnation, .position = 0, .xid = 0, .xid_position = 0};
     }
     return subscription;
+}
+
+// There is nothing to read up to the horizon: remembers that, if it spares the next reader much.
+void move_past_others(const store::Hub& hub, std::string_view name, const store::Horizon& horizon,
+                      const store::Subscription& before) {
+    store::Subscription subscription = in_this_incarnation(hub, before);
+    const int64 begin = subscription.seen.position;
+    if (horizon.exact) {
+        subscription.seen.position = horizon.position;
+    } else {
+        advance_by_probe(hub, horizon, &subscription);
+    }
+    const bool probed = subscription.final_xid != before.final_xid;
+    if (subscription.seen.position - begin >= kWorthMoving ||
+        (probed && subscription.final_position - begin >= kWorthMoving)) {
+        store::update_subscription(hub, name, subscription);
+    }
 }
 
 EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, int64 lease_ms,

@@ -139,10 +139,10 @@ CREATE FUNCTION belay.random_int8() RETURNS bigint
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_random_int8';
 COMMENT ON FUNCTION belay.random_int8() IS 'A number from the cryptographic random generator.';
 
-CREATE FUNCTION belay.event_horizon_pid(events regclass) RETURNS integer
+CREATE FUNCTION belay.event_horizon_pid(hub_table oid) RETURNS integer
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_event_horizon_pid';
-COMMENT ON FUNCTION belay.event_horizon_pid(regclass) IS
-    'The process whose open transaction keeps the latest events of a hub from being read; NULL if there is none, or if it is a prepared transaction.';
+COMMENT ON FUNCTION belay.event_horizon_pid(oid) IS
+    'The process whose open transaction keeps the latest events of the hub with this table from being read; NULL if there is none, or if it is a prepared transaction.';
 
 CREATE FUNCTION belay.instance_key(instance_id text) RETURNS bigint
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_instance_key';

@@ -39,7 +39,7 @@ CREATE OR REPLACE VIEW @hub@.subscriptions AS
            CASE WHEN s.lease_until OPERATOR(pg_catalog.>) 0
                 THEN pg_catalog.to_timestamp(s.lease_until::double precision OPERATOR(pg_catalog./) 1000)
            END AS lease_until,
-           belay.event_horizon_pid('@hub@.outbox_events'::regclass) AS horizon_pid,
+           belay.event_horizon_pid(s.tableoid) AS horizon_pid,
            s.created_at
       FROM @hub@.outbox_subscriptions AS s
      CROSS JOIN LATERAL (
