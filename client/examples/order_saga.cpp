@@ -54,7 +54,9 @@ struct Order {
                     results[name] = event.at("result");
                 }
             }
-        } else if (type == "TimerFired" && !is_done("Ship")) {
+        } else if (!trouble.empty() || is_done("Ship")) {
+            return;  // too late to change anything
+        } else if (type == "TimerFired") {
             trouble = "not shipped in time";
         } else if (type == "OrchestrationCancelRequested") {
             trouble = "cancelled: " + event.at("reason").get<std::string>();

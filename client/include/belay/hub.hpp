@@ -439,15 +439,15 @@ class Hub {
 };
 
 struct HubInfo {
-    std::string name;
-    std::string owner;
-    std::string api;
-    std::string version;
+    std::string name = {};
+    std::string owner = {};
+    std::string api = {};
+    std::string version = {};
     bool is_current = false;
     bool paused = false;
-    OptionalNumber created_at;
-    OptionalNumber size_bytes;
-    std::string paused_queues;  // with commas; "" if none is
+    OptionalNumber created_at = {};
+    OptionalNumber size_bytes = {};
+    std::string paused_queues = {};  // with commas; "" if none is
 };
 
 struct HubOption {
@@ -463,8 +463,8 @@ struct Problem {
 
 // A row of pg_stat_belay_queue.
 struct QueueStats {
-    std::string hub;
-    std::string queue;
+    std::string hub = {};
+    std::string queue = {};
     std::int64_t enqueued = 0;
     std::int64_t fetched = 0;
     std::int64_t empty_fetches = 0;
@@ -477,7 +477,7 @@ struct QueueStats {
     std::int64_t wake_ups = 0;
     std::int64_t waiters = 0;
     std::int64_t leases = 0;
-    OptionalNumber oldest_ready_ms;
+    OptionalNumber oldest_ready_ms = {};
 };
 
 // A background worker of the server, of any database: a row of view belay.workers, which has one
