@@ -378,6 +378,9 @@ class Hub {
     // Management. Filters and options of the bulk functions are JSON.
     std::vector<std::string> list_instances(const InstanceFilter& filter = {},
                                             Where where = Where::current());
+    // list_instances and get_instance_info of each, together.
+    std::vector<InstanceInfo> list_instance_infos(const InstanceFilter& filter = {},
+                                                  Where where = Where::current());
     std::vector<std::string> list_instances_by_status(std::string_view status,
                                                       Where where = Where::current());
     std::vector<std::int64_t> list_executions(std::string_view instance_id,
@@ -436,14 +439,15 @@ class Hub {
 };
 
 struct HubInfo {
-    std::string name;
-    std::string owner;
-    std::string api;
-    std::string version;
+    std::string name = {};
+    std::string owner = {};
+    std::string api = {};
+    std::string version = {};
     bool is_current = false;
     bool paused = false;
-    OptionalNumber created_at;
-    OptionalNumber size_bytes;
+    OptionalNumber created_at = {};
+    OptionalNumber size_bytes = {};
+    std::string paused_queues = {};  // with commas; "" if none is
 };
 
 struct HubOption {
@@ -459,18 +463,35 @@ struct Problem {
 
 // A row of pg_stat_belay_queue.
 struct QueueStats {
-    std::string hub;
-    std::string queue;
+    std::string hub = {};
+    std::string queue = {};
     std::int64_t enqueued = 0;
     std::int64_t fetched = 0;
+    std::int64_t empty_fetches = 0;
     std::int64_t acked = 0;
     std::int64_t abandoned = 0;
     std::int64_t renewed = 0;
     std::int64_t lost_leases = 0;
+    std::int64_t expired = 0;
     std::int64_t dead_lettered = 0;
+    std::int64_t wake_ups = 0;
     std::int64_t waiters = 0;
     std::int64_t leases = 0;
-    OptionalNumber oldest_ready_ms;
+    OptionalNumber oldest_ready_ms = {};
+};
+
+// A background worker of the server, of any database: a row of view belay.workers, which has one
+// for each duty that has run.
+struct BackgroundWorker {
+    OptionalText database;
+    std::int64_t pid = 0;
+    std::string state;
+    OptionalNumber last_loop_at;
+    OptionalText duty;
+    OptionalNumber last_run;
+    OptionalNumber runs;
+    OptionalNumber errors;
+    OptionalText last_error;
 };
 
 // The functions and views of schema belay.
@@ -501,6 +522,8 @@ class Admin {
     std::vector<HubInfo> hubs(Where where = Where::current());
     std::vector<HubOption> hub_options(std::string_view name, Where where = Where::current());
     std::vector<QueueStats> queue_stats(Where where = Where::current());
+    // For members of pg_monitor.
+    std::vector<BackgroundWorker> workers(Where where = Where::current());
 
  private:
     Connection* connection_;
