@@ -611,6 +611,44 @@ Pruned Hub::prune_executions_bulk(std::string_view filter, std::string_view opti
         .value_or(Pruned{});
 }
 
+void Hub::create_subscription(std::string_view name,
+                              const std::optional<std::vector<std::string>>& topics,
+                              std::string_view from, Where where) {
+    call(Effect::kWrite, kAll, "create_subscription", {name, topics, from}, where);
+}
+
+void Hub::drop_subscription(std::string_view name, Where where) {
+    call(Effect::kWrite, kAll, "drop_subscription", {name}, where);
+}
+
+std::vector<Event> Hub::read_events(std::string_view subscription, int limit, Milliseconds lease,
+                                    Where where) {
+    return all_rows<Event>(call(Effect::kRepeatable, kAll, "read_events",
+                                {subscription, limit, count_of(lease), clock_()}, where),
+                           [](Reader& from, Event& to) {
+                               from >> to.event_id >> to.topic >> to.type >> to.subject >>
+                                   to.details >> to.occurred_at_ms >> to.upto;
+                           });
+}
+
+void Hub::ack_events(std::string_view subscription, std::string_view upto, Where where) {
+    call(Effect::kAck, kAll, "ack_events", {subscription, upto, clock_()}, where);
+}
+
+std::vector<SubscriptionInfo> Hub::subscriptions(Where where) {
+    return all_rows<SubscriptionInfo>(
+        connection_->call(
+            Effect::kRepeatable,
+            "SELECT name, array_to_string(topics, ','), lag_rows, lag_seconds, " BELAY_MS(
+                "lease_until") ", horizon_pid, " BELAY_MS("created_at") " FROM " +
+                schema_ + ".subscriptions ORDER BY name",
+            {}, where),
+        [](Reader& from, SubscriptionInfo& to) {
+            from >> to.name >> to.topics >> to.lag_rows >> to.lag_seconds >> to.lease_until >>
+                to.horizon_pid >> to.created_at;
+        });
+}
+
 std::vector<DutyRun> Hub::reconcile(const std::optional<std::vector<std::string>>& duties,
                                     Where where) {
     return all_rows<DutyRun>(

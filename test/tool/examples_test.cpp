@@ -32,6 +32,12 @@ TEST_F(Examples, TransactionalEnqueue) {
     EXPECT_EQ(ran.out, "order-1: placed\norder-2: too expensive\n1 order, 1 work item\n");
 }
 
+TEST_F(Examples, OutboxMirror) {
+    const Ran ran = run({"outbox_mirror", "app"});
+    EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+    EXPECT_EQ(ran.out, "the first reader has copied 4 events\n5 completed\n5 started\n");
+}
+
 TEST_F(Examples, OrderSaga) {
     for (int i = 0; i < 2; ++i) {  // it can be run again
         const Ran ran = run({"order_saga", "app"});

@@ -196,6 +196,28 @@ struct KeyValue {
     OptionalText value;
 };
 
+// ---- Events. ----
+
+struct Event {
+    std::string event_id;  // the same each time the event is delivered
+    std::string topic;
+    std::string type;
+    OptionalText subject;
+    std::string details;  // JSON object
+    std::int64_t occurred_at_ms = 0;
+    std::string upto;  // what ack_events takes
+};
+
+struct SubscriptionInfo {
+    std::string name;
+    OptionalText topics;  // with commas; none: all
+    std::int64_t lag_rows = 0;
+    double lag_seconds = 0;
+    OptionalNumber lease_until;
+    OptionalNumber horizon_pid;
+    OptionalNumber created_at;
+};
+
 // ---- Management. ----
 
 struct InstanceFilter {
@@ -420,6 +442,19 @@ class Hub {
     void pause_hub(const OptionalText& queue = {}, std::string_view reason = "",
                    Where where = Where::current());
     void resume_hub(const OptionalText& queue = {}, Where where = Where::current());
+
+    // from: now, start, or an upto of another subscription.
+    void create_subscription(std::string_view name,
+                             const std::optional<std::vector<std::string>>& topics = {},
+                             std::string_view from = "now", Where where = Where::current());
+    void drop_subscription(std::string_view name, Where where = Where::current());
+    // outbox.hpp has a loop around these two.
+    std::vector<Event> read_events(std::string_view subscription, int limit = 100,
+                                   Milliseconds lease = Milliseconds(30000),
+                                   Where where = Where::current());
+    void ack_events(std::string_view subscription, std::string_view upto,
+                    Where where = Where::current());
+    std::vector<SubscriptionInfo> subscriptions(Where where = Where::current());
 
     // Waits until there may be work on one of the queues. Not inside a transaction. With an
     // interrupt: comes back with nothing once it is signalled.
