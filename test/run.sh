@@ -19,8 +19,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 result_dir=$run_dir/result
 log_dir=$run_dir/log
-sanitized=${BELAY_SANITIZE:+-${BELAY_SANITIZE//,/-}}
-cmake_dir=$root/build/cmake$sanitized
 # A suite that hangs must not hang the run.
 time_limit=$((${BELAY_LONG:-0} == 1 ? 14400 : 1200))
 
@@ -216,24 +214,17 @@ needs_cmake() {
     return 1
 }
 
-build_cmake() {
-    local log=$root/build/cmake.log
-    mkdir -p "$root/build"
-    if ! { cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" &&
-        cmake --build "$cmake_dir" -j "$(nproc)" &&
-        cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client; } >"$log" 2>&1; then
-        tail -n 60 "$log"
-        die "the CMake build failed, see build/cmake.log"
-    fi
-}
-
 began=$SECONDS
 if [[ $built == no ]]; then
     "$root/test/setup.sh"
     find_postgres
     say "building for $("$PG_CONFIG" --version)"
     build_module
-    ! needs_cmake || build_cmake
+    if needs_cmake; then
+        build_cmake
+        cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
+            >>"$root/build/cmake.log"
+    fi
 fi
 move_if_unreachable run.sh "${arguments[@]}"
 built=yes prepare
