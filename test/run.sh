@@ -198,20 +198,24 @@ if [[ -n $inside ]]; then
     exit
 fi
 
+all=no
 if ((${#suites[@]} == 0)); then
+    all=yes
     mapfile -t suites < <(list_suites)
 fi
 for suite in "${suites[@]}"; do
     grep -qx -e "$suite" <<<"$(list_suites)" || die "no suite '$suite'; there are: $(list_suites | xargs)"
 done
 
-# needs_cmake: true if a suite of this run is a program that CMake builds.
-needs_cmake() {
+# cmake_targets: the programs that the suites of this run need.
+cmake_targets() {
     local suite
     for suite in "${suites[@]}"; do
-        case $suite in unit | cluster | model | stress | client | tool | package) return 0 ;; esac
+        case $suite in
+            unit | cluster | model | stress | client | tool) say "${suite}_tests" ;;
+            package) say belay ;;
+        esac
     done
-    return 1
 }
 
 began=$SECONDS
@@ -220,8 +224,13 @@ if [[ $built == no ]]; then
     find_postgres
     say "building for $("$PG_CONFIG" --version)"
     build_module
-    if needs_cmake; then
+    mapfile -t targets < <(cmake_targets)
+    if [[ $all == yes ]]; then
         build_cmake
+    elif ((${#targets[@]} > 0)); then
+        build_cmake "${targets[@]}"
+    fi
+    if [[ " ${suites[*]} " == *" package "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
             >>"$root/build/cmake.log"
     fi
