@@ -19,8 +19,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 result_dir=$run_dir/result
 log_dir=$run_dir/log
-sanitized=${BELAY_SANITIZE:+-${BELAY_SANITIZE//,/-}}
-cmake_dir=$root/build/cmake$sanitized
 # A suite that hangs must not hang the run.
 time_limit=$((${BELAY_LONG:-0} == 1 ? 14400 : 1200))
 
@@ -200,31 +198,24 @@ if [[ -n $inside ]]; then
     exit
 fi
 
+all=no
 if ((${#suites[@]} == 0)); then
+    all=yes
     mapfile -t suites < <(list_suites)
 fi
 for suite in "${suites[@]}"; do
     grep -qx -e "$suite" <<<"$(list_suites)" || die "no suite '$suite'; there are: $(list_suites | xargs)"
 done
 
-# needs_cmake: true if a suite of this run is a program that CMake builds.
-needs_cmake() {
+# cmake_targets: the programs that the suites of this run need.
+cmake_targets() {
     local suite
     for suite in "${suites[@]}"; do
-        case $suite in unit | cluster | model | stress | client | tool | package) return 0 ;; esac
+        case $suite in
+            unit | cluster | model | stress | client | tool) say "${suite}_tests" ;;
+            package) say belay ;;
+        esac
     done
-    return 1
-}
-
-build_cmake() {
-    local log=$root/build/cmake.log
-    mkdir -p "$root/build"
-    if ! { cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" &&
-        cmake --build "$cmake_dir" -j "$(nproc)" &&
-        cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client; } >"$log" 2>&1; then
-        tail -n 60 "$log"
-        die "the CMake build failed, see build/cmake.log"
-    fi
 }
 
 began=$SECONDS
@@ -233,7 +224,16 @@ if [[ $built == no ]]; then
     find_postgres
     say "building for $("$PG_CONFIG" --version)"
     build_module
-    ! needs_cmake || build_cmake
+    mapfile -t targets < <(cmake_targets)
+    if [[ $all == yes ]]; then
+        build_cmake
+    elif ((${#targets[@]} > 0)); then
+        build_cmake "${targets[@]}"
+    fi
+    if [[ " ${suites[*]} " == *" package "* ]]; then
+        cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
+            >>"$root/build/cmake.log"
+    fi
 fi
 move_if_unreachable run.sh "${arguments[@]}"
 built=yes prepare

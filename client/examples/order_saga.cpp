@@ -38,6 +38,8 @@ struct Order {
     std::map<std::string, std::string> results;     // activity -> what it returned
     std::string trouble;                            // why the order is to be undone
 
+    bool ended = false;
+
     bool is_done(const std::string& activity) const { return results.contains(activity); }
     bool is_running(const std::string& activity) const {
         return scheduled.contains(activity) && !is_done(activity);
@@ -46,6 +48,7 @@ struct Order {
     void apply(const json& event) {
         last_event = event.at("event_id");
         const std::string type = event.at("type");
+        ended = ended || type == "OrchestrationCompleted" || type == "OrchestrationFailed";
         if (type == "ActivityScheduled") {
             scheduled[event.at("name")] = last_event;
         } else if (type == "ActivityCompleted") {
@@ -74,6 +77,9 @@ class Turn {
     }
 
     belay::Decision decide() {
+        if (order_.ended) {
+            return decision_;  // the timer, or a cancel that came too late: nothing is decided
+        }
         if (turn_.history().empty()) {
             record("OrchestrationStarted", {{"name", turn_.name()}, {"version", "1.0.0"}});
             metadata_["orchestration_name"] = turn_.name();

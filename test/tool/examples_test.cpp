@@ -50,6 +50,15 @@ TEST_F(Examples, OrderSaga) {
         }
     }
     EXPECT_TRUE(hub_.list_work_items().empty());
+    // An order ends once, whatever comes later.
+    for (const char* order : {"order-1", "order-2", "order-3"}) {
+        int ends = 0;
+        for (const auto& event : hub_.read_history(order)) {
+            ends += event.event_type == "OrchestrationCompleted" ||
+                    event.event_type == "OrchestrationFailed";
+        }
+        EXPECT_EQ(ends, 1) << order;
+    }
 }
 
 }  // namespace
