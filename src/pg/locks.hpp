@@ -15,6 +15,7 @@ enum class LockSpace : uint16 {
     kInstance = 0xbe03,
     kAllInstances = 0xbe04,      // shared: one instance's key is held; alone: all of them
     kRemoval = 0xbe05,           // one removal of instances at a time
+    kSlots = 0xbe06,             // the slots of a queue
     kBackgroundWorker = 0xbe10,  // one in a database
 };
 

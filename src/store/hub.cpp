@@ -168,7 +168,8 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .instances = get_relname_relid("instances", schema),
             .executions = get_relname_relid("executions", schema),
             .history = get_relname_relid("history", schema),
-            .kv_store = get_relname_relid("kv_store", schema)};
+            .kv_store = get_relname_relid("kv_store", schema),
+            .slot_owners = get_relname_relid("slot_owners", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.
