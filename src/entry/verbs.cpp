@@ -89,6 +89,7 @@ constexpr Verb kVerbs[] = {
      kForMonitor},
     {"get_system_metrics", get_system_metrics, 0, "", "setof (int8, int8, int8, int8, int8, int8)",
      Access::kRead, kForMonitor},
+    {"guard", guard, 1, "text", "void", Access::kRead, kForWorker},
     {"latest_execution_id", latest_execution_id, 1, "text", "int8", Access::kRead, kForAll},
     {"list_children", list_children, 1, "text", "setof (text)", Access::kRead, kForMonitor},
     {"list_dead_letters", list_dead_letters, 5, "text, text, text, int8, int4",
