@@ -31,9 +31,8 @@ Datum acquire_slots(const Call& call) {
     for (std::size_t i = 0; i < slots.size(); ++i) {
         values[i] = Int32GetDatum(slots[i]);
     }
-    const Datum result =
-        PointerGetDatum(construct_array(values, static_cast<int>(slots.size()), INT4OID,
-                                        sizeof(int32), true, TYPALIGN_INT));
+    const Datum result = PointerGetDatum(construct_array(
+        values, static_cast<int>(slots.size()), INT4OID, sizeof(int32), true, TYPALIGN_INT));
     MemoryContextSwitchTo(old);
     return result;
 }

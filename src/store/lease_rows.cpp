@@ -32,11 +32,10 @@ struct Version {
 AttrNumber find_column(Relation table, const char* name, Oid type) {
     const AttrNumber number = get_attnum(RelationGetRelid(table), name);
     if (number == InvalidAttrNumber || get_atttype(RelationGetRelid(table), number) != type) {
-        ereport(ERROR,
-                (errcode(ERRCODE_DATATYPE_MISMATCH),
-                 errmsg("table \"%s\" has no column \"%s\" of type %s",
-                        RelationGetRelationName(table), name, format_type_be(type)),
-                 errhint("A table of the hub was altered; belay.check_hub shows more.")));
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("table \"%s\" has no column \"%s\" of type %s",
+                               RelationGetRelationName(table), name, format_type_be(type)),
+                        errhint("A table of the hub was altered; belay.check_hub shows more.")));
     }
     return number;
 }
@@ -78,7 +77,7 @@ Version read_version(Relation table, HeapTuple row) {
 }
 
 std::optional<Version> find_version(Relation table, const Place& place, Snapshot snapshot) {
-    RelationGetIndexList(table);  // fills rd_pkindex
+    list_free(RelationGetIndexList(table));  // fills rd_pkindex
     ScanKeyData keys[kMostColumns];
     for (int i = 0; i < place.keys; ++i) {
         const Wanted& wanted = place.wanted[i];

@@ -90,14 +90,12 @@ bool hold_slots(const Hub& hub, Queue queue) {
 SlotState read_slots(const Hub& hub, Queue queue) {
     return pg::with_latest_view([&hub, queue] {
         const Rows owner_rows = run(hub, kOwners, Params().text(name_of(queue)));
-        auto* owners =
-            static_cast<SlotOwner*>(palloc(sizeof(SlotOwner) * (owner_rows.count + 1)));
+        auto* owners = static_cast<SlotOwner*>(palloc(sizeof(SlotOwner) * (owner_rows.count + 1)));
         for (uint64 i = 0; i < owner_rows.count; ++i) {
             owners[i] = {owner_rows.text(i, 1), owner_rows.int8(i, 2), owner_rows.int4(i, 3)};
         }
         const Rows share_rows = run(hub, kShares, Params().text(name_of(queue)));
-        auto* shares =
-            static_cast<SlotShare*>(palloc(sizeof(SlotShare) * (share_rows.count + 1)));
+        auto* shares = static_cast<SlotShare*>(palloc(sizeof(SlotShare) * (share_rows.count + 1)));
         for (uint64 i = 0; i < share_rows.count; ++i) {
             shares[i] = {share_rows.int2(i, 1), share_rows.text(i, 2)};
         }
@@ -107,9 +105,8 @@ SlotState read_slots(const Hub& hub, Queue queue) {
 }
 
 void set_slot_owner(const Hub& hub, Queue queue, std::string_view owner, int64 locked_until) {
-    run_for_one(
-        hub, kSetOwner,
-        Params().text(name_of(queue)).text(owner).int8(locked_until).int4(hub.incarnation));
+    run_for_one(hub, kSetOwner,
+                Params().text(name_of(queue)).text(owner).int8(locked_until).int4(hub.incarnation));
 }
 
 void set_slot_shares(const Hub& hub, Queue queue, std::span<const SlotShare> shares) {

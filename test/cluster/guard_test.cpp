@@ -16,8 +16,9 @@ class Guarded : public testing::Test {
         conn.exec("CREATE EXTENSION belay");
         conn.exec("SELECT belay.create_hub('app')");
         conn.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
-        conn.exec("SELECT app.enqueue_worker_items('[{\"work_item\":{\"ActivityExecute\":{"
-                  "\"name\":\"a\"}}}]')");
+        conn.exec(
+            "SELECT app.enqueue_worker_items('[{\"work_item\":{\"ActivityExecute\":{"
+            "\"name\":\"a\"}}}]')");
         token = conn.value("SELECT out_lock_token FROM app.fetch_work_item(NULL, 3600000)");
         conn.exec("SET belay.async_leases = on");
     }
@@ -73,8 +74,9 @@ TEST_F(Guarded, HangingSessionHoldsUpNobody) {
 // nothing.
 TEST_F(Guarded, ParallelWorkersDoNotCheck) {
     conn.exec("CREATE TABLE many AS SELECT generate_series(1, 20000) AS n");
-    conn.exec("SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET "
-              "min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2");
+    conn.exec(
+        "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET "
+        "min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2");
     EXPECT_EQ(conn.value("BEGIN; SELECT app.guard('" + token +
                          "'); INSERT INTO many VALUES (1); SELECT count(*) FROM many"),
               "20001");

@@ -44,7 +44,8 @@ Held take_all(Conn& conn, const std::string& owner) {
 }
 
 std::string guarded(const std::string& token) {
-    return "BEGIN; SELECT app.guard('" + token + "'); INSERT INTO app.wrote VALUES ('late'); COMMIT";
+    return "BEGIN; SELECT app.guard('" + token +
+           "'); INSERT INTO app.wrote VALUES ('late'); COMMIT";
 }
 
 // IN-3: nothing that was granted before counts, and everything can be had at once by another owner,
@@ -154,8 +155,9 @@ TEST_P(Promotion, RefusesLeasesThatWereLost) {
     expect_new_life(heir, before);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Promotion, testing::Bool(),
-                         [](const auto& info) { return info.param ? "Preloaded" : "NotPreloaded"; });
+INSTANTIATE_TEST_SUITE_P(, Promotion, testing::Bool(), [](const auto& info) {
+    return info.param ? "Preloaded" : "NotPreloaded";
+});
 
 // One server with a hub whose leases are held, in a database that is then copied.
 class Copy : public testing::Test {
@@ -224,7 +226,8 @@ TEST_F(Copy, CrashKeepsLeases) {
     cluster.start();
     Conn conn = cluster.connect("original");
     EXPECT_EQ(conn.value("SELECT attempt_count FROM app.work_items"), "1");
-    EXPECT_EQ(conn.value("SELECT count(*) FROM app.fetch_work_item(NULL, 1000, 'other', 1000)"), "0");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM app.fetch_work_item(NULL, 1000, 'other', 1000)"),
+              "0");
     expect_original_works();
 }
 

@@ -68,10 +68,9 @@ class Dispatchers {
 
     void acquire(const std::string& owner, int64_t lease) {
         const Slots held = held_by(owner);
-        const Slots got = read_slots(
-            conn_.value("SELECT app.acquire_slots('" + owner + "', 'worker', " +
-                        std::to_string(slots_) + ", " + std::to_string(lease) + ", " +
-                        std::to_string(now) + ")"));
+        const Slots got = read_slots(conn_.value(
+            "SELECT app.acquire_slots('" + owner + "', 'worker', " + std::to_string(slots_) + ", " +
+            std::to_string(lease) + ", " + std::to_string(now) + ")"));
         // SL-3: it keeps what it has and may get more; or it gives up what is above its share.
         EXPECT_TRUE(std::includes(got.begin(), got.end(), held.begin(), held.end()) ||
                     std::includes(held.begin(), held.end(), got.begin(), got.end()))
@@ -235,8 +234,8 @@ TEST_F(SlotLeases, NineAtOnce) {
         Slots all;
         std::size_t sum = 0;
         for (int owner = 0; owner < kOwners; ++owner) {
-            const Slots got = read_slots(conn.value("SELECT app.acquire_slots('n" +
-                                                    std::to_string(owner) + "', 'worker')"));
+            const Slots got = read_slots(
+                conn.value("SELECT app.acquire_slots('n" + std::to_string(owner) + "', 'worker')"));
             all.insert(got.begin(), got.end());
             sum += got.size();
             if (round == 1) {

@@ -34,9 +34,8 @@ struct Guard {
 
     int32 incarnation() const { return kind == Kind::kTurn ? turn.incarnation : work.incarnation; }
     core::Lease lease() const {
-        return kind == Kind::kTurn
-                   ? core::Lease{0, turn.incarnation, turn.nonce_hi, turn.nonce_lo}
-                   : core::Lease{0, work.incarnation, work.nonce_hi, work.nonce_lo};
+        return kind == Kind::kTurn ? core::Lease{0, turn.incarnation, turn.nonce_hi, turn.nonce_lo}
+                                   : core::Lease{0, work.incarnation, work.nonce_hi, work.nonce_lo};
     }
 };
 
@@ -126,10 +125,10 @@ Finding examine(const store::Hub& hub, const Guard& guard, store::Hold hold) {
 }
 
 void count_lost(const Guard& guard) {
-    pg::count(guard.schema,
-              guard.kind == Kind::kTurn ? pg::CountedQueue::kOrchestrator
-                                        : pg::CountedQueue::kWorker,
-              pg::Counter::kLostLeases);
+    pg::count(
+        guard.schema,
+        guard.kind == Kind::kTurn ? pg::CountedQueue::kOrchestrator : pg::CountedQueue::kWorker,
+        pg::Counter::kLostLeases);
 }
 
 [[noreturn]] void raise_lost(const Guard& guard, const Finding& finding) {
@@ -165,11 +164,12 @@ void lock_tables(const store::Hub& hub) {
     store::lock_lease_tables(hub, work, turns);
 }
 
-// Deferred triggers have run. Nothing of the transaction is durable yet, and an ERROR undoes it all.
+// Deferred triggers have run. Nothing of the transaction is durable yet, and an ERROR undoes it
+// all.
 void check_guards() {
     // What wrote nothing has nothing to protect by a lock, and may be forbidden to write one.
-    const auto hold = TransactionIdIsValid(GetTopTransactionIdIfAny()) ? store::Hold::kKeep
-                                                                       : store::Hold::kLook;
+    const auto hold =
+        TransactionIdIsValid(GetTopTransactionIdIfAny()) ? store::Hold::kKeep : store::Hold::kLook;
     AcceptInvalidationMessages();
     std::sort(guards.begin(), guards.end(), in_lock_order);
     Oid entered = InvalidOid;
@@ -218,7 +218,8 @@ extern "C" void belay_guards_at_end(XactEvent event, void*) {
     }
 }
 
-// What a rolled-back subtransaction asked for or did is void; a released one hands it to its parent.
+// What a rolled-back subtransaction asked for or did is void; a released one hands it to its
+// parent.
 template <typename T>
 void end_level(pg::List<T>* list, int level, bool committed) {
     int kept = 0;

@@ -97,7 +97,8 @@ std::span<const int32> acquire_slots(const store::Hub& hub, std::string_view own
     pg::List<int32> mine;
     for (std::size_t slot = 0; slot < count; ++slot) {
         if (owner_of[slot] != before[slot]) {
-            changed.add({static_cast<int32>(slot), names[static_cast<std::size_t>(owner_of[slot])]});
+            changed.add(
+                {static_cast<int32>(slot), names[static_cast<std::size_t>(owner_of[slot])]});
         }
         if (owner_of[slot] == caller) {
             mine.add(static_cast<int32>(slot));
