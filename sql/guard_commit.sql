@@ -140,6 +140,27 @@ RELEASE s;
 SELECT test.guard_expire(:'w4');
 INSERT INTO test.guard_writes VALUES ('kept guard');
 COMMIT;
+-- Nor does a later subtransaction take it along.
+BEGIN;
+SAVEPOINT s;
+SELECT guard_commit.guard(:'w4');
+RELEASE s;
+SAVEPOINT s;
+ROLLBACK TO s;
+RELEASE s;
+SELECT test.guard_expire(:'w4');
+INSERT INTO test.guard_writes VALUES ('kept guard, later rollback');
+COMMIT;
+-- The same of an ack.
+BEGIN;
+SELECT guard_commit.guard(:'w4');
+SAVEPOINT s;
+SELECT guard_commit.ack_worker(:'w4');
+RELEASE s;
+SAVEPOINT s;
+ROLLBACK TO s;
+SELECT guard_commit.guard(:'w4');
+ROLLBACK;
 BEGIN;
 SAVEPOINT s;
 SAVEPOINT s2;
