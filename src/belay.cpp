@@ -26,8 +26,8 @@ void _PG_init(void);
 void _PG_init(void) {
     belay::pg::at_boundary([] {
         belay::pg::define_settings();
-        belay::pg::watch_commits();
         belay::ops::watch_guards();
+        belay::pg::watch_commits();
         belay::store::watch_hubs();
         belay::pg::share_fault_counts();
         belay::pg::install_wakeups();
