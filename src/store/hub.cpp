@@ -171,7 +171,8 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .kv_store = get_relname_relid("kv_store", schema),
             .outbox_events = get_relname_relid("outbox_events", schema),
             .outbox_events_position = get_relname_relid("outbox_events_position", schema),
-            .outbox_subscriptions = get_relname_relid("outbox_subscriptions", schema)};
+            .outbox_subscriptions = get_relname_relid("outbox_subscriptions", schema),
+            .slot_owners = get_relname_relid("slot_owners", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.

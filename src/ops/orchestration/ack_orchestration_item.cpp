@@ -7,6 +7,7 @@
 // Raises   QB001 lock lost, QB005 duplicate event, QB006 bad argument, QB007 clock skew
 #include "ops/orchestration/orchestration.hpp"
 
+#include "ops/guard/guard.hpp"
 #include "pg/counters.hpp"
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
@@ -411,6 +412,7 @@ void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     } else {
         store::release_turn(hub, *held.lock);
     }
+    note_finished(held.lock->lease);
     pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kAcked);
     pg::fail_here(pg::FaultPoint::kAckBeforeCommit);
 }
