@@ -5,6 +5,7 @@ namespace belay::pg {
 
 struct Settings {
     bool async_leases;
+    int intent_age_ms;
     int lease_slots;
     bool notify;
     int reconcile_interval_ms;  // 0: the background worker rests

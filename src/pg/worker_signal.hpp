@@ -18,6 +18,10 @@ enum class Bell : uint32 {
 void wake_worker(Bell bell);
 void wake_worker_at_commit(Bell bell);
 
+// Tells the worker of this database, when the transaction has committed, that the hub has something
+// to deliver to other hubs.
+void wake_relay_at_commit(Oid hub);
+
 // Asks the launcher, when the transaction has committed, to look whether the database needs a
 // worker.
 void want_worker_at_commit(Oid database);

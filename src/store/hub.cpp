@@ -168,7 +168,11 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .instances = get_relname_relid("instances", schema),
             .executions = get_relname_relid("executions", schema),
             .history = get_relname_relid("history", schema),
-            .kv_store = get_relname_relid("kv_store", schema)};
+            .kv_store = get_relname_relid("kv_store", schema),
+            .intent_queue = get_relname_relid("intent_queue", schema),
+            .intent_queue_id = get_relname_relid("intent_queue_id", schema),
+            .intents_received = get_relname_relid("intents_received", schema),
+            .intent_links = get_relname_relid("intent_links", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.

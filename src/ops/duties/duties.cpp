@@ -1,6 +1,7 @@
 // duties.cpp — the table of duties, the short ones, and the call that runs them.
 //
-// Calls    store::discard_old, store::delete_idle_locks, retire_instances
+// Calls    store::discard_old, store::delete_idle_locks, retire_instances, relay_intents,
+//          forget_received_intents
 // Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions
 // Locks    rows, always skipping what others hold
 // Raises   QB006 unknown duty
@@ -10,11 +11,13 @@
 
 #include "core/time.hpp"
 #include "ops/enter.hpp"
+#include "ops/intents/intents.hpp"
 #include "ops/management/management.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
+#include "pg/settings.hpp"
 #include "pg/wakeups.hpp"
 #include "store/dead_letters.hpp"
 #include "store/instance_locks.hpp"
@@ -35,8 +38,10 @@ constexpr Duty kDuties[] = {
     {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
     {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
      nullptr, true},
+    {"intent_relay", relay_old_intents, 1, FaultPoint::kDutyIntentRelay},
     {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
     {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
+    {"outbox_retention", clean_up_outbox, 60, FaultPoint::kDutyOutboxRetention},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
     {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };
@@ -123,6 +128,14 @@ int64 retire_finished_instances(const store::Hub& hub, pg::Clock* clock) {
     return retention == store::kOff
                ? 0
                : retire_instances(hub, clock->now() - retention, clock->now(), kRoots);
+}
+
+int64 relay_old_intents(const store::Hub& hub, pg::Clock* clock) {
+    return relay_intents(hub, clock, pg::settings.intent_age_ms);
+}
+
+int64 clean_up_outbox(const store::Hub& hub, pg::Clock* clock) {
+    return forget_received_intents(hub, clock);
 }
 
 int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock) {
