@@ -49,6 +49,7 @@ struct Link {
     bool logged;  // that it does not work
     int failures;
     int single_left;  // batches of one, after a batch in which one was refused
+    int64 delivered;  // first intent of the last batch that arrived
     int64 retry_ms;   // not before
     int64 deadline_ms;
     ops::RemoteBatch batch;  // under way; its texts are gone
@@ -144,17 +145,19 @@ void settle(const store::Hub& hub, void* context) {
 
 // Notes how the batch under way has ended. If that fails it is sent again: the target knows its
 // keys.
-void end_batch(Link* link, const char* error) {
+bool end_batch(Link* link, const char* error) {
+    bool settled = true;
     if (link->batch.count > 0) {
         Settling settling{link, error};
-        (void)run_for_hub("intent_relay", link->key.hub, settle, &settling);
+        settled = run_for_hub("intent_relay", link->key.hub, settle, &settling);
     }
     unlock(link);
+    return settled;
 }
 
 // The link does not work: nothing is sent for a while.
 void push_back(Link* link, const char* error) {
-    end_batch(link, error);
+    (void)end_batch(link, error);
     if (!link->logged) {
         link->logged = true;
         ereport(LOG, (errmsg("intents for hub \"%s\" cannot be sent through server \"%s\": %s",
@@ -284,6 +287,12 @@ void send(Link* link) {
         link->wanted = false;
         return;
     }
+    if (link->batch.ids[0] == link->delivered) {
+        // A trigger or rule of the owner keeps what has arrived.
+        link->delivered = 0;
+        push_back(link, "intents that have arrived cannot be removed");
+        return;
+    }
     link->single_left = std::max(0, link->single_left - 1);
     link->deadline_ms = pg::monotonic_ms() + kAnswerMs;
     MemoryContext old = MemoryContextSwitchTo(link_memory);
@@ -301,7 +310,12 @@ void take_answer(Link* link) {
     pg::take_answer(&link->remote);
     const pg::RemoteAnswer& answer = link->remote.answer;
     if (answer.good) {
-        end_batch(link, nullptr);
+        const int64 first = link->batch.ids[0];
+        if (!end_batch(link, nullptr)) {
+            push_back(link, "what has arrived could not be noted");
+            return;
+        }
+        link->delivered = first;
         if (link->logged) {
             ereport(LOG, (errmsg("intents for hub \"%s\" are sent through server \"%s\" again",
                                  NameStr(link->key.target), link->server)));
@@ -315,7 +329,7 @@ void take_answer(Link* link) {
         link->single_left = link->batch.count;
         unlock(link);
     } else {
-        end_batch(link, error_text(answer));
+        (void)end_batch(link, error_text(answer));
     }
 }
 

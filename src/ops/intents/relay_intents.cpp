@@ -193,6 +193,10 @@ const char* refusal(const store::Hub& hub, const store::Hub* target, std::string
 // Delivers a batch to a hub of this database. Returns how many intents have arrived.
 int64 deliver_here(const Delivery& to, const Batch& batch) {
     const Oid schema = get_namespace_oid(pg::c_string(to.target), true);
+    const Oid relation = OidIsValid(schema) ? store::hub_relation(schema) : InvalidOid;
+    if (OidIsValid(relation) && !ConditionalLockRelationOid(relation, AccessShareLock)) {
+        return 0;  // somebody is dropping it
+    }
     const store::Hub* found = OidIsValid(schema) ? store::find_hub(schema, true) : nullptr;
     if (const char* error = refusal(to.hub, found, to.target)) {
         fail_all(to, batch, error);
