@@ -14,8 +14,7 @@ inline constexpr std::int64_t kLongestIntentPauseMs = 60 * 1000;
 constexpr std::int64_t intent_pause_ms(std::int64_t attempts, std::int64_t first_ms) {
     constexpr std::int64_t kShortest = 100;
     constexpr std::int64_t kMostDoublings = 20;
-    const std::int64_t first =
-        std::clamp<std::int64_t>(first_ms, kShortest, kLongestIntentPauseMs);
+    const std::int64_t first = std::clamp<std::int64_t>(first_ms, kShortest, kLongestIntentPauseMs);
     const auto doublings = static_cast<int>(std::clamp<std::int64_t>(attempts, 0, kMostDoublings));
     return std::min(kLongestIntentPauseMs, first << doublings);
 }

@@ -202,8 +202,8 @@ RemoteTarget read_remote_target(Oid role, const char* server, MemoryContext memo
     Pairs pairs{static_cast<const char**>(MemoryContextAllocZero(memory, sizeof(char*) * room)),
                 static_cast<const char**>(MemoryContextAllocZero(memory, sizeof(char*) * room)), 0};
     pairs.add_options(memory, found->options);
-    pairs.add_named(memory, who, by_superuser ? std::span(kWhoOfSuperuser)
-                                              : std::span<const char* const>(kWho));
+    pairs.add_named(memory, who,
+                    by_superuser ? std::span(kWhoOfSuperuser) : std::span<const char* const>(kWho));
     pairs.add(memory, "client_encoding", GetDatabaseEncodingName());
     pairs.add(memory, "fallback_application_name", "belay relay");
     return {pairs.keywords, pairs.values, required};

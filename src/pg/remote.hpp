@@ -46,7 +46,7 @@ struct Remote {
     PGconn* connection;  // null if closed
     RemoteState state;
     bool password_required;
-    bool wants_write;  // else what it waits for is to be read
+    bool wants_write;     // else what it waits for is to be read
     RemoteAnswer answer;  // of the last question, or why the connection is closed
 };
 
@@ -65,8 +65,8 @@ void take_answer(Remote* remote);
 // Ends the connection, with a reason.
 void close_remote(Remote* remote, const char* reason);
 
-// Where it waits: the socket, and for what (WL_SOCKET_READABLE, WL_SOCKET_WRITEABLE). PGINVALID_SOCKET
-// if it is closed.
+// Where it waits: the socket, and for what (WL_SOCKET_READABLE, WL_SOCKET_WRITEABLE).
+// PGINVALID_SOCKET if it is closed.
 pgsocket remote_socket(const Remote& remote);
 uint32 remote_events(const Remote& remote);
 

@@ -4,9 +4,11 @@
 
 namespace belay::pg {
 
-constinit Settings settings{
-    .async_leases = false, .intent_age_ms = 2000, .lease_slots = 65536, .notify = false,
-    .reconcile_interval_ms = 1000};
+constinit Settings settings{.async_leases = false,
+                            .intent_age_ms = 2000,
+                            .lease_slots = 65536,
+                            .notify = false,
+                            .reconcile_interval_ms = 1000};
 
 void define_settings() {
     // Sorted by name; each is described in docs/operations.md.

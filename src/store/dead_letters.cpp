@@ -67,14 +67,14 @@ constexpr Statement kDiscardOld = statement(R"sql(
                                             TIMESTAMPTZOID, INT8OID);
 
 // $1 id, $2 intent id, $3 target instance, $4 item, $5 attempts, $6 detail, $7 created, $8 now.
-constexpr Statement kInsertIntent = statement(R"sql(
+constexpr Statement kInsertIntent =
+    statement(R"sql(
     INSERT INTO {hub}.dead_letters
            (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
             attempt_count, reason, detail, enqueued_at, dead_at)
     VALUES ($1, 'intent', $2, $3, NULL, NULL, NULL, NULL, $4, $5, 'undeliverable', $6, $7, $8)
 )sql",
-                                              INT8OID, INT8OID, TEXTOID, TEXTOID, INT4OID, TEXTOID,
-                                              TIMESTAMPTZOID, TIMESTAMPTZOID);
+              INT8OID, INT8OID, TEXTOID, TEXTOID, INT4OID, TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID);
 
 DeadLetter read(const Rows& rows, uint64 row) {
     return {.id = rows.int8(row, 1),

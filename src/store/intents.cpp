@@ -218,8 +218,8 @@ std::optional<std::string_view> next_target(const Hub& hub, std::string_view aft
 
 std::span<const DueIntent> due_intents(const Hub& hub, std::string_view target, int64 now,
                                        int64 created_before, int limit) {
-    const Rows rows = run(
-        hub, kDue, Params().text(target).timestamp(now).timestamp(created_before).int8(limit));
+    const Rows rows =
+        run(hub, kDue, Params().text(target).timestamp(now).timestamp(created_before).int8(limit));
     auto* found = static_cast<DueIntent*>(palloc(sizeof(DueIntent) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         found[i] = {rows.int8(i, 1), rows.int8(i, 2), {rows.text(i, 3), rows.text(i, 4)}};
@@ -243,9 +243,8 @@ std::span<const Intent> read_intents(const Hub& hub, std::span<const int64> ids)
 
 std::span<const Intent> old_intents(const Hub& hub, std::string_view target, int64 created_before,
                                     bool untried, int limit) {
-    return intents_of(
-        run(hub, kOld,
-            Params().text(target).timestamp(created_before).boolean(untried).int8(limit)));
+    return intents_of(run(
+        hub, kOld, Params().text(target).timestamp(created_before).boolean(untried).int8(limit)));
 }
 
 std::span<const IntentPair> delete_intents(const Hub& hub, std::span<const int64> ids) {

@@ -124,8 +124,8 @@ void loop() {
         pg::note_loop();
         pg::set_state(rests ? pg::WorkerState::kResting : pg::WorkerState::kIdle);
         const int64 due =
-            std::min(next_item, rests ? interval
-                                      : std::min({interval, until_next_due(), until_relay_due()}));
+            std::min(next_item,
+                     rests ? interval : std::min({interval, until_next_due(), until_relay_due()}));
         if (due > 0) {
             pgstat_report_stat(true);
             pgstat_report_activity(STATE_IDLE, nullptr);

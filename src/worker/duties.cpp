@@ -308,9 +308,7 @@ bool run_for_hub(const char* what, Oid schema, void (*body)(const store::Hub& hu
         strlcpy(failure->message, attempt.message, sizeof failure->message);
     }
     if (!quiet) {
-        alone_logged_ms = attempt.good                         ? 0
-                          : in_burst(alone_logged_ms, now) ? alone_logged_ms
-                                                               : now;
+        alone_logged_ms = attempt.good ? 0 : in_burst(alone_logged_ms, now) ? alone_logged_ms : now;
     }
     return attempt.good && run.found;
 }

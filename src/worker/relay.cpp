@@ -163,8 +163,8 @@ void push_back(Link* link, const char* error) {
         ereport(LOG, (errmsg("intents for hub \"%s\" cannot be sent through server \"%s\": %s",
                              NameStr(link->key.target), link->server, error)));
     }
-    link->retry_ms = pg::monotonic_ms() +
-                     core::intent_pause_ms(link->failures, pg::settings.intent_age_ms);
+    link->retry_ms =
+        pg::monotonic_ms() + core::intent_pause_ms(link->failures, pg::settings.intent_age_ms);
     ++link->failures;
     link->proven = false;
 }

@@ -48,8 +48,7 @@ std::optional<pg_uuid_t> read_uuid(std::string_view text) {
         }
         if (!hyphen) {
             const int value = isdigit(c) != 0 ? c - '0' : (c | 0x20) - 'a' + 10;
-            uuid.data[digits / 2] =
-                static_cast<unsigned char>(uuid.data[digits / 2] << 4 | value);
+            uuid.data[digits / 2] = static_cast<unsigned char>(uuid.data[digits / 2] << 4 | value);
             ++digits;
         }
     }

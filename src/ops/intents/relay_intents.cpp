@@ -126,9 +126,9 @@ std::span<const int64> ids_of(std::span<const store::Intent> intents) {
 void remove(const Delivery& to, std::span<const store::Intent> intents) {
     const auto pairs = store::delete_intents(to.hub, ids_of(intents));
     if (pairs.size() != intents.size()) {
-        ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-                        errmsg("intents of hub \"%s\" were removed meanwhile",
-                               NameStr(to.hub.name))));
+        ereport(ERROR,
+                (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                 errmsg("intents of hub \"%s\" were removed meanwhile", NameStr(to.hub.name))));
     }
     release_pairs(to, pairs);
 }
@@ -158,9 +158,8 @@ const char* try_put(const Delivery& to, const store::Hub& target,
             pg::fail_here(pg::FaultPoint::kOutboxDeliver);
         }
         remove(to, intents);
-        pg::as_role(target.owner, [&target, intents, &to] {
-            (void)take_in(target, intents, to.now);
-        });
+        pg::as_role(target.owner,
+                    [&target, intents, &to] { (void)take_in(target, intents, to.now); });
         return true;
     });
     if (end.error == nullptr) {
@@ -307,8 +306,8 @@ void next_remote_batch(const store::Hub& hub, std::string_view target, int64 min
     batch->server = nullptr;
     batch->text = nullptr;
     batch->count = 0;
-    const auto server = OidIsValid(hub.relations.intent_queue) ? store::link_server(hub, target)
-                                                               : std::nullopt;
+    const auto server =
+        OidIsValid(hub.relations.intent_queue) ? store::link_server(hub, target) : std::nullopt;
     if (!server) {
         return;
     }
@@ -329,10 +328,10 @@ void next_remote_batch(const store::Hub& hub, std::string_view target, int64 min
             break;
         }
         appendStringInfoString(text, batch->count == 0 ? "[" : ",");
-        appendStringInfo(text, "{\"source_uuid\":\"%s\",\"intent_id\":" INT64_FORMAT,
-                         DatumGetCString(DirectFunctionCall1(
-                             uuid_out, UUIDPGetDatum(&intent.key.source_uuid))),
-                         intent.key.id);
+        appendStringInfo(
+            text, "{\"source_uuid\":\"%s\",\"intent_id\":" INT64_FORMAT,
+            DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&intent.key.source_uuid))),
+            intent.key.id);
         appendStringInfo(text, ",\"queue\":\"%s\"", pg::c_string(intent.queue));
         if (intent.visible_at) {
             appendStringInfo(text, ",\"visible_at_ms\":" INT64_FORMAT, *intent.visible_at);

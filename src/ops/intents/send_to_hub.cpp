@@ -42,8 +42,7 @@ CheckedIntent checked_intent(std::string_view target, const char* queue, std::st
         const CheckedActivity activity = checked_activity(work_item, {}, item_path, "");
         return {target, queue, work_item, activity.args.instance_id.value_or("")};
     }
-    const CheckedMessage message =
-        checked_message(work_item, std::nullopt, item_path, item_path);
+    const CheckedMessage message = checked_message(work_item, std::nullopt, item_path, item_path);
     return {target, queue, work_item, message.instance_id};
 }
 
@@ -113,10 +112,10 @@ int64 send_to_hub(const store::Hub& hub, std::string_view target,
         known = queue && *queue == name ? name : known;
     }
     if (known == nullptr) {
-        pg::raise(pg::kInvalidArgument,
-                  psprintf("unknown queue \"%s\"", pg::excerpt(queue.value_or(""))),
-                  pg::Facts("unknown_queue").add("path", "p_queue").add("value", queue.value_or("")),
-                  "Queues are orchestrator and worker.");
+        pg::raise(
+            pg::kInvalidArgument, psprintf("unknown queue \"%s\"", pg::excerpt(queue.value_or(""))),
+            pg::Facts("unknown_queue").add("path", "p_queue").add("value", queue.value_or("")),
+            "Queues are orchestrator and worker.");
     }
     const CheckedIntent intent = checked_intent(target, known, work_item, "p_work_item");
     require_intents(hub);

@@ -69,9 +69,8 @@ int64 put_back(const store::Hub& hub, const store::DeadLetter& dead, int64 now) 
     }
     if (dead.queue == "intent") {
         require_intents(hub);
-        return store::insert_intent(
-            hub, intent_of_detail(dead.id, dead.source_id, dead.work_item, dead.instance_id,
-                                  dead.detail));
+        return store::insert_intent(hub, intent_of_detail(dead.id, dead.source_id, dead.work_item,
+                                                          dead.instance_id, dead.detail));
     }
     if (dead.queue != "orchestrator" || !dead.instance_id) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
