@@ -99,6 +99,16 @@ SELECT string_agg(work_item::json #>> '{CancelInstance,reason}', ' ' ORDER BY id
 ALTER SCHEMA nowhere RENAME TO inr_c;
 SELECT count(*) FROM inr_a.intents;
 CALL pg_temp.clear();
+-- A pair that is longer than a portion and was held up: whoever takes the first ones away sees to the next.
+SELECT count(pg_temp.send('nowhere', 'x', n)) FROM generate_series(1, 600) AS n;
+SELECT pg_temp.relay();
+SELECT count(*), count(next_try_at) FROM inr_a.intents;
+ALTER SCHEMA inr_c RENAME TO nowhere;
+SELECT pg_temp.relay(70);
+SELECT count(*) FROM inr_a.intents;
+ALTER SCHEMA nowhere RENAME TO inr_c;
+SELECT arrived = (SELECT string_agg(n::text, ' ' ORDER BY n) FROM generate_series(1, 600) AS n) AS in_order FROM test.inr_arrived;
+CALL pg_temp.clear();
 -- Without an instance there is no pair: activities for anybody do not wait for each other.
 SELECT count(inr_a.send_to_hub('inr_b', 'worker', format('{"ActivityExecute":{"name":"%s"}}', n))) FROM generate_series(1, 3) AS n;
 UPDATE inr_a.intent_queue SET work_item = '{"Activity' WHERE intent_queue.work_item LIKE '%"1"%';

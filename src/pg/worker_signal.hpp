@@ -12,6 +12,7 @@ namespace belay::pg {
 enum class Bell : uint32 {
     kHubs = 1 << 0,   // hubs came or went, or the extension did
     kReady = 1 << 1,  // something may be ready: with belay.notify the worker tells listeners
+    kLinks = 1 << 2,  // links to hubs of other databases were made or dropped
 };
 
 // Wakes the worker of this database: now, or when the transaction has committed.

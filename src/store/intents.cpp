@@ -169,7 +169,7 @@ int64 time_of(const Rows& rows, uint64 row, int column) {
     return core::pg_us_to_ms(DatumGetTimestampTz(rows.datum(row, column, TIMESTAMPTZOID)));
 }
 
-std::span<const Intent> intents_of(const Rows& rows) {
+IntentList intents_of(const Rows& rows) {
     auto* found = static_cast<Intent*>(palloc(sizeof(Intent) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         found[i] = {
@@ -185,7 +185,7 @@ std::span<const Intent> intents_of(const Rows& rows) {
     }
     std::sort(found, found + rows.count,
               [](const Intent& a, const Intent& b) { return a.key.id < b.key.id; });
-    return {found, static_cast<std::size_t>(rows.count)};
+    return {{found, static_cast<std::size_t>(rows.count)}, rows};
 }
 
 }  // namespace
@@ -237,12 +237,12 @@ std::span<const PairIntent> pair_intents(const Hub& hub, std::string_view target
     return {found, static_cast<std::size_t>(rows.count)};
 }
 
-std::span<const Intent> read_intents(const Hub& hub, std::span<const int64> ids) {
+IntentList read_intents(const Hub& hub, std::span<const int64> ids) {
     return intents_of(run(hub, kRead, Params().datum(int8_array(ids))));
 }
 
-std::span<const Intent> old_intents(const Hub& hub, std::string_view target, int64 created_before,
-                                    bool untried, int limit) {
+IntentList old_intents(const Hub& hub, std::string_view target, int64 created_before, bool untried,
+                       int limit) {
     return intents_of(run(
         hub, kOld, Params().text(target).timestamp(created_before).boolean(untried).int8(limit)));
 }

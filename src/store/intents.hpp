@@ -7,6 +7,7 @@
 
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
+#include "store/plan.hpp"
 
 namespace belay::store {
 
@@ -38,6 +39,14 @@ struct Intent {
     std::optional<std::string_view> last_error;
 };
 
+// Intents, and the rows that hold their texts.
+struct IntentList {
+    std::span<const Intent> intents;
+    Rows rows;
+
+    void release() const { rows.release(); }
+};
+
 // Inserts an intent of a new id, or of an old key, and tells the relay. Returns the id.
 int64 insert_intent(const Hub& hub, const Intent& intent);
 int64 new_intent(const Hub& hub, Intent intent);
@@ -64,12 +73,12 @@ std::span<const PairIntent> pair_intents(const Hub& hub, std::string_view target
                                          const IntentPair& pair, int64 now, int limit);
 
 // Reads the intents, by id. Those that are gone are left out.
-std::span<const Intent> read_intents(const Hub& hub, std::span<const int64> ids);
+IntentList read_intents(const Hub& hub, std::span<const int64> ids);
 
 // Intents for the target created before an instant, by id; without those that could still be tried
 // for the first time, unless untried is true.
-std::span<const Intent> old_intents(const Hub& hub, std::string_view target, int64 created_before,
-                                    bool untried, int limit);
+IntentList old_intents(const Hub& hub, std::string_view target, int64 created_before, bool untried,
+                       int limit);
 
 // Deletes the intents; returns the pairs of those that were there.
 std::span<const IntentPair> delete_intents(const Hub& hub, std::span<const int64> ids);

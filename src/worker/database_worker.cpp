@@ -113,6 +113,9 @@ void loop() {
             forget_links();
         }
         hear_relay_calls();
+        if ((bells & static_cast<uint32>(pg::Bell::kLinks)) != 0) {
+            check_links();
+        }
         if (!rests) {
             run_relay();
             run_round();

@@ -300,10 +300,18 @@ void send(Link* link) {
     MemoryContextSwitchTo(old);
 }
 
-// Whether the error is about an item, not about the link or the hub: then others may pass.
+// SQLSTATE classes that tell of the connection, the server, the hub or its rights. Whatever else an
+// answer says may be about one item, and others may pass.
+constexpr const char* kClassesOfLinks[] = {"08", "25", "28", "3D", "3F", "40",
+                                           "42", "53", "55", "57", "58"};
+
 bool is_about_an_item(const pg::RemoteAnswer& answer) {
-    const std::string_view state = answer.sqlstate;
-    return state.starts_with("QB") || state.starts_with("22") || state.starts_with("54");
+    for (const char* link : kClassesOfLinks) {
+        if (strncmp(answer.sqlstate, link, 2) == 0) {
+            return false;
+        }
+    }
+    return answer.sqlstate[0] != '\0';
 }
 
 void take_answer(Link* link) {
@@ -438,6 +446,12 @@ void hear_relay_calls() {
 void run_relay() {
     run_eager();
     each_link([](Link* link) { turn(link); });
+}
+
+void check_links() {
+    each_link([](Link* link) {
+        link->wanted = link->wanted || link->remote.state == pg::RemoteState::kReady;
+    });
 }
 
 void forget_links() {

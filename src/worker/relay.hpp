@@ -19,6 +19,9 @@ void hear_relay_calls();
 // waiting.
 void run_relay();
 
+// Lets every open link look whether it is still meant.
+void check_links();
+
 // Lets go of links of hubs that are gone.
 void forget_links();
 

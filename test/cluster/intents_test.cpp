@@ -214,6 +214,11 @@ TEST(Intents, KeepOneConnection) {
               "1");
     // So is the end of the link, and of the hub.
     two.here.exec("SELECT belay.drop_hub_link('src', 'dst')");
+    EXPECT_TRUE(within(30, [&] {
+        return two.there->value(
+                   "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'another'") ==
+               "0";
+    }));
     two.here.exec(send("z", 3));
     EXPECT_TRUE(fails_with(two.here, "QB002: hub \"dst\" does not exist"));
     two.link();

@@ -28,6 +28,8 @@ namespace {
 
 constexpr int64 kBatchBytes = 4 * 1024 * 1024;
 constexpr std::size_t kMaxError = 1000;
+// What a string inside of a jsonb cannot hold any more.
+constexpr std::size_t kTooLargeForLink = std::size_t{1} << 28;
 
 constinit const RemoteRelay* remote_relay = nullptr;
 
@@ -45,6 +47,9 @@ struct Delivery {
 // Chosen intents, by id; whether each is the first of its pair.
 struct Batch {
     std::span<const store::Intent> intents;
+    store::IntentList list;
+
+    void release() const { list.release(); }
 
     bool is_first(std::size_t i) const {
         for (std::size_t before = 0; intents[i].pair.ordered() && before < i; ++before) {
@@ -96,8 +101,11 @@ Batch choose(const Delivery& to, int64 created_before, int most) {
             take(intent.id, intent.bytes);
         }
     }
-    return {ids.count == 0 ? std::span<const store::Intent>()
-                           : store::read_intents(to.hub, ids.span())};
+    if (ids.count == 0) {
+        return {};
+    }
+    const auto list = store::read_intents(to.hub, ids.span());
+    return {list.intents, list};
 }
 
 void release_pairs(const Delivery& to, std::span<const store::IntentPair> pairs) {
@@ -235,8 +243,9 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
 // Sets aside what is older than intent_retention.
 int64 bury_old(const Delivery& to, bool untried) {
     const int64 retention = to.hub.options[store::Option::kIntentRetention];
-    const auto old =
+    const auto list =
         store::old_intents(to.hub, to.target, to.now - retention, untried, kMostIntents);
+    const auto old = list.intents;
     if (old.empty()) {
         return 0;
     }
@@ -253,6 +262,7 @@ int64 bury_old(const Delivery& to, bool untried) {
              .created_at = intent.created_at},
             to.now);
     }
+    list.release();
     return static_cast<int64>(old.size());
 }
 
@@ -273,6 +283,7 @@ int64 relay_to(const store::Hub& hub, std::string_view target, int64 now, int64 
     if (!linked) {
         const Batch batch = choose(to, now - min_age_ms, kMostIntents);
         gone += batch.intents.empty() ? 0 : deliver_here(to, batch);
+        batch.release();
     } else if (remote_relay != nullptr &&
                !store::due_intents(hub, target, now, now - min_age_ms, 1).empty()) {
         remote_relay->wanted(hub.schema, target, min_age_ms);
@@ -294,7 +305,13 @@ int64 relay_intents(const store::Hub& hub, pg::Clock* clock, int64 min_age_ms) {
     int64 gone = 0;
     std::string_view after;
     while (const auto target = store::next_target(hub, after)) {
+        // A call may go through many portions; items are not kept until it ends.
+        MemoryContext memory =
+            AllocSetContextCreate(CurrentMemoryContext, "belay intents", ALLOCSET_DEFAULT_SIZES);
+        MemoryContext old = MemoryContextSwitchTo(memory);
         gone += relay_to(hub, *target, clock->now(), min_age_ms);
+        MemoryContextSwitchTo(old);
+        MemoryContextDelete(memory);
         after = *target;
         CHECK_FOR_INTERRUPTS();
     }
@@ -327,6 +344,12 @@ void next_remote_batch(const store::Hub& hub, std::string_view target, int64 min
             }
             break;
         }
+        if (intent.work_item.size() >= kTooLargeForLink) {
+            if (batch->count == 0) {
+                fail(to, intent, "54000: the item is too large for a link");
+            }
+            break;  // those before it go first
+        }
         appendStringInfoString(text, batch->count == 0 ? "[" : ",");
         appendStringInfo(
             text, "{\"source_uuid\":\"%s\",\"intent_id\":" INT64_FORMAT,
@@ -355,7 +378,7 @@ void settle_delivered(const store::Hub& hub, std::string_view target, std::span<
 void settle_failed(const store::Hub& hub, std::string_view target, std::span<const int64> firsts,
                    std::string_view error) {
     const Delivery to{hub, target, pg::server_now_ms()};
-    for (const auto& intent : store::read_intents(hub, firsts)) {
+    for (const auto& intent : store::read_intents(hub, firsts).intents) {
         fail(to, intent, error);
     }
 }
