@@ -116,6 +116,9 @@ EXTRA_CLEAN = build
 # PGXS links with the C compiler, which does not ask for the C++ runtime by itself.
 SHLIB_LINK += -lstdc++
 
+# Intents reach hubs of other databases through libpq.
+SHLIB_LINK += $(libpq)
+
 # libstdc++ marks its templates as exported, whatever we say to the compiler; the linker has the
 # last word.
 SHLIB_LINK += -Wl,--version-script=build/obj/exports
@@ -134,7 +137,7 @@ SERVER_CXXFLAGS = $(filter-out -W%,$(CXXFLAGS))
 SERVER_CPPFLAGS = $(filter -D% -U%,$(CPPFLAGS))
 # Foreign headers are system headers: warnings are about our code only. (/usr/include must stay
 # where the compiler has it, or the headers of libstdc++ do not find those of libc.)
-SYSTEM_INCLUDES = $(patsubst %,-isystem %,$(sort $(includedir_server) \
+SYSTEM_INCLUDES = $(patsubst %,-isystem %,$(sort $(includedir_server) $(filter-out /usr/include,$(includedir)) \
 	$(filter-out /usr/include,$(patsubst -I%,%,$(filter -I/%,$(CPPFLAGS))))))
 
 BELAY_CXXFLAGS = -std=c++20

@@ -81,6 +81,10 @@ INSERT INTO calls (call) VALUES
     ('delete_instance(''root'')'), ('delete_instance(''turn'', true)'), ('delete_instances_atomic(''{leaf,root,nobody}'', false)'), ('delete_instances_atomic(''{turn,ready,q}'', true)'), ('delete_instances_bulk(''{}'')'), ('delete_instances_bulk(''{"instance_ids":["root"]}'')'),
     ('prune_executions(''old'')'), ('prune_executions(''old'', 1, 5000)'), ('prune_executions_bulk(''{}'')'), ('prune_executions_bulk(''{"instance_ids":["old","turn"]}'', ''{"keep_last":1}'')'), ('reconcile(90000000)');
 INSERT INTO calls (call) SELECT format('reconcile(90000000, ''{%s}'')', d) FROM unnest('{dead_letters,instance_retention,lock_cleanup,orphan_messages,session_cleanup}'::text[]) AS d;
+-- Other hubs.
+INSERT INTO calls (call) VALUES ('send_to_hub(''b'', ''worker'', ''{"ActivityExecute":{}}'')'),
+    ('receive_intents(''[{"source_uuid":"11111111-1111-4111-8111-111111111111","intent_id":1,"queue":"worker","work_item":{"ActivityExecute":{}}}, {"source_uuid":"11111111-1111-4111-8111-111111111111","intent_id":2,"queue":"orchestrator","work_item":{"CancelInstance":{"instance":"i"}}}]'')'),
+    ('ack_orchestration_item(''<turn>'', 2000, 2, ''[]'', ''[{"ToHub":{"hub":"b","item":{"ActivityExecute":{}}}}]'', ''[{"ToHub":{"hub":"b","item":{"CancelInstance":{"instance":"i"}}}}]'', ''{}'')');
 -- The outbox.
 SELECT orch_faults.create_subscription('free', NULL, 'start'), orch_faults.create_subscription('taken', NULL, 'start');
 SELECT upto FROM orch_faults.read_events('taken', 2, 100000, 1000) LIMIT 1 \gset

@@ -59,6 +59,7 @@ Datum prune_executions_bulk(const Call& call);
 Datum raise_event(const Call& call);
 Datum read_events(const Call& call);
 Datum read_history(const Call& call);
+Datum receive_intents(const Call& call);
 Datum reconcile(const Call& call);
 Datum redrive_dead_letter(const Call& call);
 Datum redrive_dead_letters(const Call& call);
@@ -70,6 +71,7 @@ Datum renew_work_item_lock(const Call& call);
 Datum renew_work_item_lock_secs(const Call& call);
 Datum renew_work_item_locks(const Call& call);
 Datum resume_hub(const Call& call);
+Datum send_to_hub(const Call& call);
 Datum start_orchestration(const Call& call);
 Datum wait_for_work(const Call& call);
 

@@ -46,6 +46,24 @@ inline bool owns_relation(Oid relation, Oid role) {
 #endif
 }
 
+// Whether role may look into the schema.
+inline bool may_use_schema(Oid schema, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
+#else
+    return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
+// Whether role may use the foreign server.
+inline bool may_use_server(Oid server, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(ForeignServerRelationId, server, role, ACL_USAGE) == ACLCHECK_OK;
+#else
+    return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
 inline bool owns_schema(Oid schema, Oid role) {
 #if PG_VERSION_NUM >= 160000
     return object_ownercheck(NamespaceRelationId, schema, role);
@@ -110,6 +128,15 @@ inline void log_logical_message(const char* prefix, const char* message, Size si
     (void)LogLogicalMessage(prefix, message, size, true, false);
 #else
     (void)LogLogicalMessage(prefix, message, size, true);
+#endif
+}
+
+// A set of events to wait for. It has to be freed.
+inline WaitEventSet* make_wait_set(int events) {
+#if PG_VERSION_NUM >= 170000
+    return CreateWaitEventSet(nullptr, events);
+#else
+    return CreateWaitEventSet(TopMemoryContext, events);
 #endif
 }
 

@@ -5,6 +5,7 @@ namespace belay::pg {
 
 struct Settings {
     bool async_leases;
+    int intent_age_ms;
     int lease_slots;
     bool logical_events;
     bool notify;
