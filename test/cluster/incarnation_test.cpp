@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "cluster.hpp"
@@ -204,6 +206,31 @@ TEST_F(Copy, ByTemplate) {
     Conn conn = cluster.connect("copied");
     expect_lost(conn, held, "2");
     expect_new_life(conn, before);
+    expect_original_works();
+}
+
+// IN-2.
+TEST_F(Copy, ByPgUpgrade) {
+    Cluster heir({.own_identity = true});
+    cluster.stop();
+    heir.stop();
+    // It leaves a script behind, where it is called; and its servers need a short path.
+    const auto here = std::filesystem::current_path();
+    std::filesystem::current_path(heir.file(""));
+    std::string sockets = "/tmp/belay-XXXXXX";
+    ASSERT_NE(mkdtemp(sockets.data()), nullptr);
+    const std::string programs = std::getenv("BELAY_BINDIR");
+    const Output output =
+        run_program({"pg_upgrade", "-b", programs, "-B", programs, "-d", cluster.data(), "-D",
+                     heir.data(), "-s", sockets, "-U", "postgres", "--no-sync"});
+    std::filesystem::current_path(here);
+    std::filesystem::remove_all(sockets);
+    ASSERT_EQ(output.code, 0) << output.text;
+    heir.start();
+    Conn conn = heir.connect("original");
+    expect_lost(conn, held, "2");
+    expect_new_life(conn, before);
+    cluster.start();
     expect_original_works();
 }
 
