@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "retry.hpp"
+#include "slot_keeper.hpp"
 #include "turn_elements.hpp"
 #include "work_loop.hpp"
 
@@ -51,13 +52,20 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
 
     DispatcherOptions options;
     std::map<std::string, TurnHandler> handlers = {};
-    TurnOptions fetch_options = {};
+    TurnOptions base_options = {};
+    std::optional<SlotKeeper> slots = {};  // while run() runs, if slots are shared
 
     explicit Impl(DispatcherOptions given) : options(std::move(given)) {
-        fetch_options = {.lock_timeout = options.lock_timeout,
-                         .min_version_packed = options.min_version_packed,
-                         .max_version_packed = options.max_version_packed,
-                         .slots = options.slots};
+        if (options.share_slots && options.slots) {
+            throw Error({.message = "slots cannot be both given and shared", .sqlstate = "QB006"});
+        }
+        if (options.owner_id.empty()) {
+            options.owner_id = made_up_owner("dispatcher");
+        }
+        base_options = {.lock_timeout = options.lock_timeout,
+                        .min_version_packed = options.min_version_packed,
+                        .max_version_packed = options.max_version_packed,
+                        .slots = options.slots};
         set_up({.connection = options.connection,
                 .concurrency = options.concurrency,
                 .connections = options.connections,
@@ -68,10 +76,40 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
                            .clock = options.clock}});
     }
 
+    void run_sharing_slots() {
+        if (options.share_slots) {
+            slots.emplace(
+                SlotKeeperOptions{.connection = options.connection,
+                                  .hub = options.hub,
+                                  .queue = "orchestrator",
+                                  .owner = options.owner_id,
+                                  .lease = options.slot_lease,
+                                  .clock = options.clock,
+                                  .on_change = [this] { look_again(); },
+                                  .on_error = [this](const auto& error) { tell_error(error); }});
+        }
+        try {
+            run();
+        } catch (...) {
+            slots.reset();
+            throw;
+        }
+        slots.reset();
+    }
+
+    // What to ask for now.
+    TurnOptions fetch_options() const {
+        TurnOptions now = base_options;
+        if (slots) {
+            now.slots = slots->slots();
+        }
+        return now;
+    }
+
     // One turn, whatever is free: the handlers' threads fetch too.
     std::vector<Turn> fetch(Hub& hub, int) override {
         std::vector<Turn> turns;
-        if (auto turn = hub.fetch_orchestration_item(fetch_options)) {
+        if (auto turn = hub.fetch_orchestration_item(fetch_options())) {
             turns.push_back(std::move(*turn));
         }
         return turns;
@@ -126,7 +164,7 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
             return std::nullopt;
         }
         auto connection = pool.take();
-        return hub_on(*connection).fetch_orchestration_item(fetch_options);
+        return hub_on(*connection).fetch_orchestration_item(fetch_options());
     }
 
     std::vector<TurnElement> history_of(Pool& pool, const TurnLease& lease) const {
@@ -187,7 +225,7 @@ void Dispatcher::on(std::string name, TurnHandler handler) {
 }
 
 void Dispatcher::run() {
-    impl_->run();
+    impl_->run_sharing_slots();
 }
 
 void Dispatcher::stop() noexcept {

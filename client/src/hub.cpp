@@ -611,6 +611,31 @@ Pruned Hub::prune_executions_bulk(std::string_view filter, std::string_view opti
         .value_or(Pruned{});
 }
 
+std::vector<std::int32_t> Hub::acquire_slots(std::string_view owner, std::string_view queue,
+                                             std::optional<int> slots, Milliseconds lease,
+                                             Where where) {
+    return first_column<std::int32_t>(
+        call(Effect::kRepeatable, "unnest(acquire_slots)", "acquire_slots",
+             {owner, queue, slots, count_of(lease), clock_()}, where));
+}
+
+void Hub::release_slots(std::string_view owner, std::string_view queue, Where where) {
+    call(Effect::kRepeatable, kAll, "release_slots", {owner, queue}, where);
+}
+
+void Hub::guard(std::string_view lock_token, Where where) {
+    call(Effect::kRepeatable, kAll, "guard", {lock_token}, where);
+}
+
+std::int64_t Hub::send_to_hub(std::string_view target_hub, std::string_view queue,
+                              std::string_view work_item, OptionalNumber visible_at_ms,
+                              Where where) {
+    return number_of(connection_->call(
+        Effect::kWrite,
+        "SELECT " + schema_ + ".send_to_hub($1::name, $2, $3, to_timestamp($4 / 1000.0))",
+        {target_hub, queue, work_item, visible_at_ms}, where));
+}
+
 void Hub::create_subscription(std::string_view name,
                               const std::optional<std::vector<std::string>>& topics,
                               std::string_view from, Where where) {
@@ -737,6 +762,17 @@ int Admin::new_incarnation(const OptionalText& name, Where where) {
     return connection_
         ->call(Effect::kWrite, "SELECT belay.new_incarnation($1::name)", {name}, where)
         .get<int>(0, 0);
+}
+
+void Admin::create_hub_link(std::string_view hub, std::string_view target_hub,
+                            std::string_view server, Where where) {
+    connection_->call(Effect::kWrite, "SELECT belay.create_hub_link($1::name, $2::name, $3)",
+                      {hub, target_hub, server}, where);
+}
+
+void Admin::drop_hub_link(std::string_view hub, std::string_view target_hub, Where where) {
+    connection_->call(Effect::kWrite, "SELECT belay.drop_hub_link($1::name, $2::name)",
+                      {hub, target_hub}, where);
 }
 
 bool Admin::start_worker(Where where) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -124,6 +126,9 @@ class WorkLoop {
             tell_error(error);
         }
     }
+
+    // Fetches again, though nothing has woken the loop.
+    void look_again() noexcept { interrupt_.signal(); }
 
     // Makes a lease known to the drain, which gives it back if its handler takes too long.
     class Active {
@@ -341,6 +346,12 @@ Outcome run_guarded(const Handler& handler, const OrElse& or_else) {
         // Not even a message.
     }
     return or_else(std::move(message));
+}
+
+// An id that no other process has.
+inline std::string made_up_owner(std::string_view prefix) {
+    std::random_device random;
+    return std::string(prefix) + "-" + std::to_string(::getpid()) + "-" + std::to_string(random());
 }
 
 // The handler of a name, else the one of "", else none.

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <random>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -35,11 +34,6 @@ OptionalNumber number_of(const json& object, const char* key) {
 // JSON text for any bytes: what is no UTF-8 is replaced.
 std::string dumped(const json& value) {
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-std::string made_up_owner() {
-    std::random_device random;
-    return "worker-" + std::to_string(::getpid()) + "-" + std::to_string(random());
 }
 
 }  // namespace
@@ -100,7 +94,7 @@ struct Worker::Impl : WorkLoop<WorkItem, WorkLease> {
 
     explicit Impl(WorkerOptions given) : options(std::move(given)) {
         if (options.owner_id.empty()) {
-            options.owner_id = made_up_owner();
+            options.owner_id = made_up_owner("worker");
         }
         owner_queue = "owner:" + options.owner_id;
         fetch_options = {.lock_timeout = options.lock_timeout,

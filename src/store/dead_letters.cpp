@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/outbox.hpp"
+
 namespace belay::store {
 
 namespace {
@@ -103,6 +105,8 @@ int64 insert_dead_intent(const Hub& hub, const DeadIntent& intent, int64 now) {
                     .text(intent.detail)
                     .timestamp(intent.created_at)
                     .timestamp(now));
+    tell_dead_letter(hub, id, "intent", "undeliverable", intent.target_instance, intent.attempts,
+                     now);
     return id;
 }
 

@@ -119,6 +119,44 @@ class ClientDispatcher : public WithServer {
     std::map<Kind, int> events_;
 };
 
+TEST_F(ClientDispatcher, SharesSlotsWithOthers) {
+    Admin(connection_).set_hub_option("app", "slot_count", "8");
+    auto options = dispatcher_options();
+    options.share_slots = true;
+    options.slot_lease = Milliseconds(600);
+    const auto shares = [&] {
+        return connection_
+            .exec(
+                "SELECT string_agg(slots::text, ' ' ORDER BY slots) FROM (SELECT count(*) AS slots "
+                "FROM app.slot_leases GROUP BY owner) AS s")
+            .get<OptionalText>(0, 0)
+            .value_or("none");
+    };
+    const auto end_at_once = [&](TurnContext& turn) {
+        return TurnOutcome::decided(ended(turn, "ok"));
+    };
+    {
+        Dispatcher first(options);
+        Dispatcher second(options);
+        first.on("", end_at_once);
+        second.on("", end_at_once);
+        Running one(first);
+        {
+            Running two(second);
+            ASSERT_TRUE(wait_until([&] { return shares() == "4 4"; })) << shares();
+            start(40, "Both");
+            ASSERT_TRUE(wait_until([&] { return completed() == 40; }));
+        }
+        // What one gives back the other takes, with all that waits there.
+        start(40, "One");
+        ASSERT_TRUE(wait_until([&] { return completed() == 80; }));
+        EXPECT_EQ(shares(), "8");
+    }
+    EXPECT_EQ(shares(), "none");
+    options.slots = std::vector<std::int32_t>{1};
+    EXPECT_THROW(Dispatcher{options}, Error);
+}
+
 TEST_F(ClientDispatcher, DecidesManyTurnsOnFewConnections) {
     const int count = 200;
     start(count);

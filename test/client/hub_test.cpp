@@ -234,6 +234,60 @@ TEST_F(ClientHub, HasEvents) {
     EXPECT_THROW(hub_.read_events("some"), Error);
 }
 
+TEST_F(ClientHub, HasSlots) {
+    admin_.set_hub_option("app", "slot_count", "4");
+    EXPECT_EQ(ONE(acquire_slots, "a", "worker", 4, Milliseconds(60000)),
+              (std::vector<std::int32_t>{0, 1, 2, 3}));
+    EXPECT_TRUE(hub_.acquire_slots("b", "worker").empty());
+    EXPECT_EQ(hub_.acquire_slots("a", "worker").size(), 2u);
+    EXPECT_EQ(hub_.acquire_slots("b", "worker").size(), 2u);
+    ONE(release_slots, "a", "worker");
+    EXPECT_EQ(hub_.acquire_slots("b", "worker").size(), 4u);
+    EXPECT_THROW(hub_.acquire_slots("b", "worker", 5), Error);
+    hub_.release_slots("b", "worker");
+}
+
+TEST_F(ClientHub, HasAGuard) {
+    connection_.exec("CREATE TABLE IF NOT EXISTS guarded (n int)");
+    hub_.enqueue_worker_work({.work_item = kItem});
+    const auto item = hub_.fetch_work_item({});
+    ASSERT_TRUE(item);
+    connection_.with_transaction([&] {
+        ONE(guard, item->lock_token);
+        connection_.exec("INSERT INTO guarded VALUES (1)");
+    });
+    // The lease is given up by somebody else before the commit.
+    try {
+        connection_.with_transaction([&] {
+            hub_.guard(item->lock_token);
+            connection_.exec("INSERT INTO guarded VALUES (2)");
+            Connection other(options());
+            Hub(other, "app").abandon_work_item(item->lock_token);
+        });
+        ADD_FAILURE() << "the transaction was committed";
+    } catch (const Error& error) {
+        EXPECT_TRUE(error.lock_lost()) << error.what();
+    }
+    EXPECT_EQ(connection_.exec("SELECT sum(n) FROM guarded").get<int>(0, 0), 1);
+    connection_.exec("DROP TABLE guarded");
+}
+
+TEST_F(ClientHub, HasOtherHubs) {
+    admin_.create_hub("billing");
+    EXPECT_GT(ONE(send_to_hub, "billing", "worker", kItem), 0);
+    Hub billing(connection_, "billing");
+    for (int i = 0; i < 3000 && billing.list_work_items().empty(); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(billing.list_work_items().size(), 1u);
+    connection_.exec("CREATE FOREIGN DATA WRAPPER client_test");
+    connection_.exec("CREATE SERVER elsewhere FOREIGN DATA WRAPPER client_test");
+    ADMIN(create_hub_link, "app", "shipping", "elsewhere");
+    ADMIN(drop_hub_link, "app", "shipping");
+    connection_.exec("DROP FOREIGN DATA WRAPPER client_test CASCADE");
+    admin_.drop_hub("billing", true);
+}
+
 TEST_F(ClientHub, PausesAndWaits) {
     hub_.enqueue_worker_work({.work_item = kItem});
     ONE(pause_hub, "worker", "test");
@@ -326,10 +380,10 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
     }
     // Behind views, and for tests of the server; not for applications.
     const std::set<std::string> internal = {
-        "call_handler",  "event_horizon_pid", "faults",          "hub_mark_in", "hub_mark_out",
-        "hub_mark_recv", "hub_mark_send",     "hub_option_rows", "hub_rows",    "inject_fault",
-        "instance_key",  "random_int8",       "shared_memory",   "stat_queues", "turn_token",
-        "validator",     "work_token",        "worker_rows"};
+        "call_handler",  "event_horizon_pid", "faults",          "hub_mark_in",   "hub_mark_out",
+        "hub_mark_recv", "hub_mark_send",     "hub_option_rows", "hub_rows",      "inject_fault",
+        "instance_key",  "random_int8",       "receive_intents", "shared_memory", "stat_queues",
+        "turn_token",    "validator",         "work_token",      "worker_rows"};
     int count = 0;
     for (const char* schema : {"app", "belay"}) {
         for (const auto& function : functions_of(schema)) {

@@ -135,6 +135,12 @@ struct DispatcherOptions {
     OptionalNumber max_version_packed = {};
     // Only instances in these slots.
     std::optional<std::vector<std::int32_t>> slots = {};
+    // Share the slots of the queue evenly with all other dispatchers that do so, instead of serving
+    // all: they then do not meet at the head of the queue. Worth it with many dispatchers and a hub
+    // with slot_count above 1. Uses one more thread and connection, and excludes `slots`.
+    bool share_slots = false;
+    Milliseconds slot_lease{30000};  // for so long nobody serves the slots of one that died
+    std::string owner_id = {};       // in table slot_owners; "" makes one up
     Clock clock = server_clock();
     std::function<void(const DispatcherEvent&)> on_event = {};
 };

@@ -443,6 +443,23 @@ class Hub {
                    Where where = Where::current());
     void resume_hub(const OptionalText& queue = {}, Where where = Where::current());
 
+    // The share of this owner of the slots of queue orchestrator or worker; slots: what the caller
+    // believes slot_count to be. dispatcher.hpp keeps a share.
+    std::vector<std::int32_t> acquire_slots(std::string_view owner, std::string_view queue,
+                                            std::optional<int> slots = {},
+                                            Milliseconds lease = Milliseconds(30000),
+                                            Where where = Where::current());
+    void release_slots(std::string_view owner, std::string_view queue,
+                       Where where = Where::current());
+    // Binds the caller's transaction to a lease: its commit fails with lock_lost() if the lease is
+    // lost by then.
+    void guard(std::string_view lock_token, Where where = Where::current());
+    // Sends an item to queue orchestrator or worker of another hub, exactly once. Returns the id of
+    // the intent.
+    std::int64_t send_to_hub(std::string_view target_hub, std::string_view queue,
+                             std::string_view work_item, OptionalNumber visible_at_ms = {},
+                             Where where = Where::current());
+
     // from: now, start, or an upto of another subscription.
     void create_subscription(std::string_view name,
                              const std::optional<std::vector<std::string>>& topics = {},
@@ -550,6 +567,11 @@ class Admin {
     void revoke_hub(std::string_view name, std::string_view role, std::string_view level,
                     Where where = Where::current());
     int new_incarnation(const OptionalText& name = {}, Where where = Where::current());
+    // The way to a hub of another database: a foreign server, with a user mapping.
+    void create_hub_link(std::string_view hub, std::string_view target_hub, std::string_view server,
+                         Where where = Where::current());
+    void drop_hub_link(std::string_view hub, std::string_view target_hub,
+                       Where where = Where::current());
     bool start_worker(Where where = Where::current());
     bool stop_worker(Where where = Where::current());
     std::string metrics(Where where = Where::current());
