@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
     add_instances(app, tool);
     add_queue(app, tool);
     add_dead_letters(app, tool);
+    add_events(app, tool);
     add_run_worker(app, tool);
 
     try {

@@ -80,6 +80,7 @@ void add_top(CLI::App& app, Tool& tool);
 void add_instances(CLI::App& app, Tool& tool);
 void add_queue(CLI::App& app, Tool& tool);
 void add_dead_letters(CLI::App& app, Tool& tool);
+void add_events(CLI::App& app, Tool& tool);
 void add_run_worker(CLI::App& app, Tool& tool);
 
 }  // namespace belay::tool

@@ -59,7 +59,7 @@ TEST_F(ToolProgram, HasHelpForEverything) {
     const std::string help = text({"--help"});
     for (const char* command :
          {"hubs", "pause", "resume", "top", "instances", "show", "history", "explain", "start",
-          "raise", "cancel", "queue", "dead-letters", "run-worker"}) {
+          "raise", "cancel", "queue", "dead-letters", "run-worker", "subscriptions", "events"}) {
         EXPECT_NE(help.find(std::string("  ") + command), std::string::npos) << command;
         EXPECT_NE(text({command, "--help"}).find("Usage: belay " + std::string(command)),
                   std::string::npos)
@@ -69,6 +69,30 @@ TEST_F(ToolProgram, HasHelpForEverything) {
         EXPECT_NE(text({"dead-letters", command, "--help"}).find("Usage:"), std::string::npos);
     }
     EXPECT_TRUE(text({"--version"}).starts_with("belay "));
+}
+
+TEST_F(ToolProgram, ReadsEvents) {
+    hub_.create_subscription("audit", {{"instance"}});
+    make_instance();
+    const json subscriptions = parsed({"subscriptions"});
+    ASSERT_EQ(subscriptions.size(), 1u);
+    EXPECT_EQ(subscriptions[0]["name"], "audit");
+    EXPECT_EQ(subscriptions[0]["lag_rows"], 2);
+    EXPECT_NE(text({"subscriptions"}).find("audit"), std::string::npos);
+    const json events = parsed({"events", "audit", "--lease-ms", "1"});
+    ASSERT_EQ(events.size(), 2u);
+    EXPECT_EQ(events[0]["type"], "started");
+    EXPECT_EQ(events[1]["type"], "completed");
+    EXPECT_EQ(events[1]["subject"], "o");
+    EXPECT_EQ(events[1]["details"]["orchestration_name"], "Bill");
+    // Not taken as read: they come again, until they are.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_NE(text({"events", "audit", "--ack", "--limit", "1"}).find("started"),
+              std::string::npos);
+    EXPECT_NE(text({"events", "audit", "--ack"}).find("completed"), std::string::npos);
+    EXPECT_EQ(parsed({"events", "audit"}), json::array());
+    EXPECT_EQ(belay({"events", "nobody"}).code, 1);
+    EXPECT_EQ(belay({"events"}).code, 2);
 }
 
 TEST_F(ToolProgram, SaysWhatIsWrong) {
