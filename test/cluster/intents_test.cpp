@@ -435,7 +435,7 @@ TEST(Intents, RepeatedAfterAPromotionArriveOnce) {
         EXPECT_TRUE(
             within(60, [&] { return reader.value("SELECT count(*) FROM src.intents") == "2"; }));
         // From here on the standby learns nothing.
-        standby->configure("primary_conninfo = ''");
+        reader.exec("ALTER SYSTEM SET primary_conninfo = ''");
         reader.exec("SELECT pg_reload_conf()");
         EXPECT_TRUE(within(
             60, [&] { return reader.value("SELECT count(*) FROM pg_stat_wal_receiver") == "0"; }));
