@@ -50,7 +50,7 @@ std::string guarded(const std::string& token) {
            "'); INSERT INTO app.wrote VALUES ('late'); COMMIT";
 }
 
-// IN-3: nothing that was granted before counts, and everything can be had at once by another owner,
+// IC-3: nothing that was granted before counts, and everything can be had at once by another owner,
 // with its attempts counted.
 void expect_lost(Conn& conn, const Held& old, const std::string& attempts) {
     EXPECT_EQ(conn.error_of("SELECT app.guard('" + old.work + "')"), "QB001");
@@ -81,7 +81,7 @@ void expect_lost(Conn& conn, const Held& old, const std::string& attempts) {
               "");
 }
 
-// IN-1: the number, the uuid, the floor of epochs.
+// IC-1: the number, the uuid, the floor of epochs.
 struct Life {
     std::string incarnation;
     std::string uuid;
@@ -113,7 +113,7 @@ void wait_for_replay(Cluster& primary, Cluster& standby) {
 
 class Promotion : public testing::TestWithParam<bool> {};
 
-// IN-2: leases that the standby knows are over when it becomes the primary.
+// IC-2: leases that the standby knows are over when it becomes the primary.
 TEST_P(Promotion, EndsReplicatedLeases) {
     Cluster primary({.preload = GetParam(), .conf = {"belay.reconcile_interval = 0"}});
     Conn conn = primary.connect();
@@ -137,7 +137,7 @@ TEST_P(Promotion, EndsReplicatedLeases) {
     expect_new_life(heir, before);
 }
 
-// IN-2: leases that the primary granted and the standby never heard of are refused by the new
+// IC-2: leases that the primary granted and the standby never heard of are refused by the new
 // primary, though it hands out the same items, for the first time as far as it knows.
 TEST_P(Promotion, RefusesLeasesThatWereLost) {
     Cluster primary({.preload = GetParam(), .conf = {"belay.reconcile_interval = 0"}});
@@ -188,7 +188,7 @@ class Copy : public testing::Test {
     Life before;
 };
 
-// IN-2.
+// IC-2.
 TEST_F(Copy, ByDumpAndRestore) {
     const std::string dump = cluster.file("app.dump");
     cluster.run({"pg_dump", "-Fc", "-f", dump, "original"});
@@ -200,7 +200,7 @@ TEST_F(Copy, ByDumpAndRestore) {
     expect_original_works();
 }
 
-// IN-2.
+// IC-2.
 TEST_F(Copy, ByTemplate) {
     cluster.connect().exec("CREATE DATABASE copied TEMPLATE original");
     Conn conn = cluster.connect("copied");
@@ -209,7 +209,7 @@ TEST_F(Copy, ByTemplate) {
     expect_original_works();
 }
 
-// IN-2.
+// IC-2.
 TEST_F(Copy, ByPgUpgrade) {
     Cluster heir({.own_identity = true});
     cluster.stop();
@@ -234,7 +234,7 @@ TEST_F(Copy, ByPgUpgrade) {
     expect_original_works();
 }
 
-// IN-4: a copy of the files of a server that was stopped cannot be told from the original that was
+// IC-4: a copy of the files of a server that was stopped cannot be told from the original that was
 // started again: the leases go on until somebody says that it is a copy.
 TEST_F(Copy, OfTheFilesNeedsAWord) {
     cluster.stop();
@@ -247,7 +247,7 @@ TEST_F(Copy, OfTheFilesNeedsAWord) {
     expect_new_life(conn, before);
 }
 
-// IN-5: after a crash the leases are those that were committed; it is the same life of the hub.
+// IC-5: after a crash the leases are those that were committed; it is the same life of the hub.
 TEST_F(Copy, CrashKeepsLeases) {
     cluster.kill9();
     cluster.start();
