@@ -5,6 +5,8 @@
 namespace belay::pg {
 
 constinit Settings settings{.async_leases = false,
+                            .cursor_slots = 4096,
+                            .fast_path = true,
                             .lease_slots = 65536,
                             .logical_events = false,
                             .notify = false,
@@ -18,6 +20,18 @@ void define_settings() {
         "A lease lost in a crash only means that the item is delivered again.",
         &settings.async_leases, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     // What sizes shared memory exists only where it is preloaded; elsewhere the default holds.
+    if (process_shared_preload_libraries_in_progress) {
+        DefineCustomIntVariable(
+            "belay.cursor_slots",
+            "Claim cursors that belay keeps in shared memory, in all databases.",
+            "Two for each tag and slot of a queue. If there are more, those used longest ago go.",
+            &settings.cursor_slots, 4096, 64, 1048576, PGC_POSTMASTER, 0, nullptr, nullptr,
+            nullptr);
+    }
+    DefineCustomBoolVariable("belay.fast_path",
+                             "Lets hot operations access their tables and indexes directly.",
+                             "Off, they run as SQL statements. The results are the same.",
+                             &settings.fast_path, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     if (process_shared_preload_libraries_in_progress) {
         DefineCustomIntVariable(
             "belay.lease_slots", "Leases whose end belay keeps in shared memory, in all databases.",
