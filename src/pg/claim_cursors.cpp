@@ -419,6 +419,11 @@ constinit Note* notes = nullptr;
 constinit int note_count = 0;
 constinit int note_size = 0;
 
+// What only this transaction can see of its own rows: whether it has inserted any, and when the
+// first that it has leased or given back may be taken. Both may be more than is left of them.
+constinit bool own_inserted = false;
+constinit int64 own_free = core::kNever;
+
 // A lowest place is enough for the rows that a transaction inserts into one part.
 bool merge_inserted(const CursorKey& key, const Place& place, int level) {
     constexpr int kLookBack = 4;
@@ -446,6 +451,22 @@ void add_note(NoteKind kind, const CursorKey& key, const Place& place, int64 at,
         note_size = size;
     }
     notes[note_count++] = {key, place, at, stamp, level, kind};
+    own_inserted = own_inserted || kind == NoteKind::kInserted || kind == NoteKind::kMoved;
+    if (kind == NoteKind::kClaimed || kind == NoteKind::kFree) {
+        own_free = std::min(own_free, at);
+    }
+}
+
+Place lowest_own(const CursorKey& key) {
+    Place lowest = kLastPlace;
+    for (int i = 0; own_inserted && i < note_count; ++i) {
+        if (notes[i].kind == NoteKind::kMoved && notes[i].key.table == key.table) {
+            lowest = kFirstPlace;
+        } else if (notes[i].kind == NoteKind::kInserted && same_part(notes[i].key, key)) {
+            lowest = std::min(lowest, notes[i].place);
+        }
+    }
+    return lowest;
 }
 
 // Forgets all that is known of a table. A prepared transaction may still move its rows: then no
@@ -544,6 +565,8 @@ extern "C" void belay_cursors_at_end(XactEvent event, void*) {
             return;  // before the end
     }
     note_count = 0;
+    own_inserted = false;
+    own_free = core::kNever;
 }
 
 extern "C" void belay_cursors_at_sub_end(SubXactEvent event, SubTransactionId, SubTransactionId,
@@ -574,8 +597,32 @@ CursorView view_of(const Cursor& cursor) {
             .position = cursor.position,
             .version = cursor.version,
             .changes = cursor.changes,
-            .next_free = cursor.next_free};
+            .next_free = std::min(cursor.next_free, own_free),
+            .own = kLastPlace};
 }
+
+// The lowest of the due rows, in order.
+struct DueList {
+    DueRow* rows;
+    int limit;
+    int count = 0;
+
+    void add(const DueRow& row) {
+        if (count == limit && row.place > rows[limit - 1].place) {
+            return;
+        }
+        for (int i = 0; i < count; ++i) {
+            if (rows[i].place == row.place) {
+                return;
+            }
+        }
+        int where = count < limit ? count++ : limit - 1;
+        for (; where > 0 && rows[where - 1].place > row.place; --where) {
+            rows[where] = rows[where - 1];
+        }
+        rows[where] = row;
+    }
+};
 
 }  // namespace
 
@@ -586,7 +633,8 @@ CursorView read_cursor(const CursorKey& key) {
                     .position = kFirstPlace,
                     .version = 0,
                     .changes = 0,
-                    .next_free = core::kNever};
+                    .next_free = core::kNever,
+                    .own = kLastPlace};
     if (!is_shared()) {
         return view;
     }
@@ -610,6 +658,7 @@ CursorView read_cursor(const CursorKey& key) {
         view = view_of(*cursor);
     }
     LWLockRelease(&spot.partition->lock);
+    view.own = lowest_own(key);
     return view;
 }
 
@@ -623,24 +672,28 @@ bool cursor_changed(const CursorKey& key, const CursorView& view) {
 
 int due_rows(const CursorKey& key, const CursorView& view, int64 now, const Place& after,
              DueRow* rows, int limit) {
-    int count = 0;
+    DueList list{rows, limit};
+    const auto wanted = [&](const Place& place, int64 free_at) {
+        return free_at <= now && place > after && place < std::min(view.position, view.own);
+    };
     with_cursor(key, LW_EXCLUSIVE, [&](const Spot&, Cursor* cursor) {
         cursor->next_free = core::kNever;
         for (int32 at = cursor->first; at != kNone; at = entry_table()[at].later) {
             const Entry& entry = entry_table()[at];
             cursor->next_free = std::min(cursor->next_free, entry.free_at);
-            if (entry.free_at > now || entry.place <= after || entry.place >= view.position ||
-                (count == limit && entry.place > rows[limit - 1].place)) {
-                continue;
+            if (wanted(entry.place, entry.free_at)) {
+                list.add({entry.place, entry.stamp});
             }
-            int where = count < limit ? count++ : limit - 1;
-            for (; where > 0 && rows[where - 1].place > entry.place; --where) {
-                rows[where] = rows[where - 1];
-            }
-            rows[where] = {entry.place, entry.stamp};
         }
     });
-    return count;
+    // Others must not look at what this transaction has leased or given back, but it may.
+    for (int i = 0; own_free <= now && i < note_count; ++i) {
+        const bool taken = notes[i].kind == NoteKind::kClaimed || notes[i].kind == NoteKind::kFree;
+        if (taken && same_part(notes[i].key, key) && wanted(notes[i].place, notes[i].at)) {
+            list.add({notes[i].place, 0});
+        }
+    }
+    return list.count;
 }
 
 void correct_entry(const CursorKey& key, const DueRow& row, std::optional<int64> free_at) {

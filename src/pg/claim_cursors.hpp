@@ -45,6 +45,7 @@ struct CursorView {
     uint64 version;   // of the ring
     uint64 changes;   // of anything that may give a fetch something to take
     int64 next_free;  // no row with an entry may be taken before, in ms
+    Place own;        // the lowest row that this transaction has inserted: only it can see it
 };
 CursorView read_cursor(const CursorKey& key);
 

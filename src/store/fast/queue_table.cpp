@@ -1,5 +1,7 @@
 #include "store/fast/queue_table.hpp"
 
+#include <algorithm>
+
 #include "pg/compat.hpp"
 #include "pg/settings.hpp"
 
@@ -283,25 +285,28 @@ IndexScanDesc scan_lane(const QueueTable& table, int32 lane, int16 slot, bool de
     ScanKeyData keys[4];
     ScanKeyInit(&keys[0], kLane, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(lane));
     ScanKeyInit(&keys[1], kSlot, BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(slot));
-    constexpr int count = 4;
+    int count = 2;
     if (!delayed) {
-        ScanKeyInit(&keys[2], kDue, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(0));
-        ScanKeyInit(&keys[3], kId, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(id));
+        ScanKeyInit(&keys[count++], kDue, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(0));
+        ScanKeyInit(&keys[count++], kId, BTGreaterEqualStrategyNumber, F_INT8GE,
+                    Int64GetDatum(id));
     } else {
         // ROW(due, id) >= ROW($due, $id), in the form in which the executor passes it. The scan
-        // copies the keys but not the parts of a row key: they live as long as it does.
+        // copies the keys but not the parts of a row key: they live as long as it does. It begins
+        // where this key says, so the key must not name a row that was never delayed.
         auto* parts = static_cast<ScanKey>(palloc0(sizeof(ScanKeyData) * 2));
         ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, kDue, BTGreaterEqualStrategyNumber,
-                               INT8OID, InvalidOid, F_BTINT8CMP, Int64GetDatum(due));
+                               INT8OID, InvalidOid, F_BTINT8CMP,
+                               Int64GetDatum(std::max<int64>(due, 1)));
         ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, kId,
                                BTGreaterEqualStrategyNumber, INT8OID, InvalidOid, F_BTINT8CMP,
-                               Int64GetDatum(id));
-        ScanKeyInit(&keys[2], kDue, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(0));
-        keys[3] = {};
-        keys[3].sk_flags = SK_ROW_HEADER;
-        keys[3].sk_attno = kDue;
-        keys[3].sk_strategy = BTGreaterEqualStrategyNumber;
-        keys[3].sk_argument = PointerGetDatum(parts);
+                               Int64GetDatum(due < 1 ? PG_INT64_MIN : id));
+        ScanKeyData* row = &keys[count++];
+        *row = {};
+        row->sk_flags = SK_ROW_HEADER;
+        row->sk_attno = kDue;
+        row->sk_strategy = BTGreaterEqualStrategyNumber;
+        row->sk_argument = PointerGetDatum(parts);
     }
     IndexScanDesc scan = pg::begin_index_scan(table.heap, table.key, table.snapshot, count);
     index_rescan(scan, keys, count, nullptr, 0);

@@ -159,15 +159,15 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
                 }
             }
         }
-        const bool from_cursor = after <= view.position;
-        const pg::Place from = std::max(view.position, after);
+        const pg::Place head = std::min(view.position, view.own);
+        const bool from_cursor = after < head;  // else there may be rows between the two
+        const pg::Place from = std::max(head, after);
         if (go_on && from != pg::kLastPlace && !(part.delayed && from.due > before)) {
             renew_snapshot(table);
             now = clock.now();
             bool blocked = false;
             pg::Place end = from;
-            IndexScanDesc scan = scan_lane(*table, part.lane, part.slot, part.delayed,
-                                           std::max<int64>(from.due, 0), from.id);
+            IndexScanDesc scan = scan_lane(*table, part.lane, part.slot, part.delayed, from.due, from.id);
             bool more = false;
             while (go_on && (more = next_row(*table, scan))) {
                 const WorkKey row = row_key(*table);
@@ -477,7 +477,8 @@ int64 repair_cursors(const Hub& hub) {
             const pg::CursorView view = pg::read_cursor(keys[i]);
             renew_snapshot(&table);
             IndexScanDesc scan =
-                scan_lane(table, keys[i].lane, keys[i].slot, keys[i].delayed != 0, 0, PG_INT64_MIN);
+                scan_lane(table, keys[i].lane, keys[i].slot, keys[i].delayed != 0,
+                                           pg::kFirstPlace.due, pg::kFirstPlace.id);
             while (next_row(table, scan)) {
                 const pg::Place place = place_of(row_key(table));
                 if (!view.known || place >= view.position) {
