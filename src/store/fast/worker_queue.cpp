@@ -160,7 +160,8 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
             }
         }
         const pg::Place head = std::min(view.position, view.own);
-        const bool from_cursor = after < head;  // else there may be rows between the two
+        // Else there may be rows between the two.
+        const bool from_cursor = after == pg::kFirstPlace || after < head;
         const pg::Place from = std::max(head, after);
         if (go_on && from != pg::kLastPlace && !(part.delayed && from.due > before)) {
             renew_snapshot(table);
