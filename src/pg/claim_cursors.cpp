@@ -25,6 +25,7 @@ struct Cursor {
     int32 first;  // entry
     bool settled;
     TimestampTz made;
+    TimestampTz checked;
     pg_atomic_uint64 used;
     Place position;
     uint64 version;  // ring[version % kRing] comes next
@@ -306,6 +307,7 @@ Cursor* make_cursor(const Spot& spot, const CursorKey& key) {
     cursor->first = kNone;
     cursor->settled = max_prepared_xacts == 0;
     cursor->made = GetCurrentTimestamp();
+    cursor->checked = cursor->made;
     reset_cursor(spot, cursor);
     return cursor;
 }
@@ -808,36 +810,55 @@ bool repair_cursor(const CursorKey& key, const Place& place, int64 free_at) {
     return repaired;
 }
 
-int list_cursors(Oid table, CursorKey* keys, int limit) {
-    int count = 0;
+namespace {
+
+// Calls visit(cursor) for every cursor of this database, under the lock of its partition.
+template <typename Visit>
+void each_cursor(LWLockMode mode, Visit visit) {
     for (int p = 0; is_shared() && p < kPartitions; ++p) {
-        LWLockAcquire(&shared->partitions[p].lock, LW_SHARED);
+        LWLockAcquire(&shared->partitions[p].lock, mode);
         for (int b = 0; b < shared->cursor_buckets; ++b) {
-            for (int32 at = cursor_buckets()[p * shared->cursor_buckets + b];
-                 at != kNone && count < limit; at = cursor_table()[at].next) {
-                const CursorKey& key = cursor_table()[at].key;
-                if (key.database == MyDatabaseId && key.table == table) {
-                    keys[count++] = key;
+            for (int32 at = cursor_buckets()[p * shared->cursor_buckets + b]; at != kNone;
+                 at = cursor_table()[at].next) {
+                if (cursor_table()[at].key.database == MyDatabaseId) {
+                    visit(&cursor_table()[at]);
                 }
             }
         }
         LWLockRelease(&shared->partitions[p].lock);
     }
+}
+
+}  // namespace
+
+int cursors_to_check(Oid table, int64 age_ms, CursorKey* keys, int limit) {
+    const TimestampTz now = GetCurrentTimestamp();
+    int count = 0;
+    each_cursor(LW_EXCLUSIVE, [&](Cursor* cursor) {
+        if (cursor->key.table == table && count < limit && now - cursor->checked >= age_ms * 1000) {
+            cursor->checked = now;
+            keys[count++] = cursor->key;
+        }
+    });
     return count;
+}
+
+int64 cursor_check_age() {
+    constexpr int64 kPaces = 60;
+    return kPaces * std::max(settings.reconcile_interval_ms, 1);
+}
+
+bool has_cursors_to_check() {
+    const TimestampTz before = GetCurrentTimestamp() - cursor_check_age() * 1000;
+    bool found = false;
+    each_cursor(LW_SHARED,
+                [&](const Cursor* cursor) { found = found || cursor->checked <= before; });
+    return found;
 }
 
 CursorCounts count_cursors() {
     CursorCounts counts{};
-    for (int p = 0; is_shared() && p < kPartitions; ++p) {
-        LWLockAcquire(&shared->partitions[p].lock, LW_SHARED);
-        for (int b = 0; b < shared->cursor_buckets; ++b) {
-            for (int32 at = cursor_buckets()[p * shared->cursor_buckets + b]; at != kNone;
-                 at = cursor_table()[at].next) {
-                ++counts.cursors;
-            }
-        }
-        LWLockRelease(&shared->partitions[p].lock);
-    }
+    each_cursor(LW_SHARED, [&counts](const Cursor*) { ++counts.cursors; });
     counts.entries = shared != nullptr ? shared->entry_count : 0;
     return counts;
 }

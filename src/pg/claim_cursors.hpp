@@ -90,8 +90,11 @@ void note_moved(Oid table);
 // A live row below the position, found by a scan that does not trust the cursor. True: it had no
 // entry, and the position is put back to it.
 bool repair_cursor(const CursorKey& key, const Place& place, int64 free_at);
-// The cursors of a table, up to limit.
-int list_cursors(Oid table, CursorKey* keys, int limit);
+// The cursors of a table that nobody has checked for so long, up to limit; they count as checked.
+int cursors_to_check(Oid table, int64 age_ms, CursorKey* keys, int limit);
+// Whether the background worker has cursors of its database to check, and how old they are then.
+int64 cursor_check_age();
+bool has_cursors_to_check();
 
 struct CursorCounts {
     int64 cursors;

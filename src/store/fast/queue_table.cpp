@@ -288,8 +288,7 @@ IndexScanDesc scan_lane(const QueueTable& table, int32 lane, int16 slot, bool de
     int count = 2;
     if (!delayed) {
         ScanKeyInit(&keys[count++], kDue, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(0));
-        ScanKeyInit(&keys[count++], kId, BTGreaterEqualStrategyNumber, F_INT8GE,
-                    Int64GetDatum(id));
+        ScanKeyInit(&keys[count++], kId, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(id));
     } else {
         // ROW(due, id) >= ROW($due, $id), in the form in which the executor passes it. The scan
         // copies the keys but not the parts of a row key: they live as long as it does. It begins

@@ -168,7 +168,8 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
             now = clock.now();
             bool blocked = false;
             pg::Place end = from;
-            IndexScanDesc scan = scan_lane(*table, part.lane, part.slot, part.delayed, from.due, from.id);
+            IndexScanDesc scan =
+                scan_lane(*table, part.lane, part.slot, part.delayed, from.due, from.id);
             bool more = false;
             while (go_on && (more = next_row(*table, scan))) {
                 const WorkKey row = row_key(*table);
@@ -464,10 +465,10 @@ void release_directly(const Hub& hub, Relation heap, const WorkKey& key, int32 a
     });
 }
 
-int64 repair_cursors(const Hub& hub) {
+int64 repair_cursors(const Hub& hub, int64 age_ms) {
     constexpr int kMost = 1024;
     auto* keys = static_cast<pg::CursorKey*>(palloc(sizeof(pg::CursorKey) * kMost));
-    const int count = pg::list_cursors(hub.relations.worker_queue, keys, kMost);
+    const int count = pg::cursors_to_check(hub.relations.worker_queue, age_ms, keys, kMost);
     Relation heap = count == 0 ? nullptr : open_for_direct_access(hub);
     if (heap == nullptr) {
         return 0;
@@ -477,8 +478,7 @@ int64 repair_cursors(const Hub& hub) {
         for (int i = 0; i < count; ++i) {
             const pg::CursorView view = pg::read_cursor(keys[i]);
             renew_snapshot(&table);
-            IndexScanDesc scan =
-                scan_lane(table, keys[i].lane, keys[i].slot, keys[i].delayed != 0,
+            IndexScanDesc scan = scan_lane(table, keys[i].lane, keys[i].slot, keys[i].delayed != 0,
                                            pg::kFirstPlace.due, pg::kFirstPlace.id);
             while (next_row(table, scan)) {
                 const pg::Place place = place_of(row_key(table));

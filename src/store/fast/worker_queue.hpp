@@ -42,8 +42,8 @@ void set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key, in
 void release_directly(const Hub& hub, Relation heap, const WorkKey& key, int32 attempt,
                       std::optional<int64> visible_at);
 
-// Looks for rows that the hub's cursors have lost: an owner can change his tables by hand. Returns
-// how many cursors were put back.
-int64 repair_cursors(const Hub& hub);
+// Looks for rows that the hub's cursors have lost: an owner can change his tables by hand. Looks at
+// cursors that were not looked at for so long; returns how many were put back.
+int64 repair_cursors(const Hub& hub, int64 age_ms);
 
 }  // namespace belay::store
