@@ -16,7 +16,8 @@ BEGIN
             PERFORM belay.inject_fault('fastpath.enqueue', 0);
             RETURN 'by SQL';
         WHEN OTHERS THEN
-            RETURN 'directly';
+            PERFORM belay.inject_fault('fastpath.enqueue', 0);
+            RETURN CASE WHEN SQLERRM ~ 'injected fault' THEN 'directly' ELSE 'by SQL' END;
     END;
 END $$;
 SET belay.fast_path = on;

@@ -405,7 +405,7 @@ void with_cursor(const CursorKey& key, LWLockMode mode, Body body) {
 
 // ---------------------------------------------------------------- notes
 
-enum class NoteKind : uint8 { kClaimed, kInserted, kFree, kDeleted, kMoved };
+enum class NoteKind : uint8 { kClaimed, kInserted, kFree, kDeleted, kMoved, kRemoved };
 
 struct Note {
     CursorKey key;
@@ -496,6 +496,8 @@ void reset_table(const CursorKey& key, bool prepared) {
 void commit(const Note& note) {
     if (note.kind == NoteKind::kMoved) {
         reset_table(note.key, false);
+    }
+    if (note.kind == NoteKind::kMoved || note.kind == NoteKind::kRemoved) {
         return;
     }
     with_part(note.key, LW_EXCLUSIVE, [&note](const Spot& spot, Cursor* cursor) {
@@ -517,8 +519,12 @@ void commit(const Note& note) {
     });
 }
 
+// A fetch of the transaction itself may have believed what is undone now: that a row was gone, or
+// leased for longer. The row is looked at again.
 void abort(const Note& note) {
-    if (note.kind == NoteKind::kClaimed) {
+    if (note.kind == NoteKind::kMoved || note.kind == NoteKind::kRemoved) {
+        reset_table(note.key, false);
+    } else if (note.kind != NoteKind::kInserted) {
         with_part(note.key, LW_EXCLUSIVE, [&note](const Spot& spot, Cursor* cursor) {
             set_free(spot, cursor, note.place, 0);
         });
@@ -526,14 +532,11 @@ void abort(const Note& note) {
 }
 
 void prepare(const Note& note, TransactionId xid) {
-    if (note.kind == NoteKind::kMoved) {
+    if (note.kind == NoteKind::kMoved || note.kind == NoteKind::kRemoved) {
         reset_table(note.key, true);
         return;
     }
     with_part(note.key, LW_EXCLUSIVE, [&note, xid](const Spot& spot, Cursor* cursor) {
-        if (note.kind == NoteKind::kDeleted) {
-            return;  // its entry says when to look at it
-        }
         if (Entry* entry = find_entry(spot, cursor, note.place)) {
             set_entry(spot, cursor, entry, 0);
         }
@@ -793,6 +796,12 @@ void note_deleted(const CursorKey& key, const Place& place) {
 void note_moved(Oid table) {
     if (is_shared()) {
         add_note(NoteKind::kMoved, {MyDatabaseId, table, 0, 0, 0, 0}, kFirstPlace, 0, 0);
+    }
+}
+
+void note_removed(Oid table) {
+    if (is_shared()) {
+        add_note(NoteKind::kRemoved, {MyDatabaseId, table, 0, 0, 0, 0}, kFirstPlace, 0, 0);
     }
 }
 

@@ -84,8 +84,9 @@ void note_inserted(const CursorKey& key, const Place& place);
 void note_free(const CursorKey& key, const Place& place, int64 free_at);
 // A row was deleted.
 void note_deleted(const CursorKey& key, const Place& place);
-// Rows of the table have moved.
+// Rows of the table were moved, or deleted without being named.
 void note_moved(Oid table);
+void note_removed(Oid table);
 
 // A live row below the position, found by a scan that does not trust the cursor. True: it had no
 // entry, and the position is put back to it.
