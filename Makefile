@@ -4,7 +4,7 @@
 # in `make help` work on a machine where PostgreSQL is not installed yet, and pgxs.mk has a goal
 # `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
 
-LOCAL_GOALS = bench check check-all-versions check-long demo format help lint setup soak stage
+LOCAL_GOALS = bench check check-all-versions check-long check-sanitizers demo format help lint setup soak stage
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
 
@@ -19,6 +19,12 @@ check:
 
 check-long:
 	+@BELAY_LONG=1 test/run.sh
+
+# The server module is not built with them: PostgreSQL frees no memory at its exit.
+SANITIZED_SUITES = --suite unit --suite client --suite tool
+check-sanitizers:
+	+@BELAY_SANITIZE=address,undefined test/run.sh $(SANITIZED_SUITES)
+	+@BELAY_SANITIZE=thread test/run.sh $(SANITIZED_SUITES)
 
 check-all-versions:
 	+@test/all_versions.sh $(PG_CONFIGS)
@@ -65,6 +71,8 @@ endif
 # | make demo                build, start a throw-away server, show a worked example
 # | make check               build and run all tests on throw-away servers
 # | make check-long          the same, long forms of the random and stress tests
+# | make check-sanitizers    the tests of core, client and tool with Address-, UndefinedBehavior-
+# |                          and ThreadSanitizer
 # | make check-all-versions PG_CONFIGS="a b c"    make check for each PostgreSQL
 # | make soak                run a mixed load for long and watch for drift
 # | make bench               measure
@@ -108,6 +116,9 @@ EXTRA_CLEAN = build
 # PGXS links with the C compiler, which does not ask for the C++ runtime by itself.
 SHLIB_LINK += -lstdc++
 
+# Intents reach hubs of other databases through libpq.
+SHLIB_LINK += $(libpq)
+
 # libstdc++ marks its templates as exported, whatever we say to the compiler; the linker has the
 # last word.
 SHLIB_LINK += -Wl,--version-script=build/obj/exports
@@ -126,7 +137,7 @@ SERVER_CXXFLAGS = $(filter-out -W%,$(CXXFLAGS))
 SERVER_CPPFLAGS = $(filter -D% -U%,$(CPPFLAGS))
 # Foreign headers are system headers: warnings are about our code only. (/usr/include must stay
 # where the compiler has it, or the headers of libstdc++ do not find those of libc.)
-SYSTEM_INCLUDES = $(patsubst %,-isystem %,$(sort $(includedir_server) \
+SYSTEM_INCLUDES = $(patsubst %,-isystem %,$(sort $(includedir_server) $(filter-out /usr/include,$(includedir)) \
 	$(filter-out /usr/include,$(patsubst -I%,%,$(filter -I/%,$(CPPFLAGS))))))
 
 BELAY_CXXFLAGS = -std=c++20

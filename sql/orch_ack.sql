@@ -232,7 +232,7 @@ SELECT test.content('orch_ack') AS content \gset
 CREATE TEMP TABLE bad (nr serial, arguments text);
 INSERT INTO bad (arguments) SELECT a FROM unnest(ARRAY[
     'execution => 0', 'execution => -1', 'execution => NULL', 'send => ''[{"CancelInstance":{"instance":"x"}}, {"CancelInstance":{}}]''', 'send => ''[{"ActivityExecute":{"instance":"i"}}]''', 'send => ''[{"SubOrchCompleted":{"instance":"i"}}]''',
-    'send => ''[{"TimerFired":{"instance":"i"}}]''', 'send => ''["nonsense"]''', 'send => ''[7]''', 'send => ''{}''', 'send => ''[{"CancelInstance":{"instance":""}}]''', 'send => ''[{"ToHub":{"hub":"h","item":{"CancelInstance":{"instance":"i"}}}}]''',
+    'send => ''[{"TimerFired":{"instance":"i"}}]''', 'send => ''["nonsense"]''', 'send => ''[7]''', 'send => ''{}''', 'send => ''[{"CancelInstance":{"instance":""}}]''', 'send => ''[{"ToHub":{"hub":"h"}}]''',
     'work => ''[{"ActivityExecute":{}}, {"CancelInstance":{"instance":"i"}}]''', 'work => ''[{"ActivityExecute":{"id":"x"}}]''', 'work => ''[{"ActivityExecute":{"instance":7}}]''', 'work => ''[{}]''', 'work => ''7''',
     'metadata => ''[]''', 'metadata => ''7''', 'metadata => ''{"status":"Cancelled"}''', 'metadata => ''{"status":"completed"}''', 'metadata => ''{"status":7}''', 'metadata => ''{"output":7,"status":"Failed"}''', 'metadata => ''{"orchestration_name":7}''',
     'metadata => ''{"orchestration_version":{}}''', 'metadata => ''{"parent_instance_id":""}''', 'metadata => ''{"parent_instance_id":7}''', 'metadata => ''{"pinned_duroxide_version":"1.0.0"}''',

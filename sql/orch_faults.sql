@@ -81,17 +81,25 @@ INSERT INTO calls (call) VALUES
     ('delete_instance(''root'')'), ('delete_instance(''turn'', true)'), ('delete_instances_atomic(''{leaf,root,nobody}'', false)'), ('delete_instances_atomic(''{turn,ready,q}'', true)'), ('delete_instances_bulk(''{}'')'), ('delete_instances_bulk(''{"instance_ids":["root"]}'')'),
     ('prune_executions(''old'')'), ('prune_executions(''old'', 1, 5000)'), ('prune_executions_bulk(''{}'')'), ('prune_executions_bulk(''{"instance_ids":["old","turn"]}'', ''{"keep_last":1}'')'), ('reconcile(90000000)');
 INSERT INTO calls (call) SELECT format('reconcile(90000000, ''{%s}'')', d) FROM unnest('{dead_letters,instance_retention,lock_cleanup,orphan_messages,session_cleanup}'::text[]) AS d;
+-- Other hubs.
+INSERT INTO calls (call) VALUES ('send_to_hub(''b'', ''worker'', ''{"ActivityExecute":{}}'')'),
+    ('receive_intents(''[{"source_uuid":"11111111-1111-4111-8111-111111111111","intent_id":1,"queue":"worker","work_item":{"ActivityExecute":{}}}, {"source_uuid":"11111111-1111-4111-8111-111111111111","intent_id":2,"queue":"orchestrator","work_item":{"CancelInstance":{"instance":"i"}}}]'')'),
+    ('ack_orchestration_item(''<turn>'', 2000, 2, ''[]'', ''[{"ToHub":{"hub":"b","item":{"ActivityExecute":{}}}}]'', ''[{"ToHub":{"hub":"b","item":{"CancelInstance":{"instance":"i"}}}}]'', ''{}'')');
 -- The outbox.
 SELECT orch_faults.create_subscription('free', NULL, 'start'), orch_faults.create_subscription('taken', NULL, 'start');
 SELECT upto FROM orch_faults.read_events('taken', 2, 100000, 1000) LIMIT 1 \gset
 INSERT INTO calls (call) VALUES ('create_subscription(''new'', ''{instance}'')'), ('drop_subscription(''taken'')'), ('read_events(''free'', 2, 1000, 2000)'), ('ack_events(''taken'', ''<upto>'', 2000)'), ('reconcile(90000000000, ''{outbox_retention}'')');
 -- The hub.
 INSERT INTO calls (call) VALUES ('pause_hub()'), ('pause_hub(''worker'', ''reason'')');
+-- Slots: renewed by their owner; taken over from him, because his lease is over; given back.
+SELECT orch_faults.acquire_slots('owner', 'worker', 1, 1000, 1000);
+INSERT INTO calls (call) VALUES ('acquire_slots(''owner'', ''worker'', 1, 1000, 1500)'), ('acquire_slots(''heir'', ''worker'', 1, 1000, 9000)'),
+    ('release_slots(''owner'', ''worker'')');
 
 SELECT left(regexp_replace(call, '\s+', ' ', 'g'), 60) AS call, f.* FROM calls,
     LATERAL test.fail_each('orch_faults', 'SELECT * FROM orch_faults.' || replace(replace(replace(replace(replace(call, '<turn>', :'token'), '<work 1>', (SELECT token FROM leased WHERE nr = 1)), '<work 2>', (SELECT token FROM leased WHERE nr = 2)), '<work 3>', (SELECT token FROM leased WHERE nr = 3)), '<upto>', :'upto')) AS f
  ORDER BY nr;
--- All of them, that is: every function of the hub that may write.
+-- All of them, that is: every function of the hub that may write. (guard writes nothing; resume_hub follows.)
 SELECT p.proname FROM pg_proc AS p WHERE p.pronamespace = 'orch_faults'::regnamespace AND p.prokind = 'f' AND p.provolatile = 'v' AND NOT EXISTS (SELECT FROM calls WHERE split_part(call, '(', 1) = p.proname::text)
  ORDER BY p.proname::text COLLATE "C";
 SELECT orch_faults.pause_hub('worker');

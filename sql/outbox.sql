@@ -22,7 +22,7 @@ CREATE FUNCTION pg_temp.done(name text, now_ms bigint, which bigint DEFAULT NULL
     SELECT test.error(format('SELECT outbox.ack_events(%L, %L, %s)', name, pg_temp.upto(name, which), now_ms))
 $$;
 
----- what is written (25.4)
+---- what is written (25.4; EV-1, EV-2)
 
 SELECT outbox.create_subscription('all');
 SELECT outbox.start_orchestration('Orch', '', 'a', '1.2', p_now_ms => 10);
@@ -102,7 +102,7 @@ SELECT outbox.renew_work_item_lock(out_lock_token, 6102, 1000), outbox.abandon_w
 SELECT outbox.ack_worker(out_lock_token, p_now_ms => 6105) FROM outbox.fetch_work_item(6104, 1000);
 SELECT count(*) FROM pg_temp.read('all', 6106);
 
----- batches and leases
+---- batches and leases (EV-5, EV-6)
 
 -- Writes n events.
 CREATE PROCEDURE pg_temp.tell(n int, prefix text, now_ms bigint) LANGUAGE plpgsql AS $$
@@ -174,7 +174,7 @@ CALL pg_temp.tell(1, 'f', 9000);
 SELECT pg_temp.done('late', 9005) LIKE 'QB001%' AS lost;
 SELECT subject FROM pg_temp.read('late', 9006);
 
----- incarnations
+---- incarnations (EV-9)
 
 SELECT count(*) FROM pg_temp.read('all', 9100);
 SELECT belay.new_incarnation('outbox');
@@ -187,7 +187,7 @@ SELECT split_part(event_id, '-', 1) AS incarnation, subject FROM pg_temp.read('a
 SELECT pg_temp.done('all', 20000);
 SELECT count(*) FROM pg_temp.read('all', 20001);
 
----- a caller with one snapshot for all: places by xid
+---- a caller with one snapshot for all: places by xid (EV-4)
 
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT count(*) FROM outbox.instances;
@@ -206,7 +206,7 @@ CALL pg_temp.tell(1, 'i', 9000);
 SELECT subject FROM pg_temp.read('late', 30004);
 SELECT pg_temp.done('late', 30004);
 
----- retention
+---- retention (EV-10)
 
 -- Reads all there is. Without shared memory it takes later events to know that earlier ones are complete.
 CREATE PROCEDURE pg_temp.catch_up(name text, now_ms bigint) LANGUAGE plpgsql AS $$

@@ -1,5 +1,6 @@
 // The module's table of contents: what happens when PostgreSQL loads the library.
 #include "core/version.hpp"
+#include "ops/guard/guard.hpp"
 #include "pg/async_commit.hpp"
 #include "pg/boundary.hpp"
 #include "pg/claim_cursors.hpp"
@@ -27,6 +28,7 @@ void _PG_init(void);
 void _PG_init(void) {
     belay::pg::at_boundary([] {
         belay::pg::define_settings();
+        belay::ops::watch_guards();
         belay::pg::watch_commits();
         belay::store::watch_hubs();
         belay::pg::share_fault_counts();

@@ -4,6 +4,9 @@
 # shellcheck disable=SC2034  # The variables here are for the scripts that source this file.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 run_dir=$root/build/run
+# BELAY_SANITIZE names sanitizers: what CMake builds with them lies apart.
+sanitized=${BELAY_SANITIZE:+-${BELAY_SANITIZE//,/-}}
+cmake_dir=$root/build/cmake$sanitized
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -125,6 +128,20 @@ make_jobs() {
 build_module() {
     # shellcheck disable=SC2046  # At most one word.
     make -C "$root" --no-print-directory $(make_jobs) all PG_CONFIG="$PG_CONFIG"
+}
+
+# build_cmake [TARGET]...: builds all that CMake builds, or these targets.
+build_cmake() {
+    local log=$root/build/cmake.log target targets=()
+    for target; do
+        targets+=(--target "$target")
+    done
+    mkdir -p "$root/build"
+    if ! { cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" &&
+        cmake --build "$cmake_dir" -j "$(nproc)" "${targets[@]}"; } >"$log" 2>&1; then
+        tail -n 60 "$log"
+        die "the CMake build failed, see build/cmake.log"
+    fi
 }
 
 # Set up, build and stage, once per command: a script called by another finds it done. With

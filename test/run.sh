@@ -11,7 +11,8 @@
 #
 # Sets up, builds, stages a private installation and runs each suite on throw-away servers. Logs
 # are in build/run/log. The last line is "N passed, N failed"; the exit code is 0 if tests ran and
-# none failed. BELAY_LONG=1 asks the random and stress tests for their long forms.
+# none failed. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
+# (address,undefined or thread) builds what CMake builds with these sanitizers, apart from the rest.
 # BELAY_FAST_PATH=off runs them without direct access to tables (default: on; the model test mixes
 # the two).
 set -euo pipefail
@@ -36,6 +37,7 @@ list_suites() {
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
     say client
+    say tool
     say package
     say unit
     if [[ -e $root/README.md ]]; then say docs; fi
@@ -85,7 +87,7 @@ gtest_suite() {
          END {if (!n) printf "%s", text}' "$output" | tail -n 200 >"$result_dir/$suite.details"
 }
 
-suite_unit() { gtest_suite "$root/build/cmake/bin/unit_tests"; }
+suite_unit() { gtest_suite "$cmake_dir/bin/unit_tests"; }
 
 # own_servers_suite: a program of GoogleTests that makes its servers itself. Should it die, we stop
 # those it left.
@@ -96,7 +98,7 @@ own_servers_suite() {
     trap 'exit 143' TERM
     rm -rf "$BELAY_RUN_DIR"
     mkdir -p "$BELAY_RUN_DIR"
-    gtest_suite timeout --foreground "$time_limit" "$root/build/cmake/bin/${suite}_tests"
+    gtest_suite timeout --foreground "$time_limit" "$cmake_dir/bin/${suite}_tests"
 }
 # shellcheck disable=SC2317,SC2329  # Called by a trap.
 stop_left_servers() {
@@ -114,6 +116,7 @@ suite_cluster() { own_servers_suite; }
 suite_model() { own_servers_suite; }
 suite_stress() { own_servers_suite; }
 suite_client() { own_servers_suite; }
+suite_tool() { own_servers_suite; }
 suite_regress() { pg_regress_suite regress -- --; }
 suite_regress-preload() { pg_regress_suite regress -- --preload --conf "$resting" --; }
 suite_regress-hostile() { pg_regress_suite regress --hostile -- --; }
@@ -197,31 +200,24 @@ if [[ -n $inside ]]; then
     exit
 fi
 
+all=no
 if ((${#suites[@]} == 0)); then
+    all=yes
     mapfile -t suites < <(list_suites)
 fi
 for suite in "${suites[@]}"; do
     grep -qx -e "$suite" <<<"$(list_suites)" || die "no suite '$suite'; there are: $(list_suites | xargs)"
 done
 
-# needs_cmake: true if a suite of this run is a program that CMake builds.
-needs_cmake() {
+# cmake_targets: the programs that the suites of this run need.
+cmake_targets() {
     local suite
     for suite in "${suites[@]}"; do
-        case $suite in unit | cluster | model | stress | client | package) return 0 ;; esac
+        case $suite in
+            unit | cluster | model | stress | client | tool) say "${suite}_tests" ;;
+            package) say belay ;;
+        esac
     done
-    return 1
-}
-
-build_cmake() {
-    local log=$root/build/cmake.log
-    mkdir -p "$root/build"
-    if ! { cmake -S "$root" -B "$root/build/cmake" -DPG_CONFIG="$PG_CONFIG" &&
-        cmake --build "$root/build/cmake" -j "$(nproc)" &&
-        cmake --install "$root/build/cmake" --prefix "$root/build/prefix" --component client; } >"$log" 2>&1; then
-        tail -n 60 "$log"
-        die "the CMake build failed, see build/cmake.log"
-    fi
 }
 
 began=$SECONDS
@@ -230,7 +226,16 @@ if [[ $built == no ]]; then
     find_postgres
     say "building for $("$PG_CONFIG" --version)"
     build_module
-    ! needs_cmake || build_cmake
+    mapfile -t targets < <(cmake_targets)
+    if [[ $all == yes ]]; then
+        build_cmake
+    elif ((${#targets[@]} > 0)); then
+        build_cmake "${targets[@]}"
+    fi
+    if [[ " ${suites[*]} " == *" package "* ]]; then
+        cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
+            >>"$root/build/cmake.log"
+    fi
 fi
 move_if_unreachable run.sh "${arguments[@]}"
 built=yes prepare

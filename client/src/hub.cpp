@@ -117,6 +117,22 @@ Json strings_json(const std::vector<std::string>& items, const Where& where) {
 
 constexpr std::string_view kAll = "*";
 
+constexpr std::string_view kInstanceColumns =
+    "instance_id, orchestration_name, orchestration_version, current_execution_id, " BELAY_MS(
+        "created_at") ", " BELAY_MS("updated_at") ", status, output, parent_instance_id";
+
+void read_instance(Reader& from, InstanceInfo& to) {
+    from >> to.instance_id >> to.orchestration_name >> to.orchestration_version >>
+        to.current_execution_id >> to.created_at >> to.updated_at >> to.status >> to.output >>
+        to.parent_instance_id;
+}
+
+Params params_of(const InstanceFilter& filter) {
+    return {
+        filter.status, filter.name, filter.prefix, filter.created_from_ms, filter.created_before_ms,
+        filter.after,  filter.limit};
+}
+
 }  // namespace
 
 std::string quoted_identifier(std::string_view name) {
@@ -453,10 +469,16 @@ std::vector<KeyValue> Hub::get_kv_all_values(std::string_view instance_id, Where
 
 std::vector<std::string> Hub::list_instances(const InstanceFilter& filter, Where where) {
     return first_column<std::string>(
-        call(Effect::kRepeatable, kAll, "list_instances",
-             {filter.status, filter.name, filter.prefix, filter.created_from_ms,
-              filter.created_before_ms, filter.after, filter.limit},
-             where));
+        call(Effect::kRepeatable, kAll, "list_instances", params_of(filter), where));
+}
+
+std::vector<InstanceInfo> Hub::list_instance_infos(const InstanceFilter& filter, Where where) {
+    const std::string sql = "SELECT " + std::string(kInstanceColumns) + " FROM " + schema_ +
+                            ".list_instances($1, $2, $3, $4, $5, $6, $7) WITH ORDINALITY AS l (id, "
+                            "place) CROSS JOIN LATERAL " +
+                            schema_ + ".get_instance_info(l.id) ORDER BY l.place";
+    return all_rows<InstanceInfo>(
+        connection_->call(Effect::kRepeatable, sql, params_of(filter), where), read_instance);
 }
 
 std::vector<std::string> Hub::list_instances_by_status(std::string_view status, Where where) {
@@ -476,16 +498,8 @@ OptionalNumber Hub::latest_execution_id(std::string_view instance_id, Where wher
 
 std::optional<InstanceInfo> Hub::get_instance_info(std::string_view instance_id, Where where) {
     return first_row<InstanceInfo>(
-        call(Effect::kRepeatable,
-             "instance_id, orchestration_name, orchestration_version, "
-             "current_execution_id, " BELAY_MS("created_at") ", " BELAY_MS(
-                 "updated_at") ", status, output, parent_instance_id",
-             "get_instance_info", {instance_id}, where),
-        [](Reader& from, InstanceInfo& to) {
-            from >> to.instance_id >> to.orchestration_name >> to.orchestration_version >>
-                to.current_execution_id >> to.created_at >> to.updated_at >> to.status >>
-                to.output >> to.parent_instance_id;
-        });
+        call(Effect::kRepeatable, kInstanceColumns, "get_instance_info", {instance_id}, where),
+        read_instance);
 }
 
 std::optional<ExecutionInfo> Hub::get_execution_info(std::string_view instance_id,
@@ -597,6 +611,69 @@ Pruned Hub::prune_executions_bulk(std::string_view filter, std::string_view opti
         .value_or(Pruned{});
 }
 
+std::vector<std::int32_t> Hub::acquire_slots(std::string_view owner, std::string_view queue,
+                                             std::optional<int> slots, Milliseconds lease,
+                                             Where where) {
+    return first_column<std::int32_t>(
+        call(Effect::kRepeatable, "unnest(acquire_slots)", "acquire_slots",
+             {owner, queue, slots, count_of(lease), clock_()}, where));
+}
+
+void Hub::release_slots(std::string_view owner, std::string_view queue, Where where) {
+    call(Effect::kRepeatable, kAll, "release_slots", {owner, queue}, where);
+}
+
+void Hub::guard(std::string_view lock_token, Where where) {
+    call(Effect::kRepeatable, kAll, "guard", {lock_token}, where);
+}
+
+std::int64_t Hub::send_to_hub(std::string_view target_hub, std::string_view queue,
+                              std::string_view work_item, OptionalNumber visible_at_ms,
+                              Where where) {
+    return number_of(connection_->call(
+        Effect::kWrite,
+        "SELECT " + schema_ + ".send_to_hub($1::name, $2, $3, to_timestamp($4 / 1000.0))",
+        {target_hub, queue, work_item, visible_at_ms}, where));
+}
+
+void Hub::create_subscription(std::string_view name,
+                              const std::optional<std::vector<std::string>>& topics,
+                              std::string_view from, Where where) {
+    call(Effect::kWrite, kAll, "create_subscription", {name, topics, from}, where);
+}
+
+void Hub::drop_subscription(std::string_view name, Where where) {
+    call(Effect::kWrite, kAll, "drop_subscription", {name}, where);
+}
+
+std::vector<Event> Hub::read_events(std::string_view subscription, int limit, Milliseconds lease,
+                                    Where where) {
+    return all_rows<Event>(call(Effect::kRepeatable, kAll, "read_events",
+                                {subscription, limit, count_of(lease), clock_()}, where),
+                           [](Reader& from, Event& to) {
+                               from >> to.event_id >> to.topic >> to.type >> to.subject >>
+                                   to.details >> to.occurred_at_ms >> to.upto;
+                           });
+}
+
+void Hub::ack_events(std::string_view subscription, std::string_view upto, Where where) {
+    call(Effect::kAck, kAll, "ack_events", {subscription, upto, clock_()}, where);
+}
+
+std::vector<SubscriptionInfo> Hub::subscriptions(Where where) {
+    return all_rows<SubscriptionInfo>(
+        connection_->call(
+            Effect::kRepeatable,
+            "SELECT name, array_to_string(topics, ','), lag_rows, lag_seconds, " BELAY_MS(
+                "lease_until") ", horizon_pid, " BELAY_MS("created_at") " FROM " +
+                schema_ + ".subscriptions ORDER BY name",
+            {}, where),
+        [](Reader& from, SubscriptionInfo& to) {
+            from >> to.name >> to.topics >> to.lag_rows >> to.lag_seconds >> to.lease_until >>
+                to.horizon_pid >> to.created_at;
+        });
+}
+
 std::vector<DutyRun> Hub::reconcile(const std::optional<std::vector<std::string>>& duties,
                                     Where where) {
     return all_rows<DutyRun>(
@@ -687,6 +764,17 @@ int Admin::new_incarnation(const OptionalText& name, Where where) {
         .get<int>(0, 0);
 }
 
+void Admin::create_hub_link(std::string_view hub, std::string_view target_hub,
+                            std::string_view server, Where where) {
+    connection_->call(Effect::kWrite, "SELECT belay.create_hub_link($1::name, $2::name, $3)",
+                      {hub, target_hub, server}, where);
+}
+
+void Admin::drop_hub_link(std::string_view hub, std::string_view target_hub, Where where) {
+    connection_->call(Effect::kWrite, "SELECT belay.drop_hub_link($1::name, $2::name)",
+                      {hub, target_hub}, where);
+}
+
 bool Admin::start_worker(Where where) {
     return connection_->call(Effect::kRepeatable, "SELECT belay.start_worker()", {}, where)
         .get<bool>(0, 0);
@@ -710,11 +798,12 @@ std::vector<HubInfo> Admin::hubs(Where where) {
     return all_rows<HubInfo>(
         connection_->call(Effect::kRepeatable,
                           "SELECT name, owner, api, version, is_current, paused, " BELAY_MS(
-                              "created_at") ", size_bytes FROM belay.hubs ORDER BY name",
+                              "created_at") ", size_bytes, array_to_string(paused_queues, ',') "
+                                            "FROM belay.hubs ORDER BY name",
                           {}, where),
         [](Reader& from, HubInfo& to) {
             from >> to.name >> to.owner >> to.api >> to.version >> to.is_current >> to.paused >>
-                to.created_at >> to.size_bytes;
+                to.created_at >> to.size_bytes >> to.paused_queues;
         });
 }
 
@@ -730,14 +819,28 @@ std::vector<HubOption> Admin::hub_options(std::string_view name, Where where) {
 std::vector<QueueStats> Admin::queue_stats(Where where) {
     return all_rows<QueueStats>(
         connection_->call(Effect::kRepeatable,
-                          "SELECT hub, queue, enqueued, fetched, acked, abandoned, renewed, "
-                          "lost_leases, dead_lettered, waiters, leases, oldest_ready_ms "
+                          "SELECT hub, queue, enqueued, fetched, empty_fetches, acked, abandoned, "
+                          "renewed, lost_leases, expired, dead_lettered, wake_ups, waiters, "
+                          "leases, oldest_ready_ms "
                           "FROM belay.pg_stat_belay_queue ORDER BY hub, queue",
                           {}, where),
         [](Reader& from, QueueStats& to) {
-            from >> to.hub >> to.queue >> to.enqueued >> to.fetched >> to.acked >> to.abandoned >>
-                to.renewed >> to.lost_leases >> to.dead_lettered >> to.waiters >> to.leases >>
-                to.oldest_ready_ms;
+            from >> to.hub >> to.queue >> to.enqueued >> to.fetched >> to.empty_fetches >>
+                to.acked >> to.abandoned >> to.renewed >> to.lost_leases >> to.expired >>
+                to.dead_lettered >> to.wake_ups >> to.waiters >> to.leases >> to.oldest_ready_ms;
+        });
+}
+
+std::vector<BackgroundWorker> Admin::workers(Where where) {
+    return all_rows<BackgroundWorker>(
+        connection_->call(
+            Effect::kRepeatable,
+            "SELECT database, pid, state, " BELAY_MS("last_loop_at") ", duty, " BELAY_MS(
+                "last_run") ", runs, errors, last_error FROM belay.workers ORDER BY pid, duty",
+            {}, where),
+        [](Reader& from, BackgroundWorker& to) {
+            from >> to.database >> to.pid >> to.state >> to.last_loop_at >> to.duty >>
+                to.last_run >> to.runs >> to.errors >> to.last_error;
         });
 }
 

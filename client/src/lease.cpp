@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <utility>
 
 namespace belay {
+
+// renew_work_item_locks takes no more tokens.
+constexpr std::size_t kMaxRenewals = 10000;
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
@@ -198,6 +202,7 @@ std::shared_ptr<LeaseState> LeaseKeeper::add(const std::string& token, bool is_t
     state->deadline = std::chrono::steady_clock::now() + options_.lock_timeout;
     const std::lock_guard lock(mutex_);
     leases_.push_back(state);
+    has_sessions_ = options_.session_owner.has_value();
     return state;
 }
 
@@ -206,8 +211,56 @@ void LeaseKeeper::remove(const LeaseState& state) noexcept {
     std::erase_if(leases_, [&](const auto& other) { return other.get() == &state; });
 }
 
+Milliseconds LeaseKeeper::period() const {
+    const auto sessions =
+        options_.session_owner ? options_.session_lock_timeout : std::optional<Milliseconds>();
+    return std::min(options_.lock_timeout, sessions.value_or(options_.lock_timeout)) / 3;
+}
+
+std::vector<AckResult> LeaseKeeper::ack_all(std::span<WorkLease> leases,
+                                            const std::vector<OptionalText>& completions,
+                                            Where where) {
+    if (leases.size() != completions.size()) {
+        throw std::logic_error("each lease needs its completion, be it none");
+    }
+    std::size_t taken = 0;
+    const auto open_again = [&] {
+        for (std::size_t i = 0; i < taken; ++i) {
+            leases[i].state_->settled = false;
+        }
+    };
+    std::vector<Ack> acks;
+    for (; taken < leases.size(); ++taken) {
+        if (leases[taken].state_->settled.exchange(true)) {
+            open_again();
+            throw std::logic_error("the lease was acked or abandoned before");
+        }
+        acks.push_back(
+            {.lock_token = leases[taken].lock_token(), .completion = completions[taken]});
+    }
+    try {
+        auto connection = pool_.take();
+        auto results = Hub(*connection, options_.hub, options_.clock).ack_workers(acks, where);
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            if (!results[i].acked && !results[i].outcome_unknown) {
+                leases[i].state_->lost = true;
+                leases[i].state_->stop.request_stop();
+            }
+        }
+        return results;
+    } catch (const Error& error) {
+        if (!error.outcome_unknown()) {
+            open_again();
+        }
+        throw;
+    } catch (...) {
+        open_again();
+        throw;
+    }
+}
+
 void LeaseKeeper::run(const std::stop_token& stop) {
-    const auto period = options_.lock_timeout / 3;
+    const auto period = this->period();
     auto next = std::chrono::steady_clock::now() + period;
     while (!stop.stop_requested()) {
         {
@@ -231,6 +284,35 @@ void LeaseKeeper::run(const std::stop_token& stop) {
 }
 
 void LeaseKeeper::renew_all() {
+    renew_leases();
+    renew_sessions();
+}
+
+void LeaseKeeper::renew_sessions() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!std::exchange(has_sessions_, false)) {
+            return;
+        }
+    }
+    bool found = false;
+    try {
+        auto connection = pool_.take(period());
+        found =
+            Hub(*connection, options_.hub, options_.clock)
+                .renew_session_lock({*options_.session_owner},
+                                    options_.session_lock_timeout.value_or(options_.lock_timeout),
+                                    options_.session_idle_timeout) > 0;
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        has_sessions_ = true;
+        throw;
+    }
+    const std::lock_guard lock(mutex_);
+    has_sessions_ = has_sessions_ || found;
+}
+
+void LeaseKeeper::renew_leases() {
     std::vector<std::shared_ptr<LeaseState>> items;
     std::vector<std::shared_ptr<LeaseState>> turns;
     {
@@ -252,7 +334,7 @@ void LeaseKeeper::renew_all() {
         return;
     }
     try {
-        auto connection = pool_.take(options_.lock_timeout / 3);
+        auto connection = pool_.take(period());
         // A server that is away must not keep us from noticing that deadlines pass.
         struct Hurry {
             Connection& connection;
@@ -261,17 +343,19 @@ void LeaseKeeper::renew_all() {
         } hurry{*connection, connection->set_reconnect_timeout(options_.lock_timeout / 10)};
         Hub hub(*connection, options_.hub, options_.clock);
         const auto renewed_at = std::chrono::steady_clock::now();
-        if (!items.empty()) {
+        for (std::size_t first = 0; first < items.size(); first += kMaxRenewals) {
+            const auto some =
+                std::span(items).subspan(first, std::min(kMaxRenewals, items.size() - first));
             std::vector<std::string> tokens;
-            for (const auto& state : items) {
+            for (const auto& state : some) {
                 tokens.push_back(state->token);
             }
             const auto renewals = hub.renew_work_item_locks(tokens, options_.lock_timeout);
-            for (std::size_t i = 0; i < items.size() && i < renewals.size(); ++i) {
+            for (std::size_t i = 0; i < some.size() && i < renewals.size(); ++i) {
                 if (renewals[i].renewed) {
-                    items[i]->deadline = renewed_at + options_.lock_timeout;
+                    some[i]->deadline = renewed_at + options_.lock_timeout;
                 } else {
-                    items[i]->lose();
+                    some[i]->lose();
                 }
             }
         }

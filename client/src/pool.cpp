@@ -57,12 +57,23 @@ std::size_t Pool::in_use() const {
     return in_use_;
 }
 
+std::uint64_t Pool::round_trips() const {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t sum = dropped_round_trips_;
+    for (const auto& connection : idle_) {
+        sum += connection.round_trips();
+    }
+    return sum;
+}
+
 void Pool::give_back(Connection connection) noexcept {
     connection.rollback();
     {
         const std::lock_guard lock(mutex_);
         --in_use_;
-        if (!connection.broken()) {
+        if (connection.broken()) {
+            dropped_round_trips_ += connection.round_trips();
+        } else {
             idle_.push_back(std::move(connection));
         }
     }

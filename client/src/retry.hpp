@@ -1,6 +1,7 @@
 // How often and after which pauses a failed statement is run again.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace belay {
@@ -18,6 +19,16 @@ constexpr std::chrono::microseconds retry_pause(int run, double random) {
 // 500 ms.
 constexpr std::chrono::milliseconds reconnect_pause(int n) {
     return std::chrono::milliseconds(n < 6 ? 10 << n : 500);
+}
+
+// The pause after the failed attempt number `attempt` (1, 2, ...) of a handler: doubled each time.
+constexpr std::chrono::milliseconds growing_delay(std::chrono::milliseconds first,
+                                                  std::chrono::milliseconds most, int attempt) {
+    auto delay = first;
+    for (int i = 1; i < attempt && delay < most; ++i) {
+        delay *= 2;
+    }
+    return std::min(delay, most);
 }
 
 }  // namespace belay

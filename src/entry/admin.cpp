@@ -2,6 +2,7 @@
 #include "core/version.hpp"
 #include "entry/verbs.hpp"
 #include "ops/admin/admin.hpp"
+#include "ops/intents/intents.hpp"
 #include "pg/boundary.hpp"
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
@@ -163,6 +164,19 @@ BELAY_FUNCTION(belay_revoke_hub) {
     ops::revoke_hub(entry::required_name(fcinfo, 0, "p_name"),
                     entry::required_name(fcinfo, 1, "p_role"),
                     entry::required_text(fcinfo, 2, "p_level"), entry::levels_of);
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_create_hub_link) {
+    ops::create_hub_link(entry::required_name(fcinfo, 0, "p_hub"),
+                         entry::required_name(fcinfo, 1, "p_target_hub"),
+                         entry::required_text(fcinfo, 2, "p_server"));
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_drop_hub_link) {
+    ops::drop_hub_link(entry::required_name(fcinfo, 0, "p_hub"),
+                       entry::required_name(fcinfo, 1, "p_target_hub"));
     PG_RETURN_VOID();
 }
 

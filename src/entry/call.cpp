@@ -20,6 +20,13 @@ std::string_view Call::required_text(int i, const char* name) const {
     return *value;
 }
 
+std::string_view Call::required_name(int i, const char* name) const {
+    if (!has(i)) {
+        pg::raise_invalid("null", name, psprintf("%s must not be null", name), "Pass a value.");
+    }
+    return pstrdup(NameStr(*PG_GETARG_NAME(i)));
+}
+
 std::optional<int64> Call::int8(int i) const {
     return has(i) ? std::optional(PG_GETARG_INT64(i)) : std::nullopt;
 }

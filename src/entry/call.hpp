@@ -31,6 +31,7 @@ struct Call {
     bool has(int i) const { return i < PG_NARGS() && !PG_ARGISNULL(i); }
     std::optional<std::string_view> text(int i) const;
     std::string_view required_text(int i, const char* name) const;  // NULL is QB006
+    std::string_view required_name(int i, const char* name) const;  // likewise
     std::optional<int64> int8(int i) const;
     std::optional<int32> int4(int i) const;
     std::optional<bool> boolean(int i) const;

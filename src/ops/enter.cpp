@@ -5,7 +5,7 @@ namespace belay::ops {
 namespace {
 
 struct Chosen {
-    Oid ids[4];
+    Oid ids[6];
     int count;
 };
 
@@ -20,6 +20,8 @@ Chosen choose(const store::Hub& hub, const Tables& tables) {
     add(tables.orchestrator_queue, hub.relations.orchestrator_queue);
     add(tables.instance_locks, hub.relations.instance_locks);
     add(tables.sessions, hub.relations.sessions);
+    add(tables.intents, hub.relations.intent_queue);
+    add(tables.slots, hub.relations.slot_owners);
     return chosen;
 }
 

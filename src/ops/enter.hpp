@@ -17,6 +17,8 @@ struct Tables {
     bool orchestrator_queue = false;
     bool instance_locks = false;
     bool sessions = false;
+    bool intents = false;
+    bool slots = false;
     bool turn_reads = false;  // what a turn fetch reads: instances, executions, history, kv_store
 };
 

@@ -10,15 +10,17 @@ namespace {
 // Whether the write began in a transaction that had written nothing, and where its WAL ended.
 constinit bool alone = false;
 constinit XLogRecPtr end_of_lease = InvalidXLogRecPtr;
+constinit bool refused = false;
 
 extern "C" void belay_before_commit(XactEvent event, void*) {
-    if (event == XACT_EVENT_PRE_COMMIT && end_of_lease != InvalidXLogRecPtr &&
+    if (event == XACT_EVENT_PRE_COMMIT && !refused && end_of_lease != InvalidXLogRecPtr &&
         end_of_lease == XactLastRecEnd && synchronous_commit > SYNCHRONOUS_COMMIT_OFF) {
         (void)set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
                                 GUC_ACTION_LOCAL, true, 0, false);
     }
     if (event != XACT_EVENT_PRE_COMMIT) {
         alone = false;
+        refused = false;
         end_of_lease = InvalidXLogRecPtr;
     }
 }
@@ -34,6 +36,10 @@ void end_lease_write() {
         end_of_lease = XactLastRecEnd;
         alone = false;
     }
+}
+
+void wait_for_disk() {
+    refused = true;
 }
 
 void watch_commits() {

@@ -46,6 +46,24 @@ inline bool owns_relation(Oid relation, Oid role) {
 #endif
 }
 
+// Whether role may look into the schema.
+inline bool may_use_schema(Oid schema, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(NamespaceRelationId, schema, role, ACL_USAGE) == ACLCHECK_OK;
+#else
+    return pg_namespace_aclcheck(schema, role, ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
+// Whether role may use the foreign server.
+inline bool may_use_server(Oid server, Oid role) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(ForeignServerRelationId, server, role, ACL_USAGE) == ACLCHECK_OK;
+#else
+    return pg_foreign_server_aclcheck(server, role, ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
 inline bool owns_schema(Oid schema, Oid role) {
 #if PG_VERSION_NUM >= 160000
     return object_ownercheck(NamespaceRelationId, schema, role);
@@ -132,6 +150,15 @@ inline TM_Result update_heap_row(Relation table, ItemPointer old_version, HeapTu
                        &indexes);
 #else
     return heap_update(table, old_version, row, command, InvalidSnapshot, wait, failure, &mode);
+#endif
+}
+
+// A set of events to wait for. It has to be freed.
+inline WaitEventSet* make_wait_set(int events) {
+#if PG_VERSION_NUM >= 170000
+    return CreateWaitEventSet(nullptr, events);
+#else
+    return CreateWaitEventSet(TopMemoryContext, events);
 #endif
 }
 

@@ -41,6 +41,16 @@ void lock_key(LockSpace space, Oid hub, uint64 key) {
     (void)LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
+bool try_lock_key_for_session(LockSpace space, Oid hub, uint64 key) {
+    const LOCKTAG tag = hub_tag(space, hub, key);
+    return LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+void unlock_key_of_session(LockSpace space, Oid hub, uint64 key) {
+    const LOCKTAG tag = hub_tag(space, hub, key);
+    (void)LockRelease(&tag, ExclusiveLock, true);
+}
+
 void unlock_key(LockSpace space, Oid hub, uint64 key) {
     const LOCKTAG tag = hub_tag(space, hub, key);
     (void)LockRelease(&tag, ExclusiveLock, false);

@@ -16,6 +16,8 @@ enum class LockSpace : uint16 {
     kAllInstances = 0xbe04,  // shared: one instance's key is held; alone: all of them
     kRemoval = 0xbe05,       // one removal of instances at a time
     kSubscription = 0xbe06,
+    kSlots = 0xbe07,             // the slots of a queue
+    kIntentTarget = 0xbe08,      // delivery of a hub's intents to one target
     kBackgroundWorker = 0xbe10,  // one in a database
 };
 
@@ -28,6 +30,11 @@ bool try_lock_for_session(LockSpace space);
 // Takes the lock on a key of a hub: if nobody has it; or after waiting.
 bool try_lock_key(LockSpace space, Oid hub, uint64 key);
 void lock_key(LockSpace space, Oid hub, uint64 key);
+
+// The same until the session ends or gives it back, over transactions. Needs no transaction to be
+// given back.
+bool try_lock_key_for_session(LockSpace space, Oid hub, uint64 key);
+void unlock_key_of_session(LockSpace space, Oid hub, uint64 key);
 
 // Gives a lock on a key back before the transaction ends.
 void unlock_key(LockSpace space, Oid hub, uint64 key);

@@ -40,6 +40,16 @@ auto with_one_view(Body body) {
     return result;
 }
 
+// Lends body the latest committed state, also where the transaction keeps an older snapshot.
+template <JumpSafe Body>
+auto with_latest_view(Body body) {
+    PushActiveSnapshot(GetLatestSnapshot());
+    auto result = body();
+    static_assert(JumpSafe<decltype(result)>);
+    PopActiveSnapshot();
+    return result;
+}
+
 // Lends body a connection to SPI. What body allocates goes away with it.
 template <JumpSafe Body>
 auto with_spi(Body body) {

@@ -7,6 +7,7 @@ namespace belay::pg {
 constinit Settings settings{.async_leases = false,
                             .cursor_slots = 4096,
                             .fast_path = true,
+                            .intent_age_ms = 2000,
                             .lease_slots = 65536,
                             .logical_events = false,
                             .notify = false,
@@ -32,6 +33,12 @@ void define_settings() {
                              "Lets hot operations access their tables and indexes directly.",
                              "Off, they run as SQL statements. The results are the same.",
                              &settings.fast_path, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "belay.intent_age",
+        "Age at which the duty intent_relay takes over an intent that was not delivered at once.",
+        "Also the first pause after a delivery that failed; the next ones double, up to a minute.",
+        &settings.intent_age_ms, 2000, 0, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr,
+        nullptr);
     if (process_shared_preload_libraries_in_progress) {
         DefineCustomIntVariable(
             "belay.lease_slots", "Leases whose end belay keeps in shared memory, in all databases.",

@@ -6,10 +6,16 @@
 
 namespace belay::pg {
 
+// How a subtransaction ended: kept, undone, or undone because of an error.
+struct SubtransactionEnd {
+    bool kept;
+    ErrorData* error;  // in the caller's memory; null: none
+};
+
 // Runs body in a subtransaction and keeps what it did if it returns true, else undoes it. An ERROR
-// undoes it too and goes on: whoever catches it further up must not find our subtransaction open.
+// undoes it too and is returned: the caller decides what it means, and must not drop it.
 template <JumpSafe Body>
-bool keep_if(Body body) {
+SubtransactionEnd try_in_subtransaction(Body body) {
     MemoryContext outer_memory = CurrentMemoryContext;
     ResourceOwner outer_owner = CurrentResourceOwner;
     ErrorData* volatile error = nullptr;
@@ -32,15 +38,24 @@ bool keep_if(Body body) {
         error = CopyErrorData();
         FlushErrorState();
         RollbackAndReleaseCurrentSubTransaction();
+        keep = false;
     }
     PG_END_TRY();
 
     MemoryContextSwitchTo(outer_memory);
     CurrentResourceOwner = outer_owner;
-    if (error != nullptr) {
-        ReThrowError(error);
+    return {keep, error};
+}
+
+// The same, but an ERROR goes on: whoever catches it further up must not find our subtransaction
+// open.
+template <JumpSafe Body>
+bool keep_if(Body body) {
+    const SubtransactionEnd end = try_in_subtransaction(body);
+    if (end.error != nullptr) {
+        ReThrowError(end.error);
     }
-    return keep;
+    return end.kept;
 }
 
 }  // namespace belay::pg

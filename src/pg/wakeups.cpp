@@ -57,6 +57,8 @@ struct Partition {
     LWLock lock;
     int32 buckets[kBuckets];
     int32 free_entry;
+    // The last change of an owner's channel that is not there: a session may wait for it again.
+    uint64 owner_version;
     int32 lease_buckets[kLeaseBuckets];
     int32 free_lease;
     int32 lease_count;
@@ -195,6 +197,9 @@ void free_entry(Partition* partition, Entry* entry) {
     *link = entry->next;
     entry->next = partition->free_entry;
     partition->free_entry = at;
+    if (entry->key.topic == Topic::kOwner) {
+        partition->owner_version = std::max(partition->owner_version, entry->version);
+    }
 }
 
 // Whether the entry is worth keeping without waiters: queues are asked for again and again.
@@ -242,7 +247,7 @@ Entry* find_or_make_entry(const Place& place, const Channel& channel) {
               .head = kNone,
               .tail = kNone,
               .waiters = 0,
-              .version = next_version(),
+              .version = channel.topic == Topic::kOwner ? partition->owner_version : next_version(),
               .looked = 0,
               .looked_at = 0,
               .due_moves = 0,
@@ -438,6 +443,8 @@ void LostOwners::tell(const Channel& queue) const {
         if (Entry* entry = find_entry(place, channel)) {
             entry->version = next_version();
             wake(*entry, PG_INT32_MAX, WakeReason::kLeaseExpired);
+        } else {
+            place.partition->owner_version = next_version();
         }
         LWLockRelease(&place.partition->lock);
     }
@@ -543,6 +550,9 @@ void apply(const Note& note) {
                 }
                 break;
         }
+    }
+    if (entry == nullptr && note.channel.topic == Topic::kOwner) {
+        place.partition->owner_version = next_version();
     }
     LWLockRelease(&place.partition->lock);
     lost.tell(note.channel);
@@ -662,10 +672,37 @@ HTAB* memory() {
     return remembered;
 }
 
+// What the last waits of this session have told of owners. Of fixed size, because a wait may end in
+// an error; a session that waits for more owners misses what happens between its waits.
+constinit Remembered told_owners[kMaxChannels] = {};
+constinit int next_told_owner = 0;
+
+Remembered* find_told_owner(const Channel& channel) {
+    for (Remembered& owner : told_owners) {
+        if (owner.channel == channel) {
+            return &owner;
+        }
+    }
+    return nullptr;
+}
+
+// The lowest version counts: what came after it was not told.
+void remember_told(const Channel& channel, uint64 version) {
+    if (Remembered* known = find_told_owner(channel)) {
+        known->version = std::min(known->version, version);
+    } else if (Remembered* unused = find_told_owner({})) {
+        *unused = {channel, version};
+    } else {
+        told_owners[next_told_owner] = {channel, version};
+        next_told_owner = (next_told_owner + 1) % kMaxChannels;
+    }
+}
+
 // ---------------------------------------------------------------- waiting
 
 constinit int waiting_count = 0;  // channels of the wait that is on
 constinit Channel waiting_for[kMaxChannels] = {};
+constinit uint64 told_of[kMaxChannels] = {};  // the version up to which this wait has told of them
 constinit bool exit_watched = false;
 constinit uint32 sleep_event = 0;
 
@@ -862,6 +899,14 @@ void remember_empty(const Channel& channel, uint64 version) {
 }
 
 std::optional<uint64> take_remembered(const Channel& channel) {
+    if (channel.topic == Topic::kOwner) {
+        Remembered* told = find_told_owner(channel);
+        if (told == nullptr) {
+            return std::nullopt;
+        }
+        told->channel = {};
+        return told->version;
+    }
     const auto* known =
         static_cast<Remembered*>(hash_search(memory(), &channel, HASH_FIND, nullptr));
     if (known == nullptr) {
@@ -896,6 +941,7 @@ bool begin_wait(std::span<const Channel> channels) {
             (entry->tail == kNone ? entry->head : nodes[entry->tail].next) = node;
             entry->tail = node;
             ++entry->waiters;
+            told_of[waiting_count] = entry->version;
             waiting_for[waiting_count++] = channel;
         }
         LWLockRelease(&place.partition->lock);
@@ -924,8 +970,18 @@ void end_wait(bool returned) {
             free_entry(place.partition, entry);
         }
         LWLockRelease(&place.partition->lock);
+        if (waiting_for[i].topic == Topic::kOwner) {
+            remember_told(waiting_for[i], told_of[i]);
+        }
     }
     waiting_count = 0;
+}
+
+void told(int channel) {
+    const Place place = place_of(waiting_for[channel]);
+    LWLockAcquire(&place.partition->lock, LW_SHARED);
+    told_of[channel] = entry_of(place, channel)->version;
+    LWLockRelease(&place.partition->lock);
 }
 
 std::optional<Woken> woken() {

@@ -68,7 +68,8 @@ bool has_prepared_notes();
 uint64 queue_version(const Channel& channel);
 // A fetch that began at that version found nothing.
 void remember_empty(const Channel& channel, uint64 version);
-// The lowest such version since the session last waited, and forgets it.
+// The lowest such version since the session last waited, and forgets it. Of an owner's channel: the
+// version that its last wait has told of.
 std::optional<uint64> take_remembered(const Channel& channel);
 
 // A session that a wake-up led to nothing hands it on, to one that began to wait before it and may
@@ -94,6 +95,9 @@ struct Woken {
 };
 // Whether somebody has woken this process.
 std::optional<Woken> woken();
+
+// The wait returns this channel: whatever it was woken for is told.
+void told(int channel);
 
 // Whether the queue's version has moved past what an empty fetch of this session saw.
 bool moved_since(int channel, uint64 version, int64 now);

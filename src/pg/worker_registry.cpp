@@ -36,6 +36,7 @@ constinit uint32 pending_bells = 0;
 constexpr int kMostPending = 8;
 constinit Oid pending_wanted[kMostPending] = {};
 constinit int pending_count = 0;
+constinit RelayCalls pending_relay{};
 constinit int held_count = 0;
 
 Size registry_bytes() {
@@ -115,6 +116,32 @@ void add_wanted(Oid database) {
     wanted.databases[wanted.count++] = database;
 }
 
+void add_call(RelayCalls* calls, Oid hub) {
+    for (int i = 0; i < calls->count; ++i) {
+        if (calls->hubs[i] == hub) {
+            return;
+        }
+    }
+    if (calls->count == lengthof(calls->hubs)) {
+        calls->all = true;
+        return;
+    }
+    calls->hubs[calls->count++] = hub;
+}
+
+// Passes on what the transaction has for other hubs. The lock is held.
+void call_relay() {
+    for (auto& slot : slots()) {
+        if (slot.database == MyDatabaseId && is_live(slot)) {
+            for (int i = 0; i < pending_relay.count; ++i) {
+                add_call(&slot.relay_calls, pending_relay.hubs[i]);
+            }
+            slot.relay_calls.all = slot.relay_calls.all || pending_relay.all;
+            ring(slot.procno);
+        }
+    }
+}
+
 // The launcher remembers whom it has to start again.
 void release_holds() {
     for (auto& hold : registry->holds) {
@@ -128,10 +155,16 @@ void release_holds() {
 extern "C" void belay_worker_at_end(XactEvent event, void*) {
     const bool commits = event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE;
     if ((!commits && event != XACT_EVENT_ABORT) || registry == nullptr ||
-        (pending_bells == 0 && pending_count == 0 && held_count == 0)) {
+        (pending_bells == 0 && pending_count == 0 && held_count == 0 && pending_relay.count == 0)) {
         return;
     }
     const uint32 bells = pending_bells;
+    if (commits && pending_relay.count > 0) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        call_relay();
+        LWLockRelease(&registry->lock);
+    }
+    pending_relay = {};
     if (commits ? pending_count + held_count > 0 : held_count > 0) {
         LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
         release_holds();
@@ -237,6 +270,10 @@ void wake_worker(Bell bell) {
 
 void wake_worker_at_commit(Bell bell) {
     pending_bells |= static_cast<uint32>(bell);
+}
+
+void wake_relay_at_commit(Oid hub) {
+    add_call(&pending_relay, hub);
 }
 
 void want_worker_at_commit(Oid database) {
@@ -380,6 +417,7 @@ bool take_slot(Oid database) {
         slot->started_at = GetCurrentTimestamp();
         slot->last_loop_at = 0;
         pg_atomic_write_u32(&slot->bells, 0);
+        slot->relay_calls = {};
         mine = slot;
     }
     LWLockRelease(&registry->lock);
@@ -414,6 +452,17 @@ bool stop_requested() {
 
 uint32 take_bells() {
     return mine == nullptr ? 0 : pg_atomic_exchange_u32(&mine->bells, 0);
+}
+
+RelayCalls take_relay_calls() {
+    RelayCalls calls{};
+    if (mine != nullptr) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        calls = mine->relay_calls;
+        mine->relay_calls = {};
+        LWLockRelease(&registry->lock);
+    }
+    return calls;
 }
 
 void note_loop() {

@@ -38,6 +38,13 @@ struct DutyTotals {
     char last_error[192];
 };
 
+// Hubs that have something to deliver to others.
+struct RelayCalls {
+    Oid hubs[16];
+    int count;
+    bool all;  // more than there was room for
+};
+
 struct WorkerSlot {
     Oid database;
     pid_t pid;  // 0: not connected any more
@@ -46,6 +53,7 @@ struct WorkerSlot {
     WorkerEnd end;
     bool stop;  // asked to end
     pg_atomic_uint32 bells;
+    RelayCalls relay_calls;
     TimestampTz started_at;
     TimestampTz last_loop_at;
     DutyTotals duties[kMostDuties];
@@ -82,6 +90,7 @@ void set_state(WorkerState state);
 void set_end(WorkerEnd end);
 bool stop_requested();
 uint32 take_bells();
+RelayCalls take_relay_calls();
 void note_loop();
 void note_duty(int duty, int64 rows);
 void note_duty_error(int duty, const char* hub, const char* message);

@@ -12,11 +12,16 @@ namespace belay::pg {
 enum class Bell : uint32 {
     kHubs = 1 << 0,   // hubs came or went, or the extension did
     kReady = 1 << 1,  // something may be ready: with belay.notify the worker tells listeners
+    kLinks = 1 << 2,  // links to hubs of other databases were made or dropped
 };
 
 // Wakes the worker of this database: now, or when the transaction has committed.
 void wake_worker(Bell bell);
 void wake_worker_at_commit(Bell bell);
+
+// Tells the worker of this database, when the transaction has committed, that the hub has something
+// to deliver to other hubs.
+void wake_relay_at_commit(Oid hub);
 
 // Asks the launcher, when the transaction has committed, to look whether the database needs a
 // worker.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/outbox.hpp"
+
 namespace belay::store {
 
 namespace {
@@ -10,7 +12,7 @@ constexpr Statement kTake = statement(R"sql(
     DELETE FROM {hub}.dead_letters AS d
      WHERE d.id {=} $1
     RETURNING d.id, d.queue, d.instance_id, d.execution_id, d.activity_id, d.session_id, d.tag,
-              d.work_item
+              d.work_item, d.source_id, d.detail
 )sql",
                                       INT8OID);
 
@@ -33,7 +35,7 @@ constexpr Statement kTakeMany =
      USING c
      WHERE d.id {=} c.id
     RETURNING d.id, d.queue, d.instance_id, d.execution_id, d.activity_id, d.session_id, d.tag,
-              d.work_item
+              d.work_item, d.source_id, d.detail
 )sql",
               INT8ARRAYOID, TEXTARRAYOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT8OID);
 
@@ -66,6 +68,16 @@ constexpr Statement kDiscardOld = statement(R"sql(
 )sql",
                                             TIMESTAMPTZOID, INT8OID);
 
+// $1 id, $2 intent id, $3 target instance, $4 item, $5 attempts, $6 detail, $7 created, $8 now.
+constexpr Statement kInsertIntent =
+    statement(R"sql(
+    INSERT INTO {hub}.dead_letters
+           (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
+            attempt_count, reason, detail, enqueued_at, dead_at)
+    VALUES ($1, 'intent', $2, $3, NULL, NULL, NULL, NULL, $4, $5, 'undeliverable', $6, $7, $8)
+)sql",
+              INT8OID, INT8OID, TEXTOID, TEXTOID, INT4OID, TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID);
+
 DeadLetter read(const Rows& rows, uint64 row) {
     return {.id = rows.int8(row, 1),
             .queue = rows.text(row, 2),
@@ -74,10 +86,29 @@ DeadLetter read(const Rows& rows, uint64 row) {
             .activity_id = rows.optional_int8(row, 5),
             .session_id = rows.optional_text(row, 6),
             .tag = rows.optional_text(row, 7),
-            .work_item = rows.text(row, 8)};
+            .work_item = rows.text(row, 8),
+            .source_id = rows.int8(row, 9),
+            .detail = rows.optional_text(row, 10)};
 }
 
 }  // namespace
+
+int64 insert_dead_intent(const Hub& hub, const DeadIntent& intent, int64 now) {
+    const int64 id = nextval_internal(hub.relations.dead_letters_id, false);
+    run_for_one(hub, kInsertIntent,
+                Params()
+                    .int8(id)
+                    .int8(intent.intent_id)
+                    .optional_text(intent.target_instance)
+                    .text(intent.work_item)
+                    .int4(intent.attempts)
+                    .text(intent.detail)
+                    .timestamp(intent.created_at)
+                    .timestamp(now));
+    tell_dead_letter(hub, id, "intent", "undeliverable", intent.target_instance, intent.attempts,
+                     now);
+    return id;
+}
 
 std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id) {
     const Rows rows = run(hub, kTake, Params().int8(id));

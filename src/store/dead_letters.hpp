@@ -17,7 +17,20 @@ struct DeadLetter {
     std::optional<std::string_view> session_id;
     std::optional<std::string_view> tag;
     std::string_view work_item;
+    int64 source_id;
+    std::optional<std::string_view> detail;
 };
+
+// Sets an intent aside that could not be delivered; returns the id of the dead letter.
+struct DeadIntent {
+    int64 intent_id;
+    std::optional<std::string_view> target_instance;
+    std::string_view work_item;
+    int32 attempts;
+    std::string_view detail;
+    int64 created_at;  // ms
+};
+int64 insert_dead_intent(const Hub& hub, const DeadIntent& intent, int64 now);
 
 // Deletes the dead letter and returns it; waits if another transaction holds it.
 std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id);
@@ -35,10 +48,10 @@ struct DeadLetterFilter {
 // Deletes those that match, oldest first, without those that another transaction holds.
 std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFilter& filter);
 
-// One page, by id ascending, in the columns of the table.
 // Deletes up to limit dead letters older than an instant; returns how many.
 int64 discard_old(const Hub& hub, int64 dead_before, int64 limit);
 
+// One page, by id ascending, in the columns of the table.
 Rows list_dead(const Hub& hub, std::optional<std::string_view> queue,
                std::optional<std::string_view> reason, std::optional<std::string_view> instance_id,
                int64 after, int limit);

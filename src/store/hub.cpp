@@ -171,7 +171,12 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .kv_store = get_relname_relid("kv_store", schema),
             .outbox_events = get_relname_relid("outbox_events", schema),
             .outbox_events_position = get_relname_relid("outbox_events_position", schema),
-            .outbox_subscriptions = get_relname_relid("outbox_subscriptions", schema)};
+            .outbox_subscriptions = get_relname_relid("outbox_subscriptions", schema),
+            .slot_owners = get_relname_relid("slot_owners", schema),
+            .intent_queue = get_relname_relid("intent_queue", schema),
+            .intent_queue_id = get_relname_relid("intent_queue_id", schema),
+            .intents_received = get_relname_relid("intents_received", schema),
+            .intent_links = get_relname_relid("intent_links", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.

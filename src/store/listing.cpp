@@ -252,7 +252,7 @@ constexpr Statement kUnfinishedChildren = query(R"sql(
 constexpr Statement kDeadLetters = query(R"sql(
     SELECT d.reason, pg_catalog.count(*)
       FROM {hub}.dead_letters AS d
-     WHERE d.instance_id {=} $1
+     WHERE d.instance_id {=} $1 AND d.queue {<>} 'intent'
      GROUP BY d.reason
      ORDER BY d.reason
 )sql",

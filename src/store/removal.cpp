@@ -238,7 +238,7 @@ constexpr Statement kTryQueues = statement(R"sql(
     ), d AS MATERIALIZED (
         SELECT 1
           FROM {hub}.dead_letters AS q
-         WHERE q.instance_id {=} ANY ($1)
+         WHERE q.instance_id {=} ANY ($1) AND q.queue {<>} 'intent'
            FOR UPDATE SKIP LOCKED
     )
     SELECT (SELECT pg_catalog.count(*) FROM w) {=}
@@ -256,15 +256,16 @@ constexpr Statement kTryQueues = statement(R"sql(
        AND (SELECT pg_catalog.count(*) FROM d) {=}
            (SELECT pg_catalog.count(*)
               FROM {hub}.dead_letters AS q
-             WHERE q.instance_id {=} ANY ($1))
+             WHERE q.instance_id {=} ANY ($1) AND q.queue {<>} 'intent')
 )sql",
                                            TEXTARRAYOID, INT8ARRAYOID);
 
 // ---------------------------------------------------------------- removing them
 
+// The instance of a dead intent is one of another hub.
 constexpr Statement kDeleteDeadLetters = statement(R"sql(
     DELETE FROM {hub}.dead_letters AS d
-     WHERE d.instance_id {=} ANY ($1)
+     WHERE d.instance_id {=} ANY ($1) AND d.queue {<>} 'intent'
 )sql",
                                                    TEXTARRAYOID);
 

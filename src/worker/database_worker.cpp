@@ -12,6 +12,7 @@
 #include "pg/worker_registry.hpp"
 #include "worker/duties.hpp"
 #include "worker/notify.hpp"
+#include "worker/relay.hpp"
 
 namespace belay::worker {
 
@@ -75,8 +76,7 @@ void sleep_for(int64 ms) {
     if (event == 0) {
         event = pg::wait_event("BelayWorkerMain");
     }
-    (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, static_cast<long>(ms),
-                    event);
+    sleep_on_links(ms, event);
 }
 
 // Until the worker is asked to end, or the extension is gone.
@@ -110,8 +110,14 @@ void loop() {
                 return;
             }
             listed_ms = pg::monotonic_ms();
+            forget_links();
+        }
+        hear_relay_calls();
+        if ((bells & static_cast<uint32>(pg::Bell::kLinks)) != 0) {
+            check_links();
         }
         if (!rests) {
+            run_relay();
             run_round();
         }
         int64 next_item = PG_INT64_MAX;
@@ -121,7 +127,8 @@ void loop() {
         pg::note_loop();
         pg::set_state(rests ? pg::WorkerState::kResting : pg::WorkerState::kIdle);
         const int64 due =
-            std::min(next_item, rests ? interval : std::min(interval, until_next_due()));
+            std::min(next_item,
+                     rests ? interval : std::min({interval, until_next_due(), until_relay_due()}));
         if (due > 0) {
             pgstat_report_stat(true);
             pgstat_report_activity(STATE_IDLE, nullptr);
@@ -145,6 +152,7 @@ void run(Oid database) {
         return;
     }
     begin_duties();
+    begin_relay();
     loop();
 }
 

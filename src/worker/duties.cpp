@@ -268,6 +268,51 @@ bool run_alone(const char* what, void (*body)(void*), void* context) {
     return attempt.good;
 }
 
+namespace {
+
+struct HubRun {
+    Oid schema;
+    const char* what;
+    void (*body)(const store::Hub& hub, void* context);
+    void* context;
+    bool found;
+};
+
+void run_as_owner(void* context) {
+    auto* run = static_cast<HubRun*>(context);
+    const store::Hub* found = store::find_hub(run->schema, true);
+    if (found == nullptr) {
+        return;
+    }
+    run->found = true;
+    doing.hub = found->name;
+    char activity[NAMEDATALEN * 2];
+    snprintf(activity, sizeof activity, "%s of hub %s", run->what, NameStr(found->name));
+    pgstat_report_activity(STATE_RUNNING, activity);
+    const store::Hub& hub = store::settle_incarnation(*found);
+    pg::as_role(hub.owner,
+                [&hub, run] { pg::with_spi([&hub, run] { run->body(hub, run->context); }); });
+}
+
+}  // namespace
+
+bool run_for_hub(const char* what, Oid schema, void (*body)(const store::Hub& hub, void* context),
+                 void* context, HubFailure* failure, bool quiet) {
+    HubRun run{schema, what, body, context, false};
+    doing = {what, {}};
+    const int64 now = pg::monotonic_ms();
+    const Attempt attempt =
+        in_own_transaction(run_as_owner, &run, quiet || in_burst(alone_logged_ms, now));
+    doing = {};
+    if (failure != nullptr) {
+        strlcpy(failure->message, attempt.message, sizeof failure->message);
+    }
+    if (!quiet) {
+        alone_logged_ms = attempt.good ? 0 : in_burst(alone_logged_ms, now) ? alone_logged_ms : now;
+    }
+    return attempt.good && run.found;
+}
+
 std::span<const Oid> known_hubs() {
     return hubs;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "pg/pg.hpp"
+#include "store/hub.hpp"
 
 namespace belay::worker {
 
@@ -21,6 +22,14 @@ std::span<const Oid> known_hubs();
 // Runs something that is no duty in a transaction of its own; an error is logged once per burst.
 // False: it failed.
 bool run_alone(const char* what, void (*body)(void*), void* context);
+
+// Runs body in a transaction of its own as the owner of a hub, which is found and settled first. An
+// error is logged unless quiet; its text goes to error. False: it failed, or the hub is gone.
+struct HubFailure {
+    char message[256];
+};
+bool run_for_hub(const char* what, Oid schema, void (*body)(const store::Hub& hub, void* context),
+                 void* context, HubFailure* failure = nullptr, bool quiet = false);
 
 // Runs one round.
 void run_round();

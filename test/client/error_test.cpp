@@ -1,6 +1,8 @@
 // Error, clocks, retry pauses and parameters: no server.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "belay/clock.hpp"
 #include "belay/connection.hpp"
 #include "belay/error.hpp"
@@ -25,6 +27,12 @@ TEST(Error, AnswersBySqlstate) {
     EXPECT_TRUE(of("40P01").retryable());
     EXPECT_FALSE(of("QB001").retryable());
     EXPECT_FALSE(of("").lock_lost());
+    // ER-1: no error of class QB is worth a retry.
+    for (int code = 0; code < 1000; ++code) {
+        char state[8];
+        std::snprintf(state, sizeof state, "QB%03d", code);
+        EXPECT_FALSE(of(state).retryable()) << state;
+    }
 }
 
 TEST(Error, AnUnknownOutcomeIsNotALostLease) {
@@ -49,6 +57,14 @@ TEST(Error, KnowsTheLine) {
     const unsigned line = __LINE__ + 1;
     const Error error({.message = "m"});
     EXPECT_EQ(error.where().line(), line);
+}
+
+TEST(Retry, DelaysGrowToTheirMost) {
+    using std::chrono::milliseconds;
+    EXPECT_EQ(growing_delay(milliseconds(10), milliseconds(100), 1), milliseconds(10));
+    EXPECT_EQ(growing_delay(milliseconds(10), milliseconds(100), 3), milliseconds(40));
+    EXPECT_EQ(growing_delay(milliseconds(10), milliseconds(100), 2'000'000'000), milliseconds(100));
+    EXPECT_EQ(growing_delay(milliseconds(10), milliseconds(5), 1), milliseconds(5));
 }
 
 TEST(Retry, PausesStayInTheirBounds) {

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "belay/worker.hpp"
@@ -16,31 +17,11 @@
 namespace belay::test {
 namespace {
 
-using Steady = std::chrono::steady_clock;
 using std::chrono::seconds;
-
-constexpr auto kPatience = seconds(60);
 
 std::string item(int id, const std::string& name = "Work") {
     return R"({"ActivityExecute":{"instance":"i","execution_id":1,"id":)" + std::to_string(id) +
            R"(,"name":")" + name + R"(","input":"in )" + std::to_string(id) + R"("}})";
-}
-
-template <typename Ready>
-bool wait_until(Ready ready, Steady::duration patience = kPatience) {
-    const auto end = Steady::now() + patience;
-    while (!ready()) {
-        if (Steady::now() > end) {
-            return false;
-        }
-        std::this_thread::sleep_for(Milliseconds(2));
-    }
-    return true;
-}
-
-// Waits, as a good handler does, until it is told to stop. False if nobody did.
-bool wait_for_stop(const std::stop_token& stop) {
-    return wait_until([&] { return stop.stop_requested(); });
 }
 
 class ClientLease : public WithServer {
@@ -140,6 +121,49 @@ TEST_F(ClientLease, ReportsALateAck) {
     EXPECT_TRUE(lease.stop_token().stop_requested());
 }
 
+TEST_F(ClientLease, AcksManyInOneRoundTrip) {
+    Pool one(options(), 1);
+    LeaseKeeper keeper(one, {.hub = "app"});
+    std::vector<WorkLease> leases;
+    for (int id = 1; id <= 4; ++id) {
+        hub_.enqueue_worker_work({.work_item = item(id)});
+        leases.push_back(keeper.keep(hub_.fetch_work_item({}).value()));
+    }
+    hub_.cancel_activities({{.instance = "i", .execution_id = 1, .activity_id = 2}});
+    // An error that changes nothing leaves all of them open.
+    EXPECT_THROW(keeper.ack_all(leases, {"no completion", {}, {}, {}}), Error);
+    EXPECT_THROW(keeper.ack_all(leases, {}), std::logic_error);
+    std::uint64_t before = one.take()->round_trips();
+    const auto results = keeper.ack_all(leases, {{}, {}, {}, {}});
+    EXPECT_LE(one.take()->round_trips() - before, 1u);
+    ASSERT_EQ(results.size(), 4u);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        EXPECT_EQ(results[i].acked, i != 1);
+        EXPECT_EQ(leases[i].lost(), i == 1);
+        EXPECT_EQ(leases[i].stop_token().stop_requested(), i == 1);
+        EXPECT_TRUE(leases[i].settled());
+    }
+    EXPECT_THROW(keeper.ack_all(leases, {{}, {}, {}, {}}), std::logic_error);
+    EXPECT_TRUE(hub_.list_work_items().empty());
+}
+
+// A session stays with its owner for longer than its lock lasts, until it is idle.
+TEST_F(ClientLease, RenewsSessions) {
+    const Milliseconds timeout(600);
+    LeaseKeeper keeper(pool_, {.hub = "app",
+                               .session_owner = "me",
+                               .session_lock_timeout = timeout,
+                               .session_idle_timeout = Milliseconds(2500)});
+    hub_.enqueue_worker_items(
+        {{.work_item = item(1), .session_id = "s"}, {.work_item = item(2), .session_id = "s"}});
+    keeper.keep(hub_.fetch_work_item({.owner_id = "me", .session_lock_timeout = timeout}).value())
+        .ack();
+    std::this_thread::sleep_for(Milliseconds(1300));
+    EXPECT_FALSE(hub_.fetch_work_item({.owner_id = "you"}));
+    EXPECT_TRUE(wait_until([&] { return hub_.fetch_work_item({.owner_id = "you"}).has_value(); },
+                           seconds(20)));
+}
+
 class ClientWorker : public WithServer {
  protected:
     WorkerOptions worker_options() {
@@ -177,20 +201,6 @@ class ClientWorker : public WithServer {
         return {row.get<int>(0, 0), row.get<int>(0, 1)};
     }
 
-    // Runs the worker in a thread, for as long as the object lives.
-    struct Running {
-        explicit Running(Worker& worker) : worker(worker), thread([&worker] { worker.run(); }) {}
-        ~Running() { end(); }
-        void end() {
-            worker.stop();
-            if (thread.joinable()) {
-                thread.join();
-            }
-        }
-        Worker& worker;
-        std::thread thread;
-    };
-
     Connection connection_{options()};
     std::mutex mutex_;
     std::map<WorkerEvent::Kind, int> events_;
@@ -198,7 +208,7 @@ class ClientWorker : public WithServer {
 
 TEST_F(ClientWorker, RunsManyItemsOnFewConnections) {
     const char* is_long = std::getenv("BELAY_LONG");
-    const int count = is_long != nullptr && std::string(is_long) == "1" ? 50000 : 1000;
+    const int count = is_long != nullptr && std::string(is_long) == "1" ? 50000 : 10000;
     for (int done = 0; done < count; done += 1000) {
         enqueue(1000, done + 1);
     }
@@ -227,6 +237,64 @@ TEST_F(ClientWorker, RunsManyItemsOnFewConnections) {
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(completions(), std::pair(count, count));
     EXPECT_EQ(events(WorkerEvent::Kind::kError), 0);
+}
+
+// One handler on one connection: every item is one round trip, its ack and the fetch of the next.
+TEST_F(ClientWorker, NeedsOneRoundTripPerItem) {
+    const int count = 1000;
+    enqueue(count);
+    auto options = worker_options();
+    options.concurrency = 1;
+    options.connections = 1;
+    Worker worker(options);
+    std::atomic<int> runs = 0;
+    worker.on("Work", [&](Activity&) {
+        ++runs;
+        return Outcome::completed("ok");
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return runs == count && queued() == 0; }));
+    running.end();
+    const auto counted = worker.round_trips();
+    std::cout << counted << " round trips for " << count << " items\n";
+    EXPECT_GE(counted, static_cast<std::uint64_t>(count));
+    EXPECT_LE(counted, static_cast<std::uint64_t>(count) + 20);
+}
+
+TEST_F(ClientWorker, KeepsItsSessions) {
+    std::vector<NewWorkItem> items;
+    for (int id = 1; id <= 20; ++id) {
+        items.push_back({.work_item = item(id), .session_id = "s" + std::to_string(id % 4)});
+    }
+    Hub(connection_, "app").enqueue_worker_items(items);
+    auto options = worker_options();
+    options.session_lock_timeout = Milliseconds(600);
+    std::mutex mutex;
+    std::map<std::int64_t, std::set<int>> owners;  // of each session
+    const auto handler = [&](int owner) {
+        return [&, owner](Activity& activity) {
+            {
+                const std::lock_guard lock(mutex);
+                owners[activity.id().value_or(0) % 4].insert(owner);
+            }
+            // Longer than the lock of a session.
+            std::this_thread::sleep_for(Milliseconds(150));
+            return Outcome::completed();
+        };
+    };
+    options.concurrency = 2;
+    Worker first(options);
+    Worker second(options);
+    first.on("Work", handler(1));
+    second.on("Work", handler(2));
+    Running running(first);
+    Running running_too(second);
+    ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
+    running.end();
+    running_too.end();
+    for (const auto& [session, who] : owners) {
+        EXPECT_EQ(who.size(), 1u) << "session " << session;
+    }
 }
 
 TEST_F(ClientWorker, TakesWhatComesLater) {
@@ -334,6 +402,38 @@ TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
         const auto took = Steady::now() - cancelled;
         std::cout << "cancel to stop: " << took / std::chrono::microseconds(1) << " us\n";
         EXPECT_LT(took, seconds(5));
+    }
+}
+
+// Work comes in the transaction of the cancel: the wait returns for the work, and the next one for
+// the cancel.
+TEST_F(ClientWorker, ACancelIsNotMissedBecauseOfNewWork) {
+    auto options = worker_options();
+    options.lock_timeout = seconds(600);  // so that no renewal comes by itself
+    options.concurrency = 2;
+    Worker worker(options);
+    std::atomic<int> began = 0;
+    std::atomic<int> stopped = 0;
+    std::atomic<int> quick = 0;
+    worker.on("Work", [&](Activity& activity) {
+        ++began;
+        stopped += wait_for_stop(activity.stop_token());
+        return Outcome::completed();
+    });
+    worker.on("Quick", [&](Activity&) {
+        ++quick;
+        return Outcome::completed();
+    });
+    Running running(worker);
+    Hub hub(connection_, "app");
+    for (int i = 1; i <= 10; ++i) {
+        enqueue(1, i);
+        ASSERT_TRUE(wait_until([&] { return began == i; }));
+        connection_.with_transaction([&] {
+            hub.enqueue_worker_work({.work_item = item(100 + i, "Quick")});
+            hub.cancel_activities({{.instance = "i", .execution_id = 1, .activity_id = i}});
+        });
+        ASSERT_TRUE(wait_until([&] { return stopped == i && quick == i; }, seconds(20))) << i;
     }
 }
 

@@ -50,7 +50,7 @@ class Outbox : public testing::Test {
     }
 };
 
-// ---- The horizon ----
+// ---- The horizon (EV-3) ----
 
 TEST_F(Outbox, APreparedTransactionHoldsReadersUp) {
     Cluster cluster(options(true));
@@ -113,7 +113,7 @@ TEST_F(Outbox, APreparedTransactionHoldsReadersUpAfterARestart) {
     }
 }
 
-// Reading by xids, reading by positions, and the other way round: nothing is skipped.
+// EV-8: reading by xids, reading by positions, and the other way round: nothing is skipped.
 TEST_F(Outbox, ServersWithAndWithoutSharedMemoryTakeOver) {
     Cluster cluster(options(false));
     {
@@ -144,6 +144,7 @@ TEST_F(Outbox, ServersWithAndWithoutSharedMemoryTakeOver) {
     EXPECT_EQ(take(&conn), "none");
 }
 
+// EV-9.
 TEST_F(Outbox, EventsOfALostPrimaryComeFirst) {
     Cluster primary(options(true));
     Conn conn = primary.connect();
@@ -159,7 +160,7 @@ TEST_F(Outbox, EventsOfALostPrimaryComeFirst) {
               "1-1 2-" + heir.value("SELECT last_value FROM app.outbox_events_position"));
 }
 
-// ---- Waiting ----
+// ---- Waiting (EV-12) ----
 
 TEST_F(Outbox, ReadersAreWoken) {
     Cluster cluster(options(true));
@@ -219,7 +220,7 @@ TEST_F(Outbox, WithoutSharedMemoryReadersPoll) {
     EXPECT_EQ(reader.conn.exec("CALL app.wait_for_work(ARRAY['outbox'], 50)").at(0, 1), "timeout");
 }
 
-// ---- Logical decoding ----
+// ---- Logical decoding (EV-11) ----
 
 TEST_F(Outbox, EventsAreLogicalMessagesToo) {
     Cluster cluster(options(true));

@@ -292,6 +292,38 @@ TEST_F(Wait, InstancesAndOwners) {
     EXPECT_EQ(client.conn.exec(call_wait("'instance:o'")).at(0, 1), "changed");
 }
 
+// A cancellation that comes between two waits, or with work that ends the wait, is told by the
+// next.
+TEST_F(Wait, OwnersAreToldOfWhatCameBetweenWaits) {
+    Waiting client(cluster.connect());
+    const std::string cancel =
+        R"(SELECT app.cancel_activities('[{"instance":"i","execution_id":1,"activity_id":1}]'))";
+    const auto lease = [&] {
+        conn.exec(enqueue());
+        EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')").size(), 1);
+    };
+    const auto wait = [&](int timeout) {
+        const auto row = client.conn.exec(call_wait("'owner:me', 'worker'", timeout));
+        return row.at(0, 0).value_or("") + " " + row.at(0, 1).value_or("");
+    };
+    lease();
+    client.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')");
+    EXPECT_EQ(wait(0), " timeout");
+    conn.exec(cancel);
+    EXPECT_EQ(wait(30000), "owner:me cancelled");
+    EXPECT_EQ(wait(50), " timeout");
+
+    lease();
+    client.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')");
+    client.send(call_wait("'worker', 'owner:me'"));
+    until_waiting(1);
+    conn.exec("BEGIN; SELECT app.enqueue_worker_work('{\"ActivityExecute\":{\"name\":\"n\"}}'); " +
+              cancel + "; COMMIT");
+    EXPECT_EQ(client.answer(), "worker work");
+    client.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')");
+    EXPECT_EQ(wait(30000), "owner:me cancelled");
+}
+
 TEST_F(Wait, PausedQueuesSleepOn) {
     auto all = waiting(2, call_wait("'worker'"));
     conn.exec("SELECT app.pause_hub('worker')");

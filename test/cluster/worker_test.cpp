@@ -646,8 +646,8 @@ TEST_F(Malice, ATriggerOnTheHubRowRunsAsTheOwner) {
     mallory.exec(
         "CREATE TRIGGER t AFTER UPDATE ON app.belay_hub FOR EACH ROW EXECUTE FUNCTION "
         "app.attempt()");
-    mallory.exec("UPDATE app.belay_hub SET mark = '1/1/1/1'");
-    mallory.exec("TRUNCATE app.evidence");
+    // Together: the worker may begin the new incarnation as soon as it sees the mark.
+    mallory.exec("BEGIN; UPDATE app.belay_hub SET mark = '1/1/1/1'; TRUNCATE app.evidence; COMMIT");
     EXPECT_TRUE(eventually([&] {
         return mallory.value("SELECT count(*) FROM app.evidence WHERE login = 'postgres'") != "0";
     }));

@@ -102,7 +102,7 @@ plant rules sql/planted.sql '-- ZZ-1: not listed.'
 plant rules test/isolation/specs/planted.spec '# Not listed (I99).'
 plant rules test/unit/planted.cpp '// AO-20 to AO-22: the last one is not listed.'
 plant rules docs/decisions.md '| AO-1 | a test names it |'
-plant rules docs/decisions.md '| ER-1 (a part) | no test names the rest |'
+plant rules docs/decisions.md '| PO-7 (a part) | no test names the rest |'
 plant rules docs/decisions.md '| ZZ-1 | not listed |'
 plant format src/core/planted.cpp 'int   f( ) {return 1 ;}'
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."

@@ -196,6 +196,28 @@ struct KeyValue {
     OptionalText value;
 };
 
+// ---- Events. ----
+
+struct Event {
+    std::string event_id;  // the same each time the event is delivered
+    std::string topic;
+    std::string type;
+    OptionalText subject;
+    std::string details;  // JSON object
+    std::int64_t occurred_at_ms = 0;
+    std::string upto;  // what ack_events takes
+};
+
+struct SubscriptionInfo {
+    std::string name;
+    OptionalText topics;  // with commas; none: all
+    std::int64_t lag_rows = 0;
+    double lag_seconds = 0;
+    OptionalNumber lease_until;
+    OptionalNumber horizon_pid;
+    OptionalNumber created_at;
+};
+
 // ---- Management. ----
 
 struct InstanceFilter {
@@ -378,6 +400,9 @@ class Hub {
     // Management. Filters and options of the bulk functions are JSON.
     std::vector<std::string> list_instances(const InstanceFilter& filter = {},
                                             Where where = Where::current());
+    // list_instances and get_instance_info of each, together.
+    std::vector<InstanceInfo> list_instance_infos(const InstanceFilter& filter = {},
+                                                  Where where = Where::current());
     std::vector<std::string> list_instances_by_status(std::string_view status,
                                                       Where where = Where::current());
     std::vector<std::int64_t> list_executions(std::string_view instance_id,
@@ -418,6 +443,36 @@ class Hub {
                    Where where = Where::current());
     void resume_hub(const OptionalText& queue = {}, Where where = Where::current());
 
+    // The share of this owner of the slots of queue orchestrator or worker; slots: what the caller
+    // believes slot_count to be. dispatcher.hpp keeps a share.
+    std::vector<std::int32_t> acquire_slots(std::string_view owner, std::string_view queue,
+                                            std::optional<int> slots = {},
+                                            Milliseconds lease = Milliseconds(30000),
+                                            Where where = Where::current());
+    void release_slots(std::string_view owner, std::string_view queue,
+                       Where where = Where::current());
+    // Binds the caller's transaction to a lease: its commit fails with lock_lost() if the lease is
+    // lost by then.
+    void guard(std::string_view lock_token, Where where = Where::current());
+    // Sends an item to queue orchestrator or worker of another hub, exactly once. Returns the id of
+    // the intent.
+    std::int64_t send_to_hub(std::string_view target_hub, std::string_view queue,
+                             std::string_view work_item, OptionalNumber visible_at_ms = {},
+                             Where where = Where::current());
+
+    // from: now, start, or an upto of another subscription.
+    void create_subscription(std::string_view name,
+                             const std::optional<std::vector<std::string>>& topics = {},
+                             std::string_view from = "now", Where where = Where::current());
+    void drop_subscription(std::string_view name, Where where = Where::current());
+    // outbox.hpp has a loop around these two.
+    std::vector<Event> read_events(std::string_view subscription, int limit = 100,
+                                   Milliseconds lease = Milliseconds(30000),
+                                   Where where = Where::current());
+    void ack_events(std::string_view subscription, std::string_view upto,
+                    Where where = Where::current());
+    std::vector<SubscriptionInfo> subscriptions(Where where = Where::current());
+
     // Waits until there may be work on one of the queues. Not inside a transaction. With an
     // interrupt: comes back with nothing once it is signalled.
     Wake wait_for_work(const std::vector<std::string>& queues, Milliseconds timeout,
@@ -436,14 +491,15 @@ class Hub {
 };
 
 struct HubInfo {
-    std::string name;
-    std::string owner;
-    std::string api;
-    std::string version;
+    std::string name = {};
+    std::string owner = {};
+    std::string api = {};
+    std::string version = {};
     bool is_current = false;
     bool paused = false;
-    OptionalNumber created_at;
-    OptionalNumber size_bytes;
+    OptionalNumber created_at = {};
+    OptionalNumber size_bytes = {};
+    std::string paused_queues = {};  // with commas; "" if none is
 };
 
 struct HubOption {
@@ -459,18 +515,35 @@ struct Problem {
 
 // A row of pg_stat_belay_queue.
 struct QueueStats {
-    std::string hub;
-    std::string queue;
+    std::string hub = {};
+    std::string queue = {};
     std::int64_t enqueued = 0;
     std::int64_t fetched = 0;
+    std::int64_t empty_fetches = 0;
     std::int64_t acked = 0;
     std::int64_t abandoned = 0;
     std::int64_t renewed = 0;
     std::int64_t lost_leases = 0;
+    std::int64_t expired = 0;
     std::int64_t dead_lettered = 0;
+    std::int64_t wake_ups = 0;
     std::int64_t waiters = 0;
     std::int64_t leases = 0;
-    OptionalNumber oldest_ready_ms;
+    OptionalNumber oldest_ready_ms = {};
+};
+
+// A background worker of the server, of any database: a row of view belay.workers, which has one
+// for each duty that has run.
+struct BackgroundWorker {
+    OptionalText database;
+    std::int64_t pid = 0;
+    std::string state;
+    OptionalNumber last_loop_at;
+    OptionalText duty;
+    OptionalNumber last_run;
+    OptionalNumber runs;
+    OptionalNumber errors;
+    OptionalText last_error;
 };
 
 // The functions and views of schema belay.
@@ -494,6 +567,11 @@ class Admin {
     void revoke_hub(std::string_view name, std::string_view role, std::string_view level,
                     Where where = Where::current());
     int new_incarnation(const OptionalText& name = {}, Where where = Where::current());
+    // The way to a hub of another database: a foreign server, with a user mapping.
+    void create_hub_link(std::string_view hub, std::string_view target_hub, std::string_view server,
+                         Where where = Where::current());
+    void drop_hub_link(std::string_view hub, std::string_view target_hub,
+                       Where where = Where::current());
     bool start_worker(Where where = Where::current());
     bool stop_worker(Where where = Where::current());
     std::string metrics(Where where = Where::current());
@@ -501,6 +579,8 @@ class Admin {
     std::vector<HubInfo> hubs(Where where = Where::current());
     std::vector<HubOption> hub_options(std::string_view name, Where where = Where::current());
     std::vector<QueueStats> queue_stats(Where where = Where::current());
+    // For members of pg_monitor.
+    std::vector<BackgroundWorker> workers(Where where = Where::current());
 
  private:
     Connection* connection_;

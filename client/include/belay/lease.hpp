@@ -1,8 +1,9 @@
 // Leases that renew themselves.
 //
-// A LeaseKeeper has one thread. It renews all its leases of work items in one call, and turns one
-// by one, each time a third of the lock timeout has passed. A lease that is lost (QB001), or that
-// could not be renewed until its deadline, requests a stop through its stop_token.
+// A LeaseKeeper has one thread. It renews all its leases of work items in one call, turns one by
+// one, and sessions in one call, each time a third of the lock timeout has passed. A lease that is
+// lost (QB001), or that could not be renewed until its deadline, requests a stop through its
+// stop_token.
 //
 // Thread-safety: LeaseKeeper may be used by many threads at once. A lease belongs to one thread at
 // a time; its stop_token may be used by any. The pool outlives the keeper, the keeper its leases.
@@ -12,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -119,6 +121,11 @@ struct KeeperOptions {
     // As the fetches have it. Renewals extend leases by the same time.
     Milliseconds lock_timeout{30000};
     Clock clock = server_clock();
+    // An owner id whose session locks are renewed too, until a session was idle for so long. The
+    // locks last session_lock_timeout, by default as long as those of items.
+    OptionalText session_owner = {};
+    std::optional<Milliseconds> session_lock_timeout = {};
+    Milliseconds session_idle_timeout{300000};
     // Told of errors that no caller sees: of renewals, and of abandons in destructors. Called by
     // any thread.
     std::function<void(const std::exception&)> on_error = {};
@@ -138,6 +145,13 @@ class LeaseKeeper {
     // Renews all leases soon, in the keeper's thread: those that were cancelled are found out.
     void renew_now();
 
+    // Acks many leases of this keeper in one round trip. completions[i] is that of leases[i]. Tells
+    // of each what became of it; those that were not acked are lost. If it throws, none is settled,
+    // unless the outcome is unknown.
+    std::vector<AckResult> ack_all(std::span<WorkLease> leases,
+                                   const std::vector<OptionalText>& completions,
+                                   Where where = Where::current());
+
     // How many leases are held.
     std::size_t held() const;
 
@@ -150,14 +164,19 @@ class LeaseKeeper {
     void remove(const LeaseState& state) noexcept;
     void run(const std::stop_token& stop);
     void renew_all();
+    void renew_leases();
+    void renew_sessions();
+    Milliseconds period() const;
     void report(const std::exception& error) const noexcept;
 
     Pool& pool_;
     const KeeperOptions options_;
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
-    std::vector<std::shared_ptr<LeaseState>> leases_;  // guarded by mutex_, as is renew_now_
+    std::vector<std::shared_ptr<LeaseState>> leases_;  // guarded by mutex_, as are the next two
     bool renew_now_ = false;
+    // Sessions may be held: something was leased since the last renewal, or that found some.
+    bool has_sessions_ = false;
     std::jthread thread_;  // the last member: it uses the others
 };
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -51,6 +52,9 @@ class Pool {
     std::size_t idle() const;    // connections that wait for a taker
     std::size_t in_use() const;  // connections on loan
 
+    // How often its connections have waited for the server, those on loan not counted.
+    std::uint64_t round_trips() const;
+
  private:
     friend class PooledConnection;
     // An open transaction is rolled back; a broken connection is dropped, and replaced by the next
@@ -61,8 +65,9 @@ class Pool {
     const std::size_t size_;
     mutable std::mutex mutex_;
     std::condition_variable freed_;
-    std::vector<Connection> idle_;  // guarded by mutex_, as is in_use_
+    std::vector<Connection> idle_;  // guarded by mutex_, as are the next two
     std::size_t in_use_ = 0;
+    std::uint64_t dropped_round_trips_ = 0;  // of connections that were dropped
 };
 
 }  // namespace belay

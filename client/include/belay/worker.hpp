@@ -18,7 +18,6 @@
 // handler. Handlers and hooks are called by several threads at once.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -126,6 +125,10 @@ struct WorkerOptions {
     std::optional<std::vector<std::string>> tag_filter = {};
     std::string tag_mode = "default_only";
     std::optional<std::vector<std::int32_t>> slots = {};
+    // Sessions that this worker has taken stay with it: their locks are renewed until nothing was
+    // done in them for the idle time. Without a lock timeout of their own they have the items'.
+    std::optional<Milliseconds> session_lock_timeout = {};
+    Milliseconds session_idle_timeout{300000};
     Clock clock = server_clock();
     std::function<void(const WorkerEvent&)> on_event = {};
 };
@@ -147,6 +150,9 @@ class Worker {
     void run();
 
     void stop() noexcept;
+
+    // How often run() has waited for the server, on all its connections; known when it returns.
+    std::uint64_t round_trips() const;
 
     const std::string& owner_id() const;
 

@@ -23,7 +23,8 @@ void drop_hub(const char* name, bool force) {
             pg::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
             // Whoever has a lease in an open transaction must have ended before leases are counted.
             for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
-                                    hub.relations.instance_locks, hub.relations.sessions}) {
+                                    hub.relations.instance_locks, hub.relations.sessions,
+                                    hub.relations.slot_owners}) {
                 if (OidIsValid(table)) {
                     LockRelationOid(table, AccessExclusiveLock);
                 }

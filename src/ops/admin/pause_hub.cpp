@@ -6,6 +6,7 @@
 // Raises   QB006 unknown queue
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
+#include "pg/worker_signal.hpp"
 #include "store/hub_row.hpp"
 
 namespace belay::ops {
@@ -27,6 +28,9 @@ void set_all(const store::Hub& hub, std::optional<std::string_view> queue,
     for (const char* name : store::kQueueNames) {
         if (!queue || *queue == name) {
             store::set_paused(hub, name, reason);
+            if (!reason && strcmp(name, "intents") == 0) {
+                pg::wake_relay_at_commit(hub.schema);
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 // set_hub_option.cpp — set an option of a hub, or restore its default.
 //
 // Calls    store::set_stored_option; for slot_count store::reslot_work, store::reslot_messages
-// Touches  <hub>.belay_hub; for slot_count <hub>.worker_queue, <hub>.orchestrator_queue
-// Locks    the hub row; for slot_count both queues against writers
+// Touches  <hub>.belay_hub; for slot_count <hub>.worker_queue, <hub>.orchestrator_queue,
+//          <hub>.slot_owners, <hub>.slot_shares
+// Locks    the hub row; for slot_count both queues and the slot owners against writers
 // Raises   QB002 unknown hub, QB003 live leases, QB006 unknown option or bad value, 42501
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
@@ -10,8 +11,9 @@
 #include "store/hub_row.hpp"
 #include "store/leases.hpp"
 #include "store/orchestrator_queue.hpp"
-#include "store/waking.hpp"
 #include "store/plan.hpp"
+#include "store/slots.hpp"
+#include "store/waking.hpp"
 #include "store/worker_queue.hpp"
 
 namespace belay::ops {
@@ -50,8 +52,11 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
                         errmsg("slot_count can only change in a READ COMMITTED transaction"),
                         errdetail("An older snapshot does not see every row that has to move.")));
     }
-    for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue}) {
-        LockRelationOid(table, ShareRowExclusiveLock);
+    for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
+                            hub.relations.slot_owners}) {
+        if (OidIsValid(table)) {
+            LockRelationOid(table, ShareRowExclusiveLock);
+        }
     }
     const int64 live = store::count_live_leases(hub);
     if (live > 0) {
@@ -61,6 +66,9 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
     }
     store::reslot_work(hub, slot_count);
     store::reslot_messages(hub, slot_count);
+    if (OidIsValid(hub.relations.slot_owners)) {
+        store::delete_slots(hub);
+    }
     store::note_all_queues(hub, pg::WakeReason::kWork);
 }
 

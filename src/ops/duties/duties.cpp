@@ -1,6 +1,7 @@
 // duties.cpp — the table of duties, the short ones, and the call that runs them.
 //
-// Calls    store::discard_old, store::delete_idle_locks, retire_instances
+// Calls    store::discard_old, store::delete_idle_locks, store::repair_cursors, retire_instances,
+//          relay_intents, forget_received_intents, forget_events
 // Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions, <hub>.outbox_events; reads
 //          <hub>.worker_queue
 // Locks    rows, always skipping what others hold
@@ -11,6 +12,7 @@
 
 #include "core/time.hpp"
 #include "ops/enter.hpp"
+#include "ops/intents/intents.hpp"
 #include "ops/management/management.hpp"
 #include "ops/outbox/outbox.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
@@ -18,6 +20,7 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
+#include "pg/settings.hpp"
 #include "pg/wakeups.hpp"
 #include "store/dead_letters.hpp"
 #include "store/fast/worker_queue.hpp"
@@ -43,9 +46,10 @@ constexpr Duty kDuties[] = {
     {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
     {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
      nullptr, true},
+    {"intent_relay", relay_old_intents, 1, FaultPoint::kDutyIntentRelay},
     {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
     {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
-    {"outbox_retention", forget_old_events, 10, FaultPoint::kDutyOutboxRetention},
+    {"outbox_retention", clean_up_outbox, 10, FaultPoint::kDutyOutboxRetention},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
     {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };
@@ -99,7 +103,7 @@ std::span<const Duty> duties() {
 
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     // A hub of an older release lacks tables; its owner upgrades it.
-    constexpr int32 kFirstWithAllTables = 4;
+    constexpr int32 kFirstWithAllTables = 6;
     if (hub.version < kFirstWithAllTables) {
         return 0;
     }
@@ -144,15 +148,19 @@ int64 retire_finished_instances(const store::Hub& hub, pg::Clock* clock) {
                : retire_instances(hub, clock->now() - retention, clock->now(), kRoots);
 }
 
+int64 relay_old_intents(const store::Hub& hub, pg::Clock* clock) {
+    return relay_intents(hub, clock, pg::settings.intent_age_ms);
+}
+
+int64 clean_up_outbox(const store::Hub& hub, pg::Clock* clock) {
+    return forget_events(hub, clock) + forget_received_intents(hub, clock);
+}
+
 int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.orchestrator_queue = true, .instance_locks = true})) {
         return 0;
     }
     return store::delete_idle_locks(hub, clock->now() - kDayMs, clock->now(), kPortion);
-}
-
-int64 forget_old_events(const store::Hub& hub, pg::Clock* clock) {
-    return forget_events(hub, clock);
 }
 
 int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock) {

@@ -39,8 +39,9 @@ int64 repair_shared_memory(const store::Hub& hub, pg::Clock* clock);
 int64 bury_orphan_messages(const store::Hub& hub, pg::Clock* clock);
 int64 discard_old_dead_letters(const store::Hub& hub, pg::Clock* clock);
 int64 retire_finished_instances(const store::Hub& hub, pg::Clock* clock);
+int64 relay_old_intents(const store::Hub& hub, pg::Clock* clock);
+int64 clean_up_outbox(const store::Hub& hub, pg::Clock* clock);
 int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock);
-int64 forget_old_events(const store::Hub& hub, pg::Clock* clock);
 int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock);
 int64 watch_snapshots(const store::Hub& hub, pg::Clock* clock);
 

@@ -1,12 +1,15 @@
 // ack_orchestration_item.cpp — commit a turn: all of it, or nothing and the lock is kept.
 //
 // Calls    store::upsert_instance, store::upsert_execution, append_events, store::put_delta,
-//          store::insert_work, cancel_activities, send_message, store::delete_leased
-// Touches  every table of orchestrations, <hub>.worker_queue, <hub>.outbox_events
+//          store::insert_work, cancel_activities, send_message, send_intent, store::delete_leased
+// Touches  every table of orchestrations, <hub>.worker_queue, <hub>.outbox_events,
+//          <hub>.intent_queue
 // Locks    the instance lock; the parent's row; the instance's own rows; its messages; worker rows
 // Raises   QB001 lock lost, QB005 duplicate event, QB006 bad argument, QB007 clock skew
 #include "ops/orchestration/orchestration.hpp"
 
+#include "ops/guard/guard.hpp"
+#include "ops/intents/intents.hpp"
 #include "pg/counters.hpp"
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
@@ -46,6 +49,8 @@ struct Ack {
     std::size_t worker_count;
     CheckedMessage* messages;
     std::size_t message_count;
+    CheckedIntent* intents;  // of both lists, in their order
+    std::size_t intent_count;
     JsonArray cancelled;
     std::optional<std::string_view> name;
     std::optional<std::string_view> version;
@@ -208,22 +213,33 @@ void check_items(const AckArgs& args, Ack* ack) {
     const JsonArray worker = checked_array("p_worker_items", args.worker_items, kMaxItems);
     ack->worker_items =
         static_cast<CheckedActivity*>(palloc(sizeof(CheckedActivity) * (worker.count + 1)));
-    json::Elements worker_elements(worker.array);
-    json::Value element;
-    while (worker_elements.next(element)) {
-        const char* path = psprintf("p_worker_items[%zu]", ack->worker_count);
-        ack->worker_items[ack->worker_count++] =
-            checked_activity(item_text(element), {}, path, psprintf("%s.", path));
-    }
     const JsonArray messages =
         checked_array("p_orchestrator_items", args.orchestrator_items, kMaxItems);
     ack->messages =
         static_cast<CheckedMessage*>(palloc(sizeof(CheckedMessage) * (messages.count + 1)));
+    ack->intents = static_cast<CheckedIntent*>(
+        palloc(sizeof(CheckedIntent) * (worker.count + messages.count + 1)));
+    json::Elements worker_elements(worker.array);
+    json::Value element;
+    for (std::size_t i = 0; worker_elements.next(element); ++i) {
+        const char* path = psprintf("p_worker_items[%zu]", i);
+        const std::string_view text = item_text(element);
+        if (const auto intent = checked_wrapped(text, "worker", path)) {
+            ack->intents[ack->intent_count++] = *intent;
+        } else {
+            ack->worker_items[ack->worker_count++] =
+                checked_activity(text, {}, path, psprintf("%s.", path));
+        }
+    }
     json::Elements message_elements(messages.array);
-    while (message_elements.next(element)) {
-        const char* path = psprintf("p_orchestrator_items[%zu]", ack->message_count);
-        ack->messages[ack->message_count++] =
-            checked_message(item_text(element), std::nullopt, path, path);
+    for (std::size_t i = 0; message_elements.next(element); ++i) {
+        const char* path = psprintf("p_orchestrator_items[%zu]", i);
+        const std::string_view text = item_text(element);
+        if (const auto intent = checked_wrapped(text, "orchestrator", path)) {
+            ack->intents[ack->intent_count++] = *intent;
+        } else {
+            ack->messages[ack->message_count++] = checked_message(text, std::nullopt, path, path);
+        }
     }
     ack->cancelled = checked_array("p_cancelled_activities", args.cancelled_activities, kMaxItems);
 }
@@ -375,11 +391,15 @@ void apply_kv(const store::Hub& hub, std::string_view instance_id, const Ack& ac
 
 void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     const Ack ack = checked_ack(args);
+    if (ack.intent_count > 0) {
+        require_intents(hub);
+    }
     auto clock = pg::start_clock(args.now, hub.options[store::Option::kMaxClockSkew]);
     enter(hub,
           {.worker_queue = ack.worker_count > 0 || ack.cancelled.count > 0,
            .orchestrator_queue = true,
-           .instance_locks = true},
+           .instance_locks = true,
+           .intents = ack.intent_count > 0},
           &clock);
     const HeldTurn held = hold_turn(hub, args.token, &clock);
     if (held.fault != core::LeaseFault::kNone) {
@@ -403,6 +423,9 @@ void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     for (std::size_t i = 0; i < ack.message_count; ++i) {
         send_message(hub, ack.messages[i], now, now);
     }
+    for (std::size_t i = 0; i < ack.intent_count; ++i) {
+        (void)send_intent(hub, ack.intents[i], instance_id, std::nullopt, now);
+    }
     if (ack.execution.status || ack.custom_status.present) {
         pg::note_changed(store::instance_channel(hub, instance_id), pg::WakeReason::kChanged);
     }
@@ -411,6 +434,7 @@ void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     } else {
         store::release_turn(hub, *held.lock);
     }
+    note_finished(held.lock->lease);
     pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kAcked);
     pg::fail_here(pg::FaultPoint::kAckBeforeCommit);
 }

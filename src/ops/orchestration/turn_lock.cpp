@@ -5,6 +5,7 @@
 // Locks    the instance lock; then its messages
 // Raises   QB001 lock lost
 #include "core/time.hpp"
+#include "ops/guard/guard.hpp"
 #include "ops/orchestration/orchestration.hpp"
 #include "pg/counters.hpp"
 
@@ -59,6 +60,9 @@ std::string_view abandon_orchestration_item(const store::Hub& hub,
         hub, held.lock->instance_key, held.lock->lock_no, ignore_attempt,
         delay_ms ? std::optional(core::add_ms(clock->now(), *delay_ms)) : std::nullopt);
     store::release_turn(hub, *held.lock);
+    if (held.fault == core::LeaseFault::kNone) {
+        note_finished(held.lock->lease);
+    }
     pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kAbandoned);
     return held.lock->instance_id;
 }

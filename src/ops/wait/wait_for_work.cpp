@@ -222,7 +222,10 @@ std::optional<WaitResult> first_look(const Wait& wait) {
         if (remembered) {
             if (pg::moved_since(static_cast<int>(i), *remembered, pg::server_now_ms())) {
                 if (!standing_of(wait.schema, queue).paused) {
-                    return WaitResult{queue.word, pg::WakeReason::kWork};
+                    pg::told(static_cast<int>(i));
+                    return WaitResult{queue.word, queue.topic == pg::Topic::kOwner
+                                                      ? pg::WakeReason::kCancelled
+                                                      : pg::WakeReason::kWork};
                 }
                 let_go();
             }
@@ -288,6 +291,7 @@ WaitResult sleep_with_shared_memory(const Wait& wait) {
             }
             if (!standing.paused) {
                 pg::owe_hint(queue.channel, woken->hint);
+                pg::told(woken->channel);
                 return woken_by(wait, woken->channel, woken->reason);
             }
             let_go();

@@ -5,6 +5,7 @@
 // Locks    the worker row
 // Raises   QB001 unknown token; an expired lease that nobody took is accepted
 #include "core/time.hpp"
+#include "ops/guard/guard.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/counters.hpp"
 
@@ -23,6 +24,9 @@ void abandon_work_item(const store::Hub& hub, std::optional<std::string_view> to
     const auto visible_at =
         delay_ms ? std::optional(core::add_ms(clock->now(), *delay_ms)) : std::nullopt;
     store::release_work(hub, held.row->key, attempt, visible_at);
+    if (held.fault == core::LeaseFault::kNone) {
+        note_finished(held.row->lease);
+    }
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAbandoned);
 }
 

@@ -6,6 +6,7 @@
 // Raises   QB001 lock lost (ack_workers reports it instead), QB006 bad completion
 #include <algorithm>
 
+#include "ops/guard/guard.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/counters.hpp"
 #include "pg/errors.hpp"
@@ -117,6 +118,7 @@ void ack_worker(const store::Hub& hub, std::optional<std::string_view> token,
           {.worker_queue = true, .orchestrator_queue = completion.has_value(), .sessions = true},
           clock);
     const store::WorkRow row = finish(hub, token, clock);
+    note_finished(row.lease);
     touch_session(hub, row, clock);
     if (completion) {
         send(hub, *completion, clock->now());
@@ -144,6 +146,7 @@ std::span<const AckResult> ack_workers(const store::Hub& hub, const JsonArray& i
         if (ordered[i]->acked) {
             pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAcked);
             store::delete_work(hub, held.row->key);
+            note_finished(held.row->lease);
         }
     }
     touch_sessions(hub, {acks, input.count}, &clock);

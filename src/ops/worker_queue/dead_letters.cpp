@@ -1,10 +1,12 @@
 // dead_letters.cpp — set items aside that were leased too often, put them back, throw them away.
 //
-// Calls    store::bury_work, store::take_dead_letter, store::insert_work, store::insert_message
-// Touches  <hub>.dead_letters, <hub>.worker_queue, <hub>.orchestrator_queue
+// Calls    store::bury_work, store::take_dead_letter, store::insert_work, store::insert_message,
+//          store::insert_intent
+// Touches  <hub>.dead_letters, <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.intent_queue
 // Locks    the worker row, then the dead letter; dead letters by id
 // Raises   QB002 dead letter not found, QB006 bad filter
 #include "core/work_item.hpp"
+#include "ops/intents/intents.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
 #include "store/dead_letters.hpp"
@@ -65,6 +67,11 @@ int64 put_back(const store::Hub& hub, const store::DeadLetter& dead, int64 now) 
                                         .session_id = dead.session_id,
                                         .tag = dead.tag});
     }
+    if (dead.queue == "intent") {
+        require_intents(hub);
+        return store::insert_intent(hub, intent_of_detail(dead.id, dead.source_id, dead.work_item,
+                                                          dead.instance_id, dead.detail));
+    }
     if (dead.queue != "orchestrator" || !dead.instance_id) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                         errmsg("a dead letter of queue \"%s\" cannot be put back",
@@ -108,7 +115,11 @@ store::Rows list_dead_letters(const store::Hub& hub, std::optional<std::string_v
 
 int64 redrive_dead_letter(const store::Hub& hub, int64 id) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub, {.worker_queue = true, .orchestrator_queue = true}, &clock);
+    enter(hub,
+          {.worker_queue = true,
+           .orchestrator_queue = true,
+           .intents = OidIsValid(hub.relations.intent_queue)},
+          &clock);
     const auto dead = store::take_dead_letter(hub, id);
     if (!dead) {
         raise_missing(id);
@@ -120,7 +131,11 @@ int64 redrive_dead_letters(const store::Hub& hub, core::json::Value filter) {
     check_members(filter, "p_filter", kFilterKeys);
     const int64 limit = checked_filter_limit(filter);
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub, {.worker_queue = true, .orchestrator_queue = true}, &clock);
+    enter(hub,
+          {.worker_queue = true,
+           .orchestrator_queue = true,
+           .intents = OidIsValid(hub.relations.intent_queue)},
+          &clock);
     const auto letters = store::take_dead_letters(
         hub, {.ids = optional_ints(filter, "ids", "p_filter"),
               .instance_ids = optional_texts(filter, "instance_ids", "p_filter"),

@@ -41,18 +41,6 @@ ListedItem checked_item(core::json::Value element, std::size_t index) {
     return {checked_activity(item_text(item), args, item_path, psprintf("%s.", path)), delay};
 }
 
-void insert(const store::Hub& hub, const CheckedActivity& activity, int64 now, int64 delay_ms) {
-    (void)store::insert_work(hub, {.work_item = activity.work_item,
-                                   .visible_at = core::add_ms(now, delay_ms),
-                                   .delayed = delay_ms > 0,
-                                   .created_at = now,
-                                   .instance_id = activity.args.instance_id,
-                                   .execution_id = activity.args.execution_id,
-                                   .activity_id = activity.args.activity_id,
-                                   .session_id = activity.args.session_id,
-                                   .tag = activity.args.tag});
-}
-
 }  // namespace
 
 CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs& args,
@@ -97,9 +85,23 @@ CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs&
     return {work_item, merged};
 }
 
+void enqueue_activity(const store::Hub& hub, const CheckedActivity& activity, int64 now,
+                      int64 visible_at) {
+    (void)store::insert_work(hub, {.work_item = activity.work_item,
+                                   .visible_at = visible_at,
+                                   .delayed = visible_at > now,
+                                   .created_at = now,
+                                   .instance_id = activity.args.instance_id,
+                                   .execution_id = activity.args.execution_id,
+                                   .activity_id = activity.args.activity_id,
+                                   .session_id = activity.args.session_id,
+                                   .tag = activity.args.tag});
+}
+
 void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity, pg::Clock* clock) {
     enter(hub, {.worker_queue = true}, clock);
-    insert(hub, activity, clock->now(), 0);
+    const int64 now = clock->now();
+    enqueue_activity(hub, activity, now, now);
 }
 
 int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items,
@@ -113,7 +115,8 @@ int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items,
     auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
     enter(hub, {.worker_queue = true}, &clock);
     for (std::size_t i = 0; i < items.count; ++i) {
-        insert(hub, checked[i].activity, clock.now(), checked[i].delay_ms);
+        const int64 at = clock.now();
+        enqueue_activity(hub, checked[i].activity, at, core::add_ms(at, checked[i].delay_ms));
     }
     return static_cast<int64>(items.count);
 }

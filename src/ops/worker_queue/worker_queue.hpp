@@ -34,6 +34,10 @@ struct CheckedActivity {
 CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs& args,
                                  const char* item, const char* prefix);
 
+// Inserts a checked activity, visible at an instant. The worker queue has been entered.
+void enqueue_activity(const store::Hub& hub, const CheckedActivity& activity, int64 now,
+                      int64 visible_at);
+
 void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity, pg::Clock* clock);
 int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items, std::optional<int64> now);
 

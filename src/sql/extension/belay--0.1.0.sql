@@ -133,6 +133,18 @@ CREATE VIEW belay.hub_options AS
 COMMENT ON VIEW belay.hub_options IS 'The options of every hub, with their values in force.';
 GRANT SELECT ON belay.hub_options TO PUBLIC;
 
+-- ---------------------------------------------------------------- links to hubs of other databases
+
+CREATE FUNCTION belay.create_hub_link(p_hub name, p_target_hub name, p_server text) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_create_hub_link';
+COMMENT ON FUNCTION belay.create_hub_link(name, name, text) IS
+    'Lets what a hub sends to p_target_hub go to the database that the foreign server names, with the owner''s user mapping.';
+
+CREATE FUNCTION belay.drop_hub_link(p_hub name, p_target_hub name) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_drop_hub_link';
+COMMENT ON FUNCTION belay.drop_hub_link(name, name) IS
+    'Removes a link. What is not delivered yet then waits for a hub of that name in this database.';
+
 -- ---------------------------------------------------------------- leases
 
 CREATE FUNCTION belay.random_int8() RETURNS bigint

@@ -1,0 +1,171 @@
+// A dispatcher: fetches turns of orchestrations, runs a handler for each, and acks what it decided.
+//
+//     belay::Dispatcher dispatcher({.connection = {.conninfo = "dbname=shop"}, .hub = "app"});
+//     dispatcher.on("ShipOrder", [](belay::TurnContext& turn) {
+//         belay::Decision decision = turn.decision();
+//         // From turn.history() and turn.messages(): new events, activities, timers, a status.
+//         return belay::TurnOutcome::decided(std::move(decision));
+//     });
+//     dispatcher.run();  // until dispatcher.stop()
+//
+// A handler gets the history so far and the messages that came since. It decides from these two and
+// nothing else, for the same turn may be handed out again: after a lost lease, after a crash.
+//
+// Threads and connections are as those of a Worker (worker.hpp): run() waits and fetches in its own
+// thread, `concurrency` threads run handlers, one renews leases; they share `connections`
+// connections, and one more waits. A turn takes one round trip for its fetch and one for its ack;
+// more only if its history is larger than 64 MiB, which is read in pages.
+//
+// Thread-safety: on() is called before run(). stop() may be called by any thread and by a signal
+// handler. Handlers and hooks are called by several threads at once.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "belay/hub.hpp"
+#include "belay/lease.hpp"
+
+namespace belay {
+
+// An event of a history, or a message of a batch.
+struct TurnElement {
+    std::string text;      // JSON; of a corrupt element, what is stored
+    bool corrupt = false;  // no JSON, though decoded once more where it came as a string
+};
+
+// The turn that a handler decides.
+class TurnContext {
+ public:
+    TurnContext(TurnLease& lease, std::vector<TurnElement> history,
+                std::vector<TurnElement> messages);
+
+    const std::string& instance_id() const { return lease_.turn().instance_id; }
+    const std::string& name() const { return lease_.turn().orchestration_name; }
+    const std::string& version() const { return lease_.turn().orchestration_version; }
+    std::int64_t execution_id() const { return lease_.turn().execution_id; }
+    int attempt() const { return lease_.turn().attempt_count; }  // 1 for the first
+
+    // The events of the execution, in order; complete, however many they are.
+    const std::vector<TurnElement>& history() const { return history_; }
+    // What came for the instance, in order; at least one.
+    const std::vector<TurnElement>& messages() const { return messages_; }
+    // An element of either is corrupt: what to do about it is the handler's decision.
+    bool corrupt() const { return corrupt_; }
+
+    // JSON object of the key/value state at the end of the last execution. None if it is larger
+    // than 64 MiB: use Hub::get_kv_all_values.
+    const OptionalText& kv_snapshot() const { return lease_.turn().kv_snapshot; }
+
+    std::stop_token stop_token() const { return lease_.stop_token(); }
+
+    // An empty decision for this execution.
+    Decision decision() const { return {.execution_id = execution_id()}; }
+
+    // Acks the decision in one transaction with what body writes through the connection: both
+    // happen, or neither. The handler then returns TurnOutcome::settled().
+    void ack_with(const std::function<void(Connection&)>& body, const Decision& decision,
+                  Where where = Where::current());
+
+ private:
+    TurnLease& lease_;
+    std::vector<TurnElement> history_;
+    std::vector<TurnElement> messages_;
+    bool corrupt_ = false;
+};
+
+// What came of a turn.
+struct TurnOutcome {
+    enum class Kind { kDecided, kRetry, kSettled };
+
+    Kind kind = Kind::kDecided;
+    Decision decision = {};
+    Milliseconds delay{0};
+    bool ignore_attempt = false;
+    std::string message = {};  // why it is to be tried again
+
+    static TurnOutcome decided(Decision decision) { return {Kind::kDecided, std::move(decision)}; }
+    // The messages are given back, for another attempt after the delay.
+    static TurnOutcome retry(Milliseconds delay, bool ignore_attempt = false) {
+        return {Kind::kRetry, {}, delay, ignore_attempt};
+    }
+    // TurnContext::ack_with has done it.
+    static TurnOutcome settled() { return {Kind::kSettled}; }
+};
+
+// An exception that leaves a handler is a retry with a growing delay. So is a decision that the
+// server refuses. How often that may happen is the hub's option max_attempts.
+using TurnHandler = std::function<TurnOutcome(TurnContext&)>;
+
+struct DispatcherEvent {
+    enum class Kind {
+        kFetched,
+        kCorrupt,    // after kFetched, if an element of the turn is corrupt
+        kDecided,    // acked
+        kRetried,    // given back, to be tried again
+        kLost,       // taken over or deleted; also an ack that came too late
+        kUnknown,    // the connection broke, and nobody can say whether the ack has happened
+        kAbandoned,  // given back because the dispatcher stops
+        kNoHandler,  // given back, for a dispatcher that has one
+        kError,      // of a call; the dispatcher goes on
+    };
+    Kind kind;
+    const TurnContext* turn = nullptr;  // none if the event is about no turn that was read
+    std::string message = {};
+    std::chrono::microseconds elapsed{0};  // since the turn was fetched
+};
+
+struct DispatcherOptions {
+    ConnectionOptions connection = {};
+    std::string hub;
+    int concurrency = 4;
+    int connections = 2;
+    Milliseconds lock_timeout{30000};
+    Milliseconds wait_timeout{30000};
+    Milliseconds drain_timeout{30000};
+    Milliseconds retry_delay{1000};  // after the first failure; doubled with each attempt
+    Milliseconds max_retry_delay{60000};
+    // Only instances whose version pin is in this range; packed as the SQL reference says.
+    OptionalNumber min_version_packed = {};
+    OptionalNumber max_version_packed = {};
+    // Only instances in these slots.
+    std::optional<std::vector<std::int32_t>> slots = {};
+    // Share the slots of the queue evenly with all other dispatchers that do so, instead of serving
+    // all: they then do not meet at the head of the queue. Worth it with many dispatchers and a hub
+    // with slot_count above 1. Uses one more thread and connection, and excludes `slots`.
+    bool share_slots = false;
+    Milliseconds slot_lease{30000};  // for so long nobody serves the slots of one that died
+    std::string owner_id = {};       // in table slot_owners; "" makes one up
+    Clock clock = server_clock();
+    std::function<void(const DispatcherEvent&)> on_event = {};
+};
+
+class Dispatcher {
+ public:
+    explicit Dispatcher(DispatcherOptions options);
+    ~Dispatcher();
+    Dispatcher(const Dispatcher&) = delete;
+    Dispatcher& operator=(const Dispatcher&) = delete;
+
+    // Registers the handler of an orchestration name; "" is for names that have none.
+    void on(std::string name, TurnHandler handler);
+
+    // As Worker::run: works until stop(), then drains and leaves no lease behind.
+    void run();
+
+    void stop() noexcept;
+
+    // How often run() has waited for the server, on all its connections; known when it returns.
+    std::uint64_t round_trips() const;
+
+ private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace belay

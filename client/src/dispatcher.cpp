@@ -1,0 +1,239 @@
+#include "belay/dispatcher.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "retry.hpp"
+#include "slot_keeper.hpp"
+#include "turn_elements.hpp"
+#include "work_loop.hpp"
+
+namespace belay {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Events that one call of read_history brings.
+constexpr int kHistoryPage = 256;
+
+// The history of the turn's execution, which was too large to come with the turn.
+std::vector<TurnElement> read_in_pages(Hub& hub, const Turn& turn, const std::stop_token& stop) {
+    std::vector<TurnElement> events;
+    OptionalNumber after;
+    for (bool more = true; more && !stop.stop_requested();) {
+        auto page = hub.read_history(turn.instance_id, turn.execution_id, after, kHistoryPage);
+        more = page.size() == kHistoryPage;
+        for (auto& event : page) {
+            after = event.event_id;
+            events.push_back(element_of_text(std::move(event.event_data)));
+        }
+    }
+    return events;
+}
+
+}  // namespace
+
+TurnContext::TurnContext(TurnLease& lease, std::vector<TurnElement> history,
+                         std::vector<TurnElement> messages)
+    : lease_(lease), history_(std::move(history)), messages_(std::move(messages)) {
+    const auto is_corrupt = [](const TurnElement& element) { return element.corrupt; };
+    corrupt_ =
+        std::ranges::any_of(history_, is_corrupt) || std::ranges::any_of(messages_, is_corrupt);
+}
+
+void TurnContext::ack_with(const std::function<void(Connection&)>& body, const Decision& decision,
+                           Where where) {
+    lease_.ack_with(body, decision, where);
+}
+
+struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
+    using Kind = DispatcherEvent::Kind;
+
+    DispatcherOptions options;
+    std::map<std::string, TurnHandler> handlers = {};
+    TurnOptions base_options = {};
+    std::optional<SlotKeeper> slots = {};  // while run() runs, if slots are shared
+
+    explicit Impl(DispatcherOptions given) : options(std::move(given)) {
+        if (options.share_slots && options.slots) {
+            throw Error({.message = "slots cannot be both given and shared", .sqlstate = "QB006"});
+        }
+        if (options.owner_id.empty()) {
+            options.owner_id = made_up_owner("dispatcher");
+        }
+        base_options = {.lock_timeout = options.lock_timeout,
+                        .min_version_packed = options.min_version_packed,
+                        .max_version_packed = options.max_version_packed,
+                        .slots = options.slots};
+        set_up({.connection = options.connection,
+                .concurrency = options.concurrency,
+                .connections = options.connections,
+                .wait_timeout = options.wait_timeout,
+                .drain_timeout = options.drain_timeout,
+                .keeper = {.hub = options.hub,
+                           .lock_timeout = options.lock_timeout,
+                           .clock = options.clock}});
+    }
+
+    void run_sharing_slots() {
+        if (options.share_slots) {
+            slots.emplace(
+                SlotKeeperOptions{.connection = options.connection,
+                                  .hub = options.hub,
+                                  .queue = "orchestrator",
+                                  .owner = options.owner_id,
+                                  .lease = options.slot_lease,
+                                  .clock = options.clock,
+                                  .on_change = [this] { look_again(); },
+                                  .on_error = [this](const auto& error) { tell_error(error); }});
+        }
+        try {
+            run();
+        } catch (...) {
+            slots.reset();
+            throw;
+        }
+        slots.reset();
+    }
+
+    // What to ask for now.
+    TurnOptions fetch_options() const {
+        TurnOptions now = base_options;
+        if (slots) {
+            now.slots = slots->slots();
+        }
+        return now;
+    }
+
+    // One turn, whatever is free: the handlers' threads fetch too.
+    std::vector<Turn> fetch(Hub& hub, int) override {
+        std::vector<Turn> turns;
+        if (auto turn = hub.fetch_orchestration_item(fetch_options())) {
+            turns.push_back(std::move(*turn));
+        }
+        return turns;
+    }
+
+    std::vector<std::string> queues(bool has_free_handler) const override {
+        return has_free_handler ? std::vector<std::string>{"orchestrator"}
+                                : std::vector<std::string>{};
+    }
+
+    void give_back(Hub& hub, const Turn& turn) override {
+        hub.abandon_orchestration_item(turn.lock_token, {}, true);
+    }
+
+    void tell_error(const std::exception& error) const noexcept override {
+        tell(options.on_event, {.kind = Kind::kError, .message = error.what()});
+    }
+
+    Milliseconds delay_after(int attempt) const {
+        return growing_delay(options.retry_delay, options.max_retry_delay, attempt);
+    }
+
+    std::optional<Turn> handle(LeaseKeeper& keeper, Pool& pool, Turn turn) override {
+        const auto began = SteadyClock::now();
+        TurnLease lease = keeper.keep(std::move(turn));
+        const Active active(*this, lease);
+        std::optional<TurnContext> context;
+        const auto event = [&](Kind kind, std::string message) {
+            tell(options.on_event,
+                 {.kind = kind,
+                  .turn = context ? &*context : nullptr,
+                  .message = std::move(message),
+                  .elapsed = std::chrono::duration_cast<std::chrono::microseconds>(
+                      SteadyClock::now() - began)});
+        };
+        try {
+            context.emplace(lease, history_of(pool, lease),
+                            elements_of_array(lease.turn().messages));
+            event(Kind::kFetched, "");
+            if (context->corrupt()) {
+                event(Kind::kCorrupt, "an element of the turn is no JSON");
+            }
+            decide(lease, *context, event);
+        } catch (const Error& error) {
+            event(kind_of<Kind>(error), error.what());
+        } catch (const std::logic_error& error) {
+            event(stopping() ? Kind::kAbandoned : Kind::kError, error.what());
+        }
+        // A refused ack keeps the lease; so does a history that could not be read.
+        give_back_later(lease, delay_after(lease.turn().attempt_count));
+        if (stopping()) {
+            return std::nullopt;
+        }
+        auto connection = pool.take();
+        return hub_on(*connection).fetch_orchestration_item(fetch_options());
+    }
+
+    std::vector<TurnElement> history_of(Pool& pool, const TurnLease& lease) const {
+        const Turn& turn = lease.turn();
+        if (turn.history) {
+            return elements_of_array(*turn.history);
+        }
+        auto connection = pool.take();
+        Hub hub = hub_on(*connection);
+        return read_in_pages(hub, turn, lease.stop_token());
+    }
+
+    template <typename Event>
+    void decide(TurnLease& lease, TurnContext& context, const Event& event) {
+        const TurnHandler* handler = find_handler(handlers, context.name());
+        if (handler == nullptr) {
+            lease.abandon(options.retry_delay, true);
+            event(Kind::kNoHandler, "no handler for \"" + context.name() + "\"");
+            return;
+        }
+        const TurnOutcome outcome = run_guarded<TurnOutcome>(
+            [&] { return (*handler)(context); },
+            [&](std::string message) {
+                TurnOutcome retry = TurnOutcome::retry(delay_after(context.attempt()));
+                retry.message = std::move(message);
+                return retry;
+            });
+        if (lease.lost()) {
+            event(Kind::kLost, "the lease was lost while the handler ran");
+            return;
+        }
+        switch (outcome.kind) {
+            case TurnOutcome::Kind::kRetry:
+                lease.abandon(outcome.delay, outcome.ignore_attempt);
+                event(Kind::kRetried, outcome.message);
+                break;
+            case TurnOutcome::Kind::kSettled:
+                if (!lease.settled()) {
+                    throw std::logic_error("the handler says settled, but the turn is not");
+                }
+                event(Kind::kDecided, "");
+                break;
+            case TurnOutcome::Kind::kDecided:
+                lease.ack(outcome.decision);
+                event(Kind::kDecided, "");
+                break;
+        }
+    }
+};
+
+Dispatcher::Dispatcher(DispatcherOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+Dispatcher::~Dispatcher() = default;
+
+void Dispatcher::on(std::string name, TurnHandler handler) {
+    impl_->handlers[std::move(name)] = std::move(handler);
+}
+
+void Dispatcher::run() {
+    impl_->run_sharing_slots();
+}
+
+void Dispatcher::stop() noexcept {
+    impl_->stop();
+}
+
+std::uint64_t Dispatcher::round_trips() const {
+    return impl_->round_trips();
+}
+
+}  // namespace belay

@@ -1,0 +1,106 @@
+// belay dead-letters list, redrive, discard.
+#include "tool.hpp"
+
+namespace belay::tool {
+namespace {
+
+void list_letters(Tool& tool, const DeadLetterFilter& filter) {
+    Json rows = Json::array();
+    for (const auto& letter : tool.hub().list_dead_letters(filter)) {
+        rows.push_back({{"id", letter.id},
+                        {"queue", letter.queue},
+                        {"source_id", json_of(letter.source_id)},
+                        {"instance_id", json_of(letter.instance_id)},
+                        {"execution_id", json_of(letter.execution_id)},
+                        {"activity_id", json_of(letter.activity_id)},
+                        {"session_id", json_of(letter.session_id)},
+                        {"tag", json_of(letter.tag)},
+                        {"attempt_count", letter.attempt_count},
+                        {"reason", letter.reason},
+                        {"detail", json_of(letter.detail)},
+                        {"enqueued_at", json_of(letter.enqueued_at)},
+                        {"dead_at", json_of(letter.dead_at)},
+                        {"work_item", letter.work_item}});
+    }
+    tool.print(rows, {{"id", "ID", Show::kNumber},
+                      {"queue", "QUEUE"},
+                      {"reason", "REASON"},
+                      {"attempt_count", "ATT", Show::kNumber},
+                      {"instance_id", "INSTANCE"},
+                      {"dead_at", "DEAD SINCE", Show::kTime},
+                      {"work_item", "ITEM"}});
+}
+
+struct Redrive {
+    std::vector<std::int64_t> ids;
+    bool all = false;
+    OptionalText queue;
+    OptionalText reason;
+    OptionalText instance_id;
+    OptionalNumber limit;
+};
+
+void redrive(Tool& tool, const Redrive& given) {
+    if (given.ids.empty() != given.all) {
+        throw UsageError("name the ids of dead letters, or else say --all");
+    }
+    Json filter = Json::object();
+    if (!given.all) {
+        filter["ids"] = given.ids;
+    }
+    put(filter, "queue", given.queue);
+    put(filter, "reason", given.reason);
+    if (given.instance_id) {
+        filter["instance_ids"] = Json::array({*given.instance_id});
+    }
+    put(filter, "limit", given.limit);
+    const std::int64_t count = tool.hub().redrive_dead_letters(json_text(filter));
+    tool.say({{"redriven", count}}, std::to_string(count) + " put back");
+    if (!given.all && count < static_cast<std::int64_t>(given.ids.size())) {
+        throw std::runtime_error("not all of these dead letters were found");
+    }
+}
+
+void discard(Tool& tool, const std::vector<std::int64_t>& ids) {
+    Hub hub = tool.hub();
+    // All or none of them.
+    tool.connection().with_transaction([&] {
+        for (const auto id : ids) {
+            hub.discard_dead_letter(id);
+        }
+    });
+    tool.say({{"discarded", ids.size()}}, std::to_string(ids.size()) + " discarded");
+}
+
+}  // namespace
+
+void add_dead_letters(CLI::App& app, Tool& tool) {
+    auto* group = app.add_subcommand("dead-letters", "items that were set aside");
+    group->require_subcommand(1);
+
+    auto filter = std::make_shared<DeadLetterFilter>();
+    auto* list = group->add_subcommand("list", "list dead letters");
+    list->add_option("--queue", filter->queue, "orchestrator or worker");
+    list->add_option("--reason", filter->reason, "max_attempts or orphan");
+    list->add_option("--instance", filter->instance_id, "of this instance");
+    list->add_option("--after", filter->after, "with a greater id");
+    list->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
+    on_run(tool, list, [&tool, filter] { list_letters(tool, *filter); });
+
+    auto given = std::make_shared<Redrive>();
+    auto* again = group->add_subcommand("redrive", "put dead letters back into their queues");
+    again->add_option("ID", given->ids, "which");
+    again->add_flag("--all", given->all, "all of them, but for the filters");
+    again->add_option("--queue", given->queue, "only of this queue");
+    again->add_option("--reason", given->reason, "only with this reason");
+    again->add_option("--instance", given->instance_id, "only of this instance");
+    again->add_option("--limit", given->limit, "at most so many");
+    on_run(tool, again, [&tool, given] { redrive(tool, *given); });
+
+    auto ids = std::make_shared<std::vector<std::int64_t>>();
+    auto* drop = group->add_subcommand("discard", "delete dead letters for good");
+    drop->add_option("ID", *ids, "which")->required();
+    on_run(tool, drop, [&tool, ids] { discard(tool, *ids); });
+}
+
+}  // namespace belay::tool

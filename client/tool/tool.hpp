@@ -1,0 +1,86 @@
+// What the commands of the tool share: the options before and after every command, the connection,
+// the hub, and output.
+//
+// A command group is one file with one add_... function. It declares its subcommands and leaves in
+// Tool::action what is to be done; main() calls that when the whole command line was understood.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "belay/hub.hpp"
+#include "print.hpp"
+
+namespace belay::tool {
+
+// The command line is understood and yet not enough: exit code 2.
+class UsageError : public std::runtime_error {
+ public:
+    using std::runtime_error::runtime_error;
+};
+
+class Tool {
+ public:
+    std::string dsn;
+    std::string hub_name;
+    bool json = false;
+    std::function<void()> action;
+
+    // The connection that all calls of a command share; made when it is first needed.
+    Connection& connection();
+    ConnectionOptions connection_options() const;
+
+    // The hub that was named, or the only one there is.
+    Hub hub();
+    const std::string& chosen_hub();
+    Admin admin() { return Admin(connection()); }
+
+    // Rows for whoever reads: a table, or with --json an array with all fields.
+    void print(const Json& rows, const std::vector<Column>& columns) const;
+
+    // What a command has done: a sentence, or with --json the object.
+    void say(const Json& object, const std::string& sentence) const;
+
+ private:
+    std::unique_ptr<Connection> connection_;
+};
+
+// Columns of the terminal at standard output; none if it is not a terminal.
+std::optional<std::size_t> terminal_width();
+std::optional<std::size_t> terminal_height();
+
+// Declares a subcommand whose action is body(), with the options that it declares in between.
+template <typename Body>
+void on_run(Tool& tool, CLI::App* command, Body body) {
+    command->callback([&tool, body = std::move(body)] { tool.action = body; });
+}
+
+template <typename T>
+Json json_of(const std::optional<T>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+// Puts a filter's field into an object, unless it is empty.
+template <typename T>
+void put(Json& object, const char* key, const std::optional<T>& value) {
+    if (value) {
+        object[key] = *value;
+    }
+}
+
+// The command groups.
+void add_hubs(CLI::App& app, Tool& tool);
+void add_top(CLI::App& app, Tool& tool);
+void add_instances(CLI::App& app, Tool& tool);
+void add_queue(CLI::App& app, Tool& tool);
+void add_dead_letters(CLI::App& app, Tool& tool);
+void add_events(CLI::App& app, Tool& tool);
+void add_run_worker(CLI::App& app, Tool& tool);
+
+}  // namespace belay::tool

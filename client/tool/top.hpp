@@ -1,0 +1,54 @@
+// The live view, apart from where its numbers come from and where it is shown.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "belay/hub.hpp"
+#include "print.hpp"
+
+namespace belay::tool {
+
+// What is known at one moment.
+struct TopSample {
+    std::string database = {};
+    std::int64_t at_ms = 0;
+    std::vector<HubInfo> hubs = {};
+    std::map<std::string, QueueDepths> depths =
+        {};  // of a hub; absent without the right to see them
+    std::vector<QueueStats> queues = {};
+    // Owners of leases in the worker queues: hub, owner id, leases.
+    struct Owner {
+        std::string hub;
+        std::string owner_id;
+        std::int64_t leases = 0;
+    };
+    std::vector<Owner> owners = {};
+    bool owners_known = false;
+    std::string background = {};  // state of the background worker; "" if that cannot be seen
+};
+
+// One row of the view: a queue now, and what happened per second since the sample before.
+struct TopRow {
+    std::string hub;
+    std::string queue;
+    OptionalNumber depth = {};
+    OptionalNumber oldest_ms = {};
+    OptionalNumber leases = {};
+    OptionalNumber waiters = {};
+    std::optional<double> enqueued = {};
+    std::optional<double> fetched = {};
+    std::optional<double> acked = {};
+    OptionalNumber dead_lettered = {};
+};
+
+std::vector<TopRow> top_rows(const TopSample* before, const TopSample& now);
+
+// The view in width columns and height lines, without a line break at the end.
+std::string render_top(const TopSample* before, const TopSample& now, std::size_t width,
+                       std::size_t height);
+
+Json top_json(const TopSample* before, const TopSample& now);
+
+}  // namespace belay::tool

@@ -1,0 +1,20 @@
+// Fenced transactions: a transaction that is bound to a lease commits only while the lease is live.
+#pragma once
+
+#include "core/lease.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::ops {
+
+// Binds the current transaction to the lease of a work item or a turn. QB001 if it is lost already.
+void guard(const store::Hub& hub, std::optional<std::string_view> token);
+
+// Notes that this transaction has ended a live lease itself: its row cannot be stolen any more
+// before the commit, and a guard on it passes.
+void note_finished(const core::Lease& lease);
+
+// Registers the callbacks that check guards. Called once, from _PG_init.
+void watch_guards();
+
+}  // namespace belay::ops

@@ -1,0 +1,20 @@
+// forget_received_intents.cpp — the keys of deliveries, kept as long as one may be repeated.
+//
+// Calls    store::forget_received
+// Touches  <hub>.intents_received
+// Locks    the rows, skipping what others hold
+// Raises   nothing
+#include "ops/intents/intents.hpp"
+
+namespace belay::ops {
+
+int64 forget_received_intents(const store::Hub& hub, pg::Clock* clock) {
+    constexpr int kPortion = 1000;
+    if (!OidIsValid(hub.relations.intents_received)) {
+        return 0;
+    }
+    const int64 retention = hub.options[store::Option::kIntentRetention];
+    return store::forget_received(hub, clock->now() - retention, kPortion);
+}
+
+}  // namespace belay::ops

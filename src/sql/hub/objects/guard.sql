@@ -1,0 +1,6 @@
+-- Fenced transactions.
+
+CREATE OR REPLACE FUNCTION @hub@.guard(p_token text)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'guard';
+COMMENT ON FUNCTION @hub@.guard(text) IS
+    'Binds the current transaction to the lease of a work item or a turn: its commit fails with QB001 if the lease is lost by then.';

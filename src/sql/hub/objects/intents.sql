@@ -1,0 +1,38 @@
+-- Intents: delivery of work items to other hubs.
+
+CREATE OR REPLACE FUNCTION @hub@.send_to_hub(
+    p_target_hub name,
+    p_queue text,
+    p_work_item text,
+    p_visible_at timestamptz DEFAULT NULL
+) RETURNS bigint
+    LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'send_to_hub';
+COMMENT ON FUNCTION @hub@.send_to_hub(name, text, text, timestamptz) IS
+    'Sends a work item to queue orchestrator or worker of another hub, exactly once; returns the id of the intent.';
+
+CREATE OR REPLACE FUNCTION @hub@.receive_intents(p_intents jsonb)
+    RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'receive_intents';
+COMMENT ON FUNCTION @hub@.receive_intents(jsonb) IS
+    'Takes in what another hub sends; keys that have arrived before are passed over. Called by the relay. Returns how many were new.';
+
+CREATE OR REPLACE VIEW @hub@.intents AS
+    SELECT q.id AS intent_id,
+           q.source_uuid,
+           CASE WHEN q.source_instance = '' THEN NULL ELSE q.source_instance END AS source_instance,
+           q.target_hub,
+           q.queue,
+           CASE WHEN q.target_instance = '' THEN NULL ELSE q.target_instance END AS target_instance,
+           q.work_item,
+           q.visible_at,
+           q.created_at,
+           q.attempt_count AS attempts,
+           CASE WHEN q.blocked THEN NULL ELSE q.next_try_at END AS next_try_at,
+           q.last_error
+      FROM @hub@.intent_queue AS q;
+COMMENT ON VIEW @hub@.intents IS
+    'Work items for other hubs that are not delivered yet; next_try_at is null behind another of the same pair.';
+
+CREATE OR REPLACE VIEW @hub@.hub_links AS
+    SELECT l.target_hub, l.server, l.created_at FROM @hub@.intent_links AS l;
+COMMENT ON VIEW @hub@.hub_links IS
+    'Through which foreign server intents reach a hub of another database. Made by belay.create_hub_link.';

@@ -1,0 +1,93 @@
+// Fenced transactions in servers of their own: what is on disk, and what dies.
+#include <gtest/gtest.h>
+
+#include "cluster.hpp"
+
+namespace belay::test {
+namespace {
+
+// A server whose WAL is written by those who wait for it, and by nobody else.
+class Guarded : public testing::Test {
+ protected:
+    Guarded()
+        : cluster({.conf = {"autovacuum = off", "wal_writer_delay = 10s",
+                            "wal_writer_flush_after = 1GB", "checkpoint_timeout = 1h"}}),
+          conn(cluster.connect()) {
+        conn.exec("CREATE EXTENSION belay");
+        conn.exec("SELECT belay.create_hub('app')");
+        conn.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
+        conn.exec(
+            "SELECT app.enqueue_worker_items('[{\"work_item\":{\"ActivityExecute\":{"
+            "\"name\":\"a\"}}}]')");
+        token = conn.value("SELECT out_lock_token FROM app.fetch_work_item(NULL, 3600000)");
+        conn.exec("SET belay.async_leases = on");
+    }
+
+    // Whether the transaction was on disk when its commit returned.
+    bool waits_for_disk(const std::string& statements) {
+        conn.exec("BEGIN; " + statements);
+        const std::string end = conn.value("SELECT pg_current_wal_insert_lsn()");
+        conn.exec("COMMIT");
+        return conn.value("SELECT pg_current_wal_flush_lsn() >= '" + end + "'") == "t";
+    }
+
+    Cluster cluster;
+    Conn conn;
+    std::string token;
+};
+
+// GD-8: a renewal alone need not wait for the disk; under a guard it does.
+TEST_F(Guarded, CommitsWaitForTheDisk) {
+    const std::string renew = "SELECT app.renew_work_item_lock('" + token + "', NULL, 3600000); ";
+    const std::string guard = "SELECT app.guard('" + token + "'); ";
+    bool waited = true;
+    for (int i = 0; i < 20 && waited; ++i) {
+        waited = waits_for_disk(renew);  // something else may have flushed meanwhile, once
+    }
+    EXPECT_FALSE(waited) << "belay.async_leases has no effect";
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_TRUE(waits_for_disk(renew + guard));
+        EXPECT_TRUE(waits_for_disk(guard + renew));
+    }
+    // The next transaction is free again.
+    waited = true;
+    for (int i = 0; i < 20 && waited; ++i) {
+        waited = waits_for_disk(renew);
+    }
+    EXPECT_FALSE(waited);
+}
+
+// GD-2: a guarded transaction whose session hangs for ever, or dies, holds up nobody.
+TEST_F(Guarded, HangingSessionHoldsUpNobody) {
+    conn.exec("CREATE TABLE wrote (what text)");
+    Conn hanging = cluster.connect();
+    hanging.exec("BEGIN; SELECT app.guard('" + token + "'); INSERT INTO wrote VALUES ('late')");
+    conn.exec("SET lock_timeout = '5s'");
+    EXPECT_EQ(conn.error_of("SELECT app.renew_work_item_lock('" + token + "', NULL, 3600000)"), "");
+    EXPECT_EQ(conn.error_of("SELECT app.ack_worker('" + token + "')"), "");
+    EXPECT_EQ(conn.error_of("SELECT belay.drop_hub('app')"), "");
+    EXPECT_EQ(hanging.error_of("COMMIT"), "QB001");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM wrote"), "0");
+}
+
+// GD-1: statements that come in one message share a transaction, and a parallel query in it changes
+// nothing.
+TEST_F(Guarded, ParallelWorkersDoNotCheck) {
+    conn.exec("CREATE TABLE many AS SELECT generate_series(1, 20000) AS n");
+    conn.exec(
+        "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET "
+        "min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2");
+    EXPECT_EQ(conn.value("BEGIN; SELECT app.guard('" + token +
+                         "'); INSERT INTO many VALUES (1); SELECT count(*) FROM many"),
+              "20001");
+    EXPECT_EQ(conn.error_of("COMMIT"), "");
+    EXPECT_EQ(conn.error_of("SELECT app.guard('" + token +
+                            "'); INSERT INTO many VALUES (2); SELECT count(*) FROM many; "
+                            "SELECT app.renew_work_item_lock('" +
+                            token + "', 1000, 1)"),
+              "QB001");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM many"), "20001");
+}
+
+}  // namespace
+}  // namespace belay::test

@@ -1,0 +1,65 @@
+// The examples of client/examples, run as programs.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "programs.hpp"
+
+namespace belay::test {
+namespace {
+
+using Examples = WithPrograms;
+
+TEST_F(Examples, HelloWorker) {
+    hub_.enqueue_worker_work(
+        {.work_item = R"({"ActivityExecute":{"name":"Greet","input":"Ada"}})"});
+    std::thread stopper([this] {
+        for (int i = 0; i < 2000 && !hub_.list_work_items().empty(); ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        kill(running_pid(), SIGTERM);
+    });
+    const Ran ran = run({"hello_worker", "app"});
+    stopper.join();
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "Hello, Ada\nbye\n");
+}
+
+TEST_F(Examples, TransactionalEnqueue) {
+    const Ran ran = run({"transactional_enqueue", "app"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "order-1: placed\norder-2: too expensive\n1 order, 1 work item\n");
+}
+
+TEST_F(Examples, OutboxMirror) {
+    const Ran ran = run({"outbox_mirror", "app"});
+    EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+    EXPECT_EQ(ran.out, "the first reader has copied 4 events\n5 completed\n5 started\n");
+}
+
+TEST_F(Examples, OrderSaga) {
+    for (int i = 0; i < 2; ++i) {  // it can be run again
+        const Ran ran = run({"order_saga", "app"});
+        EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+        for (const char* line :
+             {"order-1: Completed, shipped\n", "order-2: Failed, not shipped in time\n",
+              "order-3: Failed, cancelled: changed my mind\n", "order-2 shipping is stopped\n",
+              "order-3 shipping is stopped\n", "order-2 money is refunded\n"}) {
+            EXPECT_NE(ran.out.find(line), std::string::npos) << line << ran.out;
+        }
+    }
+    EXPECT_TRUE(hub_.list_work_items().empty());
+    // An order ends once, whatever comes later.
+    for (const char* order : {"order-1", "order-2", "order-3"}) {
+        int ends = 0;
+        for (const auto& event : hub_.read_history(order)) {
+            ends += event.event_type == "OrchestrationCompleted" ||
+                    event.event_type == "OrchestrationFailed";
+        }
+        EXPECT_EQ(ends, 1) << order;
+    }
+}
+
+}  // namespace
+}  // namespace belay::test

@@ -1,0 +1,163 @@
+// What the tool prints: no server.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "print.hpp"
+#include "shell.hpp"
+#include "top.hpp"
+
+namespace belay::tool {
+namespace {
+
+TEST(ToolPrint, LetsNothingSteerTheTerminal) {
+    EXPECT_EQ(printable("plain, \xc3\xa4 and \xe2\x82\xac"), "plain, \xc3\xa4 and \xe2\x82\xac");
+    EXPECT_EQ(printable("a\nb\tc"), "a\\nb\\tc");
+    EXPECT_EQ(printable(std::string("\x1b[2J\x07\0", 6)), "\\u001b[2J\\u0007\\u0000");
+    EXPECT_EQ(printable("\x7f\xc2\x9b"), "\\u007f\\u009b");  // C1: a control sequence in one byte
+    EXPECT_EQ(printable("\xe2\x80\xae"
+                        "abc"),
+              "\\u202eabc");  // turns the direction of writing
+    // No UTF-8: a lone byte, an overlong form, a surrogate, a sequence that is cut off.
+    EXPECT_EQ(printable("\xff"), "\\xff");
+    EXPECT_EQ(printable("\xc0\x80"), "\\xc0\\x80");
+    EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+    EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");
+}
+
+TEST(ToolPrint, CutsByColumns) {
+    EXPECT_EQ(cut("abcdef", 6), "abcdef");
+    EXPECT_EQ(cut("abcdefg", 6), "abcde~");
+    EXPECT_EQ(cut("\xc3\xa4\xc3\xb6\xc3\xbc", 2), "\xc3\xa4~");
+    EXPECT_EQ(cut("abc", 0), "");
+    EXPECT_EQ(left("\xc3\xa4", 3), "\xc3\xa4  ");
+    EXPECT_EQ(right("12", 4), "  12");
+    EXPECT_EQ(right("12345", 4), "123~");
+}
+
+TEST(ToolPrint, ShowsTimesAndSizes) {
+    EXPECT_EQ(time_text(1'800'000'000'123), "2027-01-15 08:00:00Z");
+    EXPECT_EQ(duration_text(950), "950ms");
+    EXPECT_EQ(duration_text(1500), "1.5s");
+    EXPECT_EQ(duration_text(12 * 60'000), "12m");
+    EXPECT_EQ(duration_text(3 * 3'600'000), "3h");
+    EXPECT_EQ(duration_text(40LL * 86'400'000), "40d");
+    EXPECT_EQ(bytes_text(900), "900 B");
+    EXPECT_EQ(bytes_text(12'345'678), "12.3 MB");
+    EXPECT_EQ(bytes_text(5'000'000'000'000'000), "5000.0 TB");
+}
+
+TEST(ToolPrint, MakesTables) {
+    const Json rows = Json::array({{{"name", "a"}, {"n", 5}, {"text", "x\x1by"}},
+                                   {{"name", "bcd"}, {"n", nullptr}, {"text", "long text"}}});
+    const std::vector<Column> columns = {
+        {"name", "NAME"}, {"n", "N", Show::kNumber}, {"text", "TEXT"}};
+    EXPECT_EQ(table(rows, columns, std::nullopt),
+              "NAME  N  TEXT\n"
+              "a     5  x\\u001by\n"
+              "bcd   -  long text\n");
+    EXPECT_EQ(table(rows, columns, 12),
+              "NAME  N  TE~\n"
+              "a     5  x\\~\n"
+              "bcd   -  lo~\n");
+    EXPECT_EQ(list(rows[1], columns), "NAME  bcd\nTEXT  long text\n");
+}
+
+TEST(ToolShell, PassesInputAndOutput) {
+    std::signal(SIGPIPE, SIG_IGN);
+    const std::string big(1'000'000, 'x');
+    const auto copy = run_shell("cat; printf \"%s\" \"$EXTRA\"; exit 3", big, {{"EXTRA", "y"}}, {},
+                                std::chrono::seconds(1));
+    EXPECT_EQ(copy.code, 3);
+    EXPECT_EQ(copy.output, big + "y");
+    // A command that does not read, and one that a signal ends.
+    EXPECT_EQ(run_shell("echo done", big, {}, {}, std::chrono::seconds(1)).output, "done\n");
+    EXPECT_EQ(run_shell("kill -9 $$", "", {}, {}, std::chrono::seconds(1)).code, 128 + 9);
+}
+
+TEST(ToolShell, StopsWhatItRuns) {
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_EQ(run_shell("sleep 100", "", {}, stop.get_token(), std::chrono::seconds(60)).code,
+              128 + 15);
+    // One that does not listen is ended for good.
+    EXPECT_EQ(run_shell("trap '' TERM; while :; do sleep 0.1; done", "", {}, stop.get_token(),
+                        std::chrono::milliseconds(100))
+                  .code,
+              128 + 9);
+}
+
+TopSample sample(std::int64_t at_ms, std::int64_t done) {
+    TopSample made{.database = "shop", .at_ms = at_ms};
+    made.hubs = {{.name = "app", .paused = false},
+                 {.name = "mail\x1b", .paused = true, .paused_queues = "worker"}};
+    made.depths["app"] = {.orchestrator_queue = 12, .worker_queue = 123456, .timer_queue = 7};
+    made.queues = {{.hub = "app",
+                    .queue = "orchestrator",
+                    .enqueued = done,
+                    .acked = done / 2,
+                    .waiters = 2,
+                    .leases = 3,
+                    .oldest_ready_ms = 40},
+                   {.hub = "app",
+                    .queue = "worker",
+                    .enqueued = 10 * done,
+                    .acked = 5 * done,
+                    .dead_lettered = 9,
+                    .waiters = 0,
+                    .leases = 8,
+                    .oldest_ready_ms = 75'000},
+                   {.hub = "mail\x1b", .queue = "worker", .enqueued = 5, .acked = 5}};
+    made.owners = {{"app", "worker-17-1", 3}, {"app", "worker-18-2", 5}};
+    made.owners_known = true;
+    made.background = "idle";
+    return made;
+}
+
+// The picture in 80 columns and 24 lines.
+TEST(ToolTop, FitsATerminal) {
+    const TopSample before = sample(1'800'000'000'000, 1000);
+    const TopSample now = sample(1'800'000'002'000, 2000);
+    EXPECT_EQ(render_top(&before, now, 80, 24),
+              "belay top  shop  2027-01-15 08:00:02Z  hubs 2  background worker idle\n"
+              "paused: mail\\u001b (worker)\n"
+              "HUB            QUEUE          DEPTH OLDEST LEASED  WAIT    IN/s  DONE/s  DEAD\n"
+              "app            orchestrator      12   40ms      3     2   500.0   250.0     0\n"
+              "app            worker        123456     1m      8     0    5000    2500     9\n"
+              "app            timers             7      -      -     -       -       -     -\n"
+              "mail\\u001b     worker             -      -      0     0     0.0     0.0     0\n"
+              "\n"
+              "HUB            WORKER                                                    LEASED\n"
+              "app            worker-18-2                                                    5\n"
+              "app            worker-17-1                                                    3");
+    // Without an earlier picture there are no rates.
+    const std::string first = render_top(nullptr, now, 80, 24);
+    EXPECT_NE(first.find("app            worker        123456     1m      8     0       -       -"),
+              std::string::npos)
+        << first;
+    // Whatever does not fit is counted, not shown.
+    const std::string small = render_top(&before, now, 40, 5);
+    EXPECT_TRUE(small.ends_with("\n... 7 more lines")) << small;
+    EXPECT_EQ(std::count(small.begin(), small.end(), '\n'), 4);
+    for (std::size_t from = 0; from < small.size();) {
+        const std::size_t end = std::min(small.find('\n', from), small.size());
+        EXPECT_LE(end - from, 40u);
+        from = end + 1;
+    }
+}
+
+TEST(ToolTop, HasRatesOnlyOfCountersThatGrow) {
+    const TopSample before = sample(1'800'000'000'000, 2000);
+    const TopSample after_reset = sample(1'800'000'001'000, 0);
+    for (const auto& row : top_rows(&before, after_reset)) {
+        if (row.hub == "app" && row.queue == "worker") {
+            EXPECT_FALSE(row.enqueued);
+        }
+    }
+    const Json json = top_json(&before, sample(1'800'000'001'000, 3000));
+    EXPECT_EQ(json["queues"][1]["enqueued_per_s"], 10000.0);
+    EXPECT_EQ(json["workers"].size(), 2u);
+}
+
+}  // namespace
+}  // namespace belay::tool

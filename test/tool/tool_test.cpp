@@ -1,0 +1,325 @@
+// Every command of the tool, run as a program against a real server.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "programs.hpp"
+
+namespace belay::test {
+namespace {
+
+using nlohmann::json;
+
+class ToolProgram : public WithPrograms {
+ protected:
+    static Ran belay(std::vector<std::string> words, const std::string& input = "") {
+        words.insert(words.begin(), "belay");
+        return run(words, input);
+    }
+
+    // Runs a command that has to succeed; returns what it printed.
+    static std::string text(const std::vector<std::string>& words) {
+        const Ran ran = belay(words);
+        EXPECT_EQ(ran.code, 0) << ran.err;
+        EXPECT_EQ(ran.err, "");
+        return ran.out;
+    }
+
+    static json parsed(std::vector<std::string> words) {
+        words.push_back("--json");
+        const std::string out = text(words);
+        const json value = json::parse(out, nullptr, false);
+        EXPECT_FALSE(value.is_discarded()) << out;
+        return value;
+    }
+
+    // An instance o with a history of two events, which has ended.
+    void make_instance() {
+        hub_.start_orchestration("Bill", "", {.instance_id = "o"});
+        const auto turn = hub_.fetch_orchestration_item({});
+        ASSERT_TRUE(turn);
+        hub_.ack_orchestration_item(
+            turn->lock_token,
+            {.history_delta = {{.event_id = 1, .event_data = R"({"type":"OrchestrationStarted"})"},
+                               {.event_id = 2, .event_data = R"({"type":"Noted","a":"ä"})"}},
+             .metadata = R"({"orchestration_name":"Bill","orchestration_version":"1",
+                             "status":"Completed","output":"red \u001b[31m","kv_mutations":
+                             [{"action":"set","key":"k","value":"v","last_updated_at_ms":1}]})"});
+    }
+
+    static std::string item(int id, const std::string& name = "Work") {
+        return R"({"ActivityExecute":{"instance":"i","execution_id":1,"id":)" + std::to_string(id) +
+               R"(,"name":")" + name + R"(","input":"in"}})";
+    }
+};
+
+TEST_F(ToolProgram, HasHelpForEverything) {
+    const std::string help = text({"--help"});
+    for (const char* command :
+         {"hubs", "pause", "resume", "top", "instances", "show", "history", "explain", "start",
+          "raise", "cancel", "queue", "dead-letters", "run-worker", "subscriptions", "events"}) {
+        EXPECT_NE(help.find(std::string("  ") + command), std::string::npos) << command;
+        EXPECT_NE(text({command, "--help"}).find("Usage: belay " + std::string(command)),
+                  std::string::npos)
+            << command;
+    }
+    for (const char* command : {"list", "redrive", "discard"}) {
+        EXPECT_NE(text({"dead-letters", command, "--help"}).find("Usage:"), std::string::npos);
+    }
+    EXPECT_TRUE(text({"--version"}).starts_with("belay "));
+}
+
+TEST_F(ToolProgram, ReadsEvents) {
+    hub_.create_subscription("audit", {{"instance"}});
+    make_instance();
+    const json subscriptions = parsed({"subscriptions"});
+    ASSERT_EQ(subscriptions.size(), 1u);
+    EXPECT_EQ(subscriptions[0]["name"], "audit");
+    EXPECT_EQ(subscriptions[0]["lag_rows"], 2);
+    EXPECT_NE(text({"subscriptions"}).find("audit"), std::string::npos);
+    const json events = parsed({"events", "audit", "--lease-ms", "1"});
+    ASSERT_EQ(events.size(), 2u);
+    EXPECT_EQ(events[0]["type"], "started");
+    EXPECT_EQ(events[1]["type"], "completed");
+    EXPECT_EQ(events[1]["subject"], "o");
+    EXPECT_EQ(events[1]["details"]["orchestration_name"], "Bill");
+    // Not taken as read: they come again, until they are.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_NE(text({"events", "audit", "--ack", "--limit", "1"}).find("started"),
+              std::string::npos);
+    EXPECT_NE(text({"events", "audit", "--ack"}).find("completed"), std::string::npos);
+    EXPECT_EQ(parsed({"events", "audit"}), json::array());
+    EXPECT_EQ(belay({"events", "nobody"}).code, 1);
+    EXPECT_EQ(belay({"events"}).code, 2);
+}
+
+TEST_F(ToolProgram, SaysWhatIsWrong) {
+    // The command line: 2.
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{},
+                                               {"nonsense"},
+                                               {"queue", "--limit", "many"},
+                                               {"show"},
+                                               {"hubs", "--nonsense"},
+                                               {"dead-letters"},
+                                               {"dead-letters", "redrive"},
+                                               {"dead-letters", "redrive", "1", "--all"},
+                                               {"run-worker"}}) {
+        const Ran ran = belay(words);
+        EXPECT_EQ(ran.code, 2) << testing::PrintToString(words);
+        EXPECT_EQ(ran.out, "") << testing::PrintToString(words);
+        EXPECT_NE(ran.err, "") << testing::PrintToString(words);
+    }
+    // What it asks for: 1.
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"show", "nobody"},
+                                               {"--hub", "nowhere", "queue"},
+                                               {"--dsn", "host=/nonexistent", "hubs"},
+                                               {"queue", "--state", "odd"},
+                                               {"pause", "nothing"},
+                                               {"dead-letters", "discard", "7"},
+                                               {"start", ""}}) {
+        const Ran ran = belay(words);
+        EXPECT_EQ(ran.code, 1) << testing::PrintToString(words);
+        EXPECT_EQ(ran.out, "") << testing::PrintToString(words);
+        EXPECT_TRUE(ran.err.starts_with("belay: ")) << ran.err;
+    }
+    // The server's hint is shown.
+    EXPECT_NE(belay({"pause", "nothing"}).err.find("hint: "), std::string::npos);
+}
+
+TEST_F(ToolProgram, FindsTheHub) {
+    connection_.exec("SELECT belay.create_hub('other')");
+    const Ran ran = belay({"queue"});
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("--hub"), std::string::npos);
+    EXPECT_EQ(parsed({"queue", "--hub", "other"}), json::array());
+    EXPECT_EQ(parsed({"--hub", "other", "queue"}), json::array());
+    connection_.exec("SELECT belay.drop_hub('other')");
+}
+
+TEST_F(ToolProgram, ListsAndPausesHubs) {
+    const json hubs = parsed({"hubs"});
+    ASSERT_EQ(hubs.size(), 1u);
+    EXPECT_EQ(hubs[0]["name"], "app");
+    EXPECT_GT(hubs[0]["size_bytes"], 0);
+    EXPECT_EQ(text({"pause", "worker", "--reason", "test"}), "paused queue worker of hub app\n");
+    EXPECT_EQ(parsed({"hubs"})[0]["paused_queues"], "worker");
+    EXPECT_NE(text({"hubs"}).find("  worker\n"), std::string::npos);
+    EXPECT_EQ(text({"resume"}), "resumed hub app\n");
+    EXPECT_EQ(parsed({"pause"})["paused"], true);
+    EXPECT_EQ(parsed({"resume", "orchestrator"})["queue"], "orchestrator");
+}
+
+TEST_F(ToolProgram, ShowsInstances) {
+    make_instance();
+    const json list = parsed({"instances", "--status", "Completed", "--name", "Bill"});
+    ASSERT_EQ(list.size(), 1u);
+    EXPECT_EQ(list[0]["instance_id"], "o");
+    EXPECT_EQ(list[0]["output"], "red \x1b[31m");
+    // What the output says does not reach the terminal.
+    const std::string table = text({"instances"});
+    EXPECT_EQ(table.find('\x1b'), std::string::npos);
+    EXPECT_NE(table.find("red \\u001b[31m"), std::string::npos) << table;
+    EXPECT_EQ(parsed({"instances", "--prefix", "x"}), json::array());
+
+    const json shown = parsed({"show", "o"});
+    EXPECT_EQ(shown["state"]["k"], "v");
+    EXPECT_EQ(shown["executions"][0]["event_count"], 2);
+    EXPECT_NE(text({"show", "o"}).find("orchestration  Bill\n"), std::string::npos);
+
+    const json history = parsed({"history", "o"});
+    ASSERT_EQ(history.size(), 2u);
+    EXPECT_EQ(history[1]["event_data"], R"({"type":"Noted","a":"ä"})");
+    EXPECT_EQ(parsed({"history", "o", "--after", "1", "--limit", "5"}).size(), 1u);
+    EXPECT_NE(text({"history", "o"}).find("Noted"), std::string::npos);
+
+    EXPECT_EQ(parsed({"explain", "o"})[0]["reason"], "no_messages");
+    EXPECT_NE(text({"explain", "o"}).find("no_messages"), std::string::npos);
+}
+
+TEST_F(ToolProgram, SendsMessages) {
+    EXPECT_EQ(text({"start", "Bill", "--id", "b", "--input", "9"}), "b\n");
+    EXPECT_EQ(text({"raise", "b", "go", "--data", "1"}), "raised go for b\n");
+    EXPECT_EQ(parsed({"raise", "b", "go", "--queued"})["event"], "go");
+    EXPECT_EQ(text({"cancel", "b", "--reason", "enough"}), "asked b to end\n");
+    EXPECT_EQ(text({"explain", "b"}), "nothing keeps b from its next turn\n");
+    EXPECT_EQ(parsed({"explain", "b"}), json::array());
+    const auto turn = hub_.fetch_orchestration_item({});
+    ASSERT_TRUE(turn);
+    const json messages = json::parse(turn->messages);
+    ASSERT_EQ(messages.size(), 4u);
+    EXPECT_EQ(messages[0]["StartOrchestration"]["input"], "9");
+    EXPECT_EQ(messages[3]["CancelInstance"]["reason"], "enough");
+    EXPECT_NE(parsed({"start", "Bill", "--delay-ms", "100000"})["instance_id"], "");
+}
+
+TEST_F(ToolProgram, ListsTheQueue) {
+    hub_.enqueue_worker_items({{.work_item = item(1)}, {.work_item = item(2), .tag = "gpu"}});
+    hub_.fetch_work_item({.owner_id = "me"});
+    EXPECT_EQ(parsed({"queue"}).size(), 2u);
+    const json leased = parsed({"queue", "--state", "leased", "--owner", "me"});
+    ASSERT_EQ(leased.size(), 1u);
+    EXPECT_EQ(leased[0]["attempt_count"], 1);
+    EXPECT_EQ(parsed({"queue", "--tag", "gpu"})[0]["work_item"], item(2));
+    EXPECT_EQ(parsed({"queue", "--limit", "1"}).size(), 1u);
+    const std::string cursor = parsed({"queue", "--limit", "1"})[0]["cursor"];
+    EXPECT_EQ(parsed({"queue", "--after", cursor}).size(), 1u);
+    EXPECT_NE(text({"queue"}).find("leased"), std::string::npos);
+}
+
+TEST_F(ToolProgram, DealsWithDeadLetters) {
+    Admin(connection_).set_hub_option("app", "max_attempts", "1");
+    for (int id = 1; id <= 4; ++id) {
+        hub_.enqueue_worker_work({.work_item = item(id)});
+        hub_.abandon_work_item(hub_.fetch_work_item({})->lock_token);
+    }
+    EXPECT_FALSE(hub_.fetch_work_item({}));
+    const json letters = parsed({"dead-letters", "list", "--queue", "worker"});
+    ASSERT_EQ(letters.size(), 4u);
+    const auto id = [&](std::size_t i) { return letters[i]["id"].dump(); };
+    EXPECT_NE(text({"dead-letters", "list"}).find("max_attempts"), std::string::npos);
+    EXPECT_EQ(text({"dead-letters", "redrive", id(0)}), "1 put back\n");
+    // All or none.
+    EXPECT_EQ(belay({"dead-letters", "discard", id(1), "999999"}).code, 1);
+    EXPECT_EQ(parsed({"dead-letters", "list"}).size(), 3u);
+    EXPECT_EQ(text({"dead-letters", "discard", id(1), id(2)}), "2 discarded\n");
+    const Ran unknown = belay({"dead-letters", "redrive", "999999"});
+    EXPECT_EQ(unknown.code, 1);
+    EXPECT_EQ(parsed({"dead-letters", "redrive", "--all", "--reason", "max_attempts"})["redriven"],
+              1);
+    EXPECT_EQ(parsed({"dead-letters", "list"}), json::array());
+}
+
+TEST_F(ToolProgram, Watches) {
+    hub_.enqueue_worker_items({{.work_item = item(1)}, {.work_item = item(2)}});
+    hub_.fetch_work_item({.owner_id = "a worker \x1b[0m"});
+    const std::string picture = text({"top", "--once"});
+    std::size_t lines = 0;
+    std::istringstream in(picture);
+    for (std::string line; std::getline(in, line); ++lines) {
+        EXPECT_LE(line.size(), 80u) << line;
+    }
+    EXPECT_LE(lines, 24u);
+    EXPECT_EQ(picture.find('\x1b'), std::string::npos);
+    EXPECT_NE(picture.find("a worker \\u001b[0m"), std::string::npos) << picture;
+    EXPECT_NE(picture.find("background worker"), std::string::npos);
+
+    const std::string two = text({"top", "--count", "2", "--interval", "0.1", "--json"});
+    const auto second = json::parse(two.substr(two.find('\n') + 1));
+    for (const auto& queue : second["queues"]) {
+        if (queue["queue"] == "worker") {
+            EXPECT_EQ(queue["leases"], 1);
+            EXPECT_GE(queue["enqueued_per_s"], 0);
+        }
+    }
+    EXPECT_EQ(second["workers"][0]["leases"], 1);
+
+    // For a role that may see less, less is shown.
+    connection_.exec("CREATE ROLE tool_monitor LOGIN");
+    connection_.exec("SELECT belay.grant_hub('app', 'tool_monitor', 'monitor')");
+    const Ran monitor =
+        belay({"--dsn", cluster->conninfo("postgres", "tool_monitor"), "top", "--once"});
+    EXPECT_EQ(monitor.code, 0) << monitor.err;
+    EXPECT_EQ(monitor.out.find("WORKER"), std::string::npos) << monitor.out;
+    connection_.exec("SELECT belay.revoke_hub('app', 'tool_monitor', 'monitor')");
+    connection_.exec("DROP ROLE tool_monitor");
+}
+
+TEST_F(ToolProgram, TopEndsWithASignal) {
+    std::thread stopper([] {
+        for (int i = 0; i < 2000 && running_pid() == 0; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(700));
+        kill(running_pid(), SIGINT);
+    });
+    EXPECT_EQ(belay({"top", "--interval", "0.2"}).code, 0);
+    stopper.join();
+}
+
+TEST_F(ToolProgram, RunsACommandPerItem) {
+    hub_.enqueue_worker_items({{.work_item = item(1, "Good")},
+                               {.work_item = item(2, "Bad")},
+                               {.work_item = item(3, "Later")}});
+    const Ran ran = belay({"run-worker", "--count", "3", "--retry-delay-ms", "10", "--shell",
+                           "case $BELAY_ACTIVITY$BELAY_ATTEMPT in Bad*) exit 4;; Later1) exit 75;; "
+                           "esac; cat; echo \" for $BELAY_INSTANCE $BELAY_ACTIVITY_ID\""});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "3 items settled\n");
+    EXPECT_NE(ran.err.find("completed Good i"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("failed Bad i"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("retried Later i"), std::string::npos) << ran.err;
+    EXPECT_TRUE(hub_.list_work_items().empty());
+    const Result done = connection_.exec(
+        "SELECT work_item::jsonb #>> '{ActivityCompleted,result}' FROM app.messages "
+        "WHERE work_item::jsonb ? 'ActivityCompleted' ORDER BY 1");
+    ASSERT_EQ(done.size(), 2);
+    EXPECT_EQ(done.get<std::string>(0, 0), "in for i 1");
+    EXPECT_EQ(done.get<std::string>(1, 0), "in for i 3");
+}
+
+// SIGTERM: what runs may finish, nothing more is fetched, no lease is left.
+TEST_F(ToolProgram, ASignalDrainsTheWorker) {
+    hub_.enqueue_worker_items({{.work_item = item(1)}, {.work_item = item(2)}});
+    const std::string begun = cluster->file("begun");
+    std::thread stopper([&] {
+        for (int i = 0; i < 2000 && !std::filesystem::exists(begun); ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        kill(running_pid(), SIGTERM);
+    });
+    const Ran ran = belay({"run-worker", "--shell", "touch " + begun + "; sleep 0.5; echo slept"});
+    stopper.join();
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_EQ(ran.out, "1 items settled\n");
+    const auto rest = hub_.list_work_items();
+    ASSERT_EQ(rest.size(), 1u);
+    EXPECT_EQ(rest[0].state, "ready");
+    EXPECT_EQ(rest[0].attempt_count, 0);
+}
+
+}  // namespace
+}  // namespace belay::test
