@@ -1,3 +1,4 @@
+-- serial: its faults would meet the calls of other tests.
 -- The fast path: which tables it serves, what it falls back for, and that it leaves what SQL leaves.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
