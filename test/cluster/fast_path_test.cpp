@@ -176,12 +176,14 @@ TEST(FastPath, LeavesSoundIndexesUnderLoadAndKills) {
     EXPECT_EQ(main.value("SELECT count(*) FROM belay.check_hub('app')"), "0");
     // All that is there can be fetched.
     main.exec("SELECT pg_sleep(0.2); DELETE FROM app.sessions");
-    const std::string left = main.value("SELECT count(*) FROM app.work_items");
-    EXPECT_EQ(main.value("SELECT coalesce(sum((SELECT count(*) FROM app.fetch_work_items(NULL, "
-                         "600000, 'last', p_max_items => 1000) WHERE n > 0)), 0) FROM "
-                         "generate_series(1, " +
-                         left + " / 1000 + 2) AS n"),
-              left);
+    const int left = std::stoi(main.value("SELECT count(*) FROM app.work_items"));
+    int fetched = 0;
+    for (int more = 1; more > 0; fetched += more) {
+        more =
+            std::stoi(main.value("SELECT count(*) FROM app.fetch_work_items(NULL, 600000, 'last', "
+                                 "p_max_items => 1000)"));
+    }
+    EXPECT_EQ(fetched, left);
 }
 
 // Rows that are dead but still seen by an old snapshot cannot be removed; a fetch begins behind
