@@ -71,8 +71,8 @@ trap 'exit 143' TERM HUP
 # made_anew QUEUE: an empty queue, its counters at 0.
 made_anew() { sql -f "$root/bench/queues/$1/setup.sql" >/dev/null; }
 
-# options_of QUEUE: the settings of the sessions of this workload that use the queue.
-options_of() { say "$options ${queue_options[$1]:-}"; }
+# options_of ROW: the settings of the sessions of this workload that measure the row.
+options_of() { say "$options ${queue_options[${row_queue[$1]}]:-} ${row_options[$1]:-}"; }
 
 # ---- What the server has used. ----
 
@@ -140,7 +140,7 @@ measure() {
     local connect_cpu used_cpu began left left_before records bytes records_before bytes_before
     local updates hot line count=left
     local -x PGOPTIONS
-    PGOPTIONS=$(options_of "$queue")
+    PGOPTIONS=$(options_of "$row")
     [[ $script != ack_and_fetch ]] || held=$clients
     [[ $script != turn* ]] || count=turns
     script=$root/bench/queues/$queue/$script.pgbench
@@ -283,7 +283,7 @@ workload_backend_cpu() {
             queue=${row_queue[$row]}
             made_anew "$queue"
             call="CALL bench.${queue}_${row_script[$row]}"
-            if ! figures=$(PGOPTIONS=$(options_of "$queue") timeout -k 5 600 psql -X -q -A -t -F $'\t' -v ON_ERROR_STOP=1 \
+            if ! figures=$(PGOPTIONS=$(options_of "$row") timeout -k 5 600 psql -X -q -A -t -F $'\t' -v ON_ERROR_STOP=1 \
                 -v item="$item" -v cycles="$BENCH_CPU_CYCLES" 2>"$errors" <<<"
                     $call(300, :'item');
                     SELECT bench.cpu_ns() AS cpu, clock_timestamp() AS clock \\gset
@@ -329,7 +329,7 @@ workload_old_snapshot() {
     for row in "${plain[@]}"; do
         place=$((place + 1))
         script=$root/bench/queues/${row_queue[$row]}/cycle.pgbench
-        PGOPTIONS=$(options_of "${row_queue[$row]}")
+        PGOPTIONS=$(options_of "$row")
         sql -c CHECKPOINT
         made_anew "${row_queue[$row]}"
         if ! run_pgbench $((BENCH_SECONDS * 2 + 60)) "$few_clients" "$script" -T "$BENCH_SECONDS"; then

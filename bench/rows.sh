@@ -12,6 +12,7 @@ rows=(
     "visibility             visibility      cycle"
     "state_column           state_column    cycle"
     "belay                  belay           cycle"
+    "belay_sql              belay           cycle"
     "belay_ack_and_fetch    belay           ack_and_fetch"
     "no_op                  no_op           cycle"
 )
@@ -39,5 +40,8 @@ declare -A queue_options=(
     [visibility]=$no_mistakes
     [state_column]=$no_mistakes
 )
+
+# Settings of a row's sessions.
+declare -A row_options=([belay_sql]='-c belay.fast_path=off')
 
 workload_names=(cycle cycle_async enqueue backend_cpu old_snapshot backlog turn turn_async)

@@ -3,6 +3,7 @@
 #include "ops/guard/guard.hpp"
 #include "pg/async_commit.hpp"
 #include "pg/boundary.hpp"
+#include "pg/claim_cursors.hpp"
 #include "pg/counters.hpp"
 #include "pg/event_writers.hpp"
 #include "pg/faults.hpp"
@@ -32,6 +33,7 @@ void _PG_init(void) {
         belay::store::watch_hubs();
         belay::pg::share_fault_counts();
         belay::pg::install_wakeups();
+        belay::pg::install_claim_cursors();
         belay::pg::install_event_writers();
         belay::pg::install_counters();
         belay::pg::share_worker_registry();

@@ -13,6 +13,8 @@
 # are in build/run/log. The last line is "N passed, N failed"; the exit code is 0 if tests ran and
 # none failed. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
 # (address,undefined or thread) builds what CMake builds with these sanitizers, apart from the rest.
+# BELAY_FAST_PATH=off runs them without direct access to tables (default: on; the model test mixes
+# the two).
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

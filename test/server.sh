@@ -6,6 +6,8 @@
 #   --preload   with shared_preload_libraries = belay
 #   --conf      a line for postgresql.conf
 #
+# BELAY_FAST_PATH=off in the environment lets the server's sessions use SQL statements only.
+#
 # The command finds the server through PGHOST, PGPORT, PGUSER and PGDATABASE; PATH begins with
 # the staged programs, BELAY_BINDIR names their directory, BELAY_SERVER_LOG the server's log. The
 # server listens on a unix socket only. It and its data are gone when this script ends, however
@@ -94,6 +96,7 @@ show_log() {
     say "log_min_messages = warning"
     say "timezone = 'UTC'"
     say "shared_preload_libraries = '$preload'"
+    [[ -z ${BELAY_FAST_PATH:-} ]] || say "belay.fast_path = $BELAY_FAST_PATH"
     for line in "${conf[@]}"; do
         say "$line"
     done

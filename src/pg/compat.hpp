@@ -131,6 +131,28 @@ inline void log_logical_message(const char* prefix, const char* message, Size si
 #endif
 }
 
+// Begins a scan of an index of a table; the keys come with index_rescan.
+inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot snapshot, int keys) {
+#if PG_VERSION_NUM >= 180000
+    return index_beginscan(table, index, snapshot, nullptr, keys, 0);
+#else
+    return index_beginscan(table, index, snapshot, keys, 0);
+#endif
+}
+
+// Replaces a version of a row of a heap table.
+inline TM_Result update_heap_row(Relation table, ItemPointer old_version, HeapTuple row,
+                                 CommandId command, bool wait, TM_FailureData* failure) {
+    LockTupleMode mode;
+#if PG_VERSION_NUM >= 160000
+    TU_UpdateIndexes indexes;
+    return heap_update(table, old_version, row, command, InvalidSnapshot, wait, failure, &mode,
+                       &indexes);
+#else
+    return heap_update(table, old_version, row, command, InvalidSnapshot, wait, failure, &mode);
+#endif
+}
+
 // A set of events to wait for. It has to be freed.
 inline WaitEventSet* make_wait_set(int events) {
 #if PG_VERSION_NUM >= 170000

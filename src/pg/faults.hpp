@@ -25,6 +25,12 @@ enum class FaultPoint : int {
     kDutyOutboxRetention,
     kDutySessionCleanup,
     kDutyXminWatch,
+    kFastpathAbandon,
+    kFastpathAck,
+    kFastpathEnqueue,
+    kFastpathFetch,
+    kFastpathHold,
+    kFastpathRenew,
     kOutboxDeliver,
     kStoreCall,
     kUpgradeStep,
@@ -39,8 +45,9 @@ inline constexpr const char* kFaultPointNames[kFaultPoints] = {
     "boundary.error",       "boundary.memory",    "boundary.throw",       "boundary.throw_unknown",
     "delete.keeps_state",   "duty.cursor_repair", "duty.dead_letters",    "duty.instance_retention",
     "duty.intent_relay",    "duty.lock_cleanup",  "duty.orphan_messages", "duty.outbox_retention",
-    "duty.session_cleanup", "duty.xmin_watch",    "outbox.deliver",       "store.call",
-    "upgrade.step",         "wake.skip",
+    "duty.session_cleanup", "duty.xmin_watch",    "fastpath.abandon",     "fastpath.ack",
+    "fastpath.enqueue",     "fastpath.fetch",     "fastpath.hold",        "fastpath.renew",
+    "outbox.deliver",       "store.call",         "upgrade.step",         "wake.skip",
 };
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.

@@ -5,6 +5,8 @@
 namespace belay::pg {
 
 constinit Settings settings{.async_leases = false,
+                            .cursor_slots = 4096,
+                            .fast_path = true,
                             .intent_age_ms = 2000,
                             .lease_slots = 65536,
                             .logical_events = false,
@@ -18,13 +20,25 @@ void define_settings() {
         "Lets a fetch or renewal that is alone in its transaction commit without waiting for disk.",
         "A lease lost in a crash only means that the item is delivered again.",
         &settings.async_leases, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    // What sizes shared memory exists only where it is preloaded; elsewhere the default holds.
+    if (process_shared_preload_libraries_in_progress) {
+        DefineCustomIntVariable(
+            "belay.cursor_slots",
+            "Claim cursors that belay keeps in shared memory, in all databases.",
+            "Two for each tag and slot of a queue. If there are more, those used longest ago go.",
+            &settings.cursor_slots, 4096, 64, 1048576, PGC_POSTMASTER, 0, nullptr, nullptr,
+            nullptr);
+    }
+    DefineCustomBoolVariable("belay.fast_path",
+                             "Lets hot operations access their tables and indexes directly.",
+                             "Off, they run as SQL statements. The results are the same.",
+                             &settings.fast_path, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "belay.intent_age",
         "Age at which the duty intent_relay takes over an intent that was not delivered at once.",
         "Also the first pause after a delivery that failed; the next ones double, up to a minute.",
         &settings.intent_age_ms, 2000, 0, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr,
         nullptr);
-    // What sizes shared memory exists only where it is preloaded; elsewhere the default holds.
     if (process_shared_preload_libraries_in_progress) {
         DefineCustomIntVariable(
             "belay.lease_slots", "Leases whose end belay keeps in shared memory, in all databases.",

@@ -5,6 +5,8 @@ namespace belay::pg {
 
 struct Settings {
     bool async_leases;
+    int cursor_slots;
+    bool fast_path;
     int intent_age_ms;
     int lease_slots;
     bool logical_events;

@@ -88,6 +88,16 @@ struct Relations {
 
 struct PlanCache;
 
+// Whether a table may be accessed directly, and its indexes then: found out when it is first asked
+// for, and again after an invalidation.
+struct DirectAccess {
+    enum class State : uint8 { kUnknown, kPlain, kOther };
+    State state;
+    Oid key;
+    Oid activity;
+    Oid session;
+};
+
 struct Hub {
     Oid schema;  // the key of the cache
     Oid owner;   // of table belay_hub: whose rights the store runs with
@@ -106,6 +116,7 @@ struct Hub {
     bool stale;   // something it was read from has changed
     bool doomed;  // its schema is gone; freed when the transaction ends
     PlanCache* plans;
+    DirectAccess worker_queue_access;
 
     bool is_paused(Queue queue) const { return (paused >> static_cast<int>(queue) & 1) != 0; }
 };

@@ -158,7 +158,7 @@ Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
         for (const bool delayed : {false, true}) {
             if (result.items < limit) {
                 result.items +=
-                    peek_lane(hub, *lane, slots, delayed, PG_INT64_MIN, PG_INT64_MIN, now, limit)
+                    look_at_lane(hub, *lane, slots, delayed, PG_INT64_MIN, PG_INT64_MIN, now, limit)
                         .count;
             }
         }
@@ -256,23 +256,30 @@ uint64 lease_key_of_turn(int64 instance_key) {
     return static_cast<uint64>(instance_key);
 }
 
-bool has_old_prepared() {
-    // Once there is none, there never will be: nobody prepares a transaction of the past.
-    static constinit bool none_left = false;
-    if (max_prepared_xacts == 0 || none_left || !pg::attach_shared_memory()) {
+bool has_prepared_before(TimestampTz time) {
+    if (max_prepared_xacts == 0) {
         return false;
     }
     Oid types[] = {TIMESTAMPTZOID};
-    Datum values[] = {TimestampTzGetDatum(pg::shared_memory_since())};
+    Datum values[] = {TimestampTzGetDatum(time)};
     const int result = SPI_execute_with_args(
         "SELECT 1 FROM pg_catalog.pg_prepared_xacts AS p"
         " WHERE p.database OPERATOR(pg_catalog.=) pg_catalog.current_database()"
-        " AND p.prepared OPERATOR(pg_catalog.<) $1 LIMIT 1",
+        " AND p.prepared OPERATOR(pg_catalog.<=) $1 LIMIT 1",
         1, types, values, nullptr, true, 1);
     if (result < 0) {
         elog(ERROR, "could not read the prepared transactions");
     }
-    none_left = SPI_processed == 0;
+    return SPI_processed > 0;
+}
+
+bool has_old_prepared() {
+    // Once there is none, there never will be: nobody prepares a transaction of the past.
+    static constinit bool none_left = false;
+    if (none_left || !pg::attach_shared_memory()) {
+        return false;
+    }
+    none_left = !has_prepared_before(pg::shared_memory_since());
     return !none_left;
 }
 

@@ -39,6 +39,8 @@ uint64 lease_key_of_batch(std::string_view subscription);
 // Whether a transaction that was prepared before the server's start is still open. After a crash
 // the server starts anew without a new postmaster.
 bool has_old_prepared();
+// Whether a transaction of this database that was prepared up to that time is still open.
+bool has_prepared_before(TimestampTz time);
 
 // What a reader can see change of an instance.
 struct InstanceMark {

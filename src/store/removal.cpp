@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "pg/claim_cursors.hpp"
 #include "pg/faults.hpp"
 #include "store/outbox.hpp"
 #include "store/waking.hpp"
@@ -529,8 +530,11 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
     while (true) {
         const int64 dead_letters = changed(run(hub, kDeleteDeadLetters, by_ids(set)));
         run(hub, kHoldWork, by_ids(set)).release();
-        const int64 messages = changed(run(hub, kDeleteWork, by_ids(set))) +
-                               changed(run(hub, kDeleteMessages, by_keys(set))) +
+        const int64 work = changed(run(hub, kDeleteWork, by_ids(set)));
+        if (work > 0) {
+            pg::note_removed(hub.relations.worker_queue);
+        }
+        const int64 messages = work + changed(run(hub, kDeleteMessages, by_keys(set))) +
                                changed(run(hub, kDeleteStarts, by_ids(set)));
         removed.messages += messages;
         if (dead_letters == 0 && messages == 0) {

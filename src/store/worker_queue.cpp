@@ -6,6 +6,8 @@
 #include "core/time.hpp"
 #include "pg/datum.hpp"
 #include "pg/counters.hpp"
+#include "store/fast/queue_table.hpp"
+#include "store/fast/worker_queue.hpp"
 #include "store/outbox.hpp"
 #include "store/plan.hpp"
 #include "store/readiness.hpp"
@@ -365,11 +367,6 @@ Leased read_leased(const Hub& hub, const Rows& rows, uint64 row) {
             .work_item = rows.text(row, 8)};
 }
 
-void note_granted(const Hub& hub, const Leased& leased, const Grant& grant) {
-    pg::note_lease(worker_channel(hub), lease_key_of_work(leased.key.id), grant.locked_until,
-                   grant.owner ? owner_channel(hub, *grant.owner).name : 0);
-}
-
 std::optional<WorkRow> read_row(const Rows& rows) {
     if (rows.count == 0) {
         return std::nullopt;
@@ -408,28 +405,51 @@ int16 slot_for(int32 slot_count, std::optional<std::string_view> instance_id,
 int64 insert_work(const Hub& hub, const NewWork& work) {
     const int64 id = nextval_internal(hub.relations.worker_queue_id, false);
     const auto slot_count = static_cast<int32>(hub.options[Option::kSlotCount]);
-    run(hub, kInsert,
-        Params()
-            .int4(core::lane_of(work.tag.has_value(), work.tag.value_or(""),
-                                work.session_id.has_value()))
-            .int2(slot_for(slot_count, work.instance_id, work.session_id, id))
-            .int8(work.delayed ? std::max<int64>(work.visible_at, 1) : 0)
-            .int8(id)
-            .timestamp(work.visible_at)
-            .timestamp(work.created_at)
-            .optional_int8(work.execution_id)
-            .optional_int8(work.activity_id)
-            .optional_text(work.tag)
-            .optional_text(work.session_id)
-            .optional_text(work.instance_id)
-            .text(work.work_item));
+    const WorkKey key{.lane = core::lane_of(work.tag.has_value(), work.tag.value_or(""),
+                                            work.session_id.has_value()),
+                      .slot = slot_for(slot_count, work.instance_id, work.session_id, id),
+                      .due = work.delayed ? delayed_due(work.visible_at) : 0,
+                      .id = id};
+    if (Relation heap = open_for_direct_access(hub)) {
+        insert_directly(hub, heap, key, work);
+    } else {
+        run(hub, kInsert,
+            key_params(key)
+                .timestamp(work.visible_at)
+                .timestamp(work.created_at)
+                .optional_int8(work.execution_id)
+                .optional_int8(work.activity_id)
+                .optional_text(work.tag)
+                .optional_text(work.session_id)
+                .optional_text(work.instance_id)
+                .text(work.work_item));
+    }
+    pg::note_inserted(cursor_of(hub, key), place_of(key));
     note_item(worker_channel(hub), work.visible_at);
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEnqueued);
     return id;
 }
 
+bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant) {
+    pg::note_lease(worker_channel(hub), lease_key_of_work(leased.key.id), grant.locked_until,
+                   grant.owner ? owner_channel(hub, *grant.owner).name : 0);
+    return pg::note_claimed(cursor_of(hub, leased.key), place_of(leased.key), grant.locked_until);
+}
+
+int64 last_work_id(const Hub& hub) {
+    LOCAL_FCINFO(call, 1);
+    InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
+    call->args[0] = {ObjectIdGetDatum(hub.relations.worker_queue_id), false};
+    const Datum last = pg_sequence_last_value(call);
+    return call->isnull ? 0 : DatumGetInt64(last);
+}
+
 LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std::string_view> tag,
-                      bool with_sessions, const Grant& grant, int limit) {
+                      bool with_sessions, const LeaseTerms& terms, int limit) {
+    if (Relation heap = open_for_direct_access(hub)) {
+        return take_heads_directly(hub, heap, lane, slot, tag, with_sessions, terms, limit);
+    }
+    const Grant grant = terms.grant();
     const Rows rows = run(hub, kTakeHeads,
                           Params()
                               .int4(lane)
@@ -445,11 +465,18 @@ LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std:
     auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         leased[i] = read_leased(hub, rows, i);
-        note_granted(hub, leased[i], grant);
+        (void)note_granted(hub, leased[i], grant);
     }
     std::sort(leased, leased + rows.count,
               [](const Leased& a, const Leased& b) { return a.key.id < b.key.id; });
     return {leased, static_cast<int>(rows.count)};
+}
+
+std::optional<int32> next_lane_to_fetch(const Hub& hub, int32 lane) {
+    if (Relation heap = open_for_direct_access(hub)) {
+        return next_lane_directly(hub, heap, lane);
+    }
+    return next_lane(hub, lane);
 }
 
 std::optional<int32> next_lane(const Hub& hub, int32 lane) {
@@ -458,7 +485,16 @@ std::optional<int32> next_lane(const Hub& hub, int32 lane) {
 }
 
 Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
-                     int64 after_due, int64 after_id, int64 now, int limit) {
+                     int64 after_due, int64 after_id, const pg::Clock& clock, int limit) {
+    if (Relation heap = open_for_direct_access(hub)) {
+        return peek_lane_directly(hub, heap, lane, slots, delayed, after_due, after_id, clock,
+                                  limit);
+    }
+    return look_at_lane(hub, lane, slots, delayed, after_due, after_id, clock.now(), limit);
+}
+
+Candidates look_at_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
+                        int64 after_due, int64 after_id, int64 now, int limit) {
     Params params;
     params.int4(lane).datum(int2_array(slots));
     if (delayed) {
@@ -501,6 +537,9 @@ Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int
 }
 
 std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& grant) {
+    if (Relation heap = open_for_direct_access(hub)) {
+        return take_directly(hub, heap, key, grant);
+    }
     const Rows rows = run(hub, kTake,
                           key_params(key)
                               .int8(grant.now)
@@ -511,62 +550,107 @@ std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& gran
         return std::nullopt;
     }
     const Leased leased = read_leased(hub, rows, 0);
-    note_granted(hub, leased, grant);
+    (void)note_granted(hub, leased, grant);
     return leased;
 }
 
 std::optional<int32> try_hold_free(const Hub& hub, const WorkKey& key, int64 now) {
+    if (Relation heap = open_for_direct_access(hub)) {
+        return try_hold_free_directly(hub, heap, key, now);
+    }
     const Rows rows = run(hub, kTryHoldFree, key_params(key).int8(now).int4(hub.incarnation));
     return rows.count == 0 ? std::nullopt : std::optional(rows.int4(0, 1));
 }
 
+namespace {
+
+// The row is gone when the transaction commits.
+void note_gone(const Hub& hub, const WorkKey& key) {
+    pg::note_lease_over(worker_channel(hub), lease_key_of_work(key.id));
+    pg::note_deleted(cursor_of(hub, key), place_of(key));
+}
+
+std::optional<WorkRow> lock_by_key(const Hub& hub, const WorkKey& key, const Statement& statement,
+                                   LockWaitPolicy policy) {
+    pg::note_held(worker_channel(hub));
+    if (Relation heap = open_for_direct_access(hub)) {
+        return lock_directly(hub, heap, key, policy);
+    }
+    return read_row(run(hub, statement, key_params(key)));
+}
+
+}  // namespace
+
 std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token, int64 now) {
-    const auto row = read_row(run(hub, kDeleteLive,
-                                  key_params(key_of(token))
-                                      .int8(static_cast<int64>(token.nonce_hi))
-                                      .int8(static_cast<int64>(token.nonce_lo))
-                                      .int4(token.incarnation)
-                                      .int8(now)));
+    std::optional<WorkRow> row;
+    if (Relation heap = open_for_direct_access(hub)) {
+        row = delete_live_directly(hub, heap, token, now);
+    } else {
+        row = read_row(run(hub, kDeleteLive,
+                           key_params(key_of(token))
+                               .int8(static_cast<int64>(token.nonce_hi))
+                               .int8(static_cast<int64>(token.nonce_lo))
+                               .int4(token.incarnation)
+                               .int8(now)));
+    }
     if (row) {
-        pg::note_lease_over(worker_channel(hub), lease_key_of_work(row->key.id));
+        note_gone(hub, row->key);
     }
     return row;
 }
 
 std::optional<WorkRow> try_lock_work(const Hub& hub, const WorkKey& key) {
-    pg::note_held(worker_channel(hub));
-    return read_row(run(hub, kTryLock, key_params(key)));
+    return lock_by_key(hub, key, kTryLock, LockWaitSkip);
 }
 
 std::optional<WorkRow> lock_work(const Hub& hub, const WorkKey& key) {
-    pg::note_held(worker_channel(hub));
-    return read_row(run(hub, kLock, key_params(key)));
+    return lock_by_key(hub, key, kLock, LockWaitBlock);
 }
 
 bool work_exists(const Hub& hub, const WorkKey& key) {
+    if (Relation heap = open_for_direct_access(hub)) {
+        return exists_directly(hub, heap, key);
+    }
     return run(hub, kExists, key_params(key)).count > 0;
 }
 
 void delete_work(const Hub& hub, const WorkKey& key) {
-    run(hub, kDelete, key_params(key));
-    pg::note_lease_over(worker_channel(hub), lease_key_of_work(key.id));
+    if (Relation heap = open_for_direct_access(hub)) {
+        delete_directly(hub, heap, key);
+    } else {
+        run(hub, kDelete, key_params(key));
+    }
+    note_gone(hub, key);
 }
 
 void set_deadline(const Hub& hub, const WorkKey& key, int64 locked_until) {
-    run(hub, kSetDeadline, key_params(key).int8(locked_until));
+    if (Relation heap = open_for_direct_access(hub)) {
+        set_deadline_directly(hub, heap, key, locked_until);
+    } else {
+        run(hub, kSetDeadline, key_params(key).int8(locked_until));
+    }
     pg::note_lease(worker_channel(hub), lease_key_of_work(key.id), locked_until);
+    pg::note_free(cursor_of(hub, key), place_of(key), locked_until);
 }
 
 void release_work(const Hub& hub, const WorkKey& key, int32 attempt,
                   std::optional<int64> visible_at) {
     pg::note_lease_over(worker_channel(hub), lease_key_of_work(key.id));
     note_item(worker_channel(hub), visible_at.value_or(0));
-    if (!visible_at) {
+    if (Relation heap = open_for_direct_access(hub)) {
+        release_directly(hub, heap, key, attempt, visible_at);
+    } else if (!visible_at) {
         run(hub, kRelease, key_params(key).int4(attempt));
-        return;
+    } else {
+        run(hub, kReleaseDelayed,
+            key_params(key).int4(attempt).int8(delayed_due(*visible_at)).timestamp(*visible_at));
     }
-    run(hub, kReleaseDelayed,
-        key_params(key).int4(attempt).int8(std::max<int64>(*visible_at, 1)).timestamp(*visible_at));
+    WorkKey released = key;
+    if (visible_at) {
+        pg::note_deleted(cursor_of(hub, key), place_of(key));
+        released.due = delayed_due(*visible_at);
+    }
+    pg::note_free(cursor_of(hub, released), place_of(released), 0);
 }
 
 std::span<const WorkKey> find_activity(const Hub& hub, std::string_view instance_id,
@@ -587,6 +671,7 @@ DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now
     if (rows.count != 1) {
         elog(ERROR, "a work item vanished while it was held");
     }
+    pg::note_deleted(cursor_of(hub, key), place_of(key));
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kDeadLettered);
     tell_dead_letter(hub, id, "worker", "max_attempts", rows.optional_text(0, 1), attempts, now);
     return {.dead_letter_id = id,
@@ -630,6 +715,7 @@ void reslot_work(const Hub& hub, int32 slot_count) {
         CHECK_FOR_INTERRUPTS();
     }
     rows.release();
+    pg::note_moved(hub.relations.worker_queue);
 }
 
 int64 count_live_work(const Hub& hub, int64 now) {

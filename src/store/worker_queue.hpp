@@ -5,7 +5,9 @@
 #pragma once
 
 #include "core/lease.hpp"
+#include "core/time.hpp"
 #include "core/token.hpp"
+#include "pg/clock.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
 
@@ -48,6 +50,19 @@ struct Grant {
     std::optional<std::string_view> owner;
 };
 
+// The same before its time is known: a fetch reads the clock after it has taken its snapshot, or it
+// could meet an item that is newer than its clock.
+struct LeaseTerms {
+    const pg::Clock* clock;
+    int64 lock_timeout_ms;
+    std::optional<std::string_view> owner;
+
+    Grant grant_at(int64 now) const {
+        return {.now = now, .locked_until = core::add_ms(now, lock_timeout_ms), .owner = owner};
+    }
+    Grant grant() const { return grant_at(clock->now()); }
+};
+
 // A row that was just leased.
 struct Leased {
     WorkKey key;
@@ -65,7 +80,7 @@ struct LeasedRows {
 // delayed row of the lane is due and, with sessions, the lane's sessions have no free row. Else, or
 // if the head is empty, nothing.
 LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std::string_view> tag,
-                      bool with_sessions, const Grant& grant, int limit);
+                      bool with_sessions, const LeaseTerms& terms, int limit);
 
 // A free row that a fetch may try to take.
 struct Candidate {
@@ -81,13 +96,19 @@ struct Candidates {
 
 // The next lane above this one that has rows, leased or not.
 std::optional<int32> next_lane(const Hub& hub, int32 lane);
+// The same for a fetch: it may name lanes whose rows are all gone.
+std::optional<int32> next_lane_to_fetch(const Hub& hub, int32 lane);
 
 // Up to limit free rows per slot of a lane, in key order, behind (after_due, after_id): of the
 // range never delayed, or of the range delayed and due.
 Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
-                     int64 after_due, int64 after_id, int64 now, int limit);
+                     int64 after_due, int64 after_id, const pg::Clock& clock, int limit);
 
-// The same for the rows of one session within a lane and slot.
+// The same for whoever only looks: no lock beyond that of a reader.
+Candidates look_at_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
+                        int64 after_due, int64 after_id, int64 now, int limit);
+
+// As peek_lane, for the rows of one session within a lane and slot.
 Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane, int16 slot,
                         bool delayed, int64 after_due, int64 after_id, int64 now, int limit);
 
@@ -95,6 +116,18 @@ Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane,
 // (after_due, after_id). Costs as much as there are sessions with rows, not rows.
 Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot,
                          bool delayed, int64 after_due, int64 after_id, int64 now);
+
+// Tells of a row that was leased: whoever waits, and its cursor. Returns whether the cursor may
+// pass it.
+bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant);
+
+// What a delay makes of a row's key.
+constexpr int64 delayed_due(int64 visible_at) {
+    return visible_at > 1 ? visible_at : 1;
+}
+
+// The highest id that was drawn.
+int64 last_work_id(const Hub& hub);
 
 // Leases one row if it is still free and nobody holds it.
 std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& grant);

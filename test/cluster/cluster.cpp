@@ -213,6 +213,9 @@ Cluster::Cluster(Options options) {
     if (options.preload) {
         configure("shared_preload_libraries = 'belay'");
     }
+    if (const char* path = std::getenv("BELAY_FAST_PATH"); path != nullptr && *path != '\0') {
+        configure("belay.fast_path = " + std::string(path));
+    }
     for (const auto& line : options.conf) {
         configure(line);
     }

@@ -1,8 +1,9 @@
 // duties.cpp — the table of duties, the short ones, and the call that runs them.
 //
-// Calls    store::discard_old, store::delete_idle_locks, retire_instances, relay_intents,
-//          forget_received_intents, forget_events
-// Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions, <hub>.outbox_events
+// Calls    store::discard_old, store::delete_idle_locks, store::repair_cursors, retire_instances,
+//          relay_intents, forget_received_intents, forget_events
+// Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions, <hub>.outbox_events; reads
+//          <hub>.worker_queue
 // Locks    rows, always skipping what others hold
 // Raises   QB006 unknown duty
 #include "ops/duties/duties.hpp"
@@ -15,13 +16,16 @@
 #include "ops/management/management.hpp"
 #include "ops/outbox/outbox.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
+#include "pg/claim_cursors.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/settings.hpp"
 #include "pg/wakeups.hpp"
 #include "store/dead_letters.hpp"
+#include "store/fast/worker_queue.hpp"
 #include "store/instance_locks.hpp"
+#include "store/waking.hpp"
 
 namespace belay::ops {
 
@@ -33,9 +37,12 @@ constexpr int64 kDayMs = int64{24} * 3600 * 1000;
 
 using pg::FaultPoint;
 
+bool has_repairs() {
+    return pg::has_prepared_notes() || pg::has_cursors_to_check();
+}
+
 constexpr Duty kDuties[] = {
-    {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair,
-     pg::has_prepared_notes},
+    {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair, has_repairs},
     {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
     {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
      nullptr, true},
@@ -113,9 +120,19 @@ const Duty* find_duty(std::string_view name) {
     return nullptr;
 }
 
-int64 repair_shared_memory(const store::Hub&, pg::Clock*) {
+// Cursors are right by themselves, unless somebody else than belay writes into the table. To look
+// costs a walk over the dead rows: the worker does it once a minute, a call at once.
+int64 repair_shared_memory(const store::Hub& hub, pg::Clock*) {
     pg::settle_prepared();
-    return 0;
+    if (!try_enter(hub, {.worker_queue = true})) {
+        return 0;
+    }
+    const int64 repaired =
+        store::repair_cursors(hub, IsBackgroundWorker ? pg::cursor_check_age() : 0);
+    if (repaired > 0) {
+        pg::note_ready(store::worker_channel(hub), static_cast<int32>(repaired));
+    }
+    return repaired;
 }
 
 int64 discard_old_dead_letters(const store::Hub& hub, pg::Clock* clock) {

@@ -60,20 +60,19 @@ struct Search {
     const FetchRequest& request;
     pg::Clock* clock;
     std::span<const int16> slots;
-    int64 now;  // for looking; a grant reads the clock again
+    int64 now;  // for sessions; a look and a grant read the clock again
     pg::List<Stream> streams;
     pg::List<KnownSession> sessions;
     pg::List<store::Leased> leased;
     int new_sessions;
+    bool lost_one;  // somebody else was quicker
 
     bool wants_more() const { return leased.count < request.max_items; }
 
-    store::Grant grant() const {
-        const int64 at = clock->now();
-        return {.now = at,
-                .locked_until = core::add_ms(at, request.lock_timeout_ms),
-                .owner = request.owner};
+    store::LeaseTerms terms() const {
+        return {.clock = clock, .lock_timeout_ms = request.lock_timeout_ms, .owner = request.owner};
     }
+    store::Grant grant() const { return terms().grant(); }
 
     bool serves_tag(std::optional<std::string_view> tag) const {
         if (request.mode == core::TagMode::kAny) {
@@ -123,7 +122,7 @@ pg::List<int32> tag_lanes(const FetchRequest& request) {
 void add_streams(Search* search, int32 lane) {
     for (const bool delayed : {false, true}) {
         const auto heads = store::peek_lane(search->hub, lane, search->slots, delayed, 0,
-                                            delayed ? PG_INT64_MAX : 0, search->now, 1);
+                                            delayed ? PG_INT64_MAX : 0, *search->clock, 1);
         for (int i = 0; i < heads.count; ++i) {
             search->streams.add({.lane = lane,
                                  .slot = heads.rows[i].key.slot,
@@ -144,8 +143,8 @@ void add_streams(Search* search, int32 lane) {
 void open_streams(Search* search) {
     const bool sessions = search->request.owner.has_value();
     if (search->request.mode == core::TagMode::kAny) {
-        for (auto lane = store::next_lane(search->hub, -1); lane;
-             lane = store::next_lane(search->hub, *lane)) {
+        for (auto lane = store::next_lane_to_fetch(search->hub, -1); lane;
+             lane = store::next_lane_to_fetch(search->hub, *lane)) {
             if (!is_session_lane(*lane) || sessions) {
                 add_streams(search, *lane);
             }
@@ -178,7 +177,7 @@ bool has_head(Search* search, Stream* stream) {
                                   stream->delayed, stream->last_due, stream->last_id, search->now,
                                   kPage)
             : store::peek_lane(search->hub, stream->lane, {&stream->slot, 1}, stream->delayed,
-                               stream->last_due, stream->last_id, search->now, kPage);
+                               stream->last_due, stream->last_id, *search->clock, kPage);
     stream->ended = stream->page.count == 0;
     return !stream->ended;
 }
@@ -239,7 +238,7 @@ bool may_claim(const Search& search, const KnownSession& session) {
 // claimed for a row that another fetcher has. If the session is lost, the row is let go at once.
 void try_session_row(Search* search, const store::Candidate& candidate, KnownSession* session) {
     bool lost_session = false;
-    (void)pg::keep_if([search, &candidate, session, &lost_session] {
+    const bool kept = pg::keep_if([search, &candidate, session, &lost_session] {
         const store::Grant grant = search->grant();
         const auto attempts = store::try_hold_free(search->hub, candidate.key, grant.now);
         if (!attempts) {
@@ -265,6 +264,7 @@ void try_session_row(Search* search, const store::Candidate& candidate, KnownSes
         search->accept(*row);
         return true;
     });
+    search->lost_one = search->lost_one || !kept;
     if (lost_session) {
         session->claim = Claim::kForeign;
     }
@@ -299,6 +299,8 @@ void try_candidate(Search* search, Stream* stream) {
     if (!candidate.session_id) {
         if (const auto row = store::take(search->hub, candidate.key, search->grant())) {
             search->accept(*row);
+        } else {
+            search->lost_one = true;
         }
         return;
     }
@@ -336,7 +338,7 @@ void take_from_head(Search* search) {
         const int before = search->leased.count;
         const auto rows =
             store::take_heads(search->hub, lanes.items[0], search->slots[0], tag,
-                              search->request.owner.has_value(), search->grant(), wanted);
+                              search->request.owner.has_value(), search->terms(), wanted);
         for (int i = 0; i < rows.count; ++i) {
             search->accept(rows.rows[i]);
         }
@@ -346,12 +348,17 @@ void take_from_head(Search* search) {
     }
 }
 
-store::LeasedRows fetch_now(const store::Hub& hub, const FetchRequest& request, pg::Clock* clock) {
+struct Fetched {
+    store::LeasedRows leased;
+    bool lost_one;
+};
+
+Fetched fetch_now(const store::Hub& hub, const FetchRequest& request, pg::Clock* clock) {
     // A table that is being changed hands out nothing: a fetch does not wait.
     if (request.mode == core::TagMode::kNone ||
         !try_enter(hub, {.worker_queue = true, .sessions = true}) ||
         hub.is_paused(store::Queue::kWorker)) {
-        return {nullptr, 0};
+        return {{nullptr, 0}, false};
     }
     Search search{.hub = hub,
                   .request = request,
@@ -361,7 +368,8 @@ store::LeasedRows fetch_now(const store::Hub& hub, const FetchRequest& request, 
                   .streams = {},
                   .sessions = {},
                   .leased = {},
-                  .new_sessions = 0};
+                  .new_sessions = 0,
+                  .lost_one = false};
     take_from_head(&search);
     if (search.wants_more()) {
         search.now = clock->now();
@@ -375,7 +383,7 @@ store::LeasedRows fetch_now(const store::Hub& hub, const FetchRequest& request, 
             CHECK_FOR_INTERRUPTS();
         }
     }
-    return {search.leased.items, search.leased.count};
+    return {{search.leased.items, search.leased.count}, search.lost_one};
 }
 
 }  // namespace
@@ -383,8 +391,15 @@ store::LeasedRows fetch_now(const store::Hub& hub, const FetchRequest& request, 
 store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
                                    pg::Clock* clock) {
     const pg::Channel channel = store::worker_channel(hub);
-    const uint64 version = pg::queue_version(channel);
-    const auto leased = fetch_now(hub, request, clock);
+    uint64 version = pg::queue_version(channel);
+    auto [leased, lost_one] = fetch_now(hub, request, clock);
+    // Who lost what it saw, while something else became ready, looks again.
+    while (leased.count == 0 && lost_one && version != pg::queue_version(channel)) {
+        version = pg::queue_version(channel);
+        const Fetched again = fetch_now(hub, request, clock);
+        leased = again.leased;
+        lost_one = again.lost_one;
+    }
     if (leased.count > 0) {
         pg::settle_hint(channel, false);
     } else {

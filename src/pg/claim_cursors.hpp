@@ -1,0 +1,110 @@
+// Claim cursors: where the live rows of a queue begin, so that finding work does not walk over the
+// dead ones again.
+//
+// A cursor is a hint; the rows decide. Per part of a queue it holds a position, and of every live
+// row below the position an entry that says when the row may be taken again. A cursor passes a row
+// only if the row is dead or has an entry; if there is no room for entries, it stays.
+//
+// A fetch reads the cursor, then takes its snapshot, then reads the clock. Whatever else commits
+// meanwhile is noted in the cursor by the committing transaction, after its rows are visible: the
+// position goes back to the lowest new row, and a ring of the last such places limits how far those
+// who read the cursor before may move it.
+#pragma once
+
+#include "pg/pg.hpp"
+
+namespace belay::pg {
+
+// A part of a queue, and the incarnation of the hub in which its leases count.
+struct CursorKey {
+    Oid database;
+    Oid table;
+    int32 lane;
+    int16 slot;
+    int16 delayed;  // 1: the rows that were delayed
+    int32 life;     // not part of the name: what was known in an earlier life is forgotten
+};
+
+// A row's place within its part.
+struct Place {
+    int64 due;
+    int64 id;
+
+    auto operator<=>(const Place&) const = default;
+};
+inline constexpr Place kFirstPlace{PG_INT64_MIN, PG_INT64_MIN};
+inline constexpr Place kLastPlace{PG_INT64_MAX, PG_INT64_MAX};
+
+// What a fetch reads before it takes its snapshot. Without shared memory, or in a life that is
+// over, known is false and the position the first.
+struct CursorView {
+    bool known;
+    bool settled;  // no transaction prepared before the cursor was made can still add rows
+    TimestampTz made;
+    Place position;
+    uint64 version;   // of the ring
+    uint64 changes;   // of anything that may give a fetch something to take
+    int64 next_free;  // no row with an entry may be taken before, in ms
+    Place own;        // the lowest row that this transaction has inserted: only it can see it
+};
+CursorView read_cursor(const CursorKey& key);
+
+// Whether something has changed since the view was read: who found nothing looks again.
+bool cursor_changed(const CursorKey& key, const CursorView& view);
+
+// The entries below the position whose rows may be taken now, in order, behind a place.
+struct DueRow {
+    Place place;
+    uint64 stamp;
+};
+int due_rows(const CursorKey& key, const CursorView& view, int64 now, const Place& after,
+             DueRow* rows, int limit);
+// What the row of such an entry turned out to be: not to be taken before free_at, or gone. Does
+// nothing if somebody has changed the entry since.
+void correct_entry(const CursorKey& key, const DueRow& row, std::optional<int64> free_at);
+
+// Gives a live row that may not be taken before free_at an entry, if it has none. False: the cursor
+// must not pass it.
+bool enter_row(const CursorKey& key, const CursorView& view, const Place& place, int64 free_at);
+bool has_entry(const CursorKey& key, const Place& place);
+
+// Moves the cursor: all live rows from the view's position to that place have entries.
+void advance_cursor(const CursorKey& key, const CursorView& view, const Place& place);
+
+// No transaction that was prepared before the cursor was made is open any more.
+void settle_cursor(const CursorKey& key, const CursorView& view);
+
+// ---- Notes of the current transaction ----
+
+// A row was leased: others need not look at it while the transaction runs. False: no room.
+bool note_claimed(const CursorKey& key, const Place& place, int64 deadline);
+// A row was inserted.
+void note_inserted(const CursorKey& key, const Place& place);
+// A row that was there may be taken from that time on, earlier than its entry may say.
+void note_free(const CursorKey& key, const Place& place, int64 free_at);
+// A row was deleted.
+void note_deleted(const CursorKey& key, const Place& place);
+// Rows of the table were moved, or deleted without being named.
+void note_moved(Oid table);
+void note_removed(Oid table);
+
+// A live row below the position, found by a scan that does not trust the cursor. True: it had no
+// entry, and the position is put back to it.
+bool repair_cursor(const CursorKey& key, const Place& place, int64 free_at);
+// The cursors of a table that nobody has checked for so long, up to limit; they count as checked.
+int cursors_to_check(Oid table, int64 age_ms, CursorKey* keys, int limit);
+// Whether the background worker has cursors of its database to check, and how old they are then.
+int64 cursor_check_age();
+bool has_cursors_to_check();
+
+struct CursorCounts {
+    int64 cursors;
+    int64 entries;
+};
+CursorCounts count_cursors();
+
+// Makes the shared piece and the callbacks. Called once, from _PG_init, after install_wakeups: the
+// callbacks that come last run first, and a waiter must not be woken before the cursor is back.
+void install_claim_cursors();
+
+}  // namespace belay::pg

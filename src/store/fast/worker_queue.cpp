@@ -1,0 +1,500 @@
+#include "store/fast/worker_queue.hpp"
+
+#include <algorithm>
+
+#include "core/time.hpp"
+#include "pg/compat.hpp"
+#include "pg/datum.hpp"
+#include "pg/faults.hpp"
+#include "pg/list.hpp"
+#include "store/fast/queue_table.hpp"
+#include "store/readiness.hpp"
+
+namespace belay::store {
+
+namespace {
+
+void pass_faults(pg::FaultPoint point) {
+    pg::fail_here(point);
+    pg::fail_here(pg::FaultPoint::kStoreCall);
+}
+
+// When table.row may be taken, in ms.
+int64 free_at(const QueueTable& table) {
+    const int64 due = DatumGetInt64(column(table, kDue));
+    int64 at = due;
+    if (due == 0) {
+        const TimestampTz visible = DatumGetTimestampTz(column(table, kVisibleAt));
+        at = core::pg_us_to_ms(visible);
+        if (core::ms_to_pg_us(at) < visible) {
+            ++at;
+        }
+    }
+    return DatumGetInt32(column(table, kLeaseInc)) == table.hub.incarnation
+               ? std::max(at, DatumGetInt64(column(table, kLockedUntil)))
+               : at;
+}
+
+bool has_live_lease(const QueueTable& table, int64 now) {
+    return DatumGetInt32(column(table, kLeaseInc)) == table.hub.incarnation &&
+           DatumGetInt64(column(table, kLockedUntil)) > now;
+}
+
+WorkRow read_work_row(const QueueTable& table) {
+    return {.key = row_key(table),
+            .lease = {.locked_until = DatumGetInt64(column(table, kLockedUntil)),
+                      .incarnation = DatumGetInt32(column(table, kLeaseInc)),
+                      .nonce_hi = DatumGetUInt64(column(table, kNonceHi)),
+                      .nonce_lo = DatumGetUInt64(column(table, kNonceLo))},
+            .attempt = DatumGetInt32(column(table, kAttemptCount)),
+            .session_id = row_text(table, kSessionId),
+            .locked_by = row_text(table, kLockedBy)};
+}
+
+// Leases table.row, unless somebody else has it.
+std::optional<Leased> lease_row(const QueueTable& table, const Grant& grant) {
+    uint64 nonce[2];
+    if (!pg_strong_random(nonce, sizeof nonce)) {
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+                        errmsg("could not generate random values for a lock token")));
+    }
+    const WorkKey key = row_key(table);
+    Leased leased{.key = key,
+                  .token = {.lane = key.lane,
+                            .slot = key.slot,
+                            .due = key.due,
+                            .id = key.id,
+                            .incarnation = table.hub.incarnation,
+                            .nonce_hi = nonce[0],
+                            .nonce_lo = nonce[1]},
+                  .attempt = core::next_attempt(DatumGetInt32(column(table, kAttemptCount))),
+                  .work_item = *row_text(table, kWorkItem)};
+    Change change;
+    change.set(kLockedUntil, Int64GetDatum(grant.locked_until))
+        .set(kNonceHi, UInt64GetDatum(nonce[0]))
+        .set(kNonceLo, UInt64GetDatum(nonce[1]))
+        .set(kLeaseInc, Int32GetDatum(table.hub.incarnation))
+        .set(kAttemptCount, Int32GetDatum(leased.attempt))
+        .set(kLockedBy, grant.owner ? pg::text_datum(*grant.owner) : 0, !grant.owner);
+    if (!try_change_row(table, change)) {
+        return std::nullopt;
+    }
+    return leased;
+}
+
+// ---------------------------------------------------------------- walking over a part
+
+struct Part {
+    int32 lane;
+    int16 slot;
+    bool delayed;
+};
+
+// What a visitor says of a free row.
+struct Verdict {
+    bool found;  // what was looked for
+    bool go_on;
+    bool passed;  // it has an entry now
+};
+
+// A transaction prepared before the cursor was made may still commit rows that nobody will tell of.
+// Asked at most once a second and session.
+void try_settle(const pg::CursorKey& key, const pg::CursorView& view) {
+    static constinit TimestampTz asked = 0;
+    const TimestampTz now = GetCurrentTimestamp();
+    if (now - asked < USECS_PER_SEC && now >= asked && asked > view.made) {
+        return;
+    }
+    asked = now;
+    if (!has_prepared_before(view.made)) {
+        pg::settle_cursor(key, view);
+    }
+}
+
+// Where the cursor may stand when no row is left. New rows have higher ids, and their transactions
+// put the cursor back; ids that nobody has drawn yet need not even that.
+pg::Place end_of(const Hub& hub, const Part& part) {
+    if (part.delayed || (part.lane & 1) != 0) {
+        return pg::kLastPlace;
+    }
+    return {0, last_work_id(hub) + 1};
+}
+
+// Visits the free rows of a part in order, behind a place. First those that have entries below the
+// cursor, then the others. visit(now) sees table->row. Looks again if it found nothing and
+// something has changed meanwhile.
+template <typename Visit>
+void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg::Clock& clock,
+          Visit visit) {
+    constexpr int kDue = 16;
+    const pg::CursorKey key = cursor_of(table->hub, part.lane, part.slot, part.delayed);
+    while (true) {
+        CHECK_FOR_INTERRUPTS();
+        const pg::CursorView view = pg::read_cursor(key);
+        if (view.known && !view.settled) {
+            try_settle(key, view);
+        }
+        const int64 before = clock.now();
+        int64 now = before;
+        bool found = false;
+        bool go_on = true;
+        pg::DueRow due[kDue];
+        pg::Place last = after;
+        int due_count = kDue;
+        while (go_on && due_count == kDue && view.next_free <= before) {
+            due_count = pg::due_rows(key, view, before, last, due, kDue);
+            // Entries first, then the snapshot: a row that is not seen is gone then, not new.
+            renew_snapshot(table);
+            now = clock.now();
+            for (int i = 0; go_on && i < due_count; ++i) {
+                last = due[i].place;
+                if (!find_row(*table, {part.lane, part.slot, last.due, last.id})) {
+                    pg::correct_entry(key, due[i], std::nullopt);
+                } else if (const int64 at = free_at(*table); at > now) {
+                    pg::correct_entry(key, due[i], at);
+                } else {
+                    const Verdict verdict = visit(now);
+                    found = found || verdict.found;
+                    go_on = verdict.go_on;
+                }
+            }
+        }
+        const pg::Place head = std::min(view.position, view.own);
+        // Else there may be rows between the two.
+        const bool from_cursor = after == pg::kFirstPlace || after < head;
+        const pg::Place from = std::max(head, after);
+        if (go_on && from != pg::kLastPlace && !(part.delayed && from.due > before)) {
+            renew_snapshot(table);
+            now = clock.now();
+            bool blocked = false;
+            pg::Place end = from;
+            IndexScanDesc scan =
+                scan_lane(*table, part.lane, part.slot, part.delayed, from.due, from.id);
+            bool more = false;
+            while (go_on && (more = next_row(*table, scan))) {
+                const WorkKey row = row_key(*table);
+                const pg::Place place = place_of(row);
+                if (place == after) {
+                    continue;
+                }
+                if (part.delayed && row.due > now) {
+                    end = blocked ? end : place;
+                    break;
+                }
+                bool passed = false;
+                if (const int64 at = free_at(*table); at > now) {
+                    passed = !blocked && pg::enter_row(key, view, place, at);
+                } else {
+                    const Verdict verdict = visit(now);
+                    found = found || verdict.found;
+                    go_on = verdict.go_on;
+                    passed = verdict.passed;
+                }
+                if (!blocked) {
+                    blocked = !passed;
+                    end = passed ? pg::Place{place.due, place.id + 1} : place;
+                }
+                CHECK_FOR_INTERRUPTS();
+            }
+            index_endscan(scan);
+            if (from_cursor && view.known) {
+                if (go_on && !more && !blocked) {
+                    end = std::max(end, end_of(table->hub, part));
+                }
+                pg::advance_cursor(key, view, end);
+            }
+        }
+        if (found || !view.known) {
+            return;
+        }
+        const pg::CursorView later = pg::read_cursor(key);
+        if (later.changes == view.changes && (later.next_free <= before || later.next_free > now)) {
+            return;
+        }
+    }
+}
+
+// Whether the part has a free row.
+bool has_free_row(QueueTable* table, const Part& part, const pg::Clock& clock) {
+    bool found = false;
+    walk(table, part, pg::kFirstPlace, clock, [&found](int64) {
+        found = true;
+        return Verdict{.found = true, .go_on = false, .passed = false};
+    });
+    return found;
+}
+
+}  // namespace
+
+pg::CursorKey cursor_of(const Hub& hub, int32 lane, int16 slot, bool delayed) {
+    return {.database = MyDatabaseId,
+            .table = hub.relations.worker_queue,
+            .lane = lane,
+            .slot = slot,
+            .delayed = static_cast<int16>(delayed ? 1 : 0),
+            .life = hub.incarnation};
+}
+
+void insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const NewWork& work) {
+    pass_faults(pg::FaultPoint::kFastpathEnqueue);
+    Datum values[kQueueColumns] = {};
+    bool nulls[kQueueColumns] = {};
+    const auto set = [&values](QueueColumn number, Datum value) { values[number - 1] = value; };
+    const auto set_number = [&](QueueColumn number, std::optional<int64> value) {
+        values[number - 1] = Int64GetDatum(value.value_or(0));
+        nulls[number - 1] = !value;
+    };
+    const auto set_text = [&](QueueColumn number, std::optional<std::string_view> value) {
+        values[number - 1] = value ? pg::text_datum(*value) : 0;
+        nulls[number - 1] = !value;
+    };
+    set(kLane, Int32GetDatum(key.lane));
+    set(kSlot, Int16GetDatum(key.slot));
+    set(kDue, Int64GetDatum(key.due));
+    set(kId, Int64GetDatum(key.id));
+    set(kVisibleAt, TimestampTzGetDatum(core::ms_to_pg_us(work.visible_at)));
+    set(kCreatedAt, TimestampTzGetDatum(core::ms_to_pg_us(work.created_at)));
+    set_number(kExecutionId, work.execution_id);
+    set_number(kActivityId, work.activity_id);
+    set_text(kTag, work.tag);
+    set_text(kSessionId, work.session_id);
+    set_text(kInstanceId, work.instance_id);
+    nulls[kLockedBy - 1] = true;
+    set_text(kWorkItem, work.work_item);
+    CommandCounterIncrement();
+    insert_row(heap, hub.worker_queue_access, values, nulls);
+    table_close(heap, NoLock);
+    CommandCounterIncrement();
+}
+
+LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 slot,
+                               std::optional<std::string_view> tag, bool with_sessions,
+                               const LeaseTerms& terms, int limit) {
+    pass_faults(pg::FaultPoint::kFastpathFetch);
+    auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * static_cast<Size>(limit)));
+    int count = 0;
+    with_queue(hub, heap, [&](QueueTable& table) {
+        if (has_free_row(&table, {lane, slot, true}, *terms.clock) ||
+            (with_sessions && (has_free_row(&table, {lane + 1, slot, false}, *terms.clock) ||
+                               has_free_row(&table, {lane + 1, slot, true}, *terms.clock)))) {
+            return;
+        }
+        walk(&table, {lane, slot, false}, pg::kFirstPlace, *terms.clock, [&](int64 now) {
+            if (row_text(table, kTag) != tag) {
+                return Verdict{.found = false, .go_on = true, .passed = false};
+            }
+            const WorkKey key = row_key(table);
+            const auto row = lease_row(table, terms.grant_at(now));
+            if (!row) {
+                return Verdict{.found = false,
+                               .go_on = true,
+                               .passed = pg::has_entry(cursor_of(hub, key), place_of(key))};
+            }
+            leased[count++] = *row;
+            return Verdict{.found = true,
+                           .go_on = count < limit,
+                           .passed = note_granted(hub, *row, terms.grant_at(now))};
+        });
+    });
+    return {leased, count};
+}
+
+std::optional<int32> next_lane_directly(const Hub& hub, Relation heap, int32 lane) {
+    pass_faults(pg::FaultPoint::kFastpathFetch);
+    return with_queue(hub, heap, [lane](QueueTable& table) {
+        renew_snapshot(&table);
+        // Dead entries count, too: the walk over the lane finds out, from its cursor on.
+        ScanKeyData above;
+        ScanKeyInit(&above, kLane, BTGreaterStrategyNumber, F_INT4GT, Int32GetDatum(lane));
+        IndexScanDesc scan = pg::begin_index_scan(table.heap, table.key, table.snapshot, 1);
+        scan->xs_want_itup = true;
+        index_rescan(scan, &above, 1, nullptr, 0);
+        std::optional<int32> next;
+        if (index_getnext_tid(scan, ForwardScanDirection) != nullptr) {
+            bool null = false;
+            next = DatumGetInt32(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &null));
+        }
+        index_endscan(scan);
+        return next;
+    });
+}
+
+Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,
+                              std::span<const int16> slots, bool delayed, int64 after_due,
+                              int64 after_id, const pg::Clock& clock, int limit) {
+    pass_faults(pg::FaultPoint::kFastpathFetch);
+    pg::List<Candidate> found;
+    const pg::Place after = (delayed ? after_due : after_id) <= 0
+                                ? pg::kFirstPlace
+                                : pg::Place{delayed ? after_due : 0, after_id};
+    with_queue(hub, heap, [&](QueueTable& table) {
+        for (const int16 slot : slots) {
+            int left = limit;
+            walk(&table, {lane, slot, delayed}, after, clock, [&](int64) {
+                found.add({.key = row_key(table),
+                           .session_id = row_text(table, kSessionId),
+                           .tag = row_text(table, kTag)});
+                return Verdict{.found = true, .go_on = --left > 0, .passed = false};
+            });
+        }
+    });
+    return {found.items, found.count};
+}
+
+std::optional<Leased> take_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                                    const Grant& grant) {
+    pass_faults(pg::FaultPoint::kFastpathFetch);
+    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<Leased> {
+        renew_snapshot(&table);
+        if (!find_row(table, key) || has_live_lease(table, grant.now)) {
+            return std::nullopt;
+        }
+        const auto leased = lease_row(table, grant);
+        if (leased) {
+            (void)note_granted(hub, *leased, grant);
+        }
+        return leased;
+    });
+}
+
+std::optional<int32> try_hold_free_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                                            int64 now) {
+    pass_faults(pg::FaultPoint::kFastpathFetch);
+    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<int32> {
+        renew_snapshot(&table);
+        if (!find_row(table, key) || has_live_lease(table, now) ||
+            lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
+            return std::nullopt;
+        }
+        return DatumGetInt32(column(table, kAttemptCount));
+    });
+}
+
+std::optional<WorkRow> delete_live_directly(const Hub& hub, Relation heap,
+                                            const core::WorkToken& token, int64 now) {
+    pass_faults(pg::FaultPoint::kFastpathAck);
+    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<WorkRow> {
+        renew_snapshot(&table);
+        if (!find_row(table, key_of(token))) {
+            return std::nullopt;
+        }
+        const WorkRow row = read_work_row(table);
+        if (row.lease.nonce_hi != token.nonce_hi || row.lease.nonce_lo != token.nonce_lo ||
+            row.lease.incarnation != token.incarnation || row.lease.locked_until <= now ||
+            !delete_row(table, false)) {
+            return std::nullopt;
+        }
+        return row;
+    });
+}
+
+std::optional<WorkRow> lock_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                                     LockWaitPolicy policy) {
+    pass_faults(pg::FaultPoint::kFastpathHold);
+    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<WorkRow> {
+        // A version that was replaced since the snapshot is not followed but looked for again: to
+        // follow could mean to wait, whatever the policy says.
+        while (true) {
+            renew_snapshot(&table);
+            if (!find_row(table, key)) {
+                return std::nullopt;
+            }
+            switch (lock_row(table, LockTupleExclusive, policy)) {
+                case TM_Ok:
+                    return read_work_row(table);
+                case TM_WouldBlock:
+                    return std::nullopt;
+                default:
+                    CHECK_FOR_INTERRUPTS();
+            }
+        }
+    });
+}
+
+bool exists_directly(const Hub& hub, Relation heap, const WorkKey& key) {
+    pass_faults(pg::FaultPoint::kFastpathHold);
+    return with_queue(hub, heap, [&key](QueueTable& table) {
+        renew_snapshot(&table);
+        return find_row(table, key);
+    });
+}
+
+void delete_directly(const Hub& hub, Relation heap, const WorkKey& key) {
+    pass_faults(pg::FaultPoint::kFastpathAck);
+    with_queue(hub, heap, [&key](QueueTable& table) {
+        renew_snapshot(&table);
+        if (find_row(table, key)) {
+            (void)delete_row(table, true);
+        }
+    });
+}
+
+void set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key, int64 locked_until) {
+    pass_faults(pg::FaultPoint::kFastpathRenew);
+    with_queue(hub, heap, [&key, locked_until](QueueTable& table) {
+        renew_snapshot(&table);
+        if (find_row(table, key)) {
+            Change change;
+            change.set(kLockedUntil, Int64GetDatum(locked_until));
+            change_held_row(table, change);
+        }
+    });
+}
+
+void release_directly(const Hub& hub, Relation heap, const WorkKey& key, int32 attempt,
+                      std::optional<int64> visible_at) {
+    pass_faults(pg::FaultPoint::kFastpathAbandon);
+    with_queue(hub, heap, [&](QueueTable& table) {
+        renew_snapshot(&table);
+        if (!find_row(table, key)) {
+            return;
+        }
+        Change change;
+        change.set(kLockedUntil, Int64GetDatum(0))
+            .set(kNonceHi, Int64GetDatum(0))
+            .set(kNonceLo, Int64GetDatum(0))
+            .set(kLeaseInc, Int32GetDatum(0))
+            .set(kAttemptCount, Int32GetDatum(attempt))
+            .set(kLockedBy, 0, true);
+        if (visible_at) {
+            change.set(kDue, Int64GetDatum(delayed_due(*visible_at)))
+                .set(kVisibleAt, TimestampTzGetDatum(core::ms_to_pg_us(*visible_at)));
+            change.moves = true;
+        }
+        change_held_row(table, change);
+    });
+}
+
+int64 repair_cursors(const Hub& hub, int64 age_ms) {
+    constexpr int kMost = 1024;
+    auto* keys = static_cast<pg::CursorKey*>(palloc(sizeof(pg::CursorKey) * kMost));
+    const int count = pg::cursors_to_check(hub.relations.worker_queue, age_ms, keys, kMost);
+    Relation heap = count == 0 ? nullptr : open_for_direct_access(hub);
+    if (heap == nullptr) {
+        return 0;
+    }
+    return with_queue(hub, heap, [&](QueueTable& table) {
+        int64 repaired = 0;
+        for (int i = 0; i < count; ++i) {
+            const pg::CursorView view = pg::read_cursor(keys[i]);
+            renew_snapshot(&table);
+            IndexScanDesc scan = scan_lane(table, keys[i].lane, keys[i].slot, keys[i].delayed != 0,
+                                           pg::kFirstPlace.due, pg::kFirstPlace.id);
+            while (next_row(table, scan)) {
+                const pg::Place place = place_of(row_key(table));
+                if (!view.known || place >= view.position) {
+                    break;
+                }
+                if (pg::repair_cursor(keys[i], place, free_at(table))) {
+                    ++repaired;
+                    break;
+                }
+                CHECK_FOR_INTERRUPTS();
+            }
+            index_endscan(scan);
+        }
+        return repaired;
+    });
+}
+
+}  // namespace belay::store

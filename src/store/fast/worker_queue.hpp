@@ -1,0 +1,49 @@
+// The statements of the worker queue that are hot, without SQL: the same results, row states and
+// locks. Each takes the opened heap of open_for_direct_access and closes it.
+#pragma once
+
+#include "pg/claim_cursors.hpp"
+#include "store/worker_queue.hpp"
+
+namespace belay::store {
+
+// The cursor of the part of the queue that a row lies in, and its place there.
+pg::CursorKey cursor_of(const Hub& hub, int32 lane, int16 slot, bool delayed);
+inline pg::CursorKey cursor_of(const Hub& hub, const WorkKey& key) {
+    return cursor_of(hub, key.lane, key.slot, key.due != 0);
+}
+inline pg::Place place_of(const WorkKey& key) {
+    return {key.due, key.id};
+}
+
+void insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const NewWork& work);
+
+LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 slot,
+                               std::optional<std::string_view> tag, bool with_sessions,
+                               const LeaseTerms& terms, int limit);
+std::optional<int32> next_lane_directly(const Hub& hub, Relation heap, int32 lane);
+Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,
+                              std::span<const int16> slots, bool delayed, int64 after_due,
+                              int64 after_id, const pg::Clock& clock, int limit);
+std::optional<Leased> take_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                                    const Grant& grant);
+std::optional<int32> try_hold_free_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                                            int64 now);
+
+std::optional<WorkRow> delete_live_directly(const Hub& hub, Relation heap,
+                                            const core::WorkToken& token, int64 now);
+std::optional<WorkRow> lock_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                                     LockWaitPolicy policy);
+bool exists_directly(const Hub& hub, Relation heap, const WorkKey& key);
+
+// These three are for rows that this transaction has locked.
+void delete_directly(const Hub& hub, Relation heap, const WorkKey& key);
+void set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key, int64 locked_until);
+void release_directly(const Hub& hub, Relation heap, const WorkKey& key, int32 attempt,
+                      std::optional<int64> visible_at);
+
+// Looks for rows that the hub's cursors have lost: an owner can change his tables by hand. Looks at
+// cursors that were not looked at for so long; returns how many were put back.
+int64 repair_cursors(const Hub& hub, int64 age_ms);
+
+}  // namespace belay::store

@@ -1,0 +1,228 @@
+// What direct access leaves behind: indexes and heap as the server's own checks want them, the same
+// logical decoding as SQL, and a price of a fetch that does not grow with the dead rows.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <random>
+#include <regex>
+#include <thread>
+
+#include "cluster.hpp"
+
+namespace belay::test {
+namespace {
+
+using std::to_string;
+
+bool is_long() {
+    const char* text = std::getenv("BELAY_LONG");
+    return text != nullptr && std::string(text) == "1";
+}
+
+bool has_extension(Conn* conn, const std::string& name) {
+    return conn->value("SELECT count(*) FROM pg_available_extensions WHERE name = '" + name +
+                       "'") == "1";
+}
+
+// One life of a few items: all operations, HOT and not, inline and out of line. The time is fixed.
+void play(Conn* conn, const std::string& hub) {
+    const auto at = [&hub](const std::string& call) { return "SELECT " + hub + "." + call; };
+    const std::string big =
+        "(SELECT '{\"ActivityExecute\":{\"x\":\"' || string_agg(md5(n::text), '') || '\"}}' FROM "
+        "generate_series(1, 300) AS n)";
+    conn->exec(at("enqueue_worker_work('{\"ActivityExecute\":{}}', 1000)"));
+    conn->exec(at("enqueue_worker_work(" + big + ", 1000, 'i', 1, 2, 's', 't')"));
+    conn->exec(
+        at("enqueue_worker_items('[{\"work_item\":{\"ActivityExecute\":{}}},"
+           "{\"work_item\":{\"ActivityExecute\":{}},\"delay_ms\":5,\"instance_id\":\"i\"}]'"
+           ", 1000)"));
+    std::string token;
+    const auto fetch = [&](int now, const std::string& more) {
+        token = conn->value("SELECT out_lock_token FROM " + hub + ".fetch_work_item(" +
+                            to_string(now) + ", 1000" + more + ")");
+    };
+    fetch(1001, "");
+    conn->exec(at("renew_work_item_lock('" + token + "', 1002, 3000)"));
+    conn->exec(at("abandon_work_item('" + token + "', 1003)"));
+    fetch(1004, ", 'me'");
+    conn->exec(at("abandon_work_item('" + token + "', 1005, 20)"));
+    fetch(1006, ", 'me', NULL, '{t}', 'any'");
+    conn->exec(at("ack_worker('" + token + "', NULL, NULL, 1007)"));
+    conn->exec("SELECT count(*) FROM " + hub + ".fetch_work_items(1100, 1000, p_max_items => 10)");
+    // A page that is full: not every lease update can be HOT.
+    conn->exec("BEGIN; SELECT " + hub +
+               ".enqueue_worker_work('{\"ActivityExecute\":{}}', 1200, 'i', n, n) FROM "
+               "generate_series(1, 200) AS n; SELECT count(*) FROM " +
+               hub + ".fetch_work_items(1201, 1000, p_max_items => 200); COMMIT");
+}
+
+// What a slot has decoded, without what must differ: the hub's name, the transaction's number, the
+// random halves of tokens.
+std::string decoded(Conn* conn, const std::string& slot, const std::string& hub) {
+    const Rows rows =
+        conn->exec("SELECT data FROM pg_logical_slot_get_changes('" + slot + "', NULL, NULL)");
+    std::string text;
+    for (int i = 0; i < rows.size(); ++i) {
+        const std::string line = rows.at(i, 0).value_or("");
+        if (line.find(hub + ".") != std::string::npos) {
+            text += line + "\n";
+        }
+    }
+    text = std::regex_replace(text, std::regex(hub + "\\."), "hub.");
+    return std::regex_replace(text, std::regex("nonce_(hi|lo)\\[bigint\\]:-?[1-9][0-9]*"), "nonce");
+}
+
+TEST(FastPath, IsDecodedAsSqlIs) {
+    Cluster cluster({.preload = true, .conf = {"belay.reconcile_interval = 0"}});
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    if (!conn.error_of("SELECT pg_create_logical_replication_slot('s', 'test_decoding')").empty()) {
+        GTEST_SKIP() << "this PostgreSQL has no test_decoding";
+    }
+    for (const char* identity : {"DEFAULT", "FULL", "NOTHING"}) {
+        std::string texts[2];
+        for (const bool direct : {false, true}) {
+            const std::string hub = direct ? "direct" : "sql";
+            conn.exec("SELECT belay.drop_hub(name, true) FROM belay.hubs WHERE name = '" + hub +
+                      "'");
+            conn.exec("SELECT belay.create_hub('" + hub + "')");
+            conn.exec("SELECT belay.set_hub_option('" + hub + "', 'max_clock_skew', '0')");
+            conn.exec("ALTER TABLE " + hub + ".worker_queue REPLICA IDENTITY " + identity);
+            (void)decoded(&conn, "s", hub);
+            conn.exec(std::string("SET belay.fast_path = ") + (direct ? "on" : "off"));
+            play(&conn, hub);
+            texts[direct ? 1 : 0] = decoded(&conn, "s", hub);
+        }
+        EXPECT_NE(texts[0], "");
+        EXPECT_EQ(texts[0], texts[1]) << identity;
+    }
+}
+
+// Clients that enqueue, fetch, ack, renew, abandon and are killed at any moment.
+TEST(FastPath, LeavesSoundIndexesUnderLoadAndKills) {
+    Cluster cluster({.preload = true, .conf = {"autovacuum_naptime = 1s", "max_connections = 40"}});
+    Conn main = cluster.connect();
+    main.exec("CREATE EXTENSION belay; SELECT belay.create_hub('app')");
+    if (!has_extension(&main, "amcheck")) {
+        GTEST_SKIP() << "this PostgreSQL has no amcheck";
+    }
+    main.exec("CREATE EXTENSION amcheck");
+    constexpr int kClients = 8;
+    std::atomic<bool> stop = false;
+    std::atomic<int64_t> calls = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kClients; ++i) {
+        threads.emplace_back([&, i] {
+            std::mt19937 random(static_cast<unsigned>(i));
+            while (!stop) {
+                try {
+                    Conn conn = cluster.connect();
+                    conn.exec(std::string("SET belay.fast_path = ") + (i % 4 == 0 ? "off" : "on"));
+                    std::string token;
+                    while (!stop) {
+                        const std::string instance =
+                            random() % 2 == 0 ? "NULL" : "'i" + to_string(random() % 100) + "'";
+                        const std::string session =
+                            random() % 4 == 0 ? "'s" + to_string(random() % 10) + "'" : "NULL";
+                        conn.exec(
+                            "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{\"x\":\"' "
+                            "|| repeat('x', " +
+                            to_string(random() % 2000) + ") || '\"}}', NULL, " + instance +
+                            ", 1, 1, " + session + ")");
+                        const bool undone = random() % 8 == 0;
+                        conn.exec(undone ? "BEGIN; SAVEPOINT a" : "SELECT 1");
+                        const Rows rows = conn.exec(
+                            "SELECT out_lock_token FROM app.fetch_work_item(NULL, 100, 'w" +
+                            to_string(i) + "')");
+                        token = rows.size() == 0 ? "" : rows.at(0, 0).value_or("");
+                        if (undone) {
+                            conn.exec(random() % 2 == 0 ? "ROLLBACK" : "ROLLBACK TO a; COMMIT");
+                        } else if (!token.empty()) {
+                            const auto way = random() % 4;
+                            const std::string call =
+                                way == 0   ? "abandon_work_item('" + token + "', NULL, 1)"
+                                : way == 1 ? "renew_work_item_lock('" + token + "', NULL, 50)"
+                                           : "ack_worker('" + token + "')";
+                            (void)conn.error_of("SELECT app." + call);
+                        }
+                        ++calls;
+                    }
+                } catch (const std::exception&) {
+                    // Killed: the next connection goes on.
+                }
+            }
+        });
+    }
+    const int seconds = is_long() ? 600 : 8;
+    for (int i = 0; i < seconds * 4; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(250));
+        main.exec(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = "
+            "'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1");
+    }
+    stop = true;
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    EXPECT_GT(calls, 100);
+    for (const char* index : {"pkey", "activity", "session"}) {
+        EXPECT_EQ(main.error_of("SELECT bt_index_parent_check('app.worker_queue_" +
+                                std::string(index) + "', true, true)"),
+                  "")
+            << index;
+    }
+    EXPECT_EQ(main.value("SELECT count(*) FROM verify_heapam('app.worker_queue')"), "0");
+    EXPECT_EQ(main.value("SELECT count(*) FROM belay.check_hub('app')"), "0");
+    // All that is there can be fetched.
+    main.exec("SELECT pg_sleep(0.2); DELETE FROM app.sessions");
+    const int left = std::stoi(main.value("SELECT count(*) FROM app.work_items"));
+    int fetched = 0;
+    for (int more = 1; more > 0; fetched += more) {
+        more =
+            std::stoi(main.value("SELECT count(*) FROM app.fetch_work_items(NULL, 600000, 'last', "
+                                 "p_max_items => 1000)"));
+    }
+    EXPECT_EQ(fetched, left);
+}
+
+// Rows that are dead but still seen by an old snapshot cannot be removed; a fetch begins behind
+// them.
+TEST(FastPath, FetchCostsTheSameBehindDeadRows) {
+    const char* path = std::getenv("BELAY_FAST_PATH");
+    if (path != nullptr && std::string(path) == "off") {
+        GTEST_SKIP() << "without cursors it does not";
+    }
+    Cluster cluster({.preload = true, .conf = {"autovacuum = off"}});
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay; SELECT belay.create_hub('app')");
+    const auto pages = [&conn] {
+        conn.exec("SELECT app.enqueue_worker_work('{\"ActivityExecute\":{}}')");
+        const std::string plan = conn.value(
+            "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF, FORMAT JSON) SELECT app.ack_worker("
+            "out_lock_token) FROM app.fetch_work_item(NULL, 60000, 'me')");
+        std::smatch hit;
+        std::regex_search(plan, hit, std::regex("\"Shared Hit Blocks\": ([0-9]+)"));
+        return std::stoi(hit[1]);
+    };
+    (void)pages();
+    const int fresh = pages();
+    Conn old = cluster.connect();
+    old.exec("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    constexpr int kBatch = 1000;
+    for (int i = 0; i < 100; ++i) {
+        conn.exec(
+            "SELECT count(app.enqueue_worker_work('{\"ActivityExecute\":{}}')) FROM "
+            "generate_series(1, " +
+            to_string(kBatch) + ")");
+        EXPECT_EQ(conn.value("SELECT count(app.ack_worker(out_lock_token)) FROM "
+                             "app.fetch_work_items(NULL, 60000, p_max_items => " +
+                             to_string(kBatch) + ")"),
+                  to_string(kBatch));
+    }
+    EXPECT_LE(pages(), fresh + 20);
+    old.exec("COMMIT");
+}
+
+}  // namespace
+}  // namespace belay::test
