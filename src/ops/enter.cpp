@@ -5,7 +5,7 @@ namespace belay::ops {
 namespace {
 
 struct Chosen {
-    Oid ids[4];
+    Oid ids[5];
     int count;
 };
 
@@ -20,6 +20,7 @@ Chosen choose(const store::Hub& hub, const Tables& tables) {
     add(tables.orchestrator_queue, hub.relations.orchestrator_queue);
     add(tables.instance_locks, hub.relations.instance_locks);
     add(tables.sessions, hub.relations.sessions);
+    add(tables.tasks, hub.relations.tasks);
     return chosen;
 }
 

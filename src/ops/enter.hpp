@@ -17,6 +17,7 @@ struct Tables {
     bool orchestrator_queue = false;
     bool instance_locks = false;
     bool sessions = false;
+    bool tasks = false;
     bool turn_reads = false;  // what a turn fetch reads: instances, executions, history, kv_store
 };
 

@@ -46,6 +46,7 @@ extern "C" {
 #include "commands/proclang.h"
 #include "commands/sequence.h"
 #include "commands/trigger.h"
+#include "common/pg_prng.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"

@@ -171,7 +171,13 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .kv_store = get_relname_relid("kv_store", schema),
             .outbox_events = get_relname_relid("outbox_events", schema),
             .outbox_events_position = get_relname_relid("outbox_events_position", schema),
-            .outbox_subscriptions = get_relname_relid("outbox_subscriptions", schema)};
+            .outbox_subscriptions = get_relname_relid("outbox_subscriptions", schema),
+            .tasks = get_relname_relid("tasks", schema),
+            .attempts = get_relname_relid("attempts", schema),
+            .lanes = get_relname_relid("lanes", schema),
+            .capability_sets = get_relname_relid("capability_sets", schema),
+            .capability_sets_id = get_relname_relid("capability_sets_id", schema),
+            .dedup_keys = get_relname_relid("dedup_keys", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.

@@ -12,7 +12,7 @@ namespace belay::store {
 
 // The version of the hub files that this library was built with: the number of the last file in
 // sql/hub/steps. A lint compares the two.
-inline constexpr int32 kHubVersion = 4;
+inline constexpr int32 kHubVersion = 5;
 
 enum class Api : int { kBelay, kDuroxidePg };
 inline constexpr const char* kApiNames[] = {"belay", "duroxide-pg"};
@@ -49,13 +49,37 @@ struct Relations {
     Oid outbox_events;
     Oid outbox_events_position;
     Oid outbox_subscriptions;
+    Oid tasks;
+    Oid attempts;
+    Oid lanes;
+    Oid capability_sets;
+    Oid capability_sets_id;
+    Oid dedup_keys;
 
     bool contains(Oid relation) const {
-        for (const Oid known :
-             {belay_hub, worker_queue, worker_queue_id, orchestrator_queue, orchestrator_queue_id,
-              sessions, dead_letters, dead_letters_id, instance_locks, instance_locks_no, instances,
-              executions, history, kv_store, outbox_events, outbox_events_position,
-              outbox_subscriptions}) {
+        for (const Oid known : {belay_hub,
+                                worker_queue,
+                                worker_queue_id,
+                                orchestrator_queue,
+                                orchestrator_queue_id,
+                                sessions,
+                                dead_letters,
+                                dead_letters_id,
+                                instance_locks,
+                                instance_locks_no,
+                                instances,
+                                executions,
+                                history,
+                                kv_store,
+                                outbox_events,
+                                outbox_events_position,
+                                outbox_subscriptions,
+                                tasks,
+                                attempts,
+                                lanes,
+                                capability_sets,
+                                capability_sets_id,
+                                dedup_keys}) {
             if (known == relation) {
                 return true;
             }

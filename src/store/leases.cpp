@@ -2,6 +2,7 @@
 
 #include "pg/clock.hpp"
 #include "store/instance_locks.hpp"
+#include "store/tasks.hpp"
 #include "store/worker_queue.hpp"
 
 namespace belay::store {
@@ -12,7 +13,8 @@ int64 count_live_leases(const Hub& hub) {
     }
     const int64 now = pg::server_now_ms();
     const int64 turns = OidIsValid(hub.relations.instance_locks) ? count_live_turns(hub, now) : 0;
-    return turns + count_live_work(hub, now);
+    const int64 tasks = OidIsValid(hub.relations.tasks) ? count_live_tasks(hub, now) : 0;
+    return turns + tasks + count_live_work(hub, now);
 }
 
 }  // namespace belay::store

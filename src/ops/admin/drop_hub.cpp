@@ -22,8 +22,9 @@ void drop_hub(const char* name, bool force) {
         pg::with_spi([&hub, name, force] {
             pg::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
             // Whoever has a lease in an open transaction must have ended before leases are counted.
-            for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
-                                    hub.relations.instance_locks, hub.relations.sessions}) {
+            for (const Oid table :
+                 {hub.relations.worker_queue, hub.relations.orchestrator_queue,
+                  hub.relations.instance_locks, hub.relations.sessions, hub.relations.tasks}) {
                 if (OidIsValid(table)) {
                     LockRelationOid(table, AccessExclusiveLock);
                 }

@@ -1,9 +1,9 @@
 // set_hub_option.cpp — set an option of a hub, or restore its default.
 //
 // Calls    store::set_stored_option; for slot_count store::reslot_work, store::reslot_messages
-// Touches  <hub>.belay_hub; for slot_count <hub>.worker_queue, <hub>.orchestrator_queue
-// Locks    the hub row; for slot_count both queues against writers
-// Raises   QB002 unknown hub, QB003 live leases, QB006 unknown option or bad value, 42501
+// Touches  <hub>.belay_hub; for slot_count <hub>.worker_queue, <hub>.orchestrator_queue,
+// <hub>.tasks Locks    the hub row; for slot_count queues and tasks against writers Raises   QB002
+// unknown hub, QB003 live leases, QB006 unknown option or bad value, 42501
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
@@ -12,6 +12,7 @@
 #include "store/orchestrator_queue.hpp"
 #include "store/waking.hpp"
 #include "store/plan.hpp"
+#include "store/tasks.hpp"
 #include "store/worker_queue.hpp"
 
 namespace belay::ops {
@@ -50,8 +51,11 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
                         errmsg("slot_count can only change in a READ COMMITTED transaction"),
                         errdetail("An older snapshot does not see every row that has to move.")));
     }
-    for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue}) {
-        LockRelationOid(table, ShareRowExclusiveLock);
+    for (const Oid table :
+         {hub.relations.worker_queue, hub.relations.orchestrator_queue, hub.relations.tasks}) {
+        if (OidIsValid(table)) {
+            LockRelationOid(table, ShareRowExclusiveLock);
+        }
     }
     const int64 live = store::count_live_leases(hub);
     if (live > 0) {
@@ -61,6 +65,9 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
     }
     store::reslot_work(hub, slot_count);
     store::reslot_messages(hub, slot_count);
+    if (OidIsValid(hub.relations.tasks)) {
+        store::reslot_tasks(hub, slot_count);
+    }
     store::note_all_queues(hub, pg::WakeReason::kWork);
 }
 

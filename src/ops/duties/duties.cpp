@@ -34,11 +34,15 @@ constexpr Duty kDuties[] = {
     {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair,
      pg::has_prepared_notes},
     {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
+    {"deadlines", expire_tasks, 1, FaultPoint::kDutyDeadlines},
+    {"due_timers", promote_due_tasks, 1, FaultPoint::kDutyDueTimers},
     {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
      nullptr, true},
+    {"lease_expiry", expire_task_leases, 1, FaultPoint::kDutyLeaseExpiry},
     {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
     {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
     {"outbox_retention", forget_old_events, 10, FaultPoint::kDutyOutboxRetention},
+    {"retention", retire_tasks, 60, FaultPoint::kDutyRetention},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
     {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };
@@ -92,7 +96,7 @@ std::span<const Duty> duties() {
 
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     // A hub of an older release lacks tables; its owner upgrades it.
-    constexpr int32 kFirstWithAllTables = 4;
+    constexpr int32 kFirstWithAllTables = 5;
     if (hub.version < kFirstWithAllTables) {
         return 0;
     }
