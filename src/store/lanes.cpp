@@ -196,8 +196,13 @@ void delete_dedup_key(const Hub& hub, std::string_view lane, std::string_view ke
     run(hub, kDeleteKey, Params().text(lane).text(key).uuid(task));
 }
 
-void hold_dedup_key(const Hub& hub, std::string_view lane, std::string_view key) {
-    run(hub, kLockKey, Params().text(lane).text(key));
+std::optional<DedupKey> hold_dedup_key(const Hub& hub, std::string_view lane,
+                                       std::string_view key) {
+    const Rows rows = run(hub, kLockKey, Params().text(lane).text(key));
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    return DedupKey{false, rows.uuid(0, 1), rows.int8(0, 2)};
 }
 
 }  // namespace belay::store

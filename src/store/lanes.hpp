@@ -42,7 +42,7 @@ void take_over_dedup_key(const Hub& hub, std::string_view lane, std::string_view
                          const pg_uuid_t& task, int64 window_until);
 void delete_dedup_key(const Hub& hub, std::string_view lane, std::string_view key,
                       const pg_uuid_t& task);
-// Holds a key that exists.
-void hold_dedup_key(const Hub& hub, std::string_view lane, std::string_view key);
+// Holds a key, if it exists.
+std::optional<DedupKey> hold_dedup_key(const Hub& hub, std::string_view lane, std::string_view key);
 
 }  // namespace belay::store

@@ -142,6 +142,7 @@ struct Work {
     std::size_t index;
     CreatedTask answer;
     bool done;
+    bool known;         // there is a task with this id: at most its key says something else
     bool has_key;       // held by this call, to be written or given back
     bool key_inserted;  // made by this call
     int64 window_until;
@@ -195,16 +196,18 @@ void hold_keys(const store::Hub& hub, std::span<Work*> all, pg::Clock* clock) {
         }
         previous = work;
         work->window_until = core::add_ms(clock->now(), request.dedup_window_ms);
-        const auto key = store::lock_dedup_key(hub, request.lane, *request.dedup_key,
-                                               work->answer.id, work->window_until);
-        work->has_key = true;
-        work->key_inserted = key.inserted;
-        if (key.inserted) {
+        const auto key =
+            work->known ? store::hold_dedup_key(hub, request.lane, *request.dedup_key)
+                        : std::optional(store::lock_dedup_key(hub, request.lane, *request.dedup_key,
+                                                              work->answer.id, work->window_until));
+        work->has_key = !work->known;
+        work->key_inserted = key && key->inserted;
+        if (!key || key->inserted) {
             continue;
         }
-        const auto state = store::task_state(hub, key.task_id);
-        if (state && (!core::is_terminal(*state) || key.window_until > clock->now())) {
-            work->answer = {key.task_id, *state, false};
+        const auto state = store::task_state(hub, key->task_id);
+        if (state && (!core::is_terminal(*state) || key->window_until > clock->now())) {
+            work->answer = {key->task_id, *state, false};
             work->done = true;
         }
     }
@@ -214,7 +217,7 @@ void find_sets(const store::Hub& hub, std::span<Work*> all, int64 now) {
     std::string_view lane;
     const Work* previous = nullptr;
     for (Work* work : all) {
-        if (work->done || work->twin != nullptr) {
+        if (work->done || work->known || work->twin != nullptr) {
             continue;
         }
         const TaskRequest& request = *work->request;
@@ -329,6 +332,7 @@ std::span<const CreatedTask> create_tasks(const store::Hub& hub,
             .index = i,
             .answer = {requests[i].id.value_or(pg_uuid_t{}), core::TaskState::kReady, false},
             .done = false,
+            .known = false,
             .has_key = false,
             .key_inserted = false,
             .window_until = 0,
@@ -336,6 +340,9 @@ std::span<const CreatedTask> create_tasks(const store::Hub& hub,
             .twin = nullptr};
         if (!requests[i].id) {
             works[i].answer.id = make_id(clock->now());
+        } else if (const auto state = store::task_state(hub, *requests[i].id)) {
+            works[i].answer.state = *state;
+            works[i].known = true;
         }
         order[i] = &works[i];
     }
@@ -347,7 +354,7 @@ std::span<const CreatedTask> create_tasks(const store::Hub& hub,
     find_sets(hub, all, clock->now());
     std::sort(order, order + count, by_id);
     for (Work* work : all) {
-        if (!work->done && work->twin == nullptr) {
+        if (!work->done && !work->known && work->twin == nullptr) {
             insert_one(hub, work, clock->now());
         }
         CHECK_FOR_INTERRUPTS();
@@ -369,7 +376,7 @@ bool delete_task(const store::Hub& hub, const pg_uuid_t& id) {
         return false;
     }
     if (seen->key) {
-        store::hold_dedup_key(hub, seen->lane, *seen->key);
+        (void)store::hold_dedup_key(hub, seen->lane, *seen->key);
     }
     const auto task = store::lock_task_to_delete(hub, id);
     if (!task) {
