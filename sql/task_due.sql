@@ -27,7 +27,12 @@ SELECT lease_until_ms, lease_check_ms FROM tasks;
 SELECT * FROM pg_temp.run(3000, 'lease_expiry');
 SELECT lease_until_ms, lease_check_ms FROM tasks;
 SELECT * FROM pg_temp.run(3000, 'lease_expiry');
-SELECT n_tup_upd - n_tup_hot_upd AS not_hot FROM (SELECT pg_stat_force_next_flush()) AS x, pg_stat_get_xact_tuples_updated('task_due.tasks'::regclass) AS n_tup_upd, pg_stat_get_xact_tuples_hot_updated('task_due.tasks'::regclass) AS n_tup_hot_upd;
+BEGIN;
+CREATE FUNCTION pg_temp.not_hot() RETURNS bigint LANGUAGE sql AS $$ SELECT pg_stat_get_xact_tuples_updated('task_due.tasks'::regclass) - pg_stat_get_xact_tuples_hot_updated('task_due.tasks'::regclass) $$;
+SELECT pg_temp.not_hot() AS before \gset
+SELECT lease_until_ms FROM renew_task(pg_temp.id(1), 3, 6000, 3000); SELECT lease_until_ms FROM progress_task(pg_temp.id(1), 3, 50, 'half', p_now_ms => 3000);
+SELECT pg_temp.not_hot() - :before AS not_hot;
+COMMIT;
 SELECT * FROM pg_temp.told();
 -- TR-3: on_lease_expiry = retry makes it a failure; max_reclaims bounds the survived ones.
 DELETE FROM tasks; DELETE FROM attempts;

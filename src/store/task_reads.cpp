@@ -148,7 +148,7 @@ constexpr Statement kCheck = report(R"sql(
         ('has an attempt without a lease', t.attempt_started_ms IS NOT NULL AND t.attempt_leases {<} 1),
         ('was started without an attempt',
          (t.started_at_ms IS NULL) {<>} (t.attempt_index {=} 0)),
-        ('has more retries than attempts', t.retry_count {>=} GREATEST(t.attempt_index, 1)),
+        ('has more retries than attempts', t.retry_count {>} t.attempt_index),
         ('is completed without a successful attempt',
          t.state {=} 'completed' AND n.successes {=} 0),
         ('has a successful attempt that was not replayed',
