@@ -42,10 +42,12 @@ SELECT e.* FROM explain_claim(pg_temp.id(33), p_now_ms => 5000) AS e;
 SELECT state FROM create_task('dl', NULL, pg_temp.id(14), p_deadline_ms => 3000, p_now_ms => 1000); SELECT e.* FROM explain_claim(pg_temp.id(14), p_now_ms => 5000) AS e;
 SELECT pause_hub('tasks'); SELECT e.* FROM explain_claim(pg_temp.id(11), p_now_ms => 5000) AS e; SELECT resume_hub('tasks');
 -- TV-8: what a wait sees at once.
+SET client_min_messages = warning;  -- without shared memory it polls, and says so
 CALL wait_for_work('{lane:l1}', 0); CALL wait_for_work('{lane:none,lane:*}', 0); CALL wait_for_work('{lane:paused}', 0); CALL wait_for_work('{task:00000000-0000-4000-8000-000000000001}', 0);
 SELECT effective FROM cancel_task(pg_temp.id(13), p_now_ms => 5000); SELECT get_task(pg_temp.id(12)) ->> 'state' AS state; SELECT effective FROM cancel_task(pg_temp.id(12), p_now_ms => 5000);
 CALL wait_for_work('{task:00000000-0000-4000-8000-000000000012}', 0);
-SELECT test.refused($$CALL task_read.wait_for_work('{task:7}', 0)$$), test.refused($$CALL task_read.wait_for_work('{lane:}', 0)$$);
+CALL wait_for_work('{task:7}', 0); CALL wait_for_work('{lane:}', 0);
+RESET client_min_messages;
 -- TV-7: check_tasks finds what the CHECKs cannot; check_hub includes it.
 SELECT * FROM check_tasks(); SELECT count(*) FROM belay.check_hub('task_read');
 BEGIN;

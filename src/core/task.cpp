@@ -192,6 +192,38 @@ std::optional<PolicyFault> lay_over(json::Value object, Policy* policy) {
     return std::nullopt;
 }
 
+bool is_sound(const TaskRow& row) {
+    const auto state = parse_task_state(row.state);
+    const auto pending = parse_pending(row.pending);
+    if (!state || !pending || row.least < 0 || row.priority < 0 || row.priority > kMaxPriority) {
+        return false;
+    }
+    const bool active = *state == TaskState::kActive;
+    for (const bool part :
+         {row.has_lease_owner, row.has_lease_worker, row.has_lease_until, row.has_lease_check}) {
+        if (part != active) {
+            return false;
+        }
+    }
+    if (row.has_terminal_at != is_terminal(*state)) {
+        return false;
+    }
+    const bool queued = active || *state == TaskState::kDelayed || *state == TaskState::kReady;
+    if (*state != TaskState::kBlocked && row.has_available_at != queued) {
+        return false;
+    }
+    // An attempt runs, or is paused.
+    const bool attempt = active || (!is_terminal(*state) && continues_attempt(*pending));
+    const auto kind = parse_pending(row.attempt_kind);
+    const bool has_kind = kind && !continues_attempt(*kind);
+    if (!row.attempt_kind.empty() && !has_kind) {
+        return false;
+    }
+    return has_kind == attempt && row.has_attempt_started == attempt &&
+           row.has_attempt_worker == attempt && row.has_attempt_instance == attempt &&
+           (attempt || (!row.has_attempt_deadline && row.attempt_leases == 0));
+}
+
 int64_t backoff_ms(const Policy& policy, int64_t n, double random) {
     double wait = static_cast<double>(policy.delay_ms);
     if (policy.exponential) {

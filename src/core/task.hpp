@@ -169,6 +169,31 @@ constexpr CappedDeadline cap_deadline(int64_t wanted, std::optional<int64_t> att
     return {until, until < wanted};
 }
 
+// ---- Rows ----
+
+// What of a task's row depends on each other: which columns are null, and a few values.
+struct TaskRow {
+    std::string_view state;
+    std::string_view pending;
+    std::string_view attempt_kind;  // empty for null
+    bool has_lease_owner;
+    bool has_lease_worker;
+    bool has_lease_until;
+    bool has_lease_check;
+    bool has_available_at;
+    bool has_terminal_at;
+    bool has_attempt_started;
+    bool has_attempt_deadline;
+    bool has_attempt_worker;
+    bool has_attempt_instance;
+    int64_t attempt_leases;
+    int64_t priority;
+    int64_t least;  // of all that must not be negative
+};
+
+// Whether such a row may be stored: the CHECK of table tasks.
+bool is_sound(const TaskRow& row);
+
 // ---- What falls due ----
 
 // The times of a task that can pass.

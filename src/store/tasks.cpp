@@ -128,7 +128,9 @@ constexpr Statement kHoldHeads = statement(R"sql(
 )sql",
                                            TEXTOID, INT2OID, INT4OID, INT8OID, INT8OID);
 
-// $1 ids, $2 now.
+// $1 ids, $2 now. The state is compared in a form that no partial index fits: a statement that
+// knows ids must not walk over all ready tasks. Statements on held rows leave it out for the same
+// reason.
 constexpr Statement kHoldReady = statement(R"sql(
     SELECT t.id, t.pending_attempt, t.attempt_deadline_ms, t.deadline_ms,
            CASE WHEN pg_catalog.jsonb_exists(t.policy, 'attempt_timeout_ms')
@@ -137,7 +139,7 @@ constexpr Statement kHoldReady = statement(R"sql(
                         FROM {hub}.lanes AS l
                        WHERE l.name {=} t.lane) END
       FROM {hub}.tasks AS t
-     WHERE t.id {=} ANY ($1) AND t.state {=} 'ready'
+     WHERE t.id {=} ANY ($1) AND (t.state {||} '') {=} 'ready'
        AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $2)
        FOR NO KEY UPDATE SKIP LOCKED
 )sql",
@@ -228,8 +230,7 @@ constexpr Statement kAcquire =
 constexpr Statement kPromote = statement(R"sql(
     UPDATE {hub}.tasks AS t
        SET state = 'ready', updated_at_ms = $1
-     WHERE t.state {=} 'delayed'
-       AND t.id {=} ANY (ARRAY(
+     WHERE t.id {=} ANY (ARRAY(
         SELECT c.id
           FROM {hub}.tasks AS c
          WHERE c.state {=} 'delayed' AND c.available_at_ms {<=} $1
@@ -300,7 +301,7 @@ constexpr Statement kRequeue =
            attempt_worker = CASE WHEN NOT $13 THEN t.attempt_worker END,
            attempt_worker_instance = CASE WHEN NOT $13 THEN t.attempt_worker_instance END,
            attempt_leases = CASE WHEN $13 THEN 0 ELSE t.attempt_leases END
-     WHERE t.id {=} $1 AND t.state {=} 'active'
+     WHERE t.id {=} $1 AND t.lease_owner IS NOT NULL
 )sql",
               UUIDOID, TEXTOID, INT8OID, TEXTOID, INT8OID, INT4OID, INT4OID, JSONBOID, BOOLOID,
               TEXTOID, TEXTOID, JSONBOID, BOOLOID);
@@ -381,7 +382,7 @@ constexpr Statement kReopen = statement(R"sql(
            failure_details = NULL,
            cancel_reason = NULL,
            cancelled_by = NULL
-     WHERE t.id {=} $1 AND t.terminal_at_ms IS NOT NULL
+     WHERE t.id {=} $1
 )sql",
                                         UUIDOID, INT8OID);
 

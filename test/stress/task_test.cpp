@@ -73,7 +73,7 @@ class Worker {
 
     std::string some_id() {
         const std::lock_guard lock(shared_.mutex);
-        return shared_.ids.empty() ? "00000000-0000-4000-8000-000000000000"
+        return shared_.ids.empty() ? ""
                                    : shared_.ids[static_cast<std::size_t>(random_.number(
                                          0, static_cast<int64_t>(shared_.ids.size()) - 1))];
     }
@@ -175,7 +175,11 @@ class Worker {
     }
 
     void operate() {
-        const std::string id = "'" + some_id() + "'";
+        const std::string some = some_id();
+        if (some.empty()) {
+            return;
+        }
+        const std::string id = "'" + some + "'";
         switch (random_.number(0, 3)) {
             case 0:
                 ask("SELECT * FROM app.cancel_task(" + id + ", p_now_ms => " + now() + ")");

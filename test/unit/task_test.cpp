@@ -105,6 +105,53 @@ TEST(Due, HasOnePrecedence) {
     EXPECT_EQ(first_due(times, 50), Due::kNothing);
 }
 
+// TS-3: what contradicts itself is not stored.
+TEST(Rows, AreSound) {
+    TaskRow ready{};
+    ready.state = "ready";
+    ready.pending = "initial";
+    ready.has_available_at = true;
+    EXPECT_TRUE(is_sound(ready));
+    TaskRow active = ready;
+    active.state = "active";
+    active.attempt_kind = "initial";
+    active.attempt_leases = 1;
+    for (bool TaskRow::*part :
+         {&TaskRow::has_lease_owner, &TaskRow::has_lease_worker, &TaskRow::has_lease_until,
+          &TaskRow::has_lease_check, &TaskRow::has_attempt_started, &TaskRow::has_attempt_worker,
+          &TaskRow::has_attempt_instance}) {
+        EXPECT_FALSE(is_sound(active));
+        active.*part = true;
+        TaskRow lone = ready;
+        lone.*part = true;
+        EXPECT_FALSE(is_sound(lone));
+    }
+    EXPECT_TRUE(is_sound(active));
+    TaskRow paused = active;
+    paused.state = "delayed";
+    paused.pending = "snooze";
+    EXPECT_FALSE(is_sound(paused));  // the lease is still there
+    paused.has_lease_owner = paused.has_lease_worker = false;
+    paused.has_lease_until = paused.has_lease_check = false;
+    EXPECT_TRUE(is_sound(paused));
+    TaskRow ended = ready;
+    ended.state = "failed";
+    EXPECT_FALSE(is_sound(ended));
+    ended.has_terminal_at = true;
+    EXPECT_FALSE(is_sound(ended));
+    ended.has_available_at = false;
+    EXPECT_TRUE(is_sound(ended));
+    TaskRow odd = ready;
+    odd.priority = 9001;
+    EXPECT_FALSE(is_sound(odd));
+    odd = ready;
+    odd.least = -1;
+    EXPECT_FALSE(is_sound(odd));
+    odd = ready;
+    odd.attempt_kind = "snooze";
+    EXPECT_FALSE(is_sound(odd));
+}
+
 TEST(Priorities, AreClamped) {
     EXPECT_EQ(clamp_priority(-1), 0);
     EXPECT_EQ(clamp_priority(9000), 9000);

@@ -9,11 +9,11 @@
 CREATE TABLE IF NOT EXISTS @hub@.tasks (
     id                      uuid     NOT NULL,
     flow_id                 uuid,
-    lease_epoch             bigint   NOT NULL CHECK (lease_epoch >= 0),
+    lease_epoch             bigint   NOT NULL,
     lease_until_ms          bigint,
     lease_check_ms          bigint,
     available_at_ms         bigint,
-    start_delay_ms          bigint   NOT NULL CHECK (start_delay_ms >= 0),
+    start_delay_ms          bigint   NOT NULL,
     deadline_ms             bigint,
     attempt_started_ms      bigint,
     attempt_deadline_ms     bigint,
@@ -23,19 +23,17 @@ CREATE TABLE IF NOT EXISTS @hub@.tasks (
     terminal_at_ms          bigint,
     progress_at_ms          bigint,
     cap_set                 integer  NOT NULL,
-    priority                integer  NOT NULL CHECK (priority >= 0 AND priority <= 9000),
-    attempt_index           integer  NOT NULL CHECK (attempt_index >= 0),
-    attempt_leases          integer  NOT NULL CHECK (attempt_leases >= 0),
-    retry_count             integer  NOT NULL CHECK (retry_count >= 0),
-    reclaim_count           integer  NOT NULL CHECK (reclaim_count >= 0),
-    replay_count            integer  NOT NULL CHECK (replay_count >= 0),
+    priority                integer  NOT NULL,
+    attempt_index           integer  NOT NULL,
+    attempt_leases          integer  NOT NULL,
+    retry_count             integer  NOT NULL,
+    reclaim_count           integer  NOT NULL,
+    replay_count            integer  NOT NULL,
     slot                    smallint NOT NULL,
     held                    boolean  NOT NULL,
-    state                   text COLLATE "C" NOT NULL CHECK (state IN (
-        'blocked', 'delayed', 'ready', 'active', 'suspended', 'completed', 'failed', 'cancelled', 'expired', 'skipped')),
-    pending_attempt         text COLLATE "C" NOT NULL CHECK (pending_attempt IN (
-        'initial', 'retry', 'replay', 'reclaim', 'snooze', 'resume')),
-    attempt_kind            text COLLATE "C" CHECK (attempt_kind IN ('initial', 'retry', 'replay')),
+    state                   text COLLATE "C" NOT NULL,
+    pending_attempt         text COLLATE "C" NOT NULL,
+    attempt_kind            text COLLATE "C",
     lane                    text COLLATE "C" NOT NULL,
     kind                    text COLLATE "C" NOT NULL,
     flow_key                text COLLATE "C",
@@ -57,17 +55,13 @@ CREATE TABLE IF NOT EXISTS @hub@.tasks (
     policy                  jsonb,
     failure_details         jsonb,
     CONSTRAINT tasks_pkey PRIMARY KEY (id),
-    CONSTRAINT tasks_lease CHECK (CASE WHEN state = 'active'
-        THEN lease_owner IS NOT NULL AND lease_worker IS NOT NULL AND lease_until_ms IS NOT NULL AND lease_check_ms IS NOT NULL
-        ELSE lease_owner IS NULL AND lease_worker IS NULL AND lease_until_ms IS NULL AND lease_check_ms IS NULL END),
-    CONSTRAINT tasks_terminal CHECK ((state IN ('completed', 'failed', 'cancelled', 'expired', 'skipped')) = (terminal_at_ms IS NOT NULL)),
-    CONSTRAINT tasks_available CHECK (CASE WHEN state IN ('delayed', 'ready', 'active') THEN available_at_ms IS NOT NULL
-                                           ELSE state = 'blocked' OR available_at_ms IS NULL END),
-    CONSTRAINT tasks_attempt CHECK (CASE
-        WHEN state = 'active' OR (terminal_at_ms IS NULL AND pending_attempt IN ('reclaim', 'snooze', 'resume'))
-        THEN attempt_started_ms IS NOT NULL AND attempt_kind IS NOT NULL AND attempt_worker IS NOT NULL AND attempt_worker_instance IS NOT NULL
-        ELSE attempt_started_ms IS NULL AND attempt_deadline_ms IS NULL AND attempt_kind IS NULL AND attempt_worker IS NULL
-             AND attempt_worker_instance IS NULL AND attempt_leases = 0 END)
+    -- The owner, worker, deadline and check of a lease are there if and only if the task is active; an end
+    -- has its time; what can be claimed has its; an attempt that runs or is paused is described. As one call,
+    -- because the server reads every CHECK anew for each statement.
+    CONSTRAINT tasks_sound CHECK (belay.task_is_sound(
+        state, pending_attempt, attempt_kind, lease_owner, lease_worker, lease_until_ms, lease_check_ms, available_at_ms,
+        terminal_at_ms, attempt_started_ms, attempt_deadline_ms, attempt_worker, attempt_worker_instance, attempt_leases,
+        attempt_index, retry_count, reclaim_count, replay_count, priority, lease_epoch, start_delay_ms))
 ) WITH (
     fillfactor = 70,
     toast_tuple_target = 256,
@@ -101,7 +95,7 @@ CREATE INDEX IF NOT EXISTS tasks_terminal_at
 
 CREATE TABLE IF NOT EXISTS @hub@.attempts (
     task_id         uuid    NOT NULL,
-    attempt_index   integer NOT NULL CHECK (attempt_index >= 1),
+    attempt_index   integer NOT NULL,
     lease_count     integer NOT NULL,
     epoch           bigint  NOT NULL,
     started_ms      bigint  NOT NULL,
