@@ -8,7 +8,6 @@
 #include "pg/async_commit.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
-#include "store/grants.hpp"
 
 namespace belay::entry {
 
@@ -49,7 +48,7 @@ int64 required_delay(const Call& call, int i, int64 fallback) {
 }
 
 bool is_operator(const Call& call) {
-    return store::may_execute(call.hub, "revoke_lease", call.caller);
+    return ops::is_operator(call.hub, call.caller);
 }
 
 [[noreturn]] void refuse_override(const char* what) {

@@ -8,6 +8,7 @@
 
 #include "ops/task/task.hpp"
 #include "pg/errors.hpp"
+#include "store/grants.hpp"
 #include "store/lanes.hpp"
 
 namespace belay::ops {
@@ -115,6 +116,10 @@ int64 checked_lease_ms(std::optional<int64> value) {
                   "Pass a number of milliseconds, at most a day; renew for longer work.");
     }
     return *value;
+}
+
+bool is_operator(const store::Hub& hub, Oid role) {
+    return store::may_execute(hub, "revoke_lease", role);
 }
 
 void check_policy(const char* path, Jsonb* policy) {

@@ -33,6 +33,9 @@ std::span<const std::string_view> checked_capabilities(const char* path,
 Jsonb* checked_body(const store::Hub& hub, const char* path, Jsonb* body);
 int64 checked_lease_ms(std::optional<int64> value);
 
+// Whether the role has level operator, as far as tasks are concerned: it may revoke leases.
+bool is_operator(const store::Hub& hub, Oid role);
+
 // ---- Policies ----
 
 // Refuses what is no policy. QB006.
