@@ -14,6 +14,8 @@ rows=(
     "belay                  belay           cycle"
     "belay_sql              belay           cycle"
     "belay_ack_and_fetch    belay           ack_and_fetch"
+    "belay_tasks            belay_tasks     cycle"
+    "belay_tasks_fused      belay_tasks     ack_and_fetch"
     "no_op                  no_op           cycle"
 )
 row_names=()
@@ -27,7 +29,7 @@ done
 unset row name queue script
 
 # The schema with the tables of a queue, where it is not called as the queue.
-declare -A queue_schema=([belay]=app)
+declare -A queue_schema=([belay]=app [belay_tasks]=task_app)
 
 # Planner settings of a queue's sessions. On a table that is empty now and full of dead rows soon,
 # the planner goes wrong at times: it scans and sorts the table, or plans anew with each call. The

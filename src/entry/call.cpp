@@ -39,6 +39,18 @@ std::optional<bool> Call::boolean(int i) const {
     return has(i) ? std::optional(PG_GETARG_BOOL(i)) : std::nullopt;
 }
 
+std::optional<pg_uuid_t> Call::uuid(int i) const {
+    return has(i) ? std::optional(*PG_GETARG_UUID_P(i)) : std::nullopt;
+}
+
+pg_uuid_t Call::required_uuid(int i, const char* name) const {
+    const auto value = uuid(i);
+    if (!value) {
+        pg::raise_invalid("null", name, psprintf("%s must not be null", name), "Pass an id.");
+    }
+    return *value;
+}
+
 Jsonb* Call::jsonb(int i) const {
     return has(i) ? PG_GETARG_JSONB_P(i) : nullptr;
 }
@@ -62,6 +74,10 @@ std::span<const Datum> Call::texts(int i) const {
 
 pg::Clock Call::clock(int p_now_ms) const {
     return pg::start_clock(int8(p_now_ms), hub.options[store::Option::kMaxClockSkew]);
+}
+
+pg::Clock Call::unchecked_clock(int p_now_ms) const {
+    return pg::start_clock(int8(p_now_ms), 0);
 }
 
 Datum Call::null() const {

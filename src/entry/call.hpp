@@ -26,6 +26,7 @@ struct Call {
     FunctionCallInfo fcinfo;
     Site* site;
     MemoryContext result_memory;  // outlives the call's own memory
+    Oid caller;                   // who called: the rest runs with the rights of the hub's owner
 
     // Arguments by position. NULL and an argument that an older hub does not declare are the same.
     bool has(int i) const { return i < PG_NARGS() && !PG_ARGISNULL(i); }
@@ -35,11 +36,15 @@ struct Call {
     std::optional<int64> int8(int i) const;
     std::optional<int32> int4(int i) const;
     std::optional<bool> boolean(int i) const;
-    Jsonb* jsonb(int i) const;                  // null for NULL
-    std::span<const Datum> texts(int i) const;  // elements that are NULL come as 0
+    std::optional<pg_uuid_t> uuid(int i) const;
+    pg_uuid_t required_uuid(int i, const char* name) const;  // NULL is QB006
+    Jsonb* jsonb(int i) const;                               // null for NULL
+    std::span<const Datum> texts(int i) const;               // elements that are NULL come as 0
 
     // The call's clock, from the argument p_now_ms at that position.
     pg::Clock clock(int p_now_ms) const;
+    // The same without the check of its distance from the server's, which the operation makes.
+    pg::Clock unchecked_clock(int p_now_ms) const;
 
     // The argument p_slots.
     ops::SlotFilter slots(int i) const;

@@ -25,6 +25,7 @@ constexpr TypeWord kTypeWords[] = {
     {BOOLOID, "bool"},        {JSONBOID, "jsonb"},      {JSONOID, "json"},
     {TEXTARRAYOID, "text[]"}, {INT4ARRAYOID, "int4[]"}, {TIMESTAMPTZOID, "timestamptz"},
     {UUIDOID, "uuid"},        {NAMEOID, "name"},        {VOIDOID, "void"},
+    {NUMERICOID, "numeric"},  {UUIDARRAYOID, "uuid[]"}, {INT8ARRAYOID, "int8[]"},
 };
 
 const char* type_word(Oid type) {
@@ -203,13 +204,14 @@ BELAY_FUNCTION(belay_call_handler) {
     entry::Site* site = entry::find_site(fcinfo->flinfo->fn_oid);
     const store::Hub& hub = entry::hub_of(*site);
     MemoryContext result_memory = CurrentMemoryContext;
+    const Oid caller = GetUserId();
     if (site->verb->access == entry::Access::kWait) {
-        return site->verb->call({hub, fcinfo, site, result_memory});
+        return site->verb->call({hub, fcinfo, site, result_memory, caller});
     }
-    return pg::as_role(hub.owner, [&hub, fcinfo, site, result_memory] {
-        return pg::with_spi([&hub, fcinfo, site, result_memory] {
+    return pg::as_role(hub.owner, [&hub, fcinfo, site, result_memory, caller] {
+        return pg::with_spi([&hub, fcinfo, site, result_memory, caller] {
             entry::pass_boundary_faults();
-            return site->verb->call({hub, fcinfo, site, result_memory});
+            return site->verb->call({hub, fcinfo, site, result_memory, caller});
         });
     });
 }

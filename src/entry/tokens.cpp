@@ -1,5 +1,8 @@
 // SQL functions around lease tokens and keys.
+#include <algorithm>
+
 #include "core/hash.hpp"
+#include "core/task.hpp"
 #include "core/token.hpp"
 #include "pg/boundary.hpp"
 #include "pg/datum.hpp"
@@ -39,4 +42,37 @@ BELAY_FUNCTION(belay_turn_token) {
     char out[belay::core::kTurnTokenChars];
     belay::core::encode(token, out);
     PG_RETURN_TEXT_P(cstring_to_text_with_len(out, sizeof out));
+}
+
+// The CHECK of a hub's table tasks. One call is cheaper than the expressions it stands for: the
+// server reads a CHECK anew for each statement.
+BELAY_FUNCTION(belay_task_is_sound) {
+    const auto word = [fcinfo](int i) {
+        return PG_ARGISNULL(i) ? std::string_view() : belay::pg::text_view(PG_GETARG_DATUM(i));
+    };
+    const auto has = [fcinfo](int i) { return !PG_ARGISNULL(i); };
+    int64 least = 0;
+    for (int i = 13; i < 18; ++i) {
+        least = PG_ARGISNULL(i) ? least : std::min<int64>(least, PG_GETARG_INT32(i));
+    }
+    for (int i = 19; i < 21; ++i) {
+        least = PG_ARGISNULL(i) ? least : std::min(least, PG_GETARG_INT64(i));
+    }
+    const belay::core::TaskRow row{.state = word(0),
+                                   .pending = word(1),
+                                   .attempt_kind = word(2),
+                                   .has_lease_owner = has(3),
+                                   .has_lease_worker = has(4),
+                                   .has_lease_until = has(5),
+                                   .has_lease_check = has(6),
+                                   .has_available_at = has(7),
+                                   .has_terminal_at = has(8),
+                                   .has_attempt_started = has(9),
+                                   .has_attempt_deadline = has(10),
+                                   .has_attempt_worker = has(11),
+                                   .has_attempt_instance = has(12),
+                                   .attempt_leases = has(13) ? PG_GETARG_INT32(13) : 0,
+                                   .priority = has(18) ? PG_GETARG_INT32(18) : 0,
+                                   .least = least};
+    PG_RETURN_BOOL(belay::core::is_sound(row));
 }

@@ -5,7 +5,7 @@ namespace belay::ops {
 namespace {
 
 struct Chosen {
-    Oid ids[6];
+    Oid ids[7];
     int count;
 };
 
@@ -22,6 +22,7 @@ Chosen choose(const store::Hub& hub, const Tables& tables) {
     add(tables.sessions, hub.relations.sessions);
     add(tables.intents, hub.relations.intent_queue);
     add(tables.slots, hub.relations.slot_owners);
+    add(tables.tasks, hub.relations.tasks);
     return chosen;
 }
 

@@ -19,6 +19,7 @@ struct Tables {
     bool sessions = false;
     bool intents = false;
     bool slots = false;
+    bool tasks = false;
     bool turn_reads = false;  // what a turn fetch reads: instances, executions, history, kv_store
 };
 

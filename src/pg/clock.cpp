@@ -34,8 +34,17 @@ Clock start_clock(std::optional<int64> p_now_ms, int64 max_skew_ms) {
               Facts("out_of_range").add("path", "p_now_ms").add("value", now),
               "Pass milliseconds since the Unix epoch, or NULL for the server's clock.");
     }
+    const Clock clock{
+        .from_server = false, .waited = false, .entry_ms = now, .server_entry_ms = server};
+    check_skew(clock, max_skew_ms);
+    return clock;
+}
+
+void check_skew(const Clock& clock, int64 max_skew_ms) {
+    const int64 now = clock.entry_ms;
+    const int64 server = clock.server_entry_ms;
     const int64 distance = now > server ? now - server : server - now;
-    if (max_skew_ms > 0 && distance > max_skew_ms) {
+    if (!clock.from_server && max_skew_ms > 0 && distance > max_skew_ms) {
         raise(kClockSkew, "the caller's clock is too far from the server's",
               Facts("clock_skew")
                   .add("p_now_ms", now)
@@ -44,7 +53,6 @@ Clock start_clock(std::optional<int64> p_now_ms, int64 max_skew_ms) {
               "Correct the caller's clock, or pass NULL to use the server's. The hub option "
               "max_clock_skew sets the limit.");
     }
-    return {.from_server = false, .waited = false, .entry_ms = now, .server_entry_ms = server};
 }
 
 }  // namespace belay::pg

@@ -27,4 +27,7 @@ struct Clock {
 // than max_skew_ms from the server's; max_skew_ms 0 switches that check off.
 Clock start_clock(std::optional<int64> p_now_ms, int64 max_skew_ms);
 
+// The second half of start_clock by itself, for calls that check something else before (QB007).
+void check_skew(const Clock& clock, int64 max_skew_ms);
+
 }  // namespace belay::pg

@@ -31,9 +31,10 @@ inline constexpr const char* kCounterNames[kCounters] = {
 };
 
 // The queues that are counted by themselves.
-enum class CountedQueue : int { kOrchestrator, kWorker, kCount };
+enum class CountedQueue : int { kOrchestrator, kWorker, kTasks, kCount };
 inline constexpr int kCountedQueues = static_cast<int>(CountedQueue::kCount);
-inline constexpr const char* kCountedQueueNames[kCountedQueues] = {"orchestrator", "worker"};
+inline constexpr const char* kCountedQueueNames[kCountedQueues] = {"orchestrator", "worker",
+                                                                   "tasks"};
 
 void count(Oid hub, CountedQueue queue, Counter counter, int64 by = 1);
 

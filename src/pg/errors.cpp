@@ -49,6 +49,17 @@ Facts& Facts::add(const char* key, int64 value) {
     return *this;
 }
 
+Facts& Facts::add_optional(const char* key, std::optional<std::string_view> value) {
+    if (value) {
+        return add(key, *value);
+    }
+    text->data[--text->len] = '\0';
+    appendStringInfoChar(text, ',');
+    escape_json(text, key);
+    appendStringInfoString(text, ":null}");
+    return *this;
+}
+
 Facts& Facts::add_token(const char* key, std::string_view token) {
     const auto cut = static_cast<std::size_t>(
         pg_mbcliplen(token.data(), static_cast<int>(std::min(token.size(), std::size_t{1024})),

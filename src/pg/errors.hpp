@@ -12,6 +12,11 @@ inline constexpr int kNotARoot = MAKE_SQLSTATE('Q', 'B', '0', '0', '4');
 inline constexpr int kDuplicateEvent = MAKE_SQLSTATE('Q', 'B', '0', '0', '5');
 inline constexpr int kInvalidArgument = MAKE_SQLSTATE('Q', 'B', '0', '0', '6');
 inline constexpr int kClockSkew = MAKE_SQLSTATE('Q', 'B', '0', '0', '7');
+inline constexpr int kNotEligible = MAKE_SQLSTATE('Q', 'B', '0', '1', '0');
+inline constexpr int kNotTerminal = MAKE_SQLSTATE('Q', 'B', '0', '1', '1');
+inline constexpr int kAlreadyTerminal = MAKE_SQLSTATE('Q', 'B', '0', '1', '2');
+inline constexpr int kNotActive = MAKE_SQLSTATE('Q', 'B', '0', '1', '3');
+inline constexpr int kLimitExceeded = MAKE_SQLSTATE('Q', 'B', '0', '1', '6');
 
 // The DETAIL of an error: a JSON object on one line whose first key is code_detail.
 struct Facts {
@@ -20,6 +25,7 @@ struct Facts {
     explicit Facts(const char* code_detail);
     Facts& add(const char* key, std::string_view value);
     Facts& add(const char* key, int64 value);
+    Facts& add_optional(const char* key, std::optional<std::string_view> value);  // null if absent
     // The first characters of a token: enough to find it in a log, too few to use it.
     Facts& add_token(const char* key, std::string_view token);
 };

@@ -18,11 +18,15 @@ enum class FaultPoint : int {
     kDeleteKeepsState,
     kDutyCursorRepair,
     kDutyDeadLetters,
+    kDutyDeadlines,
+    kDutyDueTimers,
     kDutyInstanceRetention,
     kDutyIntentRelay,
+    kDutyLeaseExpiry,
     kDutyLockCleanup,
     kDutyOrphanMessages,
     kDutyOutboxRetention,
+    kDutyRetention,
     kDutySessionCleanup,
     kDutyXminWatch,
     kFastpathAbandon,
@@ -42,12 +46,20 @@ inline constexpr int kFaultPoints = static_cast<int>(FaultPoint::kCount);
 
 inline constexpr const char* kFaultPointNames[kFaultPoints] = {
     "ack.before_commit",  // sorted by name
-    "boundary.error",       "boundary.memory",    "boundary.throw",       "boundary.throw_unknown",
-    "delete.keeps_state",   "duty.cursor_repair", "duty.dead_letters",    "duty.instance_retention",
-    "duty.intent_relay",    "duty.lock_cleanup",  "duty.orphan_messages", "duty.outbox_retention",
-    "duty.session_cleanup", "duty.xmin_watch",    "fastpath.abandon",     "fastpath.ack",
-    "fastpath.enqueue",     "fastpath.fetch",     "fastpath.hold",        "fastpath.renew",
-    "outbox.deliver",       "store.call",         "upgrade.step",         "wake.skip",
+    "boundary.error",        "boundary.memory",
+    "boundary.throw",        "boundary.throw_unknown",
+    "delete.keeps_state",    "duty.cursor_repair",
+    "duty.dead_letters",     "duty.deadlines",
+    "duty.due_timers",       "duty.instance_retention",
+    "duty.intent_relay",     "duty.lease_expiry",
+    "duty.lock_cleanup",     "duty.orphan_messages",
+    "duty.outbox_retention", "duty.retention",
+    "duty.session_cleanup",  "duty.xmin_watch",
+    "fastpath.abandon",      "fastpath.ack",
+    "fastpath.enqueue",      "fastpath.fetch",
+    "fastpath.hold",         "fastpath.renew",
+    "outbox.deliver",        "store.call",
+    "upgrade.step",          "wake.skip",
 };
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.

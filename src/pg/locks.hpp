@@ -18,6 +18,7 @@ enum class LockSpace : uint16 {
     kSubscription = 0xbe06,
     kSlots = 0xbe07,             // the slots of a queue
     kIntentTarget = 0xbe08,      // delivery of a hub's intents to one target
+    kLane = 0xbe09,              // of a lane that has no row yet
     kBackgroundWorker = 0xbe10,  // one in a database
 };
 

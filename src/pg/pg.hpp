@@ -53,6 +53,7 @@ extern "C" {
 #include "commands/proclang.h"
 #include "commands/sequence.h"
 #include "commands/trigger.h"
+#include "common/pg_prng.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"

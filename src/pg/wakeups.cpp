@@ -205,7 +205,8 @@ void free_entry(Partition* partition, Entry* entry) {
 // Whether the entry is worth keeping without waiters: queues are asked for again and again.
 bool is_queue(const Channel& channel) {
     return channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker ||
-           channel.topic == Topic::kOutbox;
+           channel.topic == Topic::kOutbox || channel.topic == Topic::kLane ||
+           channel.topic == Topic::kTaskDue;
 }
 
 // Makes room by forgetting the channel that was used longest ago and has no waiters.
@@ -265,11 +266,13 @@ Entry* find_or_make_entry(const Place& place, const Channel& channel) {
 
 // Counters are kept for queues of work.
 void count_event(const Channel& channel, Counter counter, int64 by) {
-    if (channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker) {
-        count_now(
-            channel.database, channel.hub,
-            channel.topic == Topic::kWorker ? CountedQueue::kWorker : CountedQueue::kOrchestrator,
-            counter, by);
+    if (channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker ||
+        channel.topic == Topic::kLane) {
+        count_now(channel.database, channel.hub,
+                  channel.topic == Topic::kWorker ? CountedQueue::kWorker
+                  : channel.topic == Topic::kLane ? CountedQueue::kTasks
+                                                  : CountedQueue::kOrchestrator,
+                  counter, by);
     }
 }
 
@@ -1124,6 +1127,37 @@ int64 next_due(const Channel& channel) {
         LWLockRelease(&place.partition->lock);
     }
     return due;
+}
+
+DueHint due_hint(const Channel& channel) {
+    if (!can_note()) {
+        return {};
+    }
+    DueHint hint{};
+    // What a prepared transaction will make due is not in the entry yet.
+    const bool complete = pg_atomic_read_u32(&shared->prepared_count) == 0;
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    if (const Entry* entry = find_or_make_entry(place, channel)) {
+        hint = {entry->known && complete, entry->due, entry->due_moves + 1};
+    }
+    LWLockRelease(&place.partition->lock);
+    return hint;
+}
+
+void set_due(const Channel& channel, const DueHint& before, int64 due) {
+    if (!can_note() || before.moves == 0) {
+        return;
+    }
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    if (Entry* entry = find_entry(place, channel)) {
+        if (entry->due_moves + 1 == before.moves) {
+            entry->due = due;
+            entry->known = true;
+        }
+    }
+    LWLockRelease(&place.partition->lock);
 }
 
 ChannelUse channel_use(const Channel& channel) {

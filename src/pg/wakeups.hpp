@@ -13,7 +13,16 @@
 namespace belay::pg {
 
 // What can be waited for.
-enum class Topic : uint32 { kOrchestrator, kWorker, kInstance, kOwner, kOutbox };
+enum class Topic : uint32 {
+    kOrchestrator,
+    kWorker,
+    kInstance,
+    kOwner,
+    kOutbox,
+    kLane,  // name 0: all lanes
+    kTask,
+    kTaskDue,  // when the next delayed task falls due; nobody waits for it
+};
 
 struct Channel {
     Oid database;
@@ -150,6 +159,16 @@ void install_wakeups();
 uint64 advance_queue(const Channel& channel, int64 now);
 // When the next item of a queue falls due, as far as is known, in ms.
 int64 next_due(const Channel& channel);
+
+// What shared memory knows of the next due time of a channel, for whoever would otherwise ask the
+// tables each time. Not known: ask them, and tell what they said, unless it moved meanwhile.
+struct DueHint {
+    bool known;
+    int64 due;  // ms
+    uint64 moves;
+};
+DueHint due_hint(const Channel& channel);
+void set_due(const Channel& channel, const DueHint& before, int64 due);
 
 // How much a channel is used.
 struct ChannelUse {

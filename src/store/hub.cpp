@@ -176,7 +176,13 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .intent_queue = get_relname_relid("intent_queue", schema),
             .intent_queue_id = get_relname_relid("intent_queue_id", schema),
             .intents_received = get_relname_relid("intents_received", schema),
-            .intent_links = get_relname_relid("intent_links", schema)};
+            .intent_links = get_relname_relid("intent_links", schema),
+            .tasks = get_relname_relid("tasks", schema),
+            .attempts = get_relname_relid("attempts", schema),
+            .lanes = get_relname_relid("lanes", schema),
+            .capability_sets = get_relname_relid("capability_sets", schema),
+            .capability_sets_id = get_relname_relid("capability_sets_id", schema),
+            .dedup_keys = get_relname_relid("dedup_keys", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.

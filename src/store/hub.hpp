@@ -12,7 +12,7 @@ namespace belay::store {
 
 // The version of the hub files that this library was built with: the number of the last file in
 // sql/hub/steps. A lint compares the two.
-inline constexpr int32 kHubVersion = 6;
+inline constexpr int32 kHubVersion = 7;
 
 enum class Api : int { kBelay, kDuroxidePg };
 inline constexpr const char* kApiNames[] = {"belay", "duroxide-pg"};
@@ -54,6 +54,12 @@ struct Relations {
     Oid intent_queue_id;
     Oid intents_received;
     Oid intent_links;
+    Oid tasks;
+    Oid attempts;
+    Oid lanes;
+    Oid capability_sets;
+    Oid capability_sets_id;
+    Oid dedup_keys;
 
     bool contains(Oid relation) const {
         for (const Oid known : {belay_hub,
@@ -77,7 +83,13 @@ struct Relations {
                                 intent_queue,
                                 intent_queue_id,
                                 intents_received,
-                                intent_links}) {
+                                intent_links,
+                                tasks,
+                                attempts,
+                                lanes,
+                                capability_sets,
+                                capability_sets_id,
+                                dedup_keys}) {
             if (known == relation) {
                 return true;
             }

@@ -3,6 +3,7 @@
 #include "pg/clock.hpp"
 #include "store/instance_locks.hpp"
 #include "store/slots.hpp"
+#include "store/tasks.hpp"
 #include "store/worker_queue.hpp"
 
 namespace belay::store {
@@ -15,7 +16,8 @@ int64 count_live_leases(const Hub& hub) {
     const int64 turns = OidIsValid(hub.relations.instance_locks) ? count_live_turns(hub, now) : 0;
     const int64 owners =
         OidIsValid(hub.relations.slot_owners) ? count_live_slot_owners(hub, now) : 0;
-    return turns + owners + count_live_work(hub, now);
+    const int64 tasks = OidIsValid(hub.relations.tasks) ? count_live_tasks(hub, now) : 0;
+    return turns + owners + tasks + count_live_work(hub, now);
 }
 
 }  // namespace belay::store

@@ -262,49 +262,50 @@ Params key_params(std::string_view instance_id) {
     return Params().int8(core::instance_key(instance_id)).text(instance_id);
 }
 
-// Whether a transaction that is still open, other than ours, has locked or changed the row.
-bool is_row_held(const HeapTupleHeader row) {
+// The transaction that is still open, is not ours, and has locked or changed the row.
+TransactionId row_holder(const HeapTupleHeader row) {
     if ((row->t_infomask & HEAP_XMAX_INVALID) != 0) {
-        return false;
+        return InvalidTransactionId;
     }
     const TransactionId holder = HeapTupleHeaderGetRawXmax(row);
     const auto open = [](TransactionId id) {
         return !TransactionIdIsCurrentTransactionId(id) && TransactionIdIsInProgress(id);
     };
     if ((row->t_infomask & HEAP_XMAX_IS_MULTI) == 0) {
-        return open(holder);
+        return open(holder) ? holder : InvalidTransactionId;
     }
     MultiXactMember* members = nullptr;
     const int count =
         GetMultiXactIdMembers(holder, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(row->t_infomask));
     for (int i = 0; i < count; ++i) {
         if (open(members[i].xid)) {
-            return true;
+            return members[i].xid;
         }
     }
-    return false;
+    return InvalidTransactionId;
 }
 
-bool are_rows_held(Oid table, const Rows& places) {
+}  // namespace
+
+RowHolder holder_of(Oid table, const Rows& places) {
     Relation relation = table_open(table, AccessShareLock);
-    bool held = false;
+    TransactionId holder = InvalidTransactionId;
     if (relation->rd_tableam == GetHeapamTableAmRoutine()) {
-        for (uint64 i = 0; i < places.count && !held; ++i) {
+        for (uint64 i = 0; i < places.count && !TransactionIdIsValid(holder); ++i) {
             HeapTupleData tuple;
             Buffer buffer = InvalidBuffer;
             tuple.t_self =
                 *reinterpret_cast<ItemPointer>(DatumGetPointer(places.datum(i, 1, TIDOID)));
             if (heap_fetch(relation, GetActiveSnapshot(), &tuple, &buffer, false)) {
-                held = is_row_held(tuple.t_data);
+                holder = row_holder(tuple.t_data);
                 ReleaseBuffer(buffer);
             }
         }
     }
     table_close(relation, AccessShareLock);
-    return held;
+    const bool held = TransactionIdIsValid(holder);
+    return {held, held ? BackendXidGetPid(holder) : 0};
 }
-
-}  // namespace
 
 std::optional<InstancePlace> place_of_instance(const Hub& hub, std::string_view instance_id) {
     const Rows rows = run(hub, kPlace, Params().text(instance_id));
@@ -401,10 +402,11 @@ std::optional<int64> live_until(const Hub& hub, std::string_view instance_id, in
 }
 
 bool is_held(const Hub& hub, std::string_view instance_id) {
-    return are_rows_held(hub.relations.instance_locks,
-                         run(hub, kLockPlace, key_params(instance_id))) ||
-           are_rows_held(hub.relations.orchestrator_queue,
-                         run(hub, kMessagePlaces, key_params(instance_id)));
+    return holder_of(hub.relations.instance_locks, run(hub, kLockPlace, key_params(instance_id)))
+               .held ||
+           holder_of(hub.relations.orchestrator_queue,
+                     run(hub, kMessagePlaces, key_params(instance_id)))
+               .held;
 }
 
 ActivityCounts count_activities(const Hub& hub, std::string_view instance_id, int64 now) {

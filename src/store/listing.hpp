@@ -9,6 +9,14 @@
 
 namespace belay::store {
 
+// Whether a transaction other than ours holds one of these rows (their ctids); its process, if that
+// can be told, else 0.
+struct RowHolder {
+    bool held;
+    int32 pid;
+};
+RowHolder holder_of(Oid table, const Rows& places);
+
 // ---- Instances and executions ----
 
 struct InstanceFilter {

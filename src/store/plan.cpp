@@ -215,6 +215,24 @@ Datum int8_array(std::span<const int64> numbers) {
                                            sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
+Datum int4_array(std::span<const int32> numbers) {
+    Datum* values = datum_space(numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        values[i] = Int32GetDatum(numbers[i]);
+    }
+    return PointerGetDatum(construct_array(values, static_cast<int>(numbers.size()), INT4OID,
+                                           sizeof(int32), true, TYPALIGN_INT));
+}
+
+Datum uuid_array(std::span<const pg_uuid_t> ids) {
+    Datum* values = datum_space(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        values[i] = UUIDPGetDatum(&ids[i]);
+    }
+    return PointerGetDatum(construct_array(values, static_cast<int>(ids.size()), UUIDOID, UUID_LEN,
+                                           false, TYPALIGN_CHAR));
+}
+
 Datum text_array(std::span<const std::string_view> texts) {
     Datum* values = datum_space(texts.size());
     for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -256,6 +274,10 @@ std::optional<std::string_view> Rows::optional_text(uint64 row, int column) cons
 
 std::optional<int64> Rows::optional_int8(uint64 row, int column) const {
     return is_null(row, column) ? std::nullopt : std::optional(int8(row, column));
+}
+
+Jsonb* Rows::optional_jsonb(uint64 row, int column) const {
+    return is_null(row, column) ? nullptr : DatumGetJsonbP(datum(row, column, JSONBOID));
 }
 
 std::optional<int64> Rows::optional_ms(uint64 row, int column) const {

@@ -67,6 +67,9 @@ struct Params {
     Params& int2(int16 value) { return datum(Int16GetDatum(value)); }
     Params& boolean(bool value) { return datum(BoolGetDatum(value)); }
     Params& timestamp(int64 ms);
+    // The id has to live until the statement has run.
+    Params& uuid(const pg_uuid_t& value) { return datum(UUIDPGetDatum(&value)); }
+    Params& jsonb(Jsonb* value) { return value != nullptr ? datum(JsonbPGetDatum(value)) : null(); }
     Params& text(std::string_view value);
     Params& optional_text(std::optional<std::string_view> value) {
         return value ? text(*value) : null();
@@ -77,6 +80,8 @@ struct Params {
 Datum int2_array(std::span<const int16> numbers);
 Datum int8_array(std::span<const int64> numbers);
 Datum text_array(std::span<const std::string_view> texts);
+Datum int4_array(std::span<const int32> numbers);
+Datum uuid_array(std::span<const pg_uuid_t> ids);
 
 // The rows of one execution. They live until release() or the end of the call.
 struct Rows {
@@ -95,6 +100,10 @@ struct Rows {
     std::string_view text(uint64 row, int column) const;
     std::optional<std::string_view> optional_text(uint64 row, int column) const;
     std::optional<int64> optional_int8(uint64 row, int column) const;
+    pg_uuid_t uuid(uint64 row, int column) const {
+        return *DatumGetUUIDP(datum(row, column, UUIDOID));
+    }
+    Jsonb* optional_jsonb(uint64 row, int column) const;  // null for NULL
     // A timestamp, in ms.
     std::optional<int64> optional_ms(uint64 row, int column) const;
     // A text column of all rows.

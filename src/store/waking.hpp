@@ -28,6 +28,22 @@ inline pg::Channel owner_channel(const Hub& hub, std::string_view owner) {
     return pg::channel_of(hub.schema, pg::Topic::kOwner, owner);
 }
 
+inline pg::Channel lane_channel(const Hub& hub, std::string_view lane) {
+    return pg::channel_of(hub.schema, pg::Topic::kLane, lane);
+}
+
+inline pg::Channel all_lanes_channel(const Hub& hub) {
+    return pg::channel_of(hub.schema, pg::Topic::kLane);
+}
+
+inline pg::Channel task_channel(const Hub& hub, std::string_view id) {
+    return pg::channel_of(hub.schema, pg::Topic::kTask, id);
+}
+
+inline pg::Channel task_due_channel(const Hub& hub) {
+    return pg::channel_of(hub.schema, pg::Topic::kTaskDue);
+}
+
 // An item that can be fetched from visible_at on, in ms.
 inline void note_item(const pg::Channel& channel, int64 visible_at) {
     if (visible_at <= pg::server_now_ms()) {
@@ -41,6 +57,7 @@ inline void note_item(const pg::Channel& channel, int64 visible_at) {
 inline void note_all_queues(const Hub& hub, pg::WakeReason reason) {
     pg::note_changed(orchestrator_channel(hub), reason);
     pg::note_changed(worker_channel(hub), reason);
+    pg::note_changed(all_lanes_channel(hub), reason);
 }
 
 }  // namespace belay::store

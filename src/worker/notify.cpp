@@ -40,7 +40,8 @@ constexpr struct {
     const char* payload;
 } kQueues[] = {{pg::Topic::kOrchestrator, "orchestrator"},
                {pg::Topic::kWorker, "worker"},
-               {pg::Topic::kOutbox, "outbox"}};
+               {pg::Topic::kOutbox, "outbox"},
+               {pg::Topic::kLane, "lane:*"}};
 
 struct News {
     std::span<const Oid> hubs;

@@ -39,6 +39,24 @@ class Outbox : public testing::Test {
         return "SELECT app.tell('" + subject + "')";
     }
 
+    // Until a connection from before is dead and new ones are accepted.
+    static void until_started_anew(Cluster* cluster, Conn* before) {
+        bool dead = false;
+        for (int i = 0; i < 6000; ++i) {
+            dead = dead || before->error_of("SELECT 1") == "08006";
+            try {
+                if (dead) {
+                    cluster->connect();
+                    return;
+                }
+            } catch (const std::runtime_error&) {
+                // Not yet.
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        FAIL() << "the server does not come back";
+    }
+
     // The subjects of the next batch, which is acked.
     static std::string take(Conn* conn) {
         return conn->value(R"sql(
@@ -89,17 +107,7 @@ TEST_F(Outbox, APreparedTransactionHoldsReadersUpAfterARestart) {
             // The postmaster lives on and starts the rest anew.
             Conn victim = cluster.connect();
             kill(victim.backend_pid(), SIGKILL);
-            for (int i = 0; i < 3000; ++i) {
-                try {
-                    cluster.connect();
-                    if (conn.error_of("SELECT 1") != "08006") {
-                        throw std::runtime_error("still there");
-                    }
-                    break;
-                } catch (const std::runtime_error&) {
-                    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-                }
-            }
+            until_started_anew(&cluster, &conn);
         } else {
             cluster.restart();
         }

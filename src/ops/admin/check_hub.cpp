@@ -1,13 +1,16 @@
 // check_hub.cpp — compare a hub with what its version asks for.
 //
-// Calls    store::hub_relations, store::hub_functions
+// Calls    store::hub_relations, store::hub_functions, store::check_tasks
 // Touches  nothing
 // Raises   QB002 unknown hub, 42501
 #include "core/levels.hpp"
 #include "ops/admin/admin.hpp"
+#include "pg/errors.hpp"
 #include "pg/list.hpp"
+#include "pg/scopes.hpp"
 #include "store/grants.hpp"
 #include "store/hub_row.hpp"
+#include "store/task_reads.hpp"
 
 namespace belay::ops {
 
@@ -87,6 +90,19 @@ void check_functions(const store::Hub& hub, std::span<const char* const> verbs,
     }
 }
 
+void check_task_rows(const store::Hub& hub, Findings* findings) {
+    MemoryContext memory = CurrentMemoryContext;
+    pg::as_role(hub.owner, [&hub, findings, memory] {
+        pg::with_spi([&hub, findings, memory] {
+            const auto rows = store::check_tasks(hub, std::nullopt);
+            MemoryContextSwitchTo(memory);
+            for (uint64 i = 0; i < rows.count; ++i) {
+                findings->add(pg::c_string(rows.text(i, 1)), pg::c_string(rows.text(i, 2)));
+            }
+        });
+    });
+}
+
 }  // namespace
 
 std::span<const HubProblem> check_hub(const char* name, VerbsOf verbs_of) {
@@ -98,6 +114,10 @@ std::span<const HubProblem> check_hub(const char* name, VerbsOf verbs_of) {
     }
     check_relations(hub, &findings);
     check_functions(hub, verbs_of(hub.api), &findings);
+    // Rows are read only in tables that are as they should be.
+    if (OidIsValid(hub.relations.tasks) && findings.problems.count == 0) {
+        check_task_rows(hub, &findings);
+    }
     return findings.problems.span();
 }
 

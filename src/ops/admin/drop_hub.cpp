@@ -24,7 +24,7 @@ void drop_hub(const char* name, bool force) {
             // Whoever has a lease in an open transaction must have ended before leases are counted.
             for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
                                     hub.relations.instance_locks, hub.relations.sessions,
-                                    hub.relations.slot_owners}) {
+                                    hub.relations.slot_owners, hub.relations.tasks}) {
                 if (OidIsValid(table)) {
                     LockRelationOid(table, AccessExclusiveLock);
                 }

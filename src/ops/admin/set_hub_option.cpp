@@ -2,8 +2,8 @@
 //
 // Calls    store::set_stored_option; for slot_count store::reslot_work, store::reslot_messages
 // Touches  <hub>.belay_hub; for slot_count <hub>.worker_queue, <hub>.orchestrator_queue,
-//          <hub>.slot_owners, <hub>.slot_shares
-// Locks    the hub row; for slot_count both queues and the slot owners against writers
+//          <hub>.slot_owners, <hub>.slot_shares, <hub>.tasks
+// Locks    the hub row; for slot_count the queues, tasks and slot owners against writers
 // Raises   QB002 unknown hub, QB003 live leases, QB006 unknown option or bad value, 42501
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
@@ -13,6 +13,7 @@
 #include "store/orchestrator_queue.hpp"
 #include "store/plan.hpp"
 #include "store/slots.hpp"
+#include "store/tasks.hpp"
 #include "store/waking.hpp"
 #include "store/worker_queue.hpp"
 
@@ -53,7 +54,7 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
                         errdetail("An older snapshot does not see every row that has to move.")));
     }
     for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
-                            hub.relations.slot_owners}) {
+                            hub.relations.slot_owners, hub.relations.tasks}) {
         if (OidIsValid(table)) {
             LockRelationOid(table, ShareRowExclusiveLock);
         }
@@ -68,6 +69,9 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
     store::reslot_messages(hub, slot_count);
     if (OidIsValid(hub.relations.slot_owners)) {
         store::delete_slots(hub);
+    }
+    if (OidIsValid(hub.relations.tasks)) {
+        store::reslot_tasks(hub, slot_count);
     }
     store::note_all_queues(hub, pg::WakeReason::kWork);
 }

@@ -44,12 +44,16 @@ bool has_repairs() {
 constexpr Duty kDuties[] = {
     {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair, has_repairs},
     {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
+    {"deadlines", expire_tasks, 1, FaultPoint::kDutyDeadlines},
+    {"due_timers", promote_due_tasks, 1, FaultPoint::kDutyDueTimers},
     {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
      nullptr, true},
     {"intent_relay", relay_old_intents, 1, FaultPoint::kDutyIntentRelay},
+    {"lease_expiry", expire_task_leases, 1, FaultPoint::kDutyLeaseExpiry},
     {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
     {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
     {"outbox_retention", clean_up_outbox, 10, FaultPoint::kDutyOutboxRetention},
+    {"retention", retire_tasks, 60, FaultPoint::kDutyRetention},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
     {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };
@@ -103,7 +107,7 @@ std::span<const Duty> duties() {
 
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     // A hub of an older release lacks tables; its owner upgrades it.
-    constexpr int32 kFirstWithAllTables = 6;
+    constexpr int32 kFirstWithAllTables = 7;
     if (hub.version < kFirstWithAllTables) {
         return 0;
     }

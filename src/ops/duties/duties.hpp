@@ -43,6 +43,10 @@ int64 relay_old_intents(const store::Hub& hub, pg::Clock* clock);
 int64 clean_up_outbox(const store::Hub& hub, pg::Clock* clock);
 int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock);
 int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock);
+int64 expire_task_leases(const store::Hub& hub, pg::Clock* clock);
+int64 expire_tasks(const store::Hub& hub, pg::Clock* clock);
+int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock);
+int64 retire_tasks(const store::Hub& hub, pg::Clock* clock);
 int64 watch_snapshots(const store::Hub& hub, pg::Clock* clock);
 
 // What one duty did.

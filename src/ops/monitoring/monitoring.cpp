@@ -1,6 +1,7 @@
 // monitoring.cpp — counters and gauges of all hubs, and the same as OpenMetrics text.
 //
-// Calls    pg::read_counts, store::oldest_ready_message, store::oldest_ready_work
+// Calls    pg::read_counts, store::oldest_ready_message, store::oldest_ready_work,
+//          store::oldest_ready_task
 // Touches  nothing
 // Locks    nothing
 // Raises   nothing of its own
@@ -13,6 +14,7 @@
 #include "pg/wakeups.hpp"
 #include "store/grants.hpp"
 #include "store/readiness.hpp"
+#include "store/task_reads.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
@@ -28,6 +30,7 @@ std::optional<int64> oldest_ready(const store::Hub& hub, pg::CountedQueue queue,
     const auto since = pg::as_role(hub.owner, [&hub, queue, now] {
         return pg::with_spi([&hub, queue, now] {
             return queue == pg::CountedQueue::kOrchestrator ? store::oldest_ready_message(hub, now)
+                   : queue == pg::CountedQueue::kTasks      ? store::oldest_ready_task(hub)
                                                             : store::oldest_ready_work(hub, now);
         });
     });
@@ -87,9 +90,13 @@ std::span<const QueueStats> queue_stats() {
         const bool counted = pg::read_counts(schema, counts);
         for (int i = 0; i < pg::kCountedQueues; ++i) {
             const auto queue = static_cast<pg::CountedQueue>(i);
-            const auto use = pg::channel_use(queue == pg::CountedQueue::kOrchestrator
-                                                 ? store::orchestrator_channel(*hub)
-                                                 : store::worker_channel(*hub));
+            if (queue == pg::CountedQueue::kTasks && !OidIsValid(hub->relations.tasks)) {
+                continue;  // made by an older release
+            }
+            const auto use = pg::channel_use(
+                queue == pg::CountedQueue::kOrchestrator ? store::orchestrator_channel(*hub)
+                : queue == pg::CountedQueue::kTasks      ? store::all_lanes_channel(*hub)
+                                                         : store::worker_channel(*hub));
             all.add({.hub = hub,
                      .queue = queue,
                      .counted = counted,

@@ -16,6 +16,7 @@
 #include "pg/scopes.hpp"
 #include "store/grants.hpp"
 #include "store/readiness.hpp"
+#include "store/task_reads.hpp"
 
 namespace belay::ops {
 
@@ -39,9 +40,20 @@ constexpr TopicWord kTopics[] = {
     {"instance", pg::Topic::kInstance, true, "get_instance_info"},
     {"owner", pg::Topic::kOwner, true, "fetch_work_item"},
     {"outbox", pg::Topic::kOutbox, false, "read_events"},
+    {"lane", pg::Topic::kLane, true, "claim_tasks"},
+    {"task", pg::Topic::kTask, true, "get_task"},
 };
 
+constexpr const char* kQueueWords =
+    "Queues are orchestrator, worker, outbox, lane:<name>, lane:*, instance:<id>, task:<id> and "
+    "owner:<id>.";
+
 // ---------------------------------------------------------------- what a session saw of instances
+
+// What is waited for to change, not to be taken.
+bool is_watched(pg::Topic topic) {
+    return topic == pg::Topic::kInstance || topic == pg::Topic::kTask;
+}
 
 struct Seen {
     pg::Channel channel;
@@ -65,8 +77,7 @@ HTAB* seen_table() {
     return seen_instances;
 }
 
-Seen* see(const store::Hub& hub, std::string_view instance_id) {
-    const pg::Channel channel = pg::channel_of(hub.schema, pg::Topic::kInstance, instance_id);
+Seen* see(const pg::Channel& channel) {
     bool found = false;
     if (hash_get_num_entries(seen_table()) > kMostSeen) {
         hash_destroy(seen_instances);  // a session that reads so many does not wait for them
@@ -79,6 +90,17 @@ Seen* see(const store::Hub& hub, std::string_view instance_id) {
         seen->status = 0;
     }
     return seen;
+}
+
+// The same of a task.
+bool is_task_changed(const store::Hub& hub, const WaitQueue& queue) {
+    const auto* seen =
+        static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
+    if (seen == nullptr) {
+        return false;
+    }
+    const auto mark = store::read_task_mark(hub, queue.name);
+    return !mark || seen->status != core::fnv1a64(*mark);
 }
 
 // Whether the instance is no longer as the session saw it. One it never looked at is not new.
@@ -108,7 +130,8 @@ struct Found {
 
 bool is_paused(const store::Hub& hub, pg::Topic topic) {
     return (topic == pg::Topic::kOrchestrator && hub.is_paused(store::Queue::kOrchestrator)) ||
-           (topic == pg::Topic::kWorker && hub.is_paused(store::Queue::kWorker));
+           (topic == pg::Topic::kWorker && hub.is_paused(store::Queue::kWorker)) ||
+           (topic == pg::Topic::kLane && hub.is_paused(store::Queue::kTasks));
 }
 
 void read_leases(const store::Hub& hub, pg::Topic topic, int64 now, pg::Look* look) {
@@ -125,7 +148,7 @@ void read_leases(const store::Hub& hub, pg::Topic topic, int64 now, pg::Look* lo
         add(store::live_turns(hub, now, kMaxLeases));
     } else if (topic == pg::Topic::kOutbox) {
         add(store::live_batches(hub, now, kMaxLeases));
-    } else {
+    } else if (topic == pg::Topic::kWorker) {
         add(store::live_work(hub, now, kMaxLeases));
         add(store::live_sessions(hub, now, kMaxLeases));
     }
@@ -149,7 +172,21 @@ Found look_at(const store::Hub& hub, const WaitQueue& queue, const pg::Tending& 
         found.items = is_changed(hub, queue) ? 1 : 0;
         return found;
     }
+    if (queue.topic == pg::Topic::kTask) {
+        found.items = is_task_changed(hub, queue) ? 1 : 0;
+        return found;
+    }
     if (queue.topic == pg::Topic::kOwner) {
+        return found;
+    }
+    if (queue.topic == pg::Topic::kLane) {
+        const auto lane =
+            store::lane_readiness(hub, queue.name == "*" ? "" : queue.name, now, kMaxReady);
+        found.items = is_paused(hub, queue.topic) ? 0 : lane.items;
+        found.look.next_due = lane.next_due;
+        found.look.leases_read = tending.scan_leases;  // the duty tells of tasks' leases
+        found.look.all_leases = true;
+        found.look.complete = !store::has_old_prepared();
         return found;
     }
     const auto ready =
@@ -236,13 +273,12 @@ std::optional<WaitResult> first_look(const Wait& wait) {
         if (found.hub_gone) {
             return WaitResult{queue.word, pg::WakeReason::kShutdown};
         }
-        if (queue.topic != pg::Topic::kInstance && queue.topic != pg::Topic::kOwner) {
+        if (!is_watched(queue.topic) && queue.topic != pg::Topic::kOwner) {
             pg::note_look(static_cast<int>(i), found.look, pg::server_now_ms());
         }
         if (found.items > 0) {
-            return WaitResult{queue.word, queue.topic == pg::Topic::kInstance
-                                              ? pg::WakeReason::kChanged
-                                              : pg::WakeReason::kWork};
+            return WaitResult{queue.word, is_watched(queue.topic) ? pg::WakeReason::kChanged
+                                                                  : pg::WakeReason::kWork};
         }
     }
     return std::nullopt;
@@ -330,8 +366,8 @@ WaitResult poll(const Wait& wait) {
                 return {queue.word, pg::WakeReason::kShutdown};
             }
             if (found.items > 0) {
-                return {queue.word, queue.topic == pg::Topic::kInstance ? pg::WakeReason::kChanged
-                                                                        : pg::WakeReason::kWork};
+                return {queue.word,
+                        is_watched(queue.topic) ? pg::WakeReason::kChanged : pg::WakeReason::kWork};
             }
         }
         const int64 now = pg::server_now_ms();
@@ -347,7 +383,16 @@ WaitResult poll(const Wait& wait) {
     pg::raise(
         pg::kInvalidArgument, psprintf("\"%s\" names no queue", pg::excerpt(word)),
         pg::Facts("unknown_queue").add("path", psprintf("p_queues[%zu]", index)).add("value", word),
-        "Queues are orchestrator, worker, outbox, instance:<id> and owner:<id>.");
+        kQueueWords);
+}
+
+// The form in which ids of tasks are printed.
+bool is_uuid(std::string_view text) {
+    constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    return text.size() == kForm.size() &&
+           std::equal(text.begin(), text.end(), kForm.begin(), [](char c, char form) {
+               return form == '-' ? c == '-' : (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+           });
 }
 
 WaitQueue checked_queue(const store::Hub& hub, std::size_t index, std::string_view word) {
@@ -367,8 +412,13 @@ WaitQueue checked_queue(const store::Hub& hub, std::size_t index, std::string_vi
                             errmsg("permission denied to wait for queue \"%s\"", pg::excerpt(word)),
                             errhint("The hub's owner grants levels with belay.grant_hub.")));
         }
+        // lane:* is the channel without a name; a task's has the usual form of its id.
+        const std::string_view key = known.topic == pg::Topic::kLane && name == "*" ? "" : name;
+        if (known.topic == pg::Topic::kTask && !is_uuid(name)) {
+            break;
+        }
         return {pg::c_string(word), known.topic, name,
-                pg::channel_of(hub.schema, known.topic, name)};
+                pg::channel_of(hub.schema, known.topic, key)};
     }
     refuse_word(index, word);
 }
@@ -381,7 +431,7 @@ std::span<const WaitQueue> checked_queues(const store::Hub& hub, std::span<const
                   pg::Facts(words.empty() ? "empty" : "too_many")
                       .add("path", "p_queues")
                       .add("elements", static_cast<int64>(words.size())),
-                  "Queues are orchestrator, worker, outbox, instance:<id> and owner:<id>.");
+                  kQueueWords);
     }
     auto* queues = static_cast<WaitQueue*>(palloc(sizeof(WaitQueue) * words.size()));
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -415,12 +465,19 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
 }
 
 void remember_custom_status(const store::Hub& hub, std::string_view instance_id, int64 version) {
-    see(hub, instance_id)->custom_status_version = version;
+    see(pg::channel_of(hub.schema, pg::Topic::kInstance, instance_id))->custom_status_version =
+        version;
+}
+
+void remember_task(const store::Hub& hub, std::string_view id) {
+    if (const auto mark = store::read_task_mark(hub, id)) {
+        see(pg::channel_of(hub.schema, pg::Topic::kTask, id))->status = core::fnv1a64(*mark);
+    }
 }
 
 void remember_status(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
                      std::string_view status) {
-    Seen* seen = see(hub, instance_id);
+    Seen* seen = see(pg::channel_of(hub.schema, pg::Topic::kInstance, instance_id));
     seen->execution_id = execution_id;
     seen->status = core::fnv1a64(status);
 }

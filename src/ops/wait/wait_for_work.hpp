@@ -33,5 +33,7 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
 void remember_custom_status(const store::Hub& hub, std::string_view instance_id, int64 version);
 void remember_status(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
                      std::string_view status);
+// The same of a task: how it is now.
+void remember_task(const store::Hub& hub, std::string_view id);
 
 }  // namespace belay::ops

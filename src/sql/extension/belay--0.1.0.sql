@@ -176,6 +176,18 @@ CREATE FUNCTION belay.turn_token(
 COMMENT ON FUNCTION belay.turn_token(bigint, bigint, integer, bigint, bigint) IS
     'The token of a turn, from the columns of its lock. Behind view messages.';
 
+CREATE FUNCTION belay.task_is_sound(
+    state text, pending_attempt text, attempt_kind text, lease_owner text, lease_worker text,
+    lease_until_ms bigint, lease_check_ms bigint, available_at_ms bigint, terminal_at_ms bigint,
+    attempt_started_ms bigint, attempt_deadline_ms bigint, attempt_worker text,
+    attempt_worker_instance text, attempt_leases integer, attempt_index integer,
+    retry_count integer, reclaim_count integer, replay_count integer, priority integer,
+    lease_epoch bigint, start_delay_ms bigint
+) RETURNS boolean
+    LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_task_is_sound';
+COMMENT ON FUNCTION belay.task_is_sound(text, text, text, text, text, bigint, bigint, bigint, bigint, bigint, bigint, text, text, integer, integer, integer, integer, integer, integer, bigint, bigint) IS
+    'Whether state, lease, attempt and times of a task fit each other. The CHECK of table tasks.';
+
 -- ---------------------------------------------------------------- monitoring
 
 CREATE FUNCTION belay.shared_memory()

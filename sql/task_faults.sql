@@ -1,0 +1,32 @@
+-- serial: with preloading, an injected fault strikes whichever session passes first.
+-- ER-4 for tasks: each function that writes is run with its first store call failing, then with its second, and so on, until it succeeds: no failure leaves
+-- anything behind, and after each of them the next call works.
+\set VERBOSITY terse
+\set SHOW_CONTEXT never
+SELECT belay.create_hub('task_faults');
+SELECT belay.set_hub_option('task_faults', 'max_clock_skew', '0'), belay.set_hub_option('task_faults', 'events', 'lease,operator,completion'), belay.set_hub_option('task_faults', 'task_retention', '1000');
+-- 1 and 2 leased until 2000, 1 with a key; 3 ready; 4 due; 5 completed; 6 past its deadline; 7 needs gpu.
+SELECT count(*) FROM task_faults.create_tasks('[{"lane":"a","task_id":"00000000-0000-4000-8000-000000000001","dedup_key":"k1","priority":9,"policy":{"on_lease_expiry":"retry"}},{"lane":"a","task_id":"00000000-0000-4000-8000-000000000002","priority":8},{"lane":"a","task_id":"00000000-0000-4000-8000-000000000003"},
+  {"lane":"a","task_id":"00000000-0000-4000-8000-000000000004","delay_ms":100},{"lane":"b","task_id":"00000000-0000-4000-8000-000000000005","dedup_key":"k5","dedup_window_ms":10},{"lane":"a","task_id":"00000000-0000-4000-8000-000000000006","deadline_ms":1050},{"lane":"a","task_id":"00000000-0000-4000-8000-000000000007","capabilities":["gpu"]}]', 1000);
+SELECT lease_epoch FROM task_faults.claim_tasks('w', 'i', '{b}', p_now_ms => 1000);
+SELECT result FROM task_faults.complete_task('00000000-0000-4000-8000-000000000005', 1, p_now_ms => 1000);
+SELECT count(*) FROM task_faults.claim_tasks('w', 'i', '{a}', p_max => 2, p_lease_ms => 1000, p_now_ms => 1000);
+CREATE TEMP TABLE calls (nr serial, call text);
+INSERT INTO calls (call) VALUES
+    ('create_task(''new'', ''{}'', p_capabilities => ''{a,b}'', p_dedup_key => ''k'', p_now_ms => 1200)'), ('create_task(''b'', p_dedup_key => ''k5'', p_now_ms => 1200)'),
+    ('create_tasks(''[{"lane":"x","capabilities":["c"]},{"lane":"y","dedup_key":"k"},{"lane":"a","delay_ms":5}]'', 1200)'), ('delete_task(''<5>'')'),
+    ('claim_tasks(''w'', ''i'', ''{a}'', p_now_ms => 1200)'), ('claim_tasks(''w'', ''i'', NULL, ''{gpu}'', p_max => 10, p_now_ms => 1200)'),
+    ('renew_task(''<1>'', 1, 5000, 1200)'), ('renew_tasks(''{<2>,<1>,<5>}'', ''{1,1,1}'', 5000, 1200)'), ('progress_task(''<1>'', 1, 5, ''m'', ''{}'', 5000, 1200)'),
+    ('complete_task(''<1>'', 1, ''{}'', p_now_ms => 1200)'), ('complete_and_claim(''<1>'', 1, ''{}'', ''w'', ''i'', p_now_ms => 1200)'),
+    ('fail_task(''<1>'', 1, ''transient'', p_now_ms => 1200)'), ('fail_task(''<1>'', 1, ''permanent'', p_now_ms => 1200)'), ('fail_task(''<1>'', 1, ''cancelled'', p_now_ms => 1200)'),
+    ('delay_task(''<1>'', 1, 10, p_now_ms => 1200)'), ('release_task(''<1>'', 1, p_now_ms => 1200)'),
+    ('cancel_task(''<1>'', p_now_ms => 1200)'), ('cancel_task(''<3>'', p_now_ms => 1200)'), ('revoke_lease(''<1>'', p_now_ms => 1200)'), ('change_priority(''<3>'', 5, 1200)'), ('replay_task(''<5>'', p_now_ms => 1200)'),
+    ('set_lane(''a'', ''{"paused":true}'')'), ('set_lane(''fresh'', ''{"retention_ms":5}'')'), ('pause_lane(''a'')'), ('resume_lane(''fresh'')'),
+    ('reconcile(9000, ''{lease_expiry}'')'), ('reconcile(9000, ''{deadlines}'')'), ('reconcile(9000, ''{due_timers}'')'), ('reconcile(9000, ''{retention}'')');
+UPDATE calls SET call = regexp_replace(call, '<(\d)>', '00000000-0000-4000-8000-00000000000\1', 'g');
+SELECT c.call, f.* FROM calls AS c, test.fail_each('task_faults', 'SELECT * FROM task_faults.' || c.call) AS f WHERE NOT f.fails OR f.left_traces <> 0 OR f.swallowed <> 0 OR NOT f.then_works OR f.other_errors IS NOT NULL ORDER BY c.nr;
+SELECT count(*) FROM calls;
+-- All of them, that is: every function of the hub that may write and speaks of tasks or lanes.
+SELECT p.proname FROM pg_proc AS p WHERE p.pronamespace = 'task_faults'::regnamespace AND p.prokind = 'f' AND p.provolatile = 'v' AND p.proname ~ 'task|lane|lease|priority|claim' AND NOT EXISTS (SELECT FROM calls WHERE split_part(call, '(', 1) = p.proname::text);
+SELECT * FROM task_faults.check_tasks();
+SELECT belay.drop_hub('task_faults', true);

@@ -1,0 +1,539 @@
+// Entry functions of tasks: decode, call the operation, encode.
+#include "ops/task/task.hpp"
+
+#include <algorithm>
+
+#include "entry/verbs.hpp"
+#include "ops/input.hpp"
+#include "pg/async_commit.hpp"
+#include "pg/datum.hpp"
+#include "pg/errors.hpp"
+
+namespace belay::entry {
+
+namespace {
+
+constexpr std::size_t kMaxBatch = 10000;
+constexpr std::size_t kMaxLanes = 1000;
+constexpr int32 kMaxClaim = 1000;
+constexpr int32 kMaxPage = 1000;
+
+[[noreturn]] void refuse_null(const char* path) {
+    pg::raise_invalid("null", path, psprintf("%s must not be null", path), "Pass a value.");
+}
+
+std::span<const std::string_view> words(const Call& call, int i, const char* path) {
+    const auto given = call.texts(i);
+    auto* all =
+        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (given.size() + 1)));
+    for (std::size_t at = 0; at < given.size(); ++at) {
+        if (given[at] == 0) {
+            refuse_null(psprintf("%s[%zu]", path, at));
+        }
+        all[at] = pg::text_view(given[at]);
+    }
+    return {all, given.size()};
+}
+
+int64 required_int8(const Call& call, int i, const char* name) {
+    const auto value = call.int8(i);
+    if (!value) {
+        refuse_null(name);
+    }
+    return *value;
+}
+
+int64 required_delay(const Call& call, int i, int64 fallback) {
+    return ops::checked_delay("p_delay_ms", call.int8(i)).value_or(fallback);
+}
+
+bool is_operator(const Call& call) {
+    return ops::is_operator(call.hub, call.caller);
+}
+
+[[noreturn]] void refuse_override(const char* what) {
+    ereport(ERROR,
+            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for %s", what),
+             errhint("The hub's owner grants level operator with belay.grant_hub.")));
+    pg_unreachable();
+}
+
+// The fence of a worker's call.
+ops::Fence lease_fence(const Call& call, int epoch) {
+    const auto value = call.int8(epoch);
+    if (!value) {
+        pg::raise_invalid("fence_required", "p_epoch", "p_epoch must not be null",
+                          "Pass the lease_epoch that claim_tasks returned.");
+    }
+    return {value, false};
+}
+
+// The same for calls that have a source.
+ops::Fence sourced_fence(const Call& call, int epoch, int source) {
+    const auto word = call.text(source).value_or("lease_holder");
+    if (word == "operator_override") {
+        if (!is_operator(call)) {
+            refuse_override("source operator_override");
+        }
+        return {call.int8(epoch), true};
+    }
+    if (word != "lease_holder") {
+        pg::raise(pg::kInvalidArgument, psprintf("unknown source \"%s\"", pg::excerpt(word)),
+                  pg::Facts("bad_value").add("path", "p_source").add("value", word),
+                  "Sources are lease_holder and operator_override.");
+    }
+    return lease_fence(call, epoch);
+}
+
+ops::ClaimRequest claim_request(const Call& call, int first) {
+    ops::ClaimRequest request{};
+    request.worker = ops::checked_word("p_worker", call.required_text(first, "p_worker"));
+    request.worker_instance =
+        ops::checked_word("p_worker_instance", call.required_text(first + 1, "p_worker_instance"));
+    if (call.has(first + 2)) {
+        const auto given = words(call, first + 2, "p_lanes");
+        auto* lanes =
+            static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (given.size() + 1)));
+        for (std::size_t i = 0; i < given.size(); ++i) {
+            lanes[i] = ops::checked_lane(psprintf("p_lanes[%zu]", i), given[i]);
+        }
+        std::sort(lanes, lanes + given.size());
+        const auto count =
+            static_cast<std::size_t>(std::unique(lanes, lanes + given.size()) - lanes);
+        if (count > kMaxLanes) {
+            pg::raise(pg::kInvalidArgument, "p_lanes has more than 1000 lanes",
+                      pg::Facts("too_many")
+                          .add("path", "p_lanes")
+                          .add("elements", static_cast<int64>(count)),
+                      "NULL means every lane.");
+        }
+        request.lanes = std::span<const std::string_view>(lanes, count);
+    }
+    request.capabilities =
+        ops::checked_capabilities("p_capabilities", words(call, first + 3, "p_capabilities"));
+    request.lease_ms = ops::checked_lease_ms(call.int8(first + 4));
+    request.max = ops::checked_limit("p_max", call.int4(first + 5), 1, kMaxClaim);
+    request.slots = call.slots(first + 6);
+    return request;
+}
+
+void add_claimed(const Call::Set& set, const ops::Claimed& claimed) {
+    constexpr int kColumns = 22;
+    Datum values[kColumns];
+    bool nulls[kColumns];
+    for (const uint64 at : claimed.order) {
+        for (int column = 0; column < kColumns; ++column) {
+            nulls[column] = claimed.rows.is_null(at, column + 1);
+            values[column] =
+                nulls[column]
+                    ? 0
+                    : claimed.rows.datum(at, column + 1, TupleDescAttr(set.row, column)->atttypid);
+        }
+        set.add(values, nulls);
+    }
+}
+
+Datum uuid_datum(const pg_uuid_t& id) {
+    auto* copy = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t)));
+    *copy = id;
+    return UUIDPGetDatum(copy);
+}
+
+Datum state_datum(core::TaskState state) {
+    return pg::text_datum(core::name_of(state));
+}
+
+// Forms one row in memory that outlives the call.
+template <typename Fill>
+Datum answer_row(const Call& call, Fill fill) {
+    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
+    Datum values[8] = {};
+    bool nulls[8] = {};
+    fill(values, nulls);
+    const Datum row = call.one_row(values, nulls);
+    MemoryContextSwitchTo(old);
+    return row;
+}
+
+}  // namespace
+
+Datum create_task(const Call& call) {
+    const auto window = call.int8(11);
+    ops::TaskRequest request{
+        .path = nullptr,
+        .id = call.uuid(2),
+        .lane = ops::checked_lane("p_lane", call.text(0)),
+        .kind = call.text(3).value_or(""),
+        .priority = core::clamp_priority(call.int4(4).value_or(0)),
+        .delay_ms = call.int8(5).value_or(0),
+        .available_at = call.int8(6),
+        .deadline = call.int8(7),
+        .capabilities =
+            ops::checked_capabilities("p_capabilities", words(call, 8, "p_capabilities")),
+        .dedup_key = call.text(10),
+        .dedup_window_ms = window.value_or(ops::kDedupWindowMs),
+        .payload = call.jsonb(1),
+        .tags = call.has(12) ? call.jsonb(12) : DatumGetJsonbP(pg::jsonb_datum("{}")),
+        .policy = call.jsonb(9)};
+    ops::check_request(call.hub, request);
+    auto clock = call.clock(13);
+    const auto created = ops::create_tasks(call.hub, {&request, 1}, &clock)[0];
+    return answer_row(call, [&created](Datum* values, bool*) {
+        values[0] = uuid_datum(created.id);
+        values[1] = state_datum(created.state);
+        values[2] = BoolGetDatum(created.created);
+    });
+}
+
+Datum create_tasks(const Call& call) {
+    const auto requests =
+        ops::read_requests(call.hub, ops::checked_array("p_tasks", call.jsonb(0), kMaxBatch));
+    auto clock = call.clock(1);
+    const auto created = ops::create_tasks(call.hub, requests, &clock);
+    const auto set = call.set();
+    int32 item = 0;
+    for (const auto& task : created) {
+        const Datum values[] = {Int32GetDatum(++item), UUIDPGetDatum(&task.id),
+                                state_datum(task.state), BoolGetDatum(task.created)};
+        const bool nulls[4] = {};
+        set.add(values, nulls);
+    }
+    return call.nothing();
+}
+
+Datum delete_task(const Call& call) {
+    return BoolGetDatum(ops::delete_task(call.hub, call.required_uuid(0, "p_task_id")));
+}
+
+Datum claim_tasks(const Call& call) {
+    const auto request = claim_request(call, 0);
+    auto clock = call.clock(7);
+    const auto set = call.set();
+    pg::begin_lease_write();
+    const auto claimed = ops::claim_tasks(call.hub, request, &clock);
+    pg::end_lease_write();
+    add_claimed(set, claimed);
+    return call.nothing();
+}
+
+Datum renew_task(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const auto fence = lease_fence(call, 1);
+    const int64 lease_ms = ops::checked_lease_ms(call.int8(2));
+    auto clock = call.unchecked_clock(3);
+    pg::begin_lease_write();
+    const auto renewed = ops::renew_task(call.hub, id, fence, lease_ms, &clock);
+    pg::end_lease_write();
+    return answer_row(call, [&renewed](Datum* values, bool*) {
+        values[0] = Int64GetDatum(renewed.lease_until);
+        values[1] = BoolGetDatum(renewed.capped);
+    });
+}
+
+Datum renew_tasks(const Call& call) {
+    const int64 lease_ms = ops::checked_lease_ms(call.int8(2));
+    pg::List<pg_uuid_t> ids;
+    pg::List<int64> epochs;
+    for (const int argument : {0, 1}) {
+        const char* path = argument == 0 ? "p_task_ids" : "p_epochs";
+        if (!call.has(argument)) {
+            refuse_null(path);
+        }
+        Datum* values = nullptr;
+        bool* nulls = nullptr;
+        int count = 0;
+        ArrayType* array = DatumGetArrayTypeP(call.fcinfo->args[argument].value);
+        if (argument == 0) {
+            deconstruct_array(array, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR, &values, &nulls,
+                              &count);
+        } else {
+            deconstruct_array(array, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+                              &values, &nulls, &count);
+        }
+        for (int i = 0; i < count; ++i) {
+            if (nulls[i]) {
+                refuse_null(psprintf("%s[%d]", path, i));
+            }
+            if (argument == 0) {
+                ids.add(*DatumGetUUIDP(values[i]));
+            } else {
+                epochs.add(DatumGetInt64(values[i]));
+            }
+        }
+    }
+    if (ids.count != epochs.count || static_cast<std::size_t>(ids.count) > kMaxBatch) {
+        pg::raise(pg::kInvalidArgument,
+                  "p_task_ids and p_epochs must have the same length, at most 10000",
+                  pg::Facts(ids.count != epochs.count ? "bad_value" : "too_many")
+                      .add("path", "p_epochs")
+                      .add("task_ids", ids.count)
+                      .add("epochs", epochs.count),
+                  "Pass one epoch for each task.");
+    }
+    auto clock = call.clock(3);
+    const auto set = call.set();
+    pg::begin_lease_write();
+    const auto results = ops::renew_tasks(call.hub, ids.span(), epochs.span(), lease_ms, &clock);
+    pg::end_lease_write();
+    for (const auto& result : results) {
+        const Datum values[] = {UUIDPGetDatum(&result.id), BoolGetDatum(result.renewed),
+                                Int64GetDatum(result.lease_until),
+                                result.renewed ? 0 : CStringGetTextDatum(result.reason)};
+        const bool nulls[] = {false, false, !result.renewed, result.renewed};
+        set.add(values, nulls);
+    }
+    return call.nothing();
+}
+
+Datum progress_task(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const auto fence = lease_fence(call, 1);
+    ops::ProgressReport report{};
+    if (call.has(2)) {
+        report.percent = call.fcinfo->args[2].value;
+        const auto least = DirectFunctionCall1(int4_numeric, Int32GetDatum(0));
+        const auto most = DirectFunctionCall1(int4_numeric, Int32GetDatum(100));
+        if (!DatumGetBool(DirectFunctionCall2(numeric_ge, *report.percent, least)) ||
+            !DatumGetBool(DirectFunctionCall2(numeric_le, *report.percent, most))) {
+            pg::raise_invalid("out_of_range", "p_percent", "p_percent must be from 0 to 100",
+                              "Pass a percentage.");
+        }
+    }
+    if (const auto message = call.text(3)) {
+        report.message = ops::clip(*message, ops::kMaxMessage);
+    }
+    report.checkpoint = ops::checked_body(call.hub, "p_checkpoint", call.jsonb(4));
+    if (call.has(5)) {
+        report.lease_ms = ops::checked_lease_ms(call.int8(5));
+    }
+    auto clock = call.unchecked_clock(6);
+    const int64 until = ops::progress_task(call.hub, id, fence, report, &clock);
+    const auto set = call.set();
+    const Datum values[] = {Int64GetDatum(until)};
+    const bool nulls[] = {false};
+    set.add(values, nulls);
+    return call.nothing();
+}
+
+Datum complete_task(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const auto fence = sourced_fence(call, 1, 3);
+    Jsonb* result = ops::checked_body(call.hub, "p_result", call.jsonb(2));
+    auto clock = call.unchecked_clock(4);
+    const auto completed = ops::complete_task(call.hub, id, fence, result, &clock);
+    return answer_row(call, [&completed, &id](Datum* values, bool*) {
+        values[0] = CStringGetTextDatum(completed.repeated ? "already_completed" : "completed");
+        values[1] = uuid_datum(id);
+        values[2] = state_datum(core::TaskState::kCompleted);
+        values[3] = Int64GetDatum(completed.lease_epoch);
+    });
+}
+
+Datum complete_and_claim(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const auto fence = lease_fence(call, 1);
+    Jsonb* result = ops::checked_body(call.hub, "p_result", call.jsonb(2));
+    const auto request = claim_request(call, 3);
+    auto clock = call.unchecked_clock(10);
+    const auto set = call.set();
+    (void)ops::complete_task(call.hub, id, fence, result, &clock);
+    add_claimed(set, ops::claim_tasks(call.hub, request, &clock));
+    return call.nothing();
+}
+
+Datum fail_task(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const auto fence = sourced_fence(call, 1, 6);
+    const auto word = call.required_text(2, "p_class");
+    const auto failure_class = core::parse_failure_class(word);
+    if (!failure_class) {
+        pg::raise(pg::kInvalidArgument, psprintf("unknown class \"%s\"", pg::excerpt(word)),
+                  pg::Facts("bad_value").add("path", "p_class").add("value", word),
+                  "Classes are transient, permanent, timeout, infra_crash and cancelled.");
+    }
+    store::Failure failure{*failure_class, std::nullopt,
+                           ops::checked_body(call.hub, "p_details", call.jsonb(4))};
+    if (const auto message = call.text(3)) {
+        failure.message = ops::clip(*message, ops::kMaxMessage);
+    }
+    const auto retry_after = ops::checked_delay("p_retry_after_ms", call.int8(5));
+    auto clock = call.unchecked_clock(7);
+    const auto failed = ops::fail_task(call.hub, id, fence, failure, retry_after, &clock);
+    return answer_row(call, [&failed](Datum* values, bool* nulls) {
+        values[0] = CStringGetTextDatum(failed.result);
+        values[1] = state_datum(failed.state);
+        values[2] = Int64GetDatum(failed.available_at.value_or(0));
+        values[3] = Int32GetDatum(failed.next_attempt_index.value_or(0));
+        nulls[2] = !failed.available_at;
+        nulls[3] = !failed.next_attempt_index;
+    });
+}
+
+namespace {
+
+Datum answer_requeued(const Call& call, const ops::RequeuedTask& task) {
+    return answer_row(call, [&task](Datum* values, bool*) {
+        values[0] = state_datum(task.state);
+        values[1] = Int64GetDatum(task.available_at);
+    });
+}
+
+}  // namespace
+
+Datum delay_task(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const auto fence = lease_fence(call, 1);
+    (void)required_int8(call, 2, "p_delay_ms");
+    const int64 delay = required_delay(call, 2, 0);
+    Jsonb* checkpoint = ops::checked_body(call.hub, "p_checkpoint", call.jsonb(3));
+    auto clock = call.unchecked_clock(4);
+    return answer_requeued(call, ops::delay_task(call.hub, id, fence, delay, checkpoint, &clock));
+}
+
+Datum release_task(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const auto fence = lease_fence(call, 1);
+    const int64 delay = required_delay(call, 2, 0);
+    auto clock = call.unchecked_clock(3);
+    return answer_requeued(call, ops::release_task(call.hub, id, fence, delay, &clock));
+}
+
+Datum cancel_task(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const ops::CancelRequest request{
+        .reason = ops::clip(call.text(1).value_or(""), ops::kMaxMessage),
+        .source = ops::checked_word("p_source", call.text(2).value_or("operator_override")),
+        .epoch = call.int8(3),
+        .is_operator = is_operator(call)};
+    if (!request.is_operator && (request.source != "lease_holder" || !request.epoch)) {
+        refuse_override("cancel_task without the lease of the task");
+    }
+    auto clock = call.unchecked_clock(4);
+    const auto cancelled = ops::cancel_task(call.hub, id, request, &clock);
+    return answer_row(call, [&cancelled, &id](Datum* values, bool*) {
+        values[0] = CStringGetTextDatum("cancelled");
+        values[1] = uuid_datum(id);
+        values[2] = CStringGetTextDatum("cancelled");
+        values[3] = state_datum(cancelled.previous);
+        values[4] = BoolGetDatum(cancelled.effective);
+    });
+}
+
+Datum revoke_lease(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const ops::RevokeRequest request{
+        .reason = ops::clip(call.text(1).value_or(""), ops::kMaxMessage),
+        .worker_instance = call.text(2).value_or(""),
+        .lease_id = call.text(3).value_or(""),
+        .epoch = call.int8(4)};
+    auto clock = call.unchecked_clock(5);
+    const auto revoked = ops::revoke_lease(call.hub, id, request, &clock);
+    return answer_row(call, [&revoked](Datum* values, bool* nulls) {
+        const bool done = revoked.why_not == nullptr;
+        values[0] = CStringGetTextDatum(done ? "revoked" : "already_satisfied");
+        values[1] = done ? 0 : CStringGetTextDatum(revoked.why_not);
+        values[2] = revoked.lease_id == nullptr ? 0 : CStringGetTextDatum(revoked.lease_id);
+        values[3] = Int64GetDatum(revoked.lease_epoch);
+        nulls[1] = done;
+        nulls[2] = revoked.lease_id == nullptr;
+    });
+}
+
+Datum change_priority(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const auto priority = call.int4(1);
+    if (!priority) {
+        refuse_null("p_priority");
+    }
+    auto clock = call.unchecked_clock(2);
+    const auto changed = ops::change_priority(call.hub, id, *priority, &clock);
+    return answer_row(call, [&changed, &id](Datum* values, bool*) {
+        values[0] = CStringGetTextDatum("changed");
+        values[1] = uuid_datum(id);
+        values[2] = Int32GetDatum(changed.before);
+        values[3] = Int32GetDatum(changed.after);
+    });
+}
+
+Datum replay_task(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    auto clock = call.unchecked_clock(2);
+    const int32 replays = ops::replay_task(call.hub, id, &clock);
+    return answer_row(call, [replays, &id](Datum* values, bool*) {
+        values[0] = CStringGetTextDatum("replayed");
+        values[1] = uuid_datum(id);
+        values[2] = CStringGetTextDatum("waiting");
+        values[3] = Int32GetDatum(replays);
+        values[4] = PointerGetDatum(construct_empty_array(UUIDOID));
+        values[5] = PointerGetDatum(construct_empty_array(UUIDOID));
+    });
+}
+
+Datum set_lane(const Call& call) {
+    ops::set_lane(call.hub, ops::checked_lane("p_lane", call.text(0)),
+                  ops::checked_object("p_settings", call.jsonb(1)));
+    return call.nothing();
+}
+
+Datum pause_lane(const Call& call) {
+    ops::set_lane_paused(call.hub, ops::checked_lane("p_lane", call.text(0)), true);
+    return call.nothing();
+}
+
+Datum resume_lane(const Call& call) {
+    ops::set_lane_paused(call.hub, ops::checked_lane("p_lane", call.text(0)), false);
+    return call.nothing();
+}
+
+Datum get_task(const Call& call) {
+    const auto id = call.uuid(0);
+    Jsonb* task = id ? ops::get_task(call.hub, *id) : nullptr;
+    if (task == nullptr) {
+        return call.null();
+    }
+    auto* copy = MemoryContextAlloc(call.result_memory, VARSIZE(task));
+    memcpy(copy, task, VARSIZE(task));
+    return PointerGetDatum(copy);
+}
+
+Datum list_tasks(const Call& call) {
+    const auto filter = ops::checked_object("p_filter", call.jsonb(0));
+    const int32 limit = call.int4(2).value_or(100);
+    if (limit < 0 || limit > kMaxPage) {
+        pg::raise(pg::kInvalidArgument, "p_limit must be from 0 to 1000",
+                  pg::Facts("out_of_range").add("path", "p_limit").add("value", limit),
+                  "Ask for several smaller pages.");
+    }
+    call.set().add_rows(ops::list_tasks(call.hub, filter, call.uuid(1), limit));
+    return call.nothing();
+}
+
+Datum list_expired_leases(const Call& call) {
+    const int limit = ops::checked_limit("p_limit", call.int4(4), 1000, 10000);
+    call.set().add_rows(ops::list_expired_leases(call.hub, call.int8(0), call.text(1), call.int8(2),
+                                                 call.uuid(3), limit));
+    return call.nothing();
+}
+
+Datum explain_claim(const Call& call) {
+    const auto capabilities = call.has(1) ? std::optional(ops::checked_capabilities(
+                                                "p_capabilities", words(call, 1, "p_capabilities")))
+                                          : std::nullopt;
+    const auto clock = call.clock(3);
+    const auto set = call.set();
+    for (const auto& reason : ops::explain_claim(call.hub, call.required_uuid(0, "p_task_id"),
+                                                 capabilities, call.slots(2), clock.now())) {
+        const Datum values[] = {CStringGetTextDatum(reason.reason),
+                                reason.detail == nullptr ? 0 : pg::jsonb_datum(reason.detail)};
+        const bool nulls[] = {false, reason.detail == nullptr};
+        set.add(values, nulls);
+    }
+    return call.nothing();
+}
+
+Datum check_tasks(const Call& call) {
+    call.set().add_rows(ops::check_tasks(call.hub, call.uuid(0)));
+    return call.nothing();
+}
+
+}  // namespace belay::entry

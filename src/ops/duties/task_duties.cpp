@@ -1,0 +1,109 @@
+// task_duties.cpp — what tasks need done from time to time.
+//
+// Calls    settle, store::promote_due, store::delete_task
+// Touches  <hub>.tasks, <hub>.attempts, <hub>.dedup_keys, <hub>.outbox_events
+// Locks    tasks, always skipping what others hold
+// Raises   nothing of its own
+#include "ops/duties/duties.hpp"
+#include "ops/enter.hpp"
+#include "ops/task/task.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr int kPortion = 500;
+
+// Up to which floor this process has seen that no lease of an earlier incarnation is left. None can
+// come back: whoever claims takes an epoch from the floor on.
+struct Swept {
+    Oid schema;
+    int64 floor;
+};
+constinit HTAB* swept = nullptr;
+
+Swept* swept_of(const store::Hub& hub) {
+    if (swept == nullptr) {
+        HASHCTL control{};
+        control.keysize = sizeof(Oid);
+        control.entrysize = sizeof(Swept);
+        control.hcxt = TopMemoryContext;
+        swept =
+            hash_create("belay swept leases", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    }
+    bool found = false;
+    auto* entry = static_cast<Swept*>(hash_search(swept, &hub.schema, HASH_ENTER, &found));
+    if (!found) {
+        entry->floor = 0;
+    }
+    return entry;
+}
+
+int64 settle_all(const store::Hub& hub, std::span<const pg_uuid_t> ids, pg::Clock* clock) {
+    int64 changed = 0;
+    for (const pg_uuid_t& id : ids) {
+        const auto task = store::try_lock_task(hub, id);
+        if (!task) {
+            continue;
+        }
+        if (settle(hub, *task, clock->now())) {
+            ++changed;
+        } else if (task->is_active() && *task->lease_check < *task->lease_until) {
+            store::move_lease_check(hub, id);  // renewed: look again when it ends
+            ++changed;
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    return changed;
+}
+
+}  // namespace
+
+int64 expire_task_leases(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.tasks = true})) {
+        return 0;
+    }
+    int64 changed = settle_all(hub, store::hold_expired_leases(hub, clock->now(), kPortion), clock);
+    Swept* known = swept_of(hub);
+    if (hub.epoch_floor > known->floor) {
+        const int64 floor = hub.epoch_floor;
+        changed += settle_all(hub, store::hold_void_leases(hub, kPortion), clock);
+        if (changed == 0 && !store::has_void_leases(hub)) {
+            known->floor = floor;
+        }
+    }
+    return changed;
+}
+
+int64 expire_tasks(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.tasks = true})) {
+        return 0;
+    }
+    return settle_all(hub, store::hold_past_deadline(hub, clock->now(), kPortion), clock);
+}
+
+int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.tasks = true})) {
+        return 0;
+    }
+    return store::promote_due(hub, clock->now(), kPortion);
+}
+
+int64 retire_tasks(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.tasks = true})) {
+        return 0;
+    }
+    const auto ids = store::hold_outdated(hub, clock->now(),
+                                          hub.options[store::Option::kTaskRetention], kPortion);
+    int64 deleted = 0;
+    for (const pg_uuid_t& id : ids) {
+        if (const auto task = store::try_lock_task(hub, id)) {
+            store::delete_task(hub, *task);
+            ++deleted;
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    return deleted;
+}
+
+}  // namespace belay::ops

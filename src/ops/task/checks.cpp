@@ -1,0 +1,159 @@
+// checks.cpp — what the arguments of task calls may be, and the policy that is in force.
+//
+// Calls    store::read_lane
+// Touches  nothing
+// Locks    nothing
+// Raises   QB006
+#include <algorithm>
+
+#include "ops/task/task.hpp"
+#include "pg/errors.hpp"
+#include "store/grants.hpp"
+#include "store/lanes.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+namespace json = core::json;
+
+constexpr std::size_t kMaxTokens = 256;
+constexpr std::size_t kMaxTokenBytes = 4096;
+
+bool has_control(std::string_view text) {
+    return std::any_of(text.begin(), text.end(), [](char byte) {
+        const auto code = static_cast<unsigned char>(byte);
+        return code < 0x20 || code == 0x7f;
+    });
+}
+
+json::Value printed(Jsonb* value) {
+    StringInfo text = makeStringInfo();
+    (void)JsonbToCString(text, &value->root, VARSIZE(value));
+    const auto parsed = json::parse({text->data, static_cast<std::size_t>(text->len)});
+    if (!parsed) {
+        elog(ERROR, "a jsonb could not be read");
+    }
+    return *parsed;
+}
+
+}  // namespace
+
+std::string_view checked_word(const char* path, std::string_view word, std::size_t most) {
+    const char* code = word.empty()         ? "empty"
+                       : word.size() > most ? "too_long"
+                       : has_control(word)  ? "bad_value"
+                                            : nullptr;
+    if (code != nullptr) {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("%s must have 1 to %zu bytes and no control characters", path, most),
+                  pg::Facts(code).add("path", path).add("bytes", static_cast<int64>(word.size())),
+                  "Use a shorter, plain word.");
+    }
+    return word;
+}
+
+std::string_view checked_lane(const char* path, std::optional<std::string_view> lane) {
+    if (!lane) {
+        pg::raise_invalid("null", path, psprintf("%s must not be null", path), "Pass a lane.");
+    }
+    return checked_word(path, *lane, kMaxLane);
+}
+
+std::span<const std::string_view> checked_capabilities(const char* path,
+                                                       std::span<const std::string_view> tokens) {
+    auto* sorted =
+        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (tokens.size() + 1)));
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        const char* token_path = psprintf("%s[%zu]", path, i);
+        sorted[i] = checked_word(token_path, tokens[i]);
+        if (tokens[i].find_first_of(", ") != std::string_view::npos) {
+            pg::raise(pg::kInvalidArgument,
+                      psprintf("%s must not contain a comma or a blank", token_path),
+                      pg::Facts("bad_value").add("path", token_path).add("value", tokens[i]),
+                      "Capabilities are words such as gpu or region:eu.");
+        }
+    }
+    std::sort(sorted, sorted + tokens.size());
+    const auto count =
+        static_cast<std::size_t>(std::unique(sorted, sorted + tokens.size()) - sorted);
+    for (std::size_t i = 0; i < count; ++i) {
+        bytes += sorted[i].size();
+    }
+    if (count > kMaxTokens || bytes > kMaxTokenBytes) {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("%s must have at most %zu tokens and %zu bytes", path, kMaxTokens,
+                           kMaxTokenBytes),
+                  pg::Facts("too_many")
+                      .add("path", path)
+                      .add("tokens", static_cast<int64>(count))
+                      .add("bytes", static_cast<int64>(bytes)),
+                  "Ask for fewer capabilities.");
+    }
+    return {sorted, count};
+}
+
+Jsonb* checked_body(const store::Hub& hub, const char* path, Jsonb* body) {
+    const int64 most = hub.options[store::Option::kMaxBodyBytes];
+    if (body != nullptr && static_cast<int64>(VARSIZE(body)) > most) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s is too large", path),
+                  pg::Facts("too_long")
+                      .add("path", path)
+                      .add("bytes", static_cast<int64>(VARSIZE(body)))
+                      .add("max_body_bytes", most),
+                  "Store large bodies elsewhere and pass a reference; the hub option "
+                  "max_body_bytes sets the limit.");
+    }
+    return body;
+}
+
+int64 checked_lease_ms(std::optional<int64> value) {
+    if (!value || *value < 1 || *value > core::kMaxLeaseMs) {
+        pg::raise(pg::kInvalidArgument, "p_lease_ms must be from 1 to 86400000",
+                  value ? pg::Facts("out_of_range").add("path", "p_lease_ms").add("value", *value)
+                        : pg::Facts("null").add("path", "p_lease_ms"),
+                  "Pass a number of milliseconds, at most a day; renew for longer work.");
+    }
+    return *value;
+}
+
+bool is_operator(const store::Hub& hub, Oid role) {
+    return store::may_execute(hub, "revoke_lease", role);
+}
+
+void check_policy(const char* path, Jsonb* policy) {
+    if (policy == nullptr) {
+        return;
+    }
+    core::Policy unused;
+    if (const auto fault = core::lay_over(printed(policy), &unused)) {
+        const char* place = fault->path[0] == '\0' ? path : psprintf("%s.%s", path, fault->path);
+        if (!fault->unknown.empty()) {
+            const std::string_view key = decode(json::Value{json::Kind::kString, fault->unknown});
+            pg::raise(pg::kInvalidArgument,
+                      psprintf("%s has an unknown key \"%s\"", place, pg::excerpt(key)),
+                      pg::Facts(fault->code_detail).add("path", place).add("key", key),
+                      "Check the spelling: an unknown key is refused rather than ignored.");
+        }
+        pg::raise_invalid(fault->code_detail, place,
+                          psprintf("%s is not allowed in a policy", place),
+                          "The keys of a policy and their values are in the documentation.");
+    }
+}
+
+core::Policy policy_of(const store::Hub& hub, const store::Task& task) {
+    core::Policy policy;
+    const auto lane = store::read_lane(hub, task.lane);
+    for (Jsonb* layer : {lane ? lane->policy : nullptr, task.policy}) {
+        if (layer != nullptr) {
+            if (const auto fault = core::lay_over(printed(layer), &policy)) {
+                ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                                errmsg("a stored policy has a bad value in \"%s\"", fault->path)));
+            }
+        }
+    }
+    return policy;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,272 @@
+// claim_tasks.cpp — lease the next tasks that the worker may run.
+//
+// Calls    store::fitting_streams, store::hold_heads, store::peek_heads, store::acquire
+// Touches  <hub>.tasks
+// Locks    tasks, skipping what others hold: a claim never waits
+// Raises   QB006, QB007
+//
+// The ready tasks of a lane, slot and capability set are a stream, in the order of claims. Streams
+// that do not fit the worker are never looked at; those that do are merged by their heads.
+#include <algorithm>
+
+#include "core/events.hpp"
+#include "core/time.hpp"
+#include "ops/task/task.hpp"
+#include "pg/counters.hpp"
+#include "store/outbox.hpp"
+#include "store/readiness.hpp"
+#include "store/waking.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr int kPromotion = 256;
+constexpr int kLeastPeek = 16;
+
+constexpr int kAcquired = core::event_place("lease", "acquired");
+constexpr int kReclaimed = core::event_place("lease", "reclaimed");
+
+// The columns of store::acquire that are needed here.
+enum Column {
+    kId = 1,
+    kLane = 2,
+    kPriority = 6,
+    kAttempt = 7,
+    kPending = 8,
+    kEpoch = 12,
+    kFlow = 19,
+    kAvailableAt = 23
+};
+
+// One stream of a merge: what was seen of it and not tried yet.
+struct Stream {
+    store::TaskStream range;
+    pg::List<store::TaskPlace> seen;
+    int next;
+    store::TaskPlace last;  // behind which it goes on
+    bool ended;
+};
+
+struct Merge {
+    const store::Hub& hub;
+    int64 now;
+    int chunk;
+    pg::List<Stream> streams;
+
+    void open(std::span<const store::TaskStream> ranges) {
+        for (const auto& range : ranges) {
+            streams.add({range, {}, 0, {}, false});
+        }
+        for (const auto& peek : store::peek_heads(hub, ranges, now, chunk)) {
+            streams.items[peek.stream].seen.add(peek.place);
+        }
+        for (Stream& stream : streams) {
+            stream.ended = stream.seen.count < chunk;
+        }
+    }
+
+    void refill(Stream* stream) {
+        if (stream->next < stream->seen.count || stream->ended) {
+            return;
+        }
+        const auto more = store::peek_behind(hub, stream->range, stream->last, now, chunk);
+        stream->seen.count = 0;
+        stream->next = 0;
+        for (const auto& place : more) {
+            stream->seen.add(place);
+        }
+        stream->ended = more.size() < static_cast<std::size_t>(chunk);
+    }
+
+    // The next task in the order of all streams.
+    const store::TaskPlace* next() {
+        Stream* first = nullptr;
+        for (Stream& stream : streams) {
+            refill(&stream);
+            if (stream.next < stream.seen.count &&
+                (first == nullptr ||
+                 stream.seen.items[stream.next].before(first->seen.items[first->next]))) {
+                first = &stream;
+            }
+        }
+        if (first == nullptr) {
+            return nullptr;
+        }
+        first->last = first->seen.items[first->next++];
+        return &first->last;
+    }
+};
+
+void add_all(pg::List<store::HeldTask>* held, std::span<const store::HeldTask> more) {
+    for (const auto& task : more) {
+        held->add(task);
+    }
+}
+
+// Holds up to max tasks of the streams, in order.
+void hold_merged(const store::Hub& hub, std::span<const store::TaskStream> ranges, int64 now,
+                 int max, pg::List<store::HeldTask>* held) {
+    Merge merge{hub, now, std::max(max, kLeastPeek), {}};
+    merge.open(ranges);
+    while (held->count < max) {
+        pg::List<pg_uuid_t> batch;
+        while (batch.count < max - held->count) {
+            const auto* place = merge.next();
+            if (place == nullptr) {
+                break;
+            }
+            batch.add(place->id);
+        }
+        if (batch.count == 0) {
+            return;
+        }
+        add_all(held, store::hold_ready(hub, batch.span(), now));
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+std::span<const store::HeldTask> hold_next(const store::Hub& hub, const ClaimRequest& request,
+                                           int64 now) {
+    const auto ranges = store::fitting_streams(hub, request.lanes, request.capabilities,
+                                               slots_of(hub, request.slots));
+    if (ranges.size() == 1) {
+        return store::hold_heads(hub, ranges[0], now, request.max);
+    }
+    pg::List<store::HeldTask> held;
+    if (!ranges.empty()) {
+        hold_merged(hub, ranges, now, request.max, &held);
+    }
+    return held.span();
+}
+
+// Makes due tasks ready. True if more may be due.
+bool promote(const store::Hub& hub, int64 now) {
+    const pg::Channel channel = store::task_due_channel(hub);
+    const auto hint = pg::due_hint(channel);
+    if (hint.known && hint.due > now) {
+        return false;
+    }
+    if (store::promote_due(hub, now, kPromotion) == kPromotion) {
+        return true;
+    }
+    if (!store::has_old_prepared()) {
+        pg::set_due(channel, hint, store::next_delayed(hub, now));
+    }
+    return false;
+}
+
+store::LeaseGrant grant(const store::HeldTask& task, int64 lease_ms, int64 now) {
+    std::optional<int64> attempt_deadline = task.attempt_deadline;
+    const bool begins = !core::continues_attempt(task.pending);
+    if (begins || (attempt_deadline && *attempt_deadline <= now)) {
+        attempt_deadline = task.attempt_timeout
+                               ? std::optional(core::add_ms(now, *task.attempt_timeout))
+                               : std::nullopt;
+    }
+    return {task.id, attempt_deadline,
+            core::cap_deadline(core::add_ms(now, lease_ms), attempt_deadline, task.deadline).until};
+}
+
+void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows& rows, int64 now) {
+    if (!store::wants_event(hub, kAcquired) && !store::wants_event(hub, kReclaimed)) {
+        return;
+    }
+    for (uint64 i = 0; i < rows.count; ++i) {
+        store::Task task{};
+        task.id = rows.uuid(i, kId);
+        task.lane = rows.text(i, kLane);
+        task.attempt_index = rows.int4(i, kAttempt);
+        task.attempt_worker = request.worker;
+        task.attempt_instance = request.worker_instance;
+        if (!rows.is_null(i, kFlow)) {
+            task.flow_id = rows.uuid(i, kFlow);
+        }
+        const bool reclaimed = rows.text(i, kPending) == "reclaim";
+        tell_lease(hub, task,
+                   {.event = reclaimed ? kReclaimed : kAcquired, .epoch = rows.int8(i, kEpoch)},
+                   now);
+    }
+}
+
+Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
+    if (!try_enter(hub, {.tasks = true}) || hub.is_paused(store::Queue::kTasks)) {
+        return {};
+    }
+    bool more_due = promote(hub, clock->now());
+    auto held = hold_next(hub, request, clock->now());
+    while (held.empty() && more_due) {
+        more_due = promote(hub, clock->now());
+        held = hold_next(hub, request, clock->now());
+        CHECK_FOR_INTERRUPTS();
+    }
+    const int64 now = clock->now();
+    pg::List<store::LeaseGrant> grants;
+    for (const auto& task : held) {
+        const auto given = grant(task, request.lease_ms, now);
+        // With the server's clock a deadline may have passed since the task was found.
+        if (given.lease_until > now) {
+            grants.add(given);
+        }
+    }
+    if (grants.count == 0) {
+        return {};
+    }
+    const store::Rows rows =
+        store::acquire(hub, grants.span(), request.worker, request.worker_instance, now);
+    tell(hub, request, rows, now);
+    auto* order = static_cast<uint64*>(palloc(sizeof(uint64) * rows.count));
+    auto* places = static_cast<store::TaskPlace*>(palloc(sizeof(store::TaskPlace) * rows.count));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        order[i] = i;
+        places[i] = {rows.int4(i, kPriority), rows.int8(i, kAvailableAt), rows.uuid(i, kId)};
+    }
+    std::sort(order, order + rows.count,
+              [places](uint64 a, uint64 b) { return places[a].before(places[b]); });
+    return {rows, {order, static_cast<std::size_t>(rows.count)}};
+}
+
+// The channels of the lanes that the worker serves, with their versions before the claim.
+struct Watched {
+    pg::Channel channel;
+    uint64 version;
+};
+
+std::span<const Watched> watch(const store::Hub& hub, const ClaimRequest& request) {
+    pg::List<Watched> watched;
+    const auto add = [&watched](const pg::Channel& channel) {
+        watched.add({channel, pg::queue_version(channel)});
+    };
+    add(store::all_lanes_channel(hub));
+    if (request.lanes) {
+        for (const auto lane : *request.lanes) {
+            add(store::lane_channel(hub, lane));
+        }
+    }
+    return watched.span();
+}
+
+}  // namespace
+
+Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
+    const auto watched = watch(hub, request);
+    const auto claimed = claim_now(hub, request, clock);
+    for (const auto& [channel, version] : watched) {
+        if (!claimed.order.empty()) {
+            pg::settle_hint(channel, false);
+        } else if (request.lanes && channel == store::all_lanes_channel(hub)) {
+            pg::settle_hint(channel, true);  // other lanes may have work
+        } else {
+            pg::remember_empty(channel, version);
+        }
+    }
+    if (claimed.order.empty()) {
+        pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kEmptyFetches);
+    } else {
+        pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kFetched,
+                  static_cast<int64>(claimed.order.size()));
+    }
+    return claimed;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,399 @@
+// create_tasks.cpp — create tasks, each at most once per id and per dedup key; delete one.
+//
+// Calls    store::insert_task, store::lock_dedup_key, store::register_lane, store::capability_set
+// Touches  <hub>.tasks, <hub>.dedup_keys, <hub>.lanes, <hub>.capability_sets, <hub>.attempts
+// Locks    dedup keys by lane and key, then lanes, then capability sets, then tasks by id
+// Raises   QB006 bad item, QB007 clock skew, QB016 too many capability sets; QB003 not finished
+#include <algorithm>
+
+#include "core/time.hpp"
+#include "ops/task/task.hpp"
+#include "pg/datum.hpp"
+#include "pg/errors.hpp"
+#include "store/lanes.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+namespace json = core::json;
+
+constexpr const char* kItemKeys[] = {
+    "lane",     "payload",         "task_id",         "kind",   "priority",
+    "delay_ms", "deadline_ms",     "available_at_ms", "policy", "dedup_key",
+    "tags",     "dedup_window_ms", "capabilities",
+};
+
+// A random uuid of version 7: 48 bits of time, then a count that grows within a millisecond of this
+// session, so that ids made one after the other sort that way.
+pg_uuid_t make_id(int64 now) {
+    static constinit int64 last_ms = -1;
+    static constinit uint32 count = 0;
+    constexpr uint32 kCountBits = 26;
+    pg_uuid_t id;
+    if (!pg_strong_random(id.data, UUID_LEN)) {
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random numbers available")));
+    }
+    if (now == last_ms) {
+        ++count;
+    } else {
+        last_ms = now;
+        memcpy(&count, id.data, sizeof count);
+        count &= (1U << (kCountBits - 2)) - 1;  // room to count upwards
+    }
+    for (int i = 0; i < 6; ++i) {
+        id.data[i] = static_cast<unsigned char>(static_cast<uint64>(now) >> (40 - 8 * i));
+    }
+    id.data[6] = static_cast<unsigned char>(0x70 | (count >> 22 & 0x0f));
+    id.data[7] = static_cast<unsigned char>(count >> 14);
+    id.data[8] = static_cast<unsigned char>(0x80 | (count >> 8 & 0x3f));
+    id.data[9] = static_cast<unsigned char>(count);
+    return id;
+}
+
+const char* path_of(const TaskRequest& request, const char* member) {
+    return request.path == nullptr ? psprintf("p_%s", member)
+                                   : psprintf("%s.%s", request.path, member);
+}
+
+void check_not_negative(const TaskRequest& request, const char* member,
+                        std::optional<int64> value) {
+    if (value && *value < 0) {
+        const char* path = path_of(request, member);
+        pg::raise(pg::kInvalidArgument, psprintf("%s must not be negative", path),
+                  pg::Facts("out_of_range").add("path", path).add("value", *value),
+                  "Pass milliseconds.");
+    }
+}
+
+void check_tags(const char* path, Jsonb* tags) {
+    const auto object = checked_object(path, tags);
+    json::Members members(object);
+    std::string_view key;
+    json::Value value;
+    while (members.next(key, value)) {
+        if (value.kind != json::Kind::kString) {
+            pg::raise_invalid("wrong_type", path, psprintf("%s must be an object of strings", path),
+                              "Tags are flat: every value is a string.");
+        }
+    }
+}
+
+Jsonb* jsonb_member(json::Value object, const char* member) {
+    const auto value = json::find(object, member);
+    return !value || value->kind == json::Kind::kNull
+               ? nullptr
+               : DatumGetJsonbP(pg::jsonb_datum(value->text));
+}
+
+std::optional<pg_uuid_t> uuid_member(json::Value item, const char* path) {
+    const auto text = optional_string(item, "task_id", path);
+    if (!text) {
+        return std::nullopt;
+    }
+    // The shape that uuid_in takes without doubt; it raises an error of its own for others.
+    const char* place = psprintf("%s.task_id", path);
+    const bool good =
+        text->size() == 36 &&
+        std::all_of(
+            text->begin(), text->end(),
+            [](char c) { return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0; }) &&
+        (*text)[8] == '-' && (*text)[13] == '-' && (*text)[18] == '-' && (*text)[23] == '-' &&
+        std::count(text->begin(), text->end(), '-') == 4;
+    if (!good) {
+        pg::raise_invalid("bad_value", place, psprintf("%s is not a uuid", place), "Pass a uuid.");
+    }
+    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
+}
+
+TaskRequest read_request(json::Value item, const char* path) {
+    if (item.kind != json::Kind::kObject) {
+        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+                          "Each element is an object with at least a lane.");
+    }
+    check_members(item, path, kItemKeys);
+    const auto priority = optional_int(item, "priority", path).value_or(0);
+    Jsonb* tags = jsonb_member(item, "tags");
+    TaskRequest request{
+        .path = path,
+        .id = uuid_member(item, path),
+        .lane = checked_lane(psprintf("%s.lane", path), optional_string(item, "lane", path)),
+        .kind = optional_string(item, "kind", path).value_or(""),
+        .priority = static_cast<int32>(std::clamp<int64>(priority, 0, core::kMaxPriority)),
+        .delay_ms = optional_int(item, "delay_ms", path).value_or(0),
+        .available_at = optional_int(item, "available_at_ms", path),
+        .deadline = optional_int(item, "deadline_ms", path),
+        .capabilities = checked_capabilities(psprintf("%s.capabilities", path),
+                                             optional_texts(item, "capabilities", path)
+                                                 .value_or(std::span<const std::string_view>())),
+        .dedup_key = optional_string(item, "dedup_key", path),
+        .dedup_window_ms = optional_int(item, "dedup_window_ms", path).value_or(kDedupWindowMs),
+        .payload = nullptr,
+        .tags = tags != nullptr ? tags : DatumGetJsonbP(pg::jsonb_datum("{}")),
+        .policy = jsonb_member(item, "policy")};
+    const auto payload = json::find(item, "payload");
+    request.payload = payload ? DatumGetJsonbP(pg::jsonb_datum(payload->text)) : nullptr;
+    return request;
+}
+
+// A request on its way.
+struct Work {
+    const TaskRequest* request;
+    std::size_t index;
+    CreatedTask answer;
+    bool done;
+    bool known;         // there is a task with this id: at most its key says something else
+    bool has_key;       // held by this call, to be written or given back
+    bool key_inserted;  // made by this call
+    int64 window_until;
+    int32 cap_set;
+    const Work* twin;  // an earlier one with the same key
+};
+
+bool by_key(const Work* a, const Work* b) {
+    const TaskRequest& x = *a->request;
+    const TaskRequest& y = *b->request;
+    if (x.dedup_key.has_value() != y.dedup_key.has_value()) {
+        return x.dedup_key.has_value();
+    }
+    if (x.lane != y.lane) {
+        return x.lane < y.lane;
+    }
+    if (x.dedup_key != y.dedup_key) {
+        return x.dedup_key < y.dedup_key;
+    }
+    return a->index < b->index;
+}
+
+bool by_set(const Work* a, const Work* b) {
+    const TaskRequest& x = *a->request;
+    const TaskRequest& y = *b->request;
+    if (x.lane != y.lane) {
+        return x.lane < y.lane;
+    }
+    return std::lexicographical_compare(x.capabilities.begin(), x.capabilities.end(),
+                                        y.capabilities.begin(), y.capabilities.end());
+}
+
+bool by_id(const Work* a, const Work* b) {
+    const int order = memcmp(a->answer.id.data, b->answer.id.data, UUID_LEN);
+    return order != 0 ? order < 0 : a->index < b->index;
+}
+
+// Holds the keys. Where a task has the key already, that is the answer.
+void hold_keys(const store::Hub& hub, std::span<Work*> all, pg::Clock* clock) {
+    const Work* previous = nullptr;
+    for (Work* work : all) {
+        const TaskRequest& request = *work->request;
+        if (!request.dedup_key) {
+            break;
+        }
+        if (previous != nullptr && previous->request->lane == request.lane &&
+            previous->request->dedup_key == request.dedup_key) {
+            work->twin = previous->twin != nullptr ? previous->twin : previous;
+            previous = work;
+            continue;
+        }
+        previous = work;
+        work->window_until = core::add_ms(clock->now(), request.dedup_window_ms);
+        const auto key =
+            work->known ? store::hold_dedup_key(hub, request.lane, *request.dedup_key)
+                        : std::optional(store::lock_dedup_key(hub, request.lane, *request.dedup_key,
+                                                              work->answer.id, work->window_until));
+        work->has_key = !work->known;
+        work->key_inserted = key && key->inserted;
+        if (!key || key->inserted) {
+            continue;
+        }
+        const auto state = store::task_state(hub, key->task_id);
+        if (state && (!core::is_terminal(*state) || key->window_until > clock->now())) {
+            work->answer = {key->task_id, *state, false};
+            work->done = true;
+        }
+    }
+}
+
+void find_sets(const store::Hub& hub, std::span<Work*> all, int64 now) {
+    std::string_view lane;
+    const Work* previous = nullptr;
+    for (Work* work : all) {
+        if (work->done || work->known || work->twin != nullptr) {
+            continue;
+        }
+        const TaskRequest& request = *work->request;
+        if (request.lane != lane) {
+            store::register_lane(hub, request.lane, now);
+            lane = request.lane;
+        }
+        if (previous != nullptr && !by_set(previous, work)) {
+            work->cap_set = previous->cap_set;
+            continue;
+        }
+        const auto set = store::capability_set(hub, request.lane, request.capabilities);
+        if (!set) {
+            pg::raise(
+                pg::kLimitExceeded,
+                psprintf("lane \"%s\" has too many capability sets", pg::excerpt(request.lane)),
+                pg::Facts("capability_sets")
+                    .add("lane", request.lane)
+                    .add("limit", store::kMaxSets)
+                    .add("value", store::kMaxSets + 1),
+                "Use fewer combinations of capabilities, or more lanes.");
+        }
+        work->cap_set = *set;
+        previous = work;
+    }
+}
+
+void insert_one(const store::Hub& hub, Work* work, int64 now) {
+    const TaskRequest& request = *work->request;
+    const int64 available_at =
+        std::max({now, request.available_at.value_or(now), core::add_ms(now, request.delay_ms)});
+    const bool inserted = store::insert_task(hub, {.id = work->answer.id,
+                                                   .lane = request.lane,
+                                                   .kind = request.kind,
+                                                   .cap_set = work->cap_set,
+                                                   .priority = request.priority,
+                                                   .now = now,
+                                                   .available_at = available_at,
+                                                   .deadline = request.deadline,
+                                                   .dedup_key = request.dedup_key,
+                                                   .payload = request.payload,
+                                                   .tags = request.tags,
+                                                   .policy = request.policy});
+    if (inserted) {
+        work->answer.state =
+            available_at <= now ? core::TaskState::kReady : core::TaskState::kDelayed;
+        work->answer.created = true;
+        if (work->has_key && !work->key_inserted) {
+            store::take_over_dedup_key(hub, request.lane, *request.dedup_key, work->answer.id,
+                                       work->window_until);
+        }
+        return;
+    }
+    // The id is known: that task stays as it is, and so does the key.
+    if (work->key_inserted) {
+        store::delete_dedup_key(hub, request.lane, *request.dedup_key, work->answer.id);
+    }
+    const auto state = store::task_state(hub, work->answer.id);
+    if (!state) {
+        ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                        errmsg("task %s was deleted meanwhile", store::uuid_text(work->answer.id)),
+                        errhint("Repeat the transaction.")));
+    }
+    work->answer.state = *state;
+}
+
+}  // namespace
+
+void check_request(const store::Hub& hub, const TaskRequest& request) {
+    if (!request.kind.empty()) {
+        (void)checked_word(path_of(request, "kind"), request.kind);
+    }
+    if (request.dedup_key) {
+        (void)checked_word(path_of(request, "dedup_key"), *request.dedup_key);
+    }
+    check_not_negative(request, "delay_ms", request.delay_ms);
+    check_not_negative(request, "available_at_ms", request.available_at);
+    check_not_negative(request, "dedup_window_ms", request.dedup_window_ms);
+    check_tags(path_of(request, "tags"), request.tags);
+    check_policy(path_of(request, "policy"), request.policy);
+    (void)checked_body(hub, path_of(request, "payload"), request.payload);
+}
+
+std::span<const TaskRequest> read_requests(const store::Hub& hub, const JsonArray& items) {
+    auto* requests = static_cast<TaskRequest*>(palloc(sizeof(TaskRequest) * (items.count + 1)));
+    json::Elements elements(items.array);
+    json::Value element;
+    for (std::size_t i = 0; elements.next(element); ++i) {
+        requests[i] = read_request(element, psprintf("p_tasks[%zu]", i));
+        check_request(hub, requests[i]);
+    }
+    return {requests, items.count};
+}
+
+std::span<const CreatedTask> create_tasks(const store::Hub& hub,
+                                          std::span<const TaskRequest> requests, pg::Clock* clock) {
+    for (const TaskRequest& request : requests) {
+        if (request.deadline && *request.deadline <= clock->now()) {
+            const char* path = path_of(request, "deadline_ms");
+            pg::raise(pg::kInvalidArgument, psprintf("%s lies in the past", path),
+                      pg::Facts("out_of_range").add("path", path).add("value", *request.deadline),
+                      "Pass an instant after now, in milliseconds since 1970.");
+        }
+    }
+    enter(hub, {.tasks = true}, clock);
+    const std::size_t count = requests.size();
+    auto* works = static_cast<Work*>(palloc(sizeof(Work) * (count + 1)));
+    auto** order = static_cast<Work**>(palloc(sizeof(Work*) * (count + 1)));
+    for (std::size_t i = 0; i < count; ++i) {
+        works[i] = {
+            .request = &requests[i],
+            .index = i,
+            .answer = {requests[i].id.value_or(pg_uuid_t{}), core::TaskState::kReady, false},
+            .done = false,
+            .known = false,
+            .has_key = false,
+            .key_inserted = false,
+            .window_until = 0,
+            .cap_set = 0,
+            .twin = nullptr};
+        if (!requests[i].id) {
+            works[i].answer.id = make_id(clock->now());
+        } else if (const auto state = store::task_state(hub, *requests[i].id)) {
+            works[i].answer.state = *state;
+            works[i].known = true;
+        }
+        order[i] = &works[i];
+    }
+    const std::span<Work*> all(order, count);
+    // Each kind of row in one order for everybody, so that no two batches wait for each other.
+    std::sort(order, order + count, by_key);
+    hold_keys(hub, all, clock);
+    std::sort(order, order + count, by_set);
+    find_sets(hub, all, clock->now());
+    std::sort(order, order + count, by_id);
+    for (Work* work : all) {
+        if (!work->done && !work->known && work->twin == nullptr) {
+            insert_one(hub, work, clock->now());
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    auto* answers = static_cast<CreatedTask*>(palloc(sizeof(CreatedTask) * (count + 1)));
+    for (std::size_t i = 0; i < count; ++i) {
+        answers[i] = works[i].twin == nullptr ? works[i].answer : works[i].twin->answer;
+        answers[i].created = answers[i].created && works[i].twin == nullptr;
+    }
+    return {answers, count};
+}
+
+bool delete_task(const store::Hub& hub, const pg_uuid_t& id) {
+    auto clock = pg::start_clock(std::nullopt, 0);
+    enter(hub, {.tasks = true}, &clock);
+    // The key comes before the task in the order of locks; which key it is never changes.
+    const auto seen = store::read_task_key(hub, id);
+    if (!seen) {
+        return false;
+    }
+    if (seen->key) {
+        (void)store::hold_dedup_key(hub, seen->lane, *seen->key);
+    }
+    const auto task = store::lock_task_to_delete(hub, id);
+    if (!task) {
+        return false;
+    }
+    if (!core::is_terminal(task->state) || task->flow_id) {
+        const bool member = task->flow_id.has_value();
+        pg::raise(pg::kStillRunning,
+                  psprintf(member ? "task %s belongs to a flow" : "task %s is Running",
+                           store::uuid_text(id)),
+                  pg::Facts(member ? "flow_member" : "running")
+                      .add("task_id", store::uuid_text(id))
+                      .add("state", core::name_of(task->state)),
+                  member ? "Delete the flow." : "Cancel the task first, or let it end.");
+    }
+    store::delete_task(hub, *task);
+    return true;
+}
+
+}  // namespace belay::ops

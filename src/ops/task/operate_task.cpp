@@ -1,0 +1,169 @@
+// operate_task.cpp — what operators do to a task: cancel, revoke, change its priority, replay.
+//
+// Calls    store::finish, store::requeue, store::set_priority, store::reopen
+// Touches  <hub>.tasks, <hub>.attempts, <hub>.outbox_events
+// Locks    the task
+// Raises   QB001, QB002, QB006, QB007, QB010, QB011, QB012, QB016, 42501
+//
+// The gates stand in the order of their answers. A refusal writes nothing.
+#include "core/events.hpp"
+#include "ops/task/task.hpp"
+#include "pg/errors.hpp"
+#include "store/outbox.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr int kRevoked = core::event_place("lease", "revoked");
+constexpr int kPriorityChanged = core::event_place("operator", "priority_changed");
+constexpr int kReplayed = core::event_place("operator", "replayed");
+constexpr std::string_view kOverride = "operator_override";
+constexpr std::string_view kCascade = "flow_cascade";
+
+LeaseEvent revoked(const store::Task& task, std::string_view reason, std::string_view source) {
+    return {.event = kRevoked,
+            .epoch = task.lease_epoch,
+            .key = "source",
+            .value = source,
+            .with_reason = true,
+            .reason = reason};
+}
+
+// Gates 4 and 5 of a cancel: whoever is no operator has to hold the lease.
+void check_cancel_fence(const store::Hub& hub, const store::Task& task,
+                        const CancelRequest& request) {
+    if (request.source == kOverride || !task.is_active()) {
+        return;
+    }
+    if (!request.epoch) {
+        pg::raise(pg::kInvalidArgument, "p_lease_epoch is required to cancel an active task",
+                  pg::Facts("lease_epoch required")
+                      .add("path", "p_lease_epoch")
+                      .add("task_id", store::uuid_text(task.id)),
+                  "Pass the epoch of the lease, or cancel with source operator_override.");
+    }
+    if (*request.epoch != task.lease_epoch) {
+        raise_lease_lost(hub, task, "stale_epoch");
+    }
+}
+
+}  // namespace
+
+CancelledTask cancel_task(const store::Hub& hub, const pg_uuid_t& id, const CancelRequest& request,
+                          pg::Clock* clock) {
+    const auto task = hold_task(hub, id, clock);
+    if (task.state == core::TaskState::kCancelled) {
+        return {task.state, false};
+    }
+    if (core::is_terminal(task.state)) {
+        raise_terminal(task);
+    }
+    if (!request.is_operator && !task.is_active()) {
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("permission denied to cancel task %s", store::uuid_text(id)),
+                        errdetail("A worker may cancel only a task whose lease it holds."),
+                        errhint("The hub's owner grants level operator with belay.grant_hub.")));
+    }
+    check_cancel_fence(hub, task, request);
+    const int64 now = clock->now();
+    if (task.is_active()) {
+        tell_lease(hub, task, revoked(task, request.reason, request.source), now);
+    }
+    const int64 epoch = store::finish(hub, task,
+                                      {.state = core::TaskState::kCancelled,
+                                       .now = now,
+                                       .outcome = core::AttemptOutcome::kCancelled,
+                                       .cancel_reason = request.reason,
+                                       .cancelled_by = request.source,
+                                       .notice = {pg::WakeReason::kCancelled, true}});
+    if (request.source != kCascade) {
+        tell_completion(hub, task, core::TaskState::kCancelled, epoch, request.reason, std::nullopt,
+                        now);
+    }
+    return {task.state, true};
+}
+
+RevokedLease revoke_lease(const store::Hub& hub, const pg_uuid_t& id, const RevokeRequest& request,
+                          pg::Clock* clock) {
+    const auto task = hold_task(hub, id, clock);
+    if (!task.is_active()) {
+        return {"no_active_lease", nullptr, task.lease_epoch};
+    }
+    const char* lease_id = store::lease_id(id, task.attempt_index, task.lease_epoch);
+    if (!request.worker_instance.empty() && request.worker_instance != *task.lease_owner) {
+        return {"different_worker_instance_id", lease_id, task.lease_epoch};
+    }
+    if (!request.lease_id.empty() && request.lease_id != lease_id) {
+        return {"lease_id_mismatch", lease_id, task.lease_epoch};
+    }
+    if (request.epoch && *request.epoch != task.lease_epoch) {
+        return {"epoch_moved", lease_id, task.lease_epoch};
+    }
+    const int64 now = clock->now();
+    tell_lease(hub, task, revoked(task, request.reason, "revoke_lease"), now);
+    (void)store::requeue(hub, task,
+                         {.pending = core::Pending::kReclaim,
+                          .available_at = *task.available_at,
+                          .now = now,
+                          .notice = {pg::WakeReason::kLeaseExpired, true}});
+    return {nullptr, lease_id, task.lease_epoch + 1};
+}
+
+ChangedPriority change_priority(const store::Hub& hub, const pg_uuid_t& id, int32 priority,
+                                pg::Clock* clock) {
+    const auto task = hold_task(hub, id, clock);
+    const int64 now = clock->now();
+    if (!task.is_eligible(now)) {
+        pg::raise(pg::kNotEligible,
+                  psprintf("task %s is %s, not waiting for a worker", store::uuid_text(id),
+                           core::name_of(task.state).data()),
+                  pg::Facts("not_eligible")
+                      .add("task_id", store::uuid_text(id))
+                      .add("state", core::name_of(task.state)),
+                  "The priority decides among tasks that can be claimed now.");
+    }
+    const int32 clamped = core::clamp_priority(priority);
+    store::set_priority(hub, task, clamped, now);
+    if (store::wants_event(hub, kPriorityChanged)) {
+        store::write_event(hub, kPriorityChanged, store::uuid_text(id),
+                           store::Details()
+                               .add("old_priority", int64{task.priority})
+                               .add("new_priority", int64{clamped}),
+                           now);
+    }
+    return {task.priority, clamped};
+}
+
+int32 replay_task(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock) {
+    const auto task = hold_task(hub, id, clock);
+    if (!core::is_terminal(task.state)) {
+        pg::raise(pg::kNotTerminal,
+                  psprintf("task %s is %s, it has not ended", store::uuid_text(id),
+                           core::name_of(task.state).data()),
+                  pg::Facts("not_terminal")
+                      .add("task_id", store::uuid_text(id))
+                      .add("state", core::name_of(task.state)),
+                  "Only a task that has ended can be replayed.");
+    }
+    const core::Policy policy = policy_of(hub, task);
+    if (task.replay_count >= policy.max_replays) {
+        pg::raise(
+            pg::kLimitExceeded,
+            psprintf("task %s was replayed as often as its policy allows", store::uuid_text(id)),
+            pg::Facts("replay_limit")
+                .add("task_id", store::uuid_text(id))
+                .add("limit", policy.max_replays)
+                .add("value", task.replay_count),
+            "max_replays of the task's policy, or of its lane's, sets the limit.");
+    }
+    const int64 now = clock->now();
+    (void)store::reopen(hub, task, now);
+    if (store::wants_event(hub, kReplayed)) {
+        store::write_event(hub, kReplayed, store::uuid_text(id),
+                           store::Details().add("branch", std::string_view("normal")), now);
+    }
+    return task.replay_count + 1;
+}
+
+}  // namespace belay::ops

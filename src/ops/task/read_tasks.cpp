@@ -1,0 +1,198 @@
+// read_tasks.cpp — what can be known of tasks, and why one is not claimed.
+//
+// Calls    store::read_task_json, store::list_tasks, store::view_task
+// Touches  nothing
+// Locks    nothing
+// Raises   QB006
+#include <algorithm>
+
+#include "ops/task/task.hpp"
+#include "ops/wait/wait_for_work.hpp"
+#include "pg/datum.hpp"
+#include "pg/errors.hpp"
+#include "store/task_reads.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+namespace json = core::json;
+
+constexpr const char* kFilterKeys[] = {
+    "lane",   "state",           "flow_id",         "kind",          "tags",
+    "worker", "worker_instance", "created_from_ms", "created_to_ms", "pending_attempt",
+};
+
+[[noreturn]] void refuse_filter(const char* member, const char* hint) {
+    const char* path = psprintf("p_filter.%s", member);
+    pg::raise_invalid("bad_value", path, psprintf("%s has a value that is not allowed", path),
+                      hint);
+}
+
+// p_filter.state: a state, or an array of them.
+std::optional<std::span<const std::string_view>> states_of(json::Value filter) {
+    const auto value = json::find(filter, "state");
+    if (!value || value->kind == json::Kind::kNull) {
+        return std::nullopt;
+    }
+    std::span<const std::string_view> states;
+    if (value->kind == json::Kind::kString) {
+        auto* one = static_cast<std::string_view*>(palloc(sizeof(std::string_view)));
+        *one = *optional_string(filter, "state", "p_filter");
+        states = {one, 1};
+    } else {
+        states = *optional_texts(filter, "state", "p_filter");
+    }
+    for (const auto state : states) {
+        if (!core::parse_task_state(state)) {
+            refuse_filter("state",
+                          "States are blocked, delayed, ready, active, suspended, "
+                          "completed, failed, cancelled, expired and skipped.");
+        }
+    }
+    return states;
+}
+
+std::optional<pg_uuid_t> flow_of(json::Value filter) {
+    const auto text = optional_string(filter, "flow_id", "p_filter");
+    if (!text) {
+        return std::nullopt;
+    }
+    const bool good = text->size() == 36 && std::all_of(text->begin(), text->end(), [](char c) {
+                          return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0;
+                      });
+    if (!good) {
+        refuse_filter("flow_id", "Pass a uuid.");
+    }
+    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
+}
+
+struct Reasons {
+    pg::List<Reason> all;
+
+    void add(const char* reason, const char* detail = nullptr) { all.add({reason, detail}); }
+};
+
+void explain_state(const store::Hub& hub, const store::TaskView& task, int64 now, Reasons* out) {
+    const auto state = *core::parse_task_state(task.state);
+    if (core::is_terminal(state)) {
+        out->add("terminal", psprintf("{\"state\":\"%s\",\"since_ms\":" INT64_FORMAT "}",
+                                      core::name_of(state).data(), task.terminal_at.value_or(0)));
+        return;
+    }
+    if (state == core::TaskState::kActive) {
+        const bool live = task.lease_until.value_or(0) > now && task.lease_epoch >= hub.epoch_floor;
+        StringInfo detail = makeStringInfo();
+        appendStringInfoString(detail, "{\"worker\":");
+        append_json(detail, task.worker.value_or(""));
+        appendStringInfoString(detail, ",\"worker_instance\":");
+        append_json(detail, task.worker_instance.value_or(""));
+        appendStringInfo(detail, ",\"until_ms\":" INT64_FORMAT "}", task.lease_until.value_or(0));
+        out->add(live ? "leased" : "lease_over_unsettled", detail->data);
+    }
+    if (state == core::TaskState::kDelayed && task.available_at.value_or(0) > now) {
+        out->add("not_due",
+                 psprintf("{\"until_ms\":" INT64_FORMAT "}", task.available_at.value_or(0)));
+    }
+    if (state == core::TaskState::kBlocked && task.held) {
+        out->add("held_until_seal");
+    }
+    if (state == core::TaskState::kSuspended) {
+        out->add("suspended");
+    }
+    if (task.deadline && *task.deadline <= now) {
+        out->add("deadline_passed", psprintf("{\"deadline_ms\":" INT64_FORMAT "}", *task.deadline));
+    }
+}
+
+}  // namespace
+
+Jsonb* get_task(const store::Hub& hub, const pg_uuid_t& id) {
+    Jsonb* task = store::read_task_json(hub, id);
+    if (task != nullptr) {
+        remember_task(hub, store::uuid_text(id));
+    }
+    return task;
+}
+
+store::Rows list_tasks(const store::Hub& hub, json::Value filter, std::optional<pg_uuid_t> after,
+                       int limit) {
+    check_members(filter, "p_filter", kFilterKeys);
+    const auto tags = json::find(filter, "tags");
+    const bool has_tags = tags && tags->kind != json::Kind::kNull;
+    if (has_tags && tags->kind != json::Kind::kObject) {
+        refuse_filter("tags", "Pass an object of strings.");
+    }
+    const auto pending = optional_string(filter, "pending_attempt", "p_filter");
+    if (pending && !core::parse_pending(*pending)) {
+        refuse_filter("pending_attempt",
+                      "Values are initial, retry, replay, reclaim, snooze and resume.");
+    }
+    return store::list_tasks(
+        hub,
+        {.lane = optional_string(filter, "lane", "p_filter"),
+         .states = states_of(filter),
+         .flow_id = flow_of(filter),
+         .kind = optional_string(filter, "kind", "p_filter"),
+         .tags = has_tags ? DatumGetJsonbP(pg::jsonb_datum(tags->text)) : nullptr,
+         .worker = optional_string(filter, "worker", "p_filter"),
+         .worker_instance = optional_string(filter, "worker_instance", "p_filter"),
+         .created_from = optional_int(filter, "created_from_ms", "p_filter"),
+         .created_to = optional_int(filter, "created_to_ms", "p_filter"),
+         .pending = pending},
+        after, limit);
+}
+
+store::Rows list_expired_leases(const store::Hub& hub, std::optional<int64> as_of,
+                                std::optional<std::string_view> lane, std::optional<int64> after_ms,
+                                std::optional<pg_uuid_t> after_id, int limit) {
+    return store::list_expired_leases(hub, as_of.value_or(pg::server_now_ms()), lane, after_ms,
+                                      after_id, limit);
+}
+
+std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id,
+                                      std::optional<std::span<const std::string_view>> capabilities,
+                                      const SlotFilter& slots, int64 now) {
+    constexpr int64 kMostBefore = 1000;
+    Reasons out;
+    const auto task = store::view_task(hub, id, capabilities);
+    if (!task) {
+        out.add("not_found");
+        return out.all.span();
+    }
+    explain_state(hub, *task, now, &out);
+    if (task->terminal_at) {
+        return out.all.span();
+    }
+    if (hub.is_paused(store::Queue::kTasks)) {
+        out.add("hub_paused");
+    }
+    if (task->lane_paused) {
+        out.add("lane_paused");
+    }
+    if (task->missing != nullptr) {
+        out.add("capabilities_missing", psprintf("{\"missing\":%s}", task->missing));
+    }
+    const auto served = slots_of(hub, slots);
+    if (std::find(served.begin(), served.end(), task->slot) == served.end()) {
+        out.add("slot_not_given", psprintf("{\"slot\":%d}", task->slot));
+    }
+    const bool waits = task->state == "ready" || task->state == "delayed";
+    if (const auto holder = store::row_holder(hub, id); waits && holder.held) {
+        out.add("row_locked", holder.pid != 0 ? psprintf("{\"pid\":%d}", holder.pid) : nullptr);
+    }
+    if (out.all.count > 0 || !waits) {
+        return out.all.span();
+    }
+    if (const int64 before = store::count_before(hub, id, *task, kMostBefore); before > 0) {
+        out.add("behind", psprintf("{\"tasks\":" INT64_FORMAT "}", before));
+    }
+    out.add("claimable");
+    return out.all.span();
+}
+
+store::Rows check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow) {
+    return store::check_tasks(hub, flow);
+}
+
+}  // namespace belay::ops

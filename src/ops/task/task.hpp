@@ -1,0 +1,275 @@
+// Tasks: the calls of clients, workers and operators.
+//
+// Every call that changes a task holds its row first and decides by what it finds then. What ends
+// the ownership of a task goes through requeue and finish of the store; what has fallen due goes
+// through settle.
+#pragma once
+
+#include "core/task.hpp"
+#include "ops/enter.hpp"
+#include "ops/input.hpp"
+#include "pg/clock.hpp"
+#include "pg/list.hpp"
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+#include "store/plan.hpp"
+#include "store/tasks.hpp"
+
+namespace belay::ops {
+
+// ---- Checks of arguments ----
+
+inline constexpr std::size_t kMaxWord = 200;
+inline constexpr std::size_t kMaxLane = 64;
+inline constexpr std::size_t kMaxMessage = 8192;
+
+// A lane, a worker or the like: bytes within the limits, no control characters. QB006.
+std::string_view checked_word(const char* path, std::string_view word, std::size_t most = kMaxWord);
+std::string_view checked_lane(const char* path, std::optional<std::string_view> lane);
+// Capabilities, sorted and each once: at most 256 with 4096 bytes, no comma, no blank.
+std::span<const std::string_view> checked_capabilities(const char* path,
+                                                       std::span<const std::string_view> tokens);
+// A body within the hub's max_body_bytes.
+Jsonb* checked_body(const store::Hub& hub, const char* path, Jsonb* body);
+int64 checked_lease_ms(std::optional<int64> value);
+
+// Whether the role has level operator, as far as tasks are concerned: it may revoke leases.
+bool is_operator(const store::Hub& hub, Oid role);
+
+// ---- Policies ----
+
+// Refuses what is no policy. QB006.
+void check_policy(const char* path, Jsonb* policy);
+// The policy of a task: its own over its lane's over the built-in one.
+core::Policy policy_of(const store::Hub& hub, const store::Task& task);
+
+// ---- Holding a task ----
+
+// Holds the task; QB002 if there is none, QB007 for a clock that is off.
+store::Task hold_task(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock);
+
+// Who calls: with an epoch as the holder of the lease, or as an operator who needs none.
+struct Fence {
+    std::optional<int64> epoch;
+    bool override;  // source operator_override
+};
+// QB012 terminal, QB013 not active, QB001 another epoch or a lease that is over.
+void check_fence(const store::Hub& hub, const store::Task& task, const Fence& fence, int64 now);
+
+[[noreturn]] void raise_terminal(const store::Task& task);
+[[noreturn]] void raise_lease_lost(const store::Hub& hub, const store::Task& task,
+                                   const char* code_detail);
+[[noreturn]] void raise_no_task(const pg_uuid_t& id);
+
+// ---- Events ----
+
+// An event of topic lease about the lease with that epoch.
+struct LeaseEvent {
+    int event;
+    int64 epoch;
+    const char* key = nullptr;  // cause, or source with a reason
+    std::optional<std::string_view> value = std::nullopt;
+    bool with_reason = false;
+    std::optional<std::string_view> reason = std::nullopt;
+};
+void tell_lease(const store::Hub& hub, const store::Task& task, const LeaseEvent& event, int64 now);
+// Of topic completion; epoch is the one afterwards.
+void tell_completion(const store::Hub& hub, const store::Task& task, core::TaskState state,
+                     int64 epoch, std::optional<std::string_view> reason,
+                     std::optional<core::FailureClass> failure, int64 now);
+
+// ---- Ends ----
+
+// The end of an attempt by a failure: a retry, or the end of the task.
+struct FailedAttempt {
+    store::Failure failure;
+    core::AttemptOutcome retry_outcome;
+    core::AttemptOutcome last_outcome;
+    core::TaskState last_state;
+    std::optional<int64> retry_after;
+    std::optional<LeaseEvent> retry_event;
+    std::optional<LeaseEvent> last_event;
+    store::Notice notice;
+};
+struct FailureResult {
+    bool retried;
+    core::TaskState state;
+    std::optional<int64> available_at;
+};
+FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const FailedAttempt& how,
+                           int64 now);
+
+// Does the first thing that has fallen due of a task that is held: execution deadline, attempt
+// deadline, lease. False if nothing has.
+bool settle(const store::Hub& hub, const store::Task& task, int64 now);
+
+// ---- Clients ----
+
+struct TaskRequest {
+    const char* path;  // of the item; empty for arguments
+    std::optional<pg_uuid_t> id;
+    std::string_view lane;
+    std::string_view kind;
+    int32 priority;
+    int64 delay_ms;
+    std::optional<int64> available_at;
+    std::optional<int64> deadline;
+    std::span<const std::string_view> capabilities;
+    std::optional<std::string_view> dedup_key;
+    int64 dedup_window_ms;
+    Jsonb* payload;
+    Jsonb* tags;
+    Jsonb* policy;
+};
+inline constexpr int64 kDedupWindowMs = int64{24} * 3600 * 1000;
+
+// Checks what does not need the clock. QB006.
+void check_request(const store::Hub& hub, const TaskRequest& request);
+// The items of create_tasks.
+std::span<const TaskRequest> read_requests(const store::Hub& hub, const JsonArray& items);
+
+struct CreatedTask {
+    pg_uuid_t id;
+    core::TaskState state;
+    bool created;
+};
+// Creates them all, or none; the answers are in the order of the requests.
+std::span<const CreatedTask> create_tasks(const store::Hub& hub,
+                                          std::span<const TaskRequest> requests, pg::Clock* clock);
+
+// True if there was such a task. QB003 if it has not ended or belongs to a flow.
+bool delete_task(const store::Hub& hub, const pg_uuid_t& id);
+
+// ---- Workers ----
+
+struct ClaimRequest {
+    std::string_view worker;
+    std::string_view worker_instance;
+    std::optional<std::span<const std::string_view>> lanes;
+    std::span<const std::string_view> capabilities;
+    int64 lease_ms;
+    int max;
+    SlotFilter slots;
+};
+// The claimed tasks: rows of store::acquire, and the order in which they are to be returned.
+struct Claimed {
+    store::Rows rows;
+    std::span<const uint64> order;
+};
+Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock);
+
+struct Renewed {
+    int64 lease_until;
+    bool capped;
+};
+Renewed renew_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence, int64 lease_ms,
+                   pg::Clock* clock);
+
+struct RenewedTask {
+    pg_uuid_t id;
+    bool renewed;
+    int64 lease_until;
+    const char* reason;
+};
+std::span<const RenewedTask> renew_tasks(const store::Hub& hub, std::span<const pg_uuid_t> ids,
+                                         std::span<const int64> epochs, int64 lease_ms,
+                                         pg::Clock* clock);
+
+struct ProgressReport {
+    std::optional<Datum> percent;
+    std::optional<std::string_view> message;
+    Jsonb* checkpoint;
+    std::optional<int64> lease_ms;
+};
+int64 progress_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
+                    const ProgressReport& report, pg::Clock* clock);
+
+struct CompletedTask {
+    bool repeated;
+    int64 lease_epoch;
+};
+CompletedTask complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
+                            Jsonb* result, pg::Clock* clock);
+
+struct FailedTask {
+    const char* result;
+    core::TaskState state;
+    std::optional<int64> available_at;
+    std::optional<int32> next_attempt_index;
+};
+FailedTask fail_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
+                     const store::Failure& failure, std::optional<int64> retry_after,
+                     pg::Clock* clock);
+
+struct RequeuedTask {
+    core::TaskState state;
+    int64 available_at;
+};
+RequeuedTask delay_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
+                        int64 delay_ms, Jsonb* checkpoint, pg::Clock* clock);
+RequeuedTask release_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
+                          int64 delay_ms, pg::Clock* clock);
+
+// ---- Operators ----
+
+struct CancelRequest {
+    std::string_view reason;
+    std::string_view source;
+    std::optional<int64> epoch;
+    bool is_operator;  // others may only cancel what they hold
+};
+struct CancelledTask {
+    core::TaskState previous;
+    bool effective;
+};
+CancelledTask cancel_task(const store::Hub& hub, const pg_uuid_t& id, const CancelRequest& request,
+                          pg::Clock* clock);
+
+struct RevokeRequest {
+    std::string_view reason;
+    std::string_view worker_instance;
+    std::string_view lease_id;
+    std::optional<int64> epoch;
+};
+struct RevokedLease {
+    const char* why_not;   // null: revoked
+    const char* lease_id;  // null if there is none
+    int64 lease_epoch;
+};
+RevokedLease revoke_lease(const store::Hub& hub, const pg_uuid_t& id, const RevokeRequest& request,
+                          pg::Clock* clock);
+
+struct ChangedPriority {
+    int32 before;
+    int32 after;
+};
+ChangedPriority change_priority(const store::Hub& hub, const pg_uuid_t& id, int32 priority,
+                                pg::Clock* clock);
+
+// Returns how often the task has been replayed.
+int32 replay_task(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock);
+
+void set_lane(const store::Hub& hub, std::string_view lane, core::json::Value settings);
+void set_lane_paused(const store::Hub& hub, std::string_view lane, bool paused);
+
+// ---- Reads ----
+
+Jsonb* get_task(const store::Hub& hub, const pg_uuid_t& id);
+store::Rows list_tasks(const store::Hub& hub, core::json::Value filter,
+                       std::optional<pg_uuid_t> after, int limit);
+store::Rows list_expired_leases(const store::Hub& hub, std::optional<int64> as_of,
+                                std::optional<std::string_view> lane, std::optional<int64> after_ms,
+                                std::optional<pg_uuid_t> after_id, int limit);
+
+struct Reason {
+    const char* reason;
+    const char* detail;  // JSON, or null
+};
+std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id,
+                                      std::optional<std::span<const std::string_view>> capabilities,
+                                      const SlotFilter& slots, int64 now);
+
+// What is wrong with the tasks; rows (object, problem).
+store::Rows check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow);
+
+}  // namespace belay::ops

@@ -1,0 +1,82 @@
+// task_events.cpp — what the outbox is told of tasks.
+//
+// Calls    store::write_event
+// Touches  <hub>.outbox_events
+// Locks    nothing
+// Raises   nothing of its own
+#include "core/events.hpp"
+#include "ops/task/task.hpp"
+#include "store/outbox.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+std::optional<std::string_view> flow_text(const store::Task& task) {
+    return task.flow_id ? std::optional<std::string_view>(store::uuid_text(*task.flow_id))
+                        : std::nullopt;
+}
+
+constexpr int completion_of(core::TaskState state) {
+    switch (state) {
+        case core::TaskState::kCompleted:
+            return core::event_place("completion", "success");
+        case core::TaskState::kFailed:
+            return core::event_place("completion", "failed");
+        case core::TaskState::kCancelled:
+            return core::event_place("completion", "cancelled");
+        case core::TaskState::kExpired:
+            return core::event_place("completion", "expired");
+        default:
+            return core::event_place("completion", "skipped");
+    }
+}
+
+}  // namespace
+
+void tell_lease(const store::Hub& hub, const store::Task& task, const LeaseEvent& event,
+                int64 now) {
+    if (!store::wants_event(hub, event.event)) {
+        return;
+    }
+    store::Details details;
+    details.add("lease_id", store::lease_id(task.id, task.attempt_index, event.epoch))
+        .add("lease_epoch", event.epoch)
+        .add("attempt_index", int64{task.attempt_index})
+        .add("worker", task.attempt_worker)
+        .add("worker_instance", task.attempt_instance)
+        .add("lane", task.lane)
+        .add("flow_id", flow_text(task));
+    if (event.with_reason) {
+        details.add("reason", event.reason);
+    }
+    if (event.key != nullptr) {
+        details.add(event.key, event.value);
+    }
+    store::write_event(hub, event.event, store::uuid_text(task.id), details, now);
+}
+
+void tell_completion(const store::Hub& hub, const store::Task& task, core::TaskState state,
+                     int64 epoch, std::optional<std::string_view> reason,
+                     std::optional<core::FailureClass> failure, int64 now) {
+    const int event = completion_of(state);
+    if (!store::wants_event(hub, event)) {
+        return;
+    }
+    store::Details details;
+    details.add("flow_id", flow_text(task))
+        .add("lane", task.lane)
+        .add("kind", task.kind)
+        .add("attempt_index", int64{task.attempt_index})
+        .add("lease_epoch", epoch);
+    if (state == core::TaskState::kCancelled) {
+        details.add("reason", reason);
+    }
+    if (state == core::TaskState::kFailed) {
+        details.add("failure_class",
+                    failure ? std::optional(core::name_of(*failure)) : std::nullopt);
+    }
+    store::write_event(hub, event, store::uuid_text(task.id), details, now);
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,48 @@
+// Tables lanes, capability_sets and dedup_keys.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+
+namespace belay::store {
+
+struct Lane {
+    bool paused;
+    std::optional<int64> retention_ms;
+    Jsonb* policy;  // null: none of its own
+};
+
+// The settings of a lane; none if it has the defaults.
+std::optional<Lane> read_lane(const Hub& hub, std::string_view name);
+
+// Registers a lane that has no row yet, unless another transaction is just doing so.
+void register_lane(const Hub& hub, std::string_view name, int64 now);
+
+// Holds the lane's row, which is made if there is none.
+Lane lock_lane(const Hub& hub, std::string_view name, int64 now);
+void update_lane(const Hub& hub, std::string_view name, const Lane& lane);
+
+// The id of a set of capabilities, which are sorted and each once; 0 for the empty one. Makes the
+// set; no value if the lane has too many.
+inline constexpr int kMaxSets = 1000;
+std::optional<int32> capability_set(const Hub& hub, std::string_view lane,
+                                    std::span<const std::string_view> tokens);
+
+// A dedup key that is held.
+struct DedupKey {
+    bool inserted;  // by this call
+    pg_uuid_t task_id;
+    int64 window_until;
+};
+
+// Holds the key, which is made for that task if there is none; waits for whoever has it.
+DedupKey lock_dedup_key(const Hub& hub, std::string_view lane, std::string_view key,
+                        const pg_uuid_t& task, int64 window_until);
+void take_over_dedup_key(const Hub& hub, std::string_view lane, std::string_view key,
+                         const pg_uuid_t& task, int64 window_until);
+void delete_dedup_key(const Hub& hub, std::string_view lane, std::string_view key,
+                      const pg_uuid_t& task);
+// Holds a key, if it exists.
+std::optional<DedupKey> hold_dedup_key(const Hub& hub, std::string_view lane, std::string_view key);
+
+}  // namespace belay::store

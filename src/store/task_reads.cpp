@@ -1,0 +1,382 @@
+#include "store/task_reads.hpp"
+
+#include "core/time.hpp"
+#include "pg/list.hpp"
+#include "store/listing.hpp"
+#include "store/tasks.hpp"
+
+namespace belay::store {
+
+namespace {
+
+constexpr Statement kJson = query(R"sql(
+    SELECT pg_catalog.jsonb_build_object(
+               'task_id', t.id, 'state', t.state, 'lane', t.lane, 'kind', t.kind,
+               'priority', t.priority, 'flow_id', t.flow_id, 'flow_key', t.flow_key,
+               'lifecycle_phase', s.lifecycle_phase, 'ownership_state', s.ownership_state,
+               'eligibility_state', s.eligibility_state, 'public_state', s.public_state,
+               'attempt_state', s.attempt_state, 'blocking_reason', s.blocking_reason,
+               'terminal_outcome', s.terminal_outcome, 'pending_attempt', t.pending_attempt,
+               'available_at_ms', t.available_at_ms, 'deadline_ms', t.deadline_ms,
+               'attempt_index', t.attempt_index, 'retry_count', t.retry_count,
+               'reclaim_count', t.reclaim_count, 'replay_count', t.replay_count,
+               'lease_epoch', t.lease_epoch, 'dedup_key', t.dedup_key,
+               'capabilities', COALESCE((SELECT pg_catalog.to_jsonb(c.tokens)
+                                           FROM {hub}.capability_sets AS c
+                                          WHERE c.id {=} t.cap_set),
+                                        pg_catalog.jsonb_build_array()))
+           {||} pg_catalog.jsonb_build_object(
+               'lease', CASE WHEN t.state {=} 'active' THEN pg_catalog.jsonb_build_object(
+                    'lease_id', pg_catalog.concat('belay:', t.id, ':', t.attempt_index, ':',
+                                                  t.lease_epoch),
+                    'epoch', t.lease_epoch, 'worker', t.lease_worker,
+                    'worker_instance', t.lease_owner, 'until_ms', t.lease_until_ms,
+                    'live', s.ownership_state {=} 'leased') END,
+               'progress', CASE WHEN t.progress_at_ms IS NOT NULL
+                    THEN pg_catalog.jsonb_build_object('percent', t.progress_pct, 'message',
+                             t.progress_message, 'at_ms', t.progress_at_ms) END,
+               'failure', CASE WHEN t.failure_class IS NOT NULL
+                    THEN pg_catalog.jsonb_build_object('class', t.failure_class, 'message',
+                             t.failure_message, 'details', t.failure_details) END,
+               'cancel_reason', t.cancel_reason, 'cancelled_by', t.cancelled_by,
+               'payload', t.payload, 'result', t.result, 'checkpoint', t.checkpoint,
+               'tags', t.tags, 'policy', t.policy, 'created_at_ms', t.created_at_ms,
+               'started_at_ms', t.started_at_ms, 'updated_at_ms', t.updated_at_ms,
+               'terminal_at_ms', t.terminal_at_ms,
+               'attempts', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+                        'attempt_index', a.attempt_index, 'kind', a.kind, 'outcome', a.outcome,
+                        'epoch', a.epoch, 'lease_count', a.lease_count, 'worker', a.worker,
+                        'worker_instance', a.worker_instance, 'started_ms', a.started_ms,
+                        'ended_ms', a.ended_ms, 'error', a.error) ORDER BY a.attempt_index)
+                   FROM {hub}.task_attempts AS a
+                  WHERE a.task_id {=} t.id), pg_catalog.jsonb_build_array())),
+           t.state, t.lease_epoch
+      FROM {hub}.tasks AS t
+      JOIN {hub}.task_states AS s ON s.task_id {=} t.id
+     WHERE t.id {=} $1
+)sql",
+                                  UUIDOID);
+
+// $1 after, $2 limit, $3 lane, $4 states, $5 flow, $6 kind, $7 tags, $8 worker, $9 instance,
+// $10 and $11 created, $12 pending.
+constexpr Statement kList = query(R"sql(
+    SELECT t.id, t.state, t.lane, t.kind, t.priority, t.flow_id, t.flow_key, t.pending_attempt,
+           t.attempt_index, t.retry_count, t.reclaim_count, t.replay_count, t.available_at_ms,
+           t.deadline_ms, t.lease_worker, t.lease_owner, t.lease_epoch, t.lease_until_ms,
+           t.failure_class, t.cancel_reason, t.tags, t.created_at_ms, t.updated_at_ms,
+           t.terminal_at_ms
+      FROM {hub}.tasks AS t
+     WHERE t.id {>} $1
+       AND ($3 IS NULL OR t.lane {=} $3)
+       AND ($4 IS NULL OR t.state {=} ANY ($4))
+       AND ($5 IS NULL OR t.flow_id {=} $5)
+       AND ($6 IS NULL OR t.kind {=} $6)
+       AND ($7 IS NULL OR t.tags {@>} $7)
+       AND ($8 IS NULL OR t.lease_worker {=} $8)
+       AND ($9 IS NULL OR t.lease_owner {=} $9)
+       AND ($10 IS NULL OR t.created_at_ms {>=} $10)
+       AND ($11 IS NULL OR t.created_at_ms {<=} $11)
+       AND ($12 IS NULL OR t.pending_attempt {=} $12)
+     ORDER BY t.id
+     LIMIT $2
+)sql",
+                                  UUIDOID, INT8OID, TEXTOID, TEXTARRAYOID, UUIDOID, TEXTOID,
+                                  JSONBOID, TEXTOID, TEXTOID, INT8OID, INT8OID, TEXTOID);
+
+// $1 as of, $2 lane, $3 and $4 after, $5 limit. lease_check_ms is never after lease_until_ms.
+constexpr Statement kExpired = report(R"sql(
+    SELECT t.id, t.lane,
+           pg_catalog.concat('belay:', t.id, ':', t.attempt_index, ':', t.lease_epoch),
+           t.lease_epoch, t.lease_until_ms, t.lease_worker, t.lease_owner, t.attempt_index
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'active' AND t.lease_check_ms {<=} $1 AND t.lease_until_ms {<=} $1
+       AND ($2 IS NULL OR t.lane {=} $2)
+       AND ROW(t.lease_until_ms, t.id) {>} ROW($3, $4)
+     ORDER BY t.lease_until_ms, t.id
+     LIMIT $5
+)sql",
+                                      INT8OID, TEXTOID, INT8OID, UUIDOID, INT8OID);
+
+// $1 id, $2 capabilities.
+constexpr Statement kView = query(R"sql(
+    SELECT t.state, t.lane, t.pending_attempt, t.held, COALESCE(l.paused, false), t.slot,
+           t.lease_epoch, t.priority, t.cap_set, t.available_at_ms, t.deadline_ms,
+           t.lease_until_ms, t.terminal_at_ms, t.lease_worker, t.lease_owner,
+           pg_catalog.to_jsonb(ARRAY(SELECT u.token
+                                       FROM pg_catalog.unnest(c.tokens) AS u(token)
+                                      WHERE NOT u.token {=} ANY ($2)))
+      FROM {hub}.tasks AS t
+      LEFT JOIN {hub}.lanes AS l ON l.name {=} t.lane
+      LEFT JOIN {hub}.capability_sets AS c ON c.id {=} t.cap_set
+     WHERE t.id {=} $1
+)sql",
+                                  UUIDOID, TEXTARRAYOID);
+
+// $1 lane, $2 priority, $3 available_at, $4 id, $5 limit.
+constexpr Statement kBefore = report(R"sql(
+    SELECT pg_catalog.count(*)
+      FROM (SELECT 1
+              FROM {hub}.tasks AS t
+             WHERE t.state {=} 'ready' AND t.lane {=} $1
+               AND (t.priority {>} $2
+                    OR (t.priority {=} $2 AND ROW(t.available_at_ms, t.id) {<} ROW($3, $4)))
+             LIMIT $5) AS x
+)sql",
+                                     TEXTOID, INT4OID, INT8OID, UUIDOID, INT8OID);
+
+constexpr Statement kPlace = query(R"sql(
+    SELECT t.ctid FROM {hub}.tasks AS t WHERE t.id {=} $1
+)sql",
+                                   UUIDOID);
+
+// What the CHECKs of the table cannot see: $1 flow.
+constexpr Statement kCheck = report(R"sql(
+    SELECT pg_catalog.concat('task ', t.id), p.problem
+      FROM {hub}.tasks AS t
+      LEFT JOIN {hub}.capability_sets AS c ON c.id {=} t.cap_set
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) AS ended, COALESCE(pg_catalog.max(a.attempt_index), 0) AS last,
+               pg_catalog.count(*) FILTER (WHERE a.outcome {=} 'success') AS successes,
+               COALESCE(pg_catalog.max(a.epoch), 0) AS epoch
+          FROM {hub}.attempts AS a
+         WHERE a.task_id {=} t.id) AS n
+     CROSS JOIN LATERAL (VALUES
+        ('attempts do not add up',
+         n.ended {<>} (t.attempt_index {-} CASE WHEN t.attempt_started_ms IS NULL THEN 0 ELSE 1 END)
+         OR n.last {<>} n.ended),
+        ('is past its last attempt''s epoch', n.epoch {>=} t.lease_epoch AND n.ended {>} 0),
+        ('has an attempt without a lease', t.attempt_started_ms IS NOT NULL AND t.attempt_leases {<} 1),
+        ('was started without an attempt',
+         (t.started_at_ms IS NULL) {<>} (t.attempt_index {=} 0)),
+        ('has more retries than attempts', t.retry_count {>} t.attempt_index),
+        ('is completed without a successful attempt',
+         t.state {=} 'completed' AND n.successes {=} 0),
+        ('has a successful attempt that was not replayed',
+         n.successes {>} (t.replay_count {+} CASE WHEN t.state {=} 'completed' THEN 1
+                                              ELSE 0 END)),
+        ('is cancelled by nobody', (t.state {=} 'cancelled') {<>} (t.cancelled_by IS NOT NULL)),
+        ('failed without a failure', t.state {=} 'failed' AND t.failure_class IS NULL),
+        ('has a lease beyond a deadline',
+         t.lease_until_ms {>} t.deadline_ms OR t.lease_until_ms {>} t.attempt_deadline_ms),
+        ('has a lease that is looked at too late', t.lease_check_ms {>} t.lease_until_ms),
+        ('has a capability set of another lane',
+         t.cap_set {<>} 0 AND (c.lane IS NULL OR c.lane {<>} t.lane))
+        ) AS p(problem, found)
+     WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1)
+    UNION ALL
+    SELECT pg_catalog.concat('attempt ', a.task_id, ' ', a.attempt_index), 'has no task'
+      FROM {hub}.attempts AS a
+     WHERE $1 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} a.task_id)
+    UNION ALL
+    SELECT pg_catalog.concat('dedup key ', k.lane, ' ', k.key), 'names a task without it'
+      FROM {hub}.dedup_keys AS k
+      JOIN {hub}.tasks AS t ON t.id {=} k.task_id
+     WHERE $1 IS NULL AND (t.lane {<>} k.lane OR t.dedup_key IS NULL OR t.dedup_key {<>} k.key)
+    UNION ALL
+    SELECT pg_catalog.concat('task ', t.id), 'has lost its dedup key'
+      FROM {hub}.tasks AS t
+     WHERE $1 IS NULL AND t.dedup_key IS NOT NULL AND t.terminal_at_ms IS NULL AND t.replay_count {=} 0
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.dedup_keys AS k
+                        WHERE k.lane {=} t.lane AND k.key {=} t.dedup_key AND k.task_id {=} t.id)
+)sql",
+                                    UUIDOID);
+
+// $1 lane (null: all), $2 limit.
+constexpr Statement kReadyInLane = query(R"sql(
+    SELECT pg_catalog.count(*)
+      FROM (SELECT 1 FROM {hub}.tasks AS t WHERE t.state {=} 'ready' AND t.lane {=} $1 LIMIT $2) AS x
+)sql",
+                                         TEXTOID, INT8OID);
+
+constexpr Statement kReadyLanes = query(R"sql(
+    WITH RECURSIVE known AS (
+        (SELECT f.lane
+           FROM {hub}.tasks AS f
+          WHERE f.state {=} 'ready'
+          ORDER BY f.lane
+          LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.lane
+                  FROM {hub}.tasks AS n
+                 WHERE n.state {=} 'ready' AND n.lane {>} k.lane
+                 ORDER BY n.lane
+                 LIMIT 1)
+          FROM known AS k
+         WHERE k.lane IS NOT NULL
+    )
+    SELECT k.lane
+      FROM known AS k
+     WHERE k.lane IS NOT NULL
+       AND NOT EXISTS (SELECT 1 FROM {hub}.lanes AS l WHERE l.name {=} k.lane AND l.paused)
+)sql");
+
+constexpr Statement kLanePaused = query(R"sql(
+    SELECT l.paused FROM {hub}.lanes AS l WHERE l.name {=} $1 AND l.paused
+)sql",
+                                        TEXTOID);
+
+// The first delayed tasks; those of other lanes bound how soon to look again.
+constexpr Statement kDelayed = query(R"sql(
+    SELECT t.lane, t.available_at_ms
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'delayed'
+     ORDER BY t.available_at_ms, t.id
+     LIMIT $1
+)sql",
+                                     INT8OID);
+
+constexpr Statement kOldestReady = report(R"sql(
+    SELECT pg_catalog.min(t.available_at_ms) FROM {hub}.tasks AS t WHERE t.state {=} 'ready'
+)sql");
+
+constexpr Statement kMark = query(R"sql(
+    SELECT pg_catalog.concat(t.state, ' ', t.lease_epoch)
+      FROM {hub}.tasks AS t
+     WHERE t.id {=} CAST($1 AS pg_catalog.uuid)
+)sql",
+                                  TEXTOID);
+
+Params& add_uuid(Params* params, const std::optional<pg_uuid_t>& id) {
+    return id ? params->uuid(*id) : params->null();
+}
+
+// Below every id.
+constexpr pg_uuid_t kLowest{};
+
+}  // namespace
+
+Jsonb* read_task_json(const Hub& hub, const pg_uuid_t& id) {
+    const Rows rows = run(hub, kJson, Params().uuid(id));
+    return rows.count == 0 ? nullptr : rows.optional_jsonb(0, 1);
+}
+
+Rows list_tasks(const Hub& hub, const TaskFilter& filter, std::optional<pg_uuid_t> after,
+                int limit) {
+    Params params;
+    // No task has the lowest id: it is no uuid that anybody makes.
+    params.uuid(after ? *after : kLowest).int8(limit).optional_text(filter.lane);
+    if (filter.states) {
+        params.datum(text_array(*filter.states));
+    } else {
+        params.null();
+    }
+    add_uuid(&params, filter.flow_id)
+        .optional_text(filter.kind)
+        .jsonb(filter.tags)
+        .optional_text(filter.worker)
+        .optional_text(filter.worker_instance)
+        .optional_int8(filter.created_from)
+        .optional_int8(filter.created_to)
+        .optional_text(filter.pending);
+    return run(hub, kList, params);
+}
+
+Rows list_expired_leases(const Hub& hub, int64 as_of, std::optional<std::string_view> lane,
+                         std::optional<int64> after_ms, std::optional<pg_uuid_t> after_id,
+                         int limit) {
+    return run(hub, kExpired,
+               Params()
+                   .int8(as_of)
+                   .optional_text(lane)
+                   .int8(after_ms.value_or(PG_INT64_MIN))
+                   .uuid(after_id ? *after_id : kLowest)
+                   .int8(limit));
+}
+
+std::optional<TaskView> view_task(const Hub& hub, const pg_uuid_t& id,
+                                  std::optional<std::span<const std::string_view>> capabilities) {
+    Params params;
+    params.uuid(id).datum(text_array(capabilities.value_or(std::span<const std::string_view>())));
+    const Rows rows = run(hub, kView, params);
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    TaskView view{.state = rows.text(0, 1),
+                  .lane = rows.text(0, 2),
+                  .pending = rows.text(0, 3),
+                  .held = rows.boolean(0, 4),
+                  .lane_paused = rows.boolean(0, 5),
+                  .slot = rows.int2(0, 6),
+                  .lease_epoch = rows.int8(0, 7),
+                  .priority = rows.int4(0, 8),
+                  .cap_set = rows.int4(0, 9),
+                  .available_at = rows.optional_int8(0, 10),
+                  .deadline = rows.optional_int8(0, 11),
+                  .lease_until = rows.optional_int8(0, 12),
+                  .terminal_at = rows.optional_int8(0, 13),
+                  .worker = rows.optional_text(0, 14),
+                  .worker_instance = rows.optional_text(0, 15),
+                  .missing = nullptr};
+    Jsonb* missing = rows.optional_jsonb(0, 16);
+    if (capabilities && missing != nullptr && JB_ROOT_COUNT(missing) > 0) {
+        StringInfo text = makeStringInfo();
+        view.missing = JsonbToCString(text, &missing->root, VARSIZE(missing));
+    }
+    return view;
+}
+
+int64 count_before(const Hub& hub, const pg_uuid_t& id, const TaskView& view, int64 limit) {
+    return run(hub, kBefore,
+               Params()
+                   .text(view.lane)
+                   .int4(view.priority)
+                   .int8(view.available_at.value_or(0))
+                   .uuid(id)
+                   .int8(limit))
+        .int8(0, 1);
+}
+
+RowHolder row_holder(const Hub& hub, const pg_uuid_t& id) {
+    return holder_of(hub.relations.tasks, run(hub, kPlace, Params().uuid(id)));
+}
+
+Rows check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow) {
+    Params params;
+    add_uuid(&params, flow);
+    return run(hub, kCheck, params);
+}
+
+LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, int limit) {
+    constexpr int kLookAhead = 100;
+    LaneReadiness result{0, core::kNever};
+    pg::List<std::string_view> lanes;
+    if (lane.empty()) {
+        for (const auto name : run(hub, kReadyLanes).texts(1)) {
+            lanes.add(name);
+        }
+    } else if (run(hub, kLanePaused, Params().text(lane)).count == 0) {
+        lanes.add(lane);
+    } else {
+        return result;
+    }
+    for (const auto name : lanes) {
+        if (result.items < limit) {
+            result.items += run(hub, kReadyInLane, Params().text(name).int8(limit)).int8(0, 1);
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    const Rows delayed = run(hub, kDelayed, Params().int8(kLookAhead));
+    for (uint64 i = 0; i < delayed.count; ++i) {
+        const int64 due = delayed.int8(i, 2);
+        const bool ours = lane.empty() || delayed.text(i, 1) == lane;
+        if (ours && due <= now) {
+            ++result.items;
+        } else if ((ours || i + 1 == kLookAhead) && due > now) {
+            result.next_due = due;
+            break;
+        }
+    }
+    return result;
+}
+
+std::optional<int64> oldest_ready_task(const Hub& hub) {
+    return run(hub, kOldestReady).optional_int8(0, 1);
+}
+
+std::optional<std::string_view> read_task_mark(const Hub& hub, std::string_view id) {
+    const Rows rows = run(hub, kMark, Params().text(id));
+    return rows.count == 0 ? std::nullopt : std::optional(rows.text(0, 1));
+}
+
+}  // namespace belay::store

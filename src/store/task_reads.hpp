@@ -1,0 +1,73 @@
+// What readers ask of tasks: with the caller's snapshot, without locks.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+#include "store/listing.hpp"
+#include "store/plan.hpp"
+
+namespace belay::store {
+
+Jsonb* read_task_json(const Hub& hub, const pg_uuid_t& id);
+
+struct TaskFilter {
+    std::optional<std::string_view> lane;
+    std::optional<std::span<const std::string_view>> states;
+    std::optional<pg_uuid_t> flow_id;
+    std::optional<std::string_view> kind;
+    Jsonb* tags;
+    std::optional<std::string_view> worker;
+    std::optional<std::string_view> worker_instance;
+    std::optional<int64> created_from;
+    std::optional<int64> created_to;
+    std::optional<std::string_view> pending;
+};
+Rows list_tasks(const Hub& hub, const TaskFilter& filter, std::optional<pg_uuid_t> after,
+                int limit);
+
+Rows list_expired_leases(const Hub& hub, int64 as_of, std::optional<std::string_view> lane,
+                         std::optional<int64> after_ms, std::optional<pg_uuid_t> after_id,
+                         int limit);
+
+// What explain_claim looks at.
+struct TaskView {
+    std::string_view state;
+    std::string_view lane;
+    std::string_view pending;
+    bool held;
+    bool lane_paused;
+    int16 slot;
+    int64 lease_epoch;
+    int32 priority;
+    int32 cap_set;
+    std::optional<int64> available_at;
+    std::optional<int64> deadline;
+    std::optional<int64> lease_until;
+    std::optional<int64> terminal_at;
+    std::optional<std::string_view> worker;
+    std::optional<std::string_view> worker_instance;
+    const char* missing;  // JSON array: capabilities it needs that are not given; null: none
+};
+std::optional<TaskView> view_task(const Hub& hub, const pg_uuid_t& id,
+                                  std::optional<std::span<const std::string_view>> capabilities);
+
+// How many ready tasks of its lane come before the task, counted up to limit.
+int64 count_before(const Hub& hub, const pg_uuid_t& id, const TaskView& view, int64 limit);
+
+// Whether somebody else holds the row, and who, if it can be told.
+RowHolder row_holder(const Hub& hub, const pg_uuid_t& id);
+
+Rows check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow);
+
+// Whether tasks can be claimed now, and when the next falls due: of one lane, or of all.
+struct LaneReadiness {
+    int64 items;
+    int64 next_due;
+};
+LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, int limit);
+std::optional<int64> oldest_ready_task(const Hub& hub);
+
+// What a reader can see change of a task.
+std::optional<std::string_view> read_task_mark(const Hub& hub, std::string_view id);
+
+}  // namespace belay::store

@@ -1,0 +1,962 @@
+#include "store/tasks.hpp"
+
+#include <algorithm>
+
+#include "core/hash.hpp"
+#include "pg/counters.hpp"
+#include "pg/datum.hpp"
+#include "pg/errors.hpp"
+#include "store/lanes.hpp"
+#include "store/waking.hpp"
+
+namespace belay::store {
+
+namespace {
+
+// ---------------------------------------------------------------- creating and locking
+
+// $1 id, $2 slot, $3 cap_set, $4 priority, $5 available_at, $6 deadline, $7 now, $8 state, $9 lane,
+// $10 kind, $11 dedup key, $12 payload, $13 tags, $14 policy.
+constexpr Statement kInsert =
+    statement(R"sql(
+    INSERT INTO {hub}.tasks
+           (id, slot, cap_set, priority, available_at_ms, deadline_ms, created_at_ms, updated_at_ms,
+            state, lane, kind, dedup_key, payload, tags, policy, lease_epoch, start_delay_ms,
+            attempt_index, attempt_leases, retry_count, reclaim_count, replay_count, held,
+            pending_attempt)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, $12, $13, $14, 0, 0, 0, 0, 0, 0, 0,
+            false, 'initial')
+        ON CONFLICT (id) DO NOTHING
+)sql",
+              UUIDOID, INT2OID, INT4OID, INT4OID, INT8OID, INT8OID, INT8OID, TEXTOID, TEXTOID,
+              TEXTOID, TEXTOID, JSONBOID, JSONBOID, JSONBOID);
+
+constexpr Statement kState = statement(R"sql(
+    SELECT t.state FROM {hub}.tasks AS t WHERE t.id {=} $1
+)sql",
+                                       UUIDOID);
+
+constexpr Statement kReadKey = statement(R"sql(
+    SELECT t.lane, t.dedup_key FROM {hub}.tasks AS t WHERE t.id {=} $1
+)sql",
+                                         UUIDOID);
+
+constexpr Statement kTryLock = statement(R"sql(
+    SELECT t.id, t.flow_id, t.lane, t.kind, t.dedup_key, t.state, t.pending_attempt, t.priority,
+           t.attempt_index, t.attempt_leases, t.retry_count, t.reclaim_count, t.replay_count,
+           t.lease_epoch, t.lease_until_ms, t.lease_check_ms, t.available_at_ms, t.deadline_ms,
+           t.attempt_started_ms, t.attempt_deadline_ms, t.lease_owner, t.lease_worker,
+           t.attempt_kind, t.attempt_worker, t.attempt_worker_instance, t.cancel_reason,
+           t.cancelled_by, t.policy
+      FROM {hub}.tasks AS t
+     WHERE t.id {=} $1
+       FOR NO KEY UPDATE SKIP LOCKED
+)sql",
+                                         UUIDOID);
+
+constexpr Statement kLock = statement(R"sql(
+    SELECT t.id, t.flow_id, t.lane, t.kind, t.dedup_key, t.state, t.pending_attempt, t.priority,
+           t.attempt_index, t.attempt_leases, t.retry_count, t.reclaim_count, t.replay_count,
+           t.lease_epoch, t.lease_until_ms, t.lease_check_ms, t.available_at_ms, t.deadline_ms,
+           t.attempt_started_ms, t.attempt_deadline_ms, t.lease_owner, t.lease_worker,
+           t.attempt_kind, t.attempt_worker, t.attempt_worker_instance, t.cancel_reason,
+           t.cancelled_by, t.policy
+      FROM {hub}.tasks AS t
+     WHERE t.id {=} $1
+       FOR NO KEY UPDATE
+)sql",
+                                      UUIDOID);
+
+constexpr Statement kLockToDelete = statement(R"sql(
+    SELECT t.id, t.flow_id, t.lane, t.kind, t.dedup_key, t.state, t.pending_attempt, t.priority,
+           t.attempt_index, t.attempt_leases, t.retry_count, t.reclaim_count, t.replay_count,
+           t.lease_epoch, t.lease_until_ms, t.lease_check_ms, t.available_at_ms, t.deadline_ms,
+           t.attempt_started_ms, t.attempt_deadline_ms, t.lease_owner, t.lease_worker,
+           t.attempt_kind, t.attempt_worker, t.attempt_worker_instance, t.cancel_reason,
+           t.cancelled_by, t.policy
+      FROM {hub}.tasks AS t
+     WHERE t.id {=} $1
+       FOR UPDATE
+)sql",
+                                              UUIDOID);
+
+// ---------------------------------------------------------------- claiming
+
+// $1 lanes, $2 capabilities. A row per set that fits; a lane without one has a row with null.
+constexpr Statement kFits = statement(R"sql(
+    SELECT n.lane, s.id
+      FROM pg_catalog.unnest($1) AS n(lane)
+      LEFT JOIN {hub}.capability_sets AS s ON s.lane {=} n.lane AND s.tokens {<@} $2
+     WHERE NOT EXISTS (SELECT 1 FROM {hub}.lanes AS l WHERE l.name {=} n.lane AND l.paused)
+)sql",
+                                      TEXTARRAYOID, TEXTARRAYOID);
+
+// Steps from one lane to the next in the claim index.
+constexpr Statement kReadyLanes = statement(R"sql(
+    WITH RECURSIVE known AS (
+        (SELECT f.lane
+           FROM {hub}.tasks AS f
+          WHERE f.state {=} 'ready'
+          ORDER BY f.lane
+          LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.lane
+                  FROM {hub}.tasks AS n
+                 WHERE n.state {=} 'ready' AND n.lane {>} k.lane
+                 ORDER BY n.lane
+                 LIMIT 1)
+          FROM known AS k
+         WHERE k.lane IS NOT NULL
+    )
+    SELECT k.lane FROM known AS k WHERE k.lane IS NOT NULL
+)sql");
+
+// $1 lane, $2 slot, $3 cap_set, $4 now, $5 limit. The subquery is the lane's default.
+constexpr Statement kHoldHeads = statement(R"sql(
+    SELECT t.id, t.pending_attempt, t.attempt_deadline_ms, t.deadline_ms,
+           CASE WHEN pg_catalog.jsonb_exists(t.policy, 'attempt_timeout_ms')
+                THEN CAST(t.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
+                ELSE (SELECT CAST(l.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
+                        FROM {hub}.lanes AS l
+                       WHERE l.name {=} t.lane) END
+      FROM {hub}.tasks AS t
+     WHERE t.lane {=} $1 AND t.slot {=} $2 AND t.cap_set {=} $3 AND t.state {=} 'ready'
+       AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $4)
+     ORDER BY t.priority DESC, t.available_at_ms, t.id
+     LIMIT $5
+       FOR NO KEY UPDATE SKIP LOCKED
+)sql",
+                                           TEXTOID, INT2OID, INT4OID, INT8OID, INT8OID);
+
+// $1 ids, $2 now. The state is compared in a form that no partial index fits: a statement that
+// knows ids must not walk over all ready tasks. Statements on held rows leave it out for the same
+// reason.
+constexpr Statement kHoldReady = statement(R"sql(
+    SELECT t.id, t.pending_attempt, t.attempt_deadline_ms, t.deadline_ms,
+           CASE WHEN pg_catalog.jsonb_exists(t.policy, 'attempt_timeout_ms')
+                THEN CAST(t.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
+                ELSE (SELECT CAST(l.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
+                        FROM {hub}.lanes AS l
+                       WHERE l.name {=} t.lane) END
+      FROM {hub}.tasks AS t
+     WHERE t.id {=} ANY ($1) AND (t.state {||} '') {=} 'ready'
+       AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $2)
+       FOR NO KEY UPDATE SKIP LOCKED
+)sql",
+                                           UUIDARRAYOID, INT8OID);
+
+// $1 lanes, $2 slots, $3 sets, $4 now, $5 limit per stream.
+constexpr Statement kPeekHeads =
+    statement(R"sql(
+    SELECT CAST(s.nr AS pg_catalog.int4), t.priority, t.available_at_ms, t.id
+      FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3))
+           WITH ORDINALITY AS s(lane, slot, cap_set, nr)
+     CROSS JOIN LATERAL (
+        SELECT c.priority, c.available_at_ms, c.id
+          FROM {hub}.tasks AS c
+         WHERE c.lane {=} s.lane AND c.slot {=} s.slot AND c.cap_set {=} s.cap_set
+           AND c.state {=} 'ready' AND (c.deadline_ms IS NULL OR c.deadline_ms {>} $4)
+         ORDER BY c.priority DESC, c.available_at_ms, c.id
+         LIMIT $5) AS t
+)sql",
+              TEXTARRAYOID, INT2ARRAYOID, INT4ARRAYOID, INT8OID, INT8OID);
+
+// $1 lane, $2 slot, $3 cap_set, $4 priority, $5 available_at, $6 id, $7 now, $8 limit.
+constexpr Statement kPeekSamePriority =
+    statement(R"sql(
+    SELECT t.priority, t.available_at_ms, t.id
+      FROM {hub}.tasks AS t
+     WHERE t.lane {=} $1 AND t.slot {=} $2 AND t.cap_set {=} $3 AND t.state {=} 'ready'
+       AND t.priority {=} $4 AND ROW(t.available_at_ms, t.id) {>} ROW($5, $6)
+       AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $7)
+     ORDER BY t.available_at_ms, t.id
+     LIMIT $8
+)sql",
+              TEXTOID, INT2OID, INT4OID, INT4OID, INT8OID, UUIDOID, INT8OID, INT8OID);
+
+// $1 lane, $2 slot, $3 cap_set, $4 priority, $5 now, $6 limit.
+constexpr Statement kPeekLowerPriority =
+    statement(R"sql(
+    SELECT t.priority, t.available_at_ms, t.id
+      FROM {hub}.tasks AS t
+     WHERE t.lane {=} $1 AND t.slot {=} $2 AND t.cap_set {=} $3 AND t.state {=} 'ready'
+       AND t.priority {<} $4 AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $5)
+     ORDER BY t.priority DESC, t.available_at_ms, t.id
+     LIMIT $6
+)sql",
+              TEXTOID, INT2OID, INT4OID, INT4OID, INT8OID, INT8OID);
+
+// $1 ids, $2 attempt deadlines (the greatest number: none), $3 lease deadlines, $4 worker,
+// $5 worker instance, $6 now, $7 epoch floor.
+constexpr Statement kAcquire =
+    statement(R"sql(
+    UPDATE {hub}.tasks AS t
+       SET state = 'active',
+           lease_epoch = GREATEST(t.lease_epoch {+} 1, $7),
+           lease_owner = $5,
+           lease_worker = $4,
+           lease_until_ms = g.lease_until,
+           lease_check_ms = g.lease_until,
+           attempt_index = CASE WHEN t.pending_attempt {=} ANY (ARRAY['initial', 'retry', 'replay'])
+                                THEN t.attempt_index {+} 1 ELSE t.attempt_index END,
+           attempt_kind = CASE WHEN t.pending_attempt {=} ANY (ARRAY['initial', 'retry', 'replay'])
+                               THEN t.pending_attempt ELSE t.attempt_kind END,
+           attempt_started_ms =
+               CASE WHEN t.pending_attempt {=} ANY (ARRAY['initial', 'retry', 'replay'])
+                    THEN $6 ELSE t.attempt_started_ms END,
+           attempt_leases = t.attempt_leases {+} 1,
+           attempt_deadline_ms = CASE WHEN g.attempt_deadline {<} 9223372036854775807
+                                      THEN g.attempt_deadline END,
+           attempt_worker = $4,
+           attempt_worker_instance = $5,
+           started_at_ms = COALESCE(t.started_at_ms, $6),
+           updated_at_ms = $6
+      FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3))
+           AS g(id, attempt_deadline, lease_until)
+     WHERE t.id {=} g.id
+    RETURNING t.id, t.lane, t.kind, t.payload, t.tags, t.priority, t.attempt_index,
+              t.pending_attempt, t.retry_count, t.reclaim_count, t.replay_count, t.lease_epoch,
+              pg_catalog.concat('belay:', t.id, ':', t.attempt_index, ':', t.lease_epoch),
+              t.lease_until_ms, t.attempt_deadline_ms, t.deadline_ms, t.checkpoint,
+              CASE WHEN t.failure_class IS NOT NULL
+                   THEN pg_catalog.jsonb_build_object('class', t.failure_class, 'message',
+                            t.failure_message, 'details', t.failure_details) END,
+              t.flow_id, t.flow_key, CAST(NULL AS pg_catalog.jsonb),
+              CAST(NULL AS pg_catalog.jsonb), t.available_at_ms
+)sql",
+              UUIDARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
+
+// $1 now, $2 limit.
+constexpr Statement kPromote = statement(R"sql(
+    UPDATE {hub}.tasks AS t
+       SET state = 'ready', updated_at_ms = $1
+     WHERE t.id {=} ANY (ARRAY(
+        SELECT c.id
+          FROM {hub}.tasks AS c
+         WHERE c.state {=} 'delayed' AND c.available_at_ms {<=} $1
+         ORDER BY c.available_at_ms, c.id
+         LIMIT $2
+           FOR NO KEY UPDATE SKIP LOCKED))
+    RETURNING t.lane, t.id
+)sql",
+                                         INT8OID, INT8OID);
+
+constexpr Statement kNextDelayed = statement(R"sql(
+    SELECT t.available_at_ms
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'delayed'
+     ORDER BY t.available_at_ms, t.id
+     LIMIT 1
+)sql");
+
+// ---------------------------------------------------------------- a lease goes on
+
+constexpr Statement kSetLeaseUntil = statement(R"sql(
+    UPDATE {hub}.tasks AS t SET lease_until_ms = $2 WHERE t.id {=} $1
+)sql",
+                                               UUIDOID, INT8OID);
+
+constexpr Statement kMoveLeaseCheck = statement(R"sql(
+    UPDATE {hub}.tasks AS t SET lease_check_ms = t.lease_until_ms WHERE t.id {=} $1
+)sql",
+                                                UUIDOID);
+
+constexpr Statement kProgress = statement(R"sql(
+    UPDATE {hub}.tasks AS t
+       SET progress_pct = COALESCE($2, t.progress_pct),
+           progress_message = COALESCE($3, t.progress_message),
+           checkpoint = COALESCE($4, t.checkpoint),
+           lease_until_ms = $5,
+           progress_at_ms = $6,
+           updated_at_ms = $6
+     WHERE t.id {=} $1
+)sql",
+                                          UUIDOID, NUMERICOID, TEXTOID, JSONBOID, INT8OID, INT8OID);
+
+// ---------------------------------------------------------------- a lease ends
+
+// $1 id, $2 state, $3 available_at, $4 pending, $5 now, $6 retries and $7 reclaims to add,
+// $8 checkpoint, $9 whether it failed, $10 to $12 failure, $13 whether the attempt ends.
+constexpr Statement kRequeue =
+    statement(R"sql(
+    UPDATE {hub}.tasks AS t
+       SET state = $2,
+           available_at_ms = $3,
+           pending_attempt = $4,
+           updated_at_ms = $5,
+           lease_epoch = t.lease_epoch {+} 1,
+           lease_owner = NULL,
+           lease_worker = NULL,
+           lease_until_ms = NULL,
+           lease_check_ms = NULL,
+           retry_count = t.retry_count {+} $6,
+           reclaim_count = t.reclaim_count {+} $7,
+           checkpoint = COALESCE($8, t.checkpoint),
+           failure_class = CASE WHEN $9 THEN $10 ELSE t.failure_class END,
+           failure_message = CASE WHEN $9 THEN $11 ELSE t.failure_message END,
+           failure_details = CASE WHEN $9 THEN $12 ELSE t.failure_details END,
+           attempt_started_ms = CASE WHEN NOT $13 THEN t.attempt_started_ms END,
+           attempt_deadline_ms = CASE WHEN NOT $13 THEN t.attempt_deadline_ms END,
+           attempt_kind = CASE WHEN NOT $13 THEN t.attempt_kind END,
+           attempt_worker = CASE WHEN NOT $13 THEN t.attempt_worker END,
+           attempt_worker_instance = CASE WHEN NOT $13 THEN t.attempt_worker_instance END,
+           attempt_leases = CASE WHEN $13 THEN 0 ELSE t.attempt_leases END
+     WHERE t.id {=} $1 AND t.lease_owner IS NOT NULL
+)sql",
+              UUIDOID, TEXTOID, INT8OID, TEXTOID, INT8OID, INT4OID, INT4OID, JSONBOID, BOOLOID,
+              TEXTOID, TEXTOID, JSONBOID, BOOLOID);
+
+// $1 id, $2 state, $3 now, $4 result, $5 whether it failed, $6 to $8 failure, $9 cancel reason,
+// $10 cancelled by.
+constexpr Statement kFinish = statement(R"sql(
+    UPDATE {hub}.tasks AS t
+       SET state = $2,
+           available_at_ms = NULL,
+           updated_at_ms = $3,
+           terminal_at_ms = $3,
+           result = $4,
+           lease_epoch = CASE WHEN t.state {=} 'active' THEN t.lease_epoch {+} 1
+                              ELSE t.lease_epoch END,
+           lease_owner = NULL,
+           lease_worker = NULL,
+           lease_until_ms = NULL,
+           lease_check_ms = NULL,
+           failure_class = CASE WHEN $5 THEN $6 ELSE t.failure_class END,
+           failure_message = CASE WHEN $5 THEN $7 ELSE t.failure_message END,
+           failure_details = CASE WHEN $5 THEN $8 ELSE t.failure_details END,
+           cancel_reason = COALESCE(t.cancel_reason, $9),
+           cancelled_by = COALESCE(t.cancelled_by, $10),
+           attempt_started_ms = NULL,
+           attempt_deadline_ms = NULL,
+           attempt_kind = NULL,
+           attempt_worker = NULL,
+           attempt_worker_instance = NULL,
+           attempt_leases = 0
+     WHERE t.id {=} $1 AND t.terminal_at_ms IS NULL
+)sql",
+                                        UUIDOID, TEXTOID, INT8OID, JSONBOID, BOOLOID, TEXTOID,
+                                        TEXTOID, JSONBOID, TEXTOID, TEXTOID);
+
+// $1 task, $2 index, $3 leases, $4 epoch, $5 started, $6 ended, $7 kind, $8 outcome, $9 worker,
+// $10 worker instance, $11 error class, $12 message, $13 details.
+constexpr Statement kEndAttempt =
+    statement(R"sql(
+    INSERT INTO {hub}.attempts
+           (task_id, attempt_index, lease_count, epoch, started_ms, ended_ms, kind, outcome, worker,
+            worker_instance, error)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+            CASE WHEN $11 IS NOT NULL
+                 THEN pg_catalog.jsonb_build_object('class', $11, 'message', $12, 'details', $13)
+            END)
+)sql",
+              UUIDOID, INT4OID, INT4OID, INT8OID, INT8OID, INT8OID, TEXTOID, TEXTOID, TEXTOID,
+              TEXTOID, TEXTOID, TEXTOID, JSONBOID);
+
+// ---------------------------------------------------------------- operators
+
+constexpr Statement kSetPriority = statement(R"sql(
+    UPDATE {hub}.tasks AS t SET priority = $2, updated_at_ms = $3 WHERE t.id {=} $1
+)sql",
+                                             UUIDOID, INT4OID, INT8OID);
+
+// $1 id, $2 now.
+constexpr Statement kReopen = statement(R"sql(
+    UPDATE {hub}.tasks AS t
+       SET state = 'ready',
+           pending_attempt = 'replay',
+           available_at_ms = $2,
+           updated_at_ms = $2,
+           terminal_at_ms = NULL,
+           lease_epoch = t.lease_epoch {+} 1,
+           deadline_ms = CASE WHEN t.deadline_ms {>} $2 THEN t.deadline_ms END,
+           retry_count = 0,
+           reclaim_count = 0,
+           replay_count = t.replay_count {+} 1,
+           result = NULL,
+           checkpoint = NULL,
+           progress_pct = NULL,
+           progress_message = NULL,
+           progress_at_ms = NULL,
+           failure_class = NULL,
+           failure_message = NULL,
+           failure_details = NULL,
+           cancel_reason = NULL,
+           cancelled_by = NULL
+     WHERE t.id {=} $1
+)sql",
+                                        UUIDOID, INT8OID);
+
+constexpr Statement kDeleteAttempts = statement(R"sql(
+    DELETE FROM {hub}.attempts AS a WHERE a.task_id {=} $1
+)sql",
+                                                UUIDOID);
+
+constexpr Statement kDelete = statement(R"sql(
+    DELETE FROM {hub}.tasks AS t WHERE t.id {=} $1
+)sql",
+                                        UUIDOID);
+
+// ---------------------------------------------------------------- duties
+
+constexpr Statement kHoldExpired = statement(R"sql(
+    SELECT t.id
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'active' AND t.lease_check_ms {<=} $1
+     ORDER BY t.lease_check_ms
+     LIMIT $2
+       FOR NO KEY UPDATE SKIP LOCKED
+)sql",
+                                             INT8OID, INT8OID);
+
+constexpr Statement kHoldVoid = statement(R"sql(
+    SELECT t.id
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'active' AND t.lease_epoch {<} $1
+     ORDER BY t.lease_check_ms
+     LIMIT $2
+       FOR NO KEY UPDATE SKIP LOCKED
+)sql",
+                                          INT8OID, INT8OID);
+
+constexpr Statement kHasVoid = statement(R"sql(
+    SELECT t.id
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'active' AND t.lease_epoch {<} $1
+     ORDER BY t.lease_check_ms
+     LIMIT 1
+)sql",
+                                         INT8OID);
+
+constexpr Statement kHoldPastDeadline = statement(R"sql(
+    SELECT t.id
+      FROM {hub}.tasks AS t
+     WHERE t.deadline_ms IS NOT NULL AND t.state {<>} 'active' AND t.terminal_at_ms IS NULL
+       AND t.deadline_ms {<=} $1
+     ORDER BY t.deadline_ms
+     LIMIT $2
+       FOR NO KEY UPDATE SKIP LOCKED
+)sql",
+                                                  INT8OID, INT8OID);
+
+// $1 now, $2 the hub's retention, $3 limit.
+constexpr Statement kHoldOutdated = statement(R"sql(
+    SELECT t.id
+      FROM {hub}.tasks AS t
+     WHERE t.terminal_at_ms IS NOT NULL AND t.flow_id IS NULL
+       AND t.terminal_at_ms {<=} ($1 {-} LEAST($2, (SELECT pg_catalog.min(m.retention_ms)
+                                                      FROM {hub}.lanes AS m)))
+       AND t.terminal_at_ms {<=} ($1 {-} COALESCE((SELECT l.retention_ms
+                                                     FROM {hub}.lanes AS l
+                                                    WHERE l.name {=} t.lane), $2))
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.dedup_keys AS k
+                        WHERE k.lane {=} t.lane AND k.key {=} t.dedup_key AND k.task_id {=} t.id
+                          AND k.window_until_ms {>} $1)
+     ORDER BY t.terminal_at_ms
+     LIMIT $3
+       FOR UPDATE SKIP LOCKED
+)sql",
+                                              INT8OID, INT8OID, INT8OID);
+
+constexpr Statement kAllForSlots = statement(R"sql(
+    SELECT t.id, t.slot FROM {hub}.tasks AS t ORDER BY t.id FOR NO KEY UPDATE
+)sql");
+
+constexpr Statement kSetSlot = statement(R"sql(
+    UPDATE {hub}.tasks AS t SET slot = $2 WHERE t.id {=} $1
+)sql",
+                                         UUIDOID, INT2OID);
+
+constexpr Statement kCountLive = statement(R"sql(
+    SELECT pg_catalog.count(*)
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'active' AND t.lease_until_ms {>} $1 AND t.lease_epoch {>=} $2
+)sql",
+                                           INT8OID, INT8OID);
+
+// ---------------------------------------------------------------- helpers
+
+int16 slot_of(const pg_uuid_t& id, int32 slot_count) {
+    return static_cast<int16>(
+        core::slot_of({reinterpret_cast<const char*>(id.data), UUID_LEN}, slot_count));
+}
+
+// A word of a column that only belay writes; the table's CHECKs know the same words.
+template <typename Word>
+Word checked_word(std::optional<Word> word, std::string_view text) {
+    if (!word) {
+        ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                        errmsg("a task has the unknown word \"%s\"", pg::c_string(text)),
+                        errhint("A table of the hub was altered; belay.check_hub shows more.")));
+    }
+    return *word;
+}
+
+std::optional<Task> read_task(const Rows& rows) {
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    return Task{.id = rows.uuid(0, 1),
+                .flow_id = rows.is_null(0, 2) ? std::nullopt : std::optional(rows.uuid(0, 2)),
+                .lane = rows.text(0, 3),
+                .kind = rows.text(0, 4),
+                .dedup_key = rows.optional_text(0, 5),
+                .state = checked_word(core::parse_task_state(rows.text(0, 6)), rows.text(0, 6)),
+                .pending = checked_word(core::parse_pending(rows.text(0, 7)), rows.text(0, 7)),
+                .priority = rows.int4(0, 8),
+                .attempt_index = rows.int4(0, 9),
+                .attempt_leases = rows.int4(0, 10),
+                .retry_count = rows.int4(0, 11),
+                .reclaim_count = rows.int4(0, 12),
+                .replay_count = rows.int4(0, 13),
+                .lease_epoch = rows.int8(0, 14),
+                .lease_until = rows.optional_int8(0, 15),
+                .lease_check = rows.optional_int8(0, 16),
+                .available_at = rows.optional_int8(0, 17),
+                .deadline = rows.optional_int8(0, 18),
+                .attempt_started = rows.optional_int8(0, 19),
+                .attempt_deadline = rows.optional_int8(0, 20),
+                .lease_owner = rows.optional_text(0, 21),
+                .lease_worker = rows.optional_text(0, 22),
+                .attempt_kind = rows.optional_text(0, 23),
+                .attempt_worker = rows.optional_text(0, 24),
+                .attempt_instance = rows.optional_text(0, 25),
+                .cancel_reason = rows.optional_text(0, 26),
+                .cancelled_by = rows.optional_text(0, 27),
+                .policy = rows.optional_jsonb(0, 28)};
+}
+
+std::span<const HeldTask> read_held(const Rows& rows) {
+    auto* held = static_cast<HeldTask*>(palloc(sizeof(HeldTask) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        held[i] = {.id = rows.uuid(i, 1),
+                   .pending = checked_word(core::parse_pending(rows.text(i, 2)), rows.text(i, 2)),
+                   .attempt_deadline = rows.optional_int8(i, 3),
+                   .deadline = rows.optional_int8(i, 4),
+                   .attempt_timeout = rows.optional_int8(i, 5)};
+    }
+    return {held, static_cast<std::size_t>(rows.count)};
+}
+
+std::span<const pg_uuid_t> read_ids(const Rows& rows) {
+    auto* ids = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        ids[i] = rows.uuid(i, 1);
+    }
+    return {ids, static_cast<std::size_t>(rows.count)};
+}
+
+// Tells whoever waits for tasks of the lane.
+void note_claimable(const Hub& hub, std::string_view lane, bool ready, int64 available_at) {
+    for (const pg::Channel& channel : {lane_channel(hub, lane), all_lanes_channel(hub)}) {
+        if (ready) {
+            pg::note_ready(channel);
+        } else {
+            pg::note_due(channel, available_at);
+        }
+    }
+    if (!ready) {
+        pg::note_due(task_due_channel(hub), available_at);
+    }
+}
+
+void note_state(const Hub& hub, const Task& task, const Notice& notice) {
+    pg::note_changed(task_channel(hub, uuid_text(task.id)), notice.reason);
+    if (notice.to_owner && task.lease_owner) {
+        pg::note_changed(owner_channel(hub, *task.lease_owner), notice.reason);
+    }
+}
+
+void add_failure(Params* params, const std::optional<Failure>& failure) {
+    params->boolean(failure.has_value());
+    if (failure) {
+        params->text(core::name_of(failure->failure_class))
+            .optional_text(failure->message)
+            .jsonb(failure->details);
+    } else {
+        params->null().null().null();
+    }
+}
+
+void end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outcome, int64 now,
+                 const std::optional<Failure>& failure) {
+    Params params;
+    params.uuid(task.id)
+        .int4(task.attempt_index)
+        .int4(task.attempt_leases)
+        .int8(task.last_lease_epoch())
+        .int8(*task.attempt_started)
+        .int8(now)
+        .optional_text(task.attempt_kind)
+        .text(core::name_of(outcome))
+        .optional_text(task.attempt_worker)
+        .optional_text(task.attempt_instance);
+    if (failure) {
+        params.text(core::name_of(failure->failure_class))
+            .optional_text(failure->message)
+            .jsonb(failure->details);
+    } else {
+        params.null().null().null();
+    }
+    run_for_one(hub, kEndAttempt, params);
+}
+
+}  // namespace
+
+const char* uuid_text(const pg_uuid_t& id) {
+    return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&id)));
+}
+
+const char* lease_id(const pg_uuid_t& task, int32 attempt_index, int64 epoch) {
+    return psprintf("belay:%s:%d:" INT64_FORMAT, uuid_text(task), attempt_index, epoch);
+}
+
+// ---------------------------------------------------------------- creating and locking
+
+bool insert_task(const Hub& hub, const NewTask& task) {
+    const bool ready = task.available_at <= task.now;
+    const Rows rows =
+        run(hub, kInsert,
+            Params()
+                .uuid(task.id)
+                .int2(slot_of(task.id, static_cast<int32>(hub.options[Option::kSlotCount])))
+                .int4(task.cap_set)
+                .int4(task.priority)
+                .int8(task.available_at)
+                .optional_int8(task.deadline)
+                .int8(task.now)
+                .text(core::name_of(ready ? core::TaskState::kReady : core::TaskState::kDelayed))
+                .text(task.lane)
+                .text(task.kind)
+                .optional_text(task.dedup_key)
+                .jsonb(task.payload)
+                .jsonb(task.tags)
+                .jsonb(task.policy));
+    if (rows.count == 0) {
+        return false;
+    }
+    note_claimable(hub, task.lane, ready, task.available_at);
+    pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kEnqueued);
+    return true;
+}
+
+std::optional<core::TaskState> task_state(const Hub& hub, const pg_uuid_t& id) {
+    const Rows rows = run(hub, kState, Params().uuid(id));
+    return rows.count == 0 ? std::nullopt : core::parse_task_state(rows.text(0, 1));
+}
+
+std::optional<TaskKey> read_task_key(const Hub& hub, const pg_uuid_t& id) {
+    const Rows rows = run(hub, kReadKey, Params().uuid(id));
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    return TaskKey{rows.text(0, 1), rows.optional_text(0, 2)};
+}
+
+namespace {
+
+// A claim may pass the task over meanwhile.
+std::optional<Task> note_hold(const Hub& hub, const std::optional<Task>& task) {
+    if (task &&
+        (task->state == core::TaskState::kReady || task->state == core::TaskState::kDelayed)) {
+        pg::note_held(lane_channel(hub, task->lane));
+        pg::note_held(all_lanes_channel(hub));
+    }
+    return task;
+}
+
+}  // namespace
+
+std::optional<Task> try_lock_task(const Hub& hub, const pg_uuid_t& id) {
+    return note_hold(hub, read_task(run(hub, kTryLock, Params().uuid(id))));
+}
+
+std::optional<Task> lock_task(const Hub& hub, const pg_uuid_t& id) {
+    return note_hold(hub, read_task(run(hub, kLock, Params().uuid(id))));
+}
+
+std::optional<Task> lock_task_to_delete(const Hub& hub, const pg_uuid_t& id) {
+    return read_task(run(hub, kLockToDelete, Params().uuid(id)));
+}
+
+// ---------------------------------------------------------------- claiming
+
+bool TaskPlace::before(const TaskPlace& other) const {
+    if (priority != other.priority) {
+        return priority > other.priority;
+    }
+    if (available_at != other.available_at) {
+        return available_at < other.available_at;
+    }
+    return memcmp(id.data, other.id.data, UUID_LEN) < 0;
+}
+
+std::span<const TaskStream> fitting_streams(const Hub& hub,
+                                            std::optional<std::span<const std::string_view>> lanes,
+                                            std::span<const std::string_view> capabilities,
+                                            std::span<const int16> slots) {
+    const auto names = lanes ? *lanes : run(hub, kReadyLanes).texts(1);
+    if (names.empty()) {
+        return {};
+    }
+    const Rows rows =
+        run(hub, kFits, Params().datum(text_array(names)).datum(text_array(capabilities)));
+    // Each lane has its set 0 beside those found; the rows of a lane come together.
+    auto* streams =
+        static_cast<TaskStream*>(palloc(sizeof(TaskStream) * (2 * rows.count * slots.size() + 1)));
+    std::size_t count = 0;
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const std::string_view lane = rows.text(i, 1);
+        const bool first = i == 0 || lane != rows.text(i - 1, 1);
+        for (const int16 slot : slots) {
+            if (first) {
+                streams[count++] = {lane, slot, 0};
+            }
+            if (!rows.is_null(i, 2)) {
+                streams[count++] = {lane, slot, rows.int4(i, 2)};
+            }
+        }
+    }
+    return {streams, count};
+}
+
+std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, int64 now,
+                                     int limit) {
+    return read_held(run(
+        hub, kHoldHeads,
+        Params().text(stream.lane).int2(stream.slot).int4(stream.cap_set).int8(now).int8(limit)));
+}
+
+std::span<const TaskPeek> peek_heads(const Hub& hub, std::span<const TaskStream> streams, int64 now,
+                                     int limit) {
+    auto* lanes = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * streams.size()));
+    auto* slots = static_cast<int16*>(palloc(sizeof(int16) * streams.size()));
+    auto* sets = static_cast<int32*>(palloc(sizeof(int32) * streams.size()));
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+        lanes[i] = streams[i].lane;
+        slots[i] = streams[i].slot;
+        sets[i] = streams[i].cap_set;
+    }
+    const Rows rows = run(hub, kPeekHeads,
+                          Params()
+                              .datum(text_array({lanes, streams.size()}))
+                              .datum(int2_array({slots, streams.size()}))
+                              .datum(int4_array({sets, streams.size()}))
+                              .int8(now)
+                              .int8(limit));
+    auto* peeks = static_cast<TaskPeek*>(palloc(sizeof(TaskPeek) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        peeks[i] = {rows.int4(i, 1) - 1, {rows.int4(i, 2), rows.int8(i, 3), rows.uuid(i, 4)}};
+    }
+    return {peeks, static_cast<std::size_t>(rows.count)};
+}
+
+std::span<const TaskPlace> peek_behind(const Hub& hub, const TaskStream& stream,
+                                       const TaskPlace& after, int64 now, int limit) {
+    auto* places = static_cast<TaskPlace*>(palloc(sizeof(TaskPlace) * static_cast<Size>(limit)));
+    std::size_t count = 0;
+    const auto add = [places, &count](const Rows& rows) {
+        for (uint64 i = 0; i < rows.count; ++i) {
+            places[count++] = {rows.int4(i, 1), rows.int8(i, 2), rows.uuid(i, 3)};
+        }
+    };
+    add(run(hub, kPeekSamePriority,
+            Params()
+                .text(stream.lane)
+                .int2(stream.slot)
+                .int4(stream.cap_set)
+                .int4(after.priority)
+                .int8(after.available_at)
+                .uuid(after.id)
+                .int8(now)
+                .int8(limit)));
+    if (count < static_cast<std::size_t>(limit)) {
+        add(run(hub, kPeekLowerPriority,
+                Params()
+                    .text(stream.lane)
+                    .int2(stream.slot)
+                    .int4(stream.cap_set)
+                    .int4(after.priority)
+                    .int8(now)
+                    .int8(limit - static_cast<int64>(count))));
+    }
+    return {places, count};
+}
+
+std::span<const HeldTask> hold_ready(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now) {
+    return read_held(run(hub, kHoldReady, Params().datum(uuid_array(ids)).int8(now)));
+}
+
+Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
+             std::string_view worker_instance, int64 now) {
+    auto* ids = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * grants.size()));
+    auto* attempt_deadlines = static_cast<int64*>(palloc(sizeof(int64) * grants.size()));
+    auto* lease_untils = static_cast<int64*>(palloc(sizeof(int64) * grants.size()));
+    for (std::size_t i = 0; i < grants.size(); ++i) {
+        ids[i] = grants[i].id;
+        attempt_deadlines[i] = grants[i].attempt_deadline.value_or(core::kNever);
+        lease_untils[i] = grants[i].lease_until;
+    }
+    const Rows rows = run(hub, kAcquire,
+                          Params()
+                              .datum(uuid_array({ids, grants.size()}))
+                              .datum(int8_array({attempt_deadlines, grants.size()}))
+                              .datum(int8_array({lease_untils, grants.size()}))
+                              .text(worker)
+                              .text(worker_instance)
+                              .int8(now)
+                              .int8(hub.epoch_floor));
+    if (rows.count != grants.size()) {
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("a claim of hub \"%s\" lost tasks that it held", NameStr(hub.name)),
+                        errhint("belay.check_hub shows rules and row security on its tables.")));
+    }
+    for (uint64 i = 0; i < rows.count; ++i) {
+        pg::note_held(lane_channel(hub, rows.text(i, 2)));
+        pg::note_held(all_lanes_channel(hub));
+    }
+    for (std::size_t i = 0; i < grants.size(); ++i) {
+        pg::note_changed(task_channel(hub, uuid_text(ids[i])), pg::WakeReason::kChanged);
+    }
+    return rows;
+}
+
+int64 promote_due(const Hub& hub, int64 now, int limit) {
+    const Rows rows = run(hub, kPromote, Params().int8(now).int8(limit));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        note_claimable(hub, rows.text(i, 1), true, now);
+        pg::note_changed(task_channel(hub, uuid_text(rows.uuid(i, 2))), pg::WakeReason::kChanged);
+    }
+    return static_cast<int64>(rows.count);
+}
+
+int64 next_delayed(const Hub& hub, int64 now) {
+    const Rows rows = run(hub, kNextDelayed);
+    // One that is due and still here is held by somebody who promotes it, or may not.
+    return rows.count == 0 ? core::kNever : std::max(rows.int8(0, 1), now);
+}
+
+// ---------------------------------------------------------------- a lease goes on
+
+void set_lease_until(const Hub& hub, const pg_uuid_t& id, int64 lease_until) {
+    run_for_one(hub, kSetLeaseUntil, Params().uuid(id).int8(lease_until));
+}
+
+void move_lease_check(const Hub& hub, const pg_uuid_t& id) {
+    run_for_one(hub, kMoveLeaseCheck, Params().uuid(id));
+}
+
+void set_progress(const Hub& hub, const pg_uuid_t& id, const Progress& progress, int64 now) {
+    Params params;
+    params.uuid(id);
+    if (progress.percent) {
+        params.datum(*progress.percent);
+    } else {
+        params.null();
+    }
+    run_for_one(hub, kProgress,
+                params.optional_text(progress.message)
+                    .jsonb(progress.checkpoint)
+                    .int8(progress.lease_until)
+                    .int8(now));
+}
+
+// ---------------------------------------------------------------- a lease ends
+
+core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how) {
+    const bool ready = how.available_at <= how.now;
+    const auto state = ready ? core::TaskState::kReady : core::TaskState::kDelayed;
+    if (how.outcome) {
+        end_attempt(hub, task, *how.outcome, how.now, how.failure);
+    }
+    Params params;
+    params.uuid(task.id)
+        .text(core::name_of(state))
+        .int8(how.available_at)
+        .text(core::name_of(how.pending))
+        .int8(how.now)
+        .int4(how.retries)
+        .int4(how.reclaims)
+        .jsonb(how.checkpoint);
+    add_failure(&params, how.failure);
+    run_for_one(hub, kRequeue, params.boolean(how.outcome.has_value()));
+    note_claimable(hub, task.lane, ready, how.available_at);
+    note_state(hub, task, how.notice);
+    return state;
+}
+
+int64 finish(const Hub& hub, const Task& task, const Finish& how) {
+    if (task.has_attempt()) {
+        end_attempt(hub, task, how.outcome, how.now, how.failure);
+    }
+    Params params;
+    params.uuid(task.id).text(core::name_of(how.state)).int8(how.now).jsonb(how.result);
+    add_failure(&params, how.failure);
+    run_for_one(hub, kFinish,
+                params.optional_text(how.cancel_reason).optional_text(how.cancelled_by));
+    note_state(hub, task, how.notice);
+    return task.lease_epoch + (task.is_active() ? 1 : 0);
+}
+
+// ---------------------------------------------------------------- operators
+
+void set_priority(const Hub& hub, const Task& task, int32 priority, int64 now) {
+    run_for_one(hub, kSetPriority, Params().uuid(task.id).int4(priority).int8(now));
+}
+
+int64 reopen(const Hub& hub, const Task& task, int64 now) {
+    run_for_one(hub, kReopen, Params().uuid(task.id).int8(now));
+    note_claimable(hub, task.lane, true, now);
+    note_state(hub, task, {pg::WakeReason::kChanged, false});
+    return task.lease_epoch + 1;
+}
+
+void delete_task(const Hub& hub, const Task& task) {
+    run(hub, kDeleteAttempts, Params().uuid(task.id));
+    if (task.dedup_key) {
+        delete_dedup_key(hub, task.lane, *task.dedup_key, task.id);
+    }
+    run_for_one(hub, kDelete, Params().uuid(task.id));
+    note_state(hub, task, {pg::WakeReason::kChanged, false});
+}
+
+// ---------------------------------------------------------------- duties
+
+std::span<const pg_uuid_t> hold_expired_leases(const Hub& hub, int64 now, int limit) {
+    return read_ids(run(hub, kHoldExpired, Params().int8(now).int8(limit)));
+}
+
+std::span<const pg_uuid_t> hold_void_leases(const Hub& hub, int limit) {
+    return read_ids(run(hub, kHoldVoid, Params().int8(hub.epoch_floor).int8(limit)));
+}
+
+bool has_void_leases(const Hub& hub) {
+    return run(hub, kHasVoid, Params().int8(hub.epoch_floor)).count > 0;
+}
+
+std::span<const pg_uuid_t> hold_past_deadline(const Hub& hub, int64 now, int limit) {
+    return read_ids(run(hub, kHoldPastDeadline, Params().int8(now).int8(limit)));
+}
+
+std::span<const pg_uuid_t> hold_outdated(const Hub& hub, int64 now, int64 retention_ms, int limit) {
+    return read_ids(run(hub, kHoldOutdated, Params().int8(now).int8(retention_ms).int8(limit)));
+}
+
+void reslot_tasks(const Hub& hub, int32 slot_count) {
+    const Rows rows = run(hub, kAllForSlots);
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const pg_uuid_t id = rows.uuid(i, 1);
+        const int16 slot = slot_of(id, slot_count);
+        if (slot != rows.int2(i, 2)) {
+            run_for_one(hub, kSetSlot, Params().uuid(id).int2(slot));
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    rows.release();
+}
+
+int64 count_live_tasks(const Hub& hub, int64 now) {
+    return run(hub, kCountLive, Params().int8(now).int8(hub.epoch_floor)).int8(0, 1);
+}
+
+}  // namespace belay::store

@@ -1,0 +1,257 @@
+// Tables tasks and attempts: locking, and the writers of each transition.
+//
+// acquire, requeue and finish are the only writers of states, leases and attempts. They note what
+// waiting sessions have to know; events are the caller's.
+#pragma once
+
+#include "core/task.hpp"
+#include "pg/pg.hpp"
+#include "pg/wakeups.hpp"
+#include "store/hub.hpp"
+#include "store/plan.hpp"
+
+namespace belay::store {
+
+// An id as text, in the current memory context.
+const char* uuid_text(const pg_uuid_t& id);
+
+// belay:<task>:<attempt>:<epoch>.
+const char* lease_id(const pg_uuid_t& task, int32 attempt_index, int64 epoch);
+
+// ---- Creating ----
+
+struct NewTask {
+    pg_uuid_t id;
+    std::string_view lane;
+    std::string_view kind;
+    int32 cap_set;
+    int32 priority;
+    int64 now;
+    int64 available_at;
+    std::optional<int64> deadline;
+    std::optional<std::string_view> dedup_key;
+    Jsonb* payload;  // null for NULL
+    Jsonb* tags;
+    Jsonb* policy;
+};
+
+// Inserts the task, ready or delayed. False if the id is taken; waits for whoever is taking it.
+bool insert_task(const Hub& hub, const NewTask& task);
+
+// The state of a task, as it is now.
+std::optional<core::TaskState> task_state(const Hub& hub, const pg_uuid_t& id);
+
+// What never changes of a task.
+struct TaskKey {
+    std::string_view lane;
+    std::optional<std::string_view> key;  // dedup key
+};
+std::optional<TaskKey> read_task_key(const Hub& hub, const pg_uuid_t& id);
+
+// ---- A task that is held ----
+
+struct Task {
+    pg_uuid_t id;
+    std::optional<pg_uuid_t> flow_id;
+    std::string_view lane;
+    std::string_view kind;
+    std::optional<std::string_view> dedup_key;
+    core::TaskState state;
+    core::Pending pending;
+    int32 priority;
+    int32 attempt_index;
+    int32 attempt_leases;
+    int32 retry_count;
+    int32 reclaim_count;
+    int32 replay_count;
+    int64 lease_epoch;
+    std::optional<int64> lease_until;
+    std::optional<int64> lease_check;
+    std::optional<int64> available_at;
+    std::optional<int64> deadline;
+    std::optional<int64> attempt_started;
+    std::optional<int64> attempt_deadline;
+    std::optional<std::string_view> lease_owner;
+    std::optional<std::string_view> lease_worker;
+    std::optional<std::string_view> attempt_kind;
+    std::optional<std::string_view> attempt_worker;
+    std::optional<std::string_view> attempt_instance;
+    std::optional<std::string_view> cancel_reason;
+    std::optional<std::string_view> cancelled_by;
+    Jsonb* policy;
+
+    bool is_active() const { return state == core::TaskState::kActive; }
+    bool has_attempt() const { return attempt_started.has_value(); }  // running or paused
+    // Ready, or delayed and due.
+    bool is_eligible(int64 now) const {
+        return state == core::TaskState::kReady ||
+               (state == core::TaskState::kDelayed && available_at.value_or(0) <= now);
+    }
+    // The epoch of the lease that is, or was last, held.
+    int64 last_lease_epoch() const { return is_active() ? lease_epoch : lease_epoch - 1; }
+    core::TaskTimes times(const Hub& hub) const {
+        return {state, deadline, attempt_deadline, lease_until, lease_epoch < hub.epoch_floor};
+    }
+    bool is_lease_live(const Hub& hub, int64 now) const {
+        return is_active() && lease_epoch >= hub.epoch_floor && *lease_until > now;
+    }
+};
+
+// Holds the task until the transaction ends: if nobody has it; after waiting.
+std::optional<Task> try_lock_task(const Hub& hub, const pg_uuid_t& id);
+std::optional<Task> lock_task(const Hub& hub, const pg_uuid_t& id);
+// The same, against deletion too.
+std::optional<Task> lock_task_to_delete(const Hub& hub, const pg_uuid_t& id);
+
+// ---- Claiming ----
+
+// A range of the claim index.
+struct TaskStream {
+    std::string_view lane;
+    int16 slot;
+    int32 cap_set;
+};
+
+// A ready task, and its place in the order.
+struct TaskPlace {
+    int32 priority;
+    int64 available_at;
+    pg_uuid_t id;
+
+    // Whether it is claimed before the other.
+    bool before(const TaskPlace& other) const;
+};
+
+// A task that a claim holds.
+struct HeldTask {
+    pg_uuid_t id;
+    core::Pending pending;
+    std::optional<int64> attempt_deadline;
+    std::optional<int64> deadline;
+    std::optional<int64> attempt_timeout;  // of its policy, or its lane's
+};
+
+// Holds up to limit tasks from the head of one stream, skipping what others hold.
+std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, int64 now,
+                                     int limit);
+
+// Looks at up to limit tasks from the head of each stream; stream is the index of theirs.
+struct TaskPeek {
+    int stream;
+    TaskPlace place;
+};
+std::span<const TaskPeek> peek_heads(const Hub& hub, std::span<const TaskStream> streams, int64 now,
+                                     int limit);
+// Looks at those of one stream behind a place.
+std::span<const TaskPlace> peek_behind(const Hub& hub, const TaskStream& stream,
+                                       const TaskPlace& after, int64 now, int limit);
+// Holds those of these tasks that are still ready and that nobody else holds.
+std::span<const HeldTask> hold_ready(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now);
+
+// The streams that fit: those of the given lanes (none given: of all lanes with ready tasks) that
+// are not paused, for each slot and each set that lies within the capabilities.
+std::span<const TaskStream> fitting_streams(const Hub& hub,
+                                            std::optional<std::span<const std::string_view>> lanes,
+                                            std::span<const std::string_view> capabilities,
+                                            std::span<const int16> slots);
+
+// What a claim writes into a task.
+struct LeaseGrant {
+    pg_uuid_t id;
+    std::optional<int64> attempt_deadline;
+    int64 lease_until;
+};
+
+// Gives the leases. The rows have the columns of claim_tasks and, as the last, whether an attempt
+// began; they come in no particular order.
+Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
+             std::string_view worker_instance, int64 now);
+
+// Makes up to limit delayed tasks ready that are due. Returns how many.
+int64 promote_due(const Hub& hub, int64 now, int limit);
+// When the next delayed task falls due; core::kNever if there is none.
+int64 next_delayed(const Hub& hub, int64 now);
+
+// ---- A lease goes on ----
+
+void set_lease_until(const Hub& hub, const pg_uuid_t& id, int64 lease_until);
+void move_lease_check(const Hub& hub, const pg_uuid_t& id);
+
+struct Progress {
+    std::optional<Datum> percent;  // numeric
+    std::optional<std::string_view> message;
+    Jsonb* checkpoint;  // null: as it is
+    int64 lease_until;
+};
+void set_progress(const Hub& hub, const pg_uuid_t& id, const Progress& progress, int64 now);
+
+// ---- A lease ends ----
+
+struct Failure {
+    core::FailureClass failure_class;
+    std::optional<std::string_view> message;
+    Jsonb* details;  // null for NULL
+};
+
+// Who has to know that a lease is gone: nobody but those who wait for the task, or its owner, too.
+struct Notice {
+    pg::WakeReason reason;
+    bool to_owner;
+};
+
+// Back to the queue.
+struct Requeue {
+    core::Pending pending;
+    int64 available_at;
+    int64 now;
+    std::optional<core::AttemptOutcome> outcome = std::nullopt;  // none: the attempt is paused
+    std::optional<Failure> failure = std::nullopt;
+    int32 retries = 0;   // to be added
+    int32 reclaims = 0;  // to be added
+    Jsonb* checkpoint = nullptr;
+    Notice notice = {pg::WakeReason::kChanged, false};
+};
+
+// Takes the lease away and puts the task back: ready, or delayed. Returns its state.
+core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how);
+
+// The end of a task.
+struct Finish {
+    core::TaskState state;
+    int64 now;
+    core::AttemptOutcome outcome;  // of the attempt that runs or is paused, if there is one
+    std::optional<Failure> failure = std::nullopt;
+    Jsonb* result = nullptr;
+    std::optional<std::string_view> cancel_reason = std::nullopt;  // the first one counts
+    std::optional<std::string_view> cancelled_by = std::nullopt;
+    Notice notice = {pg::WakeReason::kChanged, false};
+};
+// Returns the epoch afterwards.
+int64 finish(const Hub& hub, const Task& task, const Finish& how);
+
+// ---- Operators ----
+
+void set_priority(const Hub& hub, const Task& task, int32 priority, int64 now);
+
+// Makes a terminal task ready again. Returns the epoch afterwards.
+int64 reopen(const Hub& hub, const Task& task, int64 now);
+
+// Deletes the task and its attempts; its dedup key, if that is still the task's.
+void delete_task(const Hub& hub, const Task& task);
+
+// ---- Duties ----
+
+// Up to limit tasks that have fallen due, held; others' are skipped.
+std::span<const pg_uuid_t> hold_expired_leases(const Hub& hub, int64 now, int limit);
+std::span<const pg_uuid_t> hold_void_leases(const Hub& hub, int limit);
+std::span<const pg_uuid_t> hold_past_deadline(const Hub& hub, int64 now, int limit);
+// Terminal, without a flow, and older than their lane's retention or the hub's.
+std::span<const pg_uuid_t> hold_outdated(const Hub& hub, int64 now, int64 retention_ms, int limit);
+// Whether a lease of an earlier incarnation is left, held by others or not.
+bool has_void_leases(const Hub& hub);
+
+// Gives every task the slot that a new slot_count asks for.
+void reslot_tasks(const Hub& hub, int32 slot_count);
+int64 count_live_tasks(const Hub& hub, int64 now);
+
+}  // namespace belay::store
