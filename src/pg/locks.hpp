@@ -16,7 +16,7 @@ enum class LockSpace : uint16 {
     kAllInstances = 0xbe04,  // shared: one instance's key is held; alone: all of them
     kRemoval = 0xbe05,       // one removal of instances at a time
     kSubscription = 0xbe06,
-    kLane = 0xbe07,              // of a lane that has no row yet
+    kLane = 0xbe09,              // of a lane that has no row yet
     kBackgroundWorker = 0xbe10,  // one in a database
 };
 
