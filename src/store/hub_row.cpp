@@ -140,6 +140,10 @@ constexpr Statement kResume = statement(R"sql(
 )sql",
                                         TEXTOID);
 
+constexpr Statement kLaneNames = statement(R"sql(
+    SELECT l.name FROM {hub}.lanes AS l
+)sql");
+
 // Every change of the row is seen by all sessions at their next call.
 void announce(const Hub& hub) {
     CacheInvalidateRelcacheByRelid(hub.relations.belay_hub);
@@ -195,6 +199,12 @@ void set_paused(const Hub& hub, std::string_view queue, std::optional<std::strin
     } else {
         run_for_one(hub, kResume, Params().text(queue));
         note_all_queues(hub, pg::WakeReason::kWork);
+        if (queue == kQueueNames[static_cast<int>(Queue::kTasks)] &&
+            OidIsValid(hub.relations.lanes)) {
+            for (const auto lane : run(hub, kLaneNames).texts(1)) {
+                pg::note_changed(lane_channel(hub, lane), pg::WakeReason::kWork);
+            }
+        }
     }
     announce(hub);
 }
