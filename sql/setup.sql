@@ -52,9 +52,10 @@ CREATE FUNCTION test.option(hub name, option text) RETURNS text LANGUAGE sql AS 
     SELECT o.value FROM belay.hub_options AS o WHERE o.hub = $1 AND o.option = $2
 $$;
 
--- A role that may own hubs, as an administrator makes one.
+-- A role that may own hubs, as an administrator makes one. Files that run side by side do not change the database's rights at once.
 CREATE PROCEDURE test.create_owner(role name) LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('rights'));
     EXECUTE format('CREATE ROLE %I', role);
     EXECUTE format('GRANT USAGE ON LANGUAGE belay TO %I', role);
     EXECUTE format('GRANT CREATE ON DATABASE %I TO %I', current_database(), role);
@@ -63,6 +64,7 @@ END $$;
 -- Removes a role with all it owns and all that was granted to it.
 CREATE PROCEDURE test.drop_role(role name) LANGUAGE plpgsql SET client_min_messages = warning AS $$
 BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('rights'));
     EXECUTE format('DROP OWNED BY %I CASCADE', role);
     EXECUTE format('DROP ROLE %I', role);
 END $$;
