@@ -31,6 +31,7 @@ struct Cursor {
     uint64 version;  // ring[version % kRing] comes next
     uint64 changes;
     int64 next_free;
+    int32 held;
     Place ring[kRing];
 };
 
@@ -227,12 +228,14 @@ Entry* add_entry(const Spot& spot, Cursor* cursor, const Place& place, int64 fre
         entry_table()[cursor->first].earlier = at;
     }
     cursor->first = at;
+    cursor->held += free_at == kHeld ? 1 : 0;
     cursor->next_free = std::min(cursor->next_free, free_at);
     return &entry_table()[at];
 }
 
 void drop_entry(const Spot& spot, Cursor* cursor, Entry* entry) {
     const auto at = static_cast<int32>(entry - entry_table());
+    cursor->held -= entry->free_at == kHeld ? 1 : 0;
     int32* link = entry_bucket(spot, cursor, entry->place);
     while (*link != at) {
         link = &entry_table()[*link].next;
@@ -250,6 +253,7 @@ void drop_entry(const Spot& spot, Cursor* cursor, Entry* entry) {
 }
 
 void set_entry(const Spot& spot, Cursor* cursor, Entry* entry, int64 free_at) {
+    cursor->held += (free_at == kHeld ? 1 : 0) - (entry->free_at == kHeld ? 1 : 0);
     entry->free_at = free_at;
     entry->stamp = ++spot.partition->stamps;
     cursor->next_free = std::min(cursor->next_free, free_at);
@@ -305,6 +309,7 @@ Cursor* make_cursor(const Spot& spot, const CursorKey& key) {
     cursor->next = *spot.bucket;
     *spot.bucket = number_of(cursor);
     cursor->first = kNone;
+    cursor->held = 0;
     cursor->settled = max_prepared_xacts == 0;
     cursor->made = GetCurrentTimestamp();
     cursor->checked = cursor->made;
@@ -603,6 +608,7 @@ CursorView view_of(const Cursor& cursor) {
             .version = cursor.version,
             .changes = cursor.changes,
             .next_free = std::min(cursor.next_free, own_free),
+            .held = cursor.held,
             .own = kLastPlace};
 }
 
@@ -639,6 +645,7 @@ CursorView read_cursor(const CursorKey& key) {
                     .version = 0,
                     .changes = 0,
                     .next_free = core::kNever,
+                    .held = 0,
                     .own = kLastPlace};
     if (!is_shared()) {
         return view;
@@ -675,8 +682,8 @@ bool cursor_changed(const CursorKey& key, const CursorView& view) {
     return changed;
 }
 
-int due_rows(const CursorKey& key, const CursorView& view, int64 now, const Place& after,
-             DueRow* rows, int limit) {
+int due_rows(const CursorKey& key, const CursorView& view, int64 now, bool with_held,
+             const Place& after, DueRow* rows, int limit) {
     DueList list{rows, limit};
     const auto wanted = [&](const Place& place, int64 free_at) {
         return free_at <= now && place > after && place < std::min(view.position, view.own);
@@ -688,6 +695,8 @@ int due_rows(const CursorKey& key, const CursorView& view, int64 now, const Plac
             cursor->next_free = std::min(cursor->next_free, entry.free_at);
             if (wanted(entry.place, entry.free_at)) {
                 list.add({entry.place, entry.stamp});
+            } else if (with_held && entry.free_at == kHeld && wanted(entry.place, now)) {
+                list.add({entry.place, 0});  // a probe has nothing to correct
             }
         }
     });

@@ -45,6 +45,7 @@ struct CursorView {
     uint64 version;   // of the ring
     uint64 changes;   // of anything that may give a fetch something to take
     int64 next_free;  // no row with an entry may be taken before, in ms
+    int32 held;       // rows that transactions have leased which still run
     Place own;        // the lowest row that this transaction has inserted: only it can see it
 };
 CursorView read_cursor(const CursorKey& key);
@@ -52,13 +53,14 @@ CursorView read_cursor(const CursorKey& key);
 // Whether something has changed since the view was read: who found nothing looks again.
 bool cursor_changed(const CursorKey& key, const CursorView& view);
 
-// The entries below the position whose rows may be taken now, in order, behind a place.
+// The entries below the position whose rows may be taken now, in order, behind a place; with_held,
+// also those of rows that a running transaction has leased: to everybody else they still are free.
 struct DueRow {
     Place place;
     uint64 stamp;
 };
-int due_rows(const CursorKey& key, const CursorView& view, int64 now, const Place& after,
-             DueRow* rows, int limit);
+int due_rows(const CursorKey& key, const CursorView& view, int64 now, bool with_held,
+             const Place& after, DueRow* rows, int limit);
 // What the row of such an entry turned out to be: not to be taken before free_at, or gone. Does
 // nothing if somebody has changed the entry since.
 void correct_entry(const CursorKey& key, const DueRow& row, std::optional<int64> free_at);

@@ -122,10 +122,12 @@ pg::Place end_of(const Hub& hub, const Part& part) {
 
 // Visits the free rows of a part in order, behind a place. First those that have entries below the
 // cursor, then the others. visit(now) sees table->row. Looks again if it found nothing and
-// something has changed meanwhile.
+// something has changed meanwhile. Rows that a running transaction has leased are visited only
+// with_held: whoever takes rows of one part would fail on them, whoever compares the heads of parts
+// must see them as SQL does.
 template <typename Visit>
 void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg::Clock& clock,
-          Visit visit) {
+          bool with_held, Visit visit) {
     constexpr int kDue = 16;
     const pg::CursorKey key = cursor_of(table->hub, part.lane, part.slot, part.delayed);
     while (true) {
@@ -141,8 +143,9 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
         pg::DueRow due[kDue];
         pg::Place last = after;
         int due_count = kDue;
-        while (go_on && due_count == kDue && view.next_free <= before) {
-            due_count = pg::due_rows(key, view, before, last, due, kDue);
+        const bool look = view.next_free <= before || (with_held && view.held > 0);
+        while (go_on && due_count == kDue && look) {
+            due_count = pg::due_rows(key, view, before, with_held, last, due, kDue);
             // Entries first, then the snapshot: a row that is not seen is gone then, not new.
             renew_snapshot(table);
             now = clock.now();
@@ -217,7 +220,7 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
 // Whether the part has a free row.
 bool has_free_row(QueueTable* table, const Part& part, const pg::Clock& clock) {
     bool found = false;
-    walk(table, part, pg::kFirstPlace, clock, [&found](int64) {
+    walk(table, part, pg::kFirstPlace, clock, true, [&found](int64) {
         found = true;
         return Verdict{.found = true, .go_on = false, .passed = false};
     });
@@ -279,7 +282,7 @@ LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 
                                has_free_row(&table, {lane + 1, slot, true}, *terms.clock)))) {
             return;
         }
-        walk(&table, {lane, slot, false}, pg::kFirstPlace, *terms.clock, [&](int64 now) {
+        walk(&table, {lane, slot, false}, pg::kFirstPlace, *terms.clock, false, [&](int64 now) {
             if (row_text(table, kTag) != tag) {
                 return Verdict{.found = false, .go_on = true, .passed = false};
             }
@@ -330,7 +333,7 @@ Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,
     with_queue(hub, heap, [&](QueueTable& table) {
         for (const int16 slot : slots) {
             int left = limit;
-            walk(&table, {lane, slot, delayed}, after, clock, [&](int64) {
+            walk(&table, {lane, slot, delayed}, after, clock, true, [&](int64) {
                 found.add({.key = row_key(table),
                            .session_id = row_text(table, kSessionId),
                            .tag = row_text(table, kTag)});
