@@ -125,6 +125,7 @@ constexpr Verb kVerbs[] = {
      Access::kRead, kForMonitor},
     {"get_task", get_task, 1, "uuid", "jsonb", Access::kRead, kForAll},
     {"guard", guard, 1, "text", "void", Access::kRead, kForWorker},
+    {"guard_task", guard_task, 2, "uuid, int8", "void", Access::kRead, kForWorker},
     {"latest_execution_id", latest_execution_id, 1, "text", "int8", Access::kRead, kForAll},
     {"list_children", list_children, 1, "text", "setof (text)", Access::kRead, kForMonitor},
     {"list_dead_letters", list_dead_letters, 5, "text, text, text, int8, int4",

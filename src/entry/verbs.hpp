@@ -59,6 +59,7 @@ Datum get_queue_depths(const Call& call);
 Datum get_system_metrics(const Call& call);
 Datum get_task(const Call& call);
 Datum guard(const Call& call);
+Datum guard_task(const Call& call);
 Datum latest_execution_id(const Call& call);
 Datum list_children(const Call& call);
 Datum list_dead_letters(const Call& call);

@@ -20,6 +20,7 @@ struct Place {
     Wanted wanted[kMostColumns];
     int count;
     int keys;
+    core::Lease (*read)(Relation table, HeapTuple row);
 };
 
 // A version of the row.
@@ -68,12 +69,22 @@ bool fits(Relation table, HeapTuple row, const Place& place) {
     return true;
 }
 
-Version read_version(Relation table, HeapTuple row) {
-    return {.at = row->t_self,
-            .lease = {.locked_until = read_int8(table, row, "locked_until"),
-                      .incarnation = DatumGetInt32(read_column(table, row, "lease_inc", INT4OID)),
-                      .nonce_hi = static_cast<uint64_t>(read_int8(table, row, "nonce_hi")),
-                      .nonce_lo = static_cast<uint64_t>(read_int8(table, row, "nonce_lo"))}};
+core::Lease read_lease(Relation table, HeapTuple row) {
+    return {.locked_until = read_int8(table, row, "locked_until"),
+            .incarnation = DatumGetInt32(read_column(table, row, "lease_inc", INT4OID)),
+            .nonce_hi = static_cast<uint64_t>(read_int8(table, row, "nonce_hi")),
+            .nonce_lo = static_cast<uint64_t>(read_int8(table, row, "nonce_lo"))};
+}
+
+// A task that is not active has an epoch, but no deadline.
+core::Lease read_task_lease(Relation table, HeapTuple row) {
+    bool null = false;
+    const Datum until = heap_getattr(row, find_column(table, "lease_until_ms", INT8OID),
+                                     RelationGetDescr(table), &null);
+    return {.locked_until = null ? 0 : DatumGetInt64(until),
+            .incarnation = 0,
+            .nonce_hi = 0,
+            .nonce_lo = static_cast<uint64_t>(read_int8(table, row, "lease_epoch"))};
 }
 
 std::optional<Version> find_version(Relation table, const Place& place, Snapshot snapshot) {
@@ -89,7 +100,7 @@ std::optional<Version> find_version(Relation table, const Place& place, Snapshot
     std::optional<Version> found;
     while (HeapTuple row = systable_getnext(scan)) {
         if (fits(table, row, place)) {
-            found = read_version(table, row);
+            found = Version{row->t_self, place.read(table, row)};
         }
     }
     systable_endscan(scan);
@@ -109,7 +120,7 @@ std::optional<core::Lease> keep(Relation table, const Place& place, Version vers
         bool copied = false;
         HeapTuple row = ExecFetchSlotHeapTuple(slot, false, &copied);
         if (fits(table, row, place)) {
-            lease = read_version(table, row).lease;
+            lease = place.read(table, row);
         }
         if (copied) {
             heap_freetuple(row);
@@ -148,12 +159,15 @@ std::optional<core::Lease> latest(const Place& place, Hold hold) {
 
 }  // namespace
 
-void lock_lease_tables(const Hub& hub, bool work, bool turns) {
+void lock_lease_tables(const Hub& hub, bool work, bool turns, bool tasks) {
     if (work && OidIsValid(hub.relations.worker_queue)) {
         LockRelationOid(hub.relations.worker_queue, RowShareLock);
     }
     if (turns && OidIsValid(hub.relations.instance_locks)) {
         LockRelationOid(hub.relations.instance_locks, RowShareLock);
+    }
+    if (tasks && OidIsValid(hub.relations.tasks)) {
+        LockRelationOid(hub.relations.tasks, RowShareLock);
     }
 }
 
@@ -164,7 +178,8 @@ std::optional<core::Lease> latest_lease(const Hub& hub, const WorkKey& key, Hold
                                  {"due", INT8OID, F_INT8EQ, Int64GetDatum(key.due)},
                                  {"id", INT8OID, F_INT8EQ, Int64GetDatum(key.id)}},
                       .count = 4,
-                      .keys = 4};
+                      .keys = 4,
+                      .read = read_lease};
     return latest(place, hold);
 }
 
@@ -174,7 +189,17 @@ std::optional<core::Lease> latest_lease(const Hub& hub, const core::TurnToken& t
         .wanted = {{"instance_key", INT8OID, F_INT8EQ, Int64GetDatum(token.instance_key)},
                    {"lock_no", INT8OID, F_INT8EQ, Int64GetDatum(token.lock_no)}},
         .count = 2,
-        .keys = 1};
+        .keys = 1,
+        .read = read_lease};
+    return latest(place, hold);
+}
+
+std::optional<core::Lease> latest_lease(const Hub& hub, const pg_uuid_t& task_id, Hold hold) {
+    const Place place{.table = hub.relations.tasks,
+                      .wanted = {{"id", UUIDOID, F_UUID_EQ, UUIDPGetDatum(&task_id)}},
+                      .count = 1,
+                      .keys = 1,
+                      .read = read_task_lease};
     return latest(place, hold);
 }
 

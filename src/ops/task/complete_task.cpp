@@ -19,6 +19,7 @@ CompletedTask complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fe
         return {true, task.lease_epoch};
     }
     check_fence(hub, task, fence, now);
+    note_own_end(task, fence);
     const int64 epoch = store::finish(hub, task,
                                       {.state = core::TaskState::kCompleted,
                                        .now = now,

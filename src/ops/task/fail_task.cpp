@@ -57,6 +57,7 @@ FailedTask fail_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fe
     const auto task = hold_task(hub, id, clock);
     const int64 now = clock->now();
     check_fence(hub, task, fence, now);
+    note_own_end(task, fence);
     if (failure.failure_class == core::FailureClass::kCancelled) {
         return cancel_by_holder(hub, task, fence, failure, now);
     }
@@ -81,6 +82,7 @@ RequeuedTask delay_task(const store::Hub& hub, const pg_uuid_t& id, const Fence&
     const auto task = hold_task(hub, id, clock);
     const int64 now = clock->now();
     check_fence(hub, task, fence, now);
+    note_own_end(task, fence);
     return give_back(hub, task, core::Pending::kSnooze, "delay", core::add_ms(now, delay_ms),
                      checkpoint, now);
 }
@@ -90,6 +92,7 @@ RequeuedTask release_task(const store::Hub& hub, const pg_uuid_t& id, const Fenc
     const auto task = hold_task(hub, id, clock);
     const int64 now = clock->now();
     check_fence(hub, task, fence, now);
+    note_own_end(task, fence);
     // Without a delay it keeps its place in the queue.
     const int64 available_at = delay_ms == 0 ? *task.available_at : core::add_ms(now, delay_ms);
     return give_back(hub, task, core::Pending::kReclaim, "release", available_at, nullptr, now);

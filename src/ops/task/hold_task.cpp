@@ -4,6 +4,7 @@
 // Touches  <hub>.tasks
 // Locks    the task
 // Raises   QB001 lease lost, QB002 no such task, QB007 clock skew, QB012 terminal, QB013 not active
+#include "ops/guard/guard.hpp"
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
 #include "pg/errors.hpp"
@@ -80,6 +81,12 @@ void check_fence(const store::Hub& hub, const store::Task& task, const Fence& fe
     }
     if (!task.is_lease_live(hub, now)) {
         raise_lease_lost(hub, task, "lease_expired");
+    }
+}
+
+void note_own_end(const store::Task& task, const Fence& fence) {
+    if (!fence.override) {
+        note_finished_task(task.id, *fence.epoch);
     }
 }
 

@@ -56,6 +56,9 @@ struct Fence {
 // QB012 terminal, QB013 not active, QB001 another epoch or a lease that is over.
 void check_fence(const store::Hub& hub, const store::Task& task, const Fence& fence, int64 now);
 
+// The holder of the lease is about to end it: a guard of his transaction on it passes.
+void note_own_end(const store::Task& task, const Fence& fence);
+
 [[noreturn]] void raise_terminal(const store::Task& task);
 [[noreturn]] void raise_lease_lost(const store::Hub& hub, const store::Task& task,
                                    const char* code_detail);
