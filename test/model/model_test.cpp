@@ -78,7 +78,8 @@ TEST_F(Model, RandomCallsOfSeveralClients) {
     int blocked = 0;
     uint64_t seed = first_seed;
     const auto is_over = [&](int64_t done) {
-        const bool all_met = std::find(met.begin(), met.end(), 0) == met.end();
+        const bool all_met = std::find(met.begin(), met.end(), 0) == met.end() &&
+                             calls.size() == operations().size();
         return done >= steps * (all_met || steps < kSteps ? 1 : kPatience);
     };
     for (int64_t done = 0; !is_over(done); ++seed) {

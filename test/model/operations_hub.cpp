@@ -122,7 +122,7 @@ constexpr Operation kOperations[] = {
     {"set_instance_retention", 4, When::kOwnTransaction, set_instance_retention},
     {"set_orphan_retention", 2, When::kOwnTransaction, set_orphan_retention},
     {"set_slot_count", 5, When::kAlone, set_slot_count},
-    {"new_incarnation", 1, When::kAlone, new_incarnation},  // waits for writers of events
+    {"new_incarnation", 8, When::kAlone, new_incarnation},  // waits for writers of events
     {"vacuum", 2, When::kOwnTransaction, vacuum},
 };
 
