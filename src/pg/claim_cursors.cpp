@@ -6,6 +6,7 @@
 #include "core/time.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
+#include "pg/transaction_levels.hpp"
 
 namespace belay::pg {
 
@@ -581,23 +582,9 @@ extern "C" void belay_cursors_at_end(XactEvent event, void*) {
 
 extern "C" void belay_cursors_at_sub_end(SubXactEvent event, SubTransactionId, SubTransactionId,
                                          void*) {
-    if (note_count == 0 ||
-        (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)) {
-        return;
+    if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB) {
+        note_count = end_level(notes, note_count, event == SUBXACT_EVENT_COMMIT_SUB, abort);
     }
-    const int level = GetCurrentTransactionNestLevel();
-    int kept = 0;
-    for (int i = 0; i < note_count; ++i) {
-        if (notes[i].level < level) {
-            notes[kept++] = notes[i];
-        } else if (event == SUBXACT_EVENT_COMMIT_SUB) {
-            notes[kept] = notes[i];
-            notes[kept++].level = level - 1;
-        } else {
-            abort(notes[i]);
-        }
-    }
-    note_count = kept;
 }
 
 CursorView view_of(const Cursor& cursor) {

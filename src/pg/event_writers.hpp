@@ -25,8 +25,8 @@ struct EventHorizon {
 // server's start are not known here.
 EventHorizon event_horizon(Oid hub, Oid sequence);
 
-// Makes the shared piece and the callback. Called once, from _PG_init, after install_wakeups: the
-// last callback runs first, and whoever is woken by a commit must find its writer gone.
+// Makes the shared piece and the callback, which runs before anybody is woken by the commit. Called
+// once, from _PG_init.
 void install_event_writers();
 
 }  // namespace belay::pg

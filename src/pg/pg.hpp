@@ -104,6 +104,7 @@ extern "C" {
 #include "utils/plancache.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timeout.h"

@@ -11,6 +11,8 @@
 #include "pg/faults.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
+#include "pg/transaction_end.hpp"
+#include "pg/transaction_levels.hpp"
 #include "pg/worker_signal.hpp"
 
 namespace belay::pg {
@@ -595,60 +597,55 @@ void keep_prepared() {
     LWLockRelease(&shared->prepared_lock);
 }
 
-extern "C" void belay_end_of_transaction(XactEvent event, void*) {
-    if (event == XACT_EVENT_ABORT) {
-        end_wait(false);  // cancelled while waiting
+void apply_notes() {
+    // What others did since is asked before our own notes move the version.
+    bool ring = false;
+    for (const bool freed : {true, false}) {
+        for (int i = 0; i < note_count; ++i) {
+            if ((notes[i].kind == NoteKind::kFreed) == freed) {
+                apply(notes[i]);
+                ring = ring || notes[i].kind == NoteKind::kReady ||
+                       notes[i].kind == NoteKind::kFreed || notes[i].kind == NoteKind::kChanged ||
+                       notes[i].kind == NoteKind::kDue;
+            }
+        }
     }
+    if (ring && settings.notify) {
+        wake_worker(Bell::kReady);
+    }
+}
+
+void at_end(Ending ending) {
     if (note_count == 0) {
         return;
     }
-    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PARALLEL_COMMIT) {
-        // What others did since is asked before our own notes move the version.
-        bool ring = false;
-        for (const bool freed : {true, false}) {
-            for (int i = 0; i < note_count; ++i) {
-                if ((notes[i].kind == NoteKind::kFreed) == freed) {
-                    apply(notes[i]);
-                    ring = ring || notes[i].kind == NoteKind::kReady ||
-                           notes[i].kind == NoteKind::kFreed ||
-                           notes[i].kind == NoteKind::kChanged || notes[i].kind == NoteKind::kDue;
-                }
-            }
-        }
-        if (ring && settings.notify) {
-            wake_worker(Bell::kReady);
-        }
-    } else if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PARALLEL_ABORT) {
-        for (int i = 0; i < note_count; ++i) {
-            undo(notes[i]);
-        }
-    } else if (event == XACT_EVENT_PREPARE) {
-        keep_prepared();
-    } else {
-        return;  // before the end
+    switch (ending) {
+        case Ending::kCommit:
+            apply_notes();
+            break;
+        case Ending::kPrepare:
+            keep_prepared();
+            break;
+        case Ending::kAbort:
+            std::for_each_n(notes, note_count, undo);
+            break;
+        case Ending::kSubtransactionAbort:
+            note_count = end_level(notes, note_count, false, undo);
+            return;
     }
     note_count = 0;
 }
 
-extern "C" void belay_end_of_subtransaction(SubXactEvent event, SubTransactionId, SubTransactionId,
-                                            void*) {
-    if (note_count == 0 ||
-        (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)) {
-        return;
+extern "C" void belay_end_cancelled_wait(XactEvent event, void*) {
+    if (event == XACT_EVENT_ABORT) {
+        end_wait(false);
     }
-    const int level = GetCurrentTransactionNestLevel();
-    int kept = 0;
-    for (int i = 0; i < note_count; ++i) {
-        if (notes[i].level < level) {
-            notes[kept++] = notes[i];
-        } else if (event == SUBXACT_EVENT_COMMIT_SUB) {
-            notes[kept] = notes[i];
-            notes[kept++].level = level - 1;
-        } else {
-            undo(notes[i]);
-        }
+}
+
+extern "C" void belay_keep_notes(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
+    if (event == SUBXACT_EVENT_COMMIT_SUB) {
+        note_count = end_level(notes, note_count, true, undo);
     }
-    note_count = kept;
 }
 
 // ---------------------------------------------------------------- what a session remembers
@@ -1084,8 +1081,9 @@ void nap(int64 ms) {
 
 void install_wakeups() {
     add_shared_piece({wake_bytes, init_wake, use_wake});
-    RegisterXactCallback(belay_end_of_transaction, nullptr);
-    RegisterSubXactCallback(belay_end_of_subtransaction, nullptr);
+    call_after_locks(at_end);
+    RegisterXactCallback(belay_end_cancelled_wait, nullptr);
+    RegisterSubXactCallback(belay_keep_notes, nullptr);
 }
 
 bool has_prepared_notes() {

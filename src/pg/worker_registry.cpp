@@ -5,6 +5,7 @@
 #include "pg/compat.hpp"
 #include "pg/list.hpp"
 #include "pg/shared_memory.hpp"
+#include "pg/transaction_end.hpp"
 
 namespace belay::pg {
 
@@ -151,13 +152,12 @@ void release_holds() {
     }
 }
 
-// Nothing here raises: it runs while the transaction ends.
-extern "C" void belay_worker_at_end(XactEvent event, void*) {
-    const bool commits = event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE;
-    if ((!commits && event != XACT_EVENT_ABORT) || registry == nullptr ||
+void at_end(Ending ending) {
+    if (ending == Ending::kSubtransactionAbort || registry == nullptr ||
         (pending_bells == 0 && pending_count == 0 && held_count == 0 && pending_relay.count == 0)) {
         return;
     }
+    const bool commits = ending != Ending::kAbort;
     const uint32 bells = pending_bells;
     if (commits && pending_relay.count > 0) {
         LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
@@ -251,7 +251,7 @@ const char* state_name(WorkerState state) {
 
 void share_worker_registry() {
     add_shared_piece({registry_bytes, init_registry, use_registry});
-    RegisterXactCallback(belay_worker_at_end, nullptr);
+    call_after_locks(at_end);
 }
 
 void wake_worker(Bell bell) {

@@ -15,7 +15,6 @@
 #include "pg/scopes.hpp"
 #include "pg/settings.hpp"
 #include "pg/worker_registry.hpp"
-#include "store/fresh_hub.hpp"
 #include "store/hub.hpp"
 
 namespace belay::worker {
@@ -282,9 +281,6 @@ struct HubRun {
 void run_as_owner(void* context) {
     auto* run = static_cast<HubRun*>(context);
     const store::Hub* found = store::find_hub(run->schema, true);
-    if (found != nullptr && found->paused != 0) {
-        found = store::fresh_hub(*found);
-    }
     if (found == nullptr) {
         return;
     }

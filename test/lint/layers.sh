@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The include arrows of src/README.md: core <- pg <- store <- ops <- entry, worker.
-# Only pg/pg.hpp includes PostgreSQL's headers; of store, entry and worker see only hub.hpp and fresh_hub.hpp.
+# Only pg/pg.hpp includes PostgreSQL's headers; of store, entry and worker see only hub.hpp.
 set -euo pipefail
 # shellcheck source=test/lint/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -36,7 +36,7 @@ for file in src/**/*.[ch]pp; do
         if [[ $name != */* || -z ${may[$target]:-} ]]; then
             [[ $file == src/pg/pg.hpp || $file == src/pg/compat.hpp ]] ||
                 complain "$file:$line" "only pg/pg.hpp includes \"$name\" (our own headers are named from src/)"
-        elif [[ " ${may[$layer]} " != *" $target "* && ! ($layer =~ ^(entry|worker)$ && $name =~ ^store/(fresh_)?hub.hpp$) ]]; then
+        elif [[ " ${may[$layer]} " != *" $target "* && ! ($layer =~ ^(entry|worker)$ && $name == store/hub.hpp) ]]; then
             complain "$file:$line" "$layer may not include \"$name\""
         fi
     done < <(grep -nE '^[[:space:]]*#[[:space:]]*include' "$file" || true)

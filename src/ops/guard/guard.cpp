@@ -18,6 +18,7 @@
 #include "pg/counters.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
+#include "pg/transaction_levels.hpp"
 #include "store/lease_rows.hpp"
 #include "store/tasks.hpp"
 
@@ -267,17 +268,8 @@ extern "C" void belay_guards_at_end(XactEvent event, void*) {
 // What a rolled-back subtransaction asked for or did is void; a released one hands it to its
 // parent.
 template <typename T>
-void end_level(pg::List<T>* list, int level, bool committed) {
-    int kept = 0;
-    for (int i = 0; i < list->count; ++i) {
-        T item = list->items[i];
-        if (item.level >= level && !committed) {
-            continue;
-        }
-        item.level = std::min(item.level, level - (committed ? 1 : 0));
-        list->items[kept++] = item;
-    }
-    list->count = kept;
+void end_level(pg::List<T>* list, bool committed) {
+    list->count = pg::end_level(list->items, list->count, committed, [](const T&) {});
 }
 
 extern "C" void belay_guards_at_subtransaction(SubXactEvent event, SubTransactionId,
@@ -285,9 +277,8 @@ extern "C" void belay_guards_at_subtransaction(SubXactEvent event, SubTransactio
     if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB) {
         return;
     }
-    const int level = GetCurrentTransactionNestLevel();
-    end_level(&guards, level, event == SUBXACT_EVENT_COMMIT_SUB);
-    end_level(&finished, level, event == SUBXACT_EVENT_COMMIT_SUB);
+    end_level(&guards, event == SUBXACT_EVENT_COMMIT_SUB);
+    end_level(&finished, event == SUBXACT_EVENT_COMMIT_SUB);
 }
 
 }  // namespace

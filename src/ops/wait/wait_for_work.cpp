@@ -14,7 +14,6 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
-#include "store/fresh_hub.hpp"
 #include "store/grants.hpp"
 #include "store/readiness.hpp"
 #include "store/task_reads.hpp"
@@ -235,9 +234,6 @@ Standing standing_of(Oid schema, const WaitQueue& queue) {
     AcceptInvalidationMessages();
     PushActiveSnapshot(GetTransactionSnapshot());
     const store::Hub* hub = store::find_hub(schema, true);
-    if (hub != nullptr && is_paused(*hub, queue.topic)) {
-        hub = store::fresh_hub(*hub);
-    }
     const Standing standing{hub == nullptr, hub != nullptr && is_paused(*hub, queue.topic)};
     PopActiveSnapshot();
     return standing;
