@@ -15,4 +15,24 @@ constexpr size_t kMaxNameBytes = 63;
 // information_schema and belay itself. The case of letters matters, as in a quoted identifier.
 NameFault check_hub_name(std::string_view name);
 
+// The word that errors use for a fault.
+constexpr const char* code_detail(NameFault fault) {
+    switch (fault) {
+        case NameFault::kNone:
+            break;
+        case NameFault::kEmpty:
+            return "empty";
+        case NameFault::kTooLong:
+            return "too_long";
+        case NameFault::kReserved:
+            return "reserved_name";
+    }
+    return "";
+}
+
+// What a caller can do about it.
+inline constexpr const char* kHubNameHint =
+    "A hub's name has 1 to 63 bytes, does not begin with pg_ and is not belay or "
+    "information_schema.";
+
 }  // namespace belay::core

@@ -26,14 +26,6 @@ Chosen choose(const store::Hub& hub, const Tables& tables) {
     return chosen;
 }
 
-// A lock that was just granted has let invalidations in.
-void refresh(const store::Hub& hub) {
-    if (hub.stale && store::find_hub(hub.schema) == nullptr) {
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-                        errmsg("hub \"%s\" was dropped meanwhile", NameStr(hub.name))));
-    }
-}
-
 }  // namespace
 
 void enter(const store::Hub& hub, const Tables& tables, pg::Clock* clock) {
@@ -44,7 +36,7 @@ void enter(const store::Hub& hub, const Tables& tables, pg::Clock* clock) {
             clock->mark_waited();
         }
     }
-    refresh(hub);
+    store::refresh_hub(hub);  // a lock that was just granted has let invalidations in
 }
 
 bool try_enter(const store::Hub& hub, const Tables& tables) {
@@ -62,7 +54,7 @@ bool try_enter(const store::Hub& hub, const Tables& tables) {
             }
         }
     }
-    refresh(hub);
+    store::refresh_hub(hub);  // a lock that was just granted has let invalidations in
     return true;
 }
 

@@ -119,8 +119,9 @@ std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFi
     Params params;
     filter.ids ? params.datum(int8_array(*filter.ids)) : params.null();
     filter.instance_ids ? params.datum(text_array(*filter.instance_ids)) : params.null();
-    params.optional_text(filter.queue).optional_text(filter.reason);
-    filter.dead_before ? params.timestamp(*filter.dead_before) : params.null();
+    params.optional_text(filter.queue)
+        .optional_text(filter.reason)
+        .optional_timestamp(filter.dead_before);
     params.int8(filter.limit);
     const Rows rows = run(hub, kTakeMany, params);
     auto* taken = static_cast<DeadLetter*>(palloc(sizeof(DeadLetter) * (rows.count + 1)));

@@ -312,6 +312,13 @@ const Hub* find_hub(Oid schema, bool lenient) {
     return nullptr;
 }
 
+void refresh_hub(const Hub& hub) {
+    if (hub.stale && find_hub(hub.schema) == nullptr) {
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+                        errmsg("hub \"%s\" was dropped meanwhile", NameStr(hub.name))));
+    }
+}
+
 std::optional<HubRow> read_hub_row(const Hub& hub) {
     Relation relation = try_table_open(hub.relations.belay_hub, AccessShareLock);
     if (relation == nullptr) {

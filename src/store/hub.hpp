@@ -140,6 +140,8 @@ void watch_hubs();
 // good for the rest of the transaction; its contents are those of the latest committed hub row (or
 // our own change). Raises if the hub's row cannot be read, unless lenient: then null, too.
 const Hub* find_hub(Oid schema, bool lenient = false);
+// Reads the hub again if it has changed. Raises if it is gone.
+void refresh_hub(const Hub& hub);
 
 // What only the hub's row tells: for listings. No value if the row cannot be read.
 struct HubRow {

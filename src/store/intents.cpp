@@ -194,8 +194,8 @@ int64 insert_intent(const Hub& hub, const Intent& intent) {
     Params params;
     params.int8(intent.key.id)
         .datum(UUIDPGetDatum(&intent.key.source_uuid))
-        .timestamp(intent.created_at);
-    intent.visible_at ? params.timestamp(*intent.visible_at) : params.null();
+        .timestamp(intent.created_at)
+        .optional_timestamp(intent.visible_at);
     params.text(intent.queue)
         .text(intent.target_hub)
         .text(intent.pair.source_instance)

@@ -159,11 +159,7 @@ uint64 xid_of(const Rows& rows, uint64 row, int column) {
 // The first five parameters of the statements that read events.
 Params seen_params(const Subscription& subscription) {
     Params params;
-    if (subscription.topics) {
-        params.datum(*subscription.topics);
-    } else {
-        params.null();
-    }
+    params.optional_datum(subscription.topics);
     return params.int4(subscription.seen.incarnation)
         .int8(subscription.seen.position)
         .datum(xid_datum(subscription.seen.xid))
@@ -235,10 +231,7 @@ void write_event(const Hub& hub, int event, std::optional<std::string_view> subj
     const core::EventType& type = core::kEventTypes[event];
     // Whoever begins a new incarnation waits for events of the old one, and we for him.
     LockRelationOid(hub.relations.outbox_events, RowExclusiveLock);
-    if (hub.stale && find_hub(hub.schema) == nullptr) {
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-                        errmsg("hub \"%s\" was dropped meanwhile", NameStr(hub.name))));
-    }
+    refresh_hub(hub);
     pg::register_event_writer(hub.schema, hub.relations.outbox_events_position);
     const int64 position = nextval_internal(hub.relations.outbox_events_position, false);
     run_for_one(hub, kInsertEvent,
@@ -288,11 +281,7 @@ bool insert_subscription(const Hub& hub, std::string_view name, std::optional<Da
                          const Seen& seen, int64 now) {
     Params params;
     params.text(name);
-    if (topics) {
-        params.datum(*topics);
-    } else {
-        params.null();
-    }
+    params.optional_datum(topics);
     return run(hub, kInsertSubscription,
                params.int4(seen.incarnation)
                    .int8(seen.position)

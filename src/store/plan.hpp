@@ -6,6 +6,9 @@
 // with the hub owner's rights; test/lint/qualified_sql.sh checks it.
 #pragma once
 
+#include <algorithm>
+#include <array>
+
 #include "pg/pg.hpp"
 #include "pg/scopes.hpp"
 #include "store/hub.hpp"
@@ -45,6 +48,22 @@ constexpr Statement report(const char* sql, Types... types) {
     return {sql, true, true, static_cast<int>(sizeof...(types)), {static_cast<Oid>(types)...}};
 }
 
+// A text put together from pieces that statements share: constexpr arrays, with a blank or a line's
+// end between them.
+template <const auto&... Pieces>
+struct Joined {
+    static constexpr auto make() {
+        std::array<char, (sizeof(Pieces) + ...) - sizeof...(Pieces) + 1> text{};
+        std::size_t at = 0;
+        ((std::copy_n(Pieces, sizeof(Pieces) - 1, text.begin() + at), at += sizeof(Pieces) - 1),
+         ...);
+        return text;
+    }
+    static constexpr auto text = make();
+};
+template <const auto&... Pieces>
+inline constexpr const char* joined = Joined<Pieces...>::text.data();
+
 // The parameters of one execution, in order.
 struct Params {
     Datum values[kMaxParams];
@@ -61,12 +80,14 @@ struct Params {
         nulls[count++] = 'n';
         return *this;
     }
+    Params& optional_datum(std::optional<Datum> value) { return value ? datum(*value) : null(); }
     Params& int8(int64 value) { return datum(Int64GetDatum(value)); }
     Params& optional_int8(std::optional<int64> value) { return value ? int8(*value) : null(); }
     Params& int4(int32 value) { return datum(Int32GetDatum(value)); }
     Params& int2(int16 value) { return datum(Int16GetDatum(value)); }
     Params& boolean(bool value) { return datum(BoolGetDatum(value)); }
     Params& timestamp(int64 ms);
+    Params& optional_timestamp(std::optional<int64> ms) { return ms ? timestamp(*ms) : null(); }
     // The id has to live until the statement has run.
     Params& uuid(const pg_uuid_t& value) { return datum(UUIDPGetDatum(&value)); }
     Params& jsonb(Jsonb* value) { return value != nullptr ? datum(JsonbPGetDatum(value)) : null(); }

@@ -174,14 +174,13 @@ Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
 
 Readiness outbox_readiness(const Hub& hub, int64 now) {
     const Horizon horizon = read_horizon(hub);
-    Params params;
-    params.int8(now).int4(hub.incarnation);
-    if (horizon.exact) {
-        params.int8(horizon.position);
-    } else {
-        params.null();
-    }
-    const Rows rows = run(hub, kReadableSubscriptions, params.datum(UInt64GetDatum(horizon.xid)));
+    const auto position = horizon.exact ? std::optional(horizon.position) : std::nullopt;
+    const Rows rows = run(hub, kReadableSubscriptions,
+                          Params()
+                              .int8(now)
+                              .int4(hub.incarnation)
+                              .optional_int8(position)
+                              .datum(UInt64GetDatum(horizon.xid)));
     return {static_cast<int64>(rows.count), core::kNever};
 }
 

@@ -444,10 +444,6 @@ void tell_deleted(const Hub& hub, const Rows& instances, int64 now) {
     }
 }
 
-Params& optional_time(Params& params, std::optional<int64> ms) {
-    return ms ? params.timestamp(*ms) : params.null();
-}
-
 }  // namespace
 
 InstanceSet make_instance_set(std::span<const std::string_view> ids) {
@@ -568,7 +564,8 @@ Pruned prune(const Hub& hub, std::string_view instance_id, int64 current_executi
              const PruneOptions& options) {
     Params params;
     params.text(instance_id).int8(current_execution_id).int8(options.keep_last.value_or(0));
-    const Rows rows = run(hub, kPruneExecutions, optional_time(params, options.completed_before));
+    const Rows rows =
+        run(hub, kPruneExecutions, params.optional_timestamp(options.completed_before));
     if (rows.count == 0) {
         return {0, 0};
     }
@@ -586,8 +583,8 @@ std::span<const std::string_view> prunable(const Hub& hub,
                                            std::optional<int64> completed_before, int64 limit,
                                            const PruneOptions& options) {
     Params params;
-    optional_time(params, completed_before).int8(limit);
-    optional_time(params, options.completed_before).int8(options.keep_last.value_or(0));
+    params.optional_timestamp(completed_before).int8(limit);
+    params.optional_timestamp(options.completed_before).int8(options.keep_last.value_or(0));
     const Rows rows =
         ids ? run(hub, kPrunableOf, params.datum(text_array(*ids))) : run(hub, kPrunable, params);
     return rows.texts(1);

@@ -2,6 +2,7 @@
 
 #include "core/time.hpp"
 #include "pg/list.hpp"
+#include "store/lanes.hpp"
 #include "store/listing.hpp"
 #include "store/tasks.hpp"
 
@@ -189,27 +190,7 @@ constexpr Statement kReadyInLane = query(R"sql(
 )sql",
                                          TEXTOID, INT8OID);
 
-constexpr Statement kReadyLanes = query(R"sql(
-    WITH RECURSIVE known AS (
-        (SELECT f.lane
-           FROM {hub}.tasks AS f
-          WHERE f.state {=} 'ready'
-          ORDER BY f.lane
-          LIMIT 1)
-        UNION ALL
-        SELECT (SELECT n.lane
-                  FROM {hub}.tasks AS n
-                 WHERE n.state {=} 'ready' AND n.lane {>} k.lane
-                 ORDER BY n.lane
-                 LIMIT 1)
-          FROM known AS k
-         WHERE k.lane IS NOT NULL
-    )
-    SELECT k.lane
-      FROM known AS k
-     WHERE k.lane IS NOT NULL
-       AND NOT EXISTS (SELECT 1 FROM {hub}.lanes AS l WHERE l.name {=} k.lane AND l.paused)
-)sql");
+constexpr Statement kReadyLanes = query(kReadyLanesSql);
 
 constexpr Statement kLanePaused = query(R"sql(
     SELECT l.paused FROM {hub}.lanes AS l WHERE l.name {=} $1 AND l.paused
@@ -255,12 +236,10 @@ Rows list_tasks(const Hub& hub, const TaskFilter& filter, std::optional<pg_uuid_
                 int limit) {
     Params params;
     // No task has the lowest id: it is no uuid that anybody makes.
-    params.uuid(after ? *after : kLowest).int8(limit).optional_text(filter.lane);
-    if (filter.states) {
-        params.datum(text_array(*filter.states));
-    } else {
-        params.null();
-    }
+    params.uuid(after ? *after : kLowest)
+        .int8(limit)
+        .optional_text(filter.lane)
+        .optional_datum(filter.states ? std::optional(text_array(*filter.states)) : std::nullopt);
     add_uuid(&params, filter.flow_id)
         .optional_text(filter.kind)
         .jsonb(filter.tags)

@@ -41,7 +41,7 @@ constexpr Statement kReadKey = statement(R"sql(
 )sql",
                                          UUIDOID);
 
-constexpr Statement kTryLock = statement(R"sql(
+constexpr char kHeldTask[] = R"sql(
     SELECT t.id, t.flow_id, t.lane, t.kind, t.dedup_key, t.state, t.pending_attempt, t.priority,
            t.attempt_index, t.attempt_leases, t.retry_count, t.reclaim_count, t.replay_count,
            t.lease_epoch, t.lease_until_ms, t.lease_check_ms, t.available_at_ms, t.deadline_ms,
@@ -50,35 +50,14 @@ constexpr Statement kTryLock = statement(R"sql(
            t.cancelled_by, t.policy
       FROM {hub}.tasks AS t
      WHERE t.id {=} $1
-       FOR NO KEY UPDATE SKIP LOCKED
-)sql",
-                                         UUIDOID);
+)sql";
+constexpr char kSkipping[] = R"sql( FOR NO KEY UPDATE SKIP LOCKED )sql";
+constexpr char kWaiting[] = R"sql( FOR NO KEY UPDATE )sql";
+constexpr char kToDelete[] = R"sql( FOR UPDATE )sql";
 
-constexpr Statement kLock = statement(R"sql(
-    SELECT t.id, t.flow_id, t.lane, t.kind, t.dedup_key, t.state, t.pending_attempt, t.priority,
-           t.attempt_index, t.attempt_leases, t.retry_count, t.reclaim_count, t.replay_count,
-           t.lease_epoch, t.lease_until_ms, t.lease_check_ms, t.available_at_ms, t.deadline_ms,
-           t.attempt_started_ms, t.attempt_deadline_ms, t.lease_owner, t.lease_worker,
-           t.attempt_kind, t.attempt_worker, t.attempt_worker_instance, t.cancel_reason,
-           t.cancelled_by, t.policy
-      FROM {hub}.tasks AS t
-     WHERE t.id {=} $1
-       FOR NO KEY UPDATE
-)sql",
-                                      UUIDOID);
-
-constexpr Statement kLockToDelete = statement(R"sql(
-    SELECT t.id, t.flow_id, t.lane, t.kind, t.dedup_key, t.state, t.pending_attempt, t.priority,
-           t.attempt_index, t.attempt_leases, t.retry_count, t.reclaim_count, t.replay_count,
-           t.lease_epoch, t.lease_until_ms, t.lease_check_ms, t.available_at_ms, t.deadline_ms,
-           t.attempt_started_ms, t.attempt_deadline_ms, t.lease_owner, t.lease_worker,
-           t.attempt_kind, t.attempt_worker, t.attempt_worker_instance, t.cancel_reason,
-           t.cancelled_by, t.policy
-      FROM {hub}.tasks AS t
-     WHERE t.id {=} $1
-       FOR UPDATE
-)sql",
-                                              UUIDOID);
+constexpr Statement kTryLock = statement(joined<kHeldTask, kSkipping>, UUIDOID);
+constexpr Statement kLock = statement(joined<kHeldTask, kWaiting>, UUIDOID);
+constexpr Statement kLockToDelete = statement(joined<kHeldTask, kToDelete>, UUIDOID);
 
 // ---------------------------------------------------------------- claiming
 
@@ -91,28 +70,10 @@ constexpr Statement kFits = statement(R"sql(
 )sql",
                                       TEXTARRAYOID, TEXTARRAYOID);
 
-// Steps from one lane to the next in the claim index.
-constexpr Statement kReadyLanes = statement(R"sql(
-    WITH RECURSIVE known AS (
-        (SELECT f.lane
-           FROM {hub}.tasks AS f
-          WHERE f.state {=} 'ready'
-          ORDER BY f.lane
-          LIMIT 1)
-        UNION ALL
-        SELECT (SELECT n.lane
-                  FROM {hub}.tasks AS n
-                 WHERE n.state {=} 'ready' AND n.lane {>} k.lane
-                 ORDER BY n.lane
-                 LIMIT 1)
-          FROM known AS k
-         WHERE k.lane IS NOT NULL
-    )
-    SELECT k.lane FROM known AS k WHERE k.lane IS NOT NULL
-)sql");
+constexpr Statement kReadyLanes = statement(kReadyLanesSql);
 
-// $1 lane, $2 slot, $3 cap_set, $4 now, $5 limit. The subquery is the lane's default.
-constexpr Statement kHoldHeads = statement(R"sql(
+// What a claim has to know of a task that it holds. The subquery is the lane's default.
+constexpr char kClaimable[] = R"sql(
     SELECT t.id, t.pending_attempt, t.attempt_deadline_ms, t.deadline_ms,
            CASE WHEN pg_catalog.jsonb_exists(t.policy, 'attempt_timeout_ms')
                 THEN CAST(t.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
@@ -120,30 +81,28 @@ constexpr Statement kHoldHeads = statement(R"sql(
                         FROM {hub}.lanes AS l
                        WHERE l.name {=} t.lane) END
       FROM {hub}.tasks AS t
+)sql";
+
+// $1 lane, $2 slot, $3 cap_set, $4 now, $5 limit.
+constexpr char kAtTheHead[] = R"sql(
      WHERE t.lane {=} $1 AND t.slot {=} $2 AND t.cap_set {=} $3 AND t.state {=} 'ready'
        AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $4)
      ORDER BY t.priority DESC, t.available_at_ms, t.id
      LIMIT $5
        FOR NO KEY UPDATE SKIP LOCKED
-)sql",
-                                           TEXTOID, INT2OID, INT4OID, INT8OID, INT8OID);
+)sql";
+constexpr Statement kHoldHeads =
+    statement(joined<kClaimable, kAtTheHead>, TEXTOID, INT2OID, INT4OID, INT8OID, INT8OID);
 
 // $1 ids, $2 now. The state is compared in a form that no partial index fits: a statement that
 // knows ids must not walk over all ready tasks. Statements on held rows leave it out for the same
 // reason.
-constexpr Statement kHoldReady = statement(R"sql(
-    SELECT t.id, t.pending_attempt, t.attempt_deadline_ms, t.deadline_ms,
-           CASE WHEN pg_catalog.jsonb_exists(t.policy, 'attempt_timeout_ms')
-                THEN CAST(t.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
-                ELSE (SELECT CAST(l.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
-                        FROM {hub}.lanes AS l
-                       WHERE l.name {=} t.lane) END
-      FROM {hub}.tasks AS t
+constexpr char kStillReady[] = R"sql(
      WHERE t.id {=} ANY ($1) AND (t.state {||} '') {=} 'ready'
        AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $2)
        FOR NO KEY UPDATE SKIP LOCKED
-)sql",
-                                           UUIDARRAYOID, INT8OID);
+)sql";
+constexpr Statement kHoldReady = statement(joined<kClaimable, kStillReady>, UUIDARRAYOID, INT8OID);
 
 // $1 lanes, $2 slots, $3 sets, $4 now, $5 limit per stream.
 constexpr Statement kPeekHeads =
@@ -567,8 +526,8 @@ void note_state(const Hub& hub, const Task& task, const Notice& notice) {
     }
 }
 
+// Class, message and details.
 void add_failure(Params* params, const std::optional<Failure>& failure) {
-    params->boolean(failure.has_value());
     if (failure) {
         params->text(core::name_of(failure->failure_class))
             .optional_text(failure->message)
@@ -591,13 +550,7 @@ void end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outcome,
         .text(core::name_of(outcome))
         .optional_text(task.attempt_worker)
         .optional_text(task.attempt_instance);
-    if (failure) {
-        params.text(core::name_of(failure->failure_class))
-            .optional_text(failure->message)
-            .jsonb(failure->details);
-    } else {
-        params.null().null().null();
-    }
+    add_failure(&params, failure);
     run_for_one(hub, kEndAttempt, params);
 }
 
@@ -847,15 +800,11 @@ void move_lease_check(const Hub& hub, const pg_uuid_t& id) {
 }
 
 void set_progress(const Hub& hub, const pg_uuid_t& id, const Progress& progress, int64 now) {
-    Params params;
-    params.uuid(id);
-    if (progress.percent) {
-        params.datum(*progress.percent);
-    } else {
-        params.null();
-    }
     run_for_one(hub, kProgress,
-                params.optional_text(progress.message)
+                Params()
+                    .uuid(id)
+                    .optional_datum(progress.percent)
+                    .optional_text(progress.message)
                     .jsonb(progress.checkpoint)
                     .int8(progress.lease_until)
                     .int8(now));
@@ -877,7 +826,8 @@ core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how) {
         .int8(how.now)
         .int4(how.retries)
         .int4(how.reclaims)
-        .jsonb(how.checkpoint);
+        .jsonb(how.checkpoint)
+        .boolean(how.failure.has_value());
     add_failure(&params, how.failure);
     run_for_one(hub, kRequeue, params.boolean(how.outcome.has_value()));
     note_claimable(hub, task.lane, ready, how.available_at);
@@ -890,7 +840,11 @@ int64 finish(const Hub& hub, const Task& task, const Finish& how) {
         end_attempt(hub, task, how.outcome, how.now, how.failure);
     }
     Params params;
-    params.uuid(task.id).text(core::name_of(how.state)).int8(how.now).jsonb(how.result);
+    params.uuid(task.id)
+        .text(core::name_of(how.state))
+        .int8(how.now)
+        .jsonb(how.result)
+        .boolean(how.failure.has_value());
     add_failure(&params, how.failure);
     run_for_one(hub, kFinish,
                 params.optional_text(how.cancel_reason).optional_text(how.cancelled_by));

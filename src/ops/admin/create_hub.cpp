@@ -21,24 +21,13 @@ namespace belay::ops {
 namespace {
 
 void check_name(const char* name) {
-    const char* reason = nullptr;
-    switch (core::check_hub_name(name)) {
-        case core::NameFault::kNone:
-            return;
-        case core::NameFault::kEmpty:
-            reason = "empty";
-            break;
-        case core::NameFault::kTooLong:
-            reason = "too_long";
-            break;
-        case core::NameFault::kReserved:
-            reason = "reserved_name";
-            break;
+    const auto fault = core::check_hub_name(name);
+    if (fault == core::NameFault::kNone) {
+        return;
     }
     pg::raise(pg::kInvalidArgument, psprintf("invalid hub name \"%s\"", name),
-              pg::Facts(reason).add("path", "p_name").add("value", name),
-              "A hub's name has 1 to 63 bytes, does not begin with pg_ and is not belay or "
-              "information_schema.");
+              pg::Facts(core::code_detail(fault)).add("path", "p_name").add("value", name),
+              core::kHubNameHint);
 }
 
 store::Api checked_api(std::string_view word) {

@@ -15,24 +15,14 @@ namespace belay::ops {
 namespace {
 
 void check_target(const char* path, std::string_view target) {
-    const char* reason = nullptr;
-    switch (core::check_hub_name(target)) {
-        case core::NameFault::kNone:
-            return;
-        case core::NameFault::kEmpty:
-            reason = "empty";
-            break;
-        case core::NameFault::kTooLong:
-            reason = "too_long";
-            break;
-        case core::NameFault::kReserved:
-            reason = "reserved_name";
-            break;
+    const auto fault = core::check_hub_name(target);
+    if (fault == core::NameFault::kNone) {
+        return;
     }
-    pg::raise(pg::kInvalidArgument, psprintf("%s is not the name of a hub", path),
-              pg::Facts(reason).add("path", path).add("value", clip(target, kMaxId)),
-              "A hub's name has 1 to 63 bytes, does not begin with pg_ and is not belay or "
-              "information_schema.");
+    pg::raise(
+        pg::kInvalidArgument, psprintf("%s is not the name of a hub", path),
+        pg::Facts(core::code_detail(fault)).add("path", path).add("value", clip(target, kMaxId)),
+        core::kHubNameHint);
 }
 
 // The target queue decides what the item may be, as if it were enqueued there.
