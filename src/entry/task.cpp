@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "entry/answers.hpp"
 #include "entry/verbs.hpp"
 #include "ops/input.hpp"
 #include "pg/async_commit.hpp"
@@ -16,7 +17,6 @@ namespace {
 constexpr std::size_t kMaxBatch = 10000;
 constexpr std::size_t kMaxLanes = 1000;
 constexpr int32 kMaxClaim = 1000;
-constexpr int32 kMaxPage = 1000;
 
 [[noreturn]] void refuse_null(const char* path) {
     pg::raise_invalid("null", path, psprintf("%s must not be null", path), "Pass a value.");
@@ -119,6 +119,7 @@ ops::ClaimRequest claim_request(const Call& call, int first) {
 
 void add_claimed(const Call::Set& set, const ops::Claimed& claimed) {
     constexpr int kColumns = 22;
+    constexpr int kUpstream = 20;
     Datum values[kColumns];
     bool nulls[kColumns];
     for (const uint64 at : claimed.order) {
@@ -129,30 +130,16 @@ void add_claimed(const Call::Set& set, const ops::Claimed& claimed) {
                     ? 0
                     : claimed.rows.datum(at, column + 1, TupleDescAttr(set.row, column)->atttypid);
         }
+        if (Jsonb* upstream = claimed.upstream[at]; upstream != nullptr) {
+            values[kUpstream] = JsonbPGetDatum(upstream);
+            nulls[kUpstream] = false;
+        }
         set.add(values, nulls);
     }
 }
 
-Datum uuid_datum(const pg_uuid_t& id) {
-    auto* copy = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t)));
-    *copy = id;
-    return UUIDPGetDatum(copy);
-}
-
 Datum state_datum(core::TaskState state) {
     return pg::text_datum(core::name_of(state));
-}
-
-// Forms one row in memory that outlives the call.
-template <typename Fill>
-Datum answer_row(const Call& call, Fill fill) {
-    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
-    Datum values[8] = {};
-    bool nulls[8] = {};
-    fill(values, nulls);
-    const Datum row = call.one_row(values, nulls);
-    MemoryContextSwitchTo(old);
-    return row;
 }
 
 }  // namespace
@@ -372,9 +359,10 @@ Datum fail_task(const Call& call) {
 namespace {
 
 Datum answer_requeued(const Call& call, const ops::RequeuedTask& task) {
-    return answer_row(call, [&task](Datum* values, bool*) {
+    return answer_row(call, [&task](Datum* values, bool* nulls) {
         values[0] = state_datum(task.state);
-        values[1] = Int64GetDatum(task.available_at);
+        values[1] = Int64GetDatum(task.available_at.value_or(0));
+        nulls[1] = !task.available_at;
     });
 }
 
@@ -458,14 +446,15 @@ Datum change_priority(const Call& call) {
 Datum replay_task(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     auto clock = call.unchecked_clock(2);
-    const int32 replays = ops::replay_task(call.hub, id, &clock);
-    return answer_row(call, [replays, &id](Datum* values, bool*) {
+    const auto replayed = ops::replay_task(call.hub, id, call.boolean(1).value_or(false), &clock);
+    return answer_row(call, [&replayed, &id](Datum* values, bool*) {
         values[0] = CStringGetTextDatum("replayed");
         values[1] = uuid_datum(id);
-        values[2] = CStringGetTextDatum("waiting");
-        values[3] = Int32GetDatum(replays);
-        values[4] = PointerGetDatum(construct_empty_array(UUIDOID));
-        values[5] = PointerGetDatum(construct_empty_array(UUIDOID));
+        values[2] = CStringGetTextDatum(
+            replayed.state == core::TaskState::kBlocked ? "waiting_children" : "waiting");
+        values[3] = Int32GetDatum(replayed.replay_count);
+        values[4] = store::uuid_array(replayed.reopened);
+        values[5] = store::uuid_array(replayed.waiting_on);
     });
 }
 
@@ -488,23 +477,12 @@ Datum resume_lane(const Call& call) {
 Datum get_task(const Call& call) {
     const auto id = call.uuid(0);
     Jsonb* task = id ? ops::get_task(call.hub, *id) : nullptr;
-    if (task == nullptr) {
-        return call.null();
-    }
-    auto* copy = MemoryContextAlloc(call.result_memory, VARSIZE(task));
-    memcpy(copy, task, VARSIZE(task));
-    return PointerGetDatum(copy);
+    return answer_jsonb(call, task);
 }
 
 Datum list_tasks(const Call& call) {
     const auto filter = ops::checked_object("p_filter", call.jsonb(0));
-    const int32 limit = call.int4(2).value_or(100);
-    if (limit < 0 || limit > kMaxPage) {
-        pg::raise(pg::kInvalidArgument, "p_limit must be from 0 to 1000",
-                  pg::Facts("out_of_range").add("path", "p_limit").add("value", limit),
-                  "Ask for several smaller pages.");
-    }
-    call.set().add_rows(ops::list_tasks(call.hub, filter, call.uuid(1), limit));
+    call.set().add_rows(ops::list_tasks(call.hub, filter, call.uuid(1), page_limit(call, 2)));
     return call.nothing();
 }
 
@@ -532,7 +510,10 @@ Datum explain_claim(const Call& call) {
 }
 
 Datum check_tasks(const Call& call) {
-    call.set().add_rows(ops::check_tasks(call.hub, call.uuid(0)));
+    const auto set = call.set();
+    for (const auto& rows : ops::check_tasks(call.hub, call.uuid(0))) {
+        set.add_rows(rows);
+    }
     return call.nothing();
 }
 

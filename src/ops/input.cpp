@@ -1,5 +1,8 @@
 #include "ops/input.hpp"
 
+#include <algorithm>
+
+#include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 
@@ -353,6 +356,68 @@ void append_json(StringInfo out, std::string_view text) {
 
 std::string_view item_text(json::Value value) {
     return value.kind == json::Kind::kString ? decode(value) : value.text;
+}
+
+std::optional<pg_uuid_t> optional_uuid(json::Value object, const char* member, const char* path) {
+    const auto text = optional_string(object, member, path);
+    if (!text) {
+        return std::nullopt;
+    }
+    // The shape that uuid_in takes without doubt; it raises an error of its own for others.
+    const char* place = psprintf("%s.%s", path, member);
+    const bool good =
+        text->size() == 36 &&
+        std::all_of(
+            text->begin(), text->end(),
+            [](char c) { return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0; }) &&
+        (*text)[8] == '-' && (*text)[13] == '-' && (*text)[18] == '-' && (*text)[23] == '-' &&
+        std::count(text->begin(), text->end(), '-') == 4;
+    if (!good) {
+        pg::raise_invalid("bad_value", place, psprintf("%s is not a uuid", place), "Pass a uuid.");
+    }
+    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
+}
+
+Jsonb* jsonb_member(json::Value object, const char* member) {
+    const auto value = json::find(object, member);
+    return !value || value->kind == json::Kind::kNull
+               ? nullptr
+               : DatumGetJsonbP(pg::jsonb_datum(value->text));
+}
+
+std::optional<bool> optional_bool(json::Value object, const char* member, const char* path) {
+    const auto value = json::find(object, member);
+    if (!value || value->kind == json::Kind::kNull) {
+        return std::nullopt;
+    }
+    if (value->kind != json::Kind::kBool) {
+        const char* place = psprintf("%s.%s", path, member);
+        pg::raise_invalid("wrong_type", place, psprintf("%s must be true or false", place),
+                          "Pass a JSON boolean.");
+    }
+    return value->text == "true";
+}
+
+std::optional<std::span<const std::string_view>> optional_words(json::Value object,
+                                                                const char* member,
+                                                                const char* path) {
+    const auto value = json::find(object, member);
+    if (!value || value->kind != json::Kind::kString) {
+        return optional_texts(object, member, path);
+    }
+    auto* one = static_cast<std::string_view*>(palloc(sizeof(std::string_view)));
+    *one = decode(*value);
+    return std::span<const std::string_view>(one, 1);
+}
+
+Jsonb* object_member(json::Value object, const char* member, const char* path) {
+    const auto value = json::find(object, member);
+    if (value && value->kind != json::Kind::kNull && value->kind != json::Kind::kObject) {
+        const char* place = psprintf("%s.%s", path, member);
+        pg::raise_invalid("bad_value", place, psprintf("%s has a value that is not allowed", place),
+                          "Pass an object of strings.");
+    }
+    return jsonb_member(object, member);
 }
 
 }  // namespace belay::ops

@@ -16,6 +16,7 @@ inline constexpr int kNotEligible = MAKE_SQLSTATE('Q', 'B', '0', '1', '0');
 inline constexpr int kNotTerminal = MAKE_SQLSTATE('Q', 'B', '0', '1', '1');
 inline constexpr int kAlreadyTerminal = MAKE_SQLSTATE('Q', 'B', '0', '1', '2');
 inline constexpr int kNotActive = MAKE_SQLSTATE('Q', 'B', '0', '1', '3');
+inline constexpr int kGraphConflict = MAKE_SQLSTATE('Q', 'B', '0', '1', '4');
 inline constexpr int kLimitExceeded = MAKE_SQLSTATE('Q', 'B', '0', '1', '6');
 
 // The DETAIL of an error: a JSON object on one line whose first key is code_detail.

@@ -124,6 +124,9 @@ struct Rows {
     pg_uuid_t uuid(uint64 row, int column) const {
         return *DatumGetUUIDP(datum(row, column, UUIDOID));
     }
+    std::optional<pg_uuid_t> optional_uuid(uint64 row, int column) const {
+        return is_null(row, column) ? std::nullopt : std::optional(uuid(row, column));
+    }
     Jsonb* optional_jsonb(uint64 row, int column) const;  // null for NULL
     // A timestamp, in ms.
     std::optional<int64> optional_ms(uint64 row, int column) const;

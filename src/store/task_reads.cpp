@@ -50,7 +50,27 @@ constexpr Statement kJson = query(R"sql(
                         'worker_instance', a.worker_instance, 'started_ms', a.started_ms,
                         'ended_ms', a.ended_ms, 'error', a.error) ORDER BY a.attempt_index)
                    FROM {hub}.task_attempts AS a
-                  WHERE a.task_id {=} t.id), pg_catalog.jsonb_build_array())),
+                  WHERE a.task_id {=} t.id), pg_catalog.jsonb_build_array()))
+           {||} CASE WHEN t.flow_id IS NULL THEN pg_catalog.jsonb_build_object('group', NULL)
+                ELSE pg_catalog.jsonb_build_object(
+               'held', t.held,
+               'group', (SELECT pg_catalog.jsonb_build_object(
+                        'kind', g.policy, 'k', CASE WHEN g.policy {=} 'quorum' THEN g.k END,
+                        'on_satisfied', g.on_satisfied, 'state', g.state, 'total', g.total,
+                        'satisfied', g.satisfied, 'failed', g.failed, 'skipped', g.skipped)
+                   FROM {hub}.groups AS g
+                  WHERE g.downstream_id {=} t.id),
+               'upstream', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+                        'task_id', e.upstream_id, 'state', e.state, 'pass_as', e.pass_as)
+                        ORDER BY e.upstream_id)
+                   FROM {hub}.edges AS e
+                  WHERE e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id),
+                  pg_catalog.jsonb_build_array()),
+               'downstream', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+                        'task_id', e.downstream_id, 'state', e.state, 'pass_as', e.pass_as)
+                        ORDER BY e.downstream_id)
+                   FROM {hub}.edges AS e
+                  WHERE e.upstream_id {=} t.id), pg_catalog.jsonb_build_array())) END,
            t.state, t.lease_epoch
       FROM {hub}.tasks AS t
       JOIN {hub}.task_states AS s ON s.task_id {=} t.id
@@ -105,7 +125,8 @@ constexpr Statement kView = query(R"sql(
            t.lease_until_ms, t.terminal_at_ms, t.lease_worker, t.lease_owner,
            pg_catalog.to_jsonb(ARRAY(SELECT u.token
                                        FROM pg_catalog.unnest(c.tokens) AS u(token)
-                                      WHERE NOT u.token {=} ANY ($2)))
+                                      WHERE NOT u.token {=} ANY ($2))),
+           t.flow_id IS NOT NULL
       FROM {hub}.tasks AS t
       LEFT JOIN {hub}.lanes AS l ON l.name {=} t.lane
       LEFT JOIN {hub}.capability_sets AS c ON c.id {=} t.cap_set
@@ -275,6 +296,7 @@ std::optional<TaskView> view_task(const Hub& hub, const pg_uuid_t& id,
                   .lane = rows.text(0, 2),
                   .pending = rows.text(0, 3),
                   .held = rows.boolean(0, 4),
+                  .in_flow = rows.boolean(0, 17),
                   .lane_paused = rows.boolean(0, 5),
                   .slot = rows.int2(0, 6),
                   .lease_epoch = rows.int8(0, 7),

@@ -35,6 +35,7 @@ struct TaskView {
     std::string_view lane;
     std::string_view pending;
     bool held;
+    bool in_flow;
     bool lane_paused;
     int16 slot;
     int64 lease_epoch;

@@ -7,6 +7,7 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "store/lanes.hpp"
+#include "store/task_row.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
@@ -32,7 +33,7 @@ constexpr Statement kInsert =
               TEXTOID, TEXTOID, JSONBOID, JSONBOID, JSONBOID);
 
 constexpr Statement kState = statement(R"sql(
-    SELECT t.state FROM {hub}.tasks AS t WHERE t.id {=} $1
+    SELECT t.state, t.flow_id FROM {hub}.tasks AS t WHERE t.id {=} $1
 )sql",
                                        UUIDOID);
 
@@ -41,23 +42,16 @@ constexpr Statement kReadKey = statement(R"sql(
 )sql",
                                          UUIDOID);
 
-constexpr char kHeldTask[] = R"sql(
-    SELECT t.id, t.flow_id, t.lane, t.kind, t.dedup_key, t.state, t.pending_attempt, t.priority,
-           t.attempt_index, t.attempt_leases, t.retry_count, t.reclaim_count, t.replay_count,
-           t.lease_epoch, t.lease_until_ms, t.lease_check_ms, t.available_at_ms, t.deadline_ms,
-           t.attempt_started_ms, t.attempt_deadline_ms, t.lease_owner, t.lease_worker,
-           t.attempt_kind, t.attempt_worker, t.attempt_worker_instance, t.cancel_reason,
-           t.cancelled_by, t.policy
-      FROM {hub}.tasks AS t
-     WHERE t.id {=} $1
-)sql";
+constexpr char kOfId[] = R"sql( WHERE t.id {=} $1 )sql";
+constexpr char kOfIdAlone[] = R"sql( WHERE t.id {=} $1 AND t.flow_id IS NULL )sql";
 constexpr char kSkipping[] = R"sql( FOR NO KEY UPDATE SKIP LOCKED )sql";
 constexpr char kWaiting[] = R"sql( FOR NO KEY UPDATE )sql";
 constexpr char kToDelete[] = R"sql( FOR UPDATE )sql";
 
-constexpr Statement kTryLock = statement(joined<kHeldTask, kSkipping>, UUIDOID);
-constexpr Statement kLock = statement(joined<kHeldTask, kWaiting>, UUIDOID);
-constexpr Statement kLockToDelete = statement(joined<kHeldTask, kToDelete>, UUIDOID);
+constexpr Statement kTryLock = statement(joined<kTaskColumns, kOfId, kSkipping>, UUIDOID);
+constexpr Statement kTryLockAlone = statement(joined<kTaskColumns, kOfIdAlone, kSkipping>, UUIDOID);
+constexpr Statement kLock = statement(joined<kTaskColumns, kOfId, kWaiting>, UUIDOID);
+constexpr Statement kLockToDelete = statement(joined<kTaskColumns, kOfId, kToDelete>, UUIDOID);
 
 // ---------------------------------------------------------------- claiming
 
@@ -318,12 +312,12 @@ constexpr Statement kSetPriority = statement(R"sql(
 )sql",
                                              UUIDOID, INT4OID, INT8OID);
 
-// $1 id, $2 now.
+// $1 id, $2 now, $3 state.
 constexpr Statement kReopen = statement(R"sql(
     UPDATE {hub}.tasks AS t
-       SET state = 'ready',
+       SET state = $3,
            pending_attempt = 'replay',
-           available_at_ms = $2,
+           available_at_ms = CASE WHEN $3 {=} 'ready' THEN $2 END,
            updated_at_ms = $2,
            terminal_at_ms = NULL,
            lease_epoch = t.lease_epoch {+} 1,
@@ -343,7 +337,7 @@ constexpr Statement kReopen = statement(R"sql(
            cancelled_by = NULL
      WHERE t.id {=} $1
 )sql",
-                                        UUIDOID, INT8OID);
+                                        UUIDOID, INT8OID, TEXTOID);
 
 constexpr Statement kDeleteAttempts = statement(R"sql(
     DELETE FROM {hub}.attempts AS a WHERE a.task_id {=} $1
@@ -451,38 +445,8 @@ Word checked_word(std::optional<Word> word, std::string_view text) {
     return *word;
 }
 
-std::optional<Task> read_task(const Rows& rows) {
-    if (rows.count == 0) {
-        return std::nullopt;
-    }
-    return Task{.id = rows.uuid(0, 1),
-                .flow_id = rows.is_null(0, 2) ? std::nullopt : std::optional(rows.uuid(0, 2)),
-                .lane = rows.text(0, 3),
-                .kind = rows.text(0, 4),
-                .dedup_key = rows.optional_text(0, 5),
-                .state = checked_word(core::parse_task_state(rows.text(0, 6)), rows.text(0, 6)),
-                .pending = checked_word(core::parse_pending(rows.text(0, 7)), rows.text(0, 7)),
-                .priority = rows.int4(0, 8),
-                .attempt_index = rows.int4(0, 9),
-                .attempt_leases = rows.int4(0, 10),
-                .retry_count = rows.int4(0, 11),
-                .reclaim_count = rows.int4(0, 12),
-                .replay_count = rows.int4(0, 13),
-                .lease_epoch = rows.int8(0, 14),
-                .lease_until = rows.optional_int8(0, 15),
-                .lease_check = rows.optional_int8(0, 16),
-                .available_at = rows.optional_int8(0, 17),
-                .deadline = rows.optional_int8(0, 18),
-                .attempt_started = rows.optional_int8(0, 19),
-                .attempt_deadline = rows.optional_int8(0, 20),
-                .lease_owner = rows.optional_text(0, 21),
-                .lease_worker = rows.optional_text(0, 22),
-                .attempt_kind = rows.optional_text(0, 23),
-                .attempt_worker = rows.optional_text(0, 24),
-                .attempt_instance = rows.optional_text(0, 25),
-                .cancel_reason = rows.optional_text(0, 26),
-                .cancelled_by = rows.optional_text(0, 27),
-                .policy = rows.optional_jsonb(0, 28)};
+std::optional<Task> first_task(const Rows& rows) {
+    return rows.count == 0 ? std::nullopt : std::optional(read_task(rows, 0));
 }
 
 std::span<const HeldTask> read_held(const Rows& rows) {
@@ -495,35 +459,6 @@ std::span<const HeldTask> read_held(const Rows& rows) {
                    .attempt_timeout = rows.optional_int8(i, 5)};
     }
     return {held, static_cast<std::size_t>(rows.count)};
-}
-
-std::span<const pg_uuid_t> read_ids(const Rows& rows) {
-    auto* ids = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        ids[i] = rows.uuid(i, 1);
-    }
-    return {ids, static_cast<std::size_t>(rows.count)};
-}
-
-// Tells whoever waits for tasks of the lane.
-void note_claimable(const Hub& hub, std::string_view lane, bool ready, int64 available_at) {
-    for (const pg::Channel& channel : {lane_channel(hub, lane), all_lanes_channel(hub)}) {
-        if (ready) {
-            pg::note_ready(channel);
-        } else {
-            pg::note_due(channel, available_at);
-        }
-    }
-    if (!ready) {
-        pg::note_due(task_due_channel(hub), available_at);
-    }
-}
-
-void note_state(const Hub& hub, const Task& task, const Notice& notice) {
-    pg::note_changed(task_channel(hub, uuid_text(task.id)), notice.reason);
-    if (notice.to_owner && task.lease_owner) {
-        pg::note_changed(owner_channel(hub, *task.lease_owner), notice.reason);
-    }
 }
 
 // Class, message and details.
@@ -556,8 +491,84 @@ void end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outcome,
 
 }  // namespace
 
+Task read_task(const Rows& rows, uint64 row) {
+    return Task{.id = rows.uuid(row, 1),
+                .flow_id = rows.optional_uuid(row, 2),
+                .lane = rows.text(row, 3),
+                .kind = rows.text(row, 4),
+                .dedup_key = rows.optional_text(row, 5),
+                .state = checked_word(core::parse_task_state(rows.text(row, 6)), rows.text(row, 6)),
+                .pending = checked_word(core::parse_pending(rows.text(row, 7)), rows.text(row, 7)),
+                .priority = rows.int4(row, 8),
+                .attempt_index = rows.int4(row, 9),
+                .attempt_leases = rows.int4(row, 10),
+                .retry_count = rows.int4(row, 11),
+                .reclaim_count = rows.int4(row, 12),
+                .replay_count = rows.int4(row, 13),
+                .lease_epoch = rows.int8(row, 14),
+                .lease_until = rows.optional_int8(row, 15),
+                .lease_check = rows.optional_int8(row, 16),
+                .available_at = rows.optional_int8(row, 17),
+                .deadline = rows.optional_int8(row, 18),
+                .attempt_started = rows.optional_int8(row, 19),
+                .attempt_deadline = rows.optional_int8(row, 20),
+                .lease_owner = rows.optional_text(row, 21),
+                .lease_worker = rows.optional_text(row, 22),
+                .attempt_kind = rows.optional_text(row, 23),
+                .attempt_worker = rows.optional_text(row, 24),
+                .attempt_instance = rows.optional_text(row, 25),
+                .cancel_reason = rows.optional_text(row, 26),
+                .cancelled_by = rows.optional_text(row, 27),
+                .policy = rows.optional_jsonb(row, 28),
+                .held = rows.boolean(row, 29)};
+}
+
+std::span<const Task> read_tasks(const Rows& rows) {
+    auto* tasks = static_cast<Task*>(palloc(sizeof(Task) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        tasks[i] = read_task(rows, i);
+    }
+    return {tasks, static_cast<std::size_t>(rows.count)};
+}
+
+std::span<const pg_uuid_t> read_ids(const Rows& rows) {
+    auto* ids = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        ids[i] = rows.uuid(i, 1);
+    }
+    return {ids, static_cast<std::size_t>(rows.count)};
+}
+
+int16 task_slot(const Hub& hub, const pg_uuid_t& id) {
+    return slot_of(id, static_cast<int32>(hub.options[Option::kSlotCount]));
+}
+
 const char* uuid_text(const pg_uuid_t& id) {
     return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(&id)));
+}
+
+void note_claimable(const Hub& hub, std::string_view lane, bool ready, int64 available_at) {
+    for (const pg::Channel& channel : {lane_channel(hub, lane), all_lanes_channel(hub)}) {
+        if (ready) {
+            pg::note_ready(channel);
+        } else {
+            pg::note_due(channel, available_at);
+        }
+    }
+    if (!ready) {
+        pg::note_due(task_due_channel(hub), available_at);
+    }
+}
+
+void note_state(const Hub& hub, const pg_uuid_t& task) {
+    pg::note_changed(task_channel(hub, uuid_text(task)), pg::WakeReason::kChanged);
+}
+
+void note_state(const Hub& hub, const Task& task, const Notice& notice) {
+    pg::note_changed(task_channel(hub, uuid_text(task.id)), notice.reason);
+    if (notice.to_owner && task.lease_owner) {
+        pg::note_changed(owner_channel(hub, *task.lease_owner), notice.reason);
+    }
 }
 
 const char* lease_id(const pg_uuid_t& task, int32 attempt_index, int64 epoch) {
@@ -572,7 +583,7 @@ bool insert_task(const Hub& hub, const NewTask& task) {
         run(hub, kInsert,
             Params()
                 .uuid(task.id)
-                .int2(slot_of(task.id, static_cast<int32>(hub.options[Option::kSlotCount])))
+                .int2(task_slot(hub, task.id))
                 .int4(task.cap_set)
                 .int4(task.priority)
                 .int8(task.available_at)
@@ -598,6 +609,14 @@ std::optional<core::TaskState> task_state(const Hub& hub, const pg_uuid_t& id) {
     return rows.count == 0 ? std::nullopt : core::parse_task_state(rows.text(0, 1));
 }
 
+std::optional<Membership> read_membership(const Hub& hub, const pg_uuid_t& id) {
+    const Rows rows = run(hub, kState, Params().uuid(id));
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    return Membership{rows.optional_uuid(0, 2)};
+}
+
 std::optional<TaskKey> read_task_key(const Hub& hub, const pg_uuid_t& id) {
     const Rows rows = run(hub, kReadKey, Params().uuid(id));
     if (rows.count == 0) {
@@ -621,15 +640,19 @@ std::optional<Task> note_hold(const Hub& hub, const std::optional<Task>& task) {
 }  // namespace
 
 std::optional<Task> try_lock_task(const Hub& hub, const pg_uuid_t& id) {
-    return note_hold(hub, read_task(run(hub, kTryLock, Params().uuid(id))));
+    return note_hold(hub, first_task(run(hub, kTryLock, Params().uuid(id))));
+}
+
+std::optional<Task> try_lock_lone_task(const Hub& hub, const pg_uuid_t& id) {
+    return note_hold(hub, first_task(run(hub, kTryLockAlone, Params().uuid(id))));
 }
 
 std::optional<Task> lock_task(const Hub& hub, const pg_uuid_t& id) {
-    return note_hold(hub, read_task(run(hub, kLock, Params().uuid(id))));
+    return note_hold(hub, first_task(run(hub, kLock, Params().uuid(id))));
 }
 
 std::optional<Task> lock_task_to_delete(const Hub& hub, const pg_uuid_t& id) {
-    return read_task(run(hub, kLockToDelete, Params().uuid(id)));
+    return first_task(run(hub, kLockToDelete, Params().uuid(id)));
 }
 
 // ---------------------------------------------------------------- claiming
@@ -858,9 +881,11 @@ void set_priority(const Hub& hub, const Task& task, int32 priority, int64 now) {
     run_for_one(hub, kSetPriority, Params().uuid(task.id).int4(priority).int8(now));
 }
 
-int64 reopen(const Hub& hub, const Task& task, int64 now) {
-    run_for_one(hub, kReopen, Params().uuid(task.id).int8(now));
-    note_claimable(hub, task.lane, true, now);
+int64 reopen(const Hub& hub, const Task& task, core::TaskState state, int64 now) {
+    run_for_one(hub, kReopen, Params().uuid(task.id).int8(now).text(core::name_of(state)));
+    if (state == core::TaskState::kReady) {
+        note_claimable(hub, task.lane, true, now);
+    }
     note_state(hub, task, {pg::WakeReason::kChanged, false});
     return task.lease_epoch + 1;
 }

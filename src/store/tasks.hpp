@@ -41,12 +41,33 @@ bool insert_task(const Hub& hub, const NewTask& task);
 // The state of a task, as it is now.
 std::optional<core::TaskState> task_state(const Hub& hub, const pg_uuid_t& id);
 
+// Whether a task belongs to a flow, as it is now; no value if there is no such task.
+struct Membership {
+    std::optional<pg_uuid_t> flow_id;
+};
+std::optional<Membership> read_membership(const Hub& hub, const pg_uuid_t& id);
+
 // What never changes of a task.
 struct TaskKey {
     std::string_view lane;
     std::optional<std::string_view> key;  // dedup key
 };
 std::optional<TaskKey> read_task_key(const Hub& hub, const pg_uuid_t& id);
+
+// ---- What waiting sessions have to know ----
+
+// Who has to know that a lease is gone: nobody but those who wait for the task, or its owner, too.
+struct Notice {
+    pg::WakeReason reason;
+    bool to_owner;
+};
+
+struct Task;
+// A task of the lane can be claimed, now or later.
+void note_claimable(const Hub& hub, std::string_view lane, bool ready, int64 available_at);
+// The state of a task has changed; with a notice, that of one that had a lease.
+void note_state(const Hub& hub, const pg_uuid_t& task);
+void note_state(const Hub& hub, const Task& task, const Notice& notice);
 
 // ---- A task that is held ----
 
@@ -79,6 +100,7 @@ struct Task {
     std::optional<std::string_view> cancel_reason;
     std::optional<std::string_view> cancelled_by;
     Jsonb* policy;
+    bool held;  // blocked until its flow is sealed
 
     bool is_active() const { return state == core::TaskState::kActive; }
     bool has_attempt() const { return attempt_started.has_value(); }  // running or paused
@@ -100,6 +122,8 @@ struct Task {
 // Holds the task until the transaction ends: if nobody has it; after waiting.
 std::optional<Task> try_lock_task(const Hub& hub, const pg_uuid_t& id);
 std::optional<Task> lock_task(const Hub& hub, const pg_uuid_t& id);
+// If nobody has it, and it belongs to no flow.
+std::optional<Task> try_lock_lone_task(const Hub& hub, const pg_uuid_t& id);
 // The same, against deletion too.
 std::optional<Task> lock_task_to_delete(const Hub& hub, const pg_uuid_t& id);
 
@@ -193,12 +217,6 @@ struct Failure {
     Jsonb* details;  // null for NULL
 };
 
-// Who has to know that a lease is gone: nobody but those who wait for the task, or its owner, too.
-struct Notice {
-    pg::WakeReason reason;
-    bool to_owner;
-};
-
 // Back to the queue.
 struct Requeue {
     core::Pending pending;
@@ -233,8 +251,8 @@ int64 finish(const Hub& hub, const Task& task, const Finish& how);
 
 void set_priority(const Hub& hub, const Task& task, int32 priority, int64 now);
 
-// Makes a terminal task ready again. Returns the epoch afterwards.
-int64 reopen(const Hub& hub, const Task& task, int64 now);
+// Lets a terminal task begin anew: ready, or blocked. Returns the epoch afterwards.
+int64 reopen(const Hub& hub, const Task& task, core::TaskState state, int64 now);
 
 // Deletes the task and its attempts; its dedup key, if that is still the task's.
 void delete_task(const Hub& hub, const Task& task);

@@ -350,12 +350,30 @@ int64 until_next_due() {
     return std::max<int64>(0, next == PG_INT64_MAX ? next : next - pg::monotonic_ms());
 }
 
-void make_all_due() {
+namespace {
+
+template <typename Which>
+void make_due(Which which) {
     HASH_SEQ_STATUS scan;
     hash_seq_init(&scan, entries);
     while (auto* entry = static_cast<Entry*>(hash_seq_search(&scan))) {
-        entry->pace.due_ms = 0;
+        if (which(ops::duties()[static_cast<std::size_t>(entry->key.duty)])) {
+            entry->pace.due_ms = 0;
+        }
     }
+}
+
+}  // namespace
+
+void make_all_due() {
+    make_due([](const ops::Duty&) { return true; });
+}
+
+void make_cascades_due() {
+    make_due([](const ops::Duty& duty) {
+        const std::string_view name = duty.name;
+        return name == "dispatch_sweep" || name == "sibling_cancel";
+    });
 }
 
 }  // namespace belay::worker

@@ -42,9 +42,11 @@ bool has_repairs() {
 }
 
 constexpr Duty kDuties[] = {
+    {"cancel_backlog", drain_cancel_backlog, 1, FaultPoint::kDutyCancelBacklog},
     {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair, has_repairs},
     {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
     {"deadlines", expire_tasks, 1, FaultPoint::kDutyDeadlines},
+    {"dispatch_sweep", sweep_dispatches, 1, FaultPoint::kDutyDispatchSweep},
     {"due_timers", promote_due_tasks, 1, FaultPoint::kDutyDueTimers},
     {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
      nullptr, true},
@@ -55,6 +57,7 @@ constexpr Duty kDuties[] = {
     {"outbox_retention", clean_up_outbox, 10, FaultPoint::kDutyOutboxRetention},
     {"retention", retire_tasks, 60, FaultPoint::kDutyRetention},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
+    {"sibling_cancel", cancel_siblings, 1, FaultPoint::kDutySiblingCancel},
     {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };
 
@@ -107,7 +110,7 @@ std::span<const Duty> duties() {
 
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     // A hub of an older release lacks tables; its owner upgrades it.
-    constexpr int32 kFirstWithAllTables = 7;
+    constexpr int32 kFirstWithAllTables = 8;
     if (hub.version < kFirstWithAllTables) {
         return 0;
     }

@@ -47,6 +47,9 @@ int64 expire_task_leases(const store::Hub& hub, pg::Clock* clock);
 int64 expire_tasks(const store::Hub& hub, pg::Clock* clock);
 int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock);
 int64 retire_tasks(const store::Hub& hub, pg::Clock* clock);
+int64 sweep_dispatches(const store::Hub& hub, pg::Clock* clock);
+int64 cancel_siblings(const store::Hub& hub, pg::Clock* clock);
+int64 drain_cancel_backlog(const store::Hub& hub, pg::Clock* clock);
 int64 watch_snapshots(const store::Hub& hub, pg::Clock* clock);
 
 // What one duty did.

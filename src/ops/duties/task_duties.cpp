@@ -2,11 +2,13 @@
 //
 // Calls    settle, store::promote_due, store::delete_task
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.dedup_keys, <hub>.outbox_events
-// Locks    tasks, always skipping what others hold
+// Locks    tasks and their flows, always skipping what others hold
 // Raises   nothing of its own
 #include "ops/duties/duties.hpp"
 #include "ops/enter.hpp"
+#include "ops/flow/flow.hpp"
 #include "ops/task/task.hpp"
+#include "store/flows.hpp"
 
 namespace belay::ops {
 
@@ -43,7 +45,7 @@ int64 settle_all(const store::Hub& hub, std::span<const pg_uuid_t> ids, pg::Cloc
     int64 changed = 0;
     for (const pg_uuid_t& id : ids) {
         const auto task = store::try_lock_task(hub, id);
-        if (!task) {
+        if (!task || (task->flow_id && !store::try_lock_flow(hub, *task->flow_id))) {
             continue;
         }
         if (settle(hub, *task, clock->now())) {
@@ -92,6 +94,9 @@ int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock) {
 int64 retire_tasks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
+    }
+    if (const int64 flows = retire_flows(hub, clock)) {
+        return flows;
     }
     const auto ids = store::hold_outdated(hub, clock->now(),
                                           hub.options[store::Option::kTaskRetention], kPortion);

@@ -13,6 +13,7 @@
 #include "core/time.hpp"
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
+#include "store/flow_reads.hpp"
 #include "store/outbox.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
@@ -189,6 +190,30 @@ void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows&
     }
 }
 
+// What the members of flows among the rows are told of the tasks before them.
+std::span<Jsonb* const> upstream_of(const store::Hub& hub, const store::Rows& rows) {
+    auto** upstream = static_cast<Jsonb**>(palloc0(sizeof(Jsonb*) * (rows.count + 1)));
+    pg::List<pg_uuid_t> members;
+    for (uint64 i = 0; i < rows.count; ++i) {
+        if (!rows.is_null(i, kFlow)) {
+            members.add(rows.uuid(i, kId));
+        }
+    }
+    if (members.count > 0) {
+        const store::Rows found = store::upstream_of_claim(hub, members.span());
+        for (uint64 f = 0; f < found.count; ++f) {
+            const pg_uuid_t id = found.uuid(f, 1);
+            for (uint64 i = 0; i < rows.count; ++i) {
+                const pg_uuid_t claimed = rows.uuid(i, kId);
+                if (memcmp(claimed.data, id.data, UUID_LEN) == 0) {
+                    upstream[i] = found.optional_jsonb(f, 2);
+                }
+            }
+        }
+    }
+    return {upstream, static_cast<std::size_t>(rows.count)};
+}
+
 Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true}) || hub.is_paused(store::Queue::kTasks)) {
         return {};
@@ -223,7 +248,7 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     }
     std::sort(order, order + rows.count,
               [places](uint64 a, uint64 b) { return places[a].before(places[b]); });
-    return {rows, {order, static_cast<std::size_t>(rows.count)}};
+    return {rows, {order, static_cast<std::size_t>(rows.count)}, upstream_of(hub, rows)};
 }
 
 // The channels of the lanes that the worker serves, with their versions before the claim.

@@ -1,8 +1,8 @@
 // complete_task.cpp — finish a task and store its result.
 //
-// Calls    store::finish
+// Calls    end_task
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.outbox_events
-// Locks    the task
+// Locks    its flow, the task
 // Raises   QB001, QB002, QB006, QB007, QB012, QB013
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
@@ -11,7 +11,7 @@ namespace belay::ops {
 
 CompletedTask complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
                             Jsonb* result, pg::Clock* clock) {
-    const auto task = hold_task(hub, id, clock);
+    const auto task = hold_task_and_flow(hub, id, clock);
     const int64 now = clock->now();
     // The same lease has said so before: perhaps its answer was lost.
     if (task.state == core::TaskState::kCompleted && fence.epoch &&
@@ -20,13 +20,12 @@ CompletedTask complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fe
     }
     check_fence(hub, task, fence, now);
     note_own_end(task, fence);
-    const int64 epoch = store::finish(hub, task,
-                                      {.state = core::TaskState::kCompleted,
-                                       .now = now,
-                                       .outcome = core::AttemptOutcome::kSuccess,
-                                       .result = result,
-                                       .notice = {pg::WakeReason::kChanged, fence.override}});
-    tell_completion(hub, task, core::TaskState::kCompleted, epoch, std::nullopt, std::nullopt, now);
+    const int64 epoch = end_task(hub, task,
+                                 {.state = core::TaskState::kCompleted,
+                                  .now = now,
+                                  .outcome = core::AttemptOutcome::kSuccess,
+                                  .result = result,
+                                  .notice = {pg::WakeReason::kChanged, fence.override}});
     pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kAcked);
     return {false, epoch};
 }

@@ -24,33 +24,6 @@ constexpr const char* kItemKeys[] = {
     "tags",     "dedup_window_ms", "capabilities",
 };
 
-// A random uuid of version 7: 48 bits of time, then a count that grows within a millisecond of this
-// session, so that ids made one after the other sort that way.
-pg_uuid_t make_id(int64 now) {
-    static constinit int64 last_ms = -1;
-    static constinit uint32 count = 0;
-    constexpr uint32 kCountBits = 26;
-    pg_uuid_t id;
-    if (!pg_strong_random(id.data, UUID_LEN)) {
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random numbers available")));
-    }
-    if (now == last_ms) {
-        ++count;
-    } else {
-        last_ms = now;
-        memcpy(&count, id.data, sizeof count);
-        count &= (1U << (kCountBits - 2)) - 1;  // room to count upwards
-    }
-    for (int i = 0; i < 6; ++i) {
-        id.data[i] = static_cast<unsigned char>(static_cast<uint64>(now) >> (40 - 8 * i));
-    }
-    id.data[6] = static_cast<unsigned char>(0x70 | (count >> 22 & 0x0f));
-    id.data[7] = static_cast<unsigned char>(count >> 14);
-    id.data[8] = static_cast<unsigned char>(0x80 | (count >> 8 & 0x3f));
-    id.data[9] = static_cast<unsigned char>(count);
-    return id;
-}
-
 const char* path_of(const TaskRequest& request, const char* member) {
     return request.path == nullptr ? psprintf("p_%s", member)
                                    : psprintf("%s.%s", request.path, member);
@@ -64,76 +37,6 @@ void check_not_negative(const TaskRequest& request, const char* member,
                   pg::Facts("out_of_range").add("path", path).add("value", *value),
                   "Pass milliseconds.");
     }
-}
-
-void check_tags(const char* path, Jsonb* tags) {
-    const auto object = checked_object(path, tags);
-    json::Members members(object);
-    std::string_view key;
-    json::Value value;
-    while (members.next(key, value)) {
-        if (value.kind != json::Kind::kString) {
-            pg::raise_invalid("wrong_type", path, psprintf("%s must be an object of strings", path),
-                              "Tags are flat: every value is a string.");
-        }
-    }
-}
-
-Jsonb* jsonb_member(json::Value object, const char* member) {
-    const auto value = json::find(object, member);
-    return !value || value->kind == json::Kind::kNull
-               ? nullptr
-               : DatumGetJsonbP(pg::jsonb_datum(value->text));
-}
-
-std::optional<pg_uuid_t> uuid_member(json::Value item, const char* path) {
-    const auto text = optional_string(item, "task_id", path);
-    if (!text) {
-        return std::nullopt;
-    }
-    // The shape that uuid_in takes without doubt; it raises an error of its own for others.
-    const char* place = psprintf("%s.task_id", path);
-    const bool good =
-        text->size() == 36 &&
-        std::all_of(
-            text->begin(), text->end(),
-            [](char c) { return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0; }) &&
-        (*text)[8] == '-' && (*text)[13] == '-' && (*text)[18] == '-' && (*text)[23] == '-' &&
-        std::count(text->begin(), text->end(), '-') == 4;
-    if (!good) {
-        pg::raise_invalid("bad_value", place, psprintf("%s is not a uuid", place), "Pass a uuid.");
-    }
-    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
-}
-
-TaskRequest read_request(json::Value item, const char* path) {
-    if (item.kind != json::Kind::kObject) {
-        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is an object with at least a lane.");
-    }
-    check_members(item, path, kItemKeys);
-    const auto priority = optional_int(item, "priority", path).value_or(0);
-    Jsonb* tags = jsonb_member(item, "tags");
-    TaskRequest request{
-        .path = path,
-        .id = uuid_member(item, path),
-        .lane = checked_lane(psprintf("%s.lane", path), optional_string(item, "lane", path)),
-        .kind = optional_string(item, "kind", path).value_or(""),
-        .priority = static_cast<int32>(std::clamp<int64>(priority, 0, core::kMaxPriority)),
-        .delay_ms = optional_int(item, "delay_ms", path).value_or(0),
-        .available_at = optional_int(item, "available_at_ms", path),
-        .deadline = optional_int(item, "deadline_ms", path),
-        .capabilities = checked_capabilities(psprintf("%s.capabilities", path),
-                                             optional_texts(item, "capabilities", path)
-                                                 .value_or(std::span<const std::string_view>())),
-        .dedup_key = optional_string(item, "dedup_key", path),
-        .dedup_window_ms = optional_int(item, "dedup_window_ms", path).value_or(kDedupWindowMs),
-        .payload = nullptr,
-        .tags = tags != nullptr ? tags : DatumGetJsonbP(pg::jsonb_datum("{}")),
-        .policy = jsonb_member(item, "policy")};
-    const auto payload = json::find(item, "payload");
-    request.payload = payload ? DatumGetJsonbP(pg::jsonb_datum(payload->text)) : nullptr;
-    return request;
 }
 
 // A request on its way.
@@ -165,9 +68,7 @@ bool by_key(const Work* a, const Work* b) {
     return a->index < b->index;
 }
 
-bool by_set(const Work* a, const Work* b) {
-    const TaskRequest& x = *a->request;
-    const TaskRequest& y = *b->request;
+bool by_set(const TaskRequest& x, const TaskRequest& y) {
     if (x.lane != y.lane) {
         return x.lane < y.lane;
     }
@@ -214,34 +115,17 @@ void hold_keys(const store::Hub& hub, std::span<Work*> all, pg::Clock* clock) {
 }
 
 void find_sets(const store::Hub& hub, std::span<Work*> all, int64 now) {
-    std::string_view lane;
-    const Work* previous = nullptr;
+    pg::List<Work*> pending;
+    pg::List<const TaskRequest*> requests;
     for (Work* work : all) {
-        if (work->done || work->known || work->twin != nullptr) {
-            continue;
+        if (!work->done && !work->known && work->twin == nullptr) {
+            pending.add(work);
+            requests.add(work->request);
         }
-        const TaskRequest& request = *work->request;
-        if (request.lane != lane) {
-            store::register_lane(hub, request.lane, now);
-            lane = request.lane;
-        }
-        if (previous != nullptr && !by_set(previous, work)) {
-            work->cap_set = previous->cap_set;
-            continue;
-        }
-        const auto set = store::capability_set(hub, request.lane, request.capabilities);
-        if (!set) {
-            pg::raise(
-                pg::kLimitExceeded,
-                psprintf("lane \"%s\" has too many capability sets", pg::excerpt(request.lane)),
-                pg::Facts("capability_sets")
-                    .add("lane", request.lane)
-                    .add("limit", store::kMaxSets)
-                    .add("value", store::kMaxSets + 1),
-                "Use fewer combinations of capabilities, or more lanes.");
-        }
-        work->cap_set = *set;
-        previous = work;
+    }
+    const auto sets = prepare_lanes(hub, requests.span(), now);
+    for (int i = 0; i < pending.count; ++i) {
+        pending.items[i]->cap_set = sets[static_cast<std::size_t>(i)];
     }
 }
 
@@ -286,6 +170,121 @@ void insert_one(const store::Hub& hub, Work* work, int64 now) {
 
 }  // namespace
 
+// A random uuid of version 7: 48 bits of time, then a count that grows within a millisecond of this
+// session, so that ids made one after the other sort that way.
+pg_uuid_t make_task_id(int64 now) {
+    static constinit int64 last_ms = -1;
+    static constinit uint32 count = 0;
+    constexpr uint32 kCountBits = 26;
+    pg_uuid_t id;
+    if (!pg_strong_random(id.data, UUID_LEN)) {
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random numbers available")));
+    }
+    if (now == last_ms) {
+        ++count;
+    } else {
+        last_ms = now;
+        memcpy(&count, id.data, sizeof count);
+        count &= (1U << (kCountBits - 2)) - 1;  // room to count upwards
+    }
+    for (int i = 0; i < 6; ++i) {
+        id.data[i] = static_cast<unsigned char>(static_cast<uint64>(now) >> (40 - 8 * i));
+    }
+    id.data[6] = static_cast<unsigned char>(0x70 | (count >> 22 & 0x0f));
+    id.data[7] = static_cast<unsigned char>(count >> 14);
+    id.data[8] = static_cast<unsigned char>(0x80 | (count >> 8 & 0x3f));
+    id.data[9] = static_cast<unsigned char>(count);
+    return id;
+}
+
+TaskRequest read_request(json::Value item, const char* path, std::span<const char* const> keys) {
+    if (item.kind != json::Kind::kObject) {
+        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+                          "Each element is an object with at least a lane.");
+    }
+    check_members(item, path, keys);
+    const auto priority = optional_int(item, "priority", path).value_or(0);
+    Jsonb* tags = jsonb_member(item, "tags");
+    TaskRequest request{
+        .path = path,
+        .id = optional_uuid(item, "task_id", path),
+        .lane = checked_lane(psprintf("%s.lane", path), optional_string(item, "lane", path)),
+        .kind = optional_string(item, "kind", path).value_or(""),
+        .priority = static_cast<int32>(std::clamp<int64>(priority, 0, core::kMaxPriority)),
+        .delay_ms = optional_int(item, "delay_ms", path).value_or(0),
+        .available_at = optional_int(item, "available_at_ms", path),
+        .deadline = optional_int(item, "deadline_ms", path),
+        .capabilities = checked_capabilities(psprintf("%s.capabilities", path),
+                                             optional_texts(item, "capabilities", path)
+                                                 .value_or(std::span<const std::string_view>())),
+        .dedup_key = optional_string(item, "dedup_key", path),
+        .dedup_window_ms = optional_int(item, "dedup_window_ms", path).value_or(kDedupWindowMs),
+        .payload = nullptr,
+        .tags = tags != nullptr ? tags : DatumGetJsonbP(pg::jsonb_datum("{}")),
+        .policy = jsonb_member(item, "policy")};
+    const auto payload = json::find(item, "payload");
+    request.payload = payload ? DatumGetJsonbP(pg::jsonb_datum(payload->text)) : nullptr;
+    return request;
+}
+
+void check_deadline(const TaskRequest& request, int64 now) {
+    if (request.deadline && *request.deadline <= now) {
+        const char* path = path_of(request, "deadline_ms");
+        pg::raise(pg::kInvalidArgument, psprintf("%s lies in the past", path),
+                  pg::Facts("out_of_range").add("path", path).add("value", *request.deadline),
+                  "Pass an instant after now, in milliseconds since 1970.");
+    }
+}
+
+std::span<const int32> prepare_lanes(const store::Hub& hub,
+                                     std::span<const TaskRequest* const> requests, int64 now) {
+    auto* order = static_cast<std::size_t*>(palloc(sizeof(std::size_t) * (requests.size() + 1)));
+    auto* sets = static_cast<int32*>(palloc(sizeof(int32) * (requests.size() + 1)));
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        order[i] = i;
+    }
+    std::sort(order, order + requests.size(), [requests](std::size_t a, std::size_t b) {
+        return by_set(*requests[a], *requests[b]);
+    });
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        const TaskRequest& request = *requests[order[i]];
+        const TaskRequest* previous = i > 0 ? requests[order[i - 1]] : nullptr;
+        if (previous == nullptr || previous->lane != request.lane) {
+            store::register_lane(hub, request.lane, now);
+        }
+        if (previous != nullptr && !by_set(*previous, request)) {
+            sets[order[i]] = sets[order[i - 1]];
+            continue;
+        }
+        const auto set = store::capability_set(hub, request.lane, request.capabilities);
+        if (!set) {
+            pg::raise(
+                pg::kLimitExceeded,
+                psprintf("lane \"%s\" has too many capability sets", pg::excerpt(request.lane)),
+                pg::Facts("capability_sets")
+                    .add("lane", request.lane)
+                    .add("limit", store::kMaxSets)
+                    .add("value", store::kMaxSets + 1),
+                "Use fewer combinations of capabilities, or more lanes.");
+        }
+        sets[order[i]] = *set;
+    }
+    return {sets, requests.size()};
+}
+
+void check_tags(const char* path, Jsonb* tags) {
+    const auto object = checked_object(path, tags);
+    json::Members members(object);
+    std::string_view key;
+    json::Value value;
+    while (members.next(key, value)) {
+        if (value.kind != json::Kind::kString) {
+            pg::raise_invalid("wrong_type", path, psprintf("%s must be an object of strings", path),
+                              "Tags are flat: every value is a string.");
+        }
+    }
+}
+
 void check_request(const store::Hub& hub, const TaskRequest& request) {
     if (!request.kind.empty()) {
         (void)checked_word(path_of(request, "kind"), request.kind);
@@ -306,7 +305,7 @@ std::span<const TaskRequest> read_requests(const store::Hub& hub, const JsonArra
     json::Elements elements(items.array);
     json::Value element;
     for (std::size_t i = 0; elements.next(element); ++i) {
-        requests[i] = read_request(element, psprintf("p_tasks[%zu]", i));
+        requests[i] = read_request(element, psprintf("p_tasks[%zu]", i), kItemKeys);
         check_request(hub, requests[i]);
     }
     return {requests, items.count};
@@ -315,12 +314,7 @@ std::span<const TaskRequest> read_requests(const store::Hub& hub, const JsonArra
 std::span<const CreatedTask> create_tasks(const store::Hub& hub,
                                           std::span<const TaskRequest> requests, pg::Clock* clock) {
     for (const TaskRequest& request : requests) {
-        if (request.deadline && *request.deadline <= clock->now()) {
-            const char* path = path_of(request, "deadline_ms");
-            pg::raise(pg::kInvalidArgument, psprintf("%s lies in the past", path),
-                      pg::Facts("out_of_range").add("path", path).add("value", *request.deadline),
-                      "Pass an instant after now, in milliseconds since 1970.");
-        }
+        check_deadline(request, clock->now());
     }
     enter(hub, {.tasks = true}, clock);
     const std::size_t count = requests.size();
@@ -339,7 +333,7 @@ std::span<const CreatedTask> create_tasks(const store::Hub& hub,
             .cap_set = 0,
             .twin = nullptr};
         if (!requests[i].id) {
-            works[i].answer.id = make_id(clock->now());
+            works[i].answer.id = make_task_id(clock->now());
         } else if (const auto state = store::task_state(hub, *requests[i].id)) {
             works[i].answer.state = *state;
             works[i].known = true;
@@ -350,7 +344,6 @@ std::span<const CreatedTask> create_tasks(const store::Hub& hub,
     // Each kind of row in one order for everybody, so that no two batches wait for each other.
     std::sort(order, order + count, by_key);
     hold_keys(hub, all, clock);
-    std::sort(order, order + count, by_set);
     find_sets(hub, all, clock->now());
     std::sort(order, order + count, by_id);
     for (Work* work : all) {

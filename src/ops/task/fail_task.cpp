@@ -1,8 +1,8 @@
 // fail_task.cpp — end an attempt by failure, or give the task back without ending it.
 //
-// Calls    fail_attempt, store::finish, store::requeue
+// Calls    fail_attempt, end_task, put_back
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.outbox_events
-// Locks    the task
+// Locks    its flow, the task
 // Raises   QB001, QB002, QB006, QB007, QB012, QB013
 #include "core/events.hpp"
 #include "core/time.hpp"
@@ -24,7 +24,7 @@ LeaseEvent released(const store::Task& task, const char* cause) {
 
 FailedTask cancel_by_holder(const store::Hub& hub, const store::Task& task, const Fence& fence,
                             const store::Failure& failure, int64 now) {
-    const int64 epoch = store::finish(
+    (void)end_task(
         hub, task,
         {.state = core::TaskState::kCancelled,
          .now = now,
@@ -33,8 +33,6 @@ FailedTask cancel_by_holder(const store::Hub& hub, const store::Task& task, cons
          .cancel_reason = failure.message.value_or(""),
          .cancelled_by = std::string_view(fence.override ? "operator_override" : "lease_holder"),
          .notice = {pg::WakeReason::kCancelled, fence.override}});
-    tell_completion(hub, task, core::TaskState::kCancelled, epoch, failure.message.value_or(""),
-                    std::nullopt, now);
     return {"cancelled", core::TaskState::kCancelled, std::nullopt, std::nullopt};
 }
 
@@ -42,11 +40,12 @@ FailedTask cancel_by_holder(const store::Hub& hub, const store::Task& task, cons
 RequeuedTask give_back(const store::Hub& hub, const store::Task& task, core::Pending pending,
                        const char* cause, int64 available_at, Jsonb* checkpoint, int64 now) {
     tell_lease(hub, task, released(task, cause), now);
-    const auto state = store::requeue(
+    const auto state = put_back(
         hub, task,
         {.pending = pending, .available_at = available_at, .now = now, .checkpoint = checkpoint});
     pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kAbandoned);
-    return {state, available_at};
+    return {state,
+            state == core::TaskState::kCancelled ? std::nullopt : std::optional(available_at)};
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ RequeuedTask give_back(const store::Hub& hub, const store::Task& task, core::Pen
 FailedTask fail_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
                      const store::Failure& failure, std::optional<int64> retry_after,
                      pg::Clock* clock) {
-    const auto task = hold_task(hub, id, clock);
+    const auto task = hold_task_and_flow(hub, id, clock);
     const int64 now = clock->now();
     check_fence(hub, task, fence, now);
     note_own_end(task, fence);
@@ -71,6 +70,9 @@ FailedTask fail_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fe
                                       .last_event = std::nullopt,
                                       .notice = {pg::WakeReason::kChanged, fence.override}},
                                      now);
+    if (result.state == core::TaskState::kCancelled) {
+        return {"cancelled", result.state, std::nullopt, std::nullopt};
+    }
     if (result.retried) {
         return {"retry_scheduled", result.state, result.available_at, task.attempt_index + 1};
     }
@@ -79,7 +81,7 @@ FailedTask fail_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fe
 
 RequeuedTask delay_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
                         int64 delay_ms, Jsonb* checkpoint, pg::Clock* clock) {
-    const auto task = hold_task(hub, id, clock);
+    const auto task = hold_task_and_flow(hub, id, clock);
     const int64 now = clock->now();
     check_fence(hub, task, fence, now);
     note_own_end(task, fence);
@@ -89,7 +91,7 @@ RequeuedTask delay_task(const store::Hub& hub, const pg_uuid_t& id, const Fence&
 
 RequeuedTask release_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
                           int64 delay_ms, pg::Clock* clock) {
-    const auto task = hold_task(hub, id, clock);
+    const auto task = hold_task_and_flow(hub, id, clock);
     const int64 now = clock->now();
     check_fence(hub, task, fence, now);
     note_own_end(task, fence);

@@ -1,13 +1,14 @@
 // hold_task.cpp — hold a task, and find out whether the caller still has its lease.
 //
-// Calls    store::try_lock_task, store::lock_task
-// Touches  <hub>.tasks
-// Locks    the task
+// Calls    store::try_lock_task, store::lock_task, store::lock_flow
+// Touches  <hub>.tasks, <hub>.flows
+// Locks    the flow of the task, if asked for, then the task
 // Raises   QB001 lease lost, QB002 no such task, QB007 clock skew, QB012 terminal, QB013 not active
 #include "ops/guard/guard.hpp"
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
 #include "pg/errors.hpp"
+#include "store/flows.hpp"
 
 namespace belay::ops {
 
@@ -25,6 +26,40 @@ pg::Facts task_facts(const char* code_detail, const store::Task& task) {
 }
 
 constexpr const char* kStop = "Stop working on this task: its lease is gone.";
+
+}  // namespace
+
+namespace {
+
+bool is_same(const std::optional<pg_uuid_t>& a, const std::optional<pg_uuid_t>& b) {
+    return a.has_value() == b.has_value() && (!a || memcmp(a->data, b->data, UUID_LEN) == 0);
+}
+
+// A member of a flow, or a task that somebody holds: the flow is held first.
+store::Task hold_after_flow(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock) {
+    const auto membership = store::read_membership(hub, id);
+    if (!membership) {
+        raise_no_task(id);
+    }
+    if (membership->flow_id && !store::try_lock_flow(hub, *membership->flow_id)) {
+        clock->mark_waited();
+        (void)store::lock_flow(hub, *membership->flow_id);
+    }
+    auto task = store::try_lock_task(hub, id);
+    if (!task) {
+        clock->mark_waited();
+        task = store::lock_task(hub, id);
+    }
+    if (!task) {
+        raise_no_task(id);  // deleted meanwhile
+    }
+    if (!is_same(task->flow_id, membership->flow_id)) {
+        ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                        errmsg("task %s has joined a flow meanwhile", store::uuid_text(id)),
+                        errhint("Repeat the transaction.")));
+    }
+    return *task;
+}
 
 }  // namespace
 
@@ -58,6 +93,16 @@ store::Task hold_task(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clo
     }
     if (!task) {
         raise_no_task(id);
+    }
+    pg::check_skew(*clock, hub.options[store::Option::kMaxClockSkew]);
+    return *task;
+}
+
+store::Task hold_task_and_flow(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock) {
+    enter(hub, {.tasks = true}, clock);
+    auto task = store::try_lock_lone_task(hub, id);
+    if (!task) {
+        task = hold_after_flow(hub, id, clock);
     }
     pg::check_skew(*clock, hub.options[store::Option::kMaxClockSkew]);
     return *task;

@@ -7,6 +7,7 @@
 //
 // The gates stand in the order of their answers. A refusal writes nothing.
 #include "core/events.hpp"
+#include "ops/flow/flow.hpp"
 #include "ops/task/task.hpp"
 #include "pg/errors.hpp"
 #include "store/outbox.hpp"
@@ -20,15 +21,6 @@ constexpr int kPriorityChanged = core::event_place("operator", "priority_changed
 constexpr int kReplayed = core::event_place("operator", "replayed");
 constexpr std::string_view kOverride = "operator_override";
 constexpr std::string_view kCascade = "flow_cascade";
-
-LeaseEvent revoked(const store::Task& task, std::string_view reason, std::string_view source) {
-    return {.event = kRevoked,
-            .epoch = task.lease_epoch,
-            .key = "source",
-            .value = source,
-            .with_reason = true,
-            .reason = reason};
-}
 
 // Gates 4 and 5 of a cancel: whoever is no operator has to hold the lease.
 void check_cancel_fence(const store::Hub& hub, const store::Task& task,
@@ -50,9 +42,19 @@ void check_cancel_fence(const store::Hub& hub, const store::Task& task,
 
 }  // namespace
 
+LeaseEvent revoked_event(const store::Task& task, std::string_view reason,
+                         std::string_view source) {
+    return {.event = kRevoked,
+            .epoch = task.lease_epoch,
+            .key = "source",
+            .value = source,
+            .with_reason = true,
+            .reason = reason};
+}
+
 CancelledTask cancel_task(const store::Hub& hub, const pg_uuid_t& id, const CancelRequest& request,
                           pg::Clock* clock) {
-    const auto task = hold_task(hub, id, clock);
+    const auto task = hold_task_and_flow(hub, id, clock);
     if (task.state == core::TaskState::kCancelled) {
         return {task.state, false};
     }
@@ -68,25 +70,22 @@ CancelledTask cancel_task(const store::Hub& hub, const pg_uuid_t& id, const Canc
     check_cancel_fence(hub, task, request);
     const int64 now = clock->now();
     if (task.is_active()) {
-        tell_lease(hub, task, revoked(task, request.reason, request.source), now);
+        tell_lease(hub, task, revoked_event(task, request.reason, request.source), now);
     }
-    const int64 epoch = store::finish(hub, task,
-                                      {.state = core::TaskState::kCancelled,
-                                       .now = now,
-                                       .outcome = core::AttemptOutcome::kCancelled,
-                                       .cancel_reason = request.reason,
-                                       .cancelled_by = request.source,
-                                       .notice = {pg::WakeReason::kCancelled, true}});
-    if (request.source != kCascade) {
-        tell_completion(hub, task, core::TaskState::kCancelled, epoch, request.reason, std::nullopt,
-                        now);
-    }
+    (void)end_task(hub, task,
+                   {.state = core::TaskState::kCancelled,
+                    .now = now,
+                    .outcome = core::AttemptOutcome::kCancelled,
+                    .cancel_reason = request.reason,
+                    .cancelled_by = request.source,
+                    .notice = {pg::WakeReason::kCancelled, true}},
+                   request.source == kCascade ? EndKind::kSilent : EndKind::kTold);
     return {task.state, true};
 }
 
 RevokedLease revoke_lease(const store::Hub& hub, const pg_uuid_t& id, const RevokeRequest& request,
                           pg::Clock* clock) {
-    const auto task = hold_task(hub, id, clock);
+    const auto task = hold_task_and_flow(hub, id, clock);
     if (!task.is_active()) {
         return {"no_active_lease", nullptr, task.lease_epoch};
     }
@@ -101,12 +100,12 @@ RevokedLease revoke_lease(const store::Hub& hub, const pg_uuid_t& id, const Revo
         return {"epoch_moved", lease_id, task.lease_epoch};
     }
     const int64 now = clock->now();
-    tell_lease(hub, task, revoked(task, request.reason, "revoke_lease"), now);
-    (void)store::requeue(hub, task,
-                         {.pending = core::Pending::kReclaim,
-                          .available_at = *task.available_at,
-                          .now = now,
-                          .notice = {pg::WakeReason::kLeaseExpired, true}});
+    tell_lease(hub, task, revoked_event(task, request.reason, "revoke_lease"), now);
+    (void)put_back(hub, task,
+                   {.pending = core::Pending::kReclaim,
+                    .available_at = *task.available_at,
+                    .now = now,
+                    .notice = {pg::WakeReason::kLeaseExpired, true}});
     return {nullptr, lease_id, task.lease_epoch + 1};
 }
 
@@ -135,35 +134,53 @@ ChangedPriority change_priority(const store::Hub& hub, const pg_uuid_t& id, int3
     return {task.priority, clamped};
 }
 
-int32 replay_task(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock) {
-    const auto task = hold_task(hub, id, clock);
+void check_replay(const store::Hub& hub, const store::Task& task) {
     if (!core::is_terminal(task.state)) {
         pg::raise(pg::kNotTerminal,
-                  psprintf("task %s is %s, it has not ended", store::uuid_text(id),
+                  psprintf("task %s is %s, it has not ended", store::uuid_text(task.id),
                            core::name_of(task.state).data()),
                   pg::Facts("not_terminal")
-                      .add("task_id", store::uuid_text(id))
+                      .add("task_id", store::uuid_text(task.id))
                       .add("state", core::name_of(task.state)),
                   "Only a task that has ended can be replayed.");
     }
     const core::Policy policy = policy_of(hub, task);
     if (task.replay_count >= policy.max_replays) {
-        pg::raise(
-            pg::kLimitExceeded,
-            psprintf("task %s was replayed as often as its policy allows", store::uuid_text(id)),
-            pg::Facts("replay_limit")
-                .add("task_id", store::uuid_text(id))
-                .add("limit", policy.max_replays)
-                .add("value", task.replay_count),
-            "max_replays of the task's policy, or of its lane's, sets the limit.");
+        pg::raise(pg::kLimitExceeded,
+                  psprintf("task %s was replayed as often as its policy allows",
+                           store::uuid_text(task.id)),
+                  pg::Facts("replay_limit")
+                      .add("task_id", store::uuid_text(task.id))
+                      .add("limit", policy.max_replays)
+                      .add("value", task.replay_count),
+                  "max_replays of the task's policy, or of its lane's, sets the limit.");
     }
+}
+
+void tell_replay(const store::Hub& hub, const store::Task& task, bool was_skipped_member,
+                 int64 groups_reset, int64 now) {
+    if (!store::wants_event(hub, kReplayed)) {
+        return;
+    }
+    store::Details details;
+    details.add("branch", std::string_view(was_skipped_member ? "skipped_flow_member" : "normal"));
+    if (was_skipped_member) {
+        details.add("groups_reset", groups_reset);
+    }
+    store::write_event(hub, kReplayed, store::uuid_text(task.id), details, now);
+}
+
+ReplayedTask replay_task(const store::Hub& hub, const pg_uuid_t& id, bool cascade,
+                         pg::Clock* clock) {
+    const auto task = hold_task_and_flow(hub, id, clock);
+    check_replay(hub, task);
     const int64 now = clock->now();
-    (void)store::reopen(hub, task, now);
-    if (store::wants_event(hub, kReplayed)) {
-        store::write_event(hub, kReplayed, store::uuid_text(id),
-                           store::Details().add("branch", std::string_view("normal")), now);
+    if (task.flow_id) {
+        return replay_member(hub, task, cascade, now);
     }
-    return task.replay_count + 1;
+    (void)store::reopen(hub, task, core::TaskState::kReady, now);
+    tell_replay(hub, task, false, 0, now);
+    return {task.replay_count + 1, core::TaskState::kReady, {}, {}};
 }
 
 }  // namespace belay::ops

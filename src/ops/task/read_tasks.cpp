@@ -10,6 +10,7 @@
 #include "ops/wait/wait_for_work.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "store/flow_reads.hpp"
 #include "store/task_reads.hpp"
 
 namespace belay::ops {
@@ -31,19 +32,8 @@ constexpr const char* kFilterKeys[] = {
 
 // p_filter.state: a state, or an array of them.
 std::optional<std::span<const std::string_view>> states_of(json::Value filter) {
-    const auto value = json::find(filter, "state");
-    if (!value || value->kind == json::Kind::kNull) {
-        return std::nullopt;
-    }
-    std::span<const std::string_view> states;
-    if (value->kind == json::Kind::kString) {
-        auto* one = static_cast<std::string_view*>(palloc(sizeof(std::string_view)));
-        *one = *optional_string(filter, "state", "p_filter");
-        states = {one, 1};
-    } else {
-        states = *optional_texts(filter, "state", "p_filter");
-    }
-    for (const auto state : states) {
+    const auto states = optional_words(filter, "state", "p_filter");
+    for (const auto state : states.value_or(std::span<const std::string_view>())) {
         if (!core::parse_task_state(state)) {
             refuse_filter("state",
                           "States are blocked, delayed, ready, active, suspended, "
@@ -53,27 +43,14 @@ std::optional<std::span<const std::string_view>> states_of(json::Value filter) {
     return states;
 }
 
-std::optional<pg_uuid_t> flow_of(json::Value filter) {
-    const auto text = optional_string(filter, "flow_id", "p_filter");
-    if (!text) {
-        return std::nullopt;
-    }
-    const bool good = text->size() == 36 && std::all_of(text->begin(), text->end(), [](char c) {
-                          return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0;
-                      });
-    if (!good) {
-        refuse_filter("flow_id", "Pass a uuid.");
-    }
-    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
-}
-
 struct Reasons {
     pg::List<Reason> all;
 
     void add(const char* reason, const char* detail = nullptr) { all.add({reason, detail}); }
 };
 
-void explain_state(const store::Hub& hub, const store::TaskView& task, int64 now, Reasons* out) {
+void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::TaskView& task,
+                   int64 now, Reasons* out) {
     const auto state = *core::parse_task_state(task.state);
     if (core::is_terminal(state)) {
         out->add("terminal", psprintf("{\"state\":\"%s\",\"since_ms\":" INT64_FORMAT "}",
@@ -97,6 +74,15 @@ void explain_state(const store::Hub& hub, const store::TaskView& task, int64 now
     if (state == core::TaskState::kBlocked && task.held) {
         out->add("held_until_seal");
     }
+    if (state == core::TaskState::kBlocked && task.in_flow) {
+        const auto [waiting, ended] = store::hindrances(hub, id);
+        if (waiting != nullptr) {
+            out->add("blocked_by_upstream", psprintf("{\"upstream\":%s}", waiting));
+        }
+        if (ended != nullptr) {
+            out->add("upstream_needs_replay", psprintf("{\"upstream\":%s}", ended));
+        }
+    }
     if (state == core::TaskState::kSuspended) {
         out->add("suspended");
     }
@@ -118,11 +104,6 @@ Jsonb* get_task(const store::Hub& hub, const pg_uuid_t& id) {
 store::Rows list_tasks(const store::Hub& hub, json::Value filter, std::optional<pg_uuid_t> after,
                        int limit) {
     check_members(filter, "p_filter", kFilterKeys);
-    const auto tags = json::find(filter, "tags");
-    const bool has_tags = tags && tags->kind != json::Kind::kNull;
-    if (has_tags && tags->kind != json::Kind::kObject) {
-        refuse_filter("tags", "Pass an object of strings.");
-    }
     const auto pending = optional_string(filter, "pending_attempt", "p_filter");
     if (pending && !core::parse_pending(*pending)) {
         refuse_filter("pending_attempt",
@@ -132,9 +113,9 @@ store::Rows list_tasks(const store::Hub& hub, json::Value filter, std::optional<
         hub,
         {.lane = optional_string(filter, "lane", "p_filter"),
          .states = states_of(filter),
-         .flow_id = flow_of(filter),
+         .flow_id = optional_uuid(filter, "flow_id", "p_filter"),
          .kind = optional_string(filter, "kind", "p_filter"),
-         .tags = has_tags ? DatumGetJsonbP(pg::jsonb_datum(tags->text)) : nullptr,
+         .tags = object_member(filter, "tags", "p_filter"),
          .worker = optional_string(filter, "worker", "p_filter"),
          .worker_instance = optional_string(filter, "worker_instance", "p_filter"),
          .created_from = optional_int(filter, "created_from_ms", "p_filter"),
@@ -160,7 +141,7 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
         out.add("not_found");
         return out.all.span();
     }
-    explain_state(hub, *task, now, &out);
+    explain_state(hub, id, *task, now, &out);
     if (task->terminal_at) {
         return out.all.span();
     }
@@ -191,8 +172,11 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
     return out.all.span();
 }
 
-store::Rows check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow) {
-    return store::check_tasks(hub, flow);
+std::span<const store::Rows> check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow) {
+    pg::List<store::Rows> found;
+    found.add(store::check_tasks(hub, flow));
+    found.add(store::check_flows(hub, flow));
+    return found.span();
 }
 
 }  // namespace belay::ops

@@ -1,8 +1,8 @@
 // settle.cpp — the end of an attempt by failure, and the one precedence for all that falls due.
 //
-// Calls    store::requeue, store::finish
+// Calls    put_back, end_task
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.outbox_events
-// Locks    nothing: the task is held
+// Locks    nothing: the task and its flow are held
 // Raises   nothing of its own
 #include "core/events.hpp"
 #include "core/time.hpp"
@@ -28,12 +28,11 @@ void expire_by_deadline(const store::Hub& hub, const store::Task& task, int64 no
     if (task.is_active()) {
         tell_lease(hub, task, expired(task, "deadline"), now);
     }
-    const int64 epoch = store::finish(hub, task,
-                                      {.state = core::TaskState::kExpired,
-                                       .now = now,
-                                       .outcome = core::AttemptOutcome::kExpired,
-                                       .notice = kLost});
-    tell_completion(hub, task, core::TaskState::kExpired, epoch, std::nullopt, std::nullopt, now);
+    (void)end_task(hub, task,
+                   {.state = core::TaskState::kExpired,
+                    .now = now,
+                    .outcome = core::AttemptOutcome::kExpired,
+                    .notice = kLost});
 }
 
 void time_out_attempt(const store::Hub& hub, const store::Task& task, int64 now) {
@@ -69,22 +68,20 @@ void expire_lease(const store::Hub& hub, const store::Task& task, int64 now) {
     }
     tell_lease(hub, task, expired(task, "lease"), now);
     if (task.reclaim_count >= policy.max_reclaims) {
-        const int64 epoch = store::finish(hub, task,
-                                          {.state = core::TaskState::kFailed,
-                                           .now = now,
-                                           .outcome = core::AttemptOutcome::kFailed,
-                                           .failure = crash,
-                                           .notice = kLost});
-        tell_completion(hub, task, core::TaskState::kFailed, epoch, std::nullopt,
-                        crash.failure_class, now);
+        (void)end_task(hub, task,
+                       {.state = core::TaskState::kFailed,
+                        .now = now,
+                        .outcome = core::AttemptOutcome::kFailed,
+                        .failure = crash,
+                        .notice = kLost});
         return;
     }
-    (void)store::requeue(hub, task,
-                         {.pending = core::Pending::kReclaim,
-                          .available_at = *task.available_at,
-                          .now = now,
-                          .reclaims = 1,
-                          .notice = kLost});
+    (void)put_back(hub, task,
+                   {.pending = core::Pending::kReclaim,
+                    .available_at = *task.available_at,
+                    .now = now,
+                    .reclaims = 1,
+                    .notice = kLost});
 }
 
 }  // namespace
@@ -99,26 +96,25 @@ FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const
         if (how.retry_event) {
             tell_lease(hub, task, *how.retry_event, now);
         }
-        const auto state = store::requeue(hub, task,
-                                          {.pending = core::Pending::kRetry,
-                                           .available_at = available_at,
-                                           .now = now,
-                                           .outcome = how.retry_outcome,
-                                           .failure = how.failure,
-                                           .retries = 1,
-                                           .notice = how.notice});
-        return {true, state, available_at};
+        const auto state = put_back(hub, task,
+                                    {.pending = core::Pending::kRetry,
+                                     .available_at = available_at,
+                                     .now = now,
+                                     .outcome = how.retry_outcome,
+                                     .failure = how.failure,
+                                     .retries = 1,
+                                     .notice = how.notice});
+        return {true, state, available_at};  // or cancelled with its flow
     }
     if (how.last_event) {
         tell_lease(hub, task, *how.last_event, now);
     }
-    const int64 epoch = store::finish(hub, task,
-                                      {.state = how.last_state,
-                                       .now = now,
-                                       .outcome = how.last_outcome,
-                                       .failure = how.failure,
-                                       .notice = how.notice});
-    tell_completion(hub, task, how.last_state, epoch, std::nullopt, how.failure.failure_class, now);
+    (void)end_task(hub, task,
+                   {.state = how.last_state,
+                    .now = now,
+                    .outcome = how.last_outcome,
+                    .failure = how.failure,
+                    .notice = how.notice});
     return {false, how.last_state, std::nullopt};
 }
 

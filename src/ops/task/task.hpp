@@ -47,6 +47,8 @@ core::Policy policy_of(const store::Hub& hub, const store::Task& task);
 
 // Holds the task; QB002 if there is none, QB007 for a clock that is off.
 store::Task hold_task(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock);
+// The same for calls that may end it or put it back: if it belongs to a flow, that is held first.
+store::Task hold_task_and_flow(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock);
 
 // Who calls: with an epoch as the holder of the lease, or as an operator who needs none.
 struct Fence {
@@ -82,6 +84,16 @@ void tell_completion(const store::Hub& hub, const store::Task& task, core::TaskS
                      std::optional<core::FailureClass> failure, int64 now);
 
 // ---- Ends ----
+
+// Ends a task, tells of it, and lets its flow go on. A silent end tells nobody and leaves the edges
+// as they are: the caller deals with the whole flow. Returns the epoch afterwards.
+enum class EndKind { kTold, kSilent };
+int64 end_task(const store::Hub& hub, const store::Task& task, const store::Finish& how,
+               EndKind kind = EndKind::kTold);
+
+// Puts a leased task back, and returns its state. A member of a flow that takes nothing back is
+// cancelled instead.
+core::TaskState put_back(const store::Hub& hub, const store::Task& task, const store::Requeue& how);
 
 // The end of an attempt by a failure: a retry, or the end of the task.
 struct FailedAttempt {
@@ -126,6 +138,19 @@ struct TaskRequest {
 };
 inline constexpr int64 kDedupWindowMs = int64{24} * 3600 * 1000;
 
+// An id that sorts by the time of its making.
+pg_uuid_t make_task_id(int64 now);
+
+// Reads an item that has at most these keys; those that are not a task's are the caller's.
+TaskRequest read_request(core::json::Value item, const char* path,
+                         std::span<const char* const> keys);
+// Tags are a flat object of strings. QB006.
+void check_tags(const char* path, Jsonb* tags);
+void check_deadline(const TaskRequest& request, int64 now);
+// Registers the lanes of the requests and finds their capability sets, in one order for everybody.
+std::span<const int32> prepare_lanes(const store::Hub& hub,
+                                     std::span<const TaskRequest* const> requests, int64 now);
+
 // Checks what does not need the clock. QB006.
 void check_request(const store::Hub& hub, const TaskRequest& request);
 // The items of create_tasks.
@@ -158,6 +183,7 @@ struct ClaimRequest {
 struct Claimed {
     store::Rows rows;
     std::span<const uint64> order;
+    std::span<Jsonb* const> upstream;  // by the number of the row; null: no edges
 };
 Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock);
 
@@ -206,7 +232,7 @@ FailedTask fail_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fe
 
 struct RequeuedTask {
     core::TaskState state;
-    int64 available_at;
+    std::optional<int64> available_at;
 };
 RequeuedTask delay_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
                         int64 delay_ms, Jsonb* checkpoint, pg::Clock* clock);
@@ -249,8 +275,21 @@ struct ChangedPriority {
 ChangedPriority change_priority(const store::Hub& hub, const pg_uuid_t& id, int32 priority,
                                 pg::Clock* clock);
 
-// Returns how often the task has been replayed.
-int32 replay_task(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock);
+struct ReplayedTask {
+    int32 replay_count;
+    core::TaskState state;
+    std::span<const pg_uuid_t> reopened;    // skipped members behind it
+    std::span<const pg_uuid_t> waiting_on;  // ended upstreams that it still needs
+};
+ReplayedTask replay_task(const store::Hub& hub, const pg_uuid_t& id, bool cascade,
+                         pg::Clock* clock);
+// Lets a task that is held begin anew; QB011 if it has not ended, QB016 at its limit.
+void check_replay(const store::Hub& hub, const store::Task& task);
+void tell_replay(const store::Hub& hub, const store::Task& task, bool was_skipped_member,
+                 int64 groups_reset, int64 now);
+
+// The event of a lease that is taken away.
+LeaseEvent revoked_event(const store::Task& task, std::string_view reason, std::string_view source);
 
 void set_lane(const store::Hub& hub, std::string_view lane, core::json::Value settings);
 void set_lane_paused(const store::Hub& hub, std::string_view lane, bool paused);
@@ -272,7 +311,7 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
                                       std::optional<std::span<const std::string_view>> capabilities,
                                       const SlotFilter& slots, int64 now);
 
-// What is wrong with the tasks; rows (object, problem).
-store::Rows check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow);
+// What is wrong with the tasks and flows; rows (object, problem).
+std::span<const store::Rows> check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow);
 
 }  // namespace belay::ops

@@ -1,0 +1,132 @@
+// flow_duties.cpp — what flows need done from time to time.
+//
+// Calls    Cascade, store::oldest_left, store::hold_overdue_backlogs, store::delete_flow
+// Touches  <hub>.cascade_queue, <hub>.cancel_backlog, <hub>.cancel_backlog_members, and the tables
+//          of flows and tasks
+// Locks    flows, then tasks, always skipping what others hold
+// Raises   nothing of its own
+#include "ops/duties/duties.hpp"
+#include "ops/enter.hpp"
+#include "ops/flow/flow.hpp"
+#include "store/members.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr int kPortion = 200;  // of the cascade queue, and of edges
+constexpr int kBacklogs = 50;
+constexpr int kBacklogMembers = 500;
+constexpr int kFlows = 50;
+
+// The edges of a task that has ended, as far as nobody has resolved them yet.
+void dispatch(const store::Hub& hub, store::Flow* flow, const pg_uuid_t& task, int64 now) {
+    const auto member = store::find_member(hub, task);
+    Cascade cascade(hub, flow, flow->bad_sinks, kPortion, now);
+    if (member && core::is_terminal(member->state)) {
+        cascade.add_end(task, member->state);
+        cascade.run();
+    }
+    cascade.finish();
+}
+
+// Whether the reason still holds for which a member was to be cancelled.
+bool is_still_meant(const store::Hub& hub, const store::Flow& flow, const store::LeftOver& left) {
+    return left.what == store::Left::kFailFast ? flow.struck : !store::is_needed(hub, left.task);
+}
+
+void cancel_left(const store::Hub& hub, store::Flow* flow, const store::LeftOver& left,
+                 std::span<const store::Task> held, int64 now) {
+    const bool fast = left.what == store::Left::kFailFast;
+    Cascade cascade(hub, flow, flow->bad_sinks, hub.options[store::Option::kFanoutBound], now);
+    cascade.cancel(held, fast ? kFailFastReason : kSiblingReason, kEngine);
+    if (!fast) {
+        cascade.add_end(left.task, core::TaskState::kCancelled);
+        cascade.run();
+    }
+    cascade.finish();
+}
+
+}  // namespace
+
+int64 sweep_dispatches(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.tasks = true})) {
+        return 0;
+    }
+    int64 done = 0;
+    for (const auto& left : store::oldest_left(hub, true, kPortion)) {
+        auto flow = store::try_lock_flow(hub, left.flow);
+        if (!flow) {
+            continue;
+        }
+        store::delete_left(hub, left);  // what remains is queued again
+        dispatch(hub, &*flow, left.task, clock->now());
+        ++done;
+        break;  // a portion of edges
+    }
+    return done;
+}
+
+int64 cancel_siblings(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.tasks = true})) {
+        return 0;
+    }
+    int64 done = 0;
+    for (const auto& left : store::oldest_left(hub, false, kPortion)) {
+        auto flow = store::try_lock_flow(hub, left.flow);
+        if (!flow) {
+            continue;
+        }
+        const auto member = store::find_member(hub, left.task);
+        if (member && !core::is_terminal(member->state) && is_still_meant(hub, *flow, left)) {
+            const auto held = store::hold_free(hub, {&left.task, 1});
+            if (held.empty()) {
+                continue;  // somebody has it; later
+            }
+            cancel_left(hub, &*flow, left, held, clock->now());
+        }
+        store::delete_left(hub, left);
+        ++done;
+        CHECK_FOR_INTERRUPTS();
+    }
+    return done;
+}
+
+int64 drain_cancel_backlog(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.tasks = true})) {
+        return 0;
+    }
+    int64 done = 0;
+    for (const auto& id : store::hold_overdue_backlogs(hub, clock->now(), kBacklogs)) {
+        auto flow = store::try_lock_flow(hub, id);
+        if (!flow && store::read_flow(hub, id)) {
+            continue;
+        }
+        // Against all rules a member goes on although its flow took everybody along.
+        if (flow && flow->cancellation_policy == core::CancelPolicy::kAll &&
+            flow->open_members > 0) {
+            const auto strays = store::hold_free(hub, store::open_members(hub, id));
+            Cascade cascade(hub, &*flow, flow->bad_sinks, 0, clock->now());
+            cascade.cancel(strays, flow->cancel_reason.value_or(""), "flow_cascade");
+            cascade.finish();
+        }
+        done += store::delete_backlog_members(hub, id, kBacklogMembers);
+        store::delete_empty_backlog(hub, id);
+        ++done;
+        CHECK_FOR_INTERRUPTS();
+    }
+    return done;
+}
+
+int64 retire_flows(const store::Hub& hub, pg::Clock* clock) {
+    int64 deleted = 0;
+    for (const auto& id : store::hold_outdated_flows(
+             hub, clock->now(), hub.options[store::Option::kTaskRetention], kFlows)) {
+        store::delete_flow(hub, id);
+        ++deleted;
+        CHECK_FOR_INTERRUPTS();
+    }
+    return deleted;
+}
+
+}  // namespace belay::ops

@@ -1,0 +1,47 @@
+// read_flows.cpp — what can be known of flows.
+//
+// Calls    store::read_flow_json, store::list_flows, store::upstream_results
+// Touches  nothing
+// Locks    nothing
+// Raises   QB006
+#include "ops/flow/flow.hpp"
+#include "pg/errors.hpp"
+#include "store/flow_reads.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+constexpr const char* kFilterKeys[] = {"state", "kind", "tags", "created_from_ms", "created_to_ms"};
+
+}  // namespace
+
+Jsonb* get_flow(const store::Hub& hub, const pg_uuid_t& id) {
+    return store::read_flow_json(hub, id);
+}
+
+store::Rows list_flows(const store::Hub& hub, core::json::Value filter,
+                       std::optional<pg_uuid_t> after, int limit) {
+    check_members(filter, "p_filter", kFilterKeys);
+    const auto states = optional_words(filter, "state", "p_filter");
+    for (const auto state : states.value_or(std::span<const std::string_view>())) {
+        if (!core::parse_flow_state(state)) {
+            pg::raise_invalid("bad_value", "p_filter.state",
+                              "p_filter.state has a value that is not allowed",
+                              "States are open, running, completed, failed and cancelled.");
+        }
+    }
+    return store::list_flows(hub,
+                             {.states = states,
+                              .kind = optional_string(filter, "kind", "p_filter"),
+                              .tags = object_member(filter, "tags", "p_filter"),
+                              .created_from = optional_int(filter, "created_from_ms", "p_filter"),
+                              .created_to = optional_int(filter, "created_to_ms", "p_filter")},
+                             after, limit);
+}
+
+store::Rows upstream_results(const store::Hub& hub, const pg_uuid_t& task) {
+    return store::upstream_results(hub, task);
+}
+
+}  // namespace belay::ops

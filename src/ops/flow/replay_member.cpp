@@ -1,0 +1,122 @@
+// replay_member.cpp — let a member of a flow begin anew, and what waited for it.
+//
+// Calls    store::reset_inbound, store::reset_outgoing, store::recount_groups, store::reopen
+// Touches  <hub>.tasks, <hub>.edges, <hub>.groups, <hub>.flows, <hub>.cancel_backlog,
+//          <hub>.outbox_events
+// Locks    tasks behind the member, with a cascade; the flow and the member are held
+// Raises   QB016
+#include "ops/flow/flow.hpp"
+#include "store/members.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+// The state of a task that begins anew, by its group; none or a satisfied one holds nothing up.
+core::TaskState state_by_group(const store::Flow& flow, const store::Task& task,
+                               const std::optional<store::Group>& group) {
+    const bool waits = group && group->state != core::GroupState::kSatisfied;
+    return waits || (task.held && !flow.sealed) ? core::TaskState::kBlocked
+                                                : core::TaskState::kReady;
+}
+
+// Counts the group into the task anew: what was impossible may still come.
+std::optional<store::Group> recount_inbound(const store::Hub& hub, const store::Flow& flow,
+                                            const pg_uuid_t& task, int64 now) {
+    store::reset_inbound(hub, flow.id, task, now);
+    const auto groups = store::recount_groups(hub, {&task, 1});
+    if (groups.empty()) {
+        return std::nullopt;
+    }
+    store::Group group = groups[0];
+    const auto judged = core::judge(group.join, group.counts, !flow.sealed, group.held);
+    // Nothing is impossible any more, so that the group is at most too small for its quorum.
+    group.state = judged == core::GroupState::kSatisfied ? judged : core::GroupState::kOpen;
+    store::set_group_states(hub, {&task, 1}, group.state, now);
+    return group;
+}
+
+// Gives a member back to its flow.
+void reopen(const store::Hub& hub, store::Flow* flow, const store::Task& task,
+            core::TaskState state, int64 groups_reset, int64 now) {
+    const bool was_bad_sink =
+        task.state != core::TaskState::kCompleted && store::is_sink(hub, task.id);
+    (void)store::reopen(hub, task, state, now);
+    ++flow->open_members;
+    flow->bad_sinks -= was_bad_sink ? 1 : 0;
+    tell_replay(hub, task, task.state == core::TaskState::kSkipped, groups_reset, now);
+}
+
+// The groups behind a member that begins anew: what its end had made impossible is open again.
+// Returns the skipped tasks that could run after all.
+std::span<const pg_uuid_t> reopen_groups_behind(const store::Hub& hub, const store::Flow& flow,
+                                                const pg_uuid_t& task, int64 now) {
+    pg::List<pg_uuid_t> opened;
+    pg::List<pg_uuid_t> skipped;
+    for (const store::Group& group : store::recount_groups(hub, store::reset_outgoing(hub, task))) {
+        if (group.state == core::GroupState::kImpossible &&
+            core::judge(group.join, group.counts, !flow.sealed, group.held) !=
+                core::GroupState::kImpossible) {
+            opened.add(group.downstream);
+            if (group.waiting == core::TaskState::kSkipped) {
+                skipped.add(group.downstream);
+            }
+        }
+    }
+    if (opened.count > 0) {
+        store::set_group_states(hub, opened.span(), core::GroupState::kOpen, now);
+    }
+    return skipped.span();
+}
+
+void reopen_flow(const store::Hub& hub, store::Flow* flow, const pg_uuid_t& task) {
+    if (flow->is_terminal()) {
+        flow->state = flow->sealed ? core::FlowState::kRunning : core::FlowState::kOpen;
+        flow->struck = false;
+        flow->terminal_at = std::nullopt;
+        flow->cancellation_policy = std::nullopt;
+        flow->cancel_reason = std::nullopt;
+        flow->cancelled_by = std::nullopt;
+    }
+    if (store::lock_backlog(hub, flow->id)) {
+        store::delete_backlog_member(hub, flow->id, task);
+        store::delete_empty_backlog(hub, flow->id);
+    }
+}
+
+}  // namespace
+
+ReplayedTask replay_member(const store::Hub& hub, const store::Task& task, bool cascade,
+                           int64 now) {
+    auto flow = held_flow(hub, *task.flow_id);
+    auto group = store::read_group(hub, task.id);
+    const bool skipped = task.state == core::TaskState::kSkipped;
+    const bool recounts = group && (skipped || group->state != core::GroupState::kSatisfied);
+    if (recounts) {
+        group = recount_inbound(hub, flow, task.id, now);
+    }
+    const auto state = state_by_group(flow, task, group);
+    reopen_flow(hub, &flow, task.id);
+    reopen(hub, &flow, task, state, recounts ? 1 : 0, now);
+
+    pg::List<pg_uuid_t> reopened;
+    pg::List<pg_uuid_t> level;
+    level.add(task.id);
+    for (int at = 0; at < level.count; ++at) {
+        for (const pg_uuid_t& id : reopen_groups_behind(hub, flow, level.items[at], now)) {
+            const auto behind = cascade ? store::lock_task(hub, id) : std::nullopt;
+            if (behind) {
+                check_replay(hub, *behind);
+                reopen(hub, &flow, *behind, core::TaskState::kBlocked, 1, now);
+                reopened.add(id);
+                level.add(id);
+            }
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    store::write_flow(hub, flow, now);
+    return {task.replay_count + 1, state, reopened.span(),
+            store::ended_upstreams(hub, flow.id, task.id)};
+}
+
+}  // namespace belay::ops

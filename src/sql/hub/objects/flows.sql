@@ -1,0 +1,128 @@
+-- Flows: graphs of tasks; build, cancel, read.
+
+CREATE OR REPLACE FUNCTION @hub@.create_flow(p_flow jsonb, p_now_ms bigint DEFAULT NULL)
+    RETURNS TABLE (flow_id uuid, state text, graph_revision bigint, created boolean, task_ids jsonb)
+    LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'create_flow';
+COMMENT ON FUNCTION @hub@.create_flow(jsonb, bigint) IS
+    'Creates a flow with its tasks, edges and joins in one unit, or returns the one that has this id.';
+
+CREATE OR REPLACE FUNCTION @hub@.add_task_to_flow(p_flow_id uuid, p_task jsonb, p_expected_revision bigint DEFAULT NULL, p_now_ms bigint DEFAULT NULL)
+    RETURNS TABLE (result text, task_id uuid, state text, graph_revision bigint, node_count bigint)
+    LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'add_task_to_flow';
+COMMENT ON FUNCTION @hub@.add_task_to_flow(uuid, jsonb, bigint, bigint) IS
+    'Adds a new task, with the edges into it, or an existing one to a flow that is not sealed.';
+
+CREATE OR REPLACE FUNCTION @hub@.add_edge(
+    p_flow_id uuid,
+    p_upstream_id uuid,
+    p_downstream_id uuid,
+    p_pass_as text DEFAULT NULL,
+    p_expected_revision bigint DEFAULT NULL,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS TABLE (result text, edge_state text, downstream_state text, unsatisfied integer, graph_revision bigint)
+    LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'add_edge';
+COMMENT ON FUNCTION @hub@.add_edge(uuid, uuid, uuid, text, bigint, bigint) IS
+    'Lets a task of a flow that is not sealed wait for another one.';
+
+CREATE OR REPLACE FUNCTION @hub@.set_join(p_flow_id uuid, p_task_id uuid, p_join jsonb, p_expected_revision bigint DEFAULT NULL)
+    RETURNS TABLE (result text, graph_revision bigint)
+    LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'set_join';
+COMMENT ON FUNCTION @hub@.set_join(uuid, uuid, jsonb, bigint) IS
+    'Says how the edges into a task are joined, before it has any: all_of, any_of or quorum.';
+
+CREATE OR REPLACE FUNCTION @hub@.seal_flow(p_flow_id uuid, p_expected_revision bigint DEFAULT NULL, p_now_ms bigint DEFAULT NULL)
+    RETURNS TABLE (state text, graph_revision bigint)
+    LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'seal_flow';
+COMMENT ON FUNCTION @hub@.seal_flow(uuid, bigint, bigint) IS
+    'Ends the growth of a flow: lets tasks that were held go, and the flow end.';
+
+CREATE OR REPLACE FUNCTION @hub@.cancel_flow(
+    p_flow_id uuid,
+    p_reason text DEFAULT '',
+    p_policy text DEFAULT 'cancel_all',
+    p_grace_ms bigint DEFAULT 30000,
+    p_requester text DEFAULT '',
+    p_now_ms bigint DEFAULT NULL
+) RETURNS TABLE (result text, cancellation_policy text, reason text, member_count bigint, member_ids uuid[])
+    LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'cancel_flow';
+COMMENT ON FUNCTION @hub@.cancel_flow(uuid, text, text, bigint, text, bigint) IS
+    'Cancels a flow and, by its policy, its members: cancel_all, cancel_pending or flow_only. Leases are revoked at once.';
+
+CREATE OR REPLACE FUNCTION @hub@.ack_cancel_member(p_flow_id uuid, p_task_id uuid)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'ack_cancel_member';
+COMMENT ON FUNCTION @hub@.ack_cancel_member(uuid, uuid) IS
+    'A worker says that it has stopped working on a member of a cancelled flow.';
+
+CREATE OR REPLACE FUNCTION @hub@.delete_flow(p_flow_id uuid)
+    RETURNS boolean LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'delete_flow';
+COMMENT ON FUNCTION @hub@.delete_flow(uuid) IS
+    'Deletes a flow that has ended, with members, edges and history; false if there is none.';
+
+CREATE OR REPLACE FUNCTION @hub@.get_flow(p_flow_id uuid)
+    RETURNS jsonb LANGUAGE belay STABLE PARALLEL UNSAFE AS 'get_flow';
+COMMENT ON FUNCTION @hub@.get_flow(uuid) IS 'A flow with its members, edges and groups; NULL if there is none.';
+
+CREATE OR REPLACE FUNCTION @hub@.list_flows(p_filter jsonb DEFAULT '{}', p_after uuid DEFAULT NULL, p_limit integer DEFAULT 100)
+    RETURNS TABLE (flow_id uuid, kind text, state text, sealed boolean, graph_revision bigint, fail_policy text, member_count bigint,
+                   open_count bigint, edge_count bigint, tags jsonb, cancel_reason text, created_at_ms bigint, updated_at_ms bigint,
+                   terminal_at_ms bigint)
+    LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_flows';
+COMMENT ON FUNCTION @hub@.list_flows(jsonb, uuid, integer) IS 'Flows by id, page by page.';
+
+CREATE OR REPLACE FUNCTION @hub@.upstream_results(p_task_id uuid)
+    RETURNS TABLE (upstream_id uuid, key text, pass_as text, state text, result jsonb)
+    LANGUAGE belay STABLE PARALLEL UNSAFE AS 'upstream_results';
+COMMENT ON FUNCTION @hub@.upstream_results(uuid) IS 'The tasks that a member of a flow waits or waited for, with their results.';
+
+CREATE OR REPLACE VIEW @hub@.flow_summary AS
+    SELECT f.id AS flow_id,
+           f.kind,
+           f.state,
+           f.member_count AS members,
+           COALESCE(c.blocked, 0) AS blocked,
+           COALESCE(c.delayed, 0) AS delayed,
+           COALESCE(c.ready, 0) AS ready,
+           COALESCE(c.active, 0) AS active,
+           COALESCE(c.suspended, 0) AS suspended,
+           COALESCE(c.completed, 0) AS completed,
+           COALESCE(c.failed, 0) AS failed,
+           COALESCE(c.cancelled, 0) AS cancelled,
+           COALESCE(c.expired, 0) AS expired,
+           COALESCE(c.skipped, 0) AS skipped,
+           c.first_started_ms,
+           CASE WHEN f.open_count = 0 THEN c.last_ended_ms END AS last_ended_ms,
+           COALESCE(f.terminal_at_ms, n.ms) - f.created_at_ms AS age_ms
+      FROM @hub@.flows AS f
+     CROSS JOIN (SELECT pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::bigint AS ms) AS n
+      LEFT JOIN (
+        SELECT t.flow_id,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'blocked') AS blocked,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'delayed') AS delayed,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'ready') AS ready,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'active') AS active,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'suspended') AS suspended,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'completed') AS completed,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'failed') AS failed,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'cancelled') AS cancelled,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'expired') AS expired,
+               pg_catalog.count(*) FILTER (WHERE t.state = 'skipped') AS skipped,
+               pg_catalog.min(t.started_at_ms) AS first_started_ms,
+               pg_catalog.max(t.terminal_at_ms) AS last_ended_ms
+          FROM @hub@.tasks AS t
+         WHERE t.flow_id IS NOT NULL
+         GROUP BY t.flow_id) AS c ON c.flow_id = f.id;
+COMMENT ON VIEW @hub@.flow_summary IS 'Flows, how many of their members are in each state, first start, last end, age.';
+
+CREATE OR REPLACE VIEW @hub@.cancel_backlog_open AS
+    SELECT b.flow_id,
+           m.task_id,
+           m.worker,
+           m.worker_instance,
+           m.lease_epoch,
+           b.requester,
+           b.reason,
+           b.requested_at_ms,
+           b.grace_until_ms
+      FROM @hub@.cancel_backlog AS b
+      JOIN @hub@.cancel_backlog_members AS m ON m.flow_id = b.flow_id;
+COMMENT ON VIEW @hub@.cancel_backlog_open IS 'Members of cancelled flows whose workers have not said that they stopped.';

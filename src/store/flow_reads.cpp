@@ -1,0 +1,270 @@
+#include "store/flow_reads.hpp"
+
+#include "pg/errors.hpp"
+
+namespace belay::store {
+
+namespace {
+
+// $1 flow, $2 how many members and edges at most.
+constexpr Statement kJson = query(R"sql(
+    SELECT pg_catalog.jsonb_build_object(
+               'flow_id', f.id, 'kind', f.kind, 'state', f.state, 'sealed', f.sealed,
+               'graph_revision', f.graph_revision, 'fail_policy', f.fail_policy, 'tags', f.tags,
+               'member_count', f.member_count, 'open_count', f.open_count,
+               'bad_sink_count', f.bad_sink_count, 'edge_count', f.edge_count,
+               'created_at_ms', f.created_at_ms, 'updated_at_ms', f.updated_at_ms,
+               'terminal_at_ms', f.terminal_at_ms, 'cancellation_policy', f.cancellation_policy,
+               'cancel_reason', f.cancel_reason, 'cancelled_by', f.cancelled_by,
+               'truncated', f.member_count {>} $2 OR f.edge_count {>} $2,
+               'counts', COALESCE((SELECT pg_catalog.jsonb_object_agg(c.state, c.n)
+                    FROM (SELECT t.state, pg_catalog.count(*) AS n
+                            FROM {hub}.tasks AS t
+                           WHERE t.flow_id {=} f.id
+                           GROUP BY t.state) AS c), pg_catalog.jsonb_build_object()),
+               'members', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+                        'task_id', m.id, 'key', m.flow_key, 'state', m.state, 'lane', m.lane,
+                        'kind', m.kind) ORDER BY m.id)
+                    FROM (SELECT t.id, t.flow_key, t.state, t.lane, t.kind
+                            FROM {hub}.tasks AS t
+                           WHERE t.flow_id {=} f.id
+                           ORDER BY t.id
+                           LIMIT $2) AS m), pg_catalog.jsonb_build_array()),
+               'edges', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+                        'upstream_id', x.upstream_id, 'downstream_id', x.downstream_id,
+                        'state', x.state, 'pass_as', x.pass_as)
+                        ORDER BY x.downstream_id, x.upstream_id)
+                    FROM (SELECT e.upstream_id, e.downstream_id, e.state, e.pass_as
+                            FROM {hub}.edges AS e
+                           WHERE e.flow_id {=} f.id
+                           ORDER BY e.downstream_id, e.upstream_id
+                           LIMIT $2) AS x), pg_catalog.jsonb_build_array()),
+               'groups', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+                        'task_id', y.downstream_id, 'kind', y.policy,
+                        'k', CASE WHEN y.policy {=} 'quorum' THEN y.k END,
+                        'on_satisfied', y.on_satisfied, 'state', y.state, 'total', y.total,
+                        'satisfied', y.satisfied, 'failed', y.failed, 'skipped', y.skipped)
+                        ORDER BY y.downstream_id)
+                    FROM (SELECT g.downstream_id, g.policy, g.k, g.on_satisfied, g.state, g.total,
+                                 g.satisfied, g.failed, g.skipped
+                            FROM {hub}.groups AS g
+                           WHERE g.flow_id {=} f.id
+                           ORDER BY g.downstream_id
+                           LIMIT $2) AS y), pg_catalog.jsonb_build_array()),
+               'backlog', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+                        'task_id', b.task_id, 'worker', b.worker,
+                        'worker_instance', b.worker_instance, 'lease_epoch', b.lease_epoch)
+                        ORDER BY b.task_id)
+                    FROM {hub}.cancel_backlog_members AS b
+                   WHERE b.flow_id {=} f.id), pg_catalog.jsonb_build_array()))
+      FROM {hub}.flows AS f
+     WHERE f.id {=} $1
+)sql",
+                                  UUIDOID, INT8OID);
+
+// $1 after, $2 limit, $3 states, $4 kind, $5 tags, $6 and $7 created.
+constexpr Statement kList =
+    query(R"sql(
+    SELECT f.id, f.kind, f.state, f.sealed, f.graph_revision, f.fail_policy, f.member_count,
+           f.open_count, f.edge_count, f.tags, f.cancel_reason, f.created_at_ms, f.updated_at_ms,
+           f.terminal_at_ms
+      FROM {hub}.flows AS f
+     WHERE f.id {>} $1
+       AND ($3 IS NULL OR f.state {=} ANY ($3))
+       AND ($4 IS NULL OR f.kind {=} $4)
+       AND ($5 IS NULL OR f.tags {@>} $5)
+       AND ($6 IS NULL OR f.created_at_ms {>=} $6)
+       AND ($7 IS NULL OR f.created_at_ms {<=} $7)
+     ORDER BY f.id
+     LIMIT $2
+)sql",
+          UUIDOID, INT8OID, TEXTARRAYOID, TEXTOID, JSONBOID, INT8OID, INT8OID);
+
+constexpr Statement kUpstream = query(R"sql(
+    SELECT u.id, u.flow_key, e.pass_as, u.state, u.result
+      FROM {hub}.tasks AS t
+      JOIN {hub}.edges AS e ON e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id
+      JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
+     WHERE t.id {=} $1
+     ORDER BY u.flow_key, u.id
+)sql",
+                                      UUIDOID);
+
+// $1 tasks, $2 how many bytes the results of one task may have in all. Only resolved edges.
+constexpr Statement kOfClaim = statement(R"sql(
+    SELECT x.downstream_id,
+           pg_catalog.jsonb_agg(
+               pg_catalog.jsonb_build_object('task_id', x.id, 'key', x.flow_key,
+                                             'pass_as', x.pass_as, 'state', x.state)
+               {||} CASE WHEN x.bytes {>} $2
+                         THEN pg_catalog.jsonb_build_object('truncated', true)
+                         ELSE pg_catalog.jsonb_build_object('result', x.result) END
+               ORDER BY x.flow_key, x.id)
+      FROM (SELECT e.downstream_id, u.id, u.flow_key, e.pass_as, u.state, u.result,
+                   pg_catalog.sum(COALESCE(pg_catalog.octet_length(
+                       CAST(u.result AS pg_catalog.text)), 0))
+                       OVER (PARTITION BY e.downstream_id ORDER BY u.flow_key, u.id) AS bytes
+              FROM {hub}.tasks AS t
+              JOIN {hub}.edges AS e ON e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id
+              JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
+             WHERE t.id {=} ANY ($1) AND e.state {<>} 'unsatisfied') AS x
+     GROUP BY x.downstream_id
+)sql",
+                                         UUIDARRAYOID, INT8OID);
+
+constexpr Statement kHindrances = query(R"sql(
+    SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('task_id', u.id, 'state', u.state)
+               ORDER BY u.id) FILTER (WHERE u.terminal_at_ms IS NULL),
+           pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('task_id', u.id, 'state', u.state)
+               ORDER BY u.id) FILTER (WHERE u.terminal_at_ms IS NOT NULL)
+      FROM {hub}.tasks AS t
+      JOIN {hub}.edges AS e ON e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id
+      JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
+     WHERE t.id {=} $1 AND e.state {=} 'unsatisfied'
+)sql",
+                                        UUIDOID);
+
+// $1 flow.
+constexpr Statement kCheck = report(R"sql(
+    SELECT pg_catalog.concat('flow ', f.id), p.problem
+      FROM {hub}.flows AS f
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) AS members,
+               pg_catalog.count(*) FILTER (WHERE t.terminal_at_ms IS NULL) AS open,
+               pg_catalog.count(*) FILTER (
+                   WHERE t.terminal_at_ms IS NOT NULL AND t.state {<>} 'completed'
+                     AND NOT EXISTS (SELECT 1
+                                       FROM {hub}.edges AS o
+                                      WHERE o.upstream_id {=} t.id)) AS bad
+          FROM {hub}.tasks AS t
+         WHERE t.flow_id {=} f.id) AS n
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) AS edges FROM {hub}.edges AS e WHERE e.flow_id {=} f.id) AS m
+     CROSS JOIN LATERAL (VALUES
+        ('has another number of members', n.members {<>} f.member_count),
+        ('has another number of open members', n.open {<>} f.open_count),
+        ('has another number of bad sinks', n.bad {<>} f.bad_sink_count),
+        ('has another number of edges', m.edges {<>} f.edge_count),
+        ('should have ended', f.state {=} 'running' AND n.open {=} 0),
+        ('has ended too early',
+         f.state {=} ANY (ARRAY['completed', 'failed']) AND NOT f.struck AND n.open {>} 0),
+        ('is completed in spite of a bad sink', f.state {=} 'completed' AND n.bad {>} 0),
+        ('has failed without a bad sink', f.state {=} 'failed' AND n.bad {=} 0),
+        ('was cancelled with all its members and has open ones',
+         f.cancellation_policy {=} 'cancel_all' AND n.open {>} 0)
+        ) AS p(problem, found)
+     WHERE p.found AND ($1 IS NULL OR f.id {=} $1)
+    UNION ALL
+    SELECT pg_catalog.concat('group ', g.downstream_id), p.problem
+      FROM {hub}.groups AS g
+      LEFT JOIN {hub}.flows AS f ON f.id {=} g.flow_id
+      LEFT JOIN {hub}.tasks AS t ON t.id {=} g.downstream_id
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) AS total,
+               pg_catalog.count(*) FILTER (WHERE e.state {=} 'satisfied') AS satisfied,
+               pg_catalog.count(*) FILTER (WHERE e.state {=} 'impossible'
+                                             AND u.state {<>} 'skipped') AS failed,
+               pg_catalog.count(*) FILTER (WHERE e.state {=} 'impossible'
+                                             AND u.state {=} 'skipped') AS skipped,
+               pg_catalog.count(*) FILTER (WHERE e.state {=} 'impossible'
+                                             AND (u.terminal_at_ms IS NULL
+                                                  OR u.state {=} 'completed')) AS wrong
+          FROM {hub}.edges AS e
+          JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
+         WHERE e.flow_id {=} g.flow_id AND e.downstream_id {=} g.downstream_id) AS n
+     CROSS JOIN LATERAL (VALUES
+        ('has no flow', f.id IS NULL),
+        ('has no task', t.id IS NULL OR t.flow_id IS DISTINCT FROM g.flow_id),
+        ('has other counts than its edges',
+         n.total {<>} g.total OR n.satisfied {<>} g.satisfied OR n.failed {<>} g.failed
+         OR n.skipped {<>} g.skipped),
+        ('has an edge that is not impossible', n.wrong {>} 0),
+        ('is open and its task is not blocked',
+         g.state {=} 'open' AND g.total {>} 0 AND t.terminal_at_ms IS NULL
+         AND t.state {<>} 'blocked'),
+        ('is satisfied and its task is blocked',
+         g.state {=} 'satisfied' AND t.state {=} 'blocked' AND NOT f.struck),
+        ('is impossible and its task is blocked',
+         g.state {=} 'impossible' AND t.state {=} 'blocked' AND NOT f.struck)
+        ) AS p(problem, found)
+     WHERE p.found AND ($1 IS NULL OR g.flow_id {=} $1)
+    UNION ALL
+    SELECT pg_catalog.concat('edge ', e.upstream_id, ' ', e.downstream_id), 'has no group'
+      FROM {hub}.edges AS e
+     WHERE ($1 IS NULL OR e.flow_id {=} $1)
+       AND NOT EXISTS (SELECT 1 FROM {hub}.groups AS g WHERE g.downstream_id {=} e.downstream_id)
+    UNION ALL
+    SELECT pg_catalog.concat('task ', t.id), p.problem
+      FROM {hub}.tasks AS t
+      LEFT JOIN {hub}.flows AS f ON f.id {=} t.flow_id
+     CROSS JOIN LATERAL (VALUES
+        ('has no flow', f.id IS NULL),
+        ('is held in a sealed flow', t.held AND f.sealed),
+        ('is blocked by nothing',
+         t.state {=} 'blocked' AND NOT t.held
+         AND NOT EXISTS (SELECT 1 FROM {hub}.groups AS g WHERE g.downstream_id {=} t.id))
+        ) AS p(problem, found)
+     WHERE t.flow_id IS NOT NULL AND p.found AND ($1 IS NULL OR t.flow_id {=} $1)
+    UNION ALL
+    SELECT pg_catalog.concat('backlog ', b.flow_id), 'has no member'
+      FROM {hub}.cancel_backlog AS b
+     WHERE ($1 IS NULL OR b.flow_id {=} $1)
+       AND NOT EXISTS (SELECT 1
+                         FROM {hub}.cancel_backlog_members AS m
+                        WHERE m.flow_id {=} b.flow_id)
+    UNION ALL
+    SELECT pg_catalog.concat('backlog member ', m.task_id), 'has no header'
+      FROM {hub}.cancel_backlog_members AS m
+     WHERE ($1 IS NULL OR m.flow_id {=} $1)
+       AND NOT EXISTS (SELECT 1 FROM {hub}.cancel_backlog AS b WHERE b.flow_id {=} m.flow_id)
+)sql",
+                                    UUIDOID);
+
+constexpr int64 kMostListed = 10000;
+constexpr int64 kMostResultBytes = int64{1} << 20;
+constexpr pg_uuid_t kLowest{};
+
+const char* json_text(const Rows& rows, int column) {
+    Jsonb* value = rows.optional_jsonb(0, column);
+    return value == nullptr ? nullptr : JsonbToCString(nullptr, &value->root, VARSIZE(value));
+}
+
+}  // namespace
+
+Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id) {
+    const Rows rows = run(hub, kJson, Params().uuid(id).int8(kMostListed));
+    return rows.count == 0 ? nullptr : rows.optional_jsonb(0, 1);
+}
+
+Rows list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
+                int limit) {
+    return run(hub, kList,
+               Params()
+                   .uuid(after ? *after : kLowest)
+                   .int8(limit)
+                   .optional_datum(filter.states ? std::optional(text_array(*filter.states))
+                                                 : std::nullopt)
+                   .optional_text(filter.kind)
+                   .jsonb(filter.tags)
+                   .optional_int8(filter.created_from)
+                   .optional_int8(filter.created_to));
+}
+
+Rows upstream_results(const Hub& hub, const pg_uuid_t& task) {
+    return run(hub, kUpstream, Params().uuid(task));
+}
+
+Rows upstream_of_claim(const Hub& hub, std::span<const pg_uuid_t> tasks) {
+    return run(hub, kOfClaim, Params().datum(uuid_array(tasks)).int8(kMostResultBytes));
+}
+
+Hindrances hindrances(const Hub& hub, const pg_uuid_t& task) {
+    const Rows rows = run(hub, kHindrances, Params().uuid(task));
+    return {json_text(rows, 1), json_text(rows, 2)};
+}
+
+Rows check_flows(const Hub& hub, std::optional<pg_uuid_t> flow) {
+    return run(hub, kCheck, flow ? Params().uuid(*flow) : Params().null());
+}
+
+}  // namespace belay::store

@@ -1,0 +1,39 @@
+// What readers ask of flows: with the caller's snapshot, without locks.
+#pragma once
+
+#include "pg/pg.hpp"
+#include "store/hub.hpp"
+#include "store/plan.hpp"
+
+namespace belay::store {
+
+Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id);
+
+struct FlowFilter {
+    std::optional<std::span<const std::string_view>> states;
+    std::optional<std::string_view> kind;
+    Jsonb* tags;
+    std::optional<int64> created_from;
+    std::optional<int64> created_to;
+};
+Rows list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
+                int limit);
+
+// Rows (upstream_id, key, pass_as, state, result).
+Rows upstream_results(const Hub& hub, const pg_uuid_t& task);
+
+// What the claim of these members tells of the tasks before them: rows (task, jsonb), none for a
+// task without edges. As the claim sees it.
+Rows upstream_of_claim(const Hub& hub, std::span<const pg_uuid_t> tasks);
+
+// The upstreams that a blocked task waits for, as JSON: [{"task_id":…, "state":…}]; null if none.
+struct Hindrances {
+    const char* waiting;  // not ended
+    const char* ended;    // have to be replayed
+};
+Hindrances hindrances(const Hub& hub, const pg_uuid_t& task);
+
+// What is wrong with flows; rows (object, problem).
+Rows check_flows(const Hub& hub, std::optional<pg_uuid_t> flow);
+
+}  // namespace belay::store
