@@ -223,13 +223,14 @@ void Cascade::leave_rest() {
 // The first bad end of a sink ends the whole flow.
 void Cascade::strike() {
     flow_->struck = true;
-    end_flow(core::FlowState::kFailed);
+    flow_->state = core::FlowState::kFailed;
     const auto open = store::open_members(hub_, flow_->id);
     const auto now = open.first(std::min<std::size_t>(
         open.size(), static_cast<std::size_t>(hub_.options[store::Option::kFanoutBound])));
     const auto held = store::hold_free(hub_, now);
     cancel(held, kFailFastReason, kEngine);
     store::leave_to_duty(hub_, flow_->id, store::Left::kFailFast, missing(open, held), now_);
+    end_flow(core::FlowState::kFailed);
 }
 
 void Cascade::end_flow(core::FlowState state) {
