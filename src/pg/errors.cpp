@@ -60,6 +60,19 @@ Facts& Facts::add_optional(const char* key, std::optional<std::string_view> valu
     return *this;
 }
 
+Facts& Facts::add_list(const char* key, std::span<const std::string_view> values) {
+    text->data[--text->len] = '\0';
+    appendStringInfoChar(text, ',');
+    escape_json(text, key);
+    appendStringInfoString(text, ":[");
+    for (const auto& value : values) {
+        appendStringInfoString(text, &value == values.data() ? "" : ",");
+        escape_json(text, c_string(value));
+    }
+    appendStringInfoString(text, "]}");
+    return *this;
+}
+
 Facts& Facts::add_token(const char* key, std::string_view token) {
     const auto cut = static_cast<std::size_t>(
         pg_mbcliplen(token.data(), static_cast<int>(std::min(token.size(), std::size_t{1024})),

@@ -112,14 +112,20 @@ constexpr Statement kOfClaim = statement(R"sql(
 )sql",
                                          UUIDARRAYOID, INT8OID);
 
+// An upstream whose end is still to be dispatched counts as one that has not ended.
 constexpr Statement kHindrances = query(R"sql(
     SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('task_id', u.id, 'state', u.state)
-               ORDER BY u.id) FILTER (WHERE u.terminal_at_ms IS NULL),
+               ORDER BY u.id) FILTER (WHERE NOT x.ended),
            pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('task_id', u.id, 'state', u.state)
-               ORDER BY u.id) FILTER (WHERE u.terminal_at_ms IS NOT NULL)
+               ORDER BY u.id) FILTER (WHERE x.ended)
       FROM {hub}.tasks AS t
       JOIN {hub}.edges AS e ON e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id
       JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
+     CROSS JOIN LATERAL (
+        SELECT u.terminal_at_ms IS NOT NULL AND u.state {<>} 'completed'
+               AND NOT EXISTS (SELECT 1
+                                 FROM {hub}.cascade_queue AS q
+                                WHERE q.task_id {=} u.id AND q.what {=} 'dispatch') AS ended) AS x
      WHERE t.id {=} $1 AND e.state {=} 'unsatisfied'
 )sql",
                                         UUIDOID);

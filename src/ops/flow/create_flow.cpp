@@ -177,16 +177,12 @@ void check_acyclic(const Graph& graph) {
     if (length == 0) {
         return;
     }
-    StringInfo keys = makeStringInfo();
+    pg::List<std::string_view> keys;
     for (int32 i = 0; i < length; ++i) {
-        appendStringInfoString(keys, i == 0 ? "" : " ");
-        const std::string_view key = graph.items[cycle[i]].key;
-        appendBinaryStringInfo(keys, key.data(), static_cast<int>(key.size()));
+        keys.add(graph.items[cycle[i]].key);
     }
     raise_conflict("the tasks of the flow wait for each other in a circle",
-                   pg::Facts("cycle")
-                       .add("revision", int64{0})
-                       .add("keys", {keys->data, static_cast<std::size_t>(keys->len)}),
+                   pg::Facts("cycle").add("revision", int64{0}).add_list("keys", keys.span()),
                    "Remove one of the edges between these tasks.");
 }
 

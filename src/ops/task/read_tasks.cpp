@@ -71,9 +71,6 @@ void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::Task
         out->add("not_due",
                  psprintf("{\"until_ms\":" INT64_FORMAT "}", task.available_at.value_or(0)));
     }
-    if (state == core::TaskState::kBlocked && task.held) {
-        out->add("held_until_seal");
-    }
     if (state == core::TaskState::kBlocked && task.in_flow) {
         const auto [waiting, ended] = store::hindrances(hub, id);
         if (waiting != nullptr) {
@@ -81,6 +78,10 @@ void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::Task
         }
         if (ended != nullptr) {
             out->add("upstream_needs_replay", psprintf("{\"upstream\":%s}", ended));
+        }
+        // Without an edge to wait for it waits for more of them, or their end.
+        if (task.held || (waiting == nullptr && ended == nullptr)) {
+            out->add("held_until_seal");
         }
     }
     if (state == core::TaskState::kSuspended) {
