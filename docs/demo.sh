@@ -13,7 +13,7 @@ show() {
 export BELAY_HUB=shop
 psql -X -q -v ON_ERROR_STOP=1 -c "SELECT belay.create_hub('shop')" >/dev/null
 
-title '24. An orchestration in C++ =============================================='
+title '27. An orchestration in C++ =============================================='
 cat <<'TEXT'
 client/examples/order_saga.cpp: charge the card, then ship. If that takes too long
 or the customer cancels, shipping is stopped and the money refunded. A dispatcher
@@ -23,19 +23,19 @@ told at once.
 TEXT
 show order_saga shop
 
-title '25. What the tool says about it =========================================='
+title '28. What the tool says about it =========================================='
 show belay instances
 show belay show order-2
 show belay history order-3
 
-title '26. An order and its work in one transaction ============================='
+title '29. An order and its work in one transaction ============================='
 show transactional_enqueue shop
 show belay queue
 
-title '27. A worker in one line ================================================='
+title '30. A worker in one line ================================================='
 show belay run-worker --tag example --count 1 --shell 'echo "charged by a shell script"'
 
-title '28. The live view ========================================================'
+title '31. The live view ========================================================'
 echo 'Without --once it is drawn anew every two seconds, with rates.'
 show belay top --once
 

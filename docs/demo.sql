@@ -446,7 +446,31 @@ SELECT result, state FROM demo.complete_task(:'task', :epoch2);
 \set ECHO none
 SELECT pg_temp.expect((SELECT count(*) = 1 FROM demo.task_states), 'a task') \g /dev/null
 
-\echo '== 24. Statistics ========================================================='
+\echo '== 24. A flow ============================================================='
+\echo 'A graph of tasks in one call. Two ways to get a quote; the first answer is enough,'
+\echo 'and the other supplier is told to stop. What waits for them goes on in the same'
+\echo 'transaction: no scheduler runs in between.'
+\echo
+\set ECHO queries
+SELECT flow_id AS flow, state FROM demo.create_flow('{"kind": "quote", "tasks": [
+    {"key": "north", "lane": "quotes"},
+    {"key": "south", "lane": "quotes"},
+    {"key": "offer", "lane": "offers", "after": ["north", "south"], "join": {"kind": "any_of"}},
+    {"key": "send",  "lane": "offers", "after": ["offer"]}]}') \gset
+SELECT flow_key, lease_epoch FROM demo.claim_tasks('buyer', 'buyer-1', ARRAY['quotes'], p_max => 2);
+SELECT result FROM demo.complete_task((SELECT task_id FROM demo.list_tasks(jsonb_build_object('flow_id', :'flow'))
+                                        WHERE flow_key = 'north'), 1, '{"price": 95}');
+SELECT flow_key, state, cancel_reason FROM demo.list_tasks(jsonb_build_object('flow_id', :'flow')) ORDER BY flow_key;
+SELECT task_id AS offer, flow_key, jsonb_path_query_first(upstream, '$[*].result ? (@ != null)') AS price
+  FROM demo.claim_tasks('seller', 'seller-1', ARRAY['offers']) \gset
+\echo :flow_key gets :price
+SELECT result FROM demo.complete_task(:'offer', 1);
+SELECT state, ready, completed, cancelled FROM demo.flow_summary WHERE flow_id = :'flow';
+SELECT result, member_count FROM demo.cancel_flow(:'flow', 'the customer called off');
+\set ECHO none
+SELECT pg_temp.expect((SELECT state = 'cancelled' AND completed = 2 AND cancelled = 2 FROM demo.flow_summary WHERE flow_id = :'flow'), 'a flow') \g /dev/null
+
+\echo '== 25. Statistics ========================================================='
 \echo 'Counters of each queue, in shared memory. belay.metrics() has them for exporters.'
 \echo
 \set ECHO queries
@@ -454,7 +478,7 @@ SELECT queue, enqueued, fetched, empty_fetches AS empty, acked, abandoned, renew
   FROM belay.pg_stat_belay_queue WHERE hub = 'demo';
 \set ECHO none
 
-\echo '== 25. The hub at the end ================================================='
+\echo '== 26. The hub at the end ================================================='
 \echo 'check_hub has nothing to say about a healthy hub.'
 \echo
 \set ECHO queries
@@ -467,7 +491,7 @@ SELECT name, owner, version, is_current, paused, pg_size_pretty(size_bytes) AS s
 \set ECHO none
 SELECT pg_temp.expect((SELECT count(*) FROM demo.worker_queue) = 0, 'an empty worker queue') \g /dev/null
 
-\echo 'Done. Not shown: slot leases, fenced transactions, messages to other hubs (they work),'
-\echo 'and flows, which are planned. The README has the list.'
+\echo 'Done. Not shown: slot leases, fenced transactions, messages to other hubs. The README'
+\echo 'has the list.'
 \echo 'The hub "demo" is still there; belay.drop_hub(''demo'') removes it.'
 \echo
