@@ -348,6 +348,10 @@ constexpr Statement kDeleteLeft = statement(R"sql(
     DELETE FROM {hub}.cascade_queue AS q WHERE q.task_id {=} $1 AND q.what {=} $2
 )sql",
                                             UUIDOID, TEXTOID);
+constexpr Statement kDeleteLeftOfTask = statement(R"sql(
+    DELETE FROM {hub}.cascade_queue AS q WHERE q.task_id {=} $1
+)sql",
+                                                  UUIDOID);
 
 // ---------------------------------------------------------------- backlog
 
@@ -746,6 +750,10 @@ std::span<const LeftOver> oldest_left(const Hub& hub, bool dispatch, int limit) 
 
 void delete_left(const Hub& hub, const LeftOver& left) {
     run(hub, kDeleteLeft, Params().uuid(left.task).text(kLeftNames[static_cast<int>(left.what)]));
+}
+
+void delete_left_of_task(const Hub& hub, const pg_uuid_t& task) {
+    run(hub, kDeleteLeftOfTask, Params().uuid(task));
 }
 
 // ---------------------------------------------------------------- backlog

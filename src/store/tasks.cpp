@@ -351,25 +351,23 @@ constexpr Statement kDelete = statement(R"sql(
 
 // ---------------------------------------------------------------- duties
 
-constexpr Statement kHoldExpired = statement(R"sql(
-    SELECT t.id
+constexpr Statement kExpired = statement(R"sql(
+    SELECT t.id, t.flow_id
       FROM {hub}.tasks AS t
      WHERE t.state {=} 'active' AND t.lease_check_ms {<=} $1
      ORDER BY t.lease_check_ms
-     LIMIT $2
-       FOR NO KEY UPDATE SKIP LOCKED
+     LIMIT $2 OFFSET $3
 )sql",
-                                             INT8OID, INT8OID);
+                                             INT8OID, INT8OID, INT8OID);
 
-constexpr Statement kHoldVoid = statement(R"sql(
-    SELECT t.id
+constexpr Statement kVoid = statement(R"sql(
+    SELECT t.id, t.flow_id
       FROM {hub}.tasks AS t
      WHERE t.state {=} 'active' AND t.lease_epoch {<} $1
      ORDER BY t.lease_check_ms
-     LIMIT $2
-       FOR NO KEY UPDATE SKIP LOCKED
+     LIMIT $2 OFFSET $3
 )sql",
-                                          INT8OID, INT8OID);
+                                          INT8OID, INT8OID, INT8OID);
 
 constexpr Statement kHasVoid = statement(R"sql(
     SELECT t.id
@@ -380,16 +378,15 @@ constexpr Statement kHasVoid = statement(R"sql(
 )sql",
                                          INT8OID);
 
-constexpr Statement kHoldPastDeadline = statement(R"sql(
-    SELECT t.id
+constexpr Statement kPastDeadline = statement(R"sql(
+    SELECT t.id, t.flow_id
       FROM {hub}.tasks AS t
      WHERE t.deadline_ms IS NOT NULL AND t.state {<>} 'active' AND t.terminal_at_ms IS NULL
        AND t.deadline_ms {<=} $1
      ORDER BY t.deadline_ms
-     LIMIT $2
-       FOR NO KEY UPDATE SKIP LOCKED
+     LIMIT $2 OFFSET $3
 )sql",
-                                                  INT8OID, INT8OID);
+                                                  INT8OID, INT8OID, INT8OID);
 
 // $1 now, $2 the hub's retention, $3 limit.
 constexpr Statement kHoldOutdated = statement(R"sql(
@@ -901,20 +898,32 @@ void delete_task(const Hub& hub, const Task& task) {
 
 // ---------------------------------------------------------------- duties
 
-std::span<const pg_uuid_t> hold_expired_leases(const Hub& hub, int64 now, int limit) {
-    return read_ids(run(hub, kHoldExpired, Params().int8(now).int8(limit)));
+namespace {
+
+std::span<const DueTask> read_due(const Rows& rows) {
+    auto* due = static_cast<DueTask*>(palloc(sizeof(DueTask) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        due[i] = {rows.uuid(i, 1), rows.optional_uuid(i, 2)};
+    }
+    return {due, static_cast<std::size_t>(rows.count)};
 }
 
-std::span<const pg_uuid_t> hold_void_leases(const Hub& hub, int limit) {
-    return read_ids(run(hub, kHoldVoid, Params().int8(hub.epoch_floor).int8(limit)));
+}  // namespace
+
+std::span<const DueTask> expired_leases(const Hub& hub, int64 now, int limit, int offset) {
+    return read_due(run(hub, kExpired, Params().int8(now).int8(limit).int8(offset)));
+}
+
+std::span<const DueTask> void_leases(const Hub& hub, int limit, int offset) {
+    return read_due(run(hub, kVoid, Params().int8(hub.epoch_floor).int8(limit).int8(offset)));
 }
 
 bool has_void_leases(const Hub& hub) {
     return run(hub, kHasVoid, Params().int8(hub.epoch_floor)).count > 0;
 }
 
-std::span<const pg_uuid_t> hold_past_deadline(const Hub& hub, int64 now, int limit) {
-    return read_ids(run(hub, kHoldPastDeadline, Params().int8(now).int8(limit)));
+std::span<const DueTask> past_deadline(const Hub& hub, int64 now, int limit, int offset) {
+    return read_due(run(hub, kPastDeadline, Params().int8(now).int8(limit).int8(offset)));
 }
 
 std::span<const pg_uuid_t> hold_outdated(const Hub& hub, int64 now, int64 retention_ms, int limit) {

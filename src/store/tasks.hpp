@@ -259,10 +259,15 @@ void delete_task(const Hub& hub, const Task& task);
 
 // ---- Duties ----
 
-// Up to limit tasks that have fallen due, held; others' are skipped.
-std::span<const pg_uuid_t> hold_expired_leases(const Hub& hub, int64 now, int limit);
-std::span<const pg_uuid_t> hold_void_leases(const Hub& hub, int limit);
-std::span<const pg_uuid_t> hold_past_deadline(const Hub& hub, int64 now, int limit);
+// Tasks that have fallen due, limit of them after the first offset. They are not held: the flow of a
+// member comes first.
+struct DueTask {
+    pg_uuid_t id;
+    std::optional<pg_uuid_t> flow_id;
+};
+std::span<const DueTask> expired_leases(const Hub& hub, int64 now, int limit, int offset);
+std::span<const DueTask> void_leases(const Hub& hub, int limit, int offset);
+std::span<const DueTask> past_deadline(const Hub& hub, int64 now, int limit, int offset);
 // Terminal, without a flow, and older than their lane's retention or the hub's.
 std::span<const pg_uuid_t> hold_outdated(const Hub& hub, int64 now, int64 retention_ms, int limit);
 // Whether a lease of an earlier incarnation is left, held by others or not.

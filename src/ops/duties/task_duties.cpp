@@ -41,22 +41,44 @@ Swept* swept_of(const store::Hub& hub) {
     return entry;
 }
 
-int64 settle_all(const store::Hub& hub, std::span<const pg_uuid_t> ids, pg::Clock* clock) {
+// Holds the task, its flow first; nothing if others have one of them, or if it is another flow now.
+std::optional<store::Task> try_hold(const store::Hub& hub, const store::DueTask& due) {
+    if (due.flow_id && !store::try_lock_flow(hub, *due.flow_id)) {
+        return std::nullopt;
+    }
+    const auto task = store::try_lock_task(hub, due.id);
+    return task && task->flow_id.has_value() == due.flow_id.has_value() ? task : std::nullopt;
+}
+
+int64 settle_all(const store::Hub& hub, std::span<const store::DueTask> all, pg::Clock* clock) {
     int64 changed = 0;
-    for (const pg_uuid_t& id : ids) {
-        const auto task = store::try_lock_task(hub, id);
-        if (!task || (task->flow_id && !store::try_lock_flow(hub, *task->flow_id))) {
+    for (const store::DueTask& due : all) {
+        const auto task = try_hold(hub, due);
+        if (!task) {
             continue;
         }
         if (settle(hub, *task, clock->now())) {
             ++changed;
         } else if (task->is_active() && *task->lease_check < *task->lease_until) {
-            store::move_lease_check(hub, id);  // renewed: look again when it ends
+            store::move_lease_check(hub, due.id);  // renewed: look again when it ends
             ++changed;
         }
         CHECK_FOR_INTERRUPTS();
     }
     return changed;
+}
+
+// Settles a portion of what has fallen due. If others hold all of it, the next portion has its turn:
+// find(offset) reads one.
+template <typename Find>
+int64 settle_portion(const store::Hub& hub, pg::Clock* clock, Find find) {
+    for (int offset = 0;; offset += kPortion) {
+        const std::span<const store::DueTask> due = find(offset);
+        const int64 changed = settle_all(hub, due, clock);
+        if (changed > 0 || due.size() < kPortion) {
+            return changed;
+        }
+    }
 }
 
 }  // namespace
@@ -65,11 +87,15 @@ int64 expire_task_leases(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    int64 changed = settle_all(hub, store::hold_expired_leases(hub, clock->now(), kPortion), clock);
+    int64 changed = settle_portion(hub, clock, [&hub, clock](int offset) {
+        return store::expired_leases(hub, clock->now(), kPortion, offset);
+    });
     Swept* known = swept_of(hub);
     if (hub.epoch_floor > known->floor) {
         const int64 floor = hub.epoch_floor;
-        changed += settle_all(hub, store::hold_void_leases(hub, kPortion), clock);
+        changed += settle_portion(hub, clock, [&hub](int offset) {
+            return store::void_leases(hub, kPortion, offset);
+        });
         if (changed == 0 && !store::has_void_leases(hub)) {
             known->floor = floor;
         }
@@ -81,7 +107,9 @@ int64 expire_tasks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    return settle_all(hub, store::hold_past_deadline(hub, clock->now(), kPortion), clock);
+    return settle_portion(hub, clock, [&hub, clock](int offset) {
+        return store::past_deadline(hub, clock->now(), kPortion, offset);
+    });
 }
 
 int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock) {

@@ -125,6 +125,9 @@ void Cascade::resolve(std::span<const pg_uuid_t> upstreams, core::TaskState end)
 }
 
 void Cascade::judge(std::span<const store::Group> groups) {
+    if (flow_->struck) {
+        return;  // what is left of it is being cancelled; a replay judges anew what then remains
+    }
     pg::List<pg_uuid_t> satisfied;
     pg::List<pg_uuid_t> impossible;
     pg::List<pg_uuid_t> cancelling;
@@ -152,11 +155,8 @@ void Cascade::judge(std::span<const store::Group> groups) {
     if (impossible.count > 0) {
         store::set_group_states(hub_, impossible.span(), core::GroupState::kImpossible, now_);
     }
-    // What is left of a flow that was struck is being cancelled.
-    if (!flow_->struck) {
-        (void)store::release_blocked(hub_, satisfied.span(), now_);
-        skip(impossible.span());
-    }
+    (void)store::release_blocked(hub_, satisfied.span(), now_);
+    skip(impossible.span());
     cancel_siblings(cancelling.span());
 }
 

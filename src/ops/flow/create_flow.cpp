@@ -228,7 +228,8 @@ std::span<const store::NewMember> members_of(const store::Hub& hub, const FlowRe
     const auto sets = prepare_lanes(hub, requests.span(), now);
     pg::List<store::NewMember> members;
     for (std::size_t i = 0; i < request.items.size(); ++i) {
-        const MemberItem& item = request.items[i];
+        MemberItem item = request.items[i];
+        item.hold = item.hold && !request.seal;  // nobody would let it go
         const pg_uuid_t id = item.request.id ? *item.request.id : make_task_id(now);
         members.add(new_member(item, id, sets[i], now));
     }

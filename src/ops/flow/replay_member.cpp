@@ -42,6 +42,7 @@ void reopen(const store::Hub& hub, store::Flow* flow, const store::Task& task,
     const bool was_bad_sink =
         task.state != core::TaskState::kCompleted && store::is_sink(hub, task.id);
     (void)store::reopen(hub, task, state, now);
+    store::delete_left_of_task(hub, task.id);  // it was about the end that is no more
     ++flow->open_members;
     flow->bad_sinks -= was_bad_sink ? 1 : 0;
     tell_replay(hub, task, task.state == core::TaskState::kSkipped, groups_reset, now);
@@ -89,6 +90,7 @@ void reopen_flow(const store::Hub& hub, store::Flow* flow, const pg_uuid_t& task
 ReplayedTask replay_member(const store::Hub& hub, const store::Task& task, bool cascade,
                            int64 now) {
     auto flow = held_flow(hub, *task.flow_id);
+    const bool was_struck = flow.struck;
     auto group = store::read_group(hub, task.id);
     const bool skipped = task.state == core::TaskState::kSkipped;
     const bool recounts = group && (skipped || group->state != core::GroupState::kSatisfied);
@@ -114,7 +116,13 @@ ReplayedTask replay_member(const store::Hub& hub, const store::Task& task, bool 
         }
         CHECK_FOR_INTERRUPTS();
     }
-    store::write_flow(hub, flow, now);
+    Cascade meaning(hub, &flow, flow.bad_sinks, hub.options[store::Option::kFanoutBound], now);
+    if (was_struck) {
+        // Groups that were decided meanwhile have been left open.
+        meaning.judge(store::open_groups(hub, flow.id));
+        meaning.run();
+    }
+    meaning.finish();
     return {task.replay_count + 1, state, reopened.span(),
             store::ended_upstreams(hub, flow.id, task.id)};
 }
