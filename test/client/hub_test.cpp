@@ -580,8 +580,8 @@ TEST_F(ClientHub, RefusesTextThatIsNotUtf8) {
     }
 }
 
-// The last test of its suite: the others have called everything. A function that comes to a hub
-// fails it until it has a typed call and a test.
+// TX-1. The last test of its suite: the others have called everything. A function that comes to a
+// hub fails it until it has a typed call and a test.
 TEST_F(ClientHub, HasACallForEveryFunction) {
     const auto* suite = testing::UnitTest::GetInstance()->current_test_suite();
     if (suite->test_to_run_count() < suite->total_test_count()) {
@@ -669,7 +669,7 @@ TEST_F(ClientAck, WithoutAnAnswerIsUnknown) {
     EXPECT_TRUE(hub_.list_work_items().empty());
 }
 
-// So are the calls that end the lease of a task; but a completion knows its own.
+// TX-2: so are the calls that end the lease of a task; but a completion knows its own.
 TEST_F(ClientAck, OfATaskIsRepeatedWithItsEpoch) {
     auto task = claimed();
     EXPECT_EQ(unanswered([&] { return hub_.complete_task(fence_of(task)); }).result,
@@ -695,6 +695,7 @@ TEST_F(ClientAck, OfATaskIsRepeatedWithItsEpoch) {
     EXPECT_EQ(state_of(task), "ready");
 }
 
+// TX-3
 TEST_F(ClientAck, CreatesATaskOnceIfItHasAName) {
     const std::string id = "0190c2a4-0000-7000-8000-000000000001";
     EXPECT_FALSE(
@@ -712,7 +713,7 @@ TEST_F(ClientAck, CreatesATaskOnceIfItHasAName) {
     EXPECT_EQ(hub_.list_tasks().size(), 5u);
 }
 
-// A cancel may be repeated; a revocation only if it says of which lease.
+// TX-4: a cancel may be repeated; a revocation only if it says of which lease.
 TEST_F(ClientAck, OfAnOperatorDoesNotMeetTheNextLease) {
     auto task = claimed();
     EXPECT_EQ(unanswered([&] { return hub_.revoke_lease(task.task_id, "", {.epoch = 1}); }).result,

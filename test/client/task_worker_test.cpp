@@ -67,6 +67,7 @@ class ClientTaskLease : public WithTasks {
     Pool pool_{options(), 2};
 };
 
+// TX-5
 TEST_F(ClientTaskLease, IsReleasedIfNobodySettlesIt) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
     std::string id;
@@ -85,6 +86,7 @@ TEST_F(ClientTaskLease, IsReleasedIfNobodySettlesIt) {
     EXPECT_EQ(again.reclaim_count, 0);
 }
 
+// TX-5
 TEST_F(ClientTaskLease, IsSettledOnce) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
     TaskLease done = lease(keeper);
@@ -111,6 +113,7 @@ TEST_F(ClientTaskLease, IsSettledOnce) {
     }
 }
 
+// TX-6
 TEST_F(ClientTaskLease, RenewsItselfWithTheOthers) {
     const Milliseconds length(2000);
     LeaseKeeper keeper(pool_, {.hub = "app", .lock_timeout = length});
@@ -127,6 +130,7 @@ TEST_F(ClientTaskLease, RenewsItselfWithTheOthers) {
     EXPECT_LT(pool_.round_trips(), 40u);
 }
 
+// TX-6
 TEST_F(ClientTaskLease, NoticesItsLoss) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
     TaskLease cancelled = lease(keeper);
@@ -153,6 +157,7 @@ TEST_F(ClientTaskLease, NoticesItsLoss) {
     }
 }
 
+// TX-6
 TEST_F(ClientTaskLease, LearnsOfItsLossByARenewal) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
     const TaskLease lost = lease(keeper);
@@ -164,6 +169,7 @@ TEST_F(ClientTaskLease, LearnsOfItsLossByARenewal) {
     EXPECT_FALSE(kept.lost());
 }
 
+// TX-7
 TEST_F(ClientTaskLease, WritesOnlyWhileItIsHeld) {
     connection_.exec("CREATE TABLE effects (a integer)");
     const auto count = [&] { return connection_.exec("SELECT * FROM effects").size(); };
@@ -254,7 +260,8 @@ TEST_F(ClientTaskWorker, RunsManyTasksOnFewConnections) {
               count);
 }
 
-// One handler on one connection: every task is one round trip, its completion and the next claim.
+// TX-8: one handler on one connection. Every task is one round trip, its completion and the next
+// claim.
 TEST_F(ClientTaskWorker, NeedsOneRoundTripPerTask) {
     const int count = 500;
     create_many(count);
@@ -270,6 +277,7 @@ TEST_F(ClientTaskWorker, NeedsOneRoundTripPerTask) {
     EXPECT_LE(worker.round_trips(), static_cast<std::uint64_t>(count) + 20);
 }
 
+// TX-8
 TEST_F(ClientTaskWorker, FollowsTheServersOrder) {
     for (const int priority : {5, 900, 1, 9000, 42}) {
         create({.lane = priority % 2 == 0 ? "even" : "odd",
@@ -294,6 +302,7 @@ TEST_F(ClientTaskWorker, FollowsTheServersOrder) {
     EXPECT_EQ(order, "9000 900 42 5 1 ");
 }
 
+// TX-9
 TEST_F(ClientTaskWorker, FindsTheHandler) {
     for (const char* lane : {"a", "b", "c"}) {
         for (const char* kind : {"x", "y", ""}) {
@@ -331,7 +340,8 @@ TEST_F(ClientTaskWorker, FindsTheHandler) {
                                                          {"c", "any"}}));
 }
 
-// Other lanes and tasks that ask for more are left alone; kinds without a handler are given back.
+// TX-9: other lanes and tasks that ask for more are left alone; kinds without a handler are given
+// back.
 TEST_F(ClientTaskWorker, LeavesToOthersWhatIsNotItsOwn) {
     const auto mine = create({.lane = "a", .kind = "x", .capabilities = {"gpu"}});
     const auto unfit = create({.lane = "a", .kind = "x", .capabilities = {"tpu"}});
@@ -371,6 +381,7 @@ TEST_F(ClientTaskWorker, TakesWhatComesLaterAndWhatFallsDue) {
     EXPECT_TRUE(wait_until([&] { return runs == 4; }, seconds(20)));
 }
 
+// TX-10
 TEST_F(ClientTaskWorker, TellsHowAnAttemptHasFailed) {
     const auto throws = create({.lane = "cpu", .kind = "throws", .policy = kAtOnce});
     const auto final = create({.lane = "cpu", .kind = "final", .policy = kAtOnce});
@@ -416,6 +427,7 @@ TEST_F(ClientTaskWorker, TellsHowAnAttemptHasFailed) {
     EXPECT_EQ(events(Kind::kError), 4);
 }
 
+// TX-7
 TEST_F(ClientTaskWorker, LeavesACheckpointForTheNextRun) {
     connection_.exec("CREATE TABLE effects (a integer)");
     const auto id = create({.lane = "cpu", .policy = kAtOnce});
@@ -459,6 +471,7 @@ TEST_F(ClientTaskWorker, LeavesACheckpointForTheNextRun) {
     connection_.exec("DROP TABLE effects");
 }
 
+// TX-11
 TEST_F(ClientTaskWorker, ALostTaskStopsItsHandlerAtOnce) {
     auto options = worker_options();
     options.lease = seconds(600);  // so that no renewal comes by itself
@@ -506,8 +519,8 @@ TEST_F(ClientTaskWorker, ALostTaskStopsItsHandlerAtOnce) {
     }
 }
 
-// Work comes in the transaction of the cancel: the wait returns for the one, and the next one for
-// the other.
+// TX-11: work comes in the transaction of the cancel: the wait returns for the one, and the next
+// one for the other.
 TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfNewTasks) {
     auto options = worker_options();
     options.lease = seconds(600);
@@ -537,6 +550,7 @@ TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfNewTasks) {
     }
 }
 
+// TX-12
 TEST_F(ClientTaskWorker, DrainsAndLeavesNoLease) {
     create({.lane = "cpu", .kind = "short", .priority = 10});
     for (int i = 0; i < 7; ++i) {
@@ -573,6 +587,7 @@ TEST_F(ClientTaskWorker, DrainsAndLeavesNoLease) {
     }
 }
 
+// TX-13
 TEST_F(ClientTaskWorker, ARestartLosesNothing) {
     const int count = 200;
     create_many(count);
@@ -598,8 +613,8 @@ TEST_F(ClientTaskWorker, ARestartLosesNothing) {
     std::cout << runs << " runs for " << count << " tasks\n";
 }
 
-// Connections die at any moment, many of them in the middle of a completion: each task has one
-// effect, which is written with its completion.
+// TX-13: connections die at any moment, many of them in the middle of a completion: each task has
+// one effect, which is written with its completion.
 TEST_F(ClientTaskWorker, AKilledConnectionEndsInOneOutcome) {
     connection_.exec("CREATE TABLE effects (a integer)");
     const int count = 200;
