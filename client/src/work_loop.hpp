@@ -354,7 +354,8 @@ class OwnerLoop : public WorkLoop<Item, Lease> {
     void set_queues(const std::string& owner_id, std::vector<std::string> work_queues) {
         owner_queue_ = "owner:" + owner_id;
         work_queues_ = std::move(work_queues);
-        work_queues_.push_back(owner_queue_);
+        // First, so that no work keeps the loop from a cancellation.
+        work_queues_.insert(work_queues_.begin(), owner_queue_);
     }
 
     std::vector<std::string> queues(bool has_free_handler) const override {
@@ -378,7 +379,7 @@ class OwnerLoop : public WorkLoop<Item, Lease> {
 
  private:
     std::string owner_queue_ = {};
-    std::vector<std::string> work_queues_ = {};  // and the owner's
+    std::vector<std::string> work_queues_ = {};  // after the owner's
 };
 
 // Calls a hook of the application. One that throws must not stop the work.

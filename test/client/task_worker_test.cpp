@@ -550,6 +550,29 @@ TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfNewTasks) {
     }
 }
 
+// TX-11: so does work that is there all the time, and not for this worker.
+TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfTasksThatDoNotFit) {
+    create({.lane = "cpu", .capabilities = {"gpu"}});
+    const auto id = create({.lane = "cpu"});
+    auto options = worker_options();
+    options.lease = seconds(600);
+    options.concurrency = 2;
+    TaskWorker worker(options);
+    std::atomic<bool> began = false;
+    std::atomic<bool> stopped = false;
+    worker.on("cpu", [&](Task& task) {
+        began = true;
+        stopped = wait_for_stop(task.stop_token());
+        return TaskOutcome::completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return began.load(); }));
+    // Until the loop has been woken in vain a few times.
+    std::this_thread::sleep_for(Milliseconds(300));
+    hub_.cancel_task(id);
+    EXPECT_TRUE(wait_until([&] { return stopped.load(); }, seconds(20)));
+}
+
 // TX-12
 TEST_F(ClientTaskWorker, DrainsAndLeavesNoLease) {
     create({.lane = "cpu", .kind = "short", .priority = 10});
