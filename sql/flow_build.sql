@@ -63,12 +63,12 @@ SELECT md5(test.content('flow_build')) = :'before' AS untouched;
 SELECT task_id = pg_temp.id(500) FROM create_task('l', p_task_id => pg_temp.id(500), p_now_ms => 1000);
 SELECT test.sqlstate($$SELECT flow_build.create_flow('{"tasks": [{"key": "a", "lane": "l", "task_id": "00000000-0000-4000-8000-000000000500"}]}', 1000)$$);
 
--- ---- FB-1: an open flow grows, and never ends ----
+-- ---- FG-1: an open flow grows, and never ends ----
 SELECT state, graph_revision, created, task_ids FROM create_flow('{"flow_id": "00000000-0000-4000-8000-000000000001", "seal": false, "kind": "k", "tags": {"t": "1"}}', 1000);
 SELECT result, state, graph_revision, node_count FROM add_task_to_flow(pg_temp.id(1), '{"key": "a", "lane": "l"}', p_now_ms => 1000);
 SELECT result, state, graph_revision, node_count FROM add_task_to_flow(pg_temp.id(1), '{"key": "b", "lane": "l", "after": ["a"]}', 2, 1000);
 SELECT pg_temp.finish(1, 'a', true), pg_temp.finish(1, 'b', true), pg_temp.show(1);
--- FB-2: a late edge on a finished upstream is resolved at once: satisfied, or impossible.
+-- FG-2: a late edge on a finished upstream is resolved at once: satisfied, or impossible.
 SELECT result, state FROM add_task_to_flow(pg_temp.id(1), '{"key": "c", "lane": "l", "after": ["b"]}', p_now_ms => 1000);
 SELECT pg_temp.finish(1, 'c', false), pg_temp.show(1);
 SELECT result, state FROM add_task_to_flow(pg_temp.id(1), '{"key": "d", "lane": "l", "after": ["c"]}', p_now_ms => 1000);
@@ -78,7 +78,7 @@ SELECT result, state FROM add_task_to_flow(pg_temp.id(1), '{"key": "e", "lane": 
 SELECT result, state FROM add_task_to_flow(pg_temp.id(1), '{"key": "f", "lane": "l"}', p_now_ms => 1000);
 SELECT * FROM add_edge(pg_temp.id(1), pg_temp.task(1, 'e'), pg_temp.task(1, 'f'), 'x', p_now_ms => 1000);
 SELECT pg_temp.show(1);
--- FB-3: gates of all four calls, in order.
+-- FG-3: gates of all four calls, in order.
 SELECT pg_temp.refused($$SELECT flow_build.add_task_to_flow(pg_temp.id(99), '{"key": "z", "lane": "new"}')$$);
 SELECT count(*) FROM lanes WHERE name = 'new';
 SELECT pg_temp.refused($$SELECT flow_build.add_edge(pg_temp.id(99), pg_temp.id(1), pg_temp.id(2))$$);
@@ -89,7 +89,7 @@ SELECT pg_temp.refused($$SELECT flow_build.add_task_to_flow(pg_temp.id(1), '{"ke
 SELECT pg_temp.refused($$SELECT flow_build.add_task_to_flow(pg_temp.id(1), '{"key": "z", "lane": "l", "after": ["y"]}')$$);
 SELECT pg_temp.refused($$SELECT flow_build.add_task_to_flow(pg_temp.id(1), '{"key": "z", "lane": "l", "after": ["z"]}')$$);
 SELECT pg_temp.refused($$SELECT flow_build.add_task_to_flow(pg_temp.id(1), '{"key": "z", "lane": "l", "after": ["a", "a"]}')$$);
--- FB-4: edges: both ends members, not itself, not twice, no circle, not into what has begun or is decided.
+-- FG-4: edges: both ends members, not itself, not twice, no circle, not into what has begun or is decided.
 SELECT pg_temp.refused($$SELECT flow_build.add_edge(pg_temp.id(1), pg_temp.id(9), pg_temp.id(9))$$);
 SELECT pg_temp.refused($$SELECT flow_build.add_edge(pg_temp.id(1), pg_temp.task(1, 'e'), pg_temp.id(500))$$);
 SELECT pg_temp.refused($$SELECT flow_build.add_edge(pg_temp.id(1), pg_temp.id(77), pg_temp.task(1, 'e'))$$);
@@ -98,22 +98,22 @@ SELECT pg_temp.refused($$SELECT flow_build.add_edge(pg_temp.id(1), pg_temp.task(
 SELECT pg_temp.refused($$SELECT flow_build.add_edge(pg_temp.id(1), pg_temp.task(1, 'e'), pg_temp.task(1, 'b'))$$);
 SELECT result, state FROM add_task_to_flow(pg_temp.id(1), '{"key": "g", "lane": "l", "after": ["a"]}', p_now_ms => 1000);
 SELECT pg_temp.refused($$SELECT flow_build.add_edge(pg_temp.id(1), pg_temp.task(1, 'e'), pg_temp.task(1, 'g'))$$);
--- FB-5: a join is set before the first edge; the same again writes nothing.
+-- FG-5: a join is set before the first edge; the same again writes nothing.
 SELECT result, state FROM add_task_to_flow(pg_temp.id(1), '{"key": "h", "lane": "l", "hold": true}', p_now_ms => 1000);
 SELECT * FROM set_join(pg_temp.id(1), pg_temp.task(1, 'h'), '{"kind": "any_of"}');
 SELECT * FROM set_join(pg_temp.id(1), pg_temp.task(1, 'h'), '{"kind": "any_of", "on_satisfied": "cancel_remaining"}');
 SELECT * FROM set_join(pg_temp.id(1), pg_temp.task(1, 'h'), '{"kind": "quorum", "k": 2, "on_satisfied": "let_run"}');
 SELECT pg_temp.refused($$SELECT flow_build.set_join(pg_temp.id(1), pg_temp.task(1, 'f'), '{"kind": "any_of"}')$$);
 SELECT pg_temp.refused($$SELECT flow_build.set_join(pg_temp.id(1), pg_temp.id(500), '{"kind": "any_of"}')$$);
--- FB-6: a held task waits for the seal, whatever its edges say.
+-- FG-6: a held task waits for the seal, whatever its edges say.
 SELECT result, edge_state, downstream_state, unsatisfied FROM add_edge(pg_temp.id(1), pg_temp.task(1, 'a'), pg_temp.task(1, 'h'), p_now_ms => 1000);
 SELECT result, edge_state, downstream_state, unsatisfied FROM add_edge(pg_temp.id(1), pg_temp.task(1, 'b'), pg_temp.task(1, 'h'), p_now_ms => 1000);
 SELECT reason FROM explain_claim(pg_temp.task(1, 'h'), p_now_ms => 1000);
--- FB-7: in an open flow any_of and quorum are never impossible; all_of is.
+-- FG-7: in an open flow any_of and quorum are never impossible; all_of is.
 SELECT result, state FROM add_task_to_flow(pg_temp.id(1), '{"key": "i", "lane": "l", "after": ["c"], "join": {"kind": "any_of"}}', p_now_ms => 1000);
 SELECT reason FROM explain_claim(pg_temp.task(1, 'i'), p_now_ms => 1000);
 SELECT reason, detail->'upstream'->0->>'state' AS upstream FROM explain_claim(pg_temp.task(1, 'f'), p_now_ms => 1000);
--- FB-8: an existing task joins; again: already_member; not one of another flow, with a dedup key, or that has ended.
+-- FG-8: an existing task joins; again: already_member; not one of another flow, with a dedup key, or that has ended.
 SELECT result, state, node_count FROM add_task_to_flow(pg_temp.id(1), jsonb_build_object('task_id', pg_temp.id(500)), p_now_ms => 1000);
 SELECT graph_revision AS revision FROM flows WHERE id = pg_temp.id(1) \gset
 SELECT result, graph_revision = :revision AS same FROM add_task_to_flow(pg_temp.id(1), jsonb_build_object('task_id', pg_temp.id(500)), p_now_ms => 1000);
@@ -124,7 +124,7 @@ SELECT created FROM create_task('l', p_task_id => pg_temp.id(502), p_dedup_key =
 SELECT effective FROM cancel_task(pg_temp.id(503), p_now_ms => 1000);
 SELECT pg_temp.refused($$SELECT flow_build.add_task_to_flow(pg_temp.id(2), jsonb_build_object('task_id', pg_temp.id(502)))$$);
 SELECT pg_temp.refused($$SELECT flow_build.add_task_to_flow(pg_temp.id(2), jsonb_build_object('task_id', pg_temp.id(503)))$$);
--- FB-9: the seal lets held tasks go, closes what is decided, and derives the state; it comes once.
+-- FG-9: the seal lets held tasks go, closes what is decided, and derives the state; it comes once.
 SELECT * FROM check_tasks();
 SELECT pg_temp.show(1);
 SELECT * FROM seal_flow(pg_temp.id(1), p_now_ms => 1000);
@@ -133,7 +133,7 @@ SELECT pg_temp.refused($$SELECT flow_build.seal_flow(pg_temp.id(1))$$);
 SELECT pg_temp.refused($$SELECT flow_build.add_task_to_flow(pg_temp.id(1), '{"key": "z", "lane": "l"}')$$);
 SELECT state FROM seal_flow(pg_temp.id(2), p_now_ms => 1000);
 SELECT pg_temp.refused($$SELECT flow_build.add_edge(pg_temp.id(2), pg_temp.id(1), pg_temp.id(3))$$);
--- FB-10: fail_fast strikes a flow only from its seal on.
+-- FG-10: fail_fast strikes a flow only from its seal on.
 SELECT state FROM create_flow('{"flow_id": "00000000-0000-4000-8000-000000000003", "seal": false, "fail_policy": "fail_fast", "tasks": [{"key": "a", "lane": "l"}, {"key": "b", "lane": "l"}, {"key": "c", "lane": "l", "hold": true}]}', 1000);
 SELECT pg_temp.finish(3, 'a', false), pg_temp.show(3);
 SELECT state FROM seal_flow(pg_temp.id(3), p_now_ms => 1000);

@@ -37,7 +37,7 @@ CREATE FUNCTION pg_temp.cancel(n int, policy text, reason text DEFAULT 'stop') R
       FROM flow_cancel.cancel_flow(pg_temp.id(n), reason, policy, 500, 'ops', 2000) AS c
 $$;
 
--- CF-1: cancel_all: every member that has not ended; two active ones: two leases revoked, a header, two backlog rows.
+-- CN-1: cancel_all: every member that has not ended; two active ones: two leases revoked, a header, two backlog rows.
 SELECT pg_temp.make(1), pg_temp.show(1);
 SELECT pg_temp.cancel(1, 'cancel_all');
 SELECT pg_temp.show(1);
@@ -49,11 +49,11 @@ SELECT pg_temp.n(task_id) AS task, worker, worker_instance, lease_epoch, request
 -- The edges stay as they are; a late call of a worker is refused.
 SELECT state FROM edges WHERE flow_id = pg_temp.id(1);
 SELECT pg_temp.refused($$SELECT flow_cancel.complete_task(pg_temp.id(12), 1, p_now_ms => 2000)$$);
--- CF-2: again: already_terminal, with what is stored, and the members of the backlog; nothing is written.
+-- CN-2: again: already_terminal, with what is stored, and the members of the backlog; nothing is written.
 SELECT md5(test.content('flow_cancel')) AS before \gset
 SELECT pg_temp.cancel(1, 'flow_only', 'other');
 SELECT md5(test.content('flow_cancel')) = :'before' AS untouched;
--- CA-1: the first ack leaves the header and one member, the second removes both; unknown ids are fine; no events.
+-- CM-1: the first ack leaves the header and one member, the second removes both; unknown ids are fine; no events.
 SELECT ack_cancel_member(pg_temp.id(1), pg_temp.id(12)), ack_cancel_member(pg_temp.id(1), pg_temp.id(99)), ack_cancel_member(pg_temp.id(99), pg_temp.id(1));
 SELECT (SELECT count(*) FROM cancel_backlog) AS headers, (SELECT count(*) FROM cancel_backlog_members) AS members;
 SELECT * FROM check_tasks();
@@ -63,7 +63,7 @@ SELECT count(*) FROM outbox_events;
 -- With no backlog left: all members.
 SELECT pg_temp.cancel(1, 'cancel_all');
 
--- CF-3: cancel_pending: active members may finish, but never go back to the queue.
+-- CN-3: cancel_pending: active members may finish, but never go back to the queue.
 SELECT pg_temp.make(2), pg_temp.cancel(2, 'cancel_pending'), pg_temp.show(2);
 SELECT pg_temp.told();
 SELECT (SELECT count(*) FROM cancel_backlog) AS headers;
@@ -84,7 +84,7 @@ SELECT rows FROM reconcile(40000, '{lease_expiry}');
 SELECT pg_temp.show(3), pg_temp.show(4);
 SELECT DISTINCT split_part(t, ' ', 1) || ' ' || split_part(t, ' ', 2) || ' ' || split_part(t, ' ', 3) FROM pg_temp.told() AS t ORDER BY 1;
 
--- CF-4: flow_only (also cancel_flow_only): members go on by their edges.
+-- CN-4: flow_only (also cancel_flow_only): members go on by their edges.
 SELECT pg_temp.make(5), pg_temp.cancel(5, 'cancel_flow_only'), pg_temp.show(5);
 SELECT pg_temp.told();
 SELECT result FROM complete_task(pg_temp.id(52), 1, p_now_ms => 2100);
@@ -92,7 +92,7 @@ SELECT result, state FROM fail_task(pg_temp.id(53), 1, 'transient', p_now_ms => 
 SELECT pg_temp.show(5);
 SELECT result, lease_epoch FROM revoke_lease(pg_temp.id(52), p_now_ms => 2100);
 
--- CF-5: gates.
+-- CN-5: gates.
 SELECT pg_temp.refused($$SELECT flow_cancel.cancel_flow(pg_temp.id(99))$$);
 SELECT pg_temp.refused($$SELECT flow_cancel.cancel_flow(pg_temp.id(1), p_policy => 'all')$$);
 SELECT pg_temp.refused($$SELECT flow_cancel.cancel_flow(NULL)$$);
@@ -105,7 +105,7 @@ SELECT pg_temp.cancel(7, 'cancel_all');
 SELECT pg_temp.refused($$SELECT flow_cancel.add_task_to_flow(pg_temp.id(7), '{"key": "b", "lane": "x"}')$$);
 SELECT pg_temp.refused($$SELECT flow_cancel.seal_flow(pg_temp.id(7))$$);
 
--- CA-2: the duty drains the backlog when the grace is over, and only then.
+-- CM-2: the duty drains the backlog when the grace is over, and only then.
 SELECT pg_temp.make(8), pg_temp.cancel(8, 'cancel_all');
 SELECT rows FROM reconcile(2499, '{cancel_backlog}');
 SELECT count(*) FROM cancel_backlog_open;

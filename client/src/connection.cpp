@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <algorithm>
@@ -22,8 +23,12 @@ constexpr unsigned kBool = 16;
 constexpr unsigned kInt8 = 20;
 constexpr unsigned kInt4 = 23;
 constexpr unsigned kText = 25;
+constexpr unsigned kFloat8 = 701;
 constexpr unsigned kInt4Array = 1007;
 constexpr unsigned kTextArray = 1009;
+constexpr unsigned kInt8Array = 1016;
+constexpr unsigned kUuid = 2950;
+constexpr unsigned kUuidArray = 2951;
 constexpr unsigned kJsonb = 3802;
 
 // libpq counts bytes in an int, and the server takes no value of 1 GiB.
@@ -50,8 +55,55 @@ std::string array_header(unsigned element_type, std::size_t count) {
     return bytes;
 }
 
+template <typename T>
+std::string array_of_numbers(unsigned element_type, const std::vector<T>& numbers) {
+    std::string bytes = array_header(element_type, numbers.size());
+    for (const auto number : numbers) {
+        put_number<std::int32_t>(bytes, sizeof(T));
+        put_number<T>(bytes, number);
+    }
+    return bytes;
+}
+
+// The value of a hexadecimal digit; -1 if it is none.
+int hex_value(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+// The 16 bytes of a UUID in its usual form, 8-4-4-4-12 digits.
+void put_uuid(std::string& to, std::string_view text) {
+    const auto refuse = [&] {
+        throw Error({.message = "no UUID: \"" + std::string(text) + "\"", .sqlstate = "22P02"});
+    };
+    if (text.size() != 36) {
+        refuse();
+    }
+    for (std::size_t i = 0; i < text.size(); i += 2) {
+        if (i == 8 || i == 13 || i == 18 || i == 23) {
+            if (text[i] != '-') {
+                refuse();
+            }
+            ++i;
+        }
+        const int high = hex_value(text[i]);
+        const int low = hex_value(text[i + 1]);
+        if (high < 0 || low < 0) {
+            refuse();
+        }
+        to.push_back(static_cast<char>(high << 4 | low));
+    }
+}
+
 [[noreturn]] void throw_bad_value(const std::string& message) {
     throw Error({.message = message});
+}
+
+// The lease that the statement names is gone.
+bool is_lease_lost(std::string_view sqlstate) {
+    return sqlstate == "QB001" || sqlstate == "QB012" || sqlstate == "QB013";
 }
 
 bool is_connection_state(std::string_view sqlstate) {
@@ -108,11 +160,25 @@ Param::Param(const std::vector<std::string>& texts)
 }
 
 Param::Param(const std::vector<std::int32_t>& numbers)
-    : type_(kInt4Array), bytes_(array_header(kInt4, numbers.size())) {
-    for (const auto number : numbers) {
-        put_number<std::int32_t>(bytes_, 4);
-        put_number<std::int32_t>(bytes_, number);
+    : type_(kInt4Array), bytes_(array_of_numbers(kInt4, numbers)) {}
+
+Param::Param(const std::vector<std::int64_t>& numbers)
+    : type_(kInt8Array), bytes_(array_of_numbers(kInt8, numbers)) {}
+
+Param::Param(const Uuid& uuid) : type_(kUuid) {
+    put_uuid(bytes_, uuid.text);
+}
+
+Param::Param(const std::vector<Uuid>& uuids)
+    : type_(kUuidArray), bytes_(array_header(kUuid, uuids.size())) {
+    for (const auto& uuid : uuids) {
+        put_number<std::int32_t>(bytes_, 16);
+        put_uuid(bytes_, uuid.text);
     }
+}
+
+Param::Param(double number) : type_(kFloat8) {
+    put_number(bytes_, std::bit_cast<std::int64_t>(number));
 }
 
 void Param::set_bool(bool value) {
@@ -542,9 +608,10 @@ struct Connection::Impl {
                     }
                     std::this_thread::sleep_for(
                         retry_pause(runs++, std::uniform_real_distribution<>(0, 1)(random)));
-                } else if (unknown && facts.sqlstate == "QB001" && effect == Effect::kGiveBack) {
+                } else if (unknown && is_lease_lost(facts.sqlstate) &&
+                           effect == Effect::kGiveBack) {
                     return Result(PQmakeEmptyPGresult(conn.get(), PGRES_TUPLES_OK));
-                } else if (unknown && facts.sqlstate == "QB001" && effect == Effect::kAck) {
+                } else if (unknown && is_lease_lost(facts.sqlstate) && effect == Effect::kAck) {
                     facts.outcome_unknown = true;
                     throw Error(std::move(facts), where);
                 } else if (stale && !was_stale) {

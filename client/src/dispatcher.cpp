@@ -138,26 +138,22 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
         const Active active(*this, lease);
         std::optional<TurnContext> context;
         const auto event = [&](Kind kind, std::string message) {
-            tell(options.on_event,
-                 {.kind = kind,
-                  .turn = context ? &*context : nullptr,
-                  .message = std::move(message),
-                  .elapsed = std::chrono::duration_cast<std::chrono::microseconds>(
-                      SteadyClock::now() - began)});
+            tell(options.on_event, {.kind = kind,
+                                    .turn = context ? &*context : nullptr,
+                                    .message = std::move(message),
+                                    .elapsed = elapsed_since(began)});
         };
-        try {
-            context.emplace(lease, history_of(pool, lease),
-                            elements_of_array(lease.turn().messages));
-            event(Kind::kFetched, "");
-            if (context->corrupt()) {
-                event(Kind::kCorrupt, "an element of the turn is no JSON");
-            }
-            decide(lease, *context, event);
-        } catch (const Error& error) {
-            event(kind_of<Kind>(error), error.what());
-        } catch (const std::logic_error& error) {
-            event(stopping() ? Kind::kAbandoned : Kind::kError, error.what());
-        }
+        report_failures<Kind>(
+            [&] {
+                context.emplace(lease, history_of(pool, lease),
+                                elements_of_array(lease.turn().messages));
+                event(Kind::kFetched, "");
+                if (context->corrupt()) {
+                    event(Kind::kCorrupt, "an element of the turn is no JSON");
+                }
+                decide(lease, *context, event);
+            },
+            event);
         // A refused ack keeps the lease; so does a history that could not be read.
         give_back_later(lease, delay_after(lease.turn().attempt_count));
         if (stopping()) {

@@ -2,80 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rows.hpp"
+
 namespace belay {
 namespace {
 
 using nlohmann::json;
-
-std::string dumped(const json& value, const Where& where) {
-    try {
-        return value.dump();
-    } catch (const json::exception& error) {
-        throw Error({.message = error.what(), .sqlstate = "22021"}, where);
-    }
-}
-
-template <typename T>
-void put(json& object, const char* key, const std::optional<T>& value) {
-    if (value) {
-        object[key] = *value;
-    }
-}
-
-OptionalNumber count_of(const std::optional<Milliseconds>& time) {
-    return time ? OptionalNumber(time->count()) : std::nullopt;
-}
-
-std::int64_t count_of(Milliseconds time) {
-    return time.count();
-}
-
-// Reads the fields of a row from left to right.
-class Reader {
- public:
-    Reader(const Result& result, int row) : result_(result), row_(row) {}
-
-    template <typename T>
-    Reader& operator>>(T& value) {
-        value = result_.get<T>(row_, column_++);
-        return *this;
-    }
-
- private:
-    const Result& result_;
-    int row_;
-    int column_ = 0;
-};
-
-template <typename T, typename Read>
-std::vector<T> all_rows(const Result& result, Read read) {
-    std::vector<T> rows(static_cast<std::size_t>(result.size()));
-    for (int row = 0; row < result.size(); ++row) {
-        Reader reader(result, row);
-        read(reader, rows[static_cast<std::size_t>(row)]);
-    }
-    return rows;
-}
-
-template <typename T, typename Read>
-std::optional<T> first_row(const Result& result, Read read) {
-    if (result.empty()) {
-        return std::nullopt;
-    }
-    T value;
-    Reader reader(result, 0);
-    read(reader, value);
-    return value;
-}
-
-template <typename T>
-std::vector<T> first_column(const Result& result) {
-    return all_rows<T>(result, [](Reader& from, T& value) { from >> value; });
-}
-
-std::int64_t number_of(const Result& result) {
-    return result.get<std::int64_t>(0, 0);
-}
 
 void read_work_item(Reader& from, WorkItem& to) {
     from >> to.work_item >> to.lock_token >> to.attempt_count;
@@ -111,11 +43,6 @@ Json activities_json(const std::vector<ActivityKey>& activities, const Where& wh
 Json strings_json(const std::vector<std::string>& items, const Where& where) {
     return {dumped(json(items), where)};
 }
-
-// A column of type timestamptz in milliseconds.
-#define BELAY_MS(column) "(extract(epoch FROM " column ") * 1000)::bigint"
-
-constexpr std::string_view kAll = "*";
 
 constexpr std::string_view kInstanceColumns =
     "instance_id, orchestration_name, orchestration_version, current_execution_id, " BELAY_MS(

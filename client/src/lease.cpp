@@ -2,25 +2,38 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
 namespace belay {
 
-// renew_work_item_locks takes no more tokens.
+// renew_work_item_locks and renew_tasks take no more.
 constexpr std::size_t kMaxRenewals = 10000;
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 struct LeaseState {
+    enum class Kind { kItem, kTurn, kTask };
+
+    Kind kind = Kind::kItem;
     std::string token;
-    bool is_turn = false;
+    TaskFence fence = {};  // of a task
     std::stop_source stop = {};
     std::atomic<bool> settled = false;
     std::atomic<bool> lost = false;
     // By this clock of ours the lease is certainly over. Used by the keeper's thread only, once it
     // is in the list.
     SteadyTime deadline = {};
+
+    // Notes what a renewal has found.
+    void note(bool renewed, SteadyTime until) {
+        if (renewed) {
+            deadline = until;
+        } else {
+            lose();
+        }
+    }
 
     // Notes the loss, unless the lease was ended by its owner meanwhile.
     void lose() {
@@ -63,10 +76,7 @@ bool LeaseBase::settled() const {
 }
 
 template <typename Call>
-auto LeaseBase::settle(Call call) {
-    if (state_->settled.exchange(true)) {
-        throw std::logic_error("the lease was acked or abandoned before");
-    }
+auto LeaseBase::use(Call call) {
     try {
         auto connection = keeper_->pool_.take();
         Hub hub(*connection, keeper_->options_.hub, keeper_->options_.clock);
@@ -75,7 +85,20 @@ auto LeaseBase::settle(Call call) {
         if (error.lock_lost()) {
             state_->lost = true;
             state_->stop.request_stop();
-        } else if (!error.outcome_unknown()) {
+        }
+        throw;
+    }
+}
+
+template <typename Call>
+auto LeaseBase::settle(Call call) {
+    if (state_->settled.exchange(true)) {
+        throw std::logic_error("the lease was acked or abandoned before");
+    }
+    try {
+        return use(call);
+    } catch (const Error& error) {
+        if (!error.lock_lost() && !error.outcome_unknown()) {
             state_->settled = false;
         }
         throw;
@@ -85,15 +108,36 @@ auto LeaseBase::settle(Call call) {
     }
 }
 
-WorkLease::~WorkLease() {
+template <typename GiveBack>
+void LeaseBase::end(GiveBack give_back) noexcept {
     if (!state_ || state_->settled || state_->lost) {
         return;
     }
     try {
-        abandon();
+        give_back();
     } catch (const std::exception& error) {
         keeper_->report(error);
     }
+}
+
+namespace {
+
+// Runs body, and then ending, in one transaction.
+template <typename Ending>
+void in_one_transaction(Hub& hub, const std::function<void(Connection&)>& body, Ending ending,
+                        const Where& where) {
+    hub.connection().with_transaction(
+        [&] {
+            body(hub.connection());
+            ending();
+        },
+        where);
+}
+
+}  // namespace
+
+WorkLease::~WorkLease() {
+    end([this] { abandon(); });
 }
 
 void WorkLease::ack(const OptionalText& completion, Where where) {
@@ -113,9 +157,9 @@ std::optional<WorkItem> WorkLease::ack_and_fetch(const OptionalText& completion,
 void WorkLease::ack_with(const std::function<void(Connection&)>& body,
                          const OptionalText& completion, Where where) {
     settle([&](Hub& hub) {
-        hub.connection().with_transaction(
+        in_one_transaction(
+            hub, body,
             [&] {
-                body(hub.connection());
                 hub.ack_worker({.lock_token = item_.lock_token, .completion = completion}, where);
             },
             where);
@@ -128,14 +172,7 @@ void WorkLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt, 
 }
 
 TurnLease::~TurnLease() {
-    if (!state_ || state_->settled || state_->lost) {
-        return;
-    }
-    try {
-        abandon();
-    } catch (const std::exception& error) {
-        keeper_->report(error);
-    }
+    end([this] { abandon(); });
 }
 
 void TurnLease::ack(const Decision& decision, Where where) {
@@ -145,11 +182,8 @@ void TurnLease::ack(const Decision& decision, Where where) {
 void TurnLease::ack_with(const std::function<void(Connection&)>& body, const Decision& decision,
                          Where where) {
     settle([&](Hub& hub) {
-        hub.connection().with_transaction(
-            [&] {
-                body(hub.connection());
-                hub.ack_orchestration_item(turn_.lock_token, decision, where);
-            },
+        in_one_transaction(
+            hub, body, [&] { hub.ack_orchestration_item(turn_.lock_token, decision, where); },
             where);
     });
 }
@@ -157,6 +191,56 @@ void TurnLease::ack_with(const std::function<void(Connection&)>& body, const Dec
 void TurnLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt, Where where) {
     settle([&](Hub& hub) {
         hub.abandon_orchestration_item(turn_.lock_token, delay, ignore_attempt, where);
+    });
+}
+
+TaskLease::~TaskLease() {
+    end([this] { release(); });
+}
+
+void TaskLease::complete(const OptionalText& result, Where where) {
+    settle([&](Hub& hub) { hub.complete_task(fence(), result, kLeaseHolder, where); });
+}
+
+std::vector<ClaimedTask> TaskLease::complete_and_claim(const OptionalText& result,
+                                                       const ClaimOptions& options, Where where) {
+    return settle(
+        [&](Hub& hub) { return hub.complete_and_claim(fence(), result, options, where); });
+}
+
+void TaskLease::complete_with(const std::function<void(Connection&)>& body,
+                              const OptionalText& result, Where where) {
+    settle([&](Hub& hub) {
+        in_one_transaction(
+            hub, body, [&] { hub.complete_task(fence(), result, kLeaseHolder, where); }, where);
+    });
+}
+
+FailedTask TaskLease::fail(const TaskFailure& failure, Where where) {
+    return settle([&](Hub& hub) { return hub.fail_task(fence(), failure, kLeaseHolder, where); });
+}
+
+PausedTask TaskLease::delay(Milliseconds delay, const OptionalText& checkpoint, Where where) {
+    return settle([&](Hub& hub) { return hub.delay_task(fence(), delay, checkpoint, where); });
+}
+
+void TaskLease::release(Milliseconds delay, Where where) {
+    settle([&](Hub& hub) { hub.release_task(fence(), delay, where); });
+}
+
+void TaskLease::progress(const TaskProgress& progress, Where where) {
+    use([&](Hub& hub) { hub.progress_task(fence(), progress, where); });
+}
+
+void TaskLease::write(const std::function<void(Connection&)>& body, Where where) {
+    use([&](Hub& hub) {
+        hub.connection().with_transaction(
+            [&] {
+                // First, so that nothing is done in vain for a lease that is gone.
+                hub.guard_task(fence(), where);
+                body(hub.connection());
+            },
+            where);
     });
 }
 
@@ -172,14 +256,32 @@ LeaseKeeper::~LeaseKeeper() {
     thread_.join();
 }
 
+namespace {
+
+std::shared_ptr<LeaseState> state_of(LeaseState::Kind kind, const std::string& token) {
+    auto state = std::make_shared<LeaseState>();
+    state->kind = kind;
+    state->token = token;
+    return state;
+}
+
+}  // namespace
+
 WorkLease LeaseKeeper::keep(WorkItem item) {
-    auto state = add(item.lock_token, false);
+    auto state = add(state_of(LeaseState::Kind::kItem, item.lock_token));
     return WorkLease(*this, std::move(state), std::move(item));
 }
 
 TurnLease LeaseKeeper::keep(Turn turn) {
-    auto state = add(turn.lock_token, true);
+    auto state = add(state_of(LeaseState::Kind::kTurn, turn.lock_token));
     return TurnLease(*this, std::move(state), std::move(turn));
+}
+
+TaskLease LeaseKeeper::keep(ClaimedTask task) {
+    auto state = state_of(LeaseState::Kind::kTask, task.lease_id);
+    state->fence = fence_of(task);
+    add(state);
+    return TaskLease(*this, std::move(state), std::move(task));
 }
 
 void LeaseKeeper::renew_now() {
@@ -195,10 +297,7 @@ std::size_t LeaseKeeper::held() const {
     return leases_.size();
 }
 
-std::shared_ptr<LeaseState> LeaseKeeper::add(const std::string& token, bool is_turn) {
-    auto state = std::make_shared<LeaseState>();
-    state->token = token;
-    state->is_turn = is_turn;
+std::shared_ptr<LeaseState> LeaseKeeper::add(std::shared_ptr<LeaseState> state) {
     state->deadline = std::chrono::steady_clock::now() + options_.lock_timeout;
     const std::lock_guard lock(mutex_);
     leases_.push_back(state);
@@ -313,24 +412,16 @@ void LeaseKeeper::renew_sessions() {
 }
 
 void LeaseKeeper::renew_leases() {
-    std::vector<std::shared_ptr<LeaseState>> items;
-    std::vector<std::shared_ptr<LeaseState>> turns;
+    std::map<LeaseState::Kind, States> held;
     {
         const std::lock_guard lock(mutex_);
         for (const auto& state : leases_) {
             if (!state->settled && !state->lost) {
-                (state->is_turn ? turns : items).push_back(state);
+                held[state->kind].push_back(state);
             }
         }
     }
-    const auto expire = [](const auto& states) {
-        for (const auto& state : states) {
-            if (std::chrono::steady_clock::now() >= state->deadline) {
-                state->lose();
-            }
-        }
-    };
-    if (items.empty() && turns.empty()) {
+    if (held.empty()) {
         return;
     }
     try {
@@ -342,38 +433,71 @@ void LeaseKeeper::renew_leases() {
             ~Hurry() { connection.set_reconnect_timeout(usual); }
         } hurry{*connection, connection->set_reconnect_timeout(options_.lock_timeout / 10)};
         Hub hub(*connection, options_.hub, options_.clock);
-        const auto renewed_at = std::chrono::steady_clock::now();
-        for (std::size_t first = 0; first < items.size(); first += kMaxRenewals) {
-            const auto some =
-                std::span(items).subspan(first, std::min(kMaxRenewals, items.size() - first));
-            std::vector<std::string> tokens;
-            for (const auto& state : some) {
-                tokens.push_back(state->token);
-            }
-            const auto renewals = hub.renew_work_item_locks(tokens, options_.lock_timeout);
-            for (std::size_t i = 0; i < some.size() && i < renewals.size(); ++i) {
-                if (renewals[i].renewed) {
-                    some[i]->deadline = renewed_at + options_.lock_timeout;
-                } else {
-                    some[i]->lose();
-                }
-            }
-        }
-        for (const auto& state : turns) {
-            try {
-                hub.renew_orchestration_item_lock(state->token, options_.lock_timeout);
-                state->deadline = renewed_at + options_.lock_timeout;
-            } catch (const Error& error) {
-                if (!error.lock_lost()) {
-                    throw;
-                }
-                state->lose();
-            }
-        }
+        renew_items(hub, held[LeaseState::Kind::kItem]);
+        renew_tasks(hub, held[LeaseState::Kind::kTask]);
+        renew_turns(hub, held[LeaseState::Kind::kTurn]);
     } catch (...) {
-        expire(items);
-        expire(turns);
+        for (const auto& [kind, states] : held) {
+            for (const auto& state : states) {
+                if (std::chrono::steady_clock::now() >= state->deadline) {
+                    state->lose();
+                }
+            }
+        }
         throw;
+    }
+}
+
+namespace {
+
+// Renews with renew(keys), whose answers are in the order of the keys, as many at a time as it
+// takes.
+template <typename KeyOf, typename Renew>
+void renew_many(std::span<const std::shared_ptr<LeaseState>> states, Milliseconds timeout,
+                KeyOf key_of, Renew renew) {
+    while (!states.empty()) {
+        const auto some = states.first(std::min(kMaxRenewals, states.size()));
+        states = states.subspan(some.size());
+        std::vector<std::decay_t<decltype(key_of(*some[0]))>> keys;
+        for (const auto& state : some) {
+            keys.push_back(key_of(*state));
+        }
+        const auto deadline = std::chrono::steady_clock::now() + timeout;
+        const auto renewals = renew(keys);
+        for (std::size_t i = 0; i < some.size() && i < renewals.size(); ++i) {
+            some[i]->note(renewals[i].renewed, deadline);
+        }
+    }
+}
+
+}  // namespace
+
+void LeaseKeeper::renew_items(Hub& hub, const States& items) const {
+    renew_many(
+        items, options_.lock_timeout, [](const LeaseState& state) { return state.token; },
+        [&](const auto& tokens) {
+            return hub.renew_work_item_locks(tokens, options_.lock_timeout);
+        });
+}
+
+void LeaseKeeper::renew_tasks(Hub& hub, const States& tasks) const {
+    renew_many(
+        tasks, options_.lock_timeout, [](const LeaseState& state) { return state.fence; },
+        [&](const auto& fences) { return hub.renew_tasks(fences, options_.lock_timeout); });
+}
+
+void LeaseKeeper::renew_turns(Hub& hub, const States& turns) const {
+    for (const auto& state : turns) {
+        const auto deadline = std::chrono::steady_clock::now() + options_.lock_timeout;
+        try {
+            hub.renew_orchestration_item_lock(state->token, options_.lock_timeout);
+            state->note(true, deadline);
+        } catch (const Error& error) {
+            if (!error.lock_lost()) {
+                throw;
+            }
+            state->note(false, deadline);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-// What Worker and Dispatcher have in common: a thread that waits and fetches, threads that run
-// handlers, and the way they stop.
+// What Worker, TaskWorker and Dispatcher have in common: a thread that waits and fetches, threads
+// that run handlers, and the way they stop.
 //
 // The thread of run() waits on a connection of its own and fetches for handlers that are free. A
 // handler's thread goes on with what its ack brought, until that is nothing. Nothing is fetched
@@ -22,6 +22,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "belay/hub.hpp"
@@ -38,6 +39,28 @@ struct LoopOptions {
     Milliseconds drain_timeout{0};
     KeeperOptions keeper;  // also has the hub and the clock
 };
+
+// What a handler's failed call means, as a kind of event.
+template <typename Kind>
+Kind kind_of(const Error& error) {
+    return error.outcome_unknown() ? Kind::kUnknown
+           : error.lock_lost()     ? Kind::kLost
+                                   : Kind::kError;
+}
+
+// Gives back what a lease holds, if nobody has settled it: later, or at once and without counting
+// the attempt.
+template <typename Lease>
+void give_up(Lease& lease, std::optional<Milliseconds> delay) {
+    if (lease.settled() || lease.lost()) {
+        return;
+    }
+    if constexpr (std::is_same_v<Lease, TaskLease>) {
+        lease.release(delay.value_or(Milliseconds(0)));
+    } else {
+        lease.abandon(delay, !delay);
+    }
+}
 
 // Item is what a fetch returns, Lease what LeaseKeeper::keep makes of it.
 template <typename Item, typename Lease>
@@ -119,11 +142,22 @@ class WorkLoop {
     // Gives back, after a delay, what is still held though its handling has failed.
     void give_back_later(Lease& lease, Milliseconds delay) const noexcept {
         try {
-            if (!lease.settled() && !lease.lost()) {
-                lease.abandon(delay);
-            }
+            give_up(lease, delay);
         } catch (const std::exception& error) {
             tell_error(error);
+        }
+    }
+
+    // Runs what a handler's thread does with an item; report(kind, message) is told how it failed.
+    template <typename Kind, typename Body, typename Report>
+    void report_failures(Body body, const Report& report) const {
+        try {
+            body();
+        } catch (const Error& error) {
+            report(kind_of<Kind>(error), error.what());
+        } catch (const std::logic_error& error) {
+            // The drain was faster.
+            report(stopping() ? Kind::kAbandoned : Kind::kError, error.what());
         }
     }
 
@@ -292,9 +326,7 @@ class WorkLoop {
         for (Lease* lease : active_) {
             lease->request_stop();
             try {
-                if (!lease->settled() && !lease->lost()) {
-                    lease->abandon({}, true);
-                }
+                give_up(*lease, {});
             } catch (const std::exception& error) {
                 tell_error(error);
             }
@@ -314,13 +346,41 @@ class WorkLoop {
     std::set<Lease*> active_;
 };
 
-// What a handler's failed call means, as a kind of event.
-template <typename Kind>
-Kind kind_of(const Error& error) {
-    return error.outcome_unknown() ? Kind::kUnknown
-           : error.lock_lost()     ? Kind::kLost
-                                   : Kind::kError;
-}
+// A loop that is told, as an owner of leases, when one of them is cancelled.
+template <typename Item, typename Lease>
+class OwnerLoop : public WorkLoop<Item, Lease> {
+ protected:
+    // Who it is, and what it waits for when a handler is free.
+    void set_queues(const std::string& owner_id, std::vector<std::string> work_queues) {
+        owner_queue_ = "owner:" + owner_id;
+        work_queues_ = std::move(work_queues);
+        // First, so that no work keeps the loop from a cancellation.
+        work_queues_.insert(work_queues_.begin(), owner_queue_);
+    }
+
+    std::vector<std::string> queues(bool has_free_handler) const override {
+        return has_free_handler ? work_queues_ : std::vector<std::string>{owner_queue_};
+    }
+
+    // From its first wait on a session is told of every cancellation, be it waiting or not. What
+    // was cancelled while there was no session shows in a renewal.
+    void begin(Hub& hub, LeaseKeeper& keeper) override {
+        hub.wait_for_work({owner_queue_}, Milliseconds(0));
+        keeper.renew_now();
+    }
+
+    bool is_dealt_with(const Wake& wake, LeaseKeeper& keeper) override {
+        if (wake.queue != owner_queue_) {
+            return false;
+        }
+        keeper.renew_now();
+        return true;
+    }
+
+ private:
+    std::string owner_queue_ = {};
+    std::vector<std::string> work_queues_ = {};  // after the owner's
+};
 
 // Calls a hook of the application. One that throws must not stop the work.
 template <typename Event>
@@ -332,6 +392,12 @@ void tell(const std::function<void(const Event&)>& hook, const Event& event) noe
     } catch (...) {
         // The hook has had its chance.
     }
+}
+
+// The time since then, as events tell it.
+inline std::chrono::microseconds elapsed_since(std::chrono::steady_clock::time_point then) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
+                                                                 then);
 }
 
 // Runs a handler; an exception that leaves it becomes or_else(message).

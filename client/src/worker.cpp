@@ -86,17 +86,16 @@ void Activity::complete_with(const std::function<void(Connection&)>& body, std::
 
 // ---- The worker. ----
 
-struct Worker::Impl : WorkLoop<WorkItem, WorkLease> {
+struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
     WorkerOptions options;
     std::map<std::string, Handler> handlers = {};
     FetchOptions fetch_options = {};
-    std::string owner_queue = {};
 
     explicit Impl(WorkerOptions given) : options(std::move(given)) {
         if (options.owner_id.empty()) {
             options.owner_id = made_up_owner("worker");
         }
-        owner_queue = "owner:" + options.owner_id;
+        set_queues(options.owner_id, {"worker"});
         fetch_options = {.lock_timeout = options.lock_timeout,
                          .owner_id = options.owner_id,
                          .session_lock_timeout = options.session_lock_timeout,
@@ -120,26 +119,6 @@ struct Worker::Impl : WorkLoop<WorkItem, WorkLease> {
         FetchOptions some = fetch_options;
         some.max_items = std::min(free, 1000);
         return hub.fetch_work_items(some);
-    }
-
-    std::vector<std::string> queues(bool has_free_handler) const override {
-        return has_free_handler ? std::vector<std::string>{owner_queue, "worker"}
-                                : std::vector<std::string>{owner_queue};
-    }
-
-    // From its first wait on a session is told of every cancellation, be it waiting or not. What
-    // was cancelled while there was no session shows in a renewal.
-    void begin(Hub& hub, LeaseKeeper& keeper) override {
-        hub.wait_for_work({owner_queue}, Milliseconds(0));
-        keeper.renew_now();
-    }
-
-    bool is_dealt_with(const Wake& wake, LeaseKeeper& keeper) override {
-        if (wake.queue != owner_queue) {
-            return false;
-        }
-        keeper.renew_now();
-        return true;
     }
 
     void give_back(Hub& hub, const WorkItem& item) override {
@@ -175,58 +154,59 @@ struct Worker::Impl : WorkLoop<WorkItem, WorkLease> {
         tell(options.on_event, {.kind = Kind::kFetched, .activity = &activity});
         const auto began = SteadyClock::now();
         const auto event = [&](Kind kind, std::string message) {
-            tell(options.on_event,
-                 {.kind = kind,
-                  .activity = &activity,
-                  .message = std::move(message),
-                  .elapsed = std::chrono::duration_cast<std::chrono::microseconds>(
-                      SteadyClock::now() - began)});
+            tell(options.on_event, {.kind = kind,
+                                    .activity = &activity,
+                                    .message = std::move(message),
+                                    .elapsed = elapsed_since(began)});
         };
         std::optional<WorkItem> next;
-        try {
-            const Handler* handler = find_handler(handlers, activity.name());
-            if (handler == nullptr) {
-                lease.abandon(options.retry_delay, true);
-                event(Kind::kNoHandler, "no handler for \"" + activity.name() + "\"");
-                return next;
-            }
-            const Outcome outcome = run_handler(*handler, activity);
-            if (lease.lost()) {
-                event(Kind::kLost, "the lease was lost while the handler ran");
-                return next;
-            }
-            switch (outcome.kind) {
-                case Outcome::Kind::kRetry:
-                    lease.abandon(outcome.delay, outcome.ignore_attempt);
-                    event(Kind::kRetried, outcome.text);
-                    break;
-                case Outcome::Kind::kSettled:
-                    if (!lease.settled()) {
-                        throw std::logic_error("the handler says settled, but the item is not");
-                    }
-                    event(Kind::kCompleted, "");
-                    break;
-                case Outcome::Kind::kCompleted:
-                case Outcome::Kind::kFailed: {
-                    const bool failed = outcome.kind == Outcome::Kind::kFailed;
-                    const auto completion =
-                        failed ? activity.failure(outcome.text) : activity.completion(outcome.text);
-                    if (stopping()) {
-                        lease.ack(completion);
-                    } else {
-                        next = lease.ack_and_fetch(completion, fetch_options);
-                    }
-                    event(failed ? Kind::kFailed : Kind::kCompleted, failed ? outcome.text : "");
-                    break;
-                }
-            }
-        } catch (const Error& error) {
-            event(kind_of<Kind>(error), error.what());
-        } catch (const std::logic_error& error) {
-            event(stopping() ? Kind::kAbandoned : Kind::kError, error.what());
-        }
+        report_failures<Kind>([&] { next = work_on(lease, activity, event); }, event);
         // A refused ack keeps the lease.
         give_back_later(lease, delay_after(activity.attempt()));
+        return next;
+    }
+
+    // Runs the handler and settles the item; returns the next one, if that brought one.
+    template <typename Event>
+    std::optional<WorkItem> work_on(WorkLease& lease, Activity& activity, const Event& event) {
+        using Kind = WorkerEvent::Kind;
+        const Handler* handler = find_handler(handlers, activity.name());
+        if (handler == nullptr) {
+            lease.abandon(options.retry_delay, true);
+            event(Kind::kNoHandler, "no handler for \"" + activity.name() + "\"");
+            return std::nullopt;
+        }
+        const Outcome outcome = run_handler(*handler, activity);
+        if (lease.lost()) {
+            event(Kind::kLost, "the lease was lost while the handler ran");
+            return std::nullopt;
+        }
+        std::optional<WorkItem> next;
+        switch (outcome.kind) {
+            case Outcome::Kind::kRetry:
+                lease.abandon(outcome.delay, outcome.ignore_attempt);
+                event(Kind::kRetried, outcome.text);
+                break;
+            case Outcome::Kind::kSettled:
+                if (!lease.settled()) {
+                    throw std::logic_error("the handler says settled, but the item is not");
+                }
+                event(Kind::kCompleted, "");
+                break;
+            case Outcome::Kind::kCompleted:
+            case Outcome::Kind::kFailed: {
+                const bool failed = outcome.kind == Outcome::Kind::kFailed;
+                const auto completion =
+                    failed ? activity.failure(outcome.text) : activity.completion(outcome.text);
+                if (stopping()) {
+                    lease.ack(completion);
+                } else {
+                    next = lease.ack_and_fetch(completion, fetch_options);
+                }
+                event(failed ? Kind::kFailed : Kind::kCompleted, failed ? outcome.text : "");
+                break;
+            }
+        }
         return next;
     }
 };

@@ -27,8 +27,32 @@ void list_hubs(Tool& tool) {
                       {"paused_queues", "PAUSED"}});
 }
 
-std::string what(const OptionalText& queue, const std::string& hub) {
-    return queue ? "queue " + *queue + " of hub " + hub : "hub " + hub;
+struct Pausing {
+    OptionalText queue;
+    OptionalText lane;
+    std::string reason;
+};
+
+void tell(Tool& tool, const Pausing& given, bool paused) {
+    const std::string& hub = tool.chosen_hub();
+    tool.say({{"hub", hub},
+              {"queue", json_of(given.queue)},
+              {"lane", json_of(given.lane)},
+              {"paused", paused}},
+             (paused ? "paused " : "resumed ") +
+                 (given.lane    ? "lane " + *given.lane + " of "
+                  : given.queue ? "queue " + *given.queue + " of "
+                                : "") +
+                 "hub " + hub);
+}
+
+CLI::App* add_pausing(CLI::App& app, const char* name, const char* help,
+                      const std::shared_ptr<Pausing>& given) {
+    auto* command = app.add_subcommand(name, help);
+    auto* queue = command->add_option("QUEUE", given->queue,
+                                      "orchestrator, worker, tasks or intents; all if left out");
+    command->add_option("--lane", given->lane, "only this lane of tasks")->excludes(queue);
+    return command;
 }
 
 }  // namespace
@@ -37,22 +61,19 @@ void add_hubs(CLI::App& app, Tool& tool) {
     on_run(tool, app.add_subcommand("hubs", "list the hubs of the database"),
            [&tool] { list_hubs(tool); });
 
-    auto queue = std::make_shared<OptionalText>();
-    auto reason = std::make_shared<std::string>();
-    auto* pause = app.add_subcommand("pause", "hand out no more work; what runs may finish");
-    pause->add_option("QUEUE", *queue, "orchestrator or worker; both if left out");
-    pause->add_option("--reason", *reason, "why, for whoever looks");
-    on_run(tool, pause, [&tool, queue, reason] {
-        tool.hub().pause_hub(*queue, *reason);
-        tool.say({{"hub", tool.chosen_hub()}, {"queue", json_of(*queue)}, {"paused", true}},
-                 "paused " + what(*queue, tool.chosen_hub()));
+    auto given = std::make_shared<Pausing>();
+    auto* pause = add_pausing(app, "pause", "hand out no more work; what runs may finish", given);
+    pause->add_option("--reason", given->reason, "why, for whoever looks; not with --lane")
+        ->excludes("--lane");
+    on_run(tool, pause, [&tool, given] {
+        given->lane ? tool.hub().pause_lane(*given->lane)
+                    : tool.hub().pause_hub(given->queue, given->reason);
+        tell(tool, *given, true);
     });
-    auto* resume = app.add_subcommand("resume", "hand out work again");
-    resume->add_option("QUEUE", *queue, "orchestrator or worker; both if left out");
-    on_run(tool, resume, [&tool, queue] {
-        tool.hub().resume_hub(*queue);
-        tool.say({{"hub", tool.chosen_hub()}, {"queue", json_of(*queue)}, {"paused", false}},
-                 "resumed " + what(*queue, tool.chosen_hub()));
+    auto* resume = add_pausing(app, "resume", "hand out work again", given);
+    on_run(tool, resume, [&tool, given] {
+        given->lane ? tool.hub().resume_lane(*given->lane) : tool.hub().resume_hub(given->queue);
+        tell(tool, *given, false);
     });
 }
 

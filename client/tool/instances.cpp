@@ -1,7 +1,7 @@
-// belay instances, show, history, explain, start, raise, cancel.
+// belay instances, history, start, raise; and show, explain, cancel, which are for tasks, too.
 #include <iostream>
 
-#include "tool.hpp"
+#include "tasks.hpp"
 
 namespace belay::tool {
 namespace {
@@ -149,10 +149,12 @@ void add_reading(CLI::App& app, Tool& tool) {
     instances->add_option("--limit", filter->limit, "at most so many (100)");
     on_run(tool, instances, [&tool, filter] { list_instances(tool, *filter); });
 
-    auto id = std::make_shared<std::string>();
-    auto* show = app.add_subcommand("show", "all about one instance");
-    show->add_option("ID", *id, "the instance")->required();
-    on_run(tool, show, [&tool, id] { show_instance(tool, *id); });
+    auto target = std::make_shared<Target>();
+    auto* show = app.add_subcommand("show", "all about one instance or task");
+    add_target(show, target);
+    on_run(tool, show, [&tool, target] {
+        means_task(tool, *target) ? show_task(tool, target->id) : show_instance(tool, target->id);
+    });
 
     auto range = std::make_shared<HistoryRange>();
     auto* history = app.add_subcommand("history", "the events of an instance");
@@ -162,9 +164,12 @@ void add_reading(CLI::App& app, Tool& tool) {
     history->add_option("--limit", range->limit, "at most so many");
     on_run(tool, history, [&tool, range] { show_history(tool, *range); });
 
-    auto* why = app.add_subcommand("explain", "what keeps an instance from its next turn");
-    why->add_option("ID", *id, "the instance")->required();
-    on_run(tool, why, [&tool, id] { explain(tool, *id); });
+    auto* why = app.add_subcommand(
+        "explain", "what keeps an instance from its next turn, or a task from being claimed");
+    add_target(why, target);
+    on_run(tool, why, [&tool, target] {
+        means_task(tool, *target) ? explain_task(tool, target->id) : explain(tool, target->id);
+    });
 }
 
 struct Message {
@@ -205,13 +210,18 @@ void add_sending(CLI::App& app, Tool& tool) {
                  "raised " + message->event + " for " + message->target);
     });
 
-    auto* cancel = app.add_subcommand("cancel", "ask an instance to end");
-    cancel->add_option("ID", message->target, "the instance")->required();
+    auto target = std::make_shared<Target>();
+    auto* cancel = app.add_subcommand(
+        "cancel", "ask an instance to end, or cancel a task; its worker loses the lease at once");
+    add_target(cancel, target);
     cancel->add_option("--reason", message->text, "why");
-    on_run(tool, cancel, [&tool, message] {
-        tool.hub().cancel_instance(message->target, message->text);
-        tool.say({{"instance_id", message->target}, {"cancel_requested", true}},
-                 "asked " + message->target + " to end");
+    on_run(tool, cancel, [&tool, target, message] {
+        if (means_task(tool, *target)) {
+            return cancel_task(tool, target->id, message->text);
+        }
+        tool.hub().cancel_instance(target->id, message->text);
+        tool.say({{"instance_id", target->id}, {"cancel_requested", true}},
+                 "asked " + target->id + " to end");
     });
 }
 

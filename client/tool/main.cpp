@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
     add_hubs(app, tool);
     add_top(app, tool);
     add_instances(app, tool);
+    add_tasks(app, tool);
     add_queue(app, tool);
     add_dead_letters(app, tool);
     add_events(app, tool);

@@ -78,6 +78,7 @@ void put(Json& object, const char* key, const std::optional<T>& value) {
 void add_hubs(CLI::App& app, Tool& tool);
 void add_top(CLI::App& app, Tool& tool);
 void add_instances(CLI::App& app, Tool& tool);
+void add_tasks(CLI::App& app, Tool& tool);
 void add_queue(CLI::App& app, Tool& tool);
 void add_dead_letters(CLI::App& app, Tool& tool);
 void add_events(CLI::App& app, Tool& tool);

@@ -35,7 +35,21 @@ const QueueStats* find(const TopSample& sample, const QueueStats& like) {
     return found == sample.queues.end() ? nullptr : &*found;
 }
 
+// Tasks that could be claimed.
+OptionalNumber ready_tasks(const TopSample& sample, const std::string& hub) {
+    OptionalNumber sum;
+    for (const auto& lane : sample.lanes) {
+        if (lane.hub == hub) {
+            sum = sum.value_or(0) + lane.depth.ready;
+        }
+    }
+    return sum;
+}
+
 OptionalNumber depth_of(const TopSample& sample, const std::string& hub, const std::string& queue) {
+    if (queue == "tasks") {
+        return ready_tasks(sample, hub);
+    }
     const auto found = sample.depths.find(hub);
     if (found == sample.depths.end()) {
         return std::nullopt;
@@ -53,6 +67,35 @@ std::string line_of(const TopRow& row) {
            right(number(row.leases), 6) + " " + right(number(row.waiters), 5) + " " +
            right(rate(row.enqueued), 7) + " " + right(rate(row.acked), 7) + " " +
            right(number(row.dead_lettered), 5);
+}
+
+std::string line_of(const TopSample::Lane& lane) {
+    const auto& age = lane.depth.oldest_ready_age_ms;
+    return left(printable(lane.hub), 14) + " " + left(printable(lane.depth.lane), 20) + " " +
+           right(std::to_string(lane.depth.ready), 8) + " " +
+           right(std::to_string(lane.depth.delayed), 8) + " " +
+           right(std::to_string(lane.depth.active), 7) + " " +
+           right(std::to_string(lane.depth.overdue_leases), 7) + " " +
+           right(age ? duration_text(*age) : "-", 6);
+}
+
+// What hands out no work, with commas.
+std::string paused_text(const TopSample& sample) {
+    std::string paused;
+    const auto add = [&](const std::string& hub, const std::string& what) {
+        paused += (paused.empty() ? "" : ", ") + hub + " (" + what + ")";
+    };
+    for (const auto& hub : sample.hubs) {
+        if (hub.paused) {
+            add(hub.name, hub.paused_queues);
+        }
+    }
+    for (const auto& lane : sample.lanes) {
+        if (lane.depth.paused) {
+            add(lane.hub, "lane " + lane.depth.lane);
+        }
+    }
+    return paused;
 }
 
 // Ends top: Ctrl-C is how one leaves it.
@@ -90,6 +133,7 @@ class Sampler {
             Hub hub(tool_.connection(), info.name);
             if_allowed([&] { sample.depths[info.name] = hub.get_queue_depths(); });
             if_allowed([&] { add_owners(sample, hub); });
+            if_allowed([&] { add_lanes(sample, hub); });
         }
         if_allowed([&] { sample.background = background_of(sample.database); });
         return sample;
@@ -109,7 +153,8 @@ class Sampler {
         try {
             body();
         } catch (const Error& error) {
-            if (error.sqlstate() != "42501") {
+            // Nor has a hub of an earlier version all there is to see.
+            if (error.sqlstate() != "42501" && error.sqlstate() != "42P01") {
                 throw;
             }
         }
@@ -120,10 +165,31 @@ class Sampler {
         for (const auto& item : hub.list_work_items(R"({"state":"leased"})", {}, kMostLeases)) {
             ++leases[item.locked_by.value_or("(no owner id)")];
         }
+        add_leases(sample, hub, leases);
+        sample.owners_known = true;
+    }
+
+    // A hub without lanes is not asked for leases of tasks.
+    static void add_lanes(TopSample& sample, Hub& hub) {
+        const auto lanes = hub.lane_depths();
+        for (const auto& lane : lanes) {
+            sample.lanes.push_back({hub.name(), lane});
+        }
+        if (lanes.empty()) {
+            return;
+        }
+        std::map<std::string, std::int64_t> leases;
+        for (const auto& task : hub.list_tasks(R"({"state":"active"})", {}, kMostLeases)) {
+            ++leases[task.worker_instance.value_or("")];
+        }
+        add_leases(sample, hub, leases);
+    }
+
+    static void add_leases(TopSample& sample, const Hub& hub,
+                           const std::map<std::string, std::int64_t>& leases) {
         for (const auto& [owner, count] : leases) {
             sample.owners.push_back({hub.name(), owner, count});
         }
-        sample.owners_known = true;
     }
 
     std::string background_of(const std::string& database) {
@@ -231,12 +297,7 @@ std::vector<TopRow> top_rows(const TopSample* before, const TopSample& now) {
 std::string render_top(const TopSample* before, const TopSample& now, std::size_t width,
                        std::size_t height) {
     std::vector<std::string> lines;
-    std::string paused;
-    for (const auto& hub : now.hubs) {
-        if (hub.paused) {
-            paused += (paused.empty() ? "" : ", ") + hub.name + " (" + hub.paused_queues + ")";
-        }
-    }
+    const std::string paused = paused_text(now);
     lines.push_back(
         "belay top  " + printable(now.database) + "  " + time_text(now.at_ms) + "  hubs " +
         std::to_string(now.hubs.size()) +
@@ -248,7 +309,16 @@ std::string render_top(const TopSample* before, const TopSample& now, std::size_
     for (const auto& row : top_rows(before, now)) {
         lines.push_back(line_of(row));
     }
-    if (now.owners_known) {
+    if (!now.lanes.empty()) {
+        lines.push_back("");
+        lines.push_back(left("HUB", 14) + " " + left("LANE", 20) + " " + right("READY", 8) + " " +
+                        right("DELAYED", 8) + " " + right("ACTIVE", 7) + " " + right("OVERDUE", 7) +
+                        " " + right("OLDEST", 6));
+        for (const auto& lane : now.lanes) {
+            lines.push_back(line_of(lane));
+        }
+    }
+    if (now.owners_known || !now.owners.empty()) {
         lines.push_back("");
         lines.push_back(left("HUB", 14) + " " + left("WORKER", 57) + " " + right("LEASED", 6));
         auto owners = now.owners;
@@ -286,21 +356,29 @@ Json top_json(const TopSample* before, const TopSample& now) {
                           {"acked_per_s", json_of(row.acked)},
                           {"dead_lettered", json_of(row.dead_lettered)}});
     }
+    Json lanes = Json::array();
+    for (const auto& [hub, depth] : now.lanes) {
+        lanes.push_back({{"hub", hub},
+                         {"lane", depth.lane},
+                         {"paused", depth.paused},
+                         {"ready", depth.ready},
+                         {"delayed", depth.delayed},
+                         {"active", depth.active},
+                         {"overdue_leases", depth.overdue_leases},
+                         {"oldest_ready_age_ms", json_of(depth.oldest_ready_age_ms)}});
+    }
     Json workers = Json::array();
     for (const auto& owner : now.owners) {
         workers.push_back(
             {{"hub", owner.hub}, {"owner_id", owner.owner_id}, {"leases", owner.leases}});
     }
-    return {{"database", now.database},
-            {"at_ms", now.at_ms},
-            {"background_worker", now.background},
-            {"queues", queues},
-            {"workers", workers}};
+    return {{"database", now.database}, {"at_ms", now.at_ms}, {"background_worker", now.background},
+            {"queues", queues},         {"lanes", lanes},     {"workers", workers}};
 }
 
 void add_top(CLI::App& app, Tool& tool) {
     auto options = std::make_shared<TopOptions>();
-    auto* top = app.add_subcommand("top", "watch depths, ages, leases, rates and workers");
+    auto* top = app.add_subcommand("top", "watch depths, lanes, ages, leases, rates and workers");
     top->add_flag("--once", options->once, "print one picture and stop; it has no rates");
     top->add_option("--interval", options->interval, "seconds between pictures")
         ->capture_default_str()

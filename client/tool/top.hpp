@@ -18,7 +18,13 @@ struct TopSample {
     std::map<std::string, QueueDepths> depths =
         {};  // of a hub; absent without the right to see them
     std::vector<QueueStats> queues = {};
-    // Owners of leases in the worker queues: hub, owner id, leases.
+    // Lanes of tasks; none without the right to see them.
+    struct Lane {
+        std::string hub;
+        LaneDepth depth;
+    };
+    std::vector<Lane> lanes = {};
+    // Owners of leases of work items and tasks: hub, owner id, leases.
     struct Owner {
         std::string hub;
         std::string owner_id;

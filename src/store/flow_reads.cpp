@@ -180,7 +180,7 @@ constexpr Statement kCheck = report(R"sql(
          WHERE e.flow_id {=} g.flow_id AND e.downstream_id {=} g.downstream_id) AS n
      CROSS JOIN LATERAL (VALUES
         ('has no flow', f.id IS NULL),
-        ('has no task', t.id IS NULL OR t.flow_id IS DISTINCT FROM g.flow_id),
+        ('has no task', t.id IS NULL OR t.flow_id IS NULL OR t.flow_id {<>} g.flow_id),
         ('has other counts than its edges',
          n.total {<>} g.total OR n.satisfied {<>} g.satisfied OR n.failed {<>} g.failed
          OR n.skipped {<>} g.skipped),

@@ -105,7 +105,7 @@ constexpr Statement kHoldOutdatedFlows = statement(R"sql(
 constexpr Statement kInsertEdges =
     statement(R"sql(
     INSERT INTO {hub}.edges (flow_id, downstream_id, upstream_id, pass_as, state, resolved_at_ms)
-    SELECT $1, n.downstream, n.upstream, NULLIF(n.pass_as, ''), n.state,
+    SELECT $1, n.downstream, n.upstream, CASE WHEN n.pass_as {<>} '' THEN n.pass_as END, n.state,
            CASE WHEN n.state {<>} 'unsatisfied' THEN $6 END
       FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4),
                       pg_catalog.unnest($5)) AS n(downstream, upstream, pass_as, state)
@@ -201,7 +201,7 @@ constexpr Statement kInsertGroups =
     INSERT INTO {hub}.groups
            (flow_id, downstream_id, policy, k, on_satisfied, total, satisfied, failed, skipped,
             state, closed_at_ms)
-    SELECT $1, n.downstream, n.policy, n.k, NULLIF(n.on_satisfied, ''), n.total, n.satisfied,
+    SELECT $1, n.downstream, n.policy, n.k, CASE WHEN n.on_satisfied {<>} '' THEN n.on_satisfied END, n.total, n.satisfied,
            n.failed, n.skipped, n.state, CASE WHEN n.state {<>} 'open' THEN $11 END
       FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4),
                       pg_catalog.unnest($5), pg_catalog.unnest($6), pg_catalog.unnest($7),

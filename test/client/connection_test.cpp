@@ -55,6 +55,27 @@ TEST_F(ClientConnection, CarriesTypes) {
     EXPECT_THROW(row.get<int>(1, 1), Error);
 }
 
+TEST_F(ClientConnection, CarriesUuidsAndNumbers) {
+    Connection connection(options());
+    const std::string id = "0190C2A4-1234-7abc-8000-0123456789ef";
+    const Result row = connection.exec(
+        "SELECT $1::uuid, ($2::uuid[])[2], ($3::bigint[])[1], $4::float8, $5::uuid IS NULL, "
+        "$6::float8 IS NULL",
+        {Uuid{id}, std::vector<Uuid>{{}, {id}}, std::vector<std::int64_t>{-(std::int64_t{1} << 40)},
+         -12.375, std::optional<Uuid>(), std::optional<double>()});
+    EXPECT_EQ(row.get<std::string>(0, 0), "0190c2a4-1234-7abc-8000-0123456789ef");
+    EXPECT_EQ(row.get<std::string>(0, 1), "0190c2a4-1234-7abc-8000-0123456789ef");
+    EXPECT_EQ(row.get<std::int64_t>(0, 2), -(std::int64_t{1} << 40));
+    EXPECT_EQ(row.get<double>(0, 3), -12.375);
+    EXPECT_TRUE(row.get<bool>(0, 4));
+    EXPECT_TRUE(row.get<bool>(0, 5));
+    for (const char* text :
+         {"", "0190c2a4-1234-7abc-8000-0123456789e", "no", "0190c2a4-1234-7abc-8000-0123456789efa",
+          "0190c2a4+1234-7abc-8000-0123456789ef", "0190c2a4-1234-7abc-8000-0123456789eg"}) {
+        EXPECT_EQ(error_of([&] { Param{Uuid{text}}; }).sqlstate(), "22P02") << text;
+    }
+}
+
 TEST_F(ClientConnection, RefusesANulByte) {
     Connection connection(options());
     const Error error =

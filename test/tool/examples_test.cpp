@@ -38,6 +38,17 @@ TEST_F(Examples, OutboxMirror) {
     EXPECT_EQ(ran.out, "the first reader has copied 4 events\n5 completed\n5 started\n");
 }
 
+TEST_F(Examples, ResizePool) {
+    for (int i = 0; i < 2; ++i) {  // it can be run again
+        const Ran ran = run({"resize_pool", "app"});
+        EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+        EXPECT_EQ(ran.out,
+                  "cat: completed in attempt 1\ndog: completed in attempt 3\n"
+                  "essay: failed in attempt 1\nmap: cancelled in attempt 1\n");
+    }
+    EXPECT_TRUE(hub_.check_tasks().empty());
+}
+
 TEST_F(Examples, OrderSaga) {
     for (int i = 0; i < 2; ++i) {  // it can be run again
         const Ran ran = run({"order_saga", "app"});

@@ -146,6 +146,36 @@ TEST(ToolTop, FitsATerminal) {
     }
 }
 
+TEST(ToolTop, ShowsLanes) {
+    TopSample now{.database = "shop", .at_ms = 1'800'000'000'000};
+    now.hubs = {{.name = "app"}};
+    now.queues = {{.hub = "app", .queue = "tasks", .leases = 4}};
+    now.lanes = {{"app",
+                  {.lane = "images",
+                   .ready = 12,
+                   .delayed = 3,
+                   .active = 4,
+                   .overdue_leases = 1,
+                   .oldest_ready_age_ms = 1500}},
+                 {"app", {.lane = "mail\x1b", .paused = true}}};
+    now.owners = {{"app", "resizer-1", 4}};
+    EXPECT_EQ(render_top(nullptr, now, 80, 24),
+              "belay top  shop  2027-01-15 08:00:00Z  hubs 1\n"
+              "paused: app (lane mail\\u001b)\n"
+              "HUB            QUEUE          DEPTH OLDEST LEASED  WAIT    IN/s  DONE/s  DEAD\n"
+              "app            tasks             12      -      4     0       -       -     0\n"
+              "\n"
+              "HUB            LANE                    READY  DELAYED  ACTIVE OVERDUE OLDEST\n"
+              "app            images                     12        3       4       1   1.5s\n"
+              "app            mail\\u001b                  0        0       0       0      -\n"
+              "\n"
+              "HUB            WORKER                                                    LEASED\n"
+              "app            resizer-1                                                      4");
+    const Json json = top_json(nullptr, now);
+    EXPECT_EQ(json["lanes"][0]["overdue_leases"], 1);
+    EXPECT_EQ(json["lanes"][1]["paused"], true);
+}
+
 TEST(ToolTop, HasRatesOnlyOfCountersThatGrow) {
     const TopSample before = sample(1'800'000'000'000, 2000);
     const TopSample after_reset = sample(1'800'000'001'000, 0);

@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+const std::string kNoTask = "0190c2a4-0000-7000-8000-0000000000ff";
+
 class ToolProgram : public WithPrograms {
  protected:
     static Ran belay(std::vector<std::string> words, const std::string& input = "") {
@@ -58,8 +60,10 @@ class ToolProgram : public WithPrograms {
 TEST_F(ToolProgram, HasHelpForEverything) {
     const std::string help = text({"--help"});
     for (const char* command :
-         {"hubs", "pause", "resume", "top", "instances", "show", "history", "explain", "start",
-          "raise", "cancel", "queue", "dead-letters", "run-worker", "subscriptions", "events"}) {
+         {"hubs",         "pause",      "resume",        "top",    "instances", "show",
+          "history",      "explain",    "start",         "raise",  "cancel",    "queue",
+          "dead-letters", "run-worker", "subscriptions", "events", "tasks",     "task",
+          "revoke",       "replay",     "priority",      "lanes"}) {
         EXPECT_NE(help.find(std::string("  ") + command), std::string::npos) << command;
         EXPECT_NE(text({command, "--help"}).find("Usage: belay " + std::string(command)),
                   std::string::npos)
@@ -97,16 +101,23 @@ TEST_F(ToolProgram, ReadsEvents) {
 
 TEST_F(ToolProgram, SaysWhatIsWrong) {
     // The command line: 2.
-    for (const std::vector<std::string>& words :
-         std::vector<std::vector<std::string>>{{},
-                                               {"nonsense"},
-                                               {"queue", "--limit", "many"},
-                                               {"show"},
-                                               {"hubs", "--nonsense"},
-                                               {"dead-letters"},
-                                               {"dead-letters", "redrive"},
-                                               {"dead-letters", "redrive", "1", "--all"},
-                                               {"run-worker"}}) {
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {},
+             {"nonsense"},
+             {"queue", "--limit", "many"},
+             {"show"},
+             {"hubs", "--nonsense"},
+             {"dead-letters"},
+             {"dead-letters", "redrive"},
+             {"dead-letters", "redrive", "1", "--all"},
+             {"tasks", "--tag", "odd"},
+             {"task"},
+             {"show", "x", "--task", "--instance"},
+             {"priority", "x"},
+             {"pause", "worker", "--lane", "cpu"},
+             {"run-worker"},
+             {"run-worker", "--shell", "true", "--kind", "x"},
+             {"run-worker", "--shell", "true", "--lane", "cpu", "--name", "x"}}) {
         const Ran ran = belay(words);
         EXPECT_EQ(ran.code, 2) << testing::PrintToString(words);
         EXPECT_EQ(ran.out, "") << testing::PrintToString(words);
@@ -120,6 +131,14 @@ TEST_F(ToolProgram, SaysWhatIsWrong) {
                                                {"queue", "--state", "odd"},
                                                {"pause", "nothing"},
                                                {"dead-letters", "discard", "7"},
+                                               {"task", "nobody"},
+                                               {"show", "nobody", "--task"},
+                                               {"tasks", "--state", "odd"},
+                                               {"tasks", "--after", "no id"},
+                                               {"cancel", kNoTask, "--task"},
+                                               {"revoke", kNoTask},
+                                               {"replay", "nobody"},
+                                               {"priority", kNoTask, "5"},
                                                {"start", ""}}) {
         const Ran ran = belay(words);
         EXPECT_EQ(ran.code, 1) << testing::PrintToString(words);
@@ -178,6 +197,87 @@ TEST_F(ToolProgram, ShowsInstances) {
 
     EXPECT_EQ(parsed({"explain", "o"})[0]["reason"], "no_messages");
     EXPECT_NE(text({"explain", "o"}).find("no_messages"), std::string::npos);
+}
+
+TEST_F(ToolProgram, ShowsTasks) {
+    const auto id = hub_.create_task({.lane = "cpu",
+                                      .payload = R"({"a": "red \u001b[31m"})",
+                                      .kind = "resize",
+                                      .priority = 5,
+                                      .policy = R"({"backoff": {"kind":"fixed","delay_ms":0}})",
+                                      .tags = R"({"tenant": "acme"})"})
+                        .task_id;
+    const auto other = hub_.create_task({.lane = "io", .delay = Milliseconds(60000)}).task_id;
+    const ClaimOptions claim{.worker = "resizer", .worker_instance = "resizer-1"};
+    hub_.fail_task(fence_of(hub_.claim_tasks(claim).at(0)), {.message = "no luck"});
+    const auto task = hub_.claim_tasks(claim).at(0);
+    hub_.progress_task(fence_of(task), {.percent = 50, .message = "half"});
+
+    EXPECT_EQ(parsed({"tasks"}).size(), 2u);
+    const json active =
+        parsed({"tasks", "--lane", "cpu", "--state", "active", "--state", "ready", "--kind",
+                "resize", "--tag", "tenant=acme", "--worker", "resizer", "--worker-instance",
+                "resizer-1", "--created-from", "1", "--created-before", "99999999999999"});
+    ASSERT_EQ(active.size(), 1u);
+    EXPECT_EQ(active[0]["task_id"], id);
+    EXPECT_EQ(active[0]["retry_count"], 1);
+    EXPECT_EQ(active[0]["tags"]["tenant"], "acme");
+    EXPECT_EQ(parsed({"tasks", "--limit", "1"}).size(), 1u);
+    EXPECT_EQ(parsed({"tasks", "--after", std::max(id, other)}), json::array());
+    EXPECT_NE(text({"tasks"}).find("resizer-1"), std::string::npos);
+
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {"task", id}, {"show", id}, {"show", "--task", id}}) {
+        EXPECT_EQ(parsed(words)["lease"]["worker_instance"], "resizer-1");
+        const std::string shown = text(words);
+        EXPECT_EQ(shown.find('\x1b'), std::string::npos);
+        for (const char* part : {"no luck", "half", "resizer-1", "retry", "acme"}) {
+            EXPECT_NE(shown.find(part), std::string::npos) << part << "\n" << shown;
+        }
+    }
+    EXPECT_EQ(parsed({"explain", id})[0]["reason"], "leased");
+    EXPECT_EQ(parsed({"explain", other})[0]["reason"], "not_due");
+    EXPECT_NE(text({"explain", "--task", other}).find("not_due"), std::string::npos);
+    // Both a task and an instance: it has to be said which.
+    hub_.start_orchestration("Bill", "", {.instance_id = id});
+    const auto turn = hub_.fetch_orchestration_item({});
+    hub_.ack_orchestration_item(turn->lock_token, {.metadata = R"({"orchestration_name":"Bill",
+                                                 "orchestration_version":"1"})"});
+    EXPECT_EQ(belay({"show", id}).code, 2);
+    EXPECT_EQ(parsed({"show", id, "--instance"})["orchestration_name"], "Bill");
+    EXPECT_EQ(parsed({"show", id, "--task"})["lane"], "cpu");
+}
+
+TEST_F(ToolProgram, SteersTasks) {
+    const auto id = hub_.create_task({.lane = "cpu", .priority = 5}).task_id;
+    EXPECT_EQ(text({"priority", id, "7"}), "task " + id + " has priority 7, it had 5\n");
+    EXPECT_EQ(parsed({"priority", id, "10000"})["new_priority"], 9000);
+    EXPECT_EQ(text({"revoke", id}), "nothing to revoke: no_active_lease\n");
+    const auto task = hub_.claim_tasks({.worker = "w", .worker_instance = "w-1"}).at(0);
+    EXPECT_EQ(parsed({"revoke", id, "--worker-instance", "w-2"})["reason"],
+              "different_worker_instance_id");
+    EXPECT_EQ(parsed({"revoke", id, "--lease-id", "x"})["reason"], "lease_id_mismatch");
+    EXPECT_EQ(parsed({"revoke", id, "--epoch", "9"})["reason"], "epoch_moved");
+    EXPECT_EQ(text({"revoke", id, "--reason", "test", "--lease-id", task.lease_id}),
+              "revoked lease " + task.lease_id + "\n");
+    EXPECT_EQ(text({"cancel", id, "--reason", "enough"}), "task " + id + " is cancelled\n");
+    EXPECT_EQ(text({"cancel", id}), "task " + id + " was cancelled before\n");
+    EXPECT_EQ(parsed({"cancel", id, "--task"})["effective"], false);
+    EXPECT_EQ(parsed({"task", id})["cancel_reason"], "enough");
+    EXPECT_EQ(text({"replay", id}), "task " + id + " runs once more; it is waiting\n");
+    EXPECT_EQ(belay({"replay", id}).code, 1);
+    // An id that no task has is an instance's, also if it could be a task's.
+    EXPECT_EQ(text({"cancel", kNoTask}), "asked " + kNoTask + " to end\n");
+
+    EXPECT_EQ(text({"pause", "--lane", "cpu"}), "paused lane cpu of hub app\n");
+    const json lanes = parsed({"lanes"});
+    ASSERT_EQ(lanes.size(), 1u);
+    EXPECT_EQ(lanes[0]["lane"], "cpu");
+    EXPECT_EQ(lanes[0]["paused"], true);
+    EXPECT_EQ(lanes[0]["ready"], 1);
+    EXPECT_NE(text({"lanes"}).find("cpu"), std::string::npos);
+    EXPECT_EQ(parsed({"resume", "--lane", "cpu"})["lane"], "cpu");
+    EXPECT_EQ(parsed({"lanes"})[0]["paused"], false);
 }
 
 TEST_F(ToolProgram, SendsMessages) {
@@ -257,6 +357,20 @@ TEST_F(ToolProgram, Watches) {
     }
     EXPECT_EQ(second["workers"][0]["leases"], 1);
 
+    EXPECT_EQ(second["lanes"], json::array());
+    hub_.create_tasks({{.lane = "cpu"}, {.lane = "cpu"}, {.lane = "io"}});
+    hub_.claim_tasks({.worker = "w", .worker_instance = "w-1", .lanes = {{"cpu"}}});
+    const json lanes = parsed({"top", "--once"});
+    ASSERT_EQ(lanes["lanes"].size(), 2u);
+    EXPECT_EQ(lanes["lanes"][0]["active"], 1);
+    EXPECT_EQ(lanes["lanes"][0]["ready"], 1);
+    EXPECT_EQ(lanes["workers"].size(), 2u);
+    for (const char* part : {"LANE", "cpu", "io", "w-1"}) {
+        EXPECT_NE(text({"top", "--once"}).find(part), std::string::npos) << part;
+    }
+    hub_.complete_task({hub_.list_tasks(R"({"state":"active"})").at(0).task_id}, {},
+                       kOperatorOverride);
+
     // For a role that may see less, less is shown.
     connection_.exec("CREATE ROLE tool_monitor LOGIN");
     connection_.exec("SELECT belay.grant_hub('app', 'tool_monitor', 'monitor')");
@@ -299,6 +413,53 @@ TEST_F(ToolProgram, RunsACommandPerItem) {
     ASSERT_EQ(done.size(), 2);
     EXPECT_EQ(done.get<std::string>(0, 0), "in for i 1");
     EXPECT_EQ(done.get<std::string>(1, 0), "in for i 3");
+}
+
+TEST_F(ToolProgram, RunsACommandPerTask) {
+    const std::string policy = R"({"backoff": {"kind": "fixed", "delay_ms": 0}})";
+    hub_.create_tasks({{.lane = "cpu", .payload = R"({"n": 1})", .kind = "good"},
+                       {.lane = "cpu", .kind = "bad"},
+                       {.lane = "io", .kind = "later", .policy = policy},
+                       {.lane = "io", .kind = "quiet", .capabilities = {"gpu"}},
+                       {.lane = "elsewhere"}});
+    const Ran ran = belay({"run-worker", "--lane", "cpu", "--lane", "io", "--capability", "gpu",
+                           "--count", "4", "--shell",
+                           "case $BELAY_KIND$BELAY_ATTEMPT in bad*) exit 4;; later1) exit 75;; "
+                           "quiet*) exit 0;; later2) echo $BELAY_LANE done; exit 0;; esac; cat"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "4 items settled\n");
+    for (const char* line : {"completed cpu ", "failed cpu ", "retried io ", "completed io "}) {
+        EXPECT_NE(ran.err.find(line), std::string::npos) << line << ran.err;
+    }
+    const Result rows = connection_.exec(
+        "SELECT kind, state, result::text, attempt_index FROM app.tasks WHERE lane <> 'elsewhere' "
+        "ORDER BY kind");
+    const auto row = [&](int i) {
+        std::string text;
+        for (int column = 0; column < 4; ++column) {
+            text += rows.get<OptionalText>(i, column).value_or("-") + " ";
+        }
+        return text;
+    };
+    ASSERT_EQ(rows.size(), 4);
+    EXPECT_EQ(row(0), "bad failed - 1 ");
+    EXPECT_EQ(row(1), R"(good completed {"n": 1} 1 )");
+    EXPECT_EQ(row(2), R"(later completed "io done" 2 )");
+    EXPECT_EQ(row(3), "quiet completed - 1 ");
+    // A signal ends it; what it runs may finish.
+    hub_.create_task({.lane = "slow", .kind = "x"});
+    const std::string begun = cluster->file("begun_task");
+    std::thread stopper([&] {
+        for (int i = 0; i < 2000 && !std::filesystem::exists(begun); ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        kill(running_pid(), SIGTERM);
+    });
+    const Ran stopped = belay({"run-worker", "--lane", "slow", "--kind", "x", "--quiet", "--shell",
+                               "touch " + begun + "; sleep 0.3"});
+    stopper.join();
+    EXPECT_EQ(stopped.code, 0);
+    EXPECT_EQ(stopped.out + stopped.err, "1 items settled\n");
 }
 
 // SIGTERM: what runs may finish, nothing more is fetched, no lease is left.

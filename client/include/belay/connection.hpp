@@ -45,8 +45,14 @@ struct Json {
     std::string text;
 };
 
-// One parameter: a value of a known type, or a null of it. Made implicitly from strings, integers,
-// booleans, Json, vectors of strings and integers, and optionals of all these.
+// The text of a UUID that goes into a parameter of type uuid.
+struct Uuid {
+    std::string text = "00000000-0000-0000-0000-000000000000";
+};
+
+// One parameter: a value of a known type, or a null of it. Made implicitly from strings, numbers,
+// booleans, Json, Uuid, vectors of strings, integers and Uuid, and optionals of all these. Throws
+// Error (22P02) for a Uuid that is none.
 class Param {
  public:
     Param(const char* text) : Param(std::string_view(text)) {}
@@ -55,6 +61,10 @@ class Param {
     Param(const Json& json);
     Param(const std::vector<std::string>& texts);
     Param(const std::vector<std::int32_t>& numbers);
+    Param(const std::vector<std::int64_t>& numbers);
+    Param(const Uuid& uuid);
+    Param(const std::vector<Uuid>& uuids);
+    Param(double number);
     template <std::integral T>
     Param(T number) {
         if constexpr (std::is_same_v<T, bool>) {
@@ -114,8 +124,9 @@ class Result {
 enum class Effect {
     kRepeatable,  // nothing: it is repeated. Reads, but also renewals, and fetches: a lease that
                   // nobody has heard of lapses.
-    kAck,         // it names a token: it is repeated, and a QB001 is reported as outcome_unknown()
-    kGiveBack,    // as kAck, but a QB001 of the repetition is what was wanted, and no error
+    kAck,         // it names a lease: it is repeated, and a QB001, QB012 or QB013 of the repetition
+                  // is reported as outcome_unknown()
+    kGiveBack,    // as kAck, but that the lease is gone is what was wanted, and no error
     kWrite,       // something twice: it is not repeated, but reported as outcome_unknown()
 };
 

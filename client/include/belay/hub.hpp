@@ -8,6 +8,9 @@
 // - acks are repeated with the same token; if the token is then unknown, the first run may have
 //   done it: the error says outcome_unknown();
 // - abandons are repeated until the token is gone;
+// - what ends the lease of a task is repeated with the same epoch, as an ack is; a completion then
+//   answers already_completed, which is a success;
+// - a task that has an id or a dedup key is created once, however often the call is repeated;
 // - what sends messages or changes the hub is not repeated, and says outcome_unknown().
 //
 // Thread-safety: none; as the connection's, of which a Hub is a view. It does not own it.
@@ -194,6 +197,236 @@ struct CustomStatus {
 struct KeyValue {
     std::string key;
     OptionalText value;
+};
+
+// ---- Tasks. ----
+
+struct NewTask {
+    std::string lane;
+    OptionalText payload = {};  // JSON, as are policy and tags
+    // With an id or a dedup key the call may be repeated: the task is created once.
+    OptionalText task_id = {};  // a UUID; one is made up otherwise
+    std::string kind = {};
+    int priority = 0;
+    Milliseconds delay{0};
+    OptionalNumber available_at_ms = {};
+    OptionalNumber deadline_ms = {};
+    std::vector<std::string> capabilities = {};
+    OptionalText policy = {};
+    OptionalText dedup_key = {};
+    std::optional<Milliseconds> dedup_window = {};
+    OptionalText tags = {};
+};
+
+struct CreatedTask {
+    std::string task_id;
+    std::string state;
+    bool created = false;  // false: it existed before, or a run whose answer was lost has made it
+};
+
+struct ClaimOptions {
+    std::string worker;           // the kind of worker
+    std::string worker_instance;  // this process of it; "owner:<it>" is told of lost leases
+    std::optional<std::vector<std::string>> lanes = {};  // none: all
+    std::vector<std::string> capabilities = {};
+    Milliseconds lease{30000};
+    int max_tasks = 1;
+    std::optional<std::vector<std::int32_t>> slots = {};
+};
+
+// A leased task.
+struct ClaimedTask {
+    std::string task_id;
+    std::string lane;
+    std::string kind;
+    OptionalText payload;  // JSON
+    std::string tags;      // JSON object
+    int priority = 0;
+    int attempt_index = 0;     // 1 for the first
+    std::string attempt_kind;  // initial, retry, replay; reclaim, snooze, resume go on with one
+    int retry_count = 0;
+    int reclaim_count = 0;
+    int replay_count = 0;
+    std::int64_t lease_epoch = 0;
+    std::string lease_id;
+    std::int64_t lease_until_ms = 0;
+    OptionalNumber attempt_deadline_ms;
+    OptionalNumber deadline_ms;
+    OptionalText checkpoint;    // JSON
+    OptionalText last_failure;  // JSON object
+    OptionalText flow_id;
+    OptionalText flow_key;
+    OptionalText upstream;  // JSON array
+    OptionalText signals;   // JSON array
+};
+
+// The lease that a call of a worker names. An operator's call may do without the epoch.
+struct TaskFence {
+    std::string task_id;
+    OptionalNumber epoch = {};
+};
+
+inline TaskFence fence_of(const ClaimedTask& task) {
+    return {task.task_id, task.lease_epoch};
+}
+
+constexpr std::string_view kLeaseHolder = "lease_holder";
+constexpr std::string_view kOperatorOverride = "operator_override";
+
+struct RenewedTask {
+    std::int64_t lease_until_ms = 0;
+    bool capped = false;  // a deadline of the task cut it
+};
+
+struct TaskRenewal {
+    std::string task_id;
+    bool renewed = false;
+    OptionalNumber lease_until_ms;
+    OptionalText reason;  // not_found, terminal, not_active, stale_epoch, lease_expired
+};
+
+// What is given is stored.
+struct TaskProgress {
+    std::optional<double> percent = {};
+    OptionalText message = {};
+    OptionalText checkpoint = {};            // JSON
+    std::optional<Milliseconds> lease = {};  // renews, too
+};
+
+struct CompletedTask {
+    std::string result;  // completed, already_completed
+    std::string task_id;
+    std::string state;
+    std::int64_t lease_epoch = 0;
+};
+
+// Why an attempt has failed.
+struct TaskFailure {
+    // transient, permanent, timeout, infra_crash, cancelled: the policy says which are retried.
+    std::string failure_class = "transient";
+    std::string message = {};
+    OptionalText details = {};                     // JSON
+    std::optional<Milliseconds> retry_after = {};  // instead of the policy's wait
+};
+
+struct FailedTask {
+    std::string result;  // retry_scheduled, terminal_failed, cancelled
+    std::string state;
+    OptionalNumber available_at_ms;
+    std::optional<int> next_attempt_index;
+};
+
+struct PausedTask {
+    std::string state;
+    OptionalNumber available_at_ms;
+};
+
+struct CancelledTask {
+    std::string result;
+    std::string task_id;
+    std::string public_state;
+    std::string previous_state;
+    bool effective = false;  // false: it was cancelled before, perhaps by a run of this call
+};
+
+// Which lease is meant; nothing means whichever there is.
+struct RevokeTarget {
+    std::string worker_instance = {};
+    std::string lease_id = {};
+    OptionalNumber epoch = {};
+};
+
+struct RevokedLease {
+    std::string result;  // revoked, already_satisfied
+    OptionalText reason;
+    OptionalText lease_id;
+    OptionalNumber lease_epoch;
+};
+
+struct ChangedPriority {
+    std::string result;
+    std::string task_id;
+    int old_priority = 0;
+    int new_priority = 0;
+};
+
+struct ReplayedTask {
+    std::string result;
+    std::string task_id;
+    std::string public_state;
+    int replay_count = 0;
+    std::vector<std::string> reopened;
+    std::vector<std::string> waiting_on;
+};
+
+struct TaskInfo {
+    std::string task_id;
+    std::string state;
+    std::string lane;
+    std::string kind;
+    int priority = 0;
+    OptionalText flow_id;
+    OptionalText flow_key;
+    OptionalText pending_attempt;
+    int attempt_index = 0;
+    int retry_count = 0;
+    int reclaim_count = 0;
+    int replay_count = 0;
+    OptionalNumber available_at_ms;
+    OptionalNumber deadline_ms;
+    OptionalText worker;
+    OptionalText worker_instance;
+    std::int64_t lease_epoch = 0;
+    OptionalNumber lease_until_ms;
+    OptionalText failure_class;
+    OptionalText cancel_reason;
+    std::string tags;  // JSON object
+    OptionalNumber created_at_ms;
+    OptionalNumber updated_at_ms;
+    OptionalNumber terminal_at_ms;
+};
+
+struct ExpiredLease {
+    std::string task_id;
+    std::string lane;
+    std::string lease_id;
+    std::int64_t lease_epoch = 0;
+    std::int64_t lease_until_ms = 0;
+    std::string worker;
+    std::string worker_instance;
+    int attempt_index = 0;
+};
+
+// Both keys of a page are those of the last row of the page before.
+struct ExpiredLeasePage {
+    OptionalNumber as_of_ms = {};  // the hub's clock otherwise
+    OptionalText lane = {};
+    OptionalNumber after_ms = {};
+    OptionalText after_id = {};
+    int limit = 1000;
+};
+
+struct ClaimReason {
+    std::string reason;
+    OptionalText detail;  // JSON object
+};
+
+// A row of view lane_depths.
+struct LaneDepth {
+    std::string lane = {};
+    bool paused = false;
+    std::int64_t ready = 0;
+    std::int64_t delayed = 0;
+    std::int64_t blocked = 0;
+    std::int64_t active = 0;
+    std::int64_t suspended = 0;
+    std::int64_t overdue_leases = 0;
+    OptionalNumber oldest_ready_age_ms = {};
+};
+
+struct Problem {
+    std::string object;
+    std::string problem;
 };
 
 // ---- Events. ----
@@ -443,6 +676,66 @@ class Hub {
                    Where where = Where::current());
     void resume_hub(const OptionalText& queue = {}, Where where = Where::current());
 
+    // Tasks: creating.
+    CreatedTask create_task(const NewTask& task, Where where = Where::current());
+    // In the order of the tasks; all or none.
+    std::vector<CreatedTask> create_tasks(const std::vector<NewTask>& tasks,
+                                          Where where = Where::current());
+    bool delete_task(std::string_view task_id, Where where = Where::current());
+
+    // Tasks: working. Results, details and checkpoints are JSON.
+    std::vector<ClaimedTask> claim_tasks(const ClaimOptions& options,
+                                         Where where = Where::current());
+    RenewedTask renew_task(const TaskFence& fence, Milliseconds lease,
+                           Where where = Where::current());
+    std::vector<TaskRenewal> renew_tasks(const std::vector<TaskFence>& fences, Milliseconds lease,
+                                         Where where = Where::current());
+    std::int64_t progress_task(const TaskFence& fence, const TaskProgress& progress,
+                               Where where = Where::current());
+    CompletedTask complete_task(const TaskFence& fence, const OptionalText& result = {},
+                                std::string_view source = kLeaseHolder,
+                                Where where = Where::current());
+    std::vector<ClaimedTask> complete_and_claim(const TaskFence& fence, const OptionalText& result,
+                                                const ClaimOptions& options,
+                                                Where where = Where::current());
+    FailedTask fail_task(const TaskFence& fence, const TaskFailure& failure,
+                         std::string_view source = kLeaseHolder, Where where = Where::current());
+    PausedTask delay_task(const TaskFence& fence, Milliseconds delay,
+                          const OptionalText& checkpoint = {}, Where where = Where::current());
+    // None: the lease is gone, and the answer of the run that may have done it was lost.
+    std::optional<PausedTask> release_task(const TaskFence& fence,
+                                           Milliseconds delay = Milliseconds(0),
+                                           Where where = Where::current());
+    // Binds the caller's transaction to the lease of a task, as guard() does.
+    void guard_task(const TaskFence& fence, Where where = Where::current());
+
+    // Tasks: steering. The settings of a lane are JSON.
+    CancelledTask cancel_task(std::string_view task_id, std::string_view reason = "",
+                              std::string_view source = kOperatorOverride,
+                              OptionalNumber lease_epoch = {}, Where where = Where::current());
+    RevokedLease revoke_lease(std::string_view task_id, std::string_view reason = "",
+                              const RevokeTarget& target = {}, Where where = Where::current());
+    ChangedPriority change_priority(std::string_view task_id, int priority,
+                                    Where where = Where::current());
+    ReplayedTask replay_task(std::string_view task_id, bool cascade = false,
+                             Where where = Where::current());
+    void set_lane(std::string_view lane, std::string_view settings, Where where = Where::current());
+    void pause_lane(std::string_view lane, Where where = Where::current());
+    void resume_lane(std::string_view lane, Where where = Where::current());
+
+    // Tasks: reading. The filter is JSON; get_task returns a JSON object, or none.
+    OptionalText get_task(std::string_view task_id, Where where = Where::current());
+    std::vector<TaskInfo> list_tasks(std::string_view filter = "{}", const OptionalText& after = {},
+                                     int limit = 100, Where where = Where::current());
+    std::vector<ExpiredLease> list_expired_leases(const ExpiredLeasePage& page = {},
+                                                  Where where = Where::current());
+    std::vector<ClaimReason> explain_claim(
+        std::string_view task_id, const std::optional<std::vector<std::string>>& capabilities = {},
+        const std::optional<std::vector<std::int32_t>>& slots = {}, Where where = Where::current());
+    std::vector<Problem> check_tasks(const OptionalText& flow_id = {},
+                                     Where where = Where::current());
+    std::vector<LaneDepth> lane_depths(Where where = Where::current());
+
     // The share of this owner of the slots of queue orchestrator or worker; slots: what the caller
     // believes slot_count to be. dispatcher.hpp keeps a share.
     std::vector<std::int32_t> acquire_slots(std::string_view owner, std::string_view queue,
@@ -506,11 +799,6 @@ struct HubOption {
     std::string option;
     OptionalText value;
     bool is_default = false;
-};
-
-struct Problem {
-    std::string object;
-    std::string problem;
 };
 
 // A row of pg_stat_belay_queue.

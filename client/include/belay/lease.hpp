@@ -1,9 +1,9 @@
 // Leases that renew themselves.
 //
-// A LeaseKeeper has one thread. It renews all its leases of work items in one call, turns one by
-// one, and sessions in one call, each time a third of the lock timeout has passed. A lease that is
-// lost (QB001), or that could not be renewed until its deadline, requests a stop through its
-// stop_token.
+// A LeaseKeeper has one thread. It renews all its leases of work items in one call, those of tasks
+// in one, turns one by one, and sessions in one call, each time a third of the lock timeout has
+// passed. A lease that is lost (QB001, QB012, QB013), or that could not be renewed until its
+// deadline, requests a stop through its stop_token.
 //
 // Thread-safety: LeaseKeeper may be used by many threads at once. A lease belongs to one thread at
 // a time; its stop_token may be used by any. The pool outlives the keeper, the keeper its leases.
@@ -29,13 +29,13 @@ class LeaseKeeper;
 // What a lease and its keeper share.
 struct LeaseState;
 
-// The parts that leases of work items and of turns have in common.
+// The parts that all leases have in common.
 class LeaseBase {
  public:
     LeaseBase(LeaseBase&&) noexcept = default;
     LeaseBase& operator=(LeaseBase&&) = delete;
 
-    const std::string& lock_token() const;
+    const std::string& lock_token() const;  // of a task: the lease id
 
     // Stops when the lease is lost, when the work is cancelled, or when somebody asks for it with
     // request_stop().
@@ -45,7 +45,7 @@ class LeaseBase {
     // The lease is known to be lost: nothing that was done under it will be accepted.
     bool lost() const;
 
-    // Acked or abandoned.
+    // Ended by its owner: acked or abandoned; of a task: completed, failed, delayed or released.
     bool settled() const;
 
  protected:
@@ -56,6 +56,14 @@ class LeaseBase {
     // error that leaves the lease as it was, it can be settled again.
     template <typename Call>
     auto settle(Call call);
+
+    // Runs call(), which needs the lease and leaves it as it is; notes if it turns out to be lost.
+    template <typename Call>
+    auto use(Call call);
+
+    // Runs give_back(), for the destructors of leases that nobody has settled.
+    template <typename GiveBack>
+    void end(GiveBack give_back) noexcept;
 
     LeaseKeeper* keeper_;
     std::shared_ptr<LeaseState> state_;  // empty once moved from
@@ -116,6 +124,53 @@ class TurnLease : public LeaseBase {
     Turn turn_;
 };
 
+// The lease of a task. Exactly one of complete(), complete_and_claim(), complete_with(), fail(),
+// delay() and release() ends it; the destructor releases it if none did. Results, checkpoints and
+// details are JSON.
+class TaskLease : public LeaseBase {
+ public:
+    TaskLease(TaskLease&&) noexcept = default;
+    ~TaskLease();
+
+    const ClaimedTask& task() const { return task_; }
+    TaskFence fence() const { return fence_of(task_); }
+
+    void complete(const OptionalText& result = {}, Where where = Where::current());
+
+    // As complete(), and leases the next tasks in the same round trip.
+    std::vector<ClaimedTask> complete_and_claim(const OptionalText& result,
+                                                const ClaimOptions& options,
+                                                Where where = Where::current());
+
+    // As complete(), in one transaction with what body(connection) writes: both happen, or neither.
+    void complete_with(const std::function<void(Connection&)>& body,
+                       const OptionalText& result = {}, Where where = Where::current());
+
+    // Ends the attempt; the task's policy decides whether another follows.
+    FailedTask fail(const TaskFailure& failure, Where where = Where::current());
+
+    // Puts the task to sleep; its attempt goes on at the next claim, which gets the checkpoint.
+    PausedTask delay(Milliseconds delay, const OptionalText& checkpoint = {},
+                     Where where = Where::current());
+
+    // Gives the task back unharmed: no retry is counted.
+    void release(Milliseconds delay = Milliseconds(0), Where where = Where::current());
+
+    // Stores progress or a checkpoint, and keeps the lease.
+    void progress(const TaskProgress& progress, Where where = Where::current());
+
+    // Writes in a transaction that commits only while the lease is held. For steps before the last,
+    // which is complete_with().
+    void write(const std::function<void(Connection&)>& body, Where where = Where::current());
+
+ private:
+    friend class LeaseKeeper;
+    TaskLease(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state, ClaimedTask task)
+        : LeaseBase(keeper, std::move(state)), task_(std::move(task)) {}
+
+    ClaimedTask task_;
+};
+
 struct KeeperOptions {
     std::string hub;
     // As the fetches have it. Renewals extend leases by the same time.
@@ -141,6 +196,7 @@ class LeaseKeeper {
     // Takes over what was just fetched.
     WorkLease keep(WorkItem item);
     TurnLease keep(Turn turn);
+    TaskLease keep(ClaimedTask task);
 
     // Renews all leases soon, in the keeper's thread: those that were cancelled are found out.
     void renew_now();
@@ -159,12 +215,18 @@ class LeaseKeeper {
     friend class LeaseBase;
     friend class WorkLease;
     friend class TurnLease;
+    friend class TaskLease;
 
-    std::shared_ptr<LeaseState> add(const std::string& token, bool is_turn);
+    using States = std::vector<std::shared_ptr<LeaseState>>;
+
+    std::shared_ptr<LeaseState> add(std::shared_ptr<LeaseState> state);
     void remove(const LeaseState& state) noexcept;
     void run(const std::stop_token& stop);
     void renew_all();
     void renew_leases();
+    void renew_items(Hub& hub, const States& items) const;
+    void renew_turns(Hub& hub, const States& turns) const;
+    void renew_tasks(Hub& hub, const States& tasks) const;
     void renew_sessions();
     Milliseconds period() const;
     void report(const std::exception& error) const noexcept;
@@ -173,7 +235,7 @@ class LeaseKeeper {
     const KeeperOptions options_;
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
-    std::vector<std::shared_ptr<LeaseState>> leases_;  // guarded by mutex_, as are the next two
+    States leases_;  // guarded by mutex_, as are the next two
     bool renew_now_ = false;
     // Sessions may be held: something was leased since the last renewal, or that found some.
     bool has_sessions_ = false;

@@ -1,4 +1,5 @@
-// A worker: fetches activities, runs a handler for each, and reports what came of it.
+// Workers: they fetch activities or claim tasks, run a handler for each, and report what came of
+// it.
 //
 //     belay::Worker worker({.connection = {.conninfo = "dbname=shop"}, .hub = "app"});
 //     worker.on("Charge", [](belay::Activity& activity) {
@@ -6,13 +7,20 @@
 //     });
 //     worker.run();  // until worker.stop()
 //
+//     belay::TaskWorker resizer({.hub = "app", .worker = "resizer"});
+//     resizer.on("images", [](belay::Task& task) {
+//         return belay::TaskOutcome::completed(resize(task.payload()));
+//     });
+//     resizer.run();
+//
 // Threads and connections. run() uses its own thread to wait for work and to fetch it,
 // `concurrency` threads for handlers, and one to renew leases. They share `connections`
 // connections, and one more waits: for work, and for word that something this worker runs was
 // cancelled. Behind a pooler that one needs a session of its own.
 //
-// A handler learns from its stop_token that it should stop: its item was cancelled, its lease was
-// lost, or the worker's drain deadline has passed. What it returns is then not used.
+// A handler learns from its stop_token that it should stop: its item or task was cancelled, its
+// lease was lost or revoked, or the worker's drain deadline has passed. What it returns is then not
+// used.
 //
 // Thread-safety: on() is called before run(). stop() may be called by any thread and by a signal
 // handler. Handlers and hooks are called by several threads at once.
@@ -23,8 +31,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "belay/hub.hpp"
 #include "belay/lease.hpp"
@@ -155,6 +166,146 @@ class Worker {
     std::uint64_t round_trips() const;
 
     const std::string& owner_id() const;
+
+ private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// ---- Tasks. ----
+
+// The task that a handler runs. Used by the handler's thread.
+class Task {
+ public:
+    explicit Task(TaskLease& lease) : lease_(lease) {}
+
+    const std::string& id() const { return claimed().task_id; }
+    const std::string& lane() const { return claimed().lane; }
+    const std::string& kind() const { return claimed().kind; }
+    std::string payload() const { return claimed().payload.value_or("null"); }  // JSON
+    int attempt() const { return claimed().attempt_index; }                     // 1 for the first
+    // What an earlier run has left with set_checkpoint(), in this or another attempt; JSON.
+    const OptionalText& checkpoint() const { return claimed().checkpoint; }
+    const ClaimedTask& claimed() const { return lease_.task(); }  // all there is
+    std::stop_token stop_token() const { return lease_.stop_token(); }
+
+    // Tells whoever looks how far the work is: percent from 0 to 100, a message, or both.
+    void progress(std::optional<double> percent, const OptionalText& message = {},
+                  Where where = Where::current());
+    // Stores what the next run of the task gets, should this one end early; JSON.
+    void set_checkpoint(std::string_view checkpoint, Where where = Where::current());
+
+    // Writes through a connection of the worker, in a transaction that commits only while the lease
+    // is held.
+    void write(const std::function<void(Connection&)>& body, Where where = Where::current());
+    // Completes the task in one transaction with what body writes: both happen, or neither. The
+    // handler then returns TaskOutcome::settled().
+    void complete_with(const std::function<void(Connection&)>& body,
+                       const OptionalText& result = {}, Where where = Where::current());
+
+ private:
+    TaskLease& lease_;
+};
+
+// Thrown by a handler whose attempt has failed: with the class, which decides whether there is
+// another, details, and when to try again. Every other exception is a failure of class transient.
+class TaskFailed : public std::runtime_error {
+ public:
+    explicit TaskFailed(TaskFailure failure)
+        : std::runtime_error(failure.message), failure_(std::move(failure)) {}
+
+    const TaskFailure& failure() const { return failure_; }
+
+ private:
+    TaskFailure failure_;
+};
+
+// What a handler decided.
+struct TaskOutcome {
+    enum class Kind { kCompleted, kFailed, kDelayed, kReleased, kSettled };
+
+    Kind kind = Kind::kCompleted;
+    OptionalText json = {};  // result or checkpoint
+    TaskFailure failure = {};
+    Milliseconds delay{0};
+
+    static TaskOutcome completed(OptionalText result = {}) {
+        return {Kind::kCompleted, std::move(result)};
+    }
+    static TaskOutcome failed(TaskFailure failure) {
+        return {Kind::kFailed, {}, std::move(failure)};
+    }
+    // The attempt goes on after the delay, here or elsewhere.
+    static TaskOutcome delayed(Milliseconds delay, OptionalText checkpoint = {}) {
+        return {Kind::kDelayed, std::move(checkpoint), {}, delay};
+    }
+    // The task is given back unharmed.
+    static TaskOutcome released(Milliseconds delay = Milliseconds(0)) {
+        return {Kind::kReleased, {}, {}, delay};
+    }
+    // Task::complete_with has done it.
+    static TaskOutcome settled() { return {Kind::kSettled}; }
+};
+
+using TaskHandler = std::function<TaskOutcome(Task&)>;
+
+struct TaskEvent {
+    enum class Kind {
+        kClaimed,
+        kCompleted,
+        kFailed,   // for good, or cancelled by the handler
+        kRetried,  // failed, and another attempt follows
+        kDelayed,
+        kReleased,
+        kLost,       // cancelled, revoked or expired; also a call that came too late
+        kUnknown,    // the connection broke, and nobody can say whether the call has happened
+        kAbandoned,  // released because the worker stops
+        kNoHandler,  // released, for a worker that has one
+        kError,      // of a call; the worker goes on
+    };
+    Kind kind;
+    const Task* task = nullptr;  // none if the event is about no task
+    std::string message = {};
+    std::chrono::microseconds elapsed{0};  // since the handler was called
+};
+
+struct TaskWorkerOptions {
+    ConnectionOptions connection = {};
+    std::string hub;
+    std::string worker = "worker";     // the kind of worker, for whoever looks
+    std::string worker_instance = {};  // this one of it; "" makes a name up
+    std::vector<std::string> capabilities = {};
+    int concurrency = 8;
+    int connections = 3;
+    Milliseconds lease{30000};
+    Milliseconds wait_timeout{30000};
+    Milliseconds drain_timeout{30000};
+    Milliseconds retry_delay{1000};  // for tasks without a handler
+    std::optional<std::vector<std::int32_t>> slots = {};
+    Clock clock = server_clock();
+    std::function<void(const TaskEvent&)> on_event = {};
+};
+
+// As Worker, for the tasks of some lanes. Which comes first is the server's decision: priority,
+// then time. Whether a failure is retried, and when, says the task's policy.
+class TaskWorker {
+ public:
+    explicit TaskWorker(TaskWorkerOptions options);
+    ~TaskWorker();
+    TaskWorker(const TaskWorker&) = delete;
+    TaskWorker& operator=(const TaskWorker&) = delete;
+
+    // Registers the handler of a lane, or of one kind of task in it. Lane "" stands for all lanes
+    // and claims from all of them; kind "" for kinds that have no handler of their own.
+    void on(std::string lane, TaskHandler handler);
+    void on(std::string lane, std::string kind, TaskHandler handler);
+
+    // As Worker::run(); what is not done by the drain deadline is released, which counts no retry.
+    void run();
+
+    void stop() noexcept;
+    std::uint64_t round_trips() const;
+    const std::string& worker_instance() const;
 
  private:
     struct Impl;

@@ -1,0 +1,330 @@
+// belay tasks, task, revoke, replay, priority, lanes.
+#include "tasks.hpp"
+
+#include <iostream>
+
+namespace belay::tool {
+namespace {
+
+bool is_uuid(const std::string& id) {
+    try {
+        const Param param(Uuid{id});
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+// The task of this id as JSON; none if there is none, or if the hub is of a version without tasks.
+OptionalText find_task(Tool& tool, const std::string& id) {
+    try {
+        return is_uuid(id) ? tool.hub().get_task(id) : std::nullopt;
+    } catch (const Error& error) {
+        if (error.sqlstate() != "42883") {
+            throw;
+        }
+        return std::nullopt;
+    }
+}
+
+struct TaskFilter {
+    OptionalText lane;
+    std::vector<std::string> states;
+    OptionalText kind;
+    std::vector<std::string> tags;
+    OptionalText worker;
+    OptionalText worker_instance;
+    OptionalNumber created_from_ms;
+    OptionalNumber created_to_ms;
+    OptionalText after;
+    int limit = 100;
+};
+
+Json filter_json(const TaskFilter& given) {
+    Json filter = Json::object();
+    put(filter, "lane", given.lane);
+    if (!given.states.empty()) {
+        filter["state"] = given.states;
+    }
+    put(filter, "kind", given.kind);
+    put(filter, "worker", given.worker);
+    put(filter, "worker_instance", given.worker_instance);
+    put(filter, "created_from_ms", given.created_from_ms);
+    put(filter, "created_to_ms", given.created_to_ms);
+    for (const auto& tag : given.tags) {
+        const std::size_t equals = tag.find('=');
+        if (equals == std::string::npos) {
+            throw UsageError("a tag is given as KEY=VALUE");
+        }
+        filter["tags"][tag.substr(0, equals)] = tag.substr(equals + 1);
+    }
+    return filter;
+}
+
+void list_tasks(Tool& tool, const TaskFilter& given) {
+    Json rows = Json::array();
+    for (const auto& task :
+         tool.hub().list_tasks(json_text(filter_json(given)), given.after, given.limit)) {
+        rows.push_back({{"task_id", task.task_id},
+                        {"state", task.state},
+                        {"lane", task.lane},
+                        {"kind", task.kind},
+                        {"priority", task.priority},
+                        {"flow_id", json_of(task.flow_id)},
+                        {"flow_key", json_of(task.flow_key)},
+                        {"pending_attempt", json_of(task.pending_attempt)},
+                        {"attempt_index", task.attempt_index},
+                        {"retry_count", task.retry_count},
+                        {"reclaim_count", task.reclaim_count},
+                        {"replay_count", task.replay_count},
+                        {"available_at_ms", json_of(task.available_at_ms)},
+                        {"deadline_ms", json_of(task.deadline_ms)},
+                        {"worker", json_of(task.worker)},
+                        {"worker_instance", json_of(task.worker_instance)},
+                        {"lease_epoch", task.lease_epoch},
+                        {"lease_until_ms", json_of(task.lease_until_ms)},
+                        {"failure_class", json_of(task.failure_class)},
+                        {"cancel_reason", json_of(task.cancel_reason)},
+                        {"tags", Json::parse(task.tags)},
+                        {"created_at_ms", json_of(task.created_at_ms)},
+                        {"updated_at_ms", json_of(task.updated_at_ms)},
+                        {"terminal_at_ms", json_of(task.terminal_at_ms)}});
+    }
+    tool.print(rows, {{"task_id", "TASK"},
+                      {"state", "STATE"},
+                      {"lane", "LANE"},
+                      {"kind", "KIND"},
+                      {"priority", "PRIO", Show::kNumber},
+                      {"attempt_index", "ATT", Show::kNumber},
+                      {"updated_at_ms", "UPDATED", Show::kTime},
+                      {"worker_instance", "WORKER"}});
+}
+
+void list_lanes(Tool& tool) {
+    Json rows = Json::array();
+    for (const auto& lane : tool.hub().lane_depths()) {
+        const auto& age = lane.oldest_ready_age_ms;
+        rows.push_back({{"lane", lane.lane},
+                        {"paused", lane.paused},
+                        {"ready", lane.ready},
+                        {"delayed", lane.delayed},
+                        {"blocked", lane.blocked},
+                        {"active", lane.active},
+                        {"suspended", lane.suspended},
+                        {"overdue_leases", lane.overdue_leases},
+                        {"oldest_ready_age_ms", json_of(age)},
+                        {"oldest", age ? Json(duration_text(*age)) : Json(nullptr)}});
+    }
+    tool.print(rows, {{"lane", "LANE"},
+                      {"ready", "READY", Show::kNumber},
+                      {"delayed", "DELAYED", Show::kNumber},
+                      {"blocked", "BLOCKED", Show::kNumber},
+                      {"active", "ACTIVE", Show::kNumber},
+                      {"suspended", "SUSPENDED", Show::kNumber},
+                      {"overdue_leases", "OVERDUE", Show::kNumber},
+                      {"oldest", "OLDEST", Show::kNumber},
+                      {"paused", "PAUSED", Show::kFlag}});
+}
+
+void add_reading(CLI::App& app, Tool& tool) {
+    auto filter = std::make_shared<TaskFilter>();
+    auto* tasks = app.add_subcommand("tasks", "list tasks");
+    tasks->add_option("--lane", filter->lane, "of this lane");
+    tasks->add_option("--state", filter->states,
+                      "blocked, delayed, ready, active, suspended, completed, failed, cancelled, "
+                      "expired or skipped; repeatable");
+    tasks->add_option("--kind", filter->kind, "of this kind");
+    tasks->add_option("--tag", filter->tags, "with this tag, KEY=VALUE; repeatable");
+    tasks->add_option("--worker", filter->worker, "leased by this kind of worker");
+    tasks->add_option("--worker-instance", filter->worker_instance, "leased by this worker");
+    tasks->add_option("--created-from", filter->created_from_ms, "in ms since 1970");
+    tasks->add_option("--created-before", filter->created_to_ms, "in ms since 1970");
+    tasks->add_option("--after", filter->after, "the last id of the page before");
+    tasks->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
+    on_run(tool, tasks, [&tool, filter] { list_tasks(tool, *filter); });
+
+    auto id = std::make_shared<std::string>();
+    auto* show = app.add_subcommand("task", "all about one task");
+    show->add_option("ID", *id, "the task")->required();
+    on_run(tool, show, [&tool, id] { show_task(tool, *id); });
+
+    on_run(tool, app.add_subcommand("lanes", "list lanes of tasks, and how many tasks they have"),
+           [&tool] { list_lanes(tool); });
+}
+
+struct Steering {
+    std::string id;
+    std::string reason;
+    RevokeTarget target;
+    int priority = 0;
+    bool cascade = false;
+};
+
+void revoke(Tool& tool, const Steering& given) {
+    const auto revoked = tool.hub().revoke_lease(given.id, given.reason, given.target);
+    tool.say({{"result", revoked.result},
+              {"reason", json_of(revoked.reason)},
+              {"lease_id", json_of(revoked.lease_id)},
+              {"lease_epoch", json_of(revoked.lease_epoch)}},
+             revoked.result == "revoked" ? "revoked lease " + revoked.lease_id.value_or("")
+                                         : "nothing to revoke: " + revoked.reason.value_or(""));
+}
+
+void replay(Tool& tool, const Steering& given) {
+    const auto replayed = tool.hub().replay_task(given.id, given.cascade);
+    tool.say({{"result", replayed.result},
+              {"task_id", replayed.task_id},
+              {"public_state", replayed.public_state},
+              {"replay_count", replayed.replay_count},
+              {"reopened", replayed.reopened},
+              {"waiting_on", replayed.waiting_on}},
+             "task " + replayed.task_id + " runs once more; it is " + replayed.public_state);
+}
+
+void change_priority(Tool& tool, const Steering& given) {
+    const auto changed = tool.hub().change_priority(given.id, given.priority);
+    tool.say({{"result", changed.result},
+              {"task_id", changed.task_id},
+              {"old_priority", changed.old_priority},
+              {"new_priority", changed.new_priority}},
+             "task " + changed.task_id + " has priority " + std::to_string(changed.new_priority) +
+                 ", it had " + std::to_string(changed.old_priority));
+}
+
+void add_steering(CLI::App& app, Tool& tool) {
+    auto given = std::make_shared<Steering>();
+    const auto add = [&](const char* name, const char* help, void (*body)(Tool&, const Steering&)) {
+        auto* command = app.add_subcommand(name, help);
+        command->add_option("ID", given->id, "the task")->required();
+        on_run(tool, command, [&tool, given, body] { body(tool, *given); });
+        return command;
+    };
+    auto* revoking =
+        add("revoke", "take the lease of a task away; its attempt goes on elsewhere", revoke);
+    revoking->add_option("--reason", given->reason, "why");
+    revoking->add_option("--worker-instance", given->target.worker_instance,
+                         "only if this worker holds it");
+    revoking->add_option("--lease-id", given->target.lease_id, "only if it is this lease");
+    revoking->add_option("--epoch", given->target.epoch, "only if it has this epoch");
+    auto* replaying = add("replay", "run a task that has ended once more", replay);
+    replaying->add_flag("--cascade", given->cascade, "and those that were skipped because of it");
+    auto* changing =
+        add("priority", "give a task that waits for a worker another priority", change_priority);
+    changing->add_option("PRIORITY", given->priority, "0 to 9000; higher comes first")->required();
+}
+
+}  // namespace
+
+void add_target(CLI::App* command, const std::shared_ptr<Target>& target) {
+    command->add_option("ID", target->id, "the instance or the task")->required();
+    auto* task = command->add_flag("--task", target->is_task, "the ID is a task's");
+    command->add_flag("--instance", target->is_instance, "the ID is an instance's")->excludes(task);
+    command->footer(
+        "Without --task and --instance: the task of this ID if there is one, else the "
+        "instance.");
+}
+
+bool means_task(Tool& tool, const Target& target) {
+    if (target.is_task || target.is_instance) {
+        return target.is_task;
+    }
+    if (!find_task(tool, target.id)) {
+        return false;
+    }
+    if (tool.hub().get_instance_info(target.id)) {
+        throw UsageError("there is a task and an instance of this id: say --task or --instance");
+    }
+    return true;
+}
+
+void show_task(Tool& tool, const std::string& id) {
+    const auto found = find_task(tool, id);
+    if (!found) {
+        throw std::runtime_error("no task " + id);
+    }
+    Json task = Json::parse(*found);
+    if (tool.json) {
+        std::cout << *found << "\n";
+        return;
+    }
+    for (const auto& [part, fields] :
+         {std::pair("lease", std::vector<const char*>{"worker_instance", "until_ms"}),
+          std::pair("progress", std::vector<const char*>{"percent", "message"}),
+          std::pair("failure", std::vector<const char*>{"class", "message"})}) {
+        for (const char* field : fields) {
+            const Json& whole = task[part];
+            task[std::string(part) + "_" + field] = whole.is_null() ? Json(nullptr) : whole[field];
+        }
+    }
+    for (auto& attempt : task["attempts"]) {
+        const Json& error = attempt["error"];
+        attempt["message"] = error.is_null() ? Json(nullptr) : error["message"];
+    }
+    std::cout << list(task, {{"task_id", "task"},
+                             {"state", "state"},
+                             {"public_state", "public state"},
+                             {"blocking_reason", "blocked by"},
+                             {"lane", "lane"},
+                             {"kind", "kind"},
+                             {"priority", "priority"},
+                             {"capabilities", "capabilities"},
+                             {"tags", "tags"},
+                             {"payload", "payload"},
+                             {"policy", "policy"},
+                             {"lease_worker_instance", "leased by"},
+                             {"lease_until_ms", "leased until", Show::kTime},
+                             {"progress_percent", "percent"},
+                             {"progress_message", "progress"},
+                             {"checkpoint", "checkpoint"},
+                             {"result", "result"},
+                             {"failure_class", "failure"},
+                             {"failure_message", "message"},
+                             {"cancelled_by", "cancelled by"},
+                             {"cancel_reason", "cancel reason"},
+                             {"retry_count", "retries"},
+                             {"reclaim_count", "reclaims"},
+                             {"replay_count", "replays"},
+                             {"available_at_ms", "available", Show::kTime},
+                             {"deadline_ms", "deadline", Show::kTime},
+                             {"created_at_ms", "created", Show::kTime},
+                             {"updated_at_ms", "updated", Show::kTime},
+                             {"terminal_at_ms", "ended", Show::kTime}})
+              << "\n"
+              << table(task["attempts"],
+                       {{"attempt_index", "ATT", Show::kNumber},
+                        {"kind", "KIND"},
+                        {"outcome", "OUTCOME"},
+                        {"lease_count", "LEASES", Show::kNumber},
+                        {"started_ms", "STARTED", Show::kTime},
+                        {"ended_ms", "ENDED", Show::kTime},
+                        {"worker_instance", "WORKER"},
+                        {"message", "MESSAGE"}},
+                       terminal_width());
+}
+
+void explain_task(Tool& tool, const std::string& id) {
+    Json rows = Json::array();
+    for (const auto& reason : tool.hub().explain_claim(id)) {
+        rows.push_back({{"reason", reason.reason},
+                        {"detail", reason.detail ? Json::parse(*reason.detail) : Json(nullptr)}});
+    }
+    tool.print(rows, {{"reason", "REASON"}, {"detail", "DETAIL"}});
+}
+
+void cancel_task(Tool& tool, const std::string& id, const std::string& reason) {
+    const auto cancelled = tool.hub().cancel_task(id, reason);
+    tool.say({{"result", cancelled.result},
+              {"task_id", cancelled.task_id},
+              {"public_state", cancelled.public_state},
+              {"previous_state", cancelled.previous_state},
+              {"effective", cancelled.effective}},
+             "task " + cancelled.task_id + (cancelled.effective ? " is" : " was") + " cancelled" +
+                 (cancelled.effective ? "" : " before"));
+}
+
+void add_tasks(CLI::App& app, Tool& tool) {
+    add_reading(app, tool);
+    add_steering(app, tool);
+}
+
+}  // namespace belay::tool

@@ -1,0 +1,683 @@
+// Leases of tasks and their workers on a real server.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "belay/worker.hpp"
+#include "server.hpp"
+
+namespace belay::test {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+using Kind = TaskEvent::Kind;
+
+const std::string kAtOnce = R"({"backoff": {"kind": "fixed", "delay_ms": 0}})";
+
+class WithTasks : public WithServer {
+ protected:
+    // Every scenario leaves a hub that is sound.
+    void TearDown() override {
+        for (const auto& problem : Hub(connection_, "app").check_tasks()) {
+            ADD_FAILURE() << problem.object << ": " << problem.problem;
+        }
+        WithServer::TearDown();
+    }
+
+    std::string create(const NewTask& task) { return hub_.create_task(task).task_id; }
+
+    void create_many(int count, const std::string& lane = "cpu") {
+        std::vector<NewTask> tasks;
+        for (int i = 0; i < count; ++i) {
+            tasks.push_back({.lane = lane, .payload = std::to_string(i)});
+        }
+        hub_.create_tasks(tasks);
+    }
+
+    json task(const std::string& id) { return json::parse(hub_.get_task(id).value()); }
+    std::string state_of(const std::string& id) { return task(id)["state"]; }
+
+    int in_state(const std::string& state) {
+        return connection_
+            .call(Effect::kRepeatable, "SELECT count(*) FROM app.task_states WHERE state = $1",
+                  {state})
+            .get<int>(0, 0);
+    }
+
+    Connection connection_{options()};
+    Hub hub_{connection_, "app"};
+};
+
+class ClientTaskLease : public WithTasks {
+ protected:
+    TaskLease lease(LeaseKeeper& keeper, const NewTask& task = {.lane = "cpu"},
+                    Milliseconds length = Milliseconds(30000)) {
+        create(task);
+        return keeper.keep(
+            hub_.claim_tasks({.worker = "w", .worker_instance = "w1", .lease = length}).at(0));
+    }
+
+    Pool pool_{options(), 2};
+};
+
+// TX-5
+TEST_F(ClientTaskLease, IsReleasedIfNobodySettlesIt) {
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    std::string id;
+    {
+        TaskLease first = lease(keeper);
+        const TaskLease moved = std::move(first);
+        id = moved.task().task_id;
+        EXPECT_EQ(moved.lock_token(), moved.task().lease_id);
+        EXPECT_EQ(keeper.held(), 1u);
+    }
+    EXPECT_EQ(keeper.held(), 0u);
+    EXPECT_EQ(state_of(id), "ready");
+    const auto again = hub_.claim_tasks({.worker = "w", .worker_instance = "w1"}).at(0);
+    EXPECT_EQ(again.attempt_kind, "reclaim");
+    EXPECT_EQ(again.attempt_index, 1);
+    EXPECT_EQ(again.reclaim_count, 0);
+}
+
+// TX-5
+TEST_F(ClientTaskLease, IsSettledOnce) {
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    TaskLease done = lease(keeper);
+    // An error that changes nothing leaves it open.
+    EXPECT_THROW(done.complete("no JSON"), Error);
+    EXPECT_FALSE(done.settled());
+    done.complete(R"({"n": 1})");
+    EXPECT_EQ(task(done.task().task_id)["result"], json::parse(R"({"n": 1})"));
+    TaskLease failed = lease(keeper);
+    EXPECT_EQ(failed.fail({.failure_class = "permanent"}).result, "terminal_failed");
+    TaskLease delayed = lease(keeper);
+    EXPECT_EQ(delayed.delay(Milliseconds(60000), R"({"at": 1})").state, "delayed");
+    TaskLease released = lease(keeper);
+    released.release(Milliseconds(60000));
+    TaskLease last = lease(keeper);
+    EXPECT_TRUE(last.complete_and_claim({}, {.worker = "w", .worker_instance = "w1"}).empty());
+    for (TaskLease* lease : {&done, &failed, &delayed, &released, &last}) {
+        EXPECT_TRUE(lease->settled());
+        EXPECT_FALSE(lease->lost());
+        EXPECT_THROW(lease->complete(), std::logic_error);
+        EXPECT_THROW(lease->fail({}), std::logic_error);
+        EXPECT_THROW(lease->delay(Milliseconds(1)), std::logic_error);
+        EXPECT_THROW(lease->release(), std::logic_error);
+    }
+}
+
+// TX-6
+TEST_F(ClientTaskLease, RenewsItselfWithTheOthers) {
+    const Milliseconds length(2000);
+    LeaseKeeper keeper(pool_, {.hub = "app", .lock_timeout = length});
+    std::vector<TaskLease> leases;
+    for (int i = 0; i < 20; ++i) {
+        leases.push_back(lease(keeper, {.lane = "cpu"}, length));
+    }
+    std::this_thread::sleep_for(Milliseconds(2600));
+    for (auto& lease : leases) {
+        EXPECT_FALSE(lease.lost());
+        lease.complete();
+    }
+    // Four renewals, and a completion for each.
+    EXPECT_LT(pool_.round_trips(), 40u);
+}
+
+// TX-6
+TEST_F(ClientTaskLease, NoticesItsLoss) {
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    TaskLease cancelled = lease(keeper);
+    TaskLease revoked = lease(keeper);
+    TaskLease expired = lease(keeper);
+    hub_.cancel_task(cancelled.task().task_id);
+    hub_.revoke_lease(revoked.task().task_id);
+    Admin(connection_).new_incarnation("app");
+    const std::map<TaskLease*, std::string> states = {
+        {&cancelled, "QB012"}, {&revoked, "QB013"}, {&expired, "QB001"}};
+    for (const auto& [lease, sqlstate] : states) {
+        EXPECT_FALSE(lease->lost());
+        try {
+            lease->progress({.percent = 50});
+            FAIL();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.sqlstate(), sqlstate);
+            EXPECT_TRUE(error.lock_lost());
+        }
+        EXPECT_TRUE(lease->lost());
+        EXPECT_TRUE(lease->stop_token().stop_requested());
+        // A late call fails and is reported.
+        EXPECT_THROW(lease->complete(), Error);
+    }
+}
+
+// TX-6
+TEST_F(ClientTaskLease, LearnsOfItsLossByARenewal) {
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    const TaskLease lost = lease(keeper);
+    const TaskLease kept = lease(keeper);
+    hub_.cancel_task(lost.task().task_id);
+    keeper.renew_now();
+    EXPECT_TRUE(wait_for_stop(lost.stop_token()));
+    EXPECT_TRUE(lost.lost());
+    EXPECT_FALSE(kept.lost());
+}
+
+// TX-7
+TEST_F(ClientTaskLease, WritesOnlyWhileItIsHeld) {
+    connection_.exec("CREATE TABLE effects (a integer)");
+    const auto count = [&] { return connection_.exec("SELECT * FROM effects").size(); };
+    const auto write = [](Connection& own) { own.exec("INSERT INTO effects VALUES (1)"); };
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    {
+        TaskLease held = lease(keeper);
+        held.write(write);
+        EXPECT_EQ(count(), 1);
+        // The completion is refused, so nothing is written.
+        EXPECT_THROW(held.complete_with(write, "no JSON"), Error);
+        EXPECT_EQ(count(), 1);
+        held.complete_with(write, "1");
+        EXPECT_EQ(count(), 2);
+        EXPECT_EQ(state_of(held.task().task_id), "completed");
+    }
+    // Lost before the body, and while it runs.
+    TaskLease lost = lease(keeper);
+    const auto lose = [&](Connection& own) {
+        write(own);
+        hub_.revoke_lease(lost.task().task_id);
+    };
+    EXPECT_THROW(lost.write(lose), Error);
+    EXPECT_TRUE(lost.lost());
+    bool called = false;
+    EXPECT_THROW(lost.write([&](Connection&) { called = true; }), Error);
+    EXPECT_FALSE(called);
+    EXPECT_THROW(lost.complete_with(write), Error);
+    EXPECT_EQ(count(), 2);
+    connection_.exec("DROP TABLE effects");
+}
+
+class ClientTaskWorker : public WithTasks {
+ protected:
+    TaskWorkerOptions worker_options() {
+        TaskWorkerOptions made{.connection = options(), .hub = "app", .worker = "tester"};
+        made.drain_timeout = Milliseconds(20000);
+        made.retry_delay = Milliseconds(20);
+        made.on_event = [this](const TaskEvent& event) {
+            const std::lock_guard lock(mutex_);
+            ++events_[event.kind];
+            messages_.insert(event.message);
+        };
+        return made;
+    }
+
+    int events(Kind kind) {
+        const std::lock_guard lock(mutex_);
+        return events_[kind];
+    }
+
+    bool said(const std::string& message) {
+        const std::lock_guard lock(mutex_);
+        return messages_.contains(message);
+    }
+
+    std::mutex mutex_;
+    std::map<Kind, int> events_;
+    std::set<std::string> messages_;
+};
+
+TEST_F(ClientTaskWorker, RunsManyTasksOnFewConnections) {
+    const int count = 3000;
+    create_many(count);
+    auto options = worker_options();
+    options.connection.conninfo += " application_name=belay_worker_test";
+    TaskWorker worker(options);
+    std::atomic<int> runs = 0;
+    worker.on("cpu", [&](Task& task) {
+        ++runs;
+        return TaskOutcome::completed(R"({"of": )" + task.payload() + "}");
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return in_state("completed") == count; }));
+    EXPECT_LE(connection_
+                  .exec("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
+                        {"belay_worker_test"})
+                  .get<int>(0, 0),
+              4);
+    running.end();
+    EXPECT_EQ(runs, count);
+    EXPECT_EQ(events(Kind::kCompleted), count);
+    EXPECT_EQ(events(Kind::kError), 0);
+    EXPECT_EQ(connection_
+                  .exec("SELECT count(*) FROM app.tasks WHERE result -> 'of' = payload AND "
+                        "lease_owner IS NULL")
+                  .get<int>(0, 0),
+              count);
+}
+
+// TX-8: one handler on one connection. Every task is one round trip, its completion and the next
+// claim.
+TEST_F(ClientTaskWorker, NeedsOneRoundTripPerTask) {
+    const int count = 500;
+    create_many(count);
+    auto options = worker_options();
+    options.concurrency = 1;
+    options.connections = 1;
+    TaskWorker worker(options);
+    worker.on("cpu", [](Task&) { return TaskOutcome::completed(); });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return in_state("completed") == count; }));
+    running.end();
+    EXPECT_GE(worker.round_trips(), static_cast<std::uint64_t>(count));
+    EXPECT_LE(worker.round_trips(), static_cast<std::uint64_t>(count) + 20);
+}
+
+// TX-8
+TEST_F(ClientTaskWorker, FollowsTheServersOrder) {
+    for (const int priority : {5, 900, 1, 9000, 42}) {
+        create({.lane = priority % 2 == 0 ? "even" : "odd",
+                .payload = std::to_string(priority),
+                .priority = priority});
+    }
+    auto options = worker_options();
+    options.concurrency = 1;
+    TaskWorker worker(options);
+    std::string order;
+    std::atomic<int> runs = 0;
+    const auto note = [&](Task& task) {
+        order += task.payload() + " ";
+        ++runs;
+        return TaskOutcome::completed();
+    };
+    worker.on("even", note);
+    worker.on("odd", note);
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return runs == 5; }));
+    running.end();
+    EXPECT_EQ(order, "9000 900 42 5 1 ");
+}
+
+// TX-9
+TEST_F(ClientTaskWorker, FindsTheHandler) {
+    for (const char* lane : {"a", "b", "c"}) {
+        for (const char* kind : {"x", "y", ""}) {
+            create({.lane = lane, .kind = kind});
+        }
+    }
+    TaskWorker worker(worker_options());
+    std::mutex mutex;
+    std::map<std::string, std::string> found;
+    std::atomic<int> runs = 0;
+    const auto handler = [&](const std::string& name) {
+        return [&, name](Task& task) {
+            const std::lock_guard lock(mutex);
+            found[task.lane() + task.kind()] = name;
+            ++runs;
+            return TaskOutcome::completed();
+        };
+    };
+    worker.on("a", "x", handler("ax"));
+    worker.on("a", handler("a"));
+    worker.on("b", "x", handler("bx"));
+    worker.on("", "y", handler("y"));
+    worker.on("", handler("any"));
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return runs == 9; }));
+    running.end();
+    EXPECT_EQ(found, (std::map<std::string, std::string>{{"ax", "ax"},
+                                                         {"ay", "a"},
+                                                         {"a", "a"},
+                                                         {"bx", "bx"},
+                                                         {"by", "y"},
+                                                         {"b", "any"},
+                                                         {"cx", "any"},
+                                                         {"cy", "y"},
+                                                         {"c", "any"}}));
+}
+
+// TX-9: other lanes and tasks that ask for more are left alone; kinds without a handler are given
+// back.
+TEST_F(ClientTaskWorker, LeavesToOthersWhatIsNotItsOwn) {
+    const auto mine = create({.lane = "a", .kind = "x", .capabilities = {"gpu"}});
+    const auto unfit = create({.lane = "a", .kind = "x", .capabilities = {"tpu"}});
+    const auto elsewhere = create({.lane = "b", .kind = "x"});
+    const auto odd = create({.lane = "a", .kind = "y"});
+    auto options = worker_options();
+    options.capabilities = {"gpu"};
+    TaskWorker worker(options);
+    worker.on("a", "x", [](Task&) { return TaskOutcome::completed(); });
+    Running running(worker);
+    ASSERT_TRUE(
+        wait_until([&] { return state_of(mine) == "completed" && events(Kind::kNoHandler) >= 2; }));
+    running.end();
+    EXPECT_TRUE(said("no handler for kind \"y\" in lane \"a\""));
+    EXPECT_EQ(task(unfit)["attempt_index"], 0);
+    EXPECT_EQ(task(elsewhere)["attempt_index"], 0);
+    EXPECT_EQ(task(odd)["attempt_index"], 1);
+    EXPECT_EQ(task(odd)["retry_count"], 0);
+    TaskWorker idle(worker_options());
+    EXPECT_THROW(idle.run(), Error);
+}
+
+TEST_F(ClientTaskWorker, TakesWhatComesLaterAndWhatFallsDue) {
+    TaskWorker worker(worker_options());
+    std::atomic<int> runs = 0;
+    worker.on("cpu", [&](Task&) {
+        ++runs;
+        return TaskOutcome::completed();
+    });
+    Running running(worker);
+    for (int i = 1; i <= 3; ++i) {
+        std::this_thread::sleep_for(Milliseconds(20));
+        create({.lane = "cpu"});
+        EXPECT_TRUE(wait_until([&] { return runs == i; }, seconds(20)));
+    }
+    create({.lane = "cpu", .delay = Milliseconds(300)});
+    EXPECT_TRUE(wait_until([&] { return runs == 4; }, seconds(20)));
+}
+
+// TX-10
+TEST_F(ClientTaskWorker, TellsHowAnAttemptHasFailed) {
+    const auto throws = create({.lane = "cpu", .kind = "throws", .policy = kAtOnce});
+    const auto final = create({.lane = "cpu", .kind = "final", .policy = kAtOnce});
+    const auto later = create({.lane = "cpu", .kind = "later"});
+    const auto broken = create({.lane = "cpu", .kind = "broken", .policy = kAtOnce});
+    const auto given_up = create({.lane = "cpu", .kind = "given_up", .policy = kAtOnce});
+    TaskWorker worker(worker_options());
+    worker.on("cpu", "throws",
+              [](Task&) -> TaskOutcome { throw std::runtime_error("no luck \xff"); });
+    worker.on("cpu", "final", [](Task&) -> TaskOutcome {
+        throw TaskFailed({.failure_class = "permanent",
+                          .message = std::string("ne\0ver", 6),
+                          .details = R"({"code": 7})"});
+    });
+    std::atomic<int> late = 0;
+    worker.on("cpu", "later", [&](Task& task) {
+        ++late;
+        return task.attempt() == 1
+                   ? TaskOutcome::failed({.message = "wait", .retry_after = Milliseconds(1)})
+                   : TaskOutcome::completed();
+    });
+    // A result that the server does not take.
+    worker.on("cpu", "broken", [](Task&) { return TaskOutcome::completed("no JSON"); });
+    worker.on("cpu", "given_up", [](Task&) -> TaskOutcome {
+        throw TaskFailed({.failure_class = "cancelled", .message = "not needed"});
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return in_state("failed") == 3 && late == 2; }));
+    ASSERT_TRUE(wait_until([&] { return state_of(later) == "completed"; }));
+    running.end();
+    EXPECT_EQ(task(throws)["attempt_index"], 4);
+    EXPECT_EQ(task(throws)["attempts"][0]["error"]["class"], "transient");
+    EXPECT_EQ(task(throws)["attempts"][0]["error"]["message"], "no luck \xef\xbf\xbd");
+    EXPECT_EQ(task(final)["attempt_index"], 1);
+    EXPECT_EQ(task(final)["attempts"][0]["error"]["class"], "permanent");
+    EXPECT_EQ(task(final)["attempts"][0]["error"]["message"], "ne ver");
+    EXPECT_EQ(task(final)["attempts"][0]["error"]["details"]["code"], 7);
+    EXPECT_EQ(task(broken)["attempt_index"], 4);
+    EXPECT_EQ(state_of(given_up), "cancelled");
+    EXPECT_EQ(events(Kind::kFailed), 4);
+    EXPECT_EQ(events(Kind::kRetried), 7);
+    EXPECT_EQ(events(Kind::kCompleted), 1);
+    EXPECT_EQ(events(Kind::kError), 4);
+}
+
+// TX-7
+TEST_F(ClientTaskWorker, LeavesACheckpointForTheNextRun) {
+    connection_.exec("CREATE TABLE effects (a integer)");
+    const auto id = create({.lane = "cpu", .policy = kAtOnce});
+    TaskWorker worker(worker_options());
+    worker.on("cpu", [&](Task& task) {
+        const json before = json::parse(task.checkpoint().value_or("0"));
+        const int step = before.get<int>() + 1;
+        task.progress(25.0 * step, "step " + std::to_string(step));
+        const auto insert = [&](Connection& own) {
+            own.exec("INSERT INTO effects VALUES ($1)", {step});
+        };
+        switch (step) {
+            case 1:
+                task.write(insert);
+                task.set_checkpoint("1");
+                throw std::runtime_error("interrupted");
+            case 2:
+                task.write(insert);
+                return TaskOutcome::delayed(Milliseconds(1), "2");
+            case 3:
+                task.write(insert);
+                task.set_checkpoint("3");
+                return TaskOutcome::released();
+            default:
+                task.complete_with(insert, "4");
+                return TaskOutcome::settled();
+        }
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return state_of(id) == "completed"; }));
+    running.end();
+    const json done = task(id);
+    EXPECT_EQ(done["result"], 4);
+    EXPECT_EQ(done["attempt_index"], 2);
+    EXPECT_EQ(done["retry_count"], 1);
+    EXPECT_EQ(connection_.exec("SELECT array_agg(a ORDER BY a)::text FROM effects")
+                  .get<std::string>(0, 0),
+              "{1,2,3,4}");
+    EXPECT_EQ(events(Kind::kDelayed), 1);
+    EXPECT_EQ(events(Kind::kReleased), 1);
+    connection_.exec("DROP TABLE effects");
+}
+
+// TX-11
+TEST_F(ClientTaskWorker, ALostTaskStopsItsHandlerAtOnce) {
+    auto options = worker_options();
+    options.lease = seconds(600);  // so that no renewal comes by itself
+    int lost = 0;
+    // One handler is busy and nothing free; one of two is free.
+    for (const int concurrency : {1, 2}) {
+        for (const std::string how : {"cancel", "revoke", "timeout"}) {
+            options.concurrency = concurrency;
+            const auto id = create(
+                {.lane = "cpu",
+                 .policy = how == "timeout" ? R"({"attempt_timeout_ms": 1000, "max_attempts": 1})"
+                                            : "{}"});
+            TaskWorker worker(options);
+            std::atomic<bool> began = false;
+            std::atomic<bool> stopped = false;
+            worker.on("cpu", [&](Task& task) {
+                if (began.exchange(true)) {
+                    return TaskOutcome::completed();  // revoked, it comes again
+                }
+                stopped = wait_for_stop(task.stop_token());
+                return TaskOutcome::completed();
+            });
+            Running running(worker);
+            ASSERT_TRUE(wait_until([&] { return began.load(); }));
+            std::this_thread::sleep_for(Milliseconds(50));
+            const auto at = Steady::now();
+            if (how == "cancel") {
+                hub_.cancel_task(id, "enough");
+            } else if (how == "revoke") {
+                EXPECT_EQ(
+                    hub_.revoke_lease(id, "", {.worker_instance = worker.worker_instance()}).result,
+                    "revoked");
+            }
+            ASSERT_TRUE(wait_until([&] { return stopped.load(); })) << how;
+            const auto took = Steady::now() - at;
+            std::cout << how << " to stop: " << took / std::chrono::microseconds(1) << " us\n";
+            EXPECT_LT(took, seconds(5));
+            const std::string end = how == "cancel"   ? "cancelled"
+                                    : how == "revoke" ? "completed"
+                                                      : "expired";
+            EXPECT_TRUE(wait_until([&] { return state_of(id) == end; })) << how;
+            running.end();
+            EXPECT_EQ(events(Kind::kLost), ++lost) << how;
+        }
+    }
+}
+
+// TX-11: work comes in the transaction of the cancel: the wait returns for the one, and the next
+// one for the other.
+TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfNewTasks) {
+    auto options = worker_options();
+    options.lease = seconds(600);
+    options.concurrency = 2;
+    TaskWorker worker(options);
+    std::atomic<int> began = 0;
+    std::atomic<int> stopped = 0;
+    std::atomic<int> quick = 0;
+    worker.on("slow", [&](Task& task) {
+        ++began;
+        stopped += wait_for_stop(task.stop_token());
+        return TaskOutcome::completed();
+    });
+    worker.on("quick", [&](Task&) {
+        ++quick;
+        return TaskOutcome::completed();
+    });
+    Running running(worker);
+    for (int i = 1; i <= 10; ++i) {
+        const auto id = create({.lane = "slow"});
+        ASSERT_TRUE(wait_until([&] { return began == i; }));
+        connection_.with_transaction([&] {
+            hub_.create_task({.lane = "quick"});
+            hub_.cancel_task(id);
+        });
+        ASSERT_TRUE(wait_until([&] { return stopped == i && quick == i; }, seconds(20))) << i;
+    }
+}
+
+// TX-11: so does work that is there all the time, and not for this worker.
+TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfTasksThatDoNotFit) {
+    create({.lane = "cpu", .capabilities = {"gpu"}});
+    const auto id = create({.lane = "cpu"});
+    auto options = worker_options();
+    options.lease = seconds(600);
+    options.concurrency = 2;
+    TaskWorker worker(options);
+    std::atomic<bool> began = false;
+    std::atomic<bool> stopped = false;
+    worker.on("cpu", [&](Task& task) {
+        began = true;
+        stopped = wait_for_stop(task.stop_token());
+        return TaskOutcome::completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return began.load(); }));
+    // Until the loop has been woken in vain a few times.
+    std::this_thread::sleep_for(Milliseconds(300));
+    hub_.cancel_task(id);
+    EXPECT_TRUE(wait_until([&] { return stopped.load(); }, seconds(20)));
+}
+
+// TX-12
+TEST_F(ClientTaskWorker, DrainsAndLeavesNoLease) {
+    create({.lane = "cpu", .kind = "short", .priority = 10});
+    for (int i = 0; i < 7; ++i) {
+        create({.lane = "cpu", .kind = "long"});
+    }
+    auto options = worker_options();
+    options.concurrency = 3;
+    options.drain_timeout = Milliseconds(300);
+    TaskWorker worker(options);
+    std::atomic<int> began = 0;
+    std::atomic<bool> release = false;
+    worker.on("cpu", "short", [&](Task&) {
+        ++began;
+        wait_until([&] { return release.load(); });
+        return TaskOutcome::completed();
+    });
+    worker.on("cpu", "long", [&](Task& task) {
+        ++began;
+        wait_for_stop(task.stop_token());
+        return TaskOutcome::completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return began == 3; }));
+    worker.stop();
+    release = true;
+    running.end();
+    EXPECT_EQ(began, 3);
+    EXPECT_EQ(events(Kind::kCompleted), 1);
+    EXPECT_EQ(events(Kind::kAbandoned), 2);
+    const auto rest = hub_.list_tasks(R"({"state": "ready"})");
+    EXPECT_EQ(rest.size(), 7u);
+    for (const auto& left : rest) {
+        EXPECT_EQ(left.retry_count + left.reclaim_count, 0);
+    }
+}
+
+// TX-13
+TEST_F(ClientTaskWorker, ARestartLosesNothing) {
+    const int count = 200;
+    create_many(count);
+    auto options = worker_options();
+    options.lease = Milliseconds(4000);
+    options.connection.async_leases = false;
+    TaskWorker worker(options);
+    std::atomic<int> runs = 0;
+    worker.on("cpu", [&](Task&) {
+        ++runs;
+        std::this_thread::sleep_for(Milliseconds(5));
+        return TaskOutcome::completed();
+    });
+    Running running(worker);
+    for (const char* mode : {"fast", "immediate"}) {
+        const int before = runs;
+        ASSERT_TRUE(wait_until([&] { return runs >= before + 20; }));
+        cluster->stop(mode);
+        cluster->start();
+    }
+    ASSERT_TRUE(wait_until([&] { return in_state("completed") == count; }));
+    running.end();
+    std::cout << runs << " runs for " << count << " tasks\n";
+}
+
+// TX-13: connections die at any moment, many of them in the middle of a completion: each task has
+// one effect, which is written with its completion.
+TEST_F(ClientTaskWorker, AKilledConnectionEndsInOneOutcome) {
+    connection_.exec("CREATE TABLE effects (a integer)");
+    const int count = 200;
+    create_many(count);
+    auto options = worker_options();
+    options.lease = Milliseconds(2000);
+    options.connection.conninfo += " application_name=belay_worker_test";
+    TaskWorker worker(options);
+    worker.on("cpu", [](Task& task) {
+        const int number = std::stoi(task.payload());
+        if (number % 2 == 0) {
+            return TaskOutcome::completed();
+        }
+        task.complete_with(
+            [&](Connection& own) { own.exec("INSERT INTO effects VALUES ($1)", {number}); });
+        return TaskOutcome::settled();
+    });
+    Running running(worker);
+    Conn killer = admin();
+    int kills = 0;
+    ASSERT_TRUE(wait_until(
+        [&] {
+            // Each kill costs a new connection; after so many the rest may run in peace.
+            if (kills < 60) {
+                kills += std::stoi(
+                    killer.value("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                                 "WHERE application_name = 'belay_worker_test' AND (state = "
+                                 "'active' AND wait_event IS NULL OR random() < 0.02)"));
+            }
+            return in_state("completed") + in_state("failed") == count;
+        },
+        seconds(120)));
+    running.end();
+    EXPECT_EQ(in_state("failed"), 0);
+    EXPECT_EQ(connection_.exec("SELECT DISTINCT a FROM effects").size(), count / 2);
+    EXPECT_EQ(connection_.exec("SELECT a FROM effects").size(), count / 2);
+    connection_.exec("DROP TABLE effects");
+    std::cout << kills << " connections killed, " << events(Kind::kUnknown) << " outcomes unknown, "
+              << events(Kind::kLost) << " lost\n";
+}
+
+}  // namespace
+}  // namespace belay::test
