@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "entry/task_call.hpp"
 #include "entry/verbs.hpp"
 #include "ops/input.hpp"
 #include "pg/async_commit.hpp"
@@ -17,10 +18,6 @@ constexpr std::size_t kMaxBatch = 10000;
 constexpr std::size_t kMaxLanes = 1000;
 constexpr int32 kMaxClaim = 1000;
 constexpr int32 kMaxPage = 1000;
-
-[[noreturn]] void refuse_null(const char* path) {
-    pg::raise_invalid("null", path, psprintf("%s must not be null", path), "Pass a value.");
-}
 
 std::span<const std::string_view> words(const Call& call, int i, const char* path) {
     const auto given = call.texts(i);
@@ -58,17 +55,7 @@ bool is_operator(const Call& call) {
     pg_unreachable();
 }
 
-// The fence of a worker's call.
-ops::Fence lease_fence(const Call& call, int epoch) {
-    const auto value = call.int8(epoch);
-    if (!value) {
-        pg::raise_invalid("fence_required", "p_epoch", "p_epoch must not be null",
-                          "Pass the lease_epoch that claim_tasks returned.");
-    }
-    return {value, false};
-}
-
-// The same for calls that have a source.
+// The fence of a call that has a source.
 ops::Fence sourced_fence(const Call& call, int epoch, int source) {
     const auto word = call.text(source).value_or("lease_holder");
     if (word == "operator_override") {
@@ -129,30 +116,10 @@ void add_claimed(const Call::Set& set, const ops::Claimed& claimed) {
                     ? 0
                     : claimed.rows.datum(at, column + 1, TupleDescAttr(set.row, column)->atttypid);
         }
+        nulls[kColumns - 1] = claimed.signals[at] == 0;
+        values[kColumns - 1] = claimed.signals[at];
         set.add(values, nulls);
     }
-}
-
-Datum uuid_datum(const pg_uuid_t& id) {
-    auto* copy = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t)));
-    *copy = id;
-    return UUIDPGetDatum(copy);
-}
-
-Datum state_datum(core::TaskState state) {
-    return pg::text_datum(core::name_of(state));
-}
-
-// Forms one row in memory that outlives the call.
-template <typename Fill>
-Datum answer_row(const Call& call, Fill fill) {
-    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
-    Datum values[8] = {};
-    bool nulls[8] = {};
-    fill(values, nulls);
-    const Datum row = call.one_row(values, nulls);
-    MemoryContextSwitchTo(old);
-    return row;
 }
 
 }  // namespace
@@ -532,7 +499,12 @@ Datum explain_claim(const Call& call) {
 }
 
 Datum check_tasks(const Call& call) {
-    call.set().add_rows(ops::check_tasks(call.hub, call.uuid(0)));
+    const auto set = call.set();
+    for (const auto& [object, problem] : ops::check_tasks(call.hub, call.uuid(0))) {
+        const Datum values[] = {pg::text_datum(object), pg::text_datum(problem)};
+        const bool nulls[2] = {};
+        set.add(values, nulls);
+    }
     return call.nothing();
 }
 

@@ -182,7 +182,8 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .lanes = get_relname_relid("lanes", schema),
             .capability_sets = get_relname_relid("capability_sets", schema),
             .capability_sets_id = get_relname_relid("capability_sets_id", schema),
-            .dedup_keys = get_relname_relid("dedup_keys", schema)};
+            .dedup_keys = get_relname_relid("dedup_keys", schema),
+            .suspensions = get_relname_relid("suspensions", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.

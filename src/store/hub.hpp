@@ -12,7 +12,7 @@ namespace belay::store {
 
 // The version of the hub files that this library was built with: the number of the last file in
 // sql/hub/steps. A lint compares the two.
-inline constexpr int32 kHubVersion = 7;
+inline constexpr int32 kHubVersion = 8;
 
 enum class Api : int { kBelay, kDuroxidePg };
 inline constexpr const char* kApiNames[] = {"belay", "duroxide-pg"};
@@ -60,6 +60,7 @@ struct Relations {
     Oid capability_sets;
     Oid capability_sets_id;
     Oid dedup_keys;
+    Oid suspensions;
 
     bool contains(Oid relation) const {
         for (const Oid known : {belay_hub,
@@ -89,7 +90,8 @@ struct Relations {
                                 lanes,
                                 capability_sets,
                                 capability_sets_id,
-                                dedup_keys}) {
+                                dedup_keys,
+                                suspensions}) {
             if (known == relation) {
                 return true;
             }

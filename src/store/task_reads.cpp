@@ -3,6 +3,7 @@
 #include "core/time.hpp"
 #include "pg/list.hpp"
 #include "store/listing.hpp"
+#include "store/suspensions.hpp"
 #include "store/tasks.hpp"
 
 namespace belay::store {
@@ -182,6 +183,44 @@ constexpr Statement kCheck = report(R"sql(
 )sql",
                                     UUIDOID);
 
+// The same of suspensions: $1 flow.
+constexpr Statement kCheckSuspensions = report(R"sql(
+    SELECT pg_catalog.concat('task ', t.id), p.problem
+      FROM {hub}.tasks AS t
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) FILTER (WHERE s.closed_at_ms IS NULL) AS open,
+               pg_catalog.count(*) FILTER (
+                   WHERE s.closed_at_ms IS NULL AND s.attempt_index {<>} t.attempt_index) AS other
+          FROM {hub}.suspensions AS s
+         WHERE s.task_id {=} t.id) AS n
+     CROSS JOIN LATERAL (VALUES
+        ('is suspended without a suspension, or has one without being so',
+         n.open {<>} CASE WHEN t.state {=} 'suspended' THEN 1 ELSE 0 END),
+        ('waits in another attempt than its own', n.other {>} 0),
+        ('has an open waitpoint outside of its suspension',
+         EXISTS (SELECT 1
+                   FROM {hub}.waitpoints AS w
+                  WHERE w.task_id {=} t.id AND w.suspension_nr IS NOT NULL
+                    AND w.closed_at_ms IS NULL
+                    AND NOT EXISTS (SELECT 1
+                                      FROM {hub}.suspensions AS s
+                                     WHERE s.task_id {=} w.task_id AND s.nr {=} w.suspension_nr
+                                       AND s.closed_at_ms IS NULL)))
+        ) AS p(problem, found)
+     WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1)
+    UNION ALL
+    SELECT pg_catalog.concat(x.kind, ' ', x.task_id, ' ', x.nr), 'has no task'
+      FROM (SELECT 'suspension' AS kind, s.task_id, CAST(s.nr AS pg_catalog.text) AS nr
+              FROM {hub}.suspensions AS s
+            UNION ALL
+            SELECT 'waitpoint', w.task_id, w.key FROM {hub}.waitpoints AS w
+            UNION ALL
+            SELECT 'signal', g.task_id, CAST(g.nr AS pg_catalog.text)
+              FROM {hub}.signals AS g) AS x
+     WHERE $1 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} x.task_id)
+)sql",
+                                               UUIDOID);
+
 // $1 lane (null: all), $2 limit.
 constexpr Statement kReadyInLane = query(R"sql(
     SELECT pg_catalog.count(*)
@@ -292,7 +331,8 @@ std::optional<TaskView> view_task(const Hub& hub, const pg_uuid_t& id,
     if (rows.count == 0) {
         return std::nullopt;
     }
-    TaskView view{.state = rows.text(0, 1),
+    TaskView view{.id = id,
+                  .state = rows.text(0, 1),
                   .lane = rows.text(0, 2),
                   .pending = rows.text(0, 3),
                   .held = rows.boolean(0, 4),
@@ -331,10 +371,21 @@ RowHolder row_holder(const Hub& hub, const pg_uuid_t& id) {
     return holder_of(hub.relations.tasks, run(hub, kPlace, Params().uuid(id)));
 }
 
-Rows check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow) {
+std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow) {
     Params params;
     add_uuid(&params, flow);
-    return run(hub, kCheck, params);
+    pg::List<TaskProblem> problems;
+    const auto add = [&hub, &params, &problems](const Statement& check) {
+        const Rows rows = run(hub, check, params);
+        for (uint64 i = 0; i < rows.count; ++i) {
+            problems.add({rows.text(i, 1), rows.text(i, 2)});
+        }
+    };
+    add(kCheck);
+    if (has_suspensions(hub)) {
+        add(kCheckSuspensions);
+    }
+    return problems.span();
 }
 
 LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, int limit) {

@@ -7,6 +7,7 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "store/lanes.hpp"
+#include "store/suspensions.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
@@ -305,6 +306,19 @@ constexpr Statement kRequeue =
 )sql",
               UUIDOID, TEXTOID, INT8OID, TEXTOID, INT8OID, INT4OID, INT4OID, JSONBOID, BOOLOID,
               TEXTOID, TEXTOID, JSONBOID, BOOLOID);
+
+// $1 id, $2 state, $3 available_at, $4 now.
+constexpr Statement kResume = statement(R"sql(
+    UPDATE {hub}.tasks AS t
+       SET state = $2, available_at_ms = $3, updated_at_ms = $4
+     WHERE t.id {=} $1 AND (t.state {||} '') {=} 'suspended'
+)sql",
+                                        UUIDOID, TEXTOID, INT8OID, INT8OID);
+
+constexpr Statement kTouch = statement(R"sql(
+    UPDATE {hub}.tasks AS t SET updated_at_ms = $2 WHERE t.id {=} $1
+)sql",
+                                       UUIDOID, INT8OID);
 
 // $1 id, $2 state, $3 now, $4 result, $5 whether it failed, $6 to $8 failure, $9 cancel reason,
 // $10 cancelled by.
@@ -885,7 +899,39 @@ core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how) {
     return state;
 }
 
+void suspend(const Hub& hub, const Task& task, int64 now) {
+    Params params;
+    params.uuid(task.id)
+        .text(core::name_of(core::TaskState::kSuspended))
+        .null()
+        .text(core::name_of(core::Pending::kResume))
+        .int8(now)
+        .int4(0)
+        .int4(0)
+        .null();
+    add_failure(&params, std::nullopt);
+    run_for_one(hub, kRequeue, params.boolean(false));
+    note_state(hub, task, {pg::WakeReason::kChanged, false});
+}
+
+core::TaskState resume(const Hub& hub, const Task& task, int64 available_at, int64 now) {
+    const bool ready = available_at <= now;
+    const auto state = ready ? core::TaskState::kReady : core::TaskState::kDelayed;
+    run_for_one(hub, kResume,
+                Params().uuid(task.id).text(core::name_of(state)).int8(available_at).int8(now));
+    note_claimable(hub, task.lane, ready, available_at);
+    note_state(hub, task, {pg::WakeReason::kChanged, false});
+    return state;
+}
+
+void touch(const Hub& hub, const pg_uuid_t& id, int64 now) {
+    run_for_one(hub, kTouch, Params().uuid(id).int8(now));
+}
+
 int64 finish(const Hub& hub, const Task& task, const Finish& how) {
+    if (task.state == core::TaskState::kSuspended) {
+        close_suspension(hub, task.id, "end", how.now);
+    }
     if (task.has_attempt()) {
         end_attempt(hub, task, how.outcome, how.now, how.failure);
     }
@@ -905,6 +951,9 @@ void set_priority(const Hub& hub, const Task& task, int32 priority, int64 now) {
 }
 
 int64 reopen(const Hub& hub, const Task& task, int64 now) {
+    if (has_suspensions(hub)) {
+        delete_suspensions(hub, task.id);
+    }
     run_for_one(hub, kReopen, Params().uuid(task.id).int8(now));
     note_claimable(hub, task.lane, true, now);
     note_state(hub, task, {pg::WakeReason::kChanged, false});
@@ -913,6 +962,9 @@ int64 reopen(const Hub& hub, const Task& task, int64 now) {
 
 void delete_task(const Hub& hub, const Task& task) {
     run(hub, kDeleteAttempts, Params().uuid(task.id));
+    if (has_suspensions(hub)) {
+        delete_suspensions(hub, task.id);
+    }
     if (task.dedup_key) {
         delete_dedup_key(hub, task.lane, *task.dedup_key, task.id);
     }

@@ -1,7 +1,7 @@
 // Tables tasks and attempts: locking, and the writers of each transition.
 //
-// acquire, requeue and finish are the only writers of states, leases and attempts. They note what
-// waiting sessions have to know; events are the caller's.
+// acquire, requeue, suspend, resume and finish are the only writers of states, leases and attempts.
+// They note what waiting sessions have to know; events are the caller's.
 #pragma once
 
 #include "core/task.hpp"
@@ -215,6 +215,15 @@ struct Requeue {
 // Takes the lease away and puts the task back: ready, or delayed. Returns its state.
 core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how);
 
+// Takes the lease away and lets the task wait for signals.
+void suspend(const Hub& hub, const Task& task, int64 now);
+// Ends the wait: ready, or delayed. Returns its state.
+core::TaskState resume(const Hub& hub, const Task& task, int64 available_at, int64 now);
+
+// Marks the task as changed, for what is stored elsewhere: a transaction with an older snapshot
+// must not decide without it.
+void touch(const Hub& hub, const pg_uuid_t& id, int64 now);
+
 // The end of a task.
 struct Finish {
     core::TaskState state;
@@ -226,17 +235,18 @@ struct Finish {
     std::optional<std::string_view> cancelled_by = std::nullopt;
     Notice notice = {pg::WakeReason::kChanged, false};
 };
-// Returns the epoch afterwards.
+// Returns the epoch afterwards. A suspension is closed.
 int64 finish(const Hub& hub, const Task& task, const Finish& how);
 
 // ---- Operators ----
 
 void set_priority(const Hub& hub, const Task& task, int32 priority, int64 now);
 
-// Makes a terminal task ready again. Returns the epoch afterwards.
+// Makes a terminal task ready again; what it waited for in its life before goes. Returns the epoch
+// afterwards.
 int64 reopen(const Hub& hub, const Task& task, int64 now);
 
-// Deletes the task and its attempts; its dedup key, if that is still the task's.
+// Deletes the task, its attempts and suspensions; its dedup key, if that is still the task's.
 void delete_task(const Hub& hub, const Task& task);
 
 // ---- Duties ----

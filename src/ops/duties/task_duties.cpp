@@ -1,12 +1,14 @@
 // task_duties.cpp — what tasks need done from time to time.
 //
 // Calls    settle, store::promote_due, store::delete_task
-// Touches  <hub>.tasks, <hub>.attempts, <hub>.dedup_keys, <hub>.outbox_events
+// Touches  <hub>.tasks, <hub>.attempts, <hub>.dedup_keys, <hub>.outbox_events, <hub>.suspensions,
+//          <hub>.waitpoints, <hub>.signals, <hub>.waitpoint_keys
 // Locks    tasks, always skipping what others hold
 // Raises   nothing of its own
 #include "ops/duties/duties.hpp"
 #include "ops/enter.hpp"
 #include "ops/task/task.hpp"
+#include "store/suspensions.hpp"
 
 namespace belay::ops {
 
@@ -79,7 +81,8 @@ int64 expire_tasks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    return settle_all(hub, store::hold_past_deadline(hub, clock->now(), kPortion), clock);
+    return settle_all(hub, store::hold_past_deadline(hub, clock->now(), kPortion), clock) +
+           settle_all(hub, store::hold_timed_out(hub, clock->now(), kPortion), clock);
 }
 
 int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock) {
@@ -95,7 +98,7 @@ int64 retire_tasks(const store::Hub& hub, pg::Clock* clock) {
     }
     const auto ids = store::hold_outdated(hub, clock->now(),
                                           hub.options[store::Option::kTaskRetention], kPortion);
-    int64 deleted = 0;
+    int64 deleted = store::forget_waitpoint_keys(hub, clock->now());
     for (const pg_uuid_t& id : ids) {
         if (const auto task = store::try_lock_task(hub, id)) {
             store::delete_task(hub, *task);

@@ -1,7 +1,7 @@
 // claim_tasks.cpp — lease the next tasks that the worker may run.
 //
 // Calls    store::fitting_streams, store::hold_heads, store::peek_heads, store::acquire
-// Touches  <hub>.tasks
+// Touches  <hub>.tasks; reads <hub>.suspensions, <hub>.waitpoints, <hub>.signals
 // Locks    tasks, skipping what others hold: a claim never waits
 // Raises   QB006, QB007
 //
@@ -15,6 +15,7 @@
 #include "pg/counters.hpp"
 #include "store/outbox.hpp"
 #include "store/readiness.hpp"
+#include "store/suspensions.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
@@ -189,6 +190,32 @@ void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows&
     }
 }
 
+// The signals for tasks whose attempt goes on after a suspension.
+Datum* signals_of(const store::Hub& hub, const store::Rows& rows) {
+    auto* signals = static_cast<Datum*>(palloc0(sizeof(Datum) * rows.count));
+    pg::List<pg_uuid_t> continued;
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const auto pending = core::parse_pending(rows.text(i, kPending));
+        if (pending && core::continues_attempt(*pending)) {
+            continued.add(rows.uuid(i, kId));
+        }
+    }
+    if (continued.count == 0 || !store::has_suspensions(hub)) {
+        return signals;
+    }
+    const store::Rows found = store::claimed_signals(hub, continued.span());
+    for (uint64 at = 0; at < found.count; ++at) {
+        const pg_uuid_t id = found.uuid(at, 1);
+        for (uint64 i = 0; i < rows.count; ++i) {
+            const pg_uuid_t row = rows.uuid(i, kId);
+            if (memcmp(row.data, id.data, UUID_LEN) == 0) {
+                signals[i] = found.datum(at, 2, JSONBOID);
+            }
+        }
+    }
+    return signals;
+}
+
 Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true}) || hub.is_paused(store::Queue::kTasks)) {
         return {};
@@ -223,7 +250,7 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     }
     std::sort(order, order + rows.count,
               [places](uint64 a, uint64 b) { return places[a].before(places[b]); });
-    return {rows, {order, static_cast<std::size_t>(rows.count)}};
+    return {rows, {order, static_cast<std::size_t>(rows.count)}, signals_of(hub, rows)};
 }
 
 // The channels of the lanes that the worker serves, with their versions before the claim.

@@ -24,33 +24,6 @@ constexpr const char* kItemKeys[] = {
     "tags",     "dedup_window_ms", "capabilities",
 };
 
-// A random uuid of version 7: 48 bits of time, then a count that grows within a millisecond of this
-// session, so that ids made one after the other sort that way.
-pg_uuid_t make_id(int64 now) {
-    static constinit int64 last_ms = -1;
-    static constinit uint32 count = 0;
-    constexpr uint32 kCountBits = 26;
-    pg_uuid_t id;
-    if (!pg_strong_random(id.data, UUID_LEN)) {
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random numbers available")));
-    }
-    if (now == last_ms) {
-        ++count;
-    } else {
-        last_ms = now;
-        memcpy(&count, id.data, sizeof count);
-        count &= (1U << (kCountBits - 2)) - 1;  // room to count upwards
-    }
-    for (int i = 0; i < 6; ++i) {
-        id.data[i] = static_cast<unsigned char>(static_cast<uint64>(now) >> (40 - 8 * i));
-    }
-    id.data[6] = static_cast<unsigned char>(0x70 | (count >> 22 & 0x0f));
-    id.data[7] = static_cast<unsigned char>(count >> 14);
-    id.data[8] = static_cast<unsigned char>(0x80 | (count >> 8 & 0x3f));
-    id.data[9] = static_cast<unsigned char>(count);
-    return id;
-}
-
 const char* path_of(const TaskRequest& request, const char* member) {
     return request.path == nullptr ? psprintf("p_%s", member)
                                    : psprintf("%s.%s", request.path, member);
@@ -86,26 +59,6 @@ Jsonb* jsonb_member(json::Value object, const char* member) {
                : DatumGetJsonbP(pg::jsonb_datum(value->text));
 }
 
-std::optional<pg_uuid_t> uuid_member(json::Value item, const char* path) {
-    const auto text = optional_string(item, "task_id", path);
-    if (!text) {
-        return std::nullopt;
-    }
-    // The shape that uuid_in takes without doubt; it raises an error of its own for others.
-    const char* place = psprintf("%s.task_id", path);
-    const bool good =
-        text->size() == 36 &&
-        std::all_of(
-            text->begin(), text->end(),
-            [](char c) { return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0; }) &&
-        (*text)[8] == '-' && (*text)[13] == '-' && (*text)[18] == '-' && (*text)[23] == '-' &&
-        std::count(text->begin(), text->end(), '-') == 4;
-    if (!good) {
-        pg::raise_invalid("bad_value", place, psprintf("%s is not a uuid", place), "Pass a uuid.");
-    }
-    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
-}
-
 TaskRequest read_request(json::Value item, const char* path) {
     if (item.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
@@ -116,7 +69,7 @@ TaskRequest read_request(json::Value item, const char* path) {
     Jsonb* tags = jsonb_member(item, "tags");
     TaskRequest request{
         .path = path,
-        .id = uuid_member(item, path),
+        .id = optional_uuid(item, "task_id", path),
         .lane = checked_lane(psprintf("%s.lane", path), optional_string(item, "lane", path)),
         .kind = optional_string(item, "kind", path).value_or(""),
         .priority = static_cast<int32>(std::clamp<int64>(priority, 0, core::kMaxPriority)),
@@ -285,6 +238,32 @@ void insert_one(const store::Hub& hub, Work* work, int64 now) {
 }
 
 }  // namespace
+
+// 48 bits of time, then a count that grows within a millisecond of this session.
+pg_uuid_t make_id(int64 now) {
+    static constinit int64 last_ms = -1;
+    static constinit uint32 count = 0;
+    constexpr uint32 kCountBits = 26;
+    pg_uuid_t id;
+    if (!pg_strong_random(id.data, UUID_LEN)) {
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random numbers available")));
+    }
+    if (now == last_ms) {
+        ++count;
+    } else {
+        last_ms = now;
+        memcpy(&count, id.data, sizeof count);
+        count &= (1U << (kCountBits - 2)) - 1;  // room to count upwards
+    }
+    for (int i = 0; i < 6; ++i) {
+        id.data[i] = static_cast<unsigned char>(static_cast<uint64>(now) >> (40 - 8 * i));
+    }
+    id.data[6] = static_cast<unsigned char>(0x70 | (count >> 22 & 0x0f));
+    id.data[7] = static_cast<unsigned char>(count >> 14);
+    id.data[8] = static_cast<unsigned char>(0x80 | (count >> 8 & 0x3f));
+    id.data[9] = static_cast<unsigned char>(count);
+    return id;
+}
 
 void check_request(const store::Hub& hub, const TaskRequest& request) {
     if (!request.kind.empty()) {

@@ -10,6 +10,7 @@
 #include "ops/wait/wait_for_work.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "store/suspensions.hpp"
 #include "store/task_reads.hpp"
 
 namespace belay::ops {
@@ -53,20 +54,6 @@ std::optional<std::span<const std::string_view>> states_of(json::Value filter) {
     return states;
 }
 
-std::optional<pg_uuid_t> flow_of(json::Value filter) {
-    const auto text = optional_string(filter, "flow_id", "p_filter");
-    if (!text) {
-        return std::nullopt;
-    }
-    const bool good = text->size() == 36 && std::all_of(text->begin(), text->end(), [](char c) {
-                          return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0;
-                      });
-    if (!good) {
-        refuse_filter("flow_id", "Pass a uuid.");
-    }
-    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
-}
-
 struct Reasons {
     pg::List<Reason> all;
 
@@ -98,11 +85,29 @@ void explain_state(const store::Hub& hub, const store::TaskView& task, int64 now
         out->add("held_until_seal");
     }
     if (state == core::TaskState::kSuspended) {
-        out->add("suspended");
+        Jsonb* suspension =
+            store::has_suspensions(hub) ? store::suspension_json(hub, task.id) : nullptr;
+        out->add("suspended",
+                 suspension == nullptr
+                     ? nullptr
+                     : JsonbToCString(makeStringInfo(), &suspension->root, VARSIZE(suspension)));
     }
     if (task.deadline && *task.deadline <= now) {
         out->add("deadline_passed", psprintf("{\"deadline_ms\":" INT64_FORMAT "}", *task.deadline));
     }
+}
+
+// The task with what it is suspended for.
+Jsonb* with_suspension(const store::Hub& hub, const pg_uuid_t& id, Jsonb* task) {
+    Jsonb* suspension = store::has_suspensions(hub) ? store::suspension_json(hub, id) : nullptr;
+    const Datum member = DirectFunctionCall2(
+        jsonb_concat, JsonbPGetDatum(task),
+        pg::jsonb_datum(suspension == nullptr
+                            ? "{\"suspension\":null}"
+                            : psprintf("{\"suspension\":%s}",
+                                       JsonbToCString(makeStringInfo(), &suspension->root,
+                                                      VARSIZE(suspension)))));
+    return DatumGetJsonbP(member);
 }
 
 }  // namespace
@@ -110,6 +115,7 @@ void explain_state(const store::Hub& hub, const store::TaskView& task, int64 now
 Jsonb* get_task(const store::Hub& hub, const pg_uuid_t& id) {
     Jsonb* task = store::read_task_json(hub, id);
     if (task != nullptr) {
+        task = with_suspension(hub, id, task);
         remember_task(hub, store::uuid_text(id));
     }
     return task;
@@ -132,7 +138,7 @@ store::Rows list_tasks(const store::Hub& hub, json::Value filter, std::optional<
         hub,
         {.lane = optional_string(filter, "lane", "p_filter"),
          .states = states_of(filter),
-         .flow_id = flow_of(filter),
+         .flow_id = optional_uuid(filter, "flow_id", "p_filter"),
          .kind = optional_string(filter, "kind", "p_filter"),
          .tags = has_tags ? DatumGetJsonbP(pg::jsonb_datum(tags->text)) : nullptr,
          .worker = optional_string(filter, "worker", "p_filter"),
@@ -191,7 +197,8 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
     return out.all.span();
 }
 
-store::Rows check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow) {
+std::span<const store::TaskProblem> check_tasks(const store::Hub& hub,
+                                                std::optional<pg_uuid_t> flow) {
     return store::check_tasks(hub, flow);
 }
 

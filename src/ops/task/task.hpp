@@ -13,6 +13,7 @@
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
 #include "store/plan.hpp"
+#include "store/task_reads.hpp"
 #include "store/tasks.hpp"
 
 namespace belay::ops {
@@ -103,10 +104,13 @@ FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const
                            int64 now);
 
 // Does the first thing that has fallen due of a task that is held: execution deadline, attempt
-// deadline, lease. False if nothing has.
+// deadline, lease, timeout of its suspension. False if nothing has.
 bool settle(const store::Hub& hub, const store::Task& task, int64 now);
 
 // ---- Clients ----
+
+// A random uuid of version 7: ids that a session makes one after the other sort that way.
+pg_uuid_t make_id(int64 now);
 
 struct TaskRequest {
     const char* path;  // of the item; empty for arguments
@@ -158,6 +162,7 @@ struct ClaimRequest {
 struct Claimed {
     store::Rows rows;
     std::span<const uint64> order;
+    Datum* signals;  // of each row, jsonb; 0: none
 };
 Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock);
 
@@ -272,7 +277,8 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
                                       std::optional<std::span<const std::string_view>> capabilities,
                                       const SlotFilter& slots, int64 now);
 
-// What is wrong with the tasks; rows (object, problem).
-store::Rows check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow);
+// What is wrong with the tasks.
+std::span<const store::TaskProblem> check_tasks(const store::Hub& hub,
+                                                std::optional<pg_uuid_t> flow);
 
 }  // namespace belay::ops

@@ -296,7 +296,7 @@ CREATE OR REPLACE VIEW @hub@.task_states AS
                     CASE t.pending_attempt WHEN 'retry' THEN 'waiting_for_retry_backoff'
                                            WHEN 'resume' THEN 'waiting_for_resume_delay'
                                            ELSE 'waiting_for_delay' END
-                WHEN t.state = 'suspended' THEN 'waiting_for_signal'
+                WHEN t.state = 'suspended' THEN COALESCE(s.reason_code, 'waiting_for_signal')
                 WHEN t.state NOT IN ('delayed', 'ready') THEN 'none'
                 WHEN l.paused THEN 'paused_by_operator'
                 ELSE 'waiting_for_worker' END AS blocking_reason,
@@ -306,7 +306,8 @@ CREATE OR REPLACE VIEW @hub@.task_states AS
       FROM @hub@.tasks AS t
      CROSS JOIN @hub@.belay_hub AS h
      CROSS JOIN (SELECT pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::bigint AS ms) AS n
-      LEFT JOIN @hub@.lanes AS l ON l.name = t.lane;
+      LEFT JOIN @hub@.lanes AS l ON l.name = t.lane
+      LEFT JOIN @hub@.suspensions AS s ON t.state = 'suspended' AND s.task_id = t.id AND s.closed_at_ms IS NULL;
 COMMENT ON VIEW @hub@.task_states IS 'The state of each task in the words of its parts: phase, owner, eligibility, attempt, reason, outcome.';
 
 CREATE OR REPLACE VIEW @hub@.task_attempts AS
