@@ -12,7 +12,7 @@ namespace belay::store {
 
 // The version of the hub files that this library was built with: the number of the last file in
 // sql/hub/steps. A lint compares the two.
-inline constexpr int32 kHubVersion = 8;
+inline constexpr int32 kHubVersion = 9;
 
 enum class Api : int { kBelay, kDuroxidePg };
 inline constexpr const char* kApiNames[] = {"belay", "duroxide-pg"};
@@ -61,6 +61,7 @@ struct Relations {
     Oid capability_sets_id;
     Oid dedup_keys;
     Oid suspensions;
+    Oid lane_limits;
 
     bool contains(Oid relation) const {
         for (const Oid known : {belay_hub,
@@ -91,7 +92,8 @@ struct Relations {
                                 capability_sets,
                                 capability_sets_id,
                                 dedup_keys,
-                                suspensions}) {
+                                suspensions,
+                                lane_limits}) {
             if (known == relation) {
                 return true;
             }
@@ -123,8 +125,9 @@ struct Hub {
     int32 version;
     int32 incarnation;
     int64 epoch_floor;
-    bool adopted;  // drop_hub keeps the schema
-    uint8 paused;  // a bit per Queue
+    bool adopted;         // drop_hub keeps the schema
+    uint8 paused;         // a bit per Queue
+    char* limited_lanes;  // their names, each between newlines; null: none
     Mark mark;
     Options options;
     bool stale;   // something it was read from has changed

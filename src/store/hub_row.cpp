@@ -59,6 +59,10 @@ constexpr HubRelation kHubRelations[] = {
     {"kv_store", RELKIND_RELATION, core::kNoLevel},
     {"kv_store_pkey", RELKIND_INDEX, core::kNoLevel},
     {"lane_depths", RELKIND_VIEW, core::kForMonitor},
+    {"lane_limits", RELKIND_RELATION, core::kNoLevel},
+    {"lane_limits_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"lane_returns", RELKIND_RELATION, core::kNoLevel},
+    {"lane_returns_lane", RELKIND_INDEX, core::kNoLevel},
     {"lanes", RELKIND_RELATION, core::kNoLevel},
     {"lanes_pkey", RELKIND_INDEX, core::kNoLevel},
     {"messages", RELKIND_VIEW, core::kNoLevel},
@@ -153,6 +157,13 @@ constexpr Statement kResume = statement(R"sql(
 )sql",
                                         TEXTOID);
 
+constexpr Statement kSetLimitedLanes = statement(R"sql(
+    UPDATE {hub}.belay_hub
+       SET options = pg_catalog.jsonb_set(options, ARRAY['limited_lanes'],
+               pg_catalog.to_jsonb($1), true)
+)sql",
+                                                 TEXTARRAYOID);
+
 constexpr Statement kLaneNames = statement(R"sql(
     SELECT l.name FROM {hub}.lanes AS l
 )sql");
@@ -203,6 +214,11 @@ void set_stored_option(const Hub& hub, const char* name, std::optional<std::stri
     } else {
         run_for_one(hub, kRemoveOption, Params().text(name));
     }
+    announce(hub);
+}
+
+void set_limited_lanes(const Hub& hub, std::span<const std::string_view> lanes) {
+    run_for_one(hub, kSetLimitedLanes, Params().datum(text_array(lanes)));
     announce(hub);
 }
 

@@ -1,7 +1,10 @@
 #include "store/task_reads.hpp"
 
+#include <algorithm>
+
 #include "core/time.hpp"
 #include "pg/list.hpp"
+#include "store/limits.hpp"
 #include "store/listing.hpp"
 #include "store/suspensions.hpp"
 #include "store/tasks.hpp"
@@ -221,6 +224,22 @@ constexpr Statement kCheckSuspensions = report(R"sql(
 )sql",
                                                UUIDOID);
 
+// The same of limits: places that are taken, counted anew.
+constexpr Statement kCheckLimits = report(R"sql(
+    SELECT pg_catalog.concat('lane ', l.lane),
+           pg_catalog.concat('counts ', l.active {-} r.returned, ' active tasks, there are ',
+                             t.active)
+      FROM {hub}.lane_limits AS l
+     CROSS JOIN LATERAL (SELECT pg_catalog.count(*) AS returned
+                           FROM {hub}.lane_returns AS x
+                          WHERE x.lane {=} l.lane) AS r
+     CROSS JOIN LATERAL (SELECT pg_catalog.count(*) AS active
+                           FROM {hub}.tasks AS y
+                          WHERE y.lane {=} l.lane AND y.state {=} 'active') AS t
+     WHERE $1 IS NULL AND (l.active {-} r.returned) {<>} t.active
+)sql",
+                                          UUIDOID);
+
 // $1 lane (null: all), $2 limit.
 constexpr Statement kReadyInLane = query(R"sql(
     SELECT pg_catalog.count(*)
@@ -385,8 +404,30 @@ std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t
     if (has_suspensions(hub)) {
         add(kCheckSuspensions);
     }
+    if (OidIsValid(hub.relations.lane_limits)) {
+        add(kCheckLimits);
+    }
     return problems.span();
 }
+
+namespace {
+
+// Adds the ready tasks of a lane, as far as its limits let them be claimed.
+void add_ready(const Hub& hub, std::string_view lane, int64 now, int limit, LaneReadiness* result) {
+    const int64 ready = run(hub, kReadyInLane, Params().text(lane).int8(limit)).int8(0, 1);
+    const auto bounds = is_limited(hub, lane) ? read_limit(hub, lane) : std::nullopt;
+    if (ready == 0 || !bounds) {
+        result->items += ready;
+        return;
+    }
+    const int64 places = core::free_places(*bounds, now);
+    result->items += std::min(ready, places);
+    if (places == 0 && !core::is_crowded(*bounds)) {
+        result->next_due = std::min(result->next_due, core::next_token_at(*bounds, now));
+    }
+}
+
+}  // namespace
 
 LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, int limit) {
     constexpr int kLookAhead = 100;
@@ -403,7 +444,7 @@ LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, i
     }
     for (const auto name : lanes) {
         if (result.items < limit) {
-            result.items += run(hub, kReadyInLane, Params().text(name).int8(limit)).int8(0, 1);
+            add_ready(hub, name, now, limit, &result);
         }
         CHECK_FOR_INTERRUPTS();
     }
@@ -414,7 +455,7 @@ LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, i
         if (ours && due <= now) {
             ++result.items;
         } else if ((ours || i + 1 == kLookAhead) && due > now) {
-            result.next_due = due;
+            result.next_due = std::min(result.next_due, due);
             break;
         }
     }

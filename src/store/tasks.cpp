@@ -7,6 +7,7 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "store/lanes.hpp"
+#include "store/limits.hpp"
 #include "store/suspensions.hpp"
 #include "store/waking.hpp"
 
@@ -119,7 +120,8 @@ constexpr Statement kHoldHeads = statement(R"sql(
                 THEN CAST(t.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
                 ELSE (SELECT CAST(l.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
                         FROM {hub}.lanes AS l
-                       WHERE l.name {=} t.lane) END
+                       WHERE l.name {=} t.lane) END,
+           t.lane
       FROM {hub}.tasks AS t
      WHERE t.lane {=} $1 AND t.slot {=} $2 AND t.cap_set {=} $3 AND t.state {=} 'ready'
        AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $4)
@@ -138,7 +140,8 @@ constexpr Statement kHoldReady = statement(R"sql(
                 THEN CAST(t.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
                 ELSE (SELECT CAST(l.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
                         FROM {hub}.lanes AS l
-                       WHERE l.name {=} t.lane) END
+                       WHERE l.name {=} t.lane) END,
+           t.lane
       FROM {hub}.tasks AS t
      WHERE t.id {=} ANY ($1) AND (t.state {||} '') {=} 'ready'
        AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $2)
@@ -547,7 +550,8 @@ std::span<const HeldTask> read_held(const Rows& rows) {
                    .pending = checked_word(core::parse_pending(rows.text(i, 2)), rows.text(i, 2)),
                    .attempt_deadline = rows.optional_int8(i, 3),
                    .deadline = rows.optional_int8(i, 4),
-                   .attempt_timeout = rows.optional_int8(i, 5)};
+                   .attempt_timeout = rows.optional_int8(i, 5),
+                   .lane = rows.text(i, 6)};
     }
     return {held, static_cast<std::size_t>(rows.count)};
 }
@@ -578,6 +582,13 @@ void note_state(const Hub& hub, const Task& task, const Notice& notice) {
     pg::note_changed(task_channel(hub, uuid_text(task.id)), notice.reason);
     if (notice.to_owner && task.lease_owner) {
         pg::note_changed(owner_channel(hub, *task.lease_owner), notice.reason);
+    }
+}
+
+// What every end of a lease does beside the row: the place in a limited lane is free.
+void lose(const Hub& hub, const Task& task) {
+    if (is_limited(hub, task.lane)) {
+        return_place(hub, task.lane);
     }
 }
 
@@ -894,6 +905,7 @@ core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how) {
         .jsonb(how.checkpoint);
     add_failure(&params, how.failure);
     run_for_one(hub, kRequeue, params.boolean(how.outcome.has_value()));
+    lose(hub, task);
     note_claimable(hub, task.lane, ready, how.available_at);
     note_state(hub, task, how.notice);
     return state;
@@ -911,6 +923,7 @@ void suspend(const Hub& hub, const Task& task, int64 now) {
         .null();
     add_failure(&params, std::nullopt);
     run_for_one(hub, kRequeue, params.boolean(false));
+    lose(hub, task);
     note_state(hub, task, {pg::WakeReason::kChanged, false});
 }
 
@@ -940,6 +953,9 @@ int64 finish(const Hub& hub, const Task& task, const Finish& how) {
     add_failure(&params, how.failure);
     run_for_one(hub, kFinish,
                 params.optional_text(how.cancel_reason).optional_text(how.cancelled_by));
+    if (task.is_active()) {
+        lose(hub, task);
+    }
     note_state(hub, task, how.notice);
     return task.lease_epoch + (task.is_active() ? 1 : 0);
 }

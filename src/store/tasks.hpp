@@ -129,6 +129,7 @@ struct HeldTask {
     std::optional<int64> attempt_deadline;
     std::optional<int64> deadline;
     std::optional<int64> attempt_timeout;  // of its policy, or its lane's
+    std::string_view lane;
 };
 
 // Holds up to limit tasks from the head of one stream, skipping what others hold.

@@ -107,7 +107,7 @@ std::span<const Duty> duties() {
 
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     // A hub of an older release lacks tables; its owner upgrades it.
-    constexpr int32 kFirstWithAllTables = 8;
+    constexpr int32 kFirstWithAllTables = 9;
     if (hub.version < kFirstWithAllTables) {
         return 0;
     }

@@ -10,6 +10,7 @@
 #include "ops/wait/wait_for_work.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "store/limits.hpp"
 #include "store/suspensions.hpp"
 #include "store/task_reads.hpp"
 
@@ -97,6 +98,22 @@ void explain_state(const store::Hub& hub, const store::TaskView& task, int64 now
     }
 }
 
+void explain_limits(const store::Hub& hub, std::string_view lane, int64 now, Reasons* out) {
+    const auto limit = store::is_limited(hub, lane) ? store::read_limit(hub, lane) : std::nullopt;
+    if (!limit) {
+        return;
+    }
+    if (core::is_crowded(*limit)) {
+        out->add("lane_concurrency",
+                 psprintf("{\"concurrency\":" INT64_FORMAT ",\"active\":" INT64_FORMAT "}",
+                          *limit->concurrency, limit->active - limit->returned));
+    }
+    if (const int64 at = core::next_token_at(*limit, now); at > now) {
+        out->add("lane_rate", psprintf("{\"rate_per_s\":%g,\"until_ms\":" INT64_FORMAT "}",
+                                       *limit->rate_per_s, at));
+    }
+}
+
 // The task with what it is suspended for.
 Jsonb* with_suspension(const store::Hub& hub, const pg_uuid_t& id, Jsonb* task) {
     Jsonb* suspension = store::has_suspensions(hub) ? store::suspension_json(hub, id) : nullptr;
@@ -176,6 +193,7 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
     if (task->lane_paused) {
         out.add("lane_paused");
     }
+    explain_limits(hub, task->lane, now, &out);
     if (task->missing != nullptr) {
         out.add("capabilities_missing", psprintf("{\"missing\":%s}", task->missing));
     }
