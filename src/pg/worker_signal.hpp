@@ -10,9 +10,10 @@ namespace belay::pg {
 
 // Why the worker is woken: bits.
 enum class Bell : uint32 {
-    kHubs = 1 << 0,   // hubs came or went, or the extension did
-    kReady = 1 << 1,  // something may be ready: with belay.notify the worker tells listeners
-    kLinks = 1 << 2,  // links to hubs of other databases were made or dropped
+    kHubs = 1 << 0,       // hubs came or went, or the extension did
+    kReady = 1 << 1,      // something may be ready: with belay.notify the worker tells listeners
+    kLinks = 1 << 2,      // links to hubs of other databases were made or dropped
+    kSchedules = 1 << 3,  // a schedule was made, or goes on
 };
 
 // Wakes the worker of this database: now, or when the transaction has committed.

@@ -116,6 +116,9 @@ void loop() {
         if ((bells & static_cast<uint32>(pg::Bell::kLinks)) != 0) {
             check_links();
         }
+        if ((bells & static_cast<uint32>(pg::Bell::kSchedules)) != 0) {
+            make_due("schedules");
+        }
         if (!rests) {
             run_relay();
             run_round();

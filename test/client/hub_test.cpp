@@ -386,15 +386,16 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
         "turn_token",    "task_is_sound",     "validator",       "work_token",    "worker_rows"};
     // The calls of tasks.
     const std::set<std::string> to_come = {
-        "approve_task",   "cancel_task",          "change_priority",    "check_tasks",
-        "claim_tasks",    "complete_and_claim",   "complete_task",      "create_task",
-        "create_tasks",   "create_waitpoint",     "delay_task",         "delete_task",
-        "deliver_signal", "explain_claim",        "fail_task",          "get_task",
-        "guard_task",     "list_expired_leases",  "list_tasks",         "list_waitpoints",
-        "pause_lane",     "progress_task",        "release_task",       "renew_task",
-        "renew_tasks",    "replay_task",          "resume_lane",        "resume_task",
-        "revoke_lease",   "rotate_waitpoint_key", "seed_waitpoint_key", "set_lane",
-        "suspend_task"};
+        "approve_task",   "cancel_task",        "change_priority",      "check_tasks",
+        "claim_tasks",    "complete_and_claim", "complete_task",        "create_schedule",
+        "create_task",    "create_tasks",       "create_waitpoint",     "delay_task",
+        "delete_task",    "deliver_signal",     "drop_schedule",        "explain_claim",
+        "fail_task",      "get_task",           "guard_task",           "list_expired_leases",
+        "list_schedules", "list_tasks",         "list_waitpoints",      "pause_lane",
+        "pause_schedule", "progress_task",      "release_task",         "renew_task",
+        "renew_tasks",    "replay_task",        "resume_lane",          "resume_schedule",
+        "resume_task",    "revoke_lease",       "rotate_waitpoint_key", "seed_waitpoint_key",
+        "set_lane",       "suspend_task"};
     int count = 0;
     for (const char* schema : {"app", "belay"}) {
         for (const auto& function : functions_of(schema)) {

@@ -54,6 +54,7 @@ constexpr Duty kDuties[] = {
     {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
     {"outbox_retention", clean_up_outbox, 10, FaultPoint::kDutyOutboxRetention},
     {"retention", retire_tasks, 60, FaultPoint::kDutyRetention},
+    {"schedules", run_schedules, 1, FaultPoint::kDutySchedules, nullptr, false, next_schedule},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
     {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };

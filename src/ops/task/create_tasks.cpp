@@ -59,7 +59,7 @@ Jsonb* jsonb_member(json::Value object, const char* member) {
                : DatumGetJsonbP(pg::jsonb_datum(value->text));
 }
 
-TaskRequest read_request(json::Value item, const char* path) {
+TaskRequest read_item(json::Value item, const char* path) {
     if (item.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
                           "Each element is an object with at least a lane.");
@@ -280,13 +280,18 @@ void check_request(const store::Hub& hub, const TaskRequest& request) {
     (void)checked_body(hub, path_of(request, "payload"), request.payload);
 }
 
+TaskRequest read_request(const store::Hub& hub, json::Value item, const char* path) {
+    const TaskRequest request = read_item(item, path);
+    check_request(hub, request);
+    return request;
+}
+
 std::span<const TaskRequest> read_requests(const store::Hub& hub, const JsonArray& items) {
     auto* requests = static_cast<TaskRequest*>(palloc(sizeof(TaskRequest) * (items.count + 1)));
     json::Elements elements(items.array);
     json::Value element;
     for (std::size_t i = 0; elements.next(element); ++i) {
-        requests[i] = read_request(element, psprintf("p_tasks[%zu]", i));
-        check_request(hub, requests[i]);
+        requests[i] = read_request(hub, element, psprintf("p_tasks[%zu]", i));
     }
     return {requests, items.count};
 }

@@ -132,6 +132,8 @@ inline constexpr int64 kDedupWindowMs = int64{24} * 3600 * 1000;
 
 // Checks what does not need the clock. QB006.
 void check_request(const store::Hub& hub, const TaskRequest& request);
+// An item of create_tasks, checked.
+TaskRequest read_request(const store::Hub& hub, core::json::Value item, const char* path);
 // The items of create_tasks.
 std::span<const TaskRequest> read_requests(const store::Hub& hub, const JsonArray& items);
 

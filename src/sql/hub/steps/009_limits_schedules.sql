@@ -29,3 +29,21 @@ CREATE TABLE IF NOT EXISTS @hub@.lane_returns (
 );
 COMMENT ON TABLE @hub@.lane_returns IS 'A row for each place of a limited lane that was given back and that no claim has counted yet.';
 CREATE INDEX IF NOT EXISTS lane_returns_lane ON @hub@.lane_returns (lane);
+
+CREATE TABLE IF NOT EXISTS @hub@.schedules (
+    name          text COLLATE "C" NOT NULL,
+    cron          text COLLATE "C" NOT NULL,
+    time_zone     text COLLATE "C" NOT NULL,
+    catch_up      text COLLATE "C" NOT NULL CHECK (catch_up IN ('one', 'all', 'none')),
+    paused        boolean NOT NULL,
+    next_due_ms   bigint NOT NULL,
+    next_run_ms   bigint NOT NULL,
+    last_due_ms   bigint,
+    created_at_ms bigint NOT NULL,
+    last_error    text,
+    task          jsonb  NOT NULL,
+    CONSTRAINT schedules_pkey PRIMARY KEY (name)
+) WITH (fillfactor = 70);
+COMMENT ON TABLE @hub@.schedules IS 'Schedules that create tasks. Read list_schedules instead.';
+COMMENT ON COLUMN @hub@.schedules.next_run_ms IS 'When the duty looks at it: next_due_ms, or later after an error.';
+CREATE INDEX IF NOT EXISTS schedules_due ON @hub@.schedules (next_run_ms) WHERE NOT paused;
