@@ -125,5 +125,15 @@ SELECT pg_temp.n(id) FROM flows ORDER BY id;
 SELECT rows > 0 FROM reconcile(2000 + 24 * 3600000, '{cancel_backlog}');
 SELECT rows > 0 FROM reconcile(2000 + 24 * 3600000, '{retention}');
 SELECT pg_temp.n(id) FROM flows ORDER BY id;
+-- CN-6: a suspended member is cancelled, too, its suspension closed; places of limited lanes are given back. A member of a flow that takes nothing back is cancelled rather than suspended.
+SELECT set_lane('l11', '{"concurrency": 2}');
+SELECT pg_temp.make(11), pg_temp.make(12);
+SELECT result FROM suspend_task(pg_temp.id(112), 1, '{"waitpoints": [{"key": "k"}], "condition": {"single": {"key": "k"}}}', 1500);
+SELECT pg_temp.show(11), pg_temp.cancel(11, 'cancel_all'), pg_temp.show(11);
+SELECT closed_by, closed_at_ms FROM suspensions;
+SELECT l.active - (SELECT count(*) FROM lane_returns) AS active FROM lane_limits AS l;
+SELECT pg_temp.cancel(12, 'cancel_pending');
+SELECT result, suspension_id, waitpoints FROM suspend_task(pg_temp.id(122), 1, '{"waitpoints": [{"key": "k"}], "condition": {"single": {"key": "k"}}}', 2000);
+SELECT pg_temp.show(12);
 SELECT * FROM check_tasks();
 SELECT belay.drop_hub('flow_cancel', true);

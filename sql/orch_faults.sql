@@ -100,7 +100,7 @@ SELECT left(regexp_replace(call, '\s+', ' ', 'g'), 60) AS call, f.* FROM calls,
     LATERAL test.fail_each('orch_faults', 'SELECT * FROM orch_faults.' || replace(replace(replace(replace(replace(call, '<turn>', :'token'), '<work 1>', (SELECT token FROM leased WHERE nr = 1)), '<work 2>', (SELECT token FROM leased WHERE nr = 2)), '<work 3>', (SELECT token FROM leased WHERE nr = 3)), '<upto>', :'upto')) AS f
  ORDER BY nr;
 -- All of them, that is: every function of the hub that may write, but for those of tasks and flows, which task_faults and flow_faults run. (guard writes nothing; resume_hub follows.)
-SELECT p.proname FROM pg_proc AS p WHERE p.proname !~ 'flow|edge|join|cancel_member' AND p.proname <> ALL ('{guard_task,cancel_task,change_priority,claim_tasks,complete_and_claim,complete_task,create_task,create_tasks,delay_task,delete_task,fail_task,pause_lane,progress_task,release_task,renew_task,renew_tasks,replay_task,resume_lane,revoke_lease,set_lane}') AND p.pronamespace = 'orch_faults'::regnamespace AND p.prokind = 'f' AND p.provolatile = 'v' AND NOT EXISTS (SELECT FROM calls WHERE split_part(call, '(', 1) = p.proname::text)
+SELECT p.proname FROM pg_proc AS p WHERE p.proname !~ 'flow|edge|join|cancel_member|task|lane|revoke_lease|priority|claim|signal|waitpoint|schedule' AND p.pronamespace = 'orch_faults'::regnamespace AND p.prokind = 'f' AND p.provolatile = 'v' AND NOT EXISTS (SELECT FROM calls WHERE split_part(call, '(', 1) = p.proname::text)
  ORDER BY p.proname::text COLLATE "C";
 SELECT orch_faults.pause_hub('worker');
 SELECT * FROM test.fail_each('orch_faults', 'SELECT orch_faults.resume_hub()');

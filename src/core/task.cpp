@@ -172,6 +172,11 @@ std::optional<PolicyFault> read_member(std::string_view key, json::Value value, 
         return null ? std::nullopt
                     : read_int(value, "max_replays", kMostTimes, &policy->max_replays);
     }
+    if (json::key_is(key, "max_signals")) {
+        policy->max_signals = built_in.max_signals;
+        return null ? std::nullopt
+                    : read_int(value, "max_signals", kMostTimes, &policy->max_signals);
+    }
     return PolicyFault{"", "unknown_key", key};
 }
 

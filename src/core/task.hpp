@@ -126,6 +126,7 @@ struct Policy {
     bool expiry_fails = false;  // on_lease_expiry = retry
     int64_t max_reclaims = 100;
     int64_t max_replays = 10;
+    int64_t max_signals = 10000;
 };
 
 // Where a policy is not one: the key, or key.key, and a word for the problem.
@@ -203,18 +204,23 @@ struct TaskTimes {
     std::optional<int64_t> attempt_deadline;
     std::optional<int64_t> lease_until;
     bool lease_void;  // granted in an earlier incarnation
+    std::optional<int64_t> suspension_timeout = std::nullopt;
 };
 
-enum class Due { kNothing, kDeadline, kAttemptDeadline, kLease };
+enum class Due { kNothing, kDeadline, kAttemptDeadline, kLease, kSuspension };
 
 // The first of the things that have fallen due, in the one order for everybody: execution deadline,
-// attempt deadline, lease.
+// attempt deadline, lease, timeout of a suspension.
 constexpr Due first_due(const TaskTimes& times, int64_t now) {
     if (is_terminal(times.state)) {
         return Due::kNothing;
     }
     if (times.deadline && *times.deadline <= now) {
         return Due::kDeadline;
+    }
+    if (times.state == TaskState::kSuspended) {
+        return times.suspension_timeout && *times.suspension_timeout <= now ? Due::kSuspension
+                                                                            : Due::kNothing;
     }
     if (times.state != TaskState::kActive) {
         return Due::kNothing;

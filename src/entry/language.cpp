@@ -21,11 +21,14 @@ struct TypeWord {
 };
 
 constexpr TypeWord kTypeWords[] = {
-    {TEXTOID, "text"},        {INT8OID, "int8"},        {INT4OID, "int4"},
-    {BOOLOID, "bool"},        {JSONBOID, "jsonb"},      {JSONOID, "json"},
-    {TEXTARRAYOID, "text[]"}, {INT4ARRAYOID, "int4[]"}, {TIMESTAMPTZOID, "timestamptz"},
-    {UUIDOID, "uuid"},        {NAMEOID, "name"},        {VOIDOID, "void"},
-    {NUMERICOID, "numeric"},  {UUIDARRAYOID, "uuid[]"}, {INT8ARRAYOID, "int8[]"},
+    {TEXTOID, "text"},        {INT8OID, "int8"},
+    {INT4OID, "int4"},        {BOOLOID, "bool"},
+    {BYTEAOID, "bytea"},      {JSONBOID, "jsonb"},
+    {JSONOID, "json"},        {TEXTARRAYOID, "text[]"},
+    {INT4ARRAYOID, "int4[]"}, {TIMESTAMPTZOID, "timestamptz"},
+    {UUIDOID, "uuid"},        {NAMEOID, "name"},
+    {VOIDOID, "void"},        {NUMERICOID, "numeric"},
+    {UUIDARRAYOID, "uuid[]"}, {INT8ARRAYOID, "int8[]"},
 };
 
 const char* type_word(Oid type) {

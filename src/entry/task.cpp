@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "entry/answers.hpp"
+#include "entry/task_call.hpp"
 #include "entry/verbs.hpp"
 #include "ops/input.hpp"
 #include "pg/async_commit.hpp"
@@ -17,10 +17,6 @@ namespace {
 constexpr std::size_t kMaxBatch = 10000;
 constexpr std::size_t kMaxLanes = 1000;
 constexpr int32 kMaxClaim = 1000;
-
-[[noreturn]] void refuse_null(const char* path) {
-    pg::raise_invalid("null", path, psprintf("%s must not be null", path), "Pass a value.");
-}
 
 std::span<const std::string_view> words(const Call& call, int i, const char* path) {
     const auto given = call.texts(i);
@@ -58,17 +54,7 @@ bool is_operator(const Call& call) {
     pg_unreachable();
 }
 
-// The fence of a worker's call.
-ops::Fence lease_fence(const Call& call, int epoch) {
-    const auto value = call.int8(epoch);
-    if (!value) {
-        pg::raise_invalid("fence_required", "p_epoch", "p_epoch must not be null",
-                          "Pass the lease_epoch that claim_tasks returned.");
-    }
-    return {value, false};
-}
-
-// The same for calls that have a source.
+// The fence of a call that has a source.
 ops::Fence sourced_fence(const Call& call, int epoch, int source) {
     const auto word = call.text(source).value_or("lease_holder");
     if (word == "operator_override") {
@@ -134,12 +120,10 @@ void add_claimed(const Call::Set& set, const ops::Claimed& claimed) {
             values[kUpstream] = JsonbPGetDatum(upstream);
             nulls[kUpstream] = false;
         }
+        nulls[kColumns - 1] = claimed.signals[at] == 0;
+        values[kColumns - 1] = claimed.signals[at];
         set.add(values, nulls);
     }
-}
-
-Datum state_datum(core::TaskState state) {
-    return pg::text_datum(core::name_of(state));
 }
 
 }  // namespace
@@ -356,18 +340,6 @@ Datum fail_task(const Call& call) {
     });
 }
 
-namespace {
-
-Datum answer_requeued(const Call& call, const ops::RequeuedTask& task) {
-    return answer_row(call, [&task](Datum* values, bool* nulls) {
-        values[0] = state_datum(task.state);
-        values[1] = Int64GetDatum(task.available_at.value_or(0));
-        nulls[1] = !task.available_at;
-    });
-}
-
-}  // namespace
-
 Datum delay_task(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     const auto fence = lease_fence(call, 1);
@@ -511,8 +483,10 @@ Datum explain_claim(const Call& call) {
 
 Datum check_tasks(const Call& call) {
     const auto set = call.set();
-    for (const auto& rows : ops::check_tasks(call.hub, call.uuid(0))) {
-        set.add_rows(rows);
+    for (const auto& [object, problem] : ops::check_tasks(call.hub, call.uuid(0))) {
+        const Datum values[] = {pg::text_datum(object), pg::text_datum(problem)};
+        const bool nulls[2] = {};
+        set.add(values, nulls);
     }
     return call.nothing();
 }

@@ -212,6 +212,26 @@ std::optional<std::string_view> optional_string(json::Value object, const char* 
     return decode(*value);
 }
 
+std::optional<pg_uuid_t> optional_uuid(json::Value object, const char* member, const char* path) {
+    const auto text = optional_string(object, member, path);
+    if (!text) {
+        return std::nullopt;
+    }
+    // The shape that uuid_in takes without doubt; it raises an error of its own for others.
+    const char* place = psprintf("%s.%s", path, member);
+    const bool good =
+        text->size() == 36 &&
+        std::all_of(
+            text->begin(), text->end(),
+            [](char c) { return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0; }) &&
+        (*text)[8] == '-' && (*text)[13] == '-' && (*text)[18] == '-' && (*text)[23] == '-' &&
+        std::count(text->begin(), text->end(), '-') == 4;
+    if (!good) {
+        pg::raise_invalid("bad_value", place, psprintf("%s is not a uuid", place), "Pass a uuid.");
+    }
+    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
+}
+
 std::optional<int64> optional_int(json::Value object, const char* member, const char* path) {
     const auto value = json::find(object, member);
     if (!value || value->kind == json::Kind::kNull) {
@@ -356,26 +376,6 @@ void append_json(StringInfo out, std::string_view text) {
 
 std::string_view item_text(json::Value value) {
     return value.kind == json::Kind::kString ? decode(value) : value.text;
-}
-
-std::optional<pg_uuid_t> optional_uuid(json::Value object, const char* member, const char* path) {
-    const auto text = optional_string(object, member, path);
-    if (!text) {
-        return std::nullopt;
-    }
-    // The shape that uuid_in takes without doubt; it raises an error of its own for others.
-    const char* place = psprintf("%s.%s", path, member);
-    const bool good =
-        text->size() == 36 &&
-        std::all_of(
-            text->begin(), text->end(),
-            [](char c) { return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0; }) &&
-        (*text)[8] == '-' && (*text)[13] == '-' && (*text)[18] == '-' && (*text)[23] == '-' &&
-        std::count(text->begin(), text->end(), '-') == 4;
-    if (!good) {
-        pg::raise_invalid("bad_value", place, psprintf("%s is not a uuid", place), "Pass a uuid.");
-    }
-    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
 }
 
 Jsonb* jsonb_member(json::Value object, const char* member) {

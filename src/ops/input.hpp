@@ -74,10 +74,10 @@ JsonArray checked_array(const char* path, Jsonb* value, std::size_t most);
 // A member that has to be a string, or absent or null.
 std::optional<std::string_view> optional_string(core::json::Value object, const char* member,
                                                 const char* path);
-std::optional<int64> optional_int(core::json::Value object, const char* member, const char* path);
-std::optional<bool> optional_bool(core::json::Value object, const char* member, const char* path);
 std::optional<pg_uuid_t> optional_uuid(core::json::Value object, const char* member,
                                        const char* path);
+std::optional<int64> optional_int(core::json::Value object, const char* member, const char* path);
+std::optional<bool> optional_bool(core::json::Value object, const char* member, const char* path);
 // Any member; null if absent or null.
 Jsonb* jsonb_member(core::json::Value object, const char* member);
 // One that has to be an object, or absent or null.

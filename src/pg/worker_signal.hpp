@@ -10,10 +10,11 @@ namespace belay::pg {
 
 // Why the worker is woken: bits.
 enum class Bell : uint32 {
-    kHubs = 1 << 0,     // hubs came or went, or the extension did
-    kReady = 1 << 1,    // something may be ready: with belay.notify the worker tells listeners
-    kLinks = 1 << 2,    // links to hubs of other databases were made or dropped
-    kCascade = 1 << 3,  // a flow has left something to duties
+    kHubs = 1 << 0,       // hubs came or went, or the extension did
+    kReady = 1 << 1,      // something may be ready: with belay.notify the worker tells listeners
+    kLinks = 1 << 2,      // links to hubs of other databases were made or dropped
+    kSchedules = 1 << 3,  // a schedule was made, or goes on
+    kCascade = 1 << 4,    // a flow has left something to duties
 };
 
 // Wakes the worker of this database: now, or when the transaction has committed.

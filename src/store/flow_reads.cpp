@@ -62,6 +62,31 @@ constexpr Statement kJson = query(R"sql(
 )sql",
                                   UUIDOID, INT8OID);
 
+constexpr Statement kMemberJson = query(R"sql(
+    SELECT pg_catalog.jsonb_build_object(
+               'held', t.held,
+               'group', (SELECT pg_catalog.jsonb_build_object(
+                        'kind', g.policy, 'k', CASE WHEN g.policy {=} 'quorum' THEN g.k END,
+                        'on_satisfied', g.on_satisfied, 'state', g.state, 'total', g.total,
+                        'satisfied', g.satisfied, 'failed', g.failed, 'skipped', g.skipped)
+                   FROM {hub}.groups AS g
+                  WHERE g.downstream_id {=} t.id),
+               'upstream', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+                        'task_id', e.upstream_id, 'state', e.state, 'pass_as', e.pass_as)
+                        ORDER BY e.upstream_id)
+                   FROM {hub}.edges AS e
+                  WHERE e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id),
+                  pg_catalog.jsonb_build_array()),
+               'downstream', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
+                        'task_id', e.downstream_id, 'state', e.state, 'pass_as', e.pass_as)
+                        ORDER BY e.downstream_id)
+                   FROM {hub}.edges AS e
+                  WHERE e.upstream_id {=} t.id), pg_catalog.jsonb_build_array()))
+      FROM {hub}.tasks AS t
+     WHERE t.id {=} $1 AND t.flow_id IS NOT NULL
+)sql",
+                                        UUIDOID);
+
 // $1 after, $2 limit, $3 states, $4 kind, $5 tags, $6 and $7 created.
 constexpr Statement kList =
     query(R"sql(
@@ -239,6 +264,11 @@ const char* json_text(const Rows& rows, int column) {
 
 Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id) {
     const Rows rows = run(hub, kJson, Params().uuid(id).int8(kMostListed));
+    return rows.count == 0 ? nullptr : rows.optional_jsonb(0, 1);
+}
+
+Jsonb* read_member_json(const Hub& hub, const pg_uuid_t& task) {
+    const Rows rows = run(hub, kMemberJson, Params().uuid(task));
     return rows.count == 0 ? nullptr : rows.optional_jsonb(0, 1);
 }
 

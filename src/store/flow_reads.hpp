@@ -8,6 +8,8 @@
 namespace belay::store {
 
 Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id);
+// What get_task adds for a member: its group and edges; null if it is none.
+Jsonb* read_member_json(const Hub& hub, const pg_uuid_t& task);
 
 struct FlowFilter {
     std::optional<std::span<const std::string_view>> states;

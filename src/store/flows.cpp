@@ -3,6 +3,7 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/worker_signal.hpp"
+#include "store/suspensions.hpp"
 #include "store/task_row.hpp"
 
 namespace belay::store {
@@ -556,6 +557,7 @@ void write_flow(const Hub& hub, const Flow& flow, int64 now) {
 
 void delete_flow(const Hub& hub, const pg_uuid_t& id) {
     run(hub, kDeleteAttempts, Params().uuid(id));
+    delete_suspensions_of_flow(hub, id);
     for (const pg_uuid_t& task : read_ids(run(hub, kDeleteMembers, Params().uuid(id)))) {
         note_state(hub, task);
     }

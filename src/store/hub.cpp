@@ -55,6 +55,9 @@ extern "C" void belay_hubs_at_end(XactEvent event, void*) {
     while (auto* hub = static_cast<Hub*>(hash_seq_search(&scan))) {
         if (hub->doomed) {
             free_plans(hub->plans);
+            if (hub->limited_lanes != nullptr) {
+                pfree(hub->limited_lanes);
+            }
             (void)hash_search(hubs, &hub->schema, HASH_REMOVE, nullptr);
         }
     }
@@ -87,6 +90,30 @@ bool is_adopted(Jsonb* options) {
            getKeyJsonValueFromContainer(&options->root, kKey.data(), static_cast<int>(kKey.size()),
                                         &found) != nullptr &&
            found.type == jbvBool && found.val.boolean;
+}
+
+// The lanes that have limits, in the form of Hub.
+char* limited_lanes(Jsonb* options) {
+    constexpr std::string_view kKey = "limited_lanes";
+    JsonbValue found;
+    if (!JB_ROOT_IS_OBJECT(options) ||
+        getKeyJsonValueFromContainer(&options->root, kKey.data(), static_cast<int>(kKey.size()),
+                                     &found) == nullptr ||
+        found.type != jbvBinary || !JsonContainerIsArray(found.val.binary.data)) {
+        return nullptr;
+    }
+    const uint32 count = JsonContainerSize(found.val.binary.data);
+    StringInfoData names;
+    initStringInfo(&names);
+    for (uint32 i = 0; i < count; ++i) {
+        const JsonbValue* name = getIthJsonbValueFromContainer(found.val.binary.data, i);
+        if (name != nullptr && name->type == jbvString) {
+            appendStringInfoChar(&names, '\n');
+            appendBinaryStringInfo(&names, name->val.string.val, name->val.string.len);
+        }
+    }
+    appendStringInfoChar(&names, '\n');
+    return count == 0 ? nullptr : MemoryContextStrdup(CacheMemoryContext, names.data);
 }
 
 uint8 paused_queues(Jsonb* options) {
@@ -149,6 +176,11 @@ bool read_row(Relation relation, Hub* hub) {
         hub->options = read_options(stored);
         hub->adopted = is_adopted(stored);
         hub->paused = paused_queues(stored);
+        char* limited = limited_lanes(stored);
+        std::swap(hub->limited_lanes, limited);
+        if (limited != nullptr) {
+            pfree(limited);
+        }
         return true;
     });
 }
@@ -182,7 +214,10 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .lanes = get_relname_relid("lanes", schema),
             .capability_sets = get_relname_relid("capability_sets", schema),
             .capability_sets_id = get_relname_relid("capability_sets_id", schema),
-            .dedup_keys = get_relname_relid("dedup_keys", schema)};
+            .dedup_keys = get_relname_relid("dedup_keys", schema),
+            .flows = get_relname_relid("flows", schema),
+            .suspensions = get_relname_relid("suspensions", schema),
+            .lane_limits = get_relname_relid("lane_limits", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.

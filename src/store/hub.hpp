@@ -12,7 +12,7 @@ namespace belay::store {
 
 // The version of the hub files that this library was built with: the number of the last file in
 // sql/hub/steps. A lint compares the two.
-inline constexpr int32 kHubVersion = 8;
+inline constexpr int32 kHubVersion = 10;
 
 enum class Api : int { kBelay, kDuroxidePg };
 inline constexpr const char* kApiNames[] = {"belay", "duroxide-pg"};
@@ -60,6 +60,9 @@ struct Relations {
     Oid capability_sets;
     Oid capability_sets_id;
     Oid dedup_keys;
+    Oid flows;
+    Oid suspensions;
+    Oid lane_limits;
 
     bool contains(Oid relation) const {
         for (const Oid known : {belay_hub,
@@ -89,7 +92,10 @@ struct Relations {
                                 lanes,
                                 capability_sets,
                                 capability_sets_id,
-                                dedup_keys}) {
+                                dedup_keys,
+                                flows,
+                                suspensions,
+                                lane_limits}) {
             if (known == relation) {
                 return true;
             }
@@ -121,8 +127,9 @@ struct Hub {
     int32 version;
     int32 incarnation;
     int64 epoch_floor;
-    bool adopted;  // drop_hub keeps the schema
-    uint8 paused;  // a bit per Queue
+    bool adopted;         // drop_hub keeps the schema
+    uint8 paused;         // a bit per Queue
+    char* limited_lanes;  // their names, each between newlines; null: none
     Mark mark;
     Options options;
     bool stale;   // something it was read from has changed

@@ -79,6 +79,10 @@ constexpr HubRelation kHubRelations[] = {
     {"kv_store", RELKIND_RELATION, core::kNoLevel},
     {"kv_store_pkey", RELKIND_INDEX, core::kNoLevel},
     {"lane_depths", RELKIND_VIEW, core::kForMonitor},
+    {"lane_limits", RELKIND_RELATION, core::kNoLevel},
+    {"lane_limits_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"lane_returns", RELKIND_RELATION, core::kNoLevel},
+    {"lane_returns_lane", RELKIND_INDEX, core::kNoLevel},
     {"lanes", RELKIND_RELATION, core::kNoLevel},
     {"lanes_pkey", RELKIND_INDEX, core::kNoLevel},
     {"messages", RELKIND_VIEW, core::kNoLevel},
@@ -93,14 +97,25 @@ constexpr HubRelation kHubRelations[] = {
     {"outbox_events_position", RELKIND_SEQUENCE, core::kNoLevel},
     {"outbox_subscriptions", RELKIND_RELATION, core::kNoLevel},
     {"outbox_subscriptions_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"schedules", RELKIND_RELATION, core::kNoLevel},
+    {"schedules_due", RELKIND_INDEX, core::kNoLevel},
+    {"schedules_pkey", RELKIND_INDEX, core::kNoLevel},
     {"sessions", RELKIND_RELATION, core::kNoLevel},
     {"sessions_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"signals", RELKIND_RELATION, core::kNoLevel},
+    {"signals_id", RELKIND_INDEX, core::kNoLevel},
+    {"signals_key", RELKIND_INDEX, core::kNoLevel},
+    {"signals_pkey", RELKIND_INDEX, core::kNoLevel},
     {"slot_leases", RELKIND_VIEW, core::kForMonitor},
     {"slot_owners", RELKIND_RELATION, core::kNoLevel},
     {"slot_owners_pkey", RELKIND_INDEX, core::kNoLevel},
     {"slot_shares", RELKIND_RELATION, core::kNoLevel},
     {"slot_shares_pkey", RELKIND_INDEX, core::kNoLevel},
     {"subscriptions", RELKIND_VIEW, core::kForMonitor},
+    {"suspensions", RELKIND_RELATION, core::kNoLevel},
+    {"suspensions_key", RELKIND_INDEX, core::kNoLevel},
+    {"suspensions_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"suspensions_timeout", RELKIND_INDEX, core::kNoLevel},
     {"task_attempts", RELKIND_VIEW, core::kForMonitor},
     {"task_states", RELKIND_VIEW, core::kForMonitor},
     {"tasks", RELKIND_RELATION, core::kNoLevel},
@@ -111,6 +126,11 @@ constexpr HubRelation kHubRelations[] = {
     {"tasks_flow", RELKIND_INDEX, core::kNoLevel},
     {"tasks_pkey", RELKIND_INDEX, core::kNoLevel},
     {"tasks_terminal_at", RELKIND_INDEX, core::kNoLevel},
+    {"waitpoint_keys", RELKIND_RELATION, core::kNoLevel},
+    {"waitpoint_keys_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"waitpoint_keys_signs", RELKIND_INDEX, core::kNoLevel},
+    {"waitpoints", RELKIND_RELATION, core::kNoLevel},
+    {"waitpoints_pkey", RELKIND_INDEX, core::kNoLevel},
     {"work_items", RELKIND_VIEW, core::kNoLevel},
     {"worker_queue", RELKIND_RELATION, core::kNoLevel},
     {"worker_queue_activity", RELKIND_INDEX, core::kNoLevel},
@@ -159,6 +179,13 @@ constexpr Statement kResume = statement(R"sql(
                COALESCE(options {->} 'paused', pg_catalog.jsonb_build_object()) {-} $1, true)
 )sql",
                                         TEXTOID);
+
+constexpr Statement kSetLimitedLanes = statement(R"sql(
+    UPDATE {hub}.belay_hub
+       SET options = pg_catalog.jsonb_set(options, ARRAY['limited_lanes'],
+               pg_catalog.to_jsonb($1), true)
+)sql",
+                                                 TEXTARRAYOID);
 
 constexpr Statement kLaneNames = statement(R"sql(
     SELECT l.name FROM {hub}.lanes AS l
@@ -210,6 +237,11 @@ void set_stored_option(const Hub& hub, const char* name, std::optional<std::stri
     } else {
         run_for_one(hub, kRemoveOption, Params().text(name));
     }
+    announce(hub);
+}
+
+void set_limited_lanes(const Hub& hub, std::span<const std::string_view> lanes) {
+    run_for_one(hub, kSetLimitedLanes, Params().datum(text_array(lanes)));
     announce(hub);
 }
 

@@ -19,6 +19,9 @@ void set_hub_version(const Hub& hub, int32 version);
 // Sets one key of the options to a text, or removes it.
 void set_stored_option(const Hub& hub, const char* name, std::optional<std::string_view> value);
 
+// Notes which lanes have limits, for all sessions.
+void set_limited_lanes(const Hub& hub, std::span<const std::string_view> lanes);
+
 // Marks a queue as paused, with a reason, or as running again.
 void set_paused(const Hub& hub, std::string_view queue, std::optional<std::string_view> reason);
 

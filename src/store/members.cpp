@@ -3,6 +3,7 @@
 #include "pg/counters.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "store/suspensions.hpp"
 #include "store/task_row.hpp"
 
 namespace belay::store {
@@ -355,6 +356,11 @@ void cancel_members(const Hub& hub, std::span<const Task> tasks, std::string_vie
                 run(hub, kCancel, Params().datum(uuid_array(ids)).int8(now).text(reason).text(by)),
                 tasks.size());
     for (const Task& task : tasks) {
+        if (task.state == core::TaskState::kSuspended) {
+            close_suspension(hub, task.id, "end", now);
+        } else if (task.is_active()) {
+            lose(hub, task);
+        }
         note_state(hub, task, {pg::WakeReason::kCancelled, true});
     }
 }

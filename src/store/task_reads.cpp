@@ -1,9 +1,14 @@
 #include "store/task_reads.hpp"
 
+#include <algorithm>
+
 #include "core/time.hpp"
 #include "pg/list.hpp"
+#include "store/flow_reads.hpp"
 #include "store/lanes.hpp"
+#include "store/limits.hpp"
 #include "store/listing.hpp"
+#include "store/suspensions.hpp"
 #include "store/tasks.hpp"
 
 namespace belay::store {
@@ -50,27 +55,7 @@ constexpr Statement kJson = query(R"sql(
                         'worker_instance', a.worker_instance, 'started_ms', a.started_ms,
                         'ended_ms', a.ended_ms, 'error', a.error) ORDER BY a.attempt_index)
                    FROM {hub}.task_attempts AS a
-                  WHERE a.task_id {=} t.id), pg_catalog.jsonb_build_array()))
-           {||} CASE WHEN t.flow_id IS NULL THEN pg_catalog.jsonb_build_object('group', NULL)
-                ELSE pg_catalog.jsonb_build_object(
-               'held', t.held,
-               'group', (SELECT pg_catalog.jsonb_build_object(
-                        'kind', g.policy, 'k', CASE WHEN g.policy {=} 'quorum' THEN g.k END,
-                        'on_satisfied', g.on_satisfied, 'state', g.state, 'total', g.total,
-                        'satisfied', g.satisfied, 'failed', g.failed, 'skipped', g.skipped)
-                   FROM {hub}.groups AS g
-                  WHERE g.downstream_id {=} t.id),
-               'upstream', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-                        'task_id', e.upstream_id, 'state', e.state, 'pass_as', e.pass_as)
-                        ORDER BY e.upstream_id)
-                   FROM {hub}.edges AS e
-                  WHERE e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id),
-                  pg_catalog.jsonb_build_array()),
-               'downstream', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-                        'task_id', e.downstream_id, 'state', e.state, 'pass_as', e.pass_as)
-                        ORDER BY e.downstream_id)
-                   FROM {hub}.edges AS e
-                  WHERE e.upstream_id {=} t.id), pg_catalog.jsonb_build_array())) END,
+                  WHERE a.task_id {=} t.id), pg_catalog.jsonb_build_array())),
            t.state, t.lease_epoch
       FROM {hub}.tasks AS t
       JOIN {hub}.task_states AS s ON s.task_id {=} t.id
@@ -204,6 +189,60 @@ constexpr Statement kCheck = report(R"sql(
 )sql",
                                     UUIDOID);
 
+// The same of suspensions: $1 flow.
+constexpr Statement kCheckSuspensions = report(R"sql(
+    SELECT pg_catalog.concat('task ', t.id), p.problem
+      FROM {hub}.tasks AS t
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) FILTER (WHERE s.closed_at_ms IS NULL) AS open,
+               pg_catalog.count(*) FILTER (
+                   WHERE s.closed_at_ms IS NULL AND s.attempt_index {<>} t.attempt_index) AS other
+          FROM {hub}.suspensions AS s
+         WHERE s.task_id {=} t.id) AS n
+     CROSS JOIN LATERAL (VALUES
+        ('is suspended without a suspension, or has one without being so',
+         n.open {<>} CASE WHEN t.state {=} 'suspended' THEN 1 ELSE 0 END),
+        ('waits in another attempt than its own', n.other {>} 0),
+        ('has an open waitpoint outside of its suspension',
+         EXISTS (SELECT 1
+                   FROM {hub}.waitpoints AS w
+                  WHERE w.task_id {=} t.id AND w.suspension_nr IS NOT NULL
+                    AND w.closed_at_ms IS NULL
+                    AND NOT EXISTS (SELECT 1
+                                      FROM {hub}.suspensions AS s
+                                     WHERE s.task_id {=} w.task_id AND s.nr {=} w.suspension_nr
+                                       AND s.closed_at_ms IS NULL)))
+        ) AS p(problem, found)
+     WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1)
+    UNION ALL
+    SELECT pg_catalog.concat(x.kind, ' ', x.task_id, ' ', x.nr), 'has no task'
+      FROM (SELECT 'suspension' AS kind, s.task_id, CAST(s.nr AS pg_catalog.text) AS nr
+              FROM {hub}.suspensions AS s
+            UNION ALL
+            SELECT 'waitpoint', w.task_id, w.key FROM {hub}.waitpoints AS w
+            UNION ALL
+            SELECT 'signal', g.task_id, CAST(g.nr AS pg_catalog.text)
+              FROM {hub}.signals AS g) AS x
+     WHERE $1 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} x.task_id)
+)sql",
+                                               UUIDOID);
+
+// The same of limits: places that are taken, counted anew.
+constexpr Statement kCheckLimits = report(R"sql(
+    SELECT pg_catalog.concat('lane ', l.lane),
+           pg_catalog.concat('counts ', l.active {-} r.returned, ' active tasks, there are ',
+                             t.active)
+      FROM {hub}.lane_limits AS l
+     CROSS JOIN LATERAL (SELECT pg_catalog.count(*) AS returned
+                           FROM {hub}.lane_returns AS x
+                          WHERE x.lane {=} l.lane) AS r
+     CROSS JOIN LATERAL (SELECT pg_catalog.count(*) AS active
+                           FROM {hub}.tasks AS y
+                          WHERE y.lane {=} l.lane AND y.state {=} 'active') AS t
+     WHERE $1 IS NULL AND (l.active {-} r.returned) {<>} t.active
+)sql",
+                                          UUIDOID);
+
 // $1 lane (null: all), $2 limit.
 constexpr Statement kReadyInLane = query(R"sql(
     SELECT pg_catalog.count(*)
@@ -292,7 +331,8 @@ std::optional<TaskView> view_task(const Hub& hub, const pg_uuid_t& id,
     if (rows.count == 0) {
         return std::nullopt;
     }
-    TaskView view{.state = rows.text(0, 1),
+    TaskView view{.id = id,
+                  .state = rows.text(0, 1),
                   .lane = rows.text(0, 2),
                   .pending = rows.text(0, 3),
                   .held = rows.boolean(0, 4),
@@ -332,11 +372,50 @@ RowHolder row_holder(const Hub& hub, const pg_uuid_t& id) {
     return holder_of(hub.relations.tasks, run(hub, kPlace, Params().uuid(id)));
 }
 
-Rows check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow) {
+std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow) {
     Params params;
     add_uuid(&params, flow);
-    return run(hub, kCheck, params);
+    pg::List<TaskProblem> problems;
+    const auto add = [&hub, &params, &problems](const Statement& check) {
+        const Rows rows = run(hub, check, params);
+        for (uint64 i = 0; i < rows.count; ++i) {
+            problems.add({rows.text(i, 1), rows.text(i, 2)});
+        }
+    };
+    add(kCheck);
+    if (has_suspensions(hub)) {
+        add(kCheckSuspensions);
+    }
+    if (OidIsValid(hub.relations.lane_limits)) {
+        add(kCheckLimits);
+    }
+    if (OidIsValid(hub.relations.flows)) {
+        const Rows rows = check_flows(hub, flow);
+        for (uint64 i = 0; i < rows.count; ++i) {
+            problems.add({rows.text(i, 1), rows.text(i, 2)});
+        }
+    }
+    return problems.span();
 }
+
+namespace {
+
+// Adds the ready tasks of a lane, as far as its limits let them be claimed.
+void add_ready(const Hub& hub, std::string_view lane, int64 now, int limit, LaneReadiness* result) {
+    const int64 ready = run(hub, kReadyInLane, Params().text(lane).int8(limit)).int8(0, 1);
+    const auto bounds = is_limited(hub, lane) ? read_limit(hub, lane) : std::nullopt;
+    if (ready == 0 || !bounds) {
+        result->items += ready;
+        return;
+    }
+    const int64 places = core::free_places(*bounds, now);
+    result->items += std::min(ready, places);
+    if (places == 0 && !core::is_crowded(*bounds)) {
+        result->next_due = std::min(result->next_due, core::next_token_at(*bounds, now));
+    }
+}
+
+}  // namespace
 
 LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, int limit) {
     constexpr int kLookAhead = 100;
@@ -353,7 +432,7 @@ LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, i
     }
     for (const auto name : lanes) {
         if (result.items < limit) {
-            result.items += run(hub, kReadyInLane, Params().text(name).int8(limit)).int8(0, 1);
+            add_ready(hub, name, now, limit, &result);
         }
         CHECK_FOR_INTERRUPTS();
     }
@@ -364,7 +443,7 @@ LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, i
         if (ours && due <= now) {
             ++result.items;
         } else if ((ours || i + 1 == kLookAhead) && due > now) {
-            result.next_due = due;
+            result.next_due = std::min(result.next_due, due);
             break;
         }
     }

@@ -31,6 +31,7 @@ Rows list_expired_leases(const Hub& hub, int64 as_of, std::optional<std::string_
 
 // What explain_claim looks at.
 struct TaskView {
+    pg_uuid_t id;
     std::string_view state;
     std::string_view lane;
     std::string_view pending;
@@ -58,7 +59,12 @@ int64 count_before(const Hub& hub, const pg_uuid_t& id, const TaskView& view, in
 // Whether somebody else holds the row, and who, if it can be told.
 RowHolder row_holder(const Hub& hub, const pg_uuid_t& id);
 
-Rows check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow);
+// What does not add up.
+struct TaskProblem {
+    std::string_view object;
+    std::string_view problem;
+};
+std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow);
 
 // Whether tasks can be claimed now, and when the next falls due: of one lane, or of all.
 struct LaneReadiness {

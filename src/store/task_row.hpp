@@ -21,6 +21,8 @@ Task read_task(const Rows& rows, uint64 row);
 std::span<const Task> read_tasks(const Rows& rows);
 
 std::span<const pg_uuid_t> read_ids(const Rows& rows);
+// Of rows (id, flow).
+std::span<const DueTask> read_due(const Rows& rows);
 
 int16 task_slot(const Hub& hub, const pg_uuid_t& id);
 

@@ -7,6 +7,8 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "store/lanes.hpp"
+#include "store/limits.hpp"
+#include "store/suspensions.hpp"
 #include "store/task_row.hpp"
 #include "store/waking.hpp"
 
@@ -73,7 +75,8 @@ constexpr char kClaimable[] = R"sql(
                 THEN CAST(t.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
                 ELSE (SELECT CAST(l.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
                         FROM {hub}.lanes AS l
-                       WHERE l.name {=} t.lane) END
+                       WHERE l.name {=} t.lane) END,
+           t.lane
       FROM {hub}.tasks AS t
 )sql";
 
@@ -259,6 +262,19 @@ constexpr Statement kRequeue =
               UUIDOID, TEXTOID, INT8OID, TEXTOID, INT8OID, INT4OID, INT4OID, JSONBOID, BOOLOID,
               TEXTOID, TEXTOID, JSONBOID, BOOLOID);
 
+// $1 id, $2 state, $3 available_at, $4 now.
+constexpr Statement kResume = statement(R"sql(
+    UPDATE {hub}.tasks AS t
+       SET state = $2, available_at_ms = $3, updated_at_ms = $4
+     WHERE t.id {=} $1 AND (t.state {||} '') {=} 'suspended'
+)sql",
+                                        UUIDOID, TEXTOID, INT8OID, INT8OID);
+
+constexpr Statement kTouch = statement(R"sql(
+    UPDATE {hub}.tasks AS t SET updated_at_ms = $2 WHERE t.id {=} $1
+)sql",
+                                       UUIDOID, INT8OID);
+
 // $1 id, $2 state, $3 now, $4 result, $5 whether it failed, $6 to $8 failure, $9 cancel reason,
 // $10 cancelled by.
 constexpr Statement kFinish = statement(R"sql(
@@ -358,7 +374,7 @@ constexpr Statement kExpired = statement(R"sql(
      ORDER BY t.lease_check_ms
      LIMIT $2 OFFSET $3
 )sql",
-                                             INT8OID, INT8OID, INT8OID);
+                                         INT8OID, INT8OID, INT8OID);
 
 constexpr Statement kVoid = statement(R"sql(
     SELECT t.id, t.flow_id
@@ -367,7 +383,7 @@ constexpr Statement kVoid = statement(R"sql(
      ORDER BY t.lease_check_ms
      LIMIT $2 OFFSET $3
 )sql",
-                                          INT8OID, INT8OID, INT8OID);
+                                      INT8OID, INT8OID, INT8OID);
 
 constexpr Statement kHasVoid = statement(R"sql(
     SELECT t.id
@@ -386,7 +402,7 @@ constexpr Statement kPastDeadline = statement(R"sql(
      ORDER BY t.deadline_ms
      LIMIT $2 OFFSET $3
 )sql",
-                                                  INT8OID, INT8OID, INT8OID);
+                                              INT8OID, INT8OID, INT8OID);
 
 // $1 now, $2 the hub's retention, $3 limit.
 constexpr Statement kHoldOutdated = statement(R"sql(
@@ -453,7 +469,8 @@ std::span<const HeldTask> read_held(const Rows& rows) {
                    .pending = checked_word(core::parse_pending(rows.text(i, 2)), rows.text(i, 2)),
                    .attempt_deadline = rows.optional_int8(i, 3),
                    .deadline = rows.optional_int8(i, 4),
-                   .attempt_timeout = rows.optional_int8(i, 5)};
+                   .attempt_timeout = rows.optional_int8(i, 5),
+                   .lane = rows.text(i, 6)};
     }
     return {held, static_cast<std::size_t>(rows.count)};
 }
@@ -536,6 +553,14 @@ std::span<const pg_uuid_t> read_ids(const Rows& rows) {
     return {ids, static_cast<std::size_t>(rows.count)};
 }
 
+std::span<const DueTask> read_due(const Rows& rows) {
+    auto* due = static_cast<DueTask*>(palloc(sizeof(DueTask) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        due[i] = {rows.uuid(i, 1), rows.optional_uuid(i, 2)};
+    }
+    return {due, static_cast<std::size_t>(rows.count)};
+}
+
 int16 task_slot(const Hub& hub, const pg_uuid_t& id) {
     return slot_of(id, static_cast<int32>(hub.options[Option::kSlotCount]));
 }
@@ -565,6 +590,12 @@ void note_state(const Hub& hub, const Task& task, const Notice& notice) {
     pg::note_changed(task_channel(hub, uuid_text(task.id)), notice.reason);
     if (notice.to_owner && task.lease_owner) {
         pg::note_changed(owner_channel(hub, *task.lease_owner), notice.reason);
+    }
+}
+
+void lose(const Hub& hub, const Task& task) {
+    if (is_limited(hub, task.lane)) {
+        return_place(hub, task.lane);
     }
 }
 
@@ -850,12 +881,47 @@ core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how) {
         .boolean(how.failure.has_value());
     add_failure(&params, how.failure);
     run_for_one(hub, kRequeue, params.boolean(how.outcome.has_value()));
+    lose(hub, task);
     note_claimable(hub, task.lane, ready, how.available_at);
     note_state(hub, task, how.notice);
     return state;
 }
 
+void suspend(const Hub& hub, const Task& task, int64 now) {
+    Params params;
+    params.uuid(task.id)
+        .text(core::name_of(core::TaskState::kSuspended))
+        .null()
+        .text(core::name_of(core::Pending::kResume))
+        .int8(now)
+        .int4(0)
+        .int4(0)
+        .null()
+        .boolean(false);
+    add_failure(&params, std::nullopt);
+    run_for_one(hub, kRequeue, params.boolean(false));
+    lose(hub, task);
+    note_state(hub, task, {pg::WakeReason::kChanged, false});
+}
+
+core::TaskState resume(const Hub& hub, const Task& task, int64 available_at, int64 now) {
+    const bool ready = available_at <= now;
+    const auto state = ready ? core::TaskState::kReady : core::TaskState::kDelayed;
+    run_for_one(hub, kResume,
+                Params().uuid(task.id).text(core::name_of(state)).int8(available_at).int8(now));
+    note_claimable(hub, task.lane, ready, available_at);
+    note_state(hub, task, {pg::WakeReason::kChanged, false});
+    return state;
+}
+
+void touch(const Hub& hub, const pg_uuid_t& id, int64 now) {
+    run_for_one(hub, kTouch, Params().uuid(id).int8(now));
+}
+
 int64 finish(const Hub& hub, const Task& task, const Finish& how) {
+    if (task.state == core::TaskState::kSuspended) {
+        close_suspension(hub, task.id, "end", how.now);
+    }
     if (task.has_attempt()) {
         end_attempt(hub, task, how.outcome, how.now, how.failure);
     }
@@ -868,6 +934,9 @@ int64 finish(const Hub& hub, const Task& task, const Finish& how) {
     add_failure(&params, how.failure);
     run_for_one(hub, kFinish,
                 params.optional_text(how.cancel_reason).optional_text(how.cancelled_by));
+    if (task.is_active()) {
+        lose(hub, task);
+    }
     note_state(hub, task, how.notice);
     return task.lease_epoch + (task.is_active() ? 1 : 0);
 }
@@ -879,6 +948,9 @@ void set_priority(const Hub& hub, const Task& task, int32 priority, int64 now) {
 }
 
 int64 reopen(const Hub& hub, const Task& task, core::TaskState state, int64 now) {
+    if (has_suspensions(hub)) {
+        delete_suspensions(hub, task.id);
+    }
     run_for_one(hub, kReopen, Params().uuid(task.id).int8(now).text(core::name_of(state)));
     if (state == core::TaskState::kReady) {
         note_claimable(hub, task.lane, true, now);
@@ -889,6 +961,9 @@ int64 reopen(const Hub& hub, const Task& task, core::TaskState state, int64 now)
 
 void delete_task(const Hub& hub, const Task& task) {
     run(hub, kDeleteAttempts, Params().uuid(task.id));
+    if (has_suspensions(hub)) {
+        delete_suspensions(hub, task.id);
+    }
     if (task.dedup_key) {
         delete_dedup_key(hub, task.lane, *task.dedup_key, task.id);
     }
@@ -897,18 +972,6 @@ void delete_task(const Hub& hub, const Task& task) {
 }
 
 // ---------------------------------------------------------------- duties
-
-namespace {
-
-std::span<const DueTask> read_due(const Rows& rows) {
-    auto* due = static_cast<DueTask*>(palloc(sizeof(DueTask) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        due[i] = {rows.uuid(i, 1), rows.optional_uuid(i, 2)};
-    }
-    return {due, static_cast<std::size_t>(rows.count)};
-}
-
-}  // namespace
 
 std::span<const DueTask> expired_leases(const Hub& hub, int64 now, int limit, int offset) {
     return read_due(run(hub, kExpired, Params().int8(now).int8(limit).int8(offset)));

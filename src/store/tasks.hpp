@@ -1,7 +1,7 @@
 // Tables tasks and attempts: locking, and the writers of each transition.
 //
-// acquire, requeue and finish are the only writers of states, leases and attempts. They note what
-// waiting sessions have to know; events are the caller's.
+// acquire, requeue, suspend, resume and finish are the only writers of states, leases and attempts.
+// They note what waiting sessions have to know; events are the caller's.
 #pragma once
 
 #include "core/task.hpp"
@@ -153,6 +153,7 @@ struct HeldTask {
     std::optional<int64> attempt_deadline;
     std::optional<int64> deadline;
     std::optional<int64> attempt_timeout;  // of its policy, or its lane's
+    std::string_view lane;
 };
 
 // Holds up to limit tasks from the head of one stream, skipping what others hold.
@@ -211,6 +212,9 @@ void set_progress(const Hub& hub, const pg_uuid_t& id, const Progress& progress,
 
 // ---- A lease ends ----
 
+// What every end of a lease does beside the row: the place in a limited lane is free.
+void lose(const Hub& hub, const Task& task);
+
 struct Failure {
     core::FailureClass failure_class;
     std::optional<std::string_view> message;
@@ -233,6 +237,15 @@ struct Requeue {
 // Takes the lease away and puts the task back: ready, or delayed. Returns its state.
 core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how);
 
+// Takes the lease away and lets the task wait for signals.
+void suspend(const Hub& hub, const Task& task, int64 now);
+// Ends the wait: ready, or delayed. Returns its state.
+core::TaskState resume(const Hub& hub, const Task& task, int64 available_at, int64 now);
+
+// Marks the task as changed, for what is stored elsewhere: a transaction with an older snapshot
+// must not decide without it.
+void touch(const Hub& hub, const pg_uuid_t& id, int64 now);
+
 // The end of a task.
 struct Finish {
     core::TaskState state;
@@ -244,23 +257,24 @@ struct Finish {
     std::optional<std::string_view> cancelled_by = std::nullopt;
     Notice notice = {pg::WakeReason::kChanged, false};
 };
-// Returns the epoch afterwards.
+// Returns the epoch afterwards. A suspension is closed.
 int64 finish(const Hub& hub, const Task& task, const Finish& how);
 
 // ---- Operators ----
 
 void set_priority(const Hub& hub, const Task& task, int32 priority, int64 now);
 
-// Lets a terminal task begin anew: ready, or blocked. Returns the epoch afterwards.
+// Lets a terminal task begin anew: ready, or blocked; what it waited for in its life before goes.
+// Returns the epoch afterwards.
 int64 reopen(const Hub& hub, const Task& task, core::TaskState state, int64 now);
 
-// Deletes the task and its attempts; its dedup key, if that is still the task's.
+// Deletes the task, its attempts and suspensions; its dedup key, if that is still the task's.
 void delete_task(const Hub& hub, const Task& task);
 
 // ---- Duties ----
 
-// Tasks that have fallen due, limit of them after the first offset. They are not held: the flow of a
-// member comes first.
+// Tasks that have fallen due, limit of them after the first offset. They are not held: the flow of
+// a member comes first.
 struct DueTask {
     pg_uuid_t id;
     std::optional<pg_uuid_t> flow_id;

@@ -117,7 +117,11 @@ void loop() {
             check_links();
         }
         if ((bells & static_cast<uint32>(pg::Bell::kCascade)) != 0) {
-            make_cascades_due();
+            make_due("dispatch_sweep");
+            make_due("sibling_cancel");
+        }
+        if ((bells & static_cast<uint32>(pg::Bell::kSchedules)) != 0) {
+            make_due("schedules");
         }
         if (!rests) {
             run_relay();

@@ -169,6 +169,7 @@ struct Portion {
     Oid schema;
     const ops::Duty* duty;
     int64 rows;
+    int64 wait_ms;  // until there is something to do again, as far as is known
 };
 
 void run_portion(void* context) {
@@ -186,7 +187,11 @@ void run_portion(void* context) {
     portion->rows = pg::as_role(hub.owner, [&hub, portion] {
         return pg::with_spi([&hub, portion] {
             auto clock = pg::start_clock(std::nullopt, 0);
-            return ops::run_portion(hub, *portion->duty, &clock);
+            const int64 rows = ops::run_portion(hub, *portion->duty, &clock);
+            if (portion->duty->next != nullptr && hub.version == store::kHubVersion) {
+                portion->wait_ms = portion->duty->next(hub) - clock.now();
+            }
+            return rows;
         });
     });
 }
@@ -200,7 +205,7 @@ void run_entry(Entry* entry) {
     const ops::Duty& duty = ops::duties()[static_cast<std::size_t>(entry->key.duty)];
     const int64 interval = pg::settings.reconcile_interval_ms;
     doing = {duty.name, {}};
-    Portion portion{entry->key.schema, &duty, 0};
+    Portion portion{entry->key.schema, &duty, 0, PG_INT64_MAX};
     const Attempt attempt =
         in_own_transaction(run_portion, &portion, in_burst(entry->logged_ms, pg::monotonic_ms()));
     const int64 now = pg::monotonic_ms();
@@ -212,6 +217,9 @@ void run_entry(Entry* entry) {
         }
         entry->logged_ms = 0;
         entry->pace.succeeded(portion.rows, now, interval, duty.pace);
+        if (portion.wait_ms > 0 && portion.wait_ms < PG_INT64_MAX - now) {
+            entry->pace.due_ms = std::min(entry->pace.due_ms, now + portion.wait_ms);
+        }
     } else {
         pg::note_duty_error(entry->key.duty, NameStr(doing.hub), attempt.message);
         if (!in_burst(entry->logged_ms, now)) {
@@ -350,30 +358,23 @@ int64 until_next_due() {
     return std::max<int64>(0, next == PG_INT64_MAX ? next : next - pg::monotonic_ms());
 }
 
-namespace {
-
-template <typename Which>
-void make_due(Which which) {
+void make_due(std::string_view name) {
     HASH_SEQ_STATUS scan;
     hash_seq_init(&scan, entries);
     while (auto* entry = static_cast<Entry*>(hash_seq_search(&scan))) {
-        if (which(ops::duties()[static_cast<std::size_t>(entry->key.duty)])) {
+        if (name == ops::duties()[static_cast<std::size_t>(entry->key.duty)].name &&
+            entry->pace.failures == 0) {
             entry->pace.due_ms = 0;
         }
     }
 }
 
-}  // namespace
-
 void make_all_due() {
-    make_due([](const ops::Duty&) { return true; });
-}
-
-void make_cascades_due() {
-    make_due([](const ops::Duty& duty) {
-        const std::string_view name = duty.name;
-        return name == "dispatch_sweep" || name == "sibling_cancel";
-    });
+    HASH_SEQ_STATUS scan;
+    hash_seq_init(&scan, entries);
+    while (auto* entry = static_cast<Entry*>(hash_seq_search(&scan))) {
+        entry->pace.due_ms = 0;
+    }
 }
 
 }  // namespace belay::worker

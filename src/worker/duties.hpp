@@ -39,7 +39,7 @@ int64 until_next_due();
 
 // Makes everything due, as at the start.
 void make_all_due();
-// Those that do what a flow has left to them.
-void make_cascades_due();
+// Those of one name; not those that have just failed.
+void make_due(std::string_view name);
 
 }  // namespace belay::worker

@@ -416,6 +416,29 @@ TEST_F(Duties, AreFair) {
               "a_large b_small c_small a_large");
 }
 
+// SC-10: the worker hears of a schedule, and sleeps until it is due, however long its interval.
+TEST(Schedules, RunWhenTheyAreDue) {
+    Cluster cluster(preloaded({"belay.reconcile_interval = '10min'"}));
+    Conn conn = make_database(cluster, "due");
+    conn.exec("SELECT belay.create_hub('app')");
+    EXPECT_TRUE(comes(conn, "due"));
+    // What has fallen due before it is made known runs at once.
+    conn.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
+    conn.exec("SELECT app.create_schedule('s', '* * * * *', '{\"lane\":\"l\"}', p_now_ms => 0)");
+    EXPECT_TRUE(eventually([&] { return conn.value("SELECT count(*) FROM app.tasks") == "1"; }));
+    // Minutes are too long for a test: one that is to be looked at in three seconds.
+    conn.exec(
+        "BEGIN; UPDATE app.schedules SET next_run_ms = extract(epoch FROM clock_timestamp() + "
+        "'3 s') * 1000; SELECT app.create_schedule('t', '0 0 1 1 *', '{\"lane\":\"l\"}'); COMMIT");
+    const std::string looked = conn.value("SELECT next_run_ms FROM app.schedules WHERE name = 's'");
+    EXPECT_TRUE(eventually([&] {
+        return conn.value("SELECT next_run_ms FROM app.schedules WHERE name = 's'") != looked;
+    }));
+    EXPECT_LT(std::stol(conn.value(
+                  "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - " + looked)),
+              60000);
+}
+
 // One hub's duty always fails: the others keep their pace, and the log stays readable.
 TEST_F(Duties, FailAlone) {
     Conn conn = make_database(*cluster, "alone");

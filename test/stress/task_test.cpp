@@ -1,6 +1,7 @@
 // Eight workers, operators and duties do whatever comes to mind to the same tasks, under a test
 // clock: no task ever has two leases, every end of a task has one completion event, and attempts
-// and counters add up (TM-3).
+// and counters add up (TM-3). Lane b never has more active tasks than its limit (LI-1), lane c has
+// one that comes and goes (LI-3), and tasks wait for signals (SU-20).
 //
 // What happened is told by the outbox: with all topics on, each event is written under the lock of
 // its task, so the order of positions is the order of things per task.
@@ -19,6 +20,7 @@ namespace {
 using std::to_string;
 
 constexpr int kWorkers = 8;
+constexpr int kLimit = 3;  // of lane b
 
 struct Shared {
     std::atomic<int64_t> clock = 1'000'000'000'000;
@@ -130,7 +132,7 @@ class Worker {
         const Lease lease = *place;
         const std::string which = "'" + lease.task + "', " + lease.epoch;
         bool over = true;
-        switch (random_.number(0, 9)) {
+        switch (random_.number(0, 11)) {
             case 0:
             case 1:
                 over = !ask("SELECT * FROM app.renew_task(" + which + ", 200, " + now() + ")").ok();
@@ -164,6 +166,10 @@ class Worker {
             case 8:
                 ask("SELECT * FROM app.release_task(" + which + ", p_now_ms => " + now() + ")");
                 break;
+            case 9:
+            case 10:
+                over = suspend(which);
+                break;
             default:
                 ask("SELECT * FROM app.cancel_task('" + lease.task +
                     "', 'by its holder', 'lease_holder', " + lease.epoch + ", " + now() + ")");
@@ -174,13 +180,44 @@ class Worker {
         }
     }
 
+    // Whether the task sleeps, or the lease was gone.
+    bool suspend(const std::string& which) {
+        if (random_.in_thousand(300)) {
+            return !ask("SELECT * FROM app.create_waitpoint(" + which + ", 'early', NULL, " +
+                        now() + ")")
+                        .ok();
+        }
+        static constexpr const char* kOnTimeout[] = {"fail", "cancel", "expire", "auto_resume",
+                                                     "escalate"};
+        const std::string timeout =
+            random_.in_thousand(600)
+                ? ",\"timeout_at_ms\":" + to_string(shared_.clock + random_.number(100, 400)) +
+                      ",\"on_timeout\":\"" + kOnTimeout[random_.number(0, 4)] + "\""
+                : "";
+        const Answer answer =
+            ask("SELECT result FROM app.suspend_task(" + which +
+                R"(, '{"waitpoints":[{"key":"a"},{"key":"b"}],"condition":{"count":{"n":2,"of":)" +
+                (random_.in_thousand(500) ? R"("waitpoints")" : R"("signals")") + "}}" + timeout +
+                "}', " + now() + ")");
+        return !answer.ok() || *answer.rows[0][0] == "suspended";
+    }
+
+    // No more tasks of lane b are active than its limit, in any snapshot.
+    void check_limit() {
+        const Answer active =
+            ask("SELECT count(*) FROM app.tasks WHERE lane = 'b' AND state = 'active'");
+        if (active.ok() && std::stoi(*active.rows[0][0]) > kLimit) {
+            shared_.complain(*active.rows[0][0] + " tasks of lane b are active");
+        }
+    }
+
     void operate() {
         const std::string some = some_id();
         if (some.empty()) {
             return;
         }
         const std::string id = "'" + some + "'";
-        switch (random_.number(0, 3)) {
+        switch (random_.number(0, 7)) {
             case 0:
                 ask("SELECT * FROM app.cancel_task(" + id + ", p_now_ms => " + now() + ")");
                 break;
@@ -190,6 +227,22 @@ class Worker {
             case 2:
                 ask("SELECT * FROM app.change_priority(" + id + ", " +
                     to_string(random_.number(0, 9)) + ", " + now() + ")");
+                break;
+            case 3:
+            case 4:
+            case 5:
+                ask("SELECT s.* FROM (SELECT task_id, id FROM app.waitpoints WHERE closed_at_ms IS "
+                    "NULL ORDER BY md5(id::text || " +
+                    now() + ") LIMIT 1) AS w, app.approve_task(w.task_id, w.id, 'go', NULL, " +
+                    now() + ") AS s");
+                break;
+            case 6:
+                ask(random_.in_thousand(500)
+                        ? "SELECT * FROM app.resume_task(" + id + ", p_now_ms => " + now() + ")"
+                        : "SELECT app.set_lane('c', '{\"concurrency\":" +
+                              (random_.in_thousand(300) ? std::string("null")
+                                                        : to_string(random_.number(1, 4))) +
+                              "}')");
                 break;
             default:
                 ask("SELECT * FROM app.replay_task(" + id + ", p_now_ms => " + now() + ")");
@@ -203,6 +256,7 @@ class Worker {
             create();
         } else if (chance <= 35) {
             keep(ask("SELECT task_id, lease_epoch FROM app.claim_tasks(" + claim_terms() + ")"));
+            check_limit();
         } else if (chance <= 75) {
             work();
         } else if (chance <= 90) {
@@ -231,7 +285,7 @@ DECLARE
     ended boolean;   -- the task is terminal
 BEGIN
     FOR e IN SELECT *, (details ->> 'lease_epoch')::bigint AS epoch FROM app.outbox_events
-              WHERE type <> 'priority_changed' ORDER BY subject, position LOOP
+              WHERE type NOT IN ('priority_changed', 'resumed', 'escalated') ORDER BY subject, position LOOP
         IF e.subject <> task THEN
             task := e.subject; held := NULL; last := -1; ended := false;
         END IF;
@@ -270,6 +324,7 @@ TEST(Tasks, SurviveEverybody) {
     main.exec("SELECT belay.create_hub('app')");
     main.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
     main.exec("SELECT belay.set_hub_option('app', 'events', 'lease,operator,completion')");
+    main.exec("SELECT app.set_lane('b', '{\"concurrency\":" + to_string(kLimit) + "}')");
     main.exec(kVerify);
     Shared shared;
     const std::atomic<bool> never = false;
@@ -295,12 +350,15 @@ TEST(Tasks, SurviveEverybody) {
               << main.value("SELECT count(*) FROM app.tasks") << " tasks, "
               << main.value("SELECT count(*) FROM app.outbox_events") << " events\n";
     // Nothing is stuck: left alone, every task comes to its end.
+    main.exec("SELECT app.set_lane(l, '{\"concurrency\":null}') FROM unnest('{b,c}'::text[]) AS l");
     for (int round = 0;
          round < 50 &&
          main.value("SELECT count(*) FROM app.tasks WHERE terminal_at_ms IS NULL") != "0";
          ++round) {
         const std::string now = to_string(shared.clock += 100000);
         main.exec("SELECT app.reconcile(" + now + ", '{lease_expiry,deadlines,due_timers}')");
+        main.exec("SELECT app.resume_task(id, p_now_ms => " + now +
+                  ") FROM app.tasks WHERE state = 'suspended'");
         main.exec("SELECT app.complete_task(task_id, lease_epoch, NULL, p_now_ms => " + now +
                   ") FROM app.claim_tasks('w', 'last', NULL, '{gpu}', 30000, 1000, NULL, " + now +
                   ")");

@@ -94,10 +94,10 @@ void check_task_rows(const store::Hub& hub, Findings* findings) {
     MemoryContext memory = CurrentMemoryContext;
     pg::as_role(hub.owner, [&hub, findings, memory] {
         pg::with_spi([&hub, findings, memory] {
-            const auto rows = store::check_tasks(hub, std::nullopt);
+            const auto problems = store::check_tasks(hub, std::nullopt);
             MemoryContextSwitchTo(memory);
-            for (uint64 i = 0; i < rows.count; ++i) {
-                findings->add(pg::c_string(rows.text(i, 1)), pg::c_string(rows.text(i, 2)));
+            for (const auto& [object, problem] : problems) {
+                findings->add(pg::c_string(object), pg::c_string(problem));
             }
         });
     });

@@ -56,6 +56,7 @@ constexpr Duty kDuties[] = {
     {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
     {"outbox_retention", clean_up_outbox, 10, FaultPoint::kDutyOutboxRetention},
     {"retention", retire_tasks, 60, FaultPoint::kDutyRetention},
+    {"schedules", run_schedules, 1, FaultPoint::kDutySchedules, nullptr, false, next_schedule},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
     {"sibling_cancel", cancel_siblings, 1, FaultPoint::kDutySiblingCancel},
     {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
@@ -110,7 +111,7 @@ std::span<const Duty> duties() {
 
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     // A hub of an older release lacks tables; its owner upgrades it.
-    constexpr int32 kFirstWithAllTables = 8;
+    constexpr int32 kFirstWithAllTables = 10;
     if (hub.version < kFirstWithAllTables) {
         return 0;
     }

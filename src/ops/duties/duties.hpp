@@ -23,6 +23,8 @@ struct Duty {
     bool (*needed)() = nullptr;
     // One transaction does one portion only.
     bool single = false;
+    // When there is something to do again, in ms, if that is known; null: the pace alone decides.
+    int64 (*next)(const store::Hub& hub) = nullptr;
 };
 
 // All duties, sorted by name.
@@ -50,6 +52,8 @@ int64 retire_tasks(const store::Hub& hub, pg::Clock* clock);
 int64 sweep_dispatches(const store::Hub& hub, pg::Clock* clock);
 int64 cancel_siblings(const store::Hub& hub, pg::Clock* clock);
 int64 drain_cancel_backlog(const store::Hub& hub, pg::Clock* clock);
+int64 run_schedules(const store::Hub& hub, pg::Clock* clock);
+int64 next_schedule(const store::Hub& hub);
 int64 watch_snapshots(const store::Hub& hub, pg::Clock* clock);
 
 // What one duty did.

@@ -1,7 +1,8 @@
 // task_duties.cpp — what tasks need done from time to time.
 //
 // Calls    settle, store::promote_due, store::delete_task
-// Touches  <hub>.tasks, <hub>.attempts, <hub>.dedup_keys, <hub>.outbox_events
+// Touches  <hub>.tasks, <hub>.attempts, <hub>.dedup_keys, <hub>.outbox_events, <hub>.suspensions,
+//          <hub>.waitpoints, <hub>.signals, <hub>.waitpoint_keys, and the tables of flows
 // Locks    tasks and their flows, always skipping what others hold
 // Raises   nothing of its own
 #include "ops/duties/duties.hpp"
@@ -9,6 +10,7 @@
 #include "ops/flow/flow.hpp"
 #include "ops/task/task.hpp"
 #include "store/flows.hpp"
+#include "store/suspensions.hpp"
 
 namespace belay::ops {
 
@@ -68,8 +70,8 @@ int64 settle_all(const store::Hub& hub, std::span<const store::DueTask> all, pg:
     return changed;
 }
 
-// Settles a portion of what has fallen due. If others hold all of it, the next portion has its turn:
-// find(offset) reads one.
+// Settles a portion of what has fallen due. If others hold all of it, the next portion has its
+// turn: find(offset) reads one.
 template <typename Find>
 int64 settle_portion(const store::Hub& hub, pg::Clock* clock, Find find) {
     for (int offset = 0;; offset += kPortion) {
@@ -93,9 +95,8 @@ int64 expire_task_leases(const store::Hub& hub, pg::Clock* clock) {
     Swept* known = swept_of(hub);
     if (hub.epoch_floor > known->floor) {
         const int64 floor = hub.epoch_floor;
-        changed += settle_portion(hub, clock, [&hub](int offset) {
-            return store::void_leases(hub, kPortion, offset);
-        });
+        changed += settle_portion(
+            hub, clock, [&hub](int offset) { return store::void_leases(hub, kPortion, offset); });
         if (changed == 0 && !store::has_void_leases(hub)) {
             known->floor = floor;
         }
@@ -107,9 +108,13 @@ int64 expire_tasks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    return settle_portion(hub, clock, [&hub, clock](int offset) {
-        return store::past_deadline(hub, clock->now(), kPortion, offset);
-    });
+    return settle_portion(hub, clock,
+                          [&hub, clock](int offset) {
+                              return store::past_deadline(hub, clock->now(), kPortion, offset);
+                          }) +
+           settle_portion(hub, clock, [&hub, clock](int offset) {
+               return store::timed_out(hub, clock->now(), kPortion, offset);
+           });
 }
 
 int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock) {
@@ -128,7 +133,7 @@ int64 retire_tasks(const store::Hub& hub, pg::Clock* clock) {
     }
     const auto ids = store::hold_outdated(hub, clock->now(),
                                           hub.options[store::Option::kTaskRetention], kPortion);
-    int64 deleted = 0;
+    int64 deleted = store::forget_waitpoint_keys(hub, clock->now());
     for (const pg_uuid_t& id : ids) {
         if (const auto task = store::try_lock_task(hub, id)) {
             store::delete_task(hub, *task);

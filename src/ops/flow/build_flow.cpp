@@ -151,7 +151,7 @@ AddedTask add_new(const store::Hub& hub, store::Flow* flow, const MemberItem& it
                   "Keys are unique within a flow.");
     }
     const auto upstreams = find_upstreams(hub, *flow, item);
-    const pg_uuid_t id = item.request.id ? *item.request.id : make_task_id(now);
+    const pg_uuid_t id = item.request.id ? *item.request.id : make_id(now);
     store::NewMember member = new_member(item, id, cap_set, now);
     const int64 known_bad = flow->bad_sinks;
     pg::List<store::NewEdge> edges;

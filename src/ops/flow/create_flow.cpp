@@ -230,7 +230,7 @@ std::span<const store::NewMember> members_of(const store::Hub& hub, const FlowRe
     for (std::size_t i = 0; i < request.items.size(); ++i) {
         MemberItem item = request.items[i];
         item.hold = item.hold && !request.seal;  // nobody would let it go
-        const pg_uuid_t id = item.request.id ? *item.request.id : make_task_id(now);
+        const pg_uuid_t id = item.request.id ? *item.request.id : make_id(now);
         members.add(new_member(item, id, sets[i], now));
     }
     return members.span();
@@ -266,7 +266,7 @@ CreatedFlow create_flow(const store::Hub& hub, Jsonb* value, pg::Clock* clock) {
     const Graph graph = read_graph(request);
     enter(hub, {.tasks = true}, clock);
     const int64 now = clock->now();
-    const pg_uuid_t id = request.id ? *request.id : make_task_id(now);
+    const pg_uuid_t id = request.id ? *request.id : make_id(now);
     if (const auto known = request.id ? store::read_flow(hub, id) : std::nullopt) {
         return {*known, false, ids_by_key(store::member_keys(hub, id))};
     }

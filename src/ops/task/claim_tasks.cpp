@@ -1,9 +1,10 @@
 // claim_tasks.cpp — lease the next tasks that the worker may run.
 //
-// Calls    store::fitting_streams, store::hold_heads, store::peek_heads, store::acquire
-// Touches  <hub>.tasks
-// Locks    tasks, skipping what others hold: a claim never waits
-// Raises   QB006, QB007
+// Calls    store::fitting_streams, store::hold_heads, store::peek_heads, store::acquire,
+//          store::try_lock_limit, store::charge_limit
+// Touches  <hub>.tasks, <hub>.lane_limits, <hub>.lane_returns; reads <hub>.suspensions,
+// <hub>.waitpoints, <hub>.signals Locks    tasks and limits of lanes, skipping what others hold: a
+// claim never waits Raises   QB006, QB007
 //
 // The ready tasks of a lane, slot and capability set are a stream, in the order of claims. Streams
 // that do not fit the worker are never looked at; those that do are merged by their heads.
@@ -14,8 +15,10 @@
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
 #include "store/flow_reads.hpp"
+#include "store/limits.hpp"
 #include "store/outbox.hpp"
 #include "store/readiness.hpp"
+#include "store/suspensions.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
@@ -40,6 +43,77 @@ enum Column {
     kAvailableAt = 23
 };
 
+// The limits of the lanes that a claim takes tasks from. They are held when the first task of a
+// lane is about to be taken; a lane whose limits somebody else holds counts as full.
+struct Limits {
+    struct Lane {
+        std::string_view name;
+        core::LaneLimit limit;
+        bool held;
+        int64 places;
+        int64 reserved;  // of them, for tasks that are yet to be held
+        int64 taken;
+    };
+    const store::Hub& hub;
+    pg::List<Lane> lanes;
+
+    // The limits of a lane; null if it has none.
+    Lane* find(std::string_view name, int64 now) {
+        if (!store::is_limited(hub, name)) {
+            return nullptr;
+        }
+        for (Lane& lane : lanes) {
+            if (lane.name == name) {
+                return &lane;
+            }
+        }
+        const auto limit = store::try_lock_limit(hub, name);
+        const int64 places = limit ? core::free_places(*limit, now) : 0;
+        if (limit && places == 0 && !core::is_crowded(*limit)) {
+            for (const auto& channel :
+                 {store::lane_channel(hub, name), store::all_lanes_channel(hub)}) {
+                pg::note_due(channel, core::next_token_at(*limit, now));
+            }
+        }
+        return &lanes.add(
+            {name, limit.value_or(core::LaneLimit{}), limit.has_value(), places, 0, 0});
+    }
+
+    // Whether another task of the lane may be tried.
+    bool reserve(std::string_view name, int64 now) {
+        Lane* lane = find(name, now);
+        if (lane == nullptr) {
+            return true;
+        }
+        if (lane->reserved == lane->places) {
+            return false;
+        }
+        ++lane->reserved;
+        return true;
+    }
+
+    // Those that are held use their places up; what was reserved for others is free again.
+    void settle(std::span<const store::HeldTask> held) {
+        for (Lane& lane : lanes) {
+            lane.reserved = 0;
+            for (const auto& task : held) {
+                lane.places -= task.lane == lane.name ? 1 : 0;
+            }
+        }
+    }
+
+    void charge(std::span<const store::HeldTask> granted, int64 now) {
+        for (Lane& lane : lanes) {
+            for (const auto& task : granted) {
+                lane.taken += task.lane == lane.name ? 1 : 0;
+            }
+            if (lane.taken > 0) {
+                store::charge_limit(hub, lane.name, lane.limit, lane.taken, now);
+            }
+        }
+    }
+};
+
 // One stream of a merge: what was seen of it and not tried yet.
 struct Stream {
     store::TaskStream range;
@@ -47,17 +121,19 @@ struct Stream {
     int next;
     store::TaskPlace last;  // behind which it goes on
     bool ended;
+    bool full;  // its lane has no place left, for now
 };
 
 struct Merge {
     const store::Hub& hub;
     int64 now;
     int chunk;
+    Limits* limits;
     pg::List<Stream> streams;
 
     void open(std::span<const store::TaskStream> ranges) {
         for (const auto& range : ranges) {
-            streams.add({range, {}, 0, {}, false});
+            streams.add({range, {}, 0, {}, false, false});
         }
         for (const auto& peek : store::peek_heads(hub, ranges, now, chunk)) {
             streams.items[peek.stream].seen.add(peek.place);
@@ -80,22 +156,37 @@ struct Merge {
         stream->ended = more.size() < static_cast<std::size_t>(chunk);
     }
 
-    // The next task in the order of all streams.
-    const store::TaskPlace* next() {
+    // The head of all streams whose lanes have places.
+    Stream* first() {
         Stream* first = nullptr;
         for (Stream& stream : streams) {
             refill(&stream);
-            if (stream.next < stream.seen.count &&
+            if (!stream.full && stream.next < stream.seen.count &&
                 (first == nullptr ||
                  stream.seen.items[stream.next].before(first->seen.items[first->next]))) {
                 first = &stream;
             }
         }
-        if (first == nullptr) {
-            return nullptr;
+        return first;
+    }
+
+    // The next task in the order of all streams.
+    const store::TaskPlace* next() {
+        while (Stream* head = first()) {
+            if (limits->reserve(head->range.lane, now)) {
+                head->last = head->seen.items[head->next++];
+                return &head->last;
+            }
+            head->full = true;
         }
-        first->last = first->seen.items[first->next++];
-        return &first->last;
+        return nullptr;
+    }
+
+    // What was reserved is settled: lanes may have places again.
+    void look_again() {
+        for (Stream& stream : streams) {
+            stream.full = false;
+        }
     }
 };
 
@@ -107,8 +198,8 @@ void add_all(pg::List<store::HeldTask>* held, std::span<const store::HeldTask> m
 
 // Holds up to max tasks of the streams, in order.
 void hold_merged(const store::Hub& hub, std::span<const store::TaskStream> ranges, int64 now,
-                 int max, pg::List<store::HeldTask>* held) {
-    Merge merge{hub, now, std::max(max, kLeastPeek), {}};
+                 int max, Limits* limits, pg::List<store::HeldTask>* held) {
+    Merge merge{hub, now, std::max(max, kLeastPeek), limits, {}};
     merge.open(ranges);
     while (held->count < max) {
         pg::List<pg_uuid_t> batch;
@@ -122,21 +213,29 @@ void hold_merged(const store::Hub& hub, std::span<const store::TaskStream> range
         if (batch.count == 0) {
             return;
         }
-        add_all(held, store::hold_ready(hub, batch.span(), now));
+        const auto more = store::hold_ready(hub, batch.span(), now);
+        limits->settle(more);
+        merge.look_again();
+        add_all(held, more);
         CHECK_FOR_INTERRUPTS();
     }
 }
 
 std::span<const store::HeldTask> hold_next(const store::Hub& hub, const ClaimRequest& request,
-                                           int64 now) {
+                                           Limits* limits, int64 now) {
     const auto ranges = store::fitting_streams(hub, request.lanes, request.capabilities,
                                                slots_of(hub, request.slots));
     if (ranges.size() == 1) {
-        return store::hold_heads(hub, ranges[0], now, request.max);
+        const auto* lane = limits->find(ranges[0].lane, now);
+        const int max = lane == nullptr
+                            ? request.max
+                            : static_cast<int>(std::min<int64>(request.max, lane->places));
+        return max == 0 ? std::span<const store::HeldTask>()
+                        : store::hold_heads(hub, ranges[0], now, max);
     }
     pg::List<store::HeldTask> held;
     if (!ranges.empty()) {
-        hold_merged(hub, ranges, now, request.max, &held);
+        hold_merged(hub, ranges, now, request.max, limits, &held);
     }
     return held.span();
 }
@@ -214,24 +313,53 @@ std::span<Jsonb* const> upstream_of(const store::Hub& hub, const store::Rows& ro
     return {upstream, static_cast<std::size_t>(rows.count)};
 }
 
+// The signals for tasks whose attempt goes on after a suspension.
+Datum* signals_of(const store::Hub& hub, const store::Rows& rows) {
+    auto* signals = static_cast<Datum*>(palloc0(sizeof(Datum) * rows.count));
+    pg::List<pg_uuid_t> continued;
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const auto pending = core::parse_pending(rows.text(i, kPending));
+        if (pending && core::continues_attempt(*pending)) {
+            continued.add(rows.uuid(i, kId));
+        }
+    }
+    if (continued.count == 0 || !store::has_suspensions(hub)) {
+        return signals;
+    }
+    const store::Rows found = store::claimed_signals(hub, continued.span());
+    for (uint64 at = 0; at < found.count; ++at) {
+        const pg_uuid_t id = found.uuid(at, 1);
+        for (uint64 i = 0; i < rows.count; ++i) {
+            const pg_uuid_t row = rows.uuid(i, kId);
+            if (memcmp(row.data, id.data, UUID_LEN) == 0) {
+                signals[i] = found.datum(at, 2, JSONBOID);
+            }
+        }
+    }
+    return signals;
+}
+
 Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true}) || hub.is_paused(store::Queue::kTasks)) {
         return {};
     }
     bool more_due = promote(hub, clock->now());
-    auto held = hold_next(hub, request, clock->now());
+    Limits limits{hub, {}};
+    auto held = hold_next(hub, request, &limits, clock->now());
     while (held.empty() && more_due) {
         more_due = promote(hub, clock->now());
-        held = hold_next(hub, request, clock->now());
+        held = hold_next(hub, request, &limits, clock->now());
         CHECK_FOR_INTERRUPTS();
     }
     const int64 now = clock->now();
     pg::List<store::LeaseGrant> grants;
+    pg::List<store::HeldTask> granted;
     for (const auto& task : held) {
         const auto given = grant(task, request.lease_ms, now);
         // With the server's clock a deadline may have passed since the task was found.
         if (given.lease_until > now) {
             grants.add(given);
+            granted.add(task);
         }
     }
     if (grants.count == 0) {
@@ -239,6 +367,7 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     }
     const store::Rows rows =
         store::acquire(hub, grants.span(), request.worker, request.worker_instance, now);
+    limits.charge(granted.span(), now);
     tell(hub, request, rows, now);
     auto* order = static_cast<uint64*>(palloc(sizeof(uint64) * rows.count));
     auto* places = static_cast<store::TaskPlace*>(palloc(sizeof(store::TaskPlace) * rows.count));
@@ -248,7 +377,10 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     }
     std::sort(order, order + rows.count,
               [places](uint64 a, uint64 b) { return places[a].before(places[b]); });
-    return {rows, {order, static_cast<std::size_t>(rows.count)}, upstream_of(hub, rows)};
+    return {rows,
+            {order, static_cast<std::size_t>(rows.count)},
+            upstream_of(hub, rows),
+            signals_of(hub, rows)};
 }
 
 // The channels of the lanes that the worker serves, with their versions before the claim.

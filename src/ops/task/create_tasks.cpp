@@ -172,7 +172,7 @@ void insert_one(const store::Hub& hub, Work* work, int64 now) {
 
 // A random uuid of version 7: 48 bits of time, then a count that grows within a millisecond of this
 // session, so that ids made one after the other sort that way.
-pg_uuid_t make_task_id(int64 now) {
+pg_uuid_t make_id(int64 now) {
     static constinit int64 last_ms = -1;
     static constinit uint32 count = 0;
     constexpr uint32 kCountBits = 26;
@@ -300,13 +300,18 @@ void check_request(const store::Hub& hub, const TaskRequest& request) {
     (void)checked_body(hub, path_of(request, "payload"), request.payload);
 }
 
+TaskRequest read_request(const store::Hub& hub, json::Value item, const char* path) {
+    const TaskRequest request = read_request(item, path, kItemKeys);
+    check_request(hub, request);
+    return request;
+}
+
 std::span<const TaskRequest> read_requests(const store::Hub& hub, const JsonArray& items) {
     auto* requests = static_cast<TaskRequest*>(palloc(sizeof(TaskRequest) * (items.count + 1)));
     json::Elements elements(items.array);
     json::Value element;
     for (std::size_t i = 0; elements.next(element); ++i) {
-        requests[i] = read_request(element, psprintf("p_tasks[%zu]", i), kItemKeys);
-        check_request(hub, requests[i]);
+        requests[i] = read_request(hub, element, psprintf("p_tasks[%zu]", i));
     }
     return {requests, items.count};
 }
@@ -333,7 +338,7 @@ std::span<const CreatedTask> create_tasks(const store::Hub& hub,
             .cap_set = 0,
             .twin = nullptr};
         if (!requests[i].id) {
-            works[i].answer.id = make_task_id(clock->now());
+            works[i].answer.id = make_id(clock->now());
         } else if (const auto state = store::task_state(hub, *requests[i].id)) {
             works[i].answer.state = *state;
             works[i].known = true;

@@ -23,21 +23,30 @@ int64 end_task(const store::Hub& hub, const store::Task& task, const store::Fini
     return epoch;
 }
 
+bool may_go_back(const store::Hub& hub, const store::Task& task) {
+    return !task.flow_id || held_flow(hub, *task.flow_id).takes_back();
+}
+
+void cancel_with_flow(const store::Hub& hub, const store::Task& task,
+                      const std::optional<store::Failure>& failure, const store::Notice& notice,
+                      int64 now) {
+    const auto flow = held_flow(hub, *task.flow_id);
+    (void)end_task(hub, task,
+                   {.state = core::TaskState::kCancelled,
+                    .now = now,
+                    .outcome = core::AttemptOutcome::kCancelled,
+                    .failure = failure,
+                    .cancel_reason = flow.cancel_reason.value_or(kFailFastReason),
+                    .cancelled_by = std::string_view("flow_cascade"),
+                    .notice = notice},
+                   EndKind::kSilent);
+}
+
 core::TaskState put_back(const store::Hub& hub, const store::Task& task,
                          const store::Requeue& how) {
-    if (task.flow_id) {
-        if (const auto flow = held_flow(hub, *task.flow_id); !flow.takes_back()) {
-            (void)end_task(hub, task,
-                           {.state = core::TaskState::kCancelled,
-                            .now = how.now,
-                            .outcome = core::AttemptOutcome::kCancelled,
-                            .failure = how.failure,
-                            .cancel_reason = flow.cancel_reason.value_or(kFailFastReason),
-                            .cancelled_by = std::string_view("flow_cascade"),
-                            .notice = how.notice},
-                           EndKind::kSilent);
-            return core::TaskState::kCancelled;
-        }
+    if (!may_go_back(hub, task)) {
+        cancel_with_flow(hub, task, how.failure, how.notice, how.now);
+        return core::TaskState::kCancelled;
     }
     return store::requeue(hub, task, how);
 }

@@ -11,6 +11,8 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "store/flow_reads.hpp"
+#include "store/limits.hpp"
+#include "store/suspensions.hpp"
 #include "store/task_reads.hpp"
 
 namespace belay::ops {
@@ -85,11 +87,55 @@ void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::Task
         }
     }
     if (state == core::TaskState::kSuspended) {
-        out->add("suspended");
+        Jsonb* suspension =
+            store::has_suspensions(hub) ? store::suspension_json(hub, task.id) : nullptr;
+        out->add("suspended",
+                 suspension == nullptr
+                     ? nullptr
+                     : JsonbToCString(makeStringInfo(), &suspension->root, VARSIZE(suspension)));
     }
     if (task.deadline && *task.deadline <= now) {
         out->add("deadline_passed", psprintf("{\"deadline_ms\":" INT64_FORMAT "}", *task.deadline));
     }
+}
+
+void explain_limits(const store::Hub& hub, std::string_view lane, int64 now, Reasons* out) {
+    const auto limit = store::is_limited(hub, lane) ? store::read_limit(hub, lane) : std::nullopt;
+    if (!limit) {
+        return;
+    }
+    if (core::is_crowded(*limit)) {
+        out->add("lane_concurrency",
+                 psprintf("{\"concurrency\":" INT64_FORMAT ",\"active\":" INT64_FORMAT "}",
+                          *limit->concurrency, limit->active - limit->returned));
+    }
+    if (const int64 at = core::next_token_at(*limit, now); at > now) {
+        out->add("lane_rate", psprintf("{\"rate_per_s\":%g,\"until_ms\":" INT64_FORMAT "}",
+                                       *limit->rate_per_s, at));
+    }
+}
+
+// The task with what it is suspended for.
+Jsonb* with_suspension(const store::Hub& hub, const pg_uuid_t& id, Jsonb* task) {
+    Jsonb* suspension = store::has_suspensions(hub) ? store::suspension_json(hub, id) : nullptr;
+    const Datum member = DirectFunctionCall2(
+        jsonb_concat, JsonbPGetDatum(task),
+        pg::jsonb_datum(suspension == nullptr
+                            ? "{\"suspension\":null}"
+                            : psprintf("{\"suspension\":%s}",
+                                       JsonbToCString(makeStringInfo(), &suspension->root,
+                                                      VARSIZE(suspension)))));
+    return DatumGetJsonbP(member);
+}
+
+// The group and edges of a member.
+Jsonb* with_group(const store::Hub& hub, const pg_uuid_t& id, Jsonb* task) {
+    Jsonb* member = OidIsValid(hub.relations.flows) ? store::read_member_json(hub, id) : nullptr;
+    if (member == nullptr) {
+        return task;
+    }
+    return DatumGetJsonbP(
+        DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(task), JsonbPGetDatum(member)));
 }
 
 }  // namespace
@@ -97,6 +143,8 @@ void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::Task
 Jsonb* get_task(const store::Hub& hub, const pg_uuid_t& id) {
     Jsonb* task = store::read_task_json(hub, id);
     if (task != nullptr) {
+        task = with_suspension(hub, id, task);
+        task = with_group(hub, id, task);
         remember_task(hub, store::uuid_text(id));
     }
     return task;
@@ -152,6 +200,7 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
     if (task->lane_paused) {
         out.add("lane_paused");
     }
+    explain_limits(hub, task->lane, now, &out);
     if (task->missing != nullptr) {
         out.add("capabilities_missing", psprintf("{\"missing\":%s}", task->missing));
     }
@@ -173,11 +222,9 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
     return out.all.span();
 }
 
-std::span<const store::Rows> check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow) {
-    pg::List<store::Rows> found;
-    found.add(store::check_tasks(hub, flow));
-    found.add(store::check_flows(hub, flow));
-    return found.span();
+std::span<const store::TaskProblem> check_tasks(const store::Hub& hub,
+                                                std::optional<pg_uuid_t> flow) {
+    return store::check_tasks(hub, flow);
 }
 
 }  // namespace belay::ops

@@ -1,11 +1,12 @@
 // settle.cpp — the end of an attempt by failure, and the one precedence for all that falls due.
 //
-// Calls    put_back, end_task
+// Calls    put_back, end_task, time_out_suspension
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.outbox_events
 // Locks    nothing: the task and its flow are held
 // Raises   nothing of its own
 #include "core/events.hpp"
 #include "core/time.hpp"
+#include "ops/suspension/suspension.hpp"
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
 
@@ -119,7 +120,13 @@ FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const
 }
 
 bool settle(const store::Hub& hub, const store::Task& task, int64 now) {
-    const auto due = core::first_due(task.times(hub), now);
+    auto times = task.times(hub);
+    std::optional<store::Suspension> suspension;
+    if (task.state == core::TaskState::kSuspended) {
+        suspension = store::open_suspension(hub, task.id);
+        times.suspension_timeout = suspension ? suspension->timeout_at : std::nullopt;
+    }
+    const auto due = core::first_due(times, now);
     if (due != core::Due::kNothing && task.is_active()) {
         pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kExpired);
     }
@@ -134,6 +141,9 @@ bool settle(const store::Hub& hub, const store::Task& task, int64 now) {
             return true;
         case core::Due::kLease:
             expire_lease(hub, task, now);
+            return true;
+        case core::Due::kSuspension:
+            time_out_suspension(hub, task, *suspension, now);
             return true;
     }
     return false;

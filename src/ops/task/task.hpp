@@ -13,6 +13,7 @@
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
 #include "store/plan.hpp"
+#include "store/task_reads.hpp"
 #include "store/tasks.hpp"
 
 namespace belay::ops {
@@ -91,6 +92,13 @@ enum class EndKind { kTold, kSilent };
 int64 end_task(const store::Hub& hub, const store::Task& task, const store::Finish& how,
                EndKind kind = EndKind::kTold);
 
+// Whether a task that loses its lease goes back to the queue: not if it belongs to a flow that
+// takes nothing back. Then it is cancelled with its flow.
+bool may_go_back(const store::Hub& hub, const store::Task& task);
+void cancel_with_flow(const store::Hub& hub, const store::Task& task,
+                      const std::optional<store::Failure>& failure, const store::Notice& notice,
+                      int64 now);
+
 // Puts a leased task back, and returns its state. A member of a flow that takes nothing back is
 // cancelled instead.
 core::TaskState put_back(const store::Hub& hub, const store::Task& task, const store::Requeue& how);
@@ -115,10 +123,13 @@ FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const
                            int64 now);
 
 // Does the first thing that has fallen due of a task that is held: execution deadline, attempt
-// deadline, lease. False if nothing has.
+// deadline, lease, timeout of its suspension. False if nothing has.
 bool settle(const store::Hub& hub, const store::Task& task, int64 now);
 
 // ---- Clients ----
+
+// A random uuid of version 7: ids that a session makes one after the other sort that way.
+pg_uuid_t make_id(int64 now);
 
 struct TaskRequest {
     const char* path;  // of the item; empty for arguments
@@ -138,9 +149,6 @@ struct TaskRequest {
 };
 inline constexpr int64 kDedupWindowMs = int64{24} * 3600 * 1000;
 
-// An id that sorts by the time of its making.
-pg_uuid_t make_task_id(int64 now);
-
 // Reads an item that has at most these keys; those that are not a task's are the caller's.
 TaskRequest read_request(core::json::Value item, const char* path,
                          std::span<const char* const> keys);
@@ -153,6 +161,8 @@ std::span<const int32> prepare_lanes(const store::Hub& hub,
 
 // Checks what does not need the clock. QB006.
 void check_request(const store::Hub& hub, const TaskRequest& request);
+// An item of create_tasks, checked.
+TaskRequest read_request(const store::Hub& hub, core::json::Value item, const char* path);
 // The items of create_tasks.
 std::span<const TaskRequest> read_requests(const store::Hub& hub, const JsonArray& items);
 
@@ -184,6 +194,7 @@ struct Claimed {
     store::Rows rows;
     std::span<const uint64> order;
     std::span<Jsonb* const> upstream;  // by the number of the row; null: no edges
+    Datum* signals;                    // of each row, jsonb; 0: none
 };
 Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock);
 
@@ -311,7 +322,8 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
                                       std::optional<std::span<const std::string_view>> capabilities,
                                       const SlotFilter& slots, int64 now);
 
-// What is wrong with the tasks and flows; rows (object, problem).
-std::span<const store::Rows> check_tasks(const store::Hub& hub, std::optional<pg_uuid_t> flow);
+// What is wrong with the tasks and flows.
+std::span<const store::TaskProblem> check_tasks(const store::Hub& hub,
+                                                std::optional<pg_uuid_t> flow);
 
 }  // namespace belay::ops

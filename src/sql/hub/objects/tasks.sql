@@ -211,7 +211,7 @@ COMMENT ON FUNCTION @hub@.replay_task(uuid, boolean, bigint) IS
 CREATE OR REPLACE FUNCTION @hub@.set_lane(p_lane text, p_settings jsonb)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'set_lane';
 COMMENT ON FUNCTION @hub@.set_lane(text, jsonb) IS
-    'Changes the settings of a lane that are given: paused, policy, retention_ms. Null restores a default.';
+    'Changes the settings of a lane that are given: paused, policy, retention_ms, concurrency, rate_per_s, burst. Null restores a default.';
 
 CREATE OR REPLACE FUNCTION @hub@.pause_lane(p_lane text)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'pause_lane';
@@ -278,10 +278,12 @@ CREATE OR REPLACE VIEW @hub@.task_states AS
                 WHEN t.state = 'delayed' AND t.available_at_ms > n.ms THEN 'not_eligible_until_time'
                 WHEN t.state NOT IN ('delayed', 'ready') THEN 'not_applicable'
                 WHEN l.paused THEN 'blocked_by_lane_state'
+                WHEN q.used_up THEN 'blocked_by_quota'
                 ELSE 'eligible_now' END AS eligibility_state,
            CASE WHEN t.state = 'blocked' THEN 'waiting_children'
                 WHEN t.state = 'delayed' AND t.available_at_ms > n.ms THEN 'delayed'
                 WHEN t.state NOT IN ('delayed', 'ready') THEN t.state
+                WHEN q.used_up AND l.paused IS NOT TRUE THEN 'rate_limited'
                 WHEN t.pending_attempt = 'resume' THEN 'resumable'
                 ELSE 'waiting' END AS public_state,
            CASE WHEN t.state = 'active' THEN 'running_attempt'
@@ -296,9 +298,10 @@ CREATE OR REPLACE VIEW @hub@.task_states AS
                     CASE t.pending_attempt WHEN 'retry' THEN 'waiting_for_retry_backoff'
                                            WHEN 'resume' THEN 'waiting_for_resume_delay'
                                            ELSE 'waiting_for_delay' END
-                WHEN t.state = 'suspended' THEN 'waiting_for_signal'
+                WHEN t.state = 'suspended' THEN COALESCE(s.reason_code, 'waiting_for_signal')
                 WHEN t.state NOT IN ('delayed', 'ready') THEN 'none'
                 WHEN l.paused THEN 'paused_by_operator'
+                WHEN q.used_up THEN 'waiting_for_quota'
                 ELSE 'waiting_for_worker' END AS blocking_reason,
            CASE WHEN t.terminal_at_ms IS NULL THEN 'none'
                 WHEN t.state = 'completed' THEN 'success'
@@ -306,7 +309,13 @@ CREATE OR REPLACE VIEW @hub@.task_states AS
       FROM @hub@.tasks AS t
      CROSS JOIN @hub@.belay_hub AS h
      CROSS JOIN (SELECT pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::bigint AS ms) AS n
-      LEFT JOIN @hub@.lanes AS l ON l.name = t.lane;
+      LEFT JOIN @hub@.lanes AS l ON l.name = t.lane
+      LEFT JOIN LATERAL (
+        SELECT x.active - (SELECT pg_catalog.count(*) FROM @hub@.lane_returns AS r WHERE r.lane = x.lane) >= x.concurrency IS TRUE
+               OR LEAST(x.burst, x.tokens + GREATEST(0, n.ms - x.refilled_at_ms) * x.rate_per_s / 1000) < 0.999999 IS TRUE AS used_up
+          FROM @hub@.lane_limits AS x
+         WHERE x.lane = t.lane AND t.state IN ('delayed', 'ready')) AS q ON true
+      LEFT JOIN @hub@.suspensions AS s ON t.state = 'suspended' AND s.task_id = t.id AND s.closed_at_ms IS NULL;
 COMMENT ON VIEW @hub@.task_states IS 'The state of each task in the words of its parts: phase, owner, eligibility, attempt, reason, outcome.';
 
 CREATE OR REPLACE VIEW @hub@.task_attempts AS
@@ -328,7 +337,9 @@ CREATE OR REPLACE VIEW @hub@.lane_depths AS
            COALESCE(d.active, 0) AS active,
            COALESCE(d.suspended, 0) AS suspended,
            COALESCE(d.overdue_leases, 0) AS overdue_leases,
-           d.oldest_ready_age_ms
+           d.oldest_ready_age_ms,
+           q.concurrency,
+           q.rate_per_s
       FROM @hub@.lanes AS l
       FULL JOIN (
         SELECT t.lane,
@@ -343,5 +354,6 @@ CREATE OR REPLACE VIEW @hub@.lane_depths AS
          CROSS JOIN @hub@.belay_hub AS h
          CROSS JOIN (SELECT pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::bigint AS ms) AS n
          WHERE t.terminal_at_ms IS NULL
-         GROUP BY t.lane) AS d ON d.lane = l.name;
+         GROUP BY t.lane) AS d ON d.lane = l.name
+      LEFT JOIN @hub@.lane_limits AS q ON q.lane = COALESCE(l.name, d.lane);
 COMMENT ON VIEW @hub@.lane_depths IS 'How many tasks of each lane wait, run or are overdue, and for how long the oldest has been ready.';

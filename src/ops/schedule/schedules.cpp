@@ -1,0 +1,228 @@
+// schedules.cpp — make and remove schedules, and create the tasks that are due.
+//
+// Calls    store::insert_schedule, store::hold_due_schedules, create_tasks
+// Touches  <hub>.schedules; the duty <hub>.tasks, <hub>.dedup_keys, <hub>.lanes,
+//          <hub>.capability_sets
+// Locks    the schedule; the duty skips those that others hold
+// Raises   QB002 no such schedule, QB006, QB007
+#include "core/cron.hpp"
+#include "ops/duties/duties.hpp"
+#include "ops/schedule/schedule.hpp"
+#include "ops/task/task.hpp"
+#include "pg/errors.hpp"
+#include "pg/subtransaction.hpp"
+#include "pg/time_zone.hpp"
+#include "pg/worker_signal.hpp"
+#include "store/schedules.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+namespace json = core::json;
+
+constexpr int kPortion = 100;
+constexpr int kMostMissed = 1000;
+// A due time that is older was missed.
+constexpr int64 kOnTimeMs = 60'000;
+constexpr int64 kAgainMs = 60'000;
+// The name is part of a dedup key.
+constexpr std::size_t kMaxName = 150;
+constexpr std::size_t kMaxCron = 1000;
+
+// What a task of a schedule cannot say: each has its own id and key, and its time is the
+// schedule's.
+constexpr const char* kForbidden[] = {"task_id", "dedup_key", "dedup_window_ms", "available_at_ms",
+                                      "deadline_ms"};
+
+core::Cron checked_cron(std::string_view text) {
+    core::Cron cron{};
+    if (text.size() > kMaxCron) {
+        pg::raise_invalid("too_long", "p_cron", "p_cron is longer than 1000 bytes",
+                          "Use ranges and steps.");
+    }
+    if (const auto fault = core::parse_cron(text, &cron)) {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("p_cron is not a schedule: see its field %s", fault->field),
+                  pg::Facts(fault->code_detail)
+                      .add("path", "p_cron")
+                      .add("field", fault->field)
+                      .add("value", pg::excerpt(text)),
+                  "Five fields, minute hour day month weekday, for example */15 8-17 * * mon-fri.");
+    }
+    return cron;
+}
+
+pg::TimeZone checked_zone(std::string_view name) {
+    const auto zone = pg::find_time_zone(name);
+    if (!zone) {
+        pg::raise(pg::kInvalidArgument, psprintf("unknown time zone \"%s\"", pg::excerpt(name)),
+                  pg::Facts("unknown_time_zone").add("path", "p_time_zone").add("value", name),
+                  "SELECT name FROM pg_timezone_names lists them.");
+    }
+    return *zone;
+}
+
+std::string_view checked_task(const store::Hub& hub, Jsonb* task) {
+    const auto item = checked_object("p_task", task);
+    for (const char* member : kForbidden) {
+        if (json::find(item, member)) {
+            pg::raise(pg::kInvalidArgument, psprintf("p_task must not have a %s", member),
+                      pg::Facts("not_allowed")
+                          .add("path", psprintf("p_task.%s", member))
+                          .add("key", member),
+                      "The schedule decides on time and key of its tasks.");
+        }
+    }
+    (void)read_request(hub, item, "p_task");
+    return item.text;
+}
+
+int64 next_due(const core::Cron& cron, const pg::TimeZone& zone, int64 now) {
+    const auto next = core::next_time(cron, now, zone);
+    if (!next) {
+        pg::raise_invalid("never_due", "p_cron", "p_cron names a day that never comes",
+                          "Check day and month.");
+    }
+    return *next;
+}
+
+[[noreturn]] void refuse_unknown(std::string_view name) {
+    pg::raise(pg::kNotFound, psprintf("Schedule not found: %s", pg::excerpt(name)),
+              pg::Facts("unknown_schedule").add("entity", "schedule").add("id", name),
+              "list_schedules shows the schedules.");
+}
+
+// The due times that ask for a task now.
+std::span<const int64> due_times(const store::Schedule& schedule, const core::Cron& cron,
+                                 const pg::TimeZone& zone, int64 now) {
+    pg::List<int64> times;
+    const int most = schedule.catch_up == "all" ? kMostMissed : 1;
+    core::last_times(cron, schedule.next_due, now, most, zone,
+                     [&times](int64 at) { times.add(at); });
+    if (schedule.catch_up == "none" && times.count > 0 && times.items[0] <= now - kOnTimeMs) {
+        return {};
+    }
+    return times.span();
+}
+
+void run_schedule(const store::Hub& hub, const store::Schedule& schedule, pg::Clock* clock) {
+    const int64 now = clock->now();
+    const auto cron = checked_cron(schedule.cron);
+    const auto zone = checked_zone(schedule.time_zone);
+    const auto times = due_times(schedule, cron, zone, now);
+    const auto item = read_request(hub, *json::parse(schedule.task), "p_task");
+    pg::List<TaskRequest> requests;
+    for (const int64 at : times) {
+        TaskRequest request = item;
+        request.dedup_key = psprintf("schedule:%s:" INT64_FORMAT, pg::c_string(schedule.name), at);
+        requests.add(request);
+    }
+    if (requests.count > 0) {
+        (void)create_tasks(hub, requests.span(), clock);
+    }
+    store::note_run(hub, schedule.name,
+                    times.empty() ? std::nullopt : std::optional(times[times.size() - 1]),
+                    next_due(cron, zone, now));
+}
+
+// Whether belay itself has refused the task. Any other error is of the moment, and not for us to
+// drop.
+bool is_its_own_fault(const ErrorData* error) {
+    return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TO_CATEGORY(pg::kInvalidArgument);
+}
+
+}  // namespace
+
+int64 create_schedule(const store::Hub& hub, const ScheduleRequest& request, pg::Clock* clock) {
+    (void)checked_word("p_name", request.name, kMaxName);
+    const auto cron = checked_cron(request.cron);
+    const auto zone = checked_zone(request.time_zone);
+    if (request.catch_up != "one" && request.catch_up != "all" && request.catch_up != "none") {
+        pg::raise(pg::kInvalidArgument, "p_catch_up has an unknown value",
+                  pg::Facts("bad_value").add("path", "p_catch_up").add("value", request.catch_up),
+                  "After a downtime one task is created, or all, or none.");
+    }
+    const auto task = checked_task(hub, request.task);
+    const int64 now = clock->now();
+    const int64 due = next_due(cron, zone, now);
+    if (!store::insert_schedule(hub,
+                                {.name = request.name,
+                                 .cron = request.cron,
+                                 .time_zone = request.time_zone,
+                                 .catch_up = request.catch_up,
+                                 .task = task,
+                                 .next_due = due},
+                                now)) {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("schedule \"%s\" already exists", pg::excerpt(request.name)),
+                  pg::Facts("name_taken").add("path", "p_name").add("value", request.name),
+                  "Drop it first, or choose another name.");
+    }
+    pg::wake_worker_at_commit(pg::Bell::kSchedules);
+    return due;
+}
+
+void drop_schedule(const store::Hub& hub, std::string_view name) {
+    if (!store::delete_schedule(hub, name)) {
+        refuse_unknown(name);
+    }
+}
+
+void pause_schedule(const store::Hub& hub, std::string_view name) {
+    if (!store::lock_schedule(hub, name)) {
+        refuse_unknown(name);
+    }
+    store::pause_schedule(hub, name);
+}
+
+int64 resume_schedule(const store::Hub& hub, std::string_view name, pg::Clock* clock) {
+    const auto held = store::lock_schedule(hub, name);
+    if (!held) {
+        refuse_unknown(name);
+    }
+    if (!held->paused) {
+        return held->schedule.next_due;
+    }
+    const int64 due = next_due(checked_cron(held->schedule.cron),
+                               checked_zone(held->schedule.time_zone), clock->now());
+    store::resume_schedule(hub, name, due);
+    pg::wake_worker_at_commit(pg::Bell::kSchedules);
+    return due;
+}
+
+store::Rows list_schedules(const store::Hub& hub) {
+    return store::list_schedules(hub);
+}
+
+int64 run_schedules(const store::Hub& hub, pg::Clock* clock) {
+    if (!try_enter(hub, {.tasks = true})) {
+        return 0;
+    }
+    const auto due = store::hold_due_schedules(hub, clock->now(), kPortion);
+    for (const auto& schedule : due) {
+        // One that cannot run must not keep the others from it.
+        const auto end = pg::try_in_subtransaction([&hub, &schedule, clock] {
+            run_schedule(hub, schedule, clock);
+            return true;
+        });
+        if (end.error != nullptr) {
+            if (!is_its_own_fault(end.error)) {
+                ReThrowError(end.error);
+            }
+            ereport(WARNING,
+                    (errmsg("schedule \"%s\" of hub \"%s\" could not create its task: %s",
+                            pg::c_string(schedule.name), NameStr(hub.name), end.error->message)));
+            store::note_failure(hub, schedule.name, end.error->message,
+                                core::add_ms(clock->now(), kAgainMs));
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    return static_cast<int64>(due.size());
+}
+
+int64 next_schedule(const store::Hub& hub) {
+    return store::next_schedule(hub);
+}
+
+}  // namespace belay::ops

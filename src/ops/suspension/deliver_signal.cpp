@@ -1,0 +1,155 @@
+// deliver_signal.cpp — bring a signal to a waitpoint, with a token or as an operator.
+//
+// Calls    store::insert_signal, store::count_signals, leave_suspension
+// Touches  <hub>.tasks, <hub>.suspensions, <hub>.waitpoints, <hub>.signals, <hub>.outbox_events
+// Locks    the task
+// Raises   QB002, QB006, QB007, QB010, QB012, QB016
+//
+// The token is checked before anything is said of task or waitpoint, and whatever is wrong with it
+// gives one and the same error.
+#include "core/condition.hpp"
+#include "ops/suspension/suspension.hpp"
+#include "pg/datum.hpp"
+#include "pg/errors.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+namespace json = core::json;
+
+constexpr const char* kSignalKeys[] = {"signal_id", "idempotency_key", "name", "source", "payload"};
+
+[[noreturn]] void refuse_token() {
+    pg::raise_invalid("invalid_token", "p_token", "the token does not fit this waitpoint",
+                      "Pass task, waitpoint and token as suspend_task or create_waitpoint "
+                      "returned them; after a rotation of keys a token ends with the grace.");
+}
+
+[[noreturn]] void refuse_closed(const store::Task& task, const pg_uuid_t& waitpoint,
+                                const char* code_detail) {
+    pg::raise(pg::kNotEligible,
+              psprintf("waitpoint %s takes no signals any more", store::uuid_text(waitpoint)),
+              pg::Facts(code_detail)
+                  .add("task_id", store::uuid_text(task.id))
+                  .add("waitpoint_id", store::uuid_text(waitpoint))
+                  .add("state", core::name_of(task.state)),
+              "What the task waited for is over.");
+}
+
+void check_limit(const store::Hub& hub, const store::Task& task, int64 signals) {
+    const int64 limit = policy_of(hub, task).max_signals;
+    if (signals >= limit) {
+        pg::raise(pg::kLimitExceeded,
+                  psprintf("task %s has got as many signals as its policy allows",
+                           store::uuid_text(task.id)),
+                  pg::Facts("signals")
+                      .add("task_id", store::uuid_text(task.id))
+                      .add("limit", limit)
+                      .add("value", signals),
+                  "max_signals of the task's policy, or of its lane's, sets the limit.");
+    }
+}
+
+// The gates behind the token, and the effect.
+DeliveredSignal deliver(const store::Hub& hub, const store::Task& task,
+                        const store::Waitpoint& waitpoint, const SignalRequest& request,
+                        int64 now) {
+    const std::string_view signal_id =
+        request.signal_id ? *request.signal_id : std::string_view(store::uuid_text(make_id(now)));
+    if (store::has_signal(hub, task.id, waitpoint.id, signal_id, request.idempotency_key)) {
+        return {"duplicate", nullptr, task.state};
+    }
+    const int64 last = store::last_signal(hub, task.id);
+    check_limit(hub, task, last);
+    const bool pending = !waitpoint.suspension_nr;
+    // What the end of the task has closed says so below.
+    if (waitpoint.closed && waitpoint.closed_by != "end") {
+        refuse_closed(task, waitpoint.id, "waitpoint_closed");
+    }
+    if (pending && waitpoint.expires_at && *waitpoint.expires_at <= now) {
+        refuse_closed(task, waitpoint.id, "waitpoint_expired");
+    }
+    if (core::is_terminal(task.state)) {
+        raise_terminal(task);
+    }
+    const auto suspension = pending ? std::nullopt : std::optional(hold_suspension(hub, task, now));
+    store::insert_signal(hub, {.task_id = task.id,
+                               .nr = last + 1,
+                               .waitpoint_id = waitpoint.id,
+                               .suspension_nr = waitpoint.suspension_nr,
+                               .signal_id = signal_id,
+                               .idempotency_key = request.idempotency_key,
+                               .name = request.name,
+                               .source = request.source,
+                               .payload = request.payload,
+                               .now = now});
+    store::touch(hub, task.id, now);
+    if (!suspension) {
+        return {"accepted", "buffered", task.state};
+    }
+    if (!core::is_met(*json::parse(suspension->condition),
+                      store::count_signals(hub, task.id, suspension->nr))) {
+        return {"accepted", "appended_to_waitpoint", task.state};
+    }
+    const auto resumed = leave_suspension(hub, task, *suspension, "condition", "condition",
+                                          suspension->resume_delay_ms, now);
+    return {"accepted", "resume_condition_satisfied", resumed.state};
+}
+
+}  // namespace
+
+SignalRequest read_signal(const store::Hub& hub, json::Value signal) {
+    check_members(signal, "p_signal", kSignalKeys);
+    SignalRequest request{.signal_id = optional_string(signal, "signal_id", "p_signal"),
+                          .idempotency_key = optional_string(signal, "idempotency_key", "p_signal"),
+                          .name = optional_string(signal, "name", "p_signal").value_or(""),
+                          .source = optional_string(signal, "source", "p_signal"),
+                          .payload = nullptr};
+    (void)checked_word("p_signal.name", request.name);
+    if (request.signal_id) {
+        (void)checked_word("p_signal.signal_id", *request.signal_id);
+    }
+    if (request.idempotency_key) {
+        (void)checked_word("p_signal.idempotency_key", *request.idempotency_key);
+    }
+    if (request.source) {
+        (void)checked_word("p_signal.source", *request.source);
+    }
+    if (const auto payload = json::find(signal, "payload")) {
+        request.payload =
+            checked_body(hub, "p_signal.payload", DatumGetJsonbP(pg::jsonb_datum(payload->text)));
+    }
+    return request;
+}
+
+DeliveredSignal deliver_signal(const store::Hub& hub, const pg_uuid_t& id,
+                               const pg_uuid_t& waitpoint, std::optional<std::string_view> token,
+                               const SignalRequest& signal, pg::Clock* clock) {
+    if (!is_token_good(hub, token, id, waitpoint, clock->now()) ||
+        !store::read_waitpoint(hub, id, waitpoint)) {
+        refuse_token();
+    }
+    const auto task = hold_task_and_flow(hub, id, clock);
+    const auto held = store::read_waitpoint(hub, id, waitpoint);
+    if (!held) {
+        refuse_token();  // a replay has begun the task anew
+    }
+    return deliver(hub, task, *held, signal, clock->now());
+}
+
+DeliveredSignal approve_task(const store::Hub& hub, const pg_uuid_t& id, const pg_uuid_t& waitpoint,
+                             const SignalRequest& signal, pg::Clock* clock) {
+    const auto task = hold_task_and_flow(hub, id, clock);
+    const auto held = store::read_waitpoint(hub, id, waitpoint);
+    if (!held) {
+        pg::raise(pg::kNotFound, psprintf("Waitpoint not found: %s", store::uuid_text(waitpoint)),
+                  pg::Facts("unknown_waitpoint")
+                      .add("entity", "waitpoint")
+                      .add("id", store::uuid_text(waitpoint)),
+                  "list_waitpoints shows the waitpoints of a task.");
+    }
+    return deliver(hub, task, *held, signal, clock->now());
+}
+
+}  // namespace belay::ops

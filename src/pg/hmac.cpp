@@ -1,0 +1,24 @@
+#include "pg/hmac.hpp"
+
+namespace belay::pg {
+
+Hmac hmac_sha256(std::string_view secret, std::string_view message) {
+    // What an ERROR leaves behind is freed with the transaction's resources.
+    pg_hmac_ctx* context = pg_hmac_create(PG_SHA256);
+    Hmac result{};
+    if (context == nullptr ||
+        pg_hmac_init(context, reinterpret_cast<const uint8*>(secret.data()), secret.size()) < 0 ||
+        pg_hmac_update(context, reinterpret_cast<const uint8*>(message.data()), message.size()) <
+            0 ||
+        pg_hmac_final(context, result.bytes, sizeof result.bytes) < 0) {
+        elog(ERROR, "could not compute HMAC: %s", pg_hmac_error(context));
+    }
+    pg_hmac_free(context);
+    return result;
+}
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+    return a.size() == b.size() && timingsafe_bcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace belay::pg

@@ -1,0 +1,31 @@
+-- Schedules.
+
+CREATE OR REPLACE FUNCTION @hub@.create_schedule(
+    p_name text,
+    p_cron text,
+    p_task jsonb,
+    p_time_zone text DEFAULT 'UTC',
+    p_catch_up text DEFAULT 'one',
+    p_now_ms bigint DEFAULT NULL
+) RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'create_schedule';
+COMMENT ON FUNCTION @hub@.create_schedule(text, text, jsonb, text, text, bigint) IS
+    'Creates a task, an item as of create_tasks, whenever the five fields of cron fit a clock of the time zone. Returns the first due time.';
+
+CREATE OR REPLACE FUNCTION @hub@.drop_schedule(p_name text)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'drop_schedule';
+COMMENT ON FUNCTION @hub@.drop_schedule(text) IS 'Removes a schedule; the tasks that it has created stay.';
+
+CREATE OR REPLACE FUNCTION @hub@.pause_schedule(p_name text)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'pause_schedule';
+COMMENT ON FUNCTION @hub@.pause_schedule(text) IS 'Lets a schedule rest.';
+
+CREATE OR REPLACE FUNCTION @hub@.resume_schedule(p_name text, p_now_ms bigint DEFAULT NULL)
+    RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'resume_schedule';
+COMMENT ON FUNCTION @hub@.resume_schedule(text, bigint) IS
+    'Lets a paused schedule go on with its next due time, which is returned; what fell due meanwhile is left out.';
+
+CREATE OR REPLACE FUNCTION @hub@.list_schedules()
+    RETURNS TABLE (name text, cron text, time_zone text, catch_up text, task jsonb, paused boolean, next_due_ms bigint,
+                   last_due_ms bigint, last_error text, created_at_ms bigint)
+    LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_schedules';
+COMMENT ON FUNCTION @hub@.list_schedules() IS 'Schedules by name, with their next and last due times.';
