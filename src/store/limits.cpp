@@ -45,9 +45,10 @@ constexpr Statement kCountReturns = statement(R"sql(
 constexpr Statement kCharge = statement(R"sql(
     WITH gone AS (DELETE FROM {hub}.lane_returns AS r WHERE r.lane {=} $1 RETURNING 1 AS one)
     UPDATE {hub}.lane_limits AS l
-       SET active = (l.active {+} $2) {-} (SELECT pg_catalog.count(*) FROM gone AS g),
-           tokens = $3,
-           refilled_at_ms = GREATEST(l.refilled_at_ms, $4)
+       SET tokens = $3,
+           refilled_at_ms = GREATEST(l.refilled_at_ms, $4),
+           active = l.active {+} ($2 {-} g.returned)
+      FROM (SELECT pg_catalog.count(*) AS returned FROM gone AS x) AS g
      WHERE l.lane {=} $1
 )sql",
                                         TEXTOID, INT8OID, FLOAT8OID, INT8OID);
