@@ -127,17 +127,17 @@ constexpr Statement kCancel = statement(R"sql(
 )sql",
                                         UUIDARRAYOID, INT8OID, TEXTOID, TEXTOID);
 
-// $1 ids, $2 now.
+// $1 ids, $2 now, $3 the longest delay that time can hold.
 constexpr Statement kRelease = statement(R"sql(
     UPDATE {hub}.tasks AS t
-       SET state = CASE WHEN GREATEST($2 {+} t.start_delay_ms, t.available_at_ms) {>} $2
+       SET state = CASE WHEN LEAST(t.start_delay_ms, $3) {>} 0 OR t.available_at_ms {>} $2
                         THEN 'delayed' ELSE 'ready' END,
-           available_at_ms = GREATEST($2 {+} t.start_delay_ms, t.available_at_ms),
+           available_at_ms = GREATEST($2 {+} LEAST(t.start_delay_ms, $3), t.available_at_ms),
            updated_at_ms = $2
      WHERE t.id {=} ANY ($1) AND t.state {=} 'blocked' AND NOT t.held
     RETURNING t.id, t.lane, t.state, t.available_at_ms
 )sql",
-                                         UUIDARRAYOID, INT8OID);
+                                         UUIDARRAYOID, INT8OID, INT8OID);
 
 constexpr char kBlockedOnes[] = R"sql(
      WHERE t.id {=} ANY ($1) AND t.state {=} 'blocked'
@@ -369,7 +369,8 @@ int64 release_blocked(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now)
     if (ids.empty()) {
         return 0;
     }
-    const Rows rows = run(hub, kRelease, Params().datum(uuid_array(ids)).int8(now));
+    const Rows rows = run(hub, kRelease,
+                          Params().datum(uuid_array(ids)).int8(now).int8(PG_INT64_MAX - now));
     for (uint64 i = 0; i < rows.count; ++i) {
         note_claimable(hub, rows.text(i, 2), rows.text(i, 3) == "ready", rows.int8(i, 4));
         note_state(hub, rows.uuid(i, 1));

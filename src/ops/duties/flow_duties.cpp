@@ -19,15 +19,29 @@ constexpr int kBacklogs = 50;
 constexpr int kBacklogMembers = 500;
 constexpr int kFlows = 50;
 
-// The edges of a task that has ended, as far as nobody has resolved them yet.
-void dispatch(const store::Hub& hub, store::Flow* flow, const pg_uuid_t& task, int64 now) {
-    const auto member = store::find_member(hub, task);
+// The edges of tasks of the flow that have ended, as far as nobody has resolved them yet and the
+// portion allows. Returns how many entries of the queue are done.
+int64 dispatch(const store::Hub& hub, store::Flow* flow, std::span<const store::LeftOver> queue,
+               int64 now) {
+    int64 done = 0;
     Cascade cascade(hub, flow, flow->bad_sinks, kPortion, now);
-    if (member && core::is_terminal(member->state)) {
-        cascade.add_end(task, member->state);
-        cascade.run();
+    for (const auto& left : queue) {
+        if (!cascade.has_budget()) {
+            break;
+        }
+        if (memcmp(left.flow.data, flow->id.data, UUID_LEN) != 0) {
+            continue;
+        }
+        store::delete_left(hub, left);  // what remains is queued again
+        if (const auto member = store::find_member(hub, left.task);
+            member && core::is_terminal(member->state)) {
+            cascade.add_end(left.task, member->state);
+            cascade.run();
+        }
+        ++done;
     }
     cascade.finish();
+    return done;
 }
 
 // Whether the reason still holds for which a member was to be cancelled.
@@ -53,18 +67,13 @@ int64 sweep_dispatches(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    int64 done = 0;
-    for (const auto& left : store::oldest_left(hub, true, kPortion)) {
-        auto flow = store::try_lock_flow(hub, left.flow);
-        if (!flow) {
-            continue;
+    const auto queue = store::oldest_left(hub, true, kPortion);
+    for (const auto& left : queue) {
+        if (auto flow = store::try_lock_flow(hub, left.flow)) {
+            return dispatch(hub, &*flow, queue, clock->now());
         }
-        store::delete_left(hub, left);  // what remains is queued again
-        dispatch(hub, &*flow, left.task, clock->now());
-        ++done;
-        break;  // a portion of edges
     }
-    return done;
+    return 0;
 }
 
 int64 cancel_siblings(const store::Hub& hub, pg::Clock* clock) {

@@ -54,6 +54,7 @@ class Cascade {
     void judge(std::span<const store::Group> groups);
     // Resolves edges until nothing is left or the budget is used up.
     void run();
+    bool has_budget() const { return budget_ > 0; }
     // Cancels held members, with their events; their edges are left as they are.
     void cancel(std::span<const store::Task> tasks, std::string_view reason, std::string_view by);
     // Ends the flow if it is to end, and writes it.
