@@ -126,7 +126,7 @@ SELECT pg_temp.failing('fastpath.enqueue', $$SELECT wq_fast.enqueue_worker_work(
 SELECT wq_fast.enqueue_worker_work('{"ActivityExecute":{}}', 1000);
 SELECT pg_temp.failing('fastpath.fetch', $$SELECT * FROM wq_fast.fetch_work_item(1000, 1000)$$);
 SELECT out_lock_token AS token FROM wq_fast.fetch_work_item(1000, 1000) \gset
-SELECT pg_temp.failing('fastpath.hold', format('SELECT wq_fast.renew_work_item_lock(%L, 1000, 1000)', :'token'));
+SELECT pg_temp.failing('fastpath.hold', format('SELECT wq_fast.abandon_work_item(%L, 1000)', :'token'));
 SELECT pg_temp.failing('fastpath.renew', format('SELECT wq_fast.renew_work_item_lock(%L, 1000, 1000)', :'token'));
 SELECT pg_temp.failing('fastpath.abandon', format('SELECT wq_fast.abandon_work_item(%L, 1000)', :'token'));
 SELECT pg_temp.failing('fastpath.ack', format('SELECT wq_fast.ack_worker(%L, NULL, NULL, 1000)', :'token'));

@@ -10,6 +10,7 @@
 #include "ops/task/task.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "pg/random.hpp"
 #include "store/lanes.hpp"
 
 namespace belay::ops {
@@ -31,9 +32,7 @@ pg_uuid_t make_id(int64 now) {
     static constinit uint32 count = 0;
     constexpr uint32 kCountBits = 26;
     pg_uuid_t id;
-    if (!pg_strong_random(id.data, UUID_LEN)) {
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random numbers available")));
-    }
+    pg::fill_random(id.data, UUID_LEN);
     if (now == last_ms) {
         ++count;
     } else {

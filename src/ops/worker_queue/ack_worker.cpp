@@ -30,9 +30,8 @@ void send(const store::Hub& hub, const Completion& completion, int64 now) {
 // The quick way: a live lease that nobody else holds goes in one statement. The slow way waits for
 // the row and finds out what is wrong.
 store::WorkRow finish(const store::Hub& hub, std::optional<std::string_view> token,
-                      pg::Clock* clock) {
+                      const std::optional<core::WorkToken>& parsed, pg::Clock* clock) {
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAcked);
-    const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
     if (parsed && parsed->incarnation == hub.incarnation) {
         if (const auto row = store::delete_live(hub, *parsed, clock->now())) {
             return *row;
@@ -114,10 +113,13 @@ void touch_sessions(const store::Hub& hub, std::span<Ack> acks, pg::Clock* clock
 
 void ack_worker(const store::Hub& hub, std::optional<std::string_view> token,
                 std::optional<Completion> completion, pg::Clock* clock) {
+    const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
     enter(hub,
-          {.worker_queue = true, .orchestrator_queue = completion.has_value(), .sessions = true},
+          {.worker_queue = true,
+           .orchestrator_queue = completion.has_value(),
+           .sessions = names_session(parsed)},
           clock);
-    const store::WorkRow row = finish(hub, token, clock);
+    const store::WorkRow row = finish(hub, token, parsed, clock);
     note_finished(row.lease);
     touch_session(hub, row, clock);
     if (completion) {

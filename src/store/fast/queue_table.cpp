@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "pg/compat.hpp"
+#include "pg/datum.hpp"
 #include "pg/settings.hpp"
+#include "store/fast/worker_queue.hpp"
 
 namespace belay::store {
 
@@ -64,7 +66,8 @@ bool columns_fit(TupleDesc columns) {
         if (column->attisdropped || strcmp(NameStr(column->attname), wanted.name) != 0 ||
             column->atttypid != wanted.type || column->atttypmod != -1 ||
             column->attcollation != wanted.collation || column->attnotnull != wanted.required ||
-            column->attgenerated != '\0' || column->attidentity != '\0') {
+            column->attgenerated != '\0' || column->attidentity != '\0' ||
+            column->atthasmissing) {
             return false;
         }
     }
@@ -197,14 +200,11 @@ void insert_entries(Relation heap, const DirectAccess& access, const Datum* valu
     }
 }
 
-TM_Result change_row(const QueueTable& table, const Change& change, bool wait) {
+TM_Result change_row(const QueueTable& table, const NewVersion& version, bool wait) {
     CheckCmdReplicaIdentity(table.heap, CMD_UPDATE);
-    TupleDesc columns = RelationGetDescr(table.heap);
-    bool owned = false;
-    HeapTuple old_row = ExecFetchSlotHeapTuple(table.row, false, &owned);
-    HeapTuple row = heap_modify_tuple_by_cols(
-        old_row, columns, change.count, const_cast<int*>(change.columns),
-        const_cast<Datum*>(change.values), const_cast<bool*>(change.nulls));
+    HeapTuple row = version.row;
+    // A row that moves to another place of the key needs new entries even on the same page.
+    const bool moved = version.columns->due != columns(table).due;
     ItemPointerData tid = table.row->tts_tid;
     TM_FailureData failure;
     const TM_Result result =
@@ -212,9 +212,9 @@ TM_Result change_row(const QueueTable& table, const Change& change, bool wait) {
     if (result == TM_Ok && !HeapTupleIsHeapOnly(row)) {
         Datum values[kQueueColumns];
         bool nulls[kQueueColumns];
-        heap_deform_tuple(row, columns, values, nulls);
+        heap_deform_tuple(row, RelationGetDescr(table.heap), values, nulls);
         insert_entries(table.heap, table.hub.worker_queue_access, values, nulls, &row->t_self, true,
-                       change.moves);
+                       moved);
     }
     return result;
 }
@@ -259,7 +259,9 @@ void renew_snapshot(QueueTable* table) {
 
 void close_queue(QueueTable* table) {
     ExecDropSingleTupleTableSlot(table->row);
-    index_close(table->key, NoLock);
+    if (table->key != nullptr) {
+        index_close(table->key, NoLock);
+    }
     table_close(table->heap, NoLock);
     if (table->snapshot != nullptr) {
         PopActiveSnapshot();
@@ -267,20 +269,50 @@ void close_queue(QueueTable* table) {
     CommandCounterIncrement();
 }
 
-bool find_row(const QueueTable& table, const WorkKey& key) {
+Relation key_index(QueueTable* table) {
+    if (table->key == nullptr) {
+        table->key = index_open(table->hub.worker_queue_access.key, RowExclusiveLock);
+    }
+    return table->key;
+}
+
+bool find_at(const QueueTable& table, const pg::RowHint& hint, const WorkKey& key) {
+    // The pin says that the block is there; whatever lies in it now is looked at as in any scan. A
+    // row with that key is the row: the key is unique among what a snapshot sees.
+    if (hint.buffer == InvalidBuffer ||
+        !pg::pin_recent_buffer(table.heap, ItemPointerGetBlockNumber(&hint.tid), hint.buffer)) {
+        return false;
+    }
+    ItemPointerData tid = hint.tid;
+    const bool found =
+        table_tuple_fetch_row_version(table.heap, &tid, table.snapshot, table.row) &&
+        row_key(table) == key;
+    ReleaseBuffer(hint.buffer);
+    if (!found) {
+        ExecClearTuple(table.row);
+    }
+    return found;
+}
+
+bool find_row(QueueTable* table, const WorkKey& key) {
+    const auto hint = pg::row_hint(cursor_of(table->hub, key), place_of(key));
+    if (hint && find_at(*table, *hint, key)) {
+        return true;
+    }
     ScanKeyData keys[4];
     ScanKeyInit(&keys[0], kLane, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(key.lane));
     ScanKeyInit(&keys[1], kSlot, BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(key.slot));
     ScanKeyInit(&keys[2], kDue, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(key.due));
     ScanKeyInit(&keys[3], kId, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(key.id));
-    IndexScanDesc scan = pg::begin_index_scan(table.heap, table.key, table.snapshot, 4);
+    IndexScanDesc scan =
+        pg::begin_index_scan(table->heap, key_index(table), table->snapshot, 4);
     index_rescan(scan, keys, 4, nullptr, 0);
-    const bool found = next_row(table, scan);
+    const bool found = next_row(*table, scan);
     index_endscan(scan);
     return found;
 }
 
-IndexScanDesc scan_lane(const QueueTable& table, int32 lane, int16 slot, bool delayed, int64 due,
+IndexScanDesc scan_lane(QueueTable* table, int32 lane, int16 slot, bool delayed, int64 due,
                         int64 id) {
     ScanKeyData keys[4];
     ScanKeyInit(&keys[0], kLane, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(lane));
@@ -307,16 +339,10 @@ IndexScanDesc scan_lane(const QueueTable& table, int32 lane, int16 slot, bool de
         row->sk_strategy = BTGreaterEqualStrategyNumber;
         row->sk_argument = PointerGetDatum(parts);
     }
-    IndexScanDesc scan = pg::begin_index_scan(table.heap, table.key, table.snapshot, count);
+    IndexScanDesc scan =
+        pg::begin_index_scan(table->heap, key_index(table), table->snapshot, count);
     index_rescan(scan, keys, count, nullptr, 0);
     return scan;
-}
-
-WorkKey row_key(const QueueTable& table) {
-    return {.lane = DatumGetInt32(column(table, kLane)),
-            .slot = DatumGetInt16(column(table, kSlot)),
-            .due = DatumGetInt64(column(table, kDue)),
-            .id = DatumGetInt64(column(table, kId))};
 }
 
 std::optional<std::string_view> row_text(const QueueTable& table, QueueColumn number) {
@@ -329,18 +355,46 @@ std::optional<std::string_view> row_text(const QueueTable& table, QueueColumn nu
     return std::string_view(VARDATA_ANY(copy), VARSIZE_ANY_EXHDR(copy));
 }
 
-void insert_row(Relation heap, const DirectAccess& indexes, Datum* values, bool* nulls) {
+pg::RowHint insert_row(Relation heap, const DirectAccess& indexes, Datum* values, bool* nulls) {
     HeapTuple row = heap_form_tuple(RelationGetDescr(heap), values, nulls);
     row->t_tableOid = RelationGetRelid(heap);
     heap_insert(heap, row, GetCurrentCommandId(true), 0, nullptr);
     insert_entries(heap, indexes, values, nulls, &row->t_self, false, false);
+    const Buffer buffer = ReadBuffer(heap, ItemPointerGetBlockNumber(&row->t_self));
+    ReleaseBuffer(buffer);
+    const pg::RowHint hint{row->t_self, buffer};
     heap_freetuple(row);
+    return hint;
 }
 
-bool try_change_row(const QueueTable& table, const Change& change) {
+NewVersion copy_row(const QueueTable& table, Owner change, std::optional<std::string_view> owner) {
+    HeapTuple old_row = reinterpret_cast<const HeapTupleTableSlot*>(table.row)->tuple;
+    TupleDesc columns = RelationGetDescr(table.heap);
+    const bool same = change == Owner::kKeep ||
+                      (!owner && heap_attisnull(old_row, kLockedBy, columns));
+    HeapTuple row = nullptr;
+    if (same) {
+        row = heap_copytuple(old_row);
+    } else {
+        int number = kLockedBy;
+        Datum value = owner ? pg::text_datum(*owner) : 0;
+        bool null = !owner;
+        row = heap_modify_tuple_by_cols(old_row, columns, 1, &number, &value, &null);
+    }
+    return {row, reinterpret_cast<QueueRow*>(GETSTRUCT(row))};
+}
+
+pg::RowHint place_in_heap(const QueueTable& table, const NewVersion& version) {
+    const auto* slot = reinterpret_cast<const BufferHeapTupleTableSlot*>(table.row);
+    const bool same_page = ItemPointerGetBlockNumber(&version.row->t_self) ==
+                           ItemPointerGetBlockNumber(&table.row->tts_tid);
+    return {version.row->t_self, same_page ? slot->buffer : InvalidBuffer};
+}
+
+bool try_change_row(const QueueTable& table, const NewVersion& version) {
     // The server's assertions forbid an update that does not wait; the server does not mind.
 #ifndef USE_ASSERT_CHECKING
-    const TM_Result result = change_row(table, change, false);
+    const TM_Result result = change_row(table, version, false);
     if (result != TM_BeingModified) {
         return result == TM_Ok;
     }
@@ -349,12 +403,12 @@ bool try_change_row(const QueueTable& table, const Change& change) {
     if (lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
         return false;
     }
-    change_held_row(table, change);
+    change_held_row(table, version);
     return true;
 }
 
-void change_held_row(const QueueTable& table, const Change& change) {
-    const TM_Result result = change_row(table, change, true);
+void change_held_row(const QueueTable& table, const NewVersion& version) {
+    const TM_Result result = change_row(table, version, true);
     if (result != TM_Ok) {
         raise_unexpected("an update", result);
     }

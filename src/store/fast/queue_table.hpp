@@ -6,6 +6,7 @@
 #pragma once
 
 #include "pg/boundary.hpp"
+#include "pg/claim_cursors.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
 #include "store/worker_queue.hpp"
@@ -35,11 +36,28 @@ enum QueueColumn : AttrNumber {
     kQueueColumns = kWorkItem,
 };
 
+// The columns that every row has, as they lie in a stored row: none is null, none has a variable
+// length, and none was added to the table later.
+struct QueueRow {
+    int32 lane;
+    int16 slot;
+    int64 due;
+    int64 id;
+    TimestampTz visible_at;
+    TimestampTz created_at;
+    int64 locked_until;
+    uint64 nonce_hi;
+    uint64 nonce_lo;
+    int32 lease_inc;
+    int32 attempt_count;
+};
+static_assert(offsetof(QueueRow, due) == 8 && offsetof(QueueRow, attempt_count) == 68);
+
 // The opened table. snapshot, if there is one, is active: what is found is what it sees.
 struct QueueTable {
     const Hub& hub;
     Relation heap;
-    Relation key;  // the index of the primary key
+    Relation key;  // the index of the primary key, once somebody needs it
     TupleTableSlot* row;
     Snapshot snapshot;
 };
@@ -54,13 +72,18 @@ void renew_snapshot(QueueTable* table);
 // Ends the access: the next command sees what it wrote. Locks stay.
 void close_queue(QueueTable* table);
 
-// Whether a row with that key is visible; it is in table.row then.
-bool find_row(const QueueTable& table, const WorkKey& key);
+// Whether a row with that key is visible; it is in table.row then. What the cursors remember of
+// its place saves the way through the index.
+bool find_row(QueueTable* table, const WorkKey& key);
+// The same, only by a place that is remembered: false means nothing.
+bool find_at(const QueueTable& table, const pg::RowHint& hint, const WorkKey& key);
 
 // A scan of the key in one lane and slot, from a place on: of the rows never delayed in the order
 // of their ids, or of the delayed ones in the order (due, id).
-IndexScanDesc scan_lane(const QueueTable& table, int32 lane, int16 slot, bool delayed, int64 due,
+IndexScanDesc scan_lane(QueueTable* table, int32 lane, int16 slot, bool delayed, int64 due,
                         int64 id);
+
+Relation key_index(QueueTable* table);
 
 // The next row of the scan, in table.row.
 inline bool next_row(const QueueTable& table, IndexScanDesc scan) {
@@ -68,38 +91,35 @@ inline bool next_row(const QueueTable& table, IndexScanDesc scan) {
 }
 
 // Columns of table.row.
-inline Datum column(const QueueTable& table, QueueColumn number) {
-    bool null = false;
-    return slot_getattr(table.row, number, &null);
+inline const QueueRow& columns(const QueueTable& table) {
+    const auto* slot = reinterpret_cast<const HeapTupleTableSlot*>(table.row);
+    return *reinterpret_cast<const QueueRow*>(GETSTRUCT(slot->tuple));
 }
-WorkKey row_key(const QueueTable& table);
+inline WorkKey row_key(const QueueTable& table) {
+    const QueueRow& row = columns(table);
+    return {.lane = row.lane, .slot = row.slot, .due = row.due, .id = row.id};
+}
 // A text of the row, copied out of the page; none for null.
 std::optional<std::string_view> row_text(const QueueTable& table, QueueColumn number);
 
-// Inserts a row and its index entries.
-void insert_row(Relation heap, const DirectAccess& indexes, Datum* values, bool* nulls);
+// Inserts a row and its index entries. Where it lies, for those who will look for it.
+pg::RowHint insert_row(Relation heap, const DirectAccess& indexes, Datum* values, bool* nulls);
 
-// A change of some columns of table.row.
-struct Change {
-    int count = 0;
-    int columns[8];
-    Datum values[8];
-    bool nulls[8];
-    bool moves = false;  // changes a column of an index
-
-    Change& set(QueueColumn number, Datum value, bool null = false) {
-        columns[count] = number;
-        values[count] = value;
-        nulls[count++] = null;
-        return *this;
-    }
+// A new version of table.row with these columns, and another owner if one is given or taken away.
+struct NewVersion {
+    HeapTuple row;
+    QueueRow* columns;
 };
+enum class Owner : uint8 { kKeep, kSet };
+NewVersion copy_row(const QueueTable& table, Owner change, std::optional<std::string_view> owner);
 
-// Changes table.row, without waiting for anybody. False: somebody else has it, or had it since the
-// snapshot was taken.
-bool try_change_row(const QueueTable& table, const Change& change);
-// Changes table.row, which this transaction has locked.
-void change_held_row(const QueueTable& table, const Change& change);
+// Puts the new version in the place of table.row, without waiting for anybody. False: somebody else
+// has it, or had it since the snapshot was taken.
+bool try_change_row(const QueueTable& table, const NewVersion& version);
+// The same for a row that this transaction has locked.
+void change_held_row(const QueueTable& table, const NewVersion& version);
+// Where the new version lies.
+pg::RowHint place_in_heap(const QueueTable& table, const NewVersion& version);
 
 // Locks table.row; the version that was found, or none.
 TM_Result lock_row(const QueueTable& table, LockTupleMode mode, LockWaitPolicy policy);
@@ -113,7 +133,7 @@ auto with_queue(const Hub& hub, Relation heap, Body body) {
     QueueTable table{
         .hub = hub,
         .heap = heap,
-        .key = index_open(hub.worker_queue_access.key, RowExclusiveLock),
+        .key = nullptr,
         .row = MakeSingleTupleTableSlot(RelationGetDescr(heap), &TTSOpsBufferHeapTuple),
         .snapshot = nullptr};
     if constexpr (std::is_void_v<std::invoke_result_t<Body, QueueTable&>>) {

@@ -7,6 +7,7 @@
 #include "pg/datum.hpp"
 #include "pg/faults.hpp"
 #include "pg/list.hpp"
+#include "pg/random.hpp"
 #include "store/fast/queue_table.hpp"
 #include "store/readiness.hpp"
 
@@ -21,43 +22,44 @@ void pass_faults(pg::FaultPoint point) {
 
 // When table.row may be taken, in ms.
 int64 free_at(const QueueTable& table) {
-    const int64 due = DatumGetInt64(column(table, kDue));
-    int64 at = due;
-    if (due == 0) {
-        const TimestampTz visible = DatumGetTimestampTz(column(table, kVisibleAt));
-        at = core::pg_us_to_ms(visible);
-        if (core::ms_to_pg_us(at) < visible) {
+    const QueueRow& row = columns(table);
+    int64 at = row.due;
+    if (row.due == 0) {
+        at = core::pg_us_to_ms(row.visible_at);
+        if (core::ms_to_pg_us(at) < row.visible_at) {
             ++at;
         }
     }
-    return DatumGetInt32(column(table, kLeaseInc)) == table.hub.incarnation
-               ? std::max(at, DatumGetInt64(column(table, kLockedUntil)))
-               : at;
+    return row.lease_inc == table.hub.incarnation ? std::max(at, row.locked_until) : at;
 }
 
 bool has_live_lease(const QueueTable& table, int64 now) {
-    return DatumGetInt32(column(table, kLeaseInc)) == table.hub.incarnation &&
-           DatumGetInt64(column(table, kLockedUntil)) > now;
+    const QueueRow& row = columns(table);
+    return row.lease_inc == table.hub.incarnation && row.locked_until > now;
 }
 
 WorkRow read_work_row(const QueueTable& table) {
+    const QueueRow& row = columns(table);
     return {.key = row_key(table),
-            .lease = {.locked_until = DatumGetInt64(column(table, kLockedUntil)),
-                      .incarnation = DatumGetInt32(column(table, kLeaseInc)),
-                      .nonce_hi = DatumGetUInt64(column(table, kNonceHi)),
-                      .nonce_lo = DatumGetUInt64(column(table, kNonceLo))},
-            .attempt = DatumGetInt32(column(table, kAttemptCount)),
+            .lease = {.locked_until = row.locked_until,
+                      .incarnation = row.lease_inc,
+                      .nonce_hi = row.nonce_hi,
+                      .nonce_lo = row.nonce_lo},
+            .attempt = row.attempt_count,
             .session_id = row_text(table, kSessionId),
             .locked_by = row_text(table, kLockedBy)};
+}
+
+// Whether the token is that of the row's live lease.
+bool opens(const core::WorkToken& token, const WorkRow& row, int64 now) {
+    return row.lease.nonce_hi == token.nonce_hi && row.lease.nonce_lo == token.nonce_lo &&
+           row.lease.incarnation == token.incarnation && row.lease.locked_until > now;
 }
 
 // Leases table.row, unless somebody else has it.
 std::optional<Leased> lease_row(const QueueTable& table, const Grant& grant) {
     uint64 nonce[2];
-    if (!pg_strong_random(nonce, sizeof nonce)) {
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
-                        errmsg("could not generate random values for a lock token")));
-    }
+    pg::fill_random(nonce, sizeof nonce);
     const WorkKey key = row_key(table);
     Leased leased{.key = key,
                   .token = {.lane = key.lane,
@@ -67,18 +69,19 @@ std::optional<Leased> lease_row(const QueueTable& table, const Grant& grant) {
                             .incarnation = table.hub.incarnation,
                             .nonce_hi = nonce[0],
                             .nonce_lo = nonce[1]},
-                  .attempt = core::next_attempt(DatumGetInt32(column(table, kAttemptCount))),
-                  .work_item = *row_text(table, kWorkItem)};
-    Change change;
-    change.set(kLockedUntil, Int64GetDatum(grant.locked_until))
-        .set(kNonceHi, UInt64GetDatum(nonce[0]))
-        .set(kNonceLo, UInt64GetDatum(nonce[1]))
-        .set(kLeaseInc, Int32GetDatum(table.hub.incarnation))
-        .set(kAttemptCount, Int32GetDatum(leased.attempt))
-        .set(kLockedBy, grant.owner ? pg::text_datum(*grant.owner) : 0, !grant.owner);
-    if (!try_change_row(table, change)) {
+                  .attempt = core::next_attempt(columns(table).attempt_count),
+                  .work_item = *row_text(table, kWorkItem),
+                  .hint = {}};
+    const NewVersion version = copy_row(table, Owner::kSet, grant.owner);
+    version.columns->locked_until = grant.locked_until;
+    version.columns->nonce_hi = nonce[0];
+    version.columns->nonce_lo = nonce[1];
+    version.columns->lease_inc = table.hub.incarnation;
+    version.columns->attempt_count = leased.attempt;
+    if (!try_change_row(table, version)) {
         return std::nullopt;
     }
+    leased.hint = place_in_heap(table, version);
     return leased;
 }
 
@@ -144,6 +147,7 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
         pg::Place last = after;
         int due_count = kDue;
         const bool look = view.next_free <= before || (with_held && view.held > 0);
+        bool looked = look;
         while (go_on && due_count == kDue && look) {
             due_count = pg::due_rows(key, view, before, with_held, last, due, kDue);
             // Entries first, then the snapshot: a row that is not seen is gone then, not new.
@@ -151,7 +155,7 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
             now = clock.now();
             for (int i = 0; go_on && i < due_count; ++i) {
                 last = due[i].place;
-                if (!find_row(*table, {part.lane, part.slot, last.due, last.id})) {
+                if (!find_row(table, {part.lane, part.slot, last.due, last.id})) {
                     pg::correct_entry(key, due[i], std::nullopt);
                 } else if (const int64 at = free_at(*table); at > now) {
                     pg::correct_entry(key, due[i], at);
@@ -167,22 +171,19 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
         const bool from_cursor = after == pg::kFirstPlace || after < head;
         const pg::Place from = std::max(head, after);
         if (go_on && from != pg::kLastPlace && !(part.delayed && from.due > before)) {
+            looked = true;
             renew_snapshot(table);
             now = clock.now();
             bool blocked = false;
-            pg::Place end = from;
-            IndexScanDesc scan =
-                scan_lane(*table, part.lane, part.slot, part.delayed, from.due, from.id);
             bool more = false;
-            while (go_on && (more = next_row(*table, scan))) {
+            pg::Place end = from;
+            // False: neither this row nor a later one is due.
+            const auto look_at_row = [&] {
                 const WorkKey row = row_key(*table);
                 const pg::Place place = place_of(row);
-                if (place == after) {
-                    continue;
-                }
                 if (part.delayed && row.due > now) {
                     end = blocked ? end : place;
-                    break;
+                    return false;
                 }
                 bool passed = false;
                 if (const int64 at = free_at(*table); at > now) {
@@ -197,9 +198,32 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
                     blocked = !passed;
                     end = passed ? pg::Place{place.due, place.id + 1} : place;
                 }
-                CHECK_FOR_INTERRUPTS();
+                return true;
+            };
+            // No live row without an entry lies below the position: the one that is there comes
+            // first, and need not be looked for.
+            pg::Place seen = after;
+            if (from_cursor && from == view.position &&
+                find_at(*table, view.head, {part.lane, part.slot, from.due, from.id}) &&
+                look_at_row()) {
+                seen = from;
+                more = true;
             }
-            index_endscan(scan);
+            if (go_on) {
+                IndexScanDesc scan =
+                    scan_lane(table, part.lane, part.slot, part.delayed, from.due, from.id);
+                while (go_on && (more = next_row(*table, scan))) {
+                    const pg::Place place = place_of(row_key(*table));
+                    if (place == after || place == seen) {
+                        continue;
+                    }
+                    if (!look_at_row()) {
+                        break;
+                    }
+                    CHECK_FOR_INTERRUPTS();
+                }
+                index_endscan(scan);
+            }
             if (from_cursor && view.known) {
                 if (go_on && !more && !blocked) {
                     end = std::max(end, end_of(table->hub, part));
@@ -207,7 +231,7 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
                 pg::advance_cursor(key, view, end);
             }
         }
-        if (found || !view.known) {
+        if (found || !view.known || !looked) {
             return;
         }
         const pg::CursorView later = pg::read_cursor(key);
@@ -238,7 +262,7 @@ pg::CursorKey cursor_of(const Hub& hub, int32 lane, int16 slot, bool delayed) {
             .life = hub.incarnation};
 }
 
-void insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const NewWork& work) {
+pg::RowHint insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const NewWork& work) {
     pass_faults(pg::FaultPoint::kFastpathEnqueue);
     Datum values[kQueueColumns] = {};
     bool nulls[kQueueColumns] = {};
@@ -265,9 +289,10 @@ void insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const Ne
     nulls[kLockedBy - 1] = true;
     set_text(kWorkItem, work.work_item);
     CommandCounterIncrement();
-    insert_row(heap, hub.worker_queue_access, values, nulls);
+    const pg::RowHint hint = insert_row(heap, hub.worker_queue_access, values, nulls);
     table_close(heap, NoLock);
     CommandCounterIncrement();
+    return hint;
 }
 
 LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 slot,
@@ -309,7 +334,7 @@ std::optional<int32> next_lane_directly(const Hub& hub, Relation heap, int32 lan
         // Dead entries count, too: the walk over the lane finds out, from its cursor on.
         ScanKeyData above;
         ScanKeyInit(&above, kLane, BTGreaterStrategyNumber, F_INT4GT, Int32GetDatum(lane));
-        IndexScanDesc scan = pg::begin_index_scan(table.heap, table.key, table.snapshot, 1);
+        IndexScanDesc scan = pg::begin_index_scan(table.heap, key_index(&table), table.snapshot, 1);
         scan->xs_want_itup = true;
         index_rescan(scan, &above, 1, nullptr, 0);
         std::optional<int32> next;
@@ -349,7 +374,7 @@ std::optional<Leased> take_directly(const Hub& hub, Relation heap, const WorkKey
     pass_faults(pg::FaultPoint::kFastpathFetch);
     return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<Leased> {
         renew_snapshot(&table);
-        if (!find_row(table, key) || has_live_lease(table, grant.now)) {
+        if (!find_row(&table, key) || has_live_lease(table, grant.now)) {
             return std::nullopt;
         }
         const auto leased = lease_row(table, grant);
@@ -365,11 +390,11 @@ std::optional<int32> try_hold_free_directly(const Hub& hub, Relation heap, const
     pass_faults(pg::FaultPoint::kFastpathFetch);
     return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<int32> {
         renew_snapshot(&table);
-        if (!find_row(table, key) || has_live_lease(table, now) ||
+        if (!find_row(&table, key) || has_live_lease(table, now) ||
             lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
             return std::nullopt;
         }
-        return DatumGetInt32(column(table, kAttemptCount));
+        return columns(table).attempt_count;
     });
 }
 
@@ -378,16 +403,37 @@ std::optional<WorkRow> delete_live_directly(const Hub& hub, Relation heap,
     pass_faults(pg::FaultPoint::kFastpathAck);
     return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<WorkRow> {
         renew_snapshot(&table);
-        if (!find_row(table, key_of(token))) {
+        if (!find_row(&table, key_of(token))) {
             return std::nullopt;
         }
         const WorkRow row = read_work_row(table);
-        if (row.lease.nonce_hi != token.nonce_hi || row.lease.nonce_lo != token.nonce_lo ||
-            row.lease.incarnation != token.incarnation || row.lease.locked_until <= now ||
-            !delete_row(table, false)) {
+        if (!opens(token, row, now) || !delete_row(table, false)) {
             return std::nullopt;
         }
         return row;
+    });
+}
+
+std::optional<Renewed> renew_live_directly(const Hub& hub, Relation heap,
+                                           const core::WorkToken& token, int64 now,
+                                           const core::Extension& extension) {
+    pass_faults(pg::FaultPoint::kFastpathRenew);
+    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<Renewed> {
+        renew_snapshot(&table);
+        if (!find_row(&table, key_of(token))) {
+            return std::nullopt;
+        }
+        const WorkRow row = read_work_row(table);
+        if (!opens(token, row, now)) {
+            return std::nullopt;
+        }
+        const NewVersion version = copy_row(table, Owner::kKeep, std::nullopt);
+        const int64 locked_until = extension.deadline(now, row.lease.locked_until);
+        version.columns->locked_until = locked_until;
+        if (!try_change_row(table, version)) {
+            return std::nullopt;
+        }
+        return Renewed{row, locked_until, place_in_heap(table, version)};
     });
 }
 
@@ -399,7 +445,7 @@ std::optional<WorkRow> lock_directly(const Hub& hub, Relation heap, const WorkKe
         // follow could mean to wait, whatever the policy says.
         while (true) {
             renew_snapshot(&table);
-            if (!find_row(table, key)) {
+            if (!find_row(&table, key)) {
                 return std::nullopt;
             }
             switch (lock_row(table, LockTupleExclusive, policy)) {
@@ -418,7 +464,7 @@ bool exists_directly(const Hub& hub, Relation heap, const WorkKey& key) {
     pass_faults(pg::FaultPoint::kFastpathHold);
     return with_queue(hub, heap, [&key](QueueTable& table) {
         renew_snapshot(&table);
-        return find_row(table, key);
+        return find_row(&table, key);
     });
 }
 
@@ -426,21 +472,24 @@ void delete_directly(const Hub& hub, Relation heap, const WorkKey& key) {
     pass_faults(pg::FaultPoint::kFastpathAck);
     with_queue(hub, heap, [&key](QueueTable& table) {
         renew_snapshot(&table);
-        if (find_row(table, key)) {
+        if (find_row(&table, key)) {
             (void)delete_row(table, true);
         }
     });
 }
 
-void set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key, int64 locked_until) {
+pg::RowHint set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                                  int64 locked_until) {
     pass_faults(pg::FaultPoint::kFastpathRenew);
-    with_queue(hub, heap, [&key, locked_until](QueueTable& table) {
+    return with_queue(hub, heap, [&key, locked_until](QueueTable& table) {
         renew_snapshot(&table);
-        if (find_row(table, key)) {
-            Change change;
-            change.set(kLockedUntil, Int64GetDatum(locked_until));
-            change_held_row(table, change);
+        if (!find_row(&table, key)) {
+            return pg::RowHint{};
         }
+        const NewVersion version = copy_row(table, Owner::kKeep, std::nullopt);
+        version.columns->locked_until = locked_until;
+        change_held_row(table, version);
+        return place_in_heap(table, version);
     });
 }
 
@@ -449,22 +498,20 @@ void release_directly(const Hub& hub, Relation heap, const WorkKey& key, int32 a
     pass_faults(pg::FaultPoint::kFastpathAbandon);
     with_queue(hub, heap, [&](QueueTable& table) {
         renew_snapshot(&table);
-        if (!find_row(table, key)) {
+        if (!find_row(&table, key)) {
             return;
         }
-        Change change;
-        change.set(kLockedUntil, Int64GetDatum(0))
-            .set(kNonceHi, Int64GetDatum(0))
-            .set(kNonceLo, Int64GetDatum(0))
-            .set(kLeaseInc, Int32GetDatum(0))
-            .set(kAttemptCount, Int32GetDatum(attempt))
-            .set(kLockedBy, 0, true);
+        const NewVersion version = copy_row(table, Owner::kSet, std::nullopt);
+        version.columns->locked_until = 0;
+        version.columns->nonce_hi = 0;
+        version.columns->nonce_lo = 0;
+        version.columns->lease_inc = 0;
+        version.columns->attempt_count = attempt;
         if (visible_at) {
-            change.set(kDue, Int64GetDatum(delayed_due(*visible_at)))
-                .set(kVisibleAt, TimestampTzGetDatum(core::ms_to_pg_us(*visible_at)));
-            change.moves = true;
+            version.columns->due = delayed_due(*visible_at);
+            version.columns->visible_at = core::ms_to_pg_us(*visible_at);
         }
-        change_held_row(table, change);
+        change_held_row(table, version);
     });
 }
 
@@ -481,7 +528,7 @@ int64 repair_cursors(const Hub& hub, int64 age_ms) {
         for (int i = 0; i < count; ++i) {
             const pg::CursorView view = pg::read_cursor(keys[i]);
             renew_snapshot(&table);
-            IndexScanDesc scan = scan_lane(table, keys[i].lane, keys[i].slot, keys[i].delayed != 0,
+            IndexScanDesc scan = scan_lane(&table, keys[i].lane, keys[i].slot, keys[i].delayed != 0,
                                            pg::kFirstPlace.due, pg::kFirstPlace.id);
             while (next_row(table, scan)) {
                 const pg::Place place = place_of(row_key(table));
