@@ -8,21 +8,105 @@
 #include "pg/faults.hpp"
 #include "pg/list.hpp"
 #include "pg/random.hpp"
-#include "store/fast/queue_table.hpp"
+#include "store/fast/columns.hpp"
+#include "store/fast/direct_table.hpp"
+#include "store/fast/pass_faults.hpp"
 #include "store/readiness.hpp"
 
 namespace belay::store {
 
 namespace {
 
-void pass_faults(pg::FaultPoint point) {
-    pg::fail_here(point);
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+const work::Row& columns(const DirectTable& table) {
+    return fixed_columns<work::Row>(table);
+}
+
+WorkKey row_key(const DirectTable& table) {
+    const work::Row& row = columns(table);
+    return {.lane = row.lane, .slot = row.slot, .due = row.due, .id = row.id};
+}
+
+// ---------------------------------------------------------------- finding and changing rows
+
+// The row with that key in table.row, if it lies where somebody remembers it; false means nothing.
+bool find_at(const DirectTable& table, const pg::RowHint& hint, const WorkKey& key) {
+    // The pin says that the block is there; whatever lies in it now is looked at as in any scan. A
+    // row with that key is the row: the key is unique among what a snapshot sees.
+    if (hint.buffer == InvalidBuffer ||
+        !pg::pin_recent_buffer(table.heap, ItemPointerGetBlockNumber(&hint.tid), hint.buffer)) {
+        return false;
+    }
+    ItemPointerData tid = hint.tid;
+    const bool found =
+        table_tuple_fetch_row_version(table.heap, &tid, table.snapshot, table.row) &&
+        row_key(table) == key;
+    ReleaseBuffer(hint.buffer);
+    if (!found) {
+        ExecClearTuple(table.row);
+    }
+    return found;
+}
+
+// Whether a row with that key is visible; it is in table.row then. What the cursors remember of
+// its place saves the way through the index.
+bool find_row(DirectTable* table, const WorkKey& key) {
+    const auto hint = pg::row_hint(cursor_of(table->hub, key), place_of(key));
+    return (hint && find_at(*table, *hint, key)) ||
+           find_one(table, 0, ScanKeys().int4(key.lane).int2(key.slot).int8(key.due).int8(key.id));
+}
+
+// A scan of the key in one lane and slot, from a place on: of the rows never delayed in the order
+// of their ids, or of the delayed ones in the order (due, id).
+IndexScanDesc scan_lane(DirectTable* table, int32 lane, int16 slot, bool delayed, int64 due,
+                        int64 id) {
+    ScanKeys keys;
+    keys.int4(lane).int2(slot);
+    if (!delayed) {
+        return begin_scan(table, 0, keys.int8(0).int8_from(id));
+    }
+    // ROW(due, id) >= ROW($due, $id), in the form in which the executor passes it. The scan copies
+    // the keys but not the parts of a row key: they live as long as it does. It begins where this
+    // key says, so the key must not name a row that was never delayed.
+    auto* parts = static_cast<ScanKey>(palloc0(sizeof(ScanKeyData) * 2));
+    ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, work::kDue, BTGreaterEqualStrategyNumber,
+                           INT8OID, InvalidOid, F_BTINT8CMP,
+                           Int64GetDatum(std::max<int64>(due, 1)));
+    ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, work::kId,
+                           BTGreaterEqualStrategyNumber, INT8OID, InvalidOid, F_BTINT8CMP,
+                           Int64GetDatum(due < 1 ? PG_INT64_MIN : id));
+    ScanKeyData* row = &keys.keys[keys.count++];
+    *row = {};
+    row->sk_flags = SK_ROW_HEADER;
+    row->sk_attno = work::kDue;
+    row->sk_strategy = BTGreaterEqualStrategyNumber;
+    row->sk_argument = PointerGetDatum(parts);
+    return begin_scan(table, 0, keys);
+}
+
+// A new version of table.row, with another owner if one is given or taken away.
+HeapTuple copy_with_owner(const DirectTable& table, std::optional<std::string_view> owner) {
+    HeapTuple old_row = reinterpret_cast<const HeapTupleTableSlot*>(table.row)->tuple;
+    TupleDesc description = RelationGetDescr(table.heap);
+    if (!owner && heap_attisnull(old_row, work::kLockedBy, description)) {
+        return copy_row(table);
+    }
+    int number = work::kLockedBy;
+    Datum value = owner ? pg::text_datum(*owner) : 0;
+    bool null = !owner;
+    return heap_modify_tuple_by_cols(old_row, description, 1, &number, &value, &null);
+}
+
+// Where the new version of table.row lies.
+pg::RowHint place_in_heap(const DirectTable& table, HeapTuple version) {
+    const auto* slot = reinterpret_cast<const BufferHeapTupleTableSlot*>(table.row);
+    const bool same_page = ItemPointerGetBlockNumber(&version->t_self) ==
+                           ItemPointerGetBlockNumber(&table.row->tts_tid);
+    return {version->t_self, same_page ? slot->buffer : InvalidBuffer};
 }
 
 // When table.row may be taken, in ms.
-int64 free_at(const QueueTable& table) {
-    const QueueRow& row = columns(table);
+int64 free_at(const DirectTable& table) {
+    const work::Row& row = columns(table);
     int64 at = row.due;
     if (row.due == 0) {
         at = core::pg_us_to_ms(row.visible_at);
@@ -33,21 +117,21 @@ int64 free_at(const QueueTable& table) {
     return row.lease_inc == table.hub.incarnation ? std::max(at, row.locked_until) : at;
 }
 
-bool has_live_lease(const QueueTable& table, int64 now) {
-    const QueueRow& row = columns(table);
+bool has_live_lease(const DirectTable& table, int64 now) {
+    const work::Row& row = columns(table);
     return row.lease_inc == table.hub.incarnation && row.locked_until > now;
 }
 
-WorkRow read_work_row(const QueueTable& table) {
-    const QueueRow& row = columns(table);
+WorkRow read_work_row(const DirectTable& table) {
+    const work::Row& row = columns(table);
     return {.key = row_key(table),
             .lease = {.locked_until = row.locked_until,
                       .incarnation = row.lease_inc,
                       .nonce_hi = row.nonce_hi,
                       .nonce_lo = row.nonce_lo},
             .attempt = row.attempt_count,
-            .session_id = row_text(table, kSessionId),
-            .locked_by = row_text(table, kLockedBy)};
+            .session_id = text_column(table, work::kSessionId),
+            .locked_by = text_column(table, work::kLockedBy)};
 }
 
 // Whether the token is that of the row's live lease.
@@ -57,31 +141,32 @@ bool opens(const core::WorkToken& token, const WorkRow& row, int64 now) {
 }
 
 // Leases table.row, unless somebody else has it.
-std::optional<Leased> lease_row(const QueueTable& table, const Grant& grant) {
+std::optional<Leased> lease_row(DirectTable* table, const Grant& grant) {
     uint64 nonce[2];
     pg::fill_random(nonce, sizeof nonce);
-    const WorkKey key = row_key(table);
+    const WorkKey key = row_key(*table);
     Leased leased{.key = key,
                   .token = {.lane = key.lane,
                             .slot = key.slot,
                             .due = key.due,
                             .id = key.id,
-                            .incarnation = table.hub.incarnation,
+                            .incarnation = table->hub.incarnation,
                             .nonce_hi = nonce[0],
                             .nonce_lo = nonce[1]},
-                  .attempt = core::next_attempt(columns(table).attempt_count),
-                  .work_item = *row_text(table, kWorkItem),
+                  .attempt = core::next_attempt(columns(*table).attempt_count),
+                  .work_item = *text_column(*table, work::kWorkItem),
                   .hint = {}};
-    const NewVersion version = copy_row(table, Owner::kSet, grant.owner);
-    version.columns->locked_until = grant.locked_until;
-    version.columns->nonce_hi = nonce[0];
-    version.columns->nonce_lo = nonce[1];
-    version.columns->lease_inc = table.hub.incarnation;
-    version.columns->attempt_count = leased.attempt;
+    HeapTuple version = copy_with_owner(*table, grant.owner);
+    auto* row = fixed_columns<work::Row>(version);
+    row->locked_until = grant.locked_until;
+    row->nonce_hi = nonce[0];
+    row->nonce_lo = nonce[1];
+    row->lease_inc = table->hub.incarnation;
+    row->attempt_count = leased.attempt;
     if (!try_change_row(table, version)) {
         return std::nullopt;
     }
-    leased.hint = place_in_heap(table, version);
+    leased.hint = place_in_heap(*table, version);
     return leased;
 }
 
@@ -129,7 +214,7 @@ pg::Place end_of(const Hub& hub, const Part& part) {
 // with_held: whoever takes rows of one part would fail on them, whoever compares the heads of parts
 // must see them as SQL does.
 template <typename Visit>
-void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg::Clock& clock,
+void walk(DirectTable* table, const Part& part, const pg::Place& after, const pg::Clock& clock,
           bool with_held, Visit visit) {
     constexpr int kDue = 16;
     const pg::CursorKey key = cursor_of(table->hub, part.lane, part.slot, part.delayed);
@@ -242,7 +327,7 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
 }
 
 // Whether the part has a free row.
-bool has_free_row(QueueTable* table, const Part& part, const pg::Clock& clock) {
+bool has_free_row(DirectTable* table, const Part& part, const pg::Clock& clock) {
     bool found = false;
     walk(table, part, pg::kFirstPlace, clock, true, [&found](int64) {
         found = true;
@@ -262,37 +347,34 @@ pg::CursorKey cursor_of(const Hub& hub, int32 lane, int16 slot, bool delayed) {
             .life = hub.incarnation};
 }
 
-pg::RowHint insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const NewWork& work) {
+pg::RowHint insert_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                            const NewWork& work) {
     pass_faults(pg::FaultPoint::kFastpathEnqueue);
-    Datum values[kQueueColumns] = {};
-    bool nulls[kQueueColumns] = {};
-    const auto set = [&values](QueueColumn number, Datum value) { values[number - 1] = value; };
-    const auto set_number = [&](QueueColumn number, std::optional<int64> value) {
-        values[number - 1] = Int64GetDatum(value.value_or(0));
-        nulls[number - 1] = !value;
-    };
-    const auto set_text = [&](QueueColumn number, std::optional<std::string_view> value) {
-        values[number - 1] = value ? pg::text_datum(*value) : 0;
-        nulls[number - 1] = !value;
-    };
-    set(kLane, Int32GetDatum(key.lane));
-    set(kSlot, Int16GetDatum(key.slot));
-    set(kDue, Int64GetDatum(key.due));
-    set(kId, Int64GetDatum(key.id));
-    set(kVisibleAt, TimestampTzGetDatum(core::ms_to_pg_us(work.visible_at)));
-    set(kCreatedAt, TimestampTzGetDatum(core::ms_to_pg_us(work.created_at)));
-    set_number(kExecutionId, work.execution_id);
-    set_number(kActivityId, work.activity_id);
-    set_text(kTag, work.tag);
-    set_text(kSessionId, work.session_id);
-    set_text(kInstanceId, work.instance_id);
-    nulls[kLockedBy - 1] = true;
-    set_text(kWorkItem, work.work_item);
+    NewRow row;
+    row.int4(work::kLane, key.lane)
+        .int2(work::kSlot, key.slot)
+        .int8(work::kDue, key.due)
+        .int8(work::kId, key.id)
+        .timestamp(work::kVisibleAt, work.visible_at)
+        .timestamp(work::kCreatedAt, work.created_at)
+        .int8(work::kLockedUntil, 0)
+        .int8(work::kNonceHi, 0)
+        .int8(work::kNonceLo, 0)
+        .int4(work::kLeaseInc, 0)
+        .int4(work::kAttemptCount, 0)
+        .int8(work::kExecutionId, work.execution_id)
+        .int8(work::kActivityId, work.activity_id)
+        .text(work::kTag, work.tag)
+        .text(work::kSessionId, work.session_id)
+        .text(work::kInstanceId, work.instance_id)
+        .text(work::kWorkItem, work.work_item);
     CommandCounterIncrement();
-    const pg::RowHint hint = insert_row(heap, hub.worker_queue_access, values, nulls);
-    table_close(heap, NoLock);
-    CommandCounterIncrement();
-    return hint;
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&row](DirectTable& table) {
+        const ItemPointerData tid = insert_row(&table, &row);
+        const Buffer buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(&tid));
+        ReleaseBuffer(buffer);
+        return pg::RowHint{tid, buffer};
+    });
 }
 
 LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 slot,
@@ -301,18 +383,18 @@ LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 
     pass_faults(pg::FaultPoint::kFastpathFetch);
     auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * static_cast<Size>(limit)));
     int count = 0;
-    with_queue(hub, heap, [&](QueueTable& table) {
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
         if (has_free_row(&table, {lane, slot, true}, *terms.clock) ||
             (with_sessions && (has_free_row(&table, {lane + 1, slot, false}, *terms.clock) ||
                                has_free_row(&table, {lane + 1, slot, true}, *terms.clock)))) {
             return;
         }
         walk(&table, {lane, slot, false}, pg::kFirstPlace, *terms.clock, false, [&](int64 now) {
-            if (row_text(table, kTag) != tag) {
+            if (text_column(table, work::kTag) != tag) {
                 return Verdict{.found = false, .go_on = true, .passed = false};
             }
             const WorkKey key = row_key(table);
-            const auto row = lease_row(table, terms.grant_at(now));
+            const auto row = lease_row(&table, terms.grant_at(now));
             if (!row) {
                 return Verdict{.found = false,
                                .go_on = true,
@@ -329,12 +411,12 @@ LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 
 
 std::optional<int32> next_lane_directly(const Hub& hub, Relation heap, int32 lane) {
     pass_faults(pg::FaultPoint::kFastpathFetch);
-    return with_queue(hub, heap, [lane](QueueTable& table) {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [lane](DirectTable& table) {
         renew_snapshot(&table);
         // Dead entries count, too: the walk over the lane finds out, from its cursor on.
         ScanKeyData above;
-        ScanKeyInit(&above, kLane, BTGreaterStrategyNumber, F_INT4GT, Int32GetDatum(lane));
-        IndexScanDesc scan = pg::begin_index_scan(table.heap, key_index(&table), table.snapshot, 1);
+        ScanKeyInit(&above, work::kLane, BTGreaterStrategyNumber, F_INT4GT, Int32GetDatum(lane));
+        IndexScanDesc scan = pg::begin_index_scan(table.heap, index_at(&table, 0), table.snapshot, 1);
         scan->xs_want_itup = true;
         index_rescan(scan, &above, 1, nullptr, 0);
         std::optional<int32> next;
@@ -355,13 +437,13 @@ Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,
     const pg::Place after = (delayed ? after_due : after_id) <= 0
                                 ? pg::kFirstPlace
                                 : pg::Place{delayed ? after_due : 0, after_id};
-    with_queue(hub, heap, [&](QueueTable& table) {
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
         for (const int16 slot : slots) {
             int left = limit;
             walk(&table, {lane, slot, delayed}, after, clock, true, [&](int64) {
                 found.add({.key = row_key(table),
-                           .session_id = row_text(table, kSessionId),
-                           .tag = row_text(table, kTag)});
+                           .session_id = text_column(table, work::kSessionId),
+                           .tag = text_column(table, work::kTag)});
                 return Verdict{.found = true, .go_on = --left > 0, .passed = false};
             });
         }
@@ -372,12 +454,12 @@ Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,
 std::optional<Leased> take_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                     const Grant& grant) {
     pass_faults(pg::FaultPoint::kFastpathFetch);
-    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<Leased> {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<Leased> {
         renew_snapshot(&table);
         if (!find_row(&table, key) || has_live_lease(table, grant.now)) {
             return std::nullopt;
         }
-        const auto leased = lease_row(table, grant);
+        const auto leased = lease_row(&table, grant);
         if (leased) {
             (void)note_granted(hub, *leased, grant);
         }
@@ -388,7 +470,7 @@ std::optional<Leased> take_directly(const Hub& hub, Relation heap, const WorkKey
 std::optional<int32> try_hold_free_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                             int64 now) {
     pass_faults(pg::FaultPoint::kFastpathFetch);
-    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<int32> {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<int32> {
         renew_snapshot(&table);
         if (!find_row(&table, key) || has_live_lease(table, now) ||
             lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
@@ -401,7 +483,7 @@ std::optional<int32> try_hold_free_directly(const Hub& hub, Relation heap, const
 std::optional<WorkRow> delete_live_directly(const Hub& hub, Relation heap,
                                             const core::WorkToken& token, int64 now) {
     pass_faults(pg::FaultPoint::kFastpathAck);
-    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<WorkRow> {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<WorkRow> {
         renew_snapshot(&table);
         if (!find_row(&table, key_of(token))) {
             return std::nullopt;
@@ -418,7 +500,7 @@ std::optional<Renewed> renew_live_directly(const Hub& hub, Relation heap,
                                            const core::WorkToken& token, int64 now,
                                            const core::Extension& extension) {
     pass_faults(pg::FaultPoint::kFastpathRenew);
-    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<Renewed> {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<Renewed> {
         renew_snapshot(&table);
         if (!find_row(&table, key_of(token))) {
             return std::nullopt;
@@ -427,10 +509,10 @@ std::optional<Renewed> renew_live_directly(const Hub& hub, Relation heap,
         if (!opens(token, row, now)) {
             return std::nullopt;
         }
-        const NewVersion version = copy_row(table, Owner::kKeep, std::nullopt);
+        HeapTuple version = copy_row(table);
         const int64 locked_until = extension.deadline(now, row.lease.locked_until);
-        version.columns->locked_until = locked_until;
-        if (!try_change_row(table, version)) {
+        fixed_columns<work::Row>(version)->locked_until = locked_until;
+        if (!try_change_row(&table, version)) {
             return std::nullopt;
         }
         return Renewed{row, locked_until, place_in_heap(table, version)};
@@ -440,29 +522,16 @@ std::optional<Renewed> renew_live_directly(const Hub& hub, Relation heap,
 std::optional<WorkRow> lock_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                      LockWaitPolicy policy) {
     pass_faults(pg::FaultPoint::kFastpathHold);
-    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<WorkRow> {
-        // A version that was replaced since the snapshot is not followed but looked for again: to
-        // follow could mean to wait, whatever the policy says.
-        while (true) {
-            renew_snapshot(&table);
-            if (!find_row(&table, key)) {
-                return std::nullopt;
-            }
-            switch (lock_row(table, LockTupleExclusive, policy)) {
-                case TM_Ok:
-                    return read_work_row(table);
-                case TM_WouldBlock:
-                    return std::nullopt;
-                default:
-                    CHECK_FOR_INTERRUPTS();
-            }
-        }
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
+        const bool held = lock_found(&table, LockTupleExclusive, policy,
+                                     [&] { return find_row(&table, key); });
+        return held ? std::optional(read_work_row(table)) : std::nullopt;
     });
 }
 
 bool exists_directly(const Hub& hub, Relation heap, const WorkKey& key) {
     pass_faults(pg::FaultPoint::kFastpathHold);
-    return with_queue(hub, heap, [&key](QueueTable& table) {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&key](DirectTable& table) {
         renew_snapshot(&table);
         return find_row(&table, key);
     });
@@ -470,10 +539,10 @@ bool exists_directly(const Hub& hub, Relation heap, const WorkKey& key) {
 
 void delete_directly(const Hub& hub, Relation heap, const WorkKey& key) {
     pass_faults(pg::FaultPoint::kFastpathAck);
-    with_queue(hub, heap, [&key](QueueTable& table) {
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&key](DirectTable& table) {
         renew_snapshot(&table);
-        if (find_row(&table, key)) {
-            (void)delete_row(table, true);
+        if (find_row(&table, key) && !delete_row(table, true)) {
+            elog(ERROR, "a work item changed while it was held");
         }
     });
 }
@@ -481,14 +550,14 @@ void delete_directly(const Hub& hub, Relation heap, const WorkKey& key) {
 pg::RowHint set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                   int64 locked_until) {
     pass_faults(pg::FaultPoint::kFastpathRenew);
-    return with_queue(hub, heap, [&key, locked_until](QueueTable& table) {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&key, locked_until](DirectTable& table) {
         renew_snapshot(&table);
         if (!find_row(&table, key)) {
             return pg::RowHint{};
         }
-        const NewVersion version = copy_row(table, Owner::kKeep, std::nullopt);
-        version.columns->locked_until = locked_until;
-        change_held_row(table, version);
+        HeapTuple version = copy_row(table);
+        fixed_columns<work::Row>(version)->locked_until = locked_until;
+        change_held_row(&table, version);
         return place_in_heap(table, version);
     });
 }
@@ -496,22 +565,23 @@ pg::RowHint set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& 
 void release_directly(const Hub& hub, Relation heap, const WorkKey& key, int32 attempt,
                       std::optional<int64> visible_at) {
     pass_faults(pg::FaultPoint::kFastpathAbandon);
-    with_queue(hub, heap, [&](QueueTable& table) {
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
         renew_snapshot(&table);
         if (!find_row(&table, key)) {
             return;
         }
-        const NewVersion version = copy_row(table, Owner::kSet, std::nullopt);
-        version.columns->locked_until = 0;
-        version.columns->nonce_hi = 0;
-        version.columns->nonce_lo = 0;
-        version.columns->lease_inc = 0;
-        version.columns->attempt_count = attempt;
+        HeapTuple version = copy_with_owner(table, std::nullopt);
+        auto* row = fixed_columns<work::Row>(version);
+        row->locked_until = 0;
+        row->nonce_hi = 0;
+        row->nonce_lo = 0;
+        row->lease_inc = 0;
+        row->attempt_count = attempt;
         if (visible_at) {
-            version.columns->due = delayed_due(*visible_at);
-            version.columns->visible_at = core::ms_to_pg_us(*visible_at);
+            row->due = delayed_due(*visible_at);
+            row->visible_at = core::ms_to_pg_us(*visible_at);
         }
-        change_held_row(table, version);
+        change_held_row(&table, version, row->due != key.due);
     });
 }
 
@@ -519,11 +589,11 @@ int64 repair_cursors(const Hub& hub, int64 age_ms) {
     constexpr int kMost = 1024;
     auto* keys = static_cast<pg::CursorKey*>(palloc(sizeof(pg::CursorKey) * kMost));
     const int count = pg::cursors_to_check(hub.relations.worker_queue, age_ms, keys, kMost);
-    Relation heap = count == 0 ? nullptr : open_for_direct_access(hub);
+    Relation heap = count == 0 ? nullptr : open_for_direct_access(hub, DirectId::kWorkerQueue);
     if (heap == nullptr) {
         return 0;
     }
-    return with_queue(hub, heap, [&](QueueTable& table) {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
         int64 repaired = 0;
         for (int i = 0; i < count; ++i) {
             const pg::CursorView view = pg::read_cursor(keys[i]);
