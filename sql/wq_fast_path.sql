@@ -1,5 +1,5 @@
 -- serial: its faults would meet the calls of other tests.
--- The fast path: which tables it serves, what it falls back for, and that it leaves what SQL leaves.
+-- FP-1, FP-2: which tables the fast path serves, what it falls back for, and that it leaves what SQL leaves.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('wq_fast');

@@ -35,6 +35,7 @@ enum class FaultPoint : int {
     kFastpathFetch,
     kFastpathHold,
     kFastpathRenew,
+    kFastpathTask,
     kFastpathTurn,
     kOutboxDeliver,
     kStoreCall,
@@ -59,9 +60,9 @@ inline constexpr const char* kFaultPointNames[kFaultPoints] = {
     "fastpath.abandon",      "fastpath.ack",
     "fastpath.enqueue",      "fastpath.fetch",
     "fastpath.hold",         "fastpath.renew",
-    "fastpath.turn",         "outbox.deliver",
-    "store.call",            "upgrade.step",
-    "wake.skip",
+    "fastpath.task",         "fastpath.turn",
+    "outbox.deliver",        "store.call",
+    "upgrade.step",          "wake.skip",
 };
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.

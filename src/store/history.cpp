@@ -79,9 +79,8 @@ EventPage read_events(const Hub& hub, std::string_view instance_id, int64 execut
             direct::read_events(hub, instance_id, execution_id, after_event_id, limit)) {
         return {*events, std::nullopt};
     }
-    const Rows rows =
-        run(hub, kRead,
-            Params().text(instance_id).int8(execution_id).int8(after_event_id).int8(limit));
+    const Rows rows = run(
+        hub, kRead, Params().text(instance_id).int8(execution_id).int8(after_event_id).int8(limit));
     auto* events = static_cast<StoredEvent*>(palloc(sizeof(StoredEvent) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         events[i] = {rows.int8(i, 1), rows.datum(i, 2, TEXTOID)};

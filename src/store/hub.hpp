@@ -109,9 +109,11 @@ enum class DirectId : int {
     kInstances,
     kExecutions,
     kHistory,
+    kTasks,
+    kAttempts,
     kCount,
 };
-inline constexpr int kMaxDirectIndexes = 4;
+inline constexpr int kMaxDirectIndexes = 7;
 
 struct DirectAccess {
     enum class State : uint8 { kUnknown, kPlain, kOther };

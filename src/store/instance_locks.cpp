@@ -55,26 +55,26 @@ constexpr Statement kHoldTurn = statement(R"sql(
 )sql",
                                           INT8OID, INT8OID);
 
-// $1 instance key, $2 instance id, $3 locked_until, $4 now, $5 lock number, $6 incarnation, $7 and $8
-// nonce.
-constexpr Statement kGrant = statement(R"sql(
+// $1 instance key, $2 instance id, $3 locked_until, $4 now, $5 lock number, $6 incarnation, $7 and
+// $8 nonce.
+constexpr Statement kGrant =
+    statement(R"sql(
     UPDATE {hub}.instance_locks AS l
        SET locked_until = $3, locked_at = $4, lock_no = $5, nonce_hi = $7, nonce_lo = $8,
            lease_inc = $6
      WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
 )sql",
-                                       INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID,
-                                       INT8OID, INT8OID);
+              INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, INT8OID);
 
-constexpr Statement kInsert = statement(R"sql(
+constexpr Statement kInsert =
+    statement(R"sql(
     INSERT INTO {hub}.instance_locks
            (instance_key, locked_until, locked_at, lock_no, nonce_hi, nonce_lo, lease_inc,
             instance_id)
     VALUES ($1, $3, $4, $5, $7, $8, $6, $2)
     ON CONFLICT (instance_key, instance_id) DO NOTHING
 )sql",
-                                        INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID,
-                                        INT8OID, INT8OID);
+              INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, INT8OID);
 
 constexpr Statement kSetDeadline = statement(R"sql(
     UPDATE {hub}.instance_locks AS l

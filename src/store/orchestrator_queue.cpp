@@ -351,8 +351,8 @@ int64 insert_message(const Hub& hub, const NewMessage& message) {
 std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const int16> slots,
                                               int64 after_visible_at, int64 after_id, int64 now,
                                               bool with_pins, int limit) {
-    if (const auto found = direct::peek_messages(hub, slots, after_visible_at, after_id, now,
-                                                 with_pins, limit)) {
+    if (const auto found =
+            direct::peek_messages(hub, slots, after_visible_at, after_id, now, with_pins, limit)) {
         return *found;
     }
     return look_at_messages(hub, slots, after_visible_at, after_id, now, limit);

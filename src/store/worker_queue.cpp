@@ -611,8 +611,8 @@ std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token,
 std::optional<WorkRow> renew_live(const Hub& hub, const core::WorkToken& token, int64 now,
                                   const core::Extension& extension) {
     Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue);
-    const auto renewed = heap != nullptr ? renew_live_directly(hub, heap, token, now, extension)
-                                         : std::nullopt;
+    const auto renewed =
+        heap != nullptr ? renew_live_directly(hub, heap, token, now, extension) : std::nullopt;
     if (!renewed) {
         return std::nullopt;
     }

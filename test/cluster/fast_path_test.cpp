@@ -76,14 +76,13 @@ void play_turns(Conn* conn, const std::string& hub) {
                    id +
                    "}}]', '[{\"ExternalRaised\":{\"instance\":\"o\",\"name\":\"n\"}},"
                    "{\"StartOrchestration\":{\"instance\":\"child" +
-                   id + "\",\"orchestration\":\"c\",\"parent_instance\":\"o\"}}]', '" +
-                   metadata + "')");
+                   id + "\",\"orchestration\":\"c\",\"parent_instance\":\"o\"}}]', '" + metadata +
+                   "')");
     };
     conn->exec("SELECT " + hub + ".start_orchestration('O', '', 'o', '1.0', p_now_ms => 1000)");
     fetch(1001);
     conn->exec("SELECT " + hub + ".renew_orchestration_item_lock('" + token + "', 1002, 2000)");
-    ack(1003, 1, "'short'",
-        R"({"orchestration_name":"O","orchestration_version":"1.0"})");
+    ack(1003, 1, "'short'", R"({"orchestration_name":"O","orchestration_version":"1.0"})");
     fetch(1004);
     conn->exec("SELECT " + hub + ".abandon_orchestration_item('" + token + "', 1005)");
     fetch(1006);
@@ -249,8 +248,8 @@ TEST(FastPath, LeavesSoundIndexesUnderLoadAndKills) {
     }
     for (const char* table : {"worker_queue", "orchestrator_queue", "instance_locks", "instances",
                               "executions", "history"}) {
-        EXPECT_EQ(main.value("SELECT count(*) FROM verify_heapam('app." + std::string(table) + "')"),
-                  "0")
+        EXPECT_EQ(
+            main.value("SELECT count(*) FROM verify_heapam('app." + std::string(table) + "')"), "0")
             << table;
     }
     EXPECT_EQ(main.value("SELECT count(*) FROM belay.check_hub('app')"), "0");
@@ -264,6 +263,44 @@ TEST(FastPath, LeavesSoundIndexesUnderLoadAndKills) {
                                  "p_max_items => 1000)"));
     }
     EXPECT_EQ(fetched, left);
+}
+
+// FP-4: what is remembered of a row's place may be wrong: the table was written anew, shortened, or
+// the row has moved.
+TEST(FastPath, FindsRowsThatHaveMoved) {
+    Cluster cluster({.preload = true, .conf = {"autovacuum = off"}});
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay; SELECT belay.create_hub('app')");
+    const std::string add = "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{}}')";
+    const auto fetch = [&conn] {
+        return conn.value("SELECT out_lock_token FROM app.fetch_work_item(NULL, 600000)");
+    };
+    for (const std::string& change :
+         {std::string("VACUUM FULL app.worker_queue"),
+          std::string("CLUSTER app.worker_queue USING worker_queue_pkey"),
+          std::string("VACUUM (TRUNCATE) app.worker_queue"), std::string("CHECKPOINT"),
+          std::string("UPDATE app.worker_queue SET work_item = work_item || repeat(' ', 3000)")}) {
+        conn.exec(
+            "SELECT count(app.enqueue_worker_work('{\"ActivityExecute\":{}}')) FROM "
+            "generate_series(1, 500)");
+        conn.exec(
+            "SELECT count(app.ack_worker(out_lock_token)) FROM app.fetch_work_items(NULL, "
+            "600000, p_max_items => 500)");
+        conn.exec(add);
+        const std::string token = fetch();
+        conn.exec(change);
+        EXPECT_EQ(conn.error_of("SELECT app.renew_work_item_lock('" + token + "', NULL, 600000)"),
+                  "")
+            << change;
+        EXPECT_EQ(conn.error_of("SELECT app.ack_worker('" + token + "')"), "") << change;
+        EXPECT_EQ(conn.error_of("SELECT app.ack_worker('" + token + "')"), "QB001") << change;
+        conn.exec(add);
+        conn.exec(change);
+        const std::string next = fetch();
+        EXPECT_NE(next, "") << change;
+        EXPECT_EQ(conn.error_of("SELECT app.ack_worker('" + next + "')"), "") << change;
+    }
+    EXPECT_EQ(conn.value("SELECT count(*) FROM app.work_items"), "0");
 }
 
 // Rows that are dead but still seen by an old snapshot cannot be removed; a fetch begins behind

@@ -60,10 +60,9 @@ struct Search {
 };
 
 void open_streams(Search* search) {
-    const auto heads =
-        store::peek_messages(search->hub, slots_of(search->hub, search->request.slots),
-                             PG_INT64_MIN, PG_INT64_MIN, search->now,
-                             asks_for_pins(search->request.versions), 1);
+    const auto heads = store::peek_messages(
+        search->hub, slots_of(search->hub, search->request.slots), PG_INT64_MIN, PG_INT64_MIN,
+        search->now, asks_for_pins(search->request.versions), 1);
     search->streams = static_cast<Stream*>(palloc(sizeof(Stream) * (heads.size() + 1)));
     for (const auto& head : heads) {
         search->streams[search->stream_count++] = {.slot = head.slot,

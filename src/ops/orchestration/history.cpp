@@ -109,8 +109,9 @@ void append_events(const store::Hub& hub, std::string_view instance_id, int64 ex
     }
     // Whoever writes history of the instance holds its exclusion, so what is not stored now stays
     // so.
-    const int64 duplicates = events.repeated + store::count_stored(hub, instance_id, execution_id,
-                                                                   events.lowest_id, events.rows.ids);
+    const int64 duplicates =
+        events.repeated +
+        store::count_stored(hub, instance_id, execution_id, events.lowest_id, events.rows.ids);
     if (duplicates > 0) {
         pg::raise(pg::kDuplicateEvent,
                   psprintf("Duplicate history event: instance %s, execution " INT64_FORMAT,

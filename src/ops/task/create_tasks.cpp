@@ -249,6 +249,7 @@ void insert_one(const store::Hub& hub, Work* work, int64 now) {
     const int64 available_at =
         std::max({now, request.available_at.value_or(now), core::add_ms(now, request.delay_ms)});
     const bool inserted = store::insert_task(hub, {.id = work->answer.id,
+                                                   .own_id = !request.id,
                                                    .lane = request.lane,
                                                    .kind = request.kind,
                                                    .cap_set = work->cap_set,

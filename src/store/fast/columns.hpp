@@ -144,4 +144,74 @@ enum Column : AttrNumber {
 };
 }  // namespace event
 
+namespace task {
+enum Column : AttrNumber {
+    kId = 1,
+    kFlowId,
+    kLeaseEpoch,
+    kLeaseUntil,
+    kLeaseCheck,
+    kAvailableAt,
+    kStartDelay,
+    kDeadline,
+    kAttemptStarted,
+    kAttemptDeadline,
+    kCreatedAt,
+    kStartedAt,
+    kUpdatedAt,
+    kTerminalAt,
+    kProgressAt,
+    kCapSet,
+    kPriority,
+    kAttemptIndex,
+    kAttemptLeases,
+    kRetryCount,
+    kReclaimCount,
+    kReplayCount,
+    kSlot,
+    kHeld,
+    kState,
+    kPending,
+    kAttemptKind,
+    kLane,
+    kKind,
+    kFlowKey,
+    kDedupKey,
+    kLeaseOwner,
+    kLeaseWorker,
+    kAttemptWorker,
+    kAttemptInstance,
+    kFailureClass,
+    kFailureMessage,
+    kCancelReason,
+    kCancelledBy,
+    kProgressPct,
+    kProgressMessage,
+    kPayload,
+    kResult,
+    kCheckpoint,
+    kTags,
+    kPolicy,
+    kFailureDetails,
+    kColumns = kFailureDetails,
+};
+}  // namespace task
+
+namespace attempt {
+enum Column : AttrNumber {
+    kTaskId = 1,
+    kIndex,
+    kLeaseCount,
+    kEpoch,
+    kStarted,
+    kEnded,
+    kKind,
+    kOutcome,
+    kWorker,
+    kWorkerInstance,
+    kError,
+    kColumns = kError,
+};
+}  // namespace attempt
+
 }  // namespace belay::store

@@ -29,7 +29,8 @@ bool columns_fit(TupleDesc columns, const TableShape& shape) {
     return true;
 }
 
-// An expression over the table's columns as the server prints it, with pg_catalog alone in the path.
+// An expression over the table's columns as the server prints it, with pg_catalog alone in the
+// path.
 const char* printed(Relation heap, Node* expression) {
     return deparse_expression(
         expression, deparse_context_for(RelationGetRelationName(heap), RelationGetRelid(heap)),
@@ -74,7 +75,9 @@ bool index_fits(Relation heap, Relation index, const TableShape& shape, const In
     for (int i = 0; i < wanted.count; ++i) {
         const ColumnShape& column = shape.columns[static_cast<std::size_t>(wanted.columns[i] - 1)];
         const Oid standard = GetDefaultOpClass(column.type, BTREE_AM_OID);
-        if (form->indkey.values[i] != wanted.columns[i] || index->rd_indoption[i] != 0 ||
+        const int16 option =
+            (wanted.descending >> i & 1) != 0 ? INDOPTION_DESC | INDOPTION_NULLS_FIRST : 0;
+        if (form->indkey.values[i] != wanted.columns[i] || index->rd_indoption[i] != option ||
             index->rd_opfamily[i] != get_opclass_family(standard) ||
             index->rd_opcintype[i] != column.type ||
             index->rd_indcollation[i] != column.collation) {
@@ -134,8 +137,8 @@ void insert_entry(DirectTable* table, int number, const Datum* values, const boo
                   ItemPointer tid, bool unchanged) {
     const IndexShape& shape = table->shape.indexes[static_cast<std::size_t>(number)];
     Relation index = index_at(table, number);
-    Datum keys[5];
-    bool key_nulls[5];
+    Datum keys[kMaxKeys];
+    bool key_nulls[kMaxKeys];
     auto* info = makeNode(IndexInfo);
     info->ii_NumIndexAttrs = shape.count;
     info->ii_NumIndexKeyAttrs = shape.count;
@@ -308,6 +311,12 @@ ItemPointerData insert_row(DirectTable* table, NewRow* row) {
     const ItemPointerData tid = tuple->t_self;
     heap_freetuple(tuple);
     return tid;
+}
+
+HeapTuple changed_row(const DirectTable& table, Changes* changes) {
+    return heap_modify_tuple_by_cols(reinterpret_cast<const HeapTupleTableSlot*>(table.row)->tuple,
+                                     RelationGetDescr(table.heap), changes->count, changes->numbers,
+                                     changes->values, changes->nulls);
 }
 
 HeapTuple copy_row(const DirectTable& table) {

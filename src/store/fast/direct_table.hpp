@@ -1,8 +1,8 @@
 // Direct access to a table: whether it allows it, and the pieces of it.
 //
-// The SQL store is the reference. It serves whenever a table is not exactly what the hub files make:
-// a plain, permanent heap with our columns, checks and indexes, and without triggers, rules, row
-// security, children or other owners.
+// The SQL store is the reference. It serves whenever a table is not exactly what the hub files
+// make: a plain, permanent heap with our columns, checks and indexes, and without triggers, rules,
+// row security, children or other owners.
 #pragma once
 
 #include "pg/boundary.hpp"
@@ -21,6 +21,8 @@ struct ColumnShape {
     bool required;
 };
 
+inline constexpr int kMaxKeys = 6;
+
 struct IndexShape {
     const char* name;
     bool primary;
@@ -28,7 +30,8 @@ struct IndexShape {
     // Whether a row has an entry, by its columns from 0 on; null: each.
     bool (*holds)(const Datum* values, const bool* nulls);
     int count;
-    AttrNumber columns[5];
+    AttrNumber columns[kMaxKeys];
+    uint8 descending = 0;  // a bit per column
 };
 
 struct TableShape {
@@ -55,8 +58,8 @@ struct DirectTable {
     LOCKMODE mode;  // of the table and its indexes
 };
 
-// Opens the table if the fast path may serve it, else returns null. RowExclusiveLock is for writing,
-// AccessShareLock for reading. The heap is to be closed without giving up the lock.
+// Opens the table if the fast path may serve it, else returns null. RowExclusiveLock is for
+// writing, AccessShareLock for reading. The heap is to be closed without giving up the lock.
 Relation open_for_direct_access(const Hub& hub, DirectId id, LOCKMODE mode = RowExclusiveLock);
 
 DirectTable make_access(const Hub& hub, DirectId id, Relation heap, LOCKMODE mode);
@@ -150,6 +153,9 @@ struct NewRow {
     NewRow& int8(AttrNumber number, std::optional<int64> value) {
         return value ? int8(number, *value) : *this;
     }
+    NewRow& jsonb(AttrNumber number, Jsonb* value) {
+        return value == nullptr ? *this : set(number, JsonbPGetDatum(value));
+    }
     NewRow& timestamp(AttrNumber number, int64 ms);
     NewRow& text(AttrNumber number, std::string_view value);
     NewRow& text(AttrNumber number, std::optional<std::string_view> value) {
@@ -160,7 +166,27 @@ struct NewRow {
 // Inserts a row and its index entries; where it lies.
 ItemPointerData insert_row(DirectTable* table, NewRow* row);
 
-// A copy of table.row to be changed; heap_modify_tuple_by_cols makes others.
+// New values of some columns.
+struct Changes {
+    static constexpr int kMost = 24;
+    int count = 0;
+    int numbers[kMost];
+    Datum values[kMost];
+    bool nulls[kMost];
+
+    Changes& set(AttrNumber number, Datum value, bool null = false) {
+        Assert(count < kMost);
+        numbers[count] = number;
+        values[count] = value;
+        nulls[count++] = null;
+        return *this;
+    }
+    Changes& clear(AttrNumber number) { return set(number, 0, true); }
+};
+// table.row with other values.
+HeapTuple changed_row(const DirectTable& table, Changes* changes);
+
+// A copy of table.row, whose fixed columns can be changed in place.
 HeapTuple copy_row(const DirectTable& table);
 template <typename Row>
 Row* fixed_columns(HeapTuple row) {

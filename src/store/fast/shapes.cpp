@@ -1,4 +1,5 @@
 // The tables that can be accessed directly, as the hub files make them.
+#include "pg/datum.hpp"
 #include "store/fast/columns.hpp"
 #include "store/fast/direct_table.hpp"
 
@@ -35,7 +36,12 @@ constexpr ColumnShape kWorkColumns[] = {
 static_assert(std::size(kWorkColumns) == work::kColumns);
 
 constexpr IndexShape kWorkIndexes[] = {
-    {"worker_queue_pkey", true, nullptr, nullptr, 4, {work::kLane, work::kSlot, work::kDue, work::kId}},
+    {"worker_queue_pkey",
+     true,
+     nullptr,
+     nullptr,
+     4,
+     {work::kLane, work::kSlot, work::kDue, work::kId}},
     {"worker_queue_activity",
      false,
      "(instance_id IS NOT NULL)",
@@ -127,7 +133,12 @@ constexpr IndexShape kInstanceIndexes[] = {
      [](const Datum*, const bool* nulls) { return !nulls[instance::kParentId - 1]; },
      1,
      {instance::kParentId}},
-    {"instances_created", false, nullptr, nullptr, 2, {instance::kCreatedAt, instance::kInstanceId}},
+    {"instances_created",
+     false,
+     nullptr,
+     nullptr,
+     2,
+     {instance::kCreatedAt, instance::kInstanceId}},
 };
 
 constexpr ColumnShape kExecutionColumns[] = {
@@ -182,6 +193,136 @@ constexpr IndexShape kHistoryIndexes[] = {
      {event::kInstanceId, event::kExecutionId, event::kEventId}},
 };
 
+// ---------------------------------------------------------------- tasks, attempts
+
+constexpr ColumnShape kTaskColumns[] = {
+    {"id", UUIDOID, kNoCollation, true},
+    {"flow_id", UUIDOID, kNoCollation, false},
+    {"lease_epoch", INT8OID, kNoCollation, true},
+    {"lease_until_ms", INT8OID, kNoCollation, false},
+    {"lease_check_ms", INT8OID, kNoCollation, false},
+    {"available_at_ms", INT8OID, kNoCollation, false},
+    {"start_delay_ms", INT8OID, kNoCollation, true},
+    {"deadline_ms", INT8OID, kNoCollation, false},
+    {"attempt_started_ms", INT8OID, kNoCollation, false},
+    {"attempt_deadline_ms", INT8OID, kNoCollation, false},
+    {"created_at_ms", INT8OID, kNoCollation, true},
+    {"started_at_ms", INT8OID, kNoCollation, false},
+    {"updated_at_ms", INT8OID, kNoCollation, true},
+    {"terminal_at_ms", INT8OID, kNoCollation, false},
+    {"progress_at_ms", INT8OID, kNoCollation, false},
+    {"cap_set", INT4OID, kNoCollation, true},
+    {"priority", INT4OID, kNoCollation, true},
+    {"attempt_index", INT4OID, kNoCollation, true},
+    {"attempt_leases", INT4OID, kNoCollation, true},
+    {"retry_count", INT4OID, kNoCollation, true},
+    {"reclaim_count", INT4OID, kNoCollation, true},
+    {"replay_count", INT4OID, kNoCollation, true},
+    {"slot", INT2OID, kNoCollation, true},
+    {"held", BOOLOID, kNoCollation, true},
+    {"state", TEXTOID, C_COLLATION_OID, true},
+    {"pending_attempt", TEXTOID, C_COLLATION_OID, true},
+    {"attempt_kind", TEXTOID, C_COLLATION_OID, false},
+    {"lane", TEXTOID, C_COLLATION_OID, true},
+    {"kind", TEXTOID, C_COLLATION_OID, true},
+    {"flow_key", TEXTOID, C_COLLATION_OID, false},
+    {"dedup_key", TEXTOID, C_COLLATION_OID, false},
+    {"lease_owner", TEXTOID, C_COLLATION_OID, false},
+    {"lease_worker", TEXTOID, C_COLLATION_OID, false},
+    {"attempt_worker", TEXTOID, C_COLLATION_OID, false},
+    {"attempt_worker_instance", TEXTOID, C_COLLATION_OID, false},
+    {"failure_class", TEXTOID, C_COLLATION_OID, false},
+    {"failure_message", TEXTOID, DEFAULT_COLLATION_OID, false},
+    {"cancel_reason", TEXTOID, DEFAULT_COLLATION_OID, false},
+    {"cancelled_by", TEXTOID, DEFAULT_COLLATION_OID, false},
+    {"progress_pct", NUMERICOID, kNoCollation, false},
+    {"progress_message", TEXTOID, DEFAULT_COLLATION_OID, false},
+    {"payload", JSONBOID, kNoCollation, false},
+    {"result", JSONBOID, kNoCollation, false},
+    {"checkpoint", JSONBOID, kNoCollation, false},
+    {"tags", JSONBOID, kNoCollation, true},
+    {"policy", JSONBOID, kNoCollation, false},
+    {"failure_details", JSONBOID, kNoCollation, false},
+};
+static_assert(std::size(kTaskColumns) == task::kColumns);
+
+constexpr const char* kSound[] = {
+    "belay.task_is_sound(state, pending_attempt, attempt_kind, lease_owner, lease_worker, "
+    "lease_until_ms, lease_check_ms, available_at_ms, terminal_at_ms, attempt_started_ms, "
+    "attempt_deadline_ms, attempt_worker, attempt_worker_instance, attempt_leases, attempt_index, "
+    "retry_count, reclaim_count, replay_count, priority, lease_epoch, start_delay_ms)"};
+
+bool in_state(const Datum* values, std::string_view state) {
+    return pg::text_view(values[task::kState - 1]) == state;
+}
+
+constexpr IndexShape kTaskIndexes[] = {
+    {"tasks_pkey", true, nullptr, nullptr, 1, {task::kId}},
+    {"tasks_claim",
+     false,
+     "(state = 'ready'::text)",
+     [](const Datum* values, const bool*) { return in_state(values, "ready"); },
+     6,
+     {task::kLane, task::kSlot, task::kCapSet, task::kPriority, task::kAvailableAt, task::kId},
+     1 << 3},
+    {"tasks_due",
+     false,
+     "(state = 'delayed'::text)",
+     [](const Datum* values, const bool*) { return in_state(values, "delayed"); },
+     2,
+     {task::kAvailableAt, task::kId}},
+    {"tasks_expiry",
+     false,
+     "(state = 'active'::text)",
+     [](const Datum* values, const bool*) { return in_state(values, "active"); },
+     1,
+     {task::kLeaseCheck}},
+    {"tasks_deadline",
+     false,
+     "((deadline_ms IS NOT NULL) AND (state <> 'active'::text) AND (terminal_at_ms IS NULL))",
+     [](const Datum* values, const bool* nulls) {
+         return !nulls[task::kDeadline - 1] && !in_state(values, "active") &&
+                nulls[task::kTerminalAt - 1];
+     },
+     1,
+     {task::kDeadline}},
+    {"tasks_flow",
+     false,
+     "(flow_id IS NOT NULL)",
+     [](const Datum*, const bool* nulls) { return !nulls[task::kFlowId - 1]; },
+     2,
+     {task::kFlowId, task::kId}},
+    {"tasks_terminal_at",
+     false,
+     "(terminal_at_ms IS NOT NULL)",
+     [](const Datum*, const bool* nulls) { return !nulls[task::kTerminalAt - 1]; },
+     1,
+     {task::kTerminalAt}},
+};
+
+constexpr ColumnShape kAttemptColumns[] = {
+    {"task_id", UUIDOID, kNoCollation, true},
+    {"attempt_index", INT4OID, kNoCollation, true},
+    {"lease_count", INT4OID, kNoCollation, true},
+    {"epoch", INT8OID, kNoCollation, true},
+    {"started_ms", INT8OID, kNoCollation, true},
+    {"ended_ms", INT8OID, kNoCollation, true},
+    {"kind", TEXTOID, C_COLLATION_OID, true},
+    {"outcome", TEXTOID, C_COLLATION_OID, true},
+    {"worker", TEXTOID, C_COLLATION_OID, true},
+    {"worker_instance", TEXTOID, C_COLLATION_OID, true},
+    {"error", JSONBOID, kNoCollation, false},
+};
+static_assert(std::size(kAttemptColumns) == attempt::kColumns);
+
+constexpr const char* kOutcomes[] = {
+    "(outcome = ANY (ARRAY['success'::text, 'retry'::text, 'failed'::text, 'timed_out'::text, "
+    "'cancelled'::text, 'expired'::text]))"};
+
+constexpr IndexShape kAttemptIndexes[] = {
+    {"attempts_pkey", true, nullptr, nullptr, 2, {attempt::kTaskId, attempt::kIndex}},
+};
+
 constexpr TableShape kShapes[] = {
     {&Relations::worker_queue, kWorkColumns, kCountsUpwards, kWorkIndexes},
     {&Relations::orchestrator_queue, kMessageColumns, kCountsUpwards, kMessageIndexes},
@@ -189,6 +330,8 @@ constexpr TableShape kShapes[] = {
     {&Relations::instances, kInstanceColumns, {}, kInstanceIndexes},
     {&Relations::executions, kExecutionColumns, kStatuses, kExecutionIndexes},
     {&Relations::history, kHistoryColumns, {}, kHistoryIndexes},
+    {&Relations::tasks, kTaskColumns, kSound, kTaskIndexes},
+    {&Relations::attempts, kAttemptColumns, kOutcomes, kAttemptIndexes},
 };
 static_assert(std::size(kShapes) == static_cast<std::size_t>(DirectId::kCount));
 

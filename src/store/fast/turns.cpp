@@ -8,44 +8,12 @@
 #include "pg/list.hpp"
 #include "store/fast/columns.hpp"
 #include "store/fast/direct_table.hpp"
+#include "store/fast/lend.hpp"
 #include "store/fast/pass_faults.hpp"
 
 namespace belay::store::direct {
 
 namespace {
-
-// Lends body the table with a new snapshot, or says that SQL has to serve.
-template <pg::JumpSafe Body>
-auto writing(const Hub& hub, DirectId id, Body body)
-    -> Answer<std::invoke_result_t<Body, DirectTable&>> {
-    Relation heap = open_for_direct_access(hub, id);
-    if (heap == nullptr) {
-        return std::nullopt;
-    }
-    pass_faults(pg::FaultPoint::kFastpathTurn);
-    return with_direct(hub, id, heap, [&body](DirectTable& table) {
-        renew_snapshot(&table);
-        return body(table);
-    });
-}
-
-// The same for reading what the active snapshot sees.
-template <pg::JumpSafe Body>
-auto reading(const Hub& hub, DirectId id, Body body)
-    -> Answer<std::invoke_result_t<Body, DirectTable&>> {
-    Relation heap = open_for_direct_access(hub, id, AccessShareLock);
-    if (heap == nullptr) {
-        return std::nullopt;
-    }
-    pass_faults(pg::FaultPoint::kFastpathTurn);
-    return with_direct(
-        hub, id, heap,
-        [&body](DirectTable& table) {
-            use_active_snapshot(&table);
-            return body(table);
-        },
-        AccessShareLock);
-}
 
 // ---------------------------------------------------------------- messages
 
@@ -84,7 +52,7 @@ InstanceLock read_lock(const DirectTable& table) {
 // Changes the lock row of an instance, which this transaction holds. change(row) gets its columns.
 template <typename Change>
 bool change_lock(const Hub& hub, std::string_view instance_id, Change change) {
-    return writing(hub, DirectId::kInstanceLocks,
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstanceLocks,
                    [&](DirectTable& table) {
                        if (!find_one(&table, 0, lock_keys(instance_id))) {
                            elog(ERROR, "the lock of an instance vanished while it was held");
@@ -123,21 +91,6 @@ std::optional<Pin> read_pin(DirectTable* executions, std::string_view instance_i
     return Pin{parts[0], parts[1], parts[2]};
 }
 
-// Changes columns of table.row without waiting. False: SQL has to wait.
-template <int kCount>
-bool try_set_columns(DirectTable* table, const AttrNumber (&numbers)[kCount],
-                     const Datum (&values)[kCount]) {
-    int columns[kCount];
-    Datum datums[kCount];
-    bool nulls[kCount] = {};
-    std::copy(std::begin(numbers), std::end(numbers), columns);
-    std::copy(std::begin(values), std::end(values), datums);
-    HeapTuple old_row = reinterpret_cast<HeapTupleTableSlot*>(table->row)->tuple;
-    return try_change_row(table,
-                          heap_modify_tuple_by_cols(old_row, RelationGetDescr(table->heap), kCount,
-                                                    columns, datums, nulls));
-}
-
 }  // namespace
 
 bool try_insert_message(const Hub& hub, const MessageRow& row, const NewMessage& message) {
@@ -173,43 +126,44 @@ Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<
         return std::nullopt;
     }
     bool plain = true;
-    const auto found = writing(hub, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
-        pg::List<WaitingMessage> waiting;
-        with_direct(hub, DirectId::kInstanceLocks, locks_heap, [&](DirectTable& locks) {
-            use_active_snapshot(&locks);
-            for (const int16 slot : slots) {
-                ScanKeys keys;
-                keys.int2(slot)
-                    .add(BTGreaterEqualStrategyNumber, F_TIMESTAMPTZ_GE,
-                         TimestampTzGetDatum(after_visible_at));
-                IndexScanDesc scan = begin_scan(&table, 1, keys);
-                int left = limit;
-                while (left > 0 && next_row(table, scan) && is_visible(table, now)) {
-                    CHECK_FOR_INTERRUPTS();
-                    const message::Row& row = message_row(table);
-                    if (row.visible_at == after_visible_at && row.id <= after_id) {
-                        continue;
+    const auto found = writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
+            pg::List<WaitingMessage> waiting;
+            with_direct(hub, DirectId::kInstanceLocks, locks_heap, [&](DirectTable& locks) {
+                use_active_snapshot(&locks);
+                for (const int16 slot : slots) {
+                    ScanKeys keys;
+                    keys.int2(slot).add(BTGreaterEqualStrategyNumber, F_TIMESTAMPTZ_GE,
+                                        TimestampTzGetDatum(after_visible_at));
+                    IndexScanDesc scan = begin_scan(&table, 1, keys);
+                    int left = limit;
+                    while (left > 0 && next_row(table, scan) && is_visible(table, now)) {
+                        CHECK_FOR_INTERRUPTS();
+                        const message::Row& row = message_row(table);
+                        if (row.visible_at == after_visible_at && row.id <= after_id) {
+                            continue;
+                        }
+                        const auto instance_id = *text_column(table, message::kInstanceId);
+                        if (find_one(&locks, 0, lock_keys(instance_id)) && is_live(locks, now)) {
+                            continue;
+                        }
+                        const auto instance = with_pins ? direct::read_instance(hub, instance_id)
+                                                        : std::optional<std::optional<Instance>>();
+                        plain = plain && (!with_pins || instance);
+                        waiting.add(
+                            {.slot = row.slot,
+                             .visible_at = row.visible_at,
+                             .id = row.id,
+                             .instance_id = instance_id,
+                             .pin = instance && *instance ? (*instance)->pin : std::nullopt});
+                        --left;
                     }
-                    const auto instance_id = *text_column(table, message::kInstanceId);
-                    if (find_one(&locks, 0, lock_keys(instance_id)) && is_live(locks, now)) {
-                        continue;
-                    }
-                    const auto instance = with_pins ? direct::read_instance(hub, instance_id)
-                                                    : std::optional<std::optional<Instance>>();
-                    plain = plain && (!with_pins || instance);
-                    waiting.add({.slot = row.slot,
-                                 .visible_at = row.visible_at,
-                                 .id = row.id,
-                                 .instance_id = instance_id,
-                                 .pin = instance && *instance ? (*instance)->pin : std::nullopt});
-                    --left;
+                    index_endscan(scan);
                 }
-                index_endscan(scan);
-            }
+            });
+            return std::span<const WaitingMessage>(waiting.items,
+                                                   static_cast<std::size_t>(waiting.count));
         });
-        return std::span<const WaitingMessage>(waiting.items,
-                                               static_cast<std::size_t>(waiting.count));
-    });
     if (!found) {
         table_close(locks_heap, NoLock);
     }
@@ -218,108 +172,114 @@ Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<
 
 Answer<std::span<const BatchMessage>> visible_messages(const Hub& hub, std::string_view instance_id,
                                                        int64 now, int64 after_id, int64 limit) {
-    return reading(hub, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
-        pg::List<BatchMessage> found;
-        ScanKeys keys;
-        keys.int8(core::instance_key(instance_id)).int8_from(after_id);
-        IndexScanDesc scan = begin_scan(&table, 0, keys);
-        while (found.count < limit && next_row(table, scan)) {
-            CHECK_FOR_INTERRUPTS();
-            const message::Row& row = message_row(table);
-            if (row.id == after_id || !is_visible(table, now) ||
-                !text_is(table, message::kInstanceId, instance_id)) {
-                continue;
+    return reading(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
+            pg::List<BatchMessage> found;
+            ScanKeys keys;
+            keys.int8(core::instance_key(instance_id)).int8_from(after_id);
+            IndexScanDesc scan = begin_scan(&table, 0, keys);
+            while (found.count < limit && next_row(table, scan)) {
+                CHECK_FOR_INTERRUPTS();
+                const message::Row& row = message_row(table);
+                if (row.id == after_id || !is_visible(table, now) ||
+                    !text_is(table, message::kInstanceId, instance_id)) {
+                    continue;
+                }
+                bool null = false;
+                const Datum text = column(table, message::kWorkItem, &null);
+                found.add({.id = row.id,
+                           .bytes = static_cast<int64>(toast_raw_datum_size(text)) - VARHDRSZ,
+                           .attempt = row.attempt_count});
             }
-            bool null = false;
-            const Datum text = column(table, message::kWorkItem, &null);
-            found.add({.id = row.id,
-                       .bytes = static_cast<int64>(toast_raw_datum_size(text)) - VARHDRSZ,
-                       .attempt = row.attempt_count});
-        }
-        index_endscan(scan);
-        return std::span<const BatchMessage>(found.items, static_cast<std::size_t>(found.count));
-    });
+            index_endscan(scan);
+            return std::span<const BatchMessage>(found.items,
+                                                 static_cast<std::size_t>(found.count));
+        });
 }
 
 Answer<std::span<const LeasedMessage>> lease_messages(const Hub& hub, std::string_view instance_id,
                                                       std::span<const int64> ids, int64 lock_no) {
-    return writing(hub, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
-        auto* leased =
-            static_cast<LeasedMessage*>(palloc(sizeof(LeasedMessage) * (ids.size() + 1)));
-        std::size_t count = 0;
-        std::size_t at = 0;  // ids are in order, as the scan is
-        ScanKeys keys;
-        keys.int8(core::instance_key(instance_id)).int8_from(ids.empty() ? 0 : ids.front());
-        IndexScanDesc scan = begin_scan(&table, 0, keys);
-        while (at < ids.size() && next_row(table, scan)) {
-            CHECK_FOR_INTERRUPTS();
-            const int64 id = message_row(table).id;
-            while (at < ids.size() && ids[at] < id) {
-                ++at;
-            }
-            if (at == ids.size() || ids[at] != id ||
-                !text_is(table, message::kInstanceId, instance_id)) {
-                continue;
-            }
-            const int32 attempt = core::next_attempt(message_row(table).attempt_count);
-            const std::string_view work_item = *text_column(table, message::kWorkItem);
-            HeapTuple version = copy_row(table);
-            fixed_columns<message::Row>(version)->lock_no = lock_no;
-            fixed_columns<message::Row>(version)->attempt_count = attempt;
-            if (try_change_row(&table, version)) {
-                leased[count++] = {.id = id, .attempt = attempt, .work_item = work_item};
-            }
-        }
-        index_endscan(scan);
-        return std::span<const LeasedMessage>(leased, count);
-    });
-}
-
-Answer<bool> delete_leased(const Hub& hub, int64 instance_key, int64 lock_no, int64 now) {
-    return writing(hub, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
-        while (true) {
-            bool others = false;
-            bool changed = false;
-            IndexScanDesc scan = begin_scan(&table, 0, ScanKeys().int8(instance_key));
-            while (!changed && next_row(table, scan)) {
+    return writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
+            auto* leased =
+                static_cast<LeasedMessage*>(palloc(sizeof(LeasedMessage) * (ids.size() + 1)));
+            std::size_t count = 0;
+            std::size_t at = 0;  // ids are in order, as the scan is
+            ScanKeys keys;
+            keys.int8(core::instance_key(instance_id)).int8_from(ids.empty() ? 0 : ids.front());
+            IndexScanDesc scan = begin_scan(&table, 0, keys);
+            while (at < ids.size() && next_row(table, scan)) {
                 CHECK_FOR_INTERRUPTS();
-                if (message_row(table).lock_no != lock_no) {
-                    others = others || is_visible(table, now);
-                } else {
-                    changed = !delete_row(table, true);
+                const int64 id = message_row(table).id;
+                while (at < ids.size() && ids[at] < id) {
+                    ++at;
+                }
+                if (at == ids.size() || ids[at] != id ||
+                    !text_is(table, message::kInstanceId, instance_id)) {
+                    continue;
+                }
+                const int32 attempt = core::next_attempt(message_row(table).attempt_count);
+                const std::string_view work_item = *text_column(table, message::kWorkItem);
+                HeapTuple version = copy_row(table);
+                fixed_columns<message::Row>(version)->lock_no = lock_no;
+                fixed_columns<message::Row>(version)->attempt_count = attempt;
+                if (try_change_row(&table, version)) {
+                    leased[count++] = {.id = id, .attempt = attempt, .work_item = work_item};
                 }
             }
             index_endscan(scan);
-            if (!changed) {
-                return others;
+            return std::span<const LeasedMessage>(leased, count);
+        });
+}
+
+Answer<bool> delete_leased(const Hub& hub, int64 instance_key, int64 lock_no, int64 now) {
+    return writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
+            while (true) {
+                bool others = false;
+                bool changed = false;
+                IndexScanDesc scan = begin_scan(&table, 0, ScanKeys().int8(instance_key));
+                while (!changed && next_row(table, scan)) {
+                    CHECK_FOR_INTERRUPTS();
+                    if (message_row(table).lock_no != lock_no) {
+                        others = others || is_visible(table, now);
+                    } else {
+                        changed = !delete_row(table, true);
+                    }
+                }
+                index_endscan(scan);
+                if (!changed) {
+                    return others;
+                }
+                renew_snapshot(&table);  // somebody changed one meanwhile
             }
-            renew_snapshot(&table);  // somebody changed one meanwhile
-        }
-    });
+        });
 }
 
 Answer<bool> try_hold_instance(const Hub& hub, std::string_view instance_id, int64 now) {
-    return writing(hub, DirectId::kInstanceLocks, [&](DirectTable& table) {
-        return lock_found(&table, LockTupleNoKeyExclusive, LockWaitSkip, [&] {
-            return find_one(&table, 0, lock_keys(instance_id)) && !is_live(table, now);
+    return writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstanceLocks, [&](DirectTable& table) {
+            return lock_found(&table, LockTupleNoKeyExclusive, LockWaitSkip, [&] {
+                return find_one(&table, 0, lock_keys(instance_id)) && !is_live(table, now);
+            });
         });
-    });
 }
 
 Answer<std::optional<InstanceLock>> hold_turn(const Hub& hub, const core::TurnToken& token,
                                               LockWaitPolicy policy) {
-    return writing(hub, DirectId::kInstanceLocks, [&](DirectTable& table) {
-        const bool held = lock_found(&table, LockTupleExclusive, policy, [&] {
-            IndexScanDesc scan = begin_scan(&table, 0, ScanKeys().int8(token.instance_key));
-            bool found = false;
-            while (!found && next_row(table, scan)) {
-                found = fixed_columns<lock::Row>(table).lock_no == token.lock_no;
-            }
-            index_endscan(scan);
-            return found;
+    return writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstanceLocks, [&](DirectTable& table) {
+            const bool held = lock_found(&table, LockTupleExclusive, policy, [&] {
+                IndexScanDesc scan = begin_scan(&table, 0, ScanKeys().int8(token.instance_key));
+                bool found = false;
+                while (!found && next_row(table, scan)) {
+                    found = fixed_columns<lock::Row>(table).lock_no == token.lock_no;
+                }
+                index_endscan(scan);
+                return found;
+            });
+            return held ? std::optional(read_lock(table)) : std::nullopt;
         });
-        return held ? std::optional(read_lock(table)) : std::nullopt;
-    });
 }
 
 bool try_grant(const Hub& hub, std::string_view instance_id, const core::TurnToken& token,
@@ -350,7 +310,7 @@ bool try_release(const Hub& hub, const InstanceLock& lock) {
 }
 
 bool try_delete(const Hub& hub, const InstanceLock& lock) {
-    return writing(hub, DirectId::kInstanceLocks,
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstanceLocks,
                    [&](DirectTable& table) {
                        if (!find_one(&table, 0, lock_keys(lock.instance_id)) ||
                            !delete_row(table, true)) {
@@ -366,17 +326,18 @@ Answer<std::optional<Instance>> read_instance(const Hub& hub, std::string_view i
     if (executions_heap == nullptr) {
         return std::nullopt;
     }
-    const auto found = reading(
-        hub, DirectId::kInstances, [&](DirectTable& table) -> std::optional<Instance> {
-            if (!find_one(&table, 0, text_key(instance_id))) {
-                return std::nullopt;
-            }
-            return Instance{.name = *text_column(table, instance::kName),
-                            .version = text_column(table, instance::kVersion),
-                            .current_execution_id =
-                                int8_column(table, instance::kCurrentExecutionId),
-                            .pin = std::nullopt};
-        });
+    const auto found =
+        reading(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstances,
+                [&](DirectTable& table) -> std::optional<Instance> {
+                    if (!find_one(&table, 0, text_key(instance_id))) {
+                        return std::nullopt;
+                    }
+                    return Instance{
+                        .name = *text_column(table, instance::kName),
+                        .version = text_column(table, instance::kVersion),
+                        .current_execution_id = int8_column(table, instance::kCurrentExecutionId),
+                        .pin = std::nullopt};
+                });
     if (!found || !*found) {
         table_close(executions_heap, NoLock);
         return found;
@@ -395,29 +356,34 @@ Answer<std::optional<Instance>> read_instance(const Hub& hub, std::string_view i
 Answer<bool> touch_instance(const Hub& hub, std::string_view instance_id, int64 execution_id,
                             int64 now) {
     bool busy = false;
-    const auto touched = writing(hub, DirectId::kInstances, [&](DirectTable& table) {
-        if (!find_one(&table, 0, text_key(instance_id))) {
-            return false;
-        }
-        const int64 current =
-            std::max(int8_column(table, instance::kCurrentExecutionId), execution_id);
-        busy = !try_set_columns(&table, {instance::kCurrentExecutionId, instance::kUpdatedAt},
-                                {Int64GetDatum(current),
-                                 TimestampTzGetDatum(core::ms_to_pg_us(now))});
-        return true;
-    });
+    const auto touched =
+        writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstances, [&](DirectTable& table) {
+            if (!find_one(&table, 0, text_key(instance_id))) {
+                return false;
+            }
+            const int64 current =
+                std::max(int8_column(table, instance::kCurrentExecutionId), execution_id);
+            Changes changes;
+            changes.set(instance::kCurrentExecutionId, Int64GetDatum(current))
+                .set(instance::kUpdatedAt, TimestampTzGetDatum(core::ms_to_pg_us(now)));
+            busy = !try_change_row(&table, changed_row(table, &changes));  // then SQL waits
+            return true;
+        });
     return busy ? std::nullopt : touched;
 }
 
 bool try_count_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
                       int64 new_events) {
-    return writing(hub, DirectId::kExecutions,
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kExecutions,
                    [&](DirectTable& table) {
-                       return find_one(&table, 0, text_key(instance_id).int8(execution_id)) &&
-                              try_set_columns(
-                                  &table, {execution::kEventCount},
-                                  {Int64GetDatum(int8_column(table, execution::kEventCount) +
-                                                 new_events)});
+                       if (!find_one(&table, 0, text_key(instance_id).int8(execution_id))) {
+                           return false;
+                       }
+                       Changes changes;
+                       changes.set(
+                           execution::kEventCount,
+                           Int64GetDatum(int8_column(table, execution::kEventCount) + new_events));
+                       return try_change_row(&table, changed_row(table, &changes));
                    })
         .value_or(false);
 }
@@ -425,7 +391,7 @@ bool try_count_events(const Hub& hub, std::string_view instance_id, int64 execut
 Answer<std::span<const StoredEvent>> read_events(const Hub& hub, std::string_view instance_id,
                                                  int64 execution_id, int64 after_event_id,
                                                  int64 limit) {
-    return reading(hub, DirectId::kHistory, [&](DirectTable& table) {
+    return reading(hub, pg::FaultPoint::kFastpathTurn, DirectId::kHistory, [&](DirectTable& table) {
         pg::List<StoredEvent> found;
         ScanKeys keys = text_key(instance_id);
         keys.int8(execution_id).int8_from(after_event_id);
@@ -446,7 +412,7 @@ Answer<std::span<const StoredEvent>> read_events(const Hub& hub, std::string_vie
 
 Answer<bool> has_event_from(const Hub& hub, std::string_view instance_id, int64 execution_id,
                             int64 event_id) {
-    return writing(hub, DirectId::kHistory, [&](DirectTable& table) {
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kHistory, [&](DirectTable& table) {
         ScanKeys keys = text_key(instance_id);
         return find_one(&table, 0, keys.int8(execution_id).int8_from(event_id));
     });
@@ -454,7 +420,7 @@ Answer<bool> has_event_from(const Hub& hub, std::string_view instance_id, int64 
 
 bool try_insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
                        const NewEvents& events, int64 now) {
-    return writing(hub, DirectId::kHistory,
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kHistory,
                    [&](DirectTable& table) {
                        NewRow row;
                        row.text(event::kInstanceId, instance_id)

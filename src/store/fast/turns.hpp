@@ -1,19 +1,17 @@
-// The hot statements of orchestrations, without SQL: messages, the locks of turns, what a turn reads
-// of its instance, and what it writes. The same results, row states and locks.
+// The hot statements of orchestrations, without SQL: messages, the locks of turns, what a turn
+// reads of its instance, and what it writes. The same results, row states and locks.
 //
 // Each tries whether its table can be accessed directly. No value of the outer optional, or false
 // of a try_…, means that it cannot: SQL serves then.
 #pragma once
 
+#include "store/fast/lend.hpp"
 #include "store/history.hpp"
 #include "store/instance_locks.hpp"
 #include "store/instances.hpp"
 #include "store/orchestrator_queue.hpp"
 
 namespace belay::store::direct {
-
-template <typename T>
-using Answer = std::optional<T>;
 
 // ---- orchestrator_queue ----
 

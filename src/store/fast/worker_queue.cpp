@@ -37,9 +37,8 @@ bool find_at(const DirectTable& table, const pg::RowHint& hint, const WorkKey& k
         return false;
     }
     ItemPointerData tid = hint.tid;
-    const bool found =
-        table_tuple_fetch_row_version(table.heap, &tid, table.snapshot, table.row) &&
-        row_key(table) == key;
+    const bool found = table_tuple_fetch_row_version(table.heap, &tid, table.snapshot, table.row) &&
+                       row_key(table) == key;
     ReleaseBuffer(hint.buffer);
     if (!found) {
         ExecClearTuple(table.row);
@@ -416,7 +415,8 @@ std::optional<int32> next_lane_directly(const Hub& hub, Relation heap, int32 lan
         // Dead entries count, too: the walk over the lane finds out, from its cursor on.
         ScanKeyData above;
         ScanKeyInit(&above, work::kLane, BTGreaterStrategyNumber, F_INT4GT, Int32GetDatum(lane));
-        IndexScanDesc scan = pg::begin_index_scan(table.heap, index_at(&table, 0), table.snapshot, 1);
+        IndexScanDesc scan =
+            pg::begin_index_scan(table.heap, index_at(&table, 0), table.snapshot, 1);
         scan->xs_want_itup = true;
         index_rescan(scan, &above, 1, nullptr, 0);
         std::optional<int32> next;
@@ -454,77 +454,81 @@ Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,
 std::optional<Leased> take_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                     const Grant& grant) {
     pass_faults(pg::FaultPoint::kFastpathFetch);
-    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<Leased> {
-        renew_snapshot(&table);
-        if (!find_row(&table, key) || has_live_lease(table, grant.now)) {
-            return std::nullopt;
-        }
-        const auto leased = lease_row(&table, grant);
-        if (leased) {
-            (void)note_granted(hub, *leased, grant);
-        }
-        return leased;
-    });
+    return with_direct(hub, DirectId::kWorkerQueue, heap,
+                       [&](DirectTable& table) -> std::optional<Leased> {
+                           renew_snapshot(&table);
+                           if (!find_row(&table, key) || has_live_lease(table, grant.now)) {
+                               return std::nullopt;
+                           }
+                           const auto leased = lease_row(&table, grant);
+                           if (leased) {
+                               (void)note_granted(hub, *leased, grant);
+                           }
+                           return leased;
+                       });
 }
 
 std::optional<int32> try_hold_free_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                             int64 now) {
     pass_faults(pg::FaultPoint::kFastpathFetch);
-    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<int32> {
-        renew_snapshot(&table);
-        if (!find_row(&table, key) || has_live_lease(table, now) ||
-            lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
-            return std::nullopt;
-        }
-        return columns(table).attempt_count;
-    });
+    return with_direct(hub, DirectId::kWorkerQueue, heap,
+                       [&](DirectTable& table) -> std::optional<int32> {
+                           renew_snapshot(&table);
+                           if (!find_row(&table, key) || has_live_lease(table, now) ||
+                               lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
+                               return std::nullopt;
+                           }
+                           return columns(table).attempt_count;
+                       });
 }
 
 std::optional<WorkRow> delete_live_directly(const Hub& hub, Relation heap,
                                             const core::WorkToken& token, int64 now) {
     pass_faults(pg::FaultPoint::kFastpathAck);
-    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<WorkRow> {
-        renew_snapshot(&table);
-        if (!find_row(&table, key_of(token))) {
-            return std::nullopt;
-        }
-        const WorkRow row = read_work_row(table);
-        if (!opens(token, row, now) || !delete_row(table, false)) {
-            return std::nullopt;
-        }
-        return row;
-    });
+    return with_direct(hub, DirectId::kWorkerQueue, heap,
+                       [&](DirectTable& table) -> std::optional<WorkRow> {
+                           renew_snapshot(&table);
+                           if (!find_row(&table, key_of(token))) {
+                               return std::nullopt;
+                           }
+                           const WorkRow row = read_work_row(table);
+                           if (!opens(token, row, now) || !delete_row(table, false)) {
+                               return std::nullopt;
+                           }
+                           return row;
+                       });
 }
 
 std::optional<Renewed> renew_live_directly(const Hub& hub, Relation heap,
                                            const core::WorkToken& token, int64 now,
                                            const core::Extension& extension) {
     pass_faults(pg::FaultPoint::kFastpathRenew);
-    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<Renewed> {
-        renew_snapshot(&table);
-        if (!find_row(&table, key_of(token))) {
-            return std::nullopt;
-        }
-        const WorkRow row = read_work_row(table);
-        if (!opens(token, row, now)) {
-            return std::nullopt;
-        }
-        HeapTuple version = copy_row(table);
-        const int64 locked_until = extension.deadline(now, row.lease.locked_until);
-        fixed_columns<work::Row>(version)->locked_until = locked_until;
-        if (!try_change_row(&table, version)) {
-            return std::nullopt;
-        }
-        return Renewed{row, locked_until, place_in_heap(table, version)};
-    });
+    return with_direct(
+        hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<Renewed> {
+            renew_snapshot(&table);
+            if (!find_row(&table, key_of(token))) {
+                return std::nullopt;
+            }
+            const WorkRow row = read_work_row(table);
+            if (!opens(token, row, now)) {
+                return std::nullopt;
+            }
+            HeapTuple version = copy_row(table);
+            const int64 locked_until = extension.deadline(now, row.lease.locked_until);
+            fixed_columns<work::Row>(version)->locked_until = locked_until;
+            if (!try_change_row(&table, version)) {
+                return std::nullopt;
+            }
+            return Renewed{row, locked_until, place_in_heap(table, version)};
+        });
 }
 
 std::optional<WorkRow> lock_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                      LockWaitPolicy policy) {
     pass_faults(pg::FaultPoint::kFastpathHold);
     return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
-        const bool held = lock_found(&table, LockTupleExclusive, policy,
-                                     [&] { return find_row(&table, key); });
+        const bool held =
+            lock_found(&table, LockTupleExclusive, policy, [&] { return find_row(&table, key); });
         return held ? std::optional(read_work_row(table)) : std::nullopt;
     });
 }
