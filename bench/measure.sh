@@ -8,7 +8,7 @@ source "$root/bench/rows.sh"
 
 : "${BENCH_WORK:?called by bench/run.sh}" "${BENCH_SECONDS:?}" "${BENCH_ROUNDS:?}"
 : "${BENCH_CLIENTS:?}" "${BENCH_HOLD_SECONDS:?}" "${BENCH_FILL:?}" "${BENCH_CPU_CYCLES:?}"
-: "${BENCH_ONLY=}" "${BENCH_WORKLOADS=}"
+: "${BENCH_RIVAL_SECONDS:?}" "${BENCH_TURN_CLIENTS:?}" "${BENCH_ONLY=}" "${BENCH_WORKLOADS=}"
 
 # 200 bytes, an activity without an instance.
 item='{"ActivityExecute":{"name":"ResizeImage","input":"'
@@ -43,11 +43,19 @@ turn_variables=(-D "delta=$delta"
     -D 'born={"orchestration_name":"Bill","orchestration_version":"1.0.0"}'
     -D 'ended={"status":"ContinuedAsNew"}')
 
+# The items of one batch, as enqueue_worker_items takes them.
+batch_items() {
+    local list= i
+    for ((i = 0; i < $1; i++)); do list+="${list:+,}{\"work_item\":$item}"; done
+    printf '[%s]' "$list"
+}
+
 # The clients of the workloads that are about one question, not about scaling.
 few_clients=4
 
 runs=$BENCH_WORK/runs.tsv
 snapshot_runs=$BENCH_WORK/old_snapshot.tsv
+curve=$BENCH_WORK/old_snapshot_curve.tsv
 summary=$BENCH_WORK/summary.tsv
 output=$BENCH_WORK/pgbench.out
 errors=$BENCH_WORK/pgbench.err
@@ -105,7 +113,8 @@ run_pgbench() {
     shift 3
     timeout -k 5 "$limit" pgbench -n -M prepared -c "$clients" \
         -j "$((clients < threads ? clients : threads))" -f "$script" \
-        -D "item=$item" -D got=0 "${turn_variables[@]}" "$@" >"$output" 2>"$errors" || return 1
+        -D "item=$item" -D got=0 "${turn_variables[@]}" "${batch_variables[@]}" "$@" \
+        >"$output" 2>"$errors" || return 1
     transactions=$(sed -n 's/^number of transactions actually processed: \([0-9]*\).*/\1/p' "$output")
     rate=$(sed -n 's/^tps = \([0-9.]*\) .*/\1/p' "$output")
     [[ -n $transactions && -n $rate ]]
@@ -188,7 +197,7 @@ measure() {
     if [[ -e $after && $workload != enqueue ]]; then
         read_cpu
         began=$cpu
-        sql -f "$after"
+        sql -f "$after" >/dev/null
         read_cpu
         used_cpu=$((used_cpu + cpu - began))
     fi
@@ -205,9 +214,9 @@ measure() {
     line=$(awk -v workload="$workload" -v count="$count" -v n="$transactions" -v rate="$rate" -v cpu="$used_cpu" \
         -v grown=$((left - left_before)) -v held="$held" -v connected=$((clients * connecting)) \
         -v records=$((records - records_before)) -v bytes=$((bytes - bytes_before)) \
-        -v updates="$updates" -v hot="$hot" 'BEGIN {
-            items = count == "turns" ? grown : workload == "enqueue" ? n : n - grown
-            empty = count == "turns" ? n - grown : workload == "enqueue" || grown < held ? 0 : grown - held
+        -v updates="$updates" -v hot="$hot" -v size="$batch_size" 'BEGIN {
+            items = count == "turns" ? grown : workload == "enqueue" ? n : n * size - grown
+            empty = count == "turns" ? n - grown : workload == "enqueue" || grown < held ? 0 : (grown - held) / size
             share = n > 0 ? items / n : 0
             counted = (n - connected) * share
             printf "%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%.2f", n, items, rate * share,
@@ -259,17 +268,38 @@ workload_cycle_async() {
     rates cycle_async own "$BENCH_CLIENTS" "${selected[@]}" ${with_no_op:+no_op}
 }
 
+# Ten and a hundred items at once; PgQ has one consumer.
+workload_batch() {
+    local size round row place clients
+    for clients in 1 "$few_clients"; do
+        for size in 10 100; do
+            batch_size=$size
+            batch_variables=(-D "batch_size=$size" -D "items=$(batch_items "$size")")
+            for ((round = 1; round <= BENCH_ROUNDS; round++)); do
+                place=0
+                for row in $(rotated "$round" "${with_batches[@]}"); do
+                    place=$((place + 1))
+                    [[ $row != pgq || $clients == 1 ]] || continue
+                    measure batch "$size" "$clients" "$round" "$place" "$row" batch
+                done
+            done
+        done
+    done
+    batch_size=1
+    batch_variables=()
+}
+
 workload_enqueue() {
     ((${#plain[@]} == 0)) || rates enqueue enqueue "${BENCH_CLIENTS##* }" "${plain[@]}"
 }
 
 workload_turn() {
-    ((${#with_turns[@]} == 0)) || rates turn turn "$BENCH_CLIENTS" "${with_turns[@]}"
+    ((${#with_turns[@]} == 0)) || rates turn turn "$BENCH_TURN_CLIENTS" "${with_turns[@]}"
 }
 
 workload_turn_async() {
     options='-c synchronous_commit=off'
-    ((${#with_turns[@]} == 0)) || rates turn_async turn "$BENCH_CLIENTS" "${with_turns[@]}"
+    ((${#with_turns[@]} == 0)) || rates turn_async turn "$BENCH_TURN_CLIENTS" "${with_turns[@]}"
 }
 
 # One backend by itself, no client: calls from a PL/pgSQL loop, with its commits.
@@ -301,12 +331,13 @@ workload_backend_cpu() {
     done
 }
 
-# Holds a snapshot until release_snapshot: what dies from now on cannot be removed.
+# hold_snapshot SECONDS: holds a snapshot until release_snapshot: what dies from now on cannot be
+# removed.
 hold_snapshot() {
     local tries=0
     PGAPPNAME=bench_holder sql -c 'BEGIN ISOLATION LEVEL REPEATABLE READ' \
         -c 'SELECT count(*) FROM pg_class' \
-        -c "SELECT pg_sleep($((BENCH_HOLD_SECONDS * 2 + 120)))" >/dev/null 2>&1 &
+        -c "SELECT pg_sleep($(($1 * 2 + 120)))" >/dev/null 2>&1 &
     holder=$!
     while [[ $(sql -c "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'bench_holder'
             AND backend_xmin IS NOT NULL AND wait_event = 'PgSleep'") != 1 ]]; do
@@ -321,14 +352,18 @@ release_snapshot() {
     holder=
 }
 
-# The fresh rate is that of a short run before, on a new queue and without the snapshot.
+# The fresh rate is that of a short run before, on a new queue and without the snapshot. Others than
+# belay are held shorter: they have fallen long before. The curve has a line per second.
 workload_old_snapshot() {
-    local last_seconds=$(((BENCH_HOLD_SECONDS + 9) / 10)) row place=0 fresh last script
+    local row place=0 fresh last script hold last_seconds
     local -x PGOPTIONS
     options='-c synchronous_commit=off'
     for row in "${plain[@]}"; do
         place=$((place + 1))
         script=$root/bench/queues/${row_queue[$row]}/cycle.pgbench
+        hold=$BENCH_HOLD_SECONDS
+        [[ $row == belay ]] || hold=$((hold < BENCH_RIVAL_SECONDS ? hold : BENCH_RIVAL_SECONDS))
+        last_seconds=$(((hold + 9) / 10))
         PGOPTIONS=$(options_of "$row")
         sql -c CHECKPOINT
         made_anew "${row_queue[$row]}"
@@ -338,9 +373,9 @@ workload_old_snapshot() {
         fi
         fresh=$rate
         made_anew "${row_queue[$row]}"
-        hold_snapshot
-        if run_pgbench $((BENCH_HOLD_SECONDS * 2 + 60)) "$few_clients" "$script" \
-            -T "$BENCH_HOLD_SECONDS" -P 1; then
+        hold_snapshot "$hold"
+        if run_pgbench $((hold * 2 + 60)) "$few_clients" "$script" -T "$hold" -P 1; then
+            awk -v row="$row" '/^progress: / { printf "%s\t%s\t%s\n", row, $2, $4 }' "$errors" >>"$curve"
             last=$(awk -v wanted="$last_seconds" '/^progress: / {
                     rates[++n] = $4
                 } END {
@@ -351,7 +386,7 @@ workload_old_snapshot() {
                     printf "%.1f", (seconds > 0 ? sum / seconds : 0)
                 }' "$errors")
             printf '%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%s\n' "$place" "$row" "$few_clients" \
-                "$BENCH_HOLD_SECONDS" "$last_seconds" "$transactions" "$fresh" "$last" >>"$snapshot_runs"
+                "$hold" "$last_seconds" "$transactions" "$fresh" "$last" >>"$snapshot_runs"
             progress old_snapshot "$few_clients cl." 1 "$row" "$last/s"
         else
             failed "old_snapshot, $row"
@@ -360,24 +395,30 @@ workload_old_snapshot() {
     done
 }
 
-workload_backlog() {
-    local round row place variant
-    options='-c synchronous_commit=off'
-    for ((round = 1; round <= BENCH_ROUNDS; round++)); do
+# backlog ROUNDS VARIANT...: a variant is a name, a number of rows and their delay.
+backlog() {
+    local rounds=$1 round row place variant
+    shift
+    for ((round = 1; round <= rounds; round++)); do
         place=0
         for row in $(rotated "$round" "${plain[@]}"); do
-            for variant in empty future ready; do
+            for variant in "$@"; do
                 place=$((place + 1))
-                case $variant in
-                    empty) fill_rows=0 fill_delay_ms=0 ;;
-                    future) fill_rows=$BENCH_FILL fill_delay_ms=86400000 ;;
-                    ready) fill_rows=$BENCH_FILL fill_delay_ms=0 ;;
-                esac
+                IFS=: read -r variant fill_rows fill_delay_ms <<<"$variant"
                 measure backlog "$variant" "$few_clients" "$round" "$place" "$row" cycle
             done
         done
     done
     fill_rows=0
+    fill_delay_ms=0
+}
+
+# To fill a queue takes longer than to measure it: large ones are measured once.
+workload_backlog() {
+    options='-c synchronous_commit=off'
+    ((${#plain[@]} > 0)) || return 0
+    backlog "$BENCH_ROUNDS" empty:0:0 "ready:$((BENCH_FILL / 10)):0"
+    backlog 1 "ready_many:$BENCH_FILL:0" "future_many:$BENCH_FILL:86400000"
 }
 
 # ---- The whole. ----
@@ -391,6 +432,8 @@ report() {
 
 fill_rows=0
 fill_delay_ms=0
+batch_size=1
+batch_variables=()
 sql -f "$root/bench/common.sql"
 postmaster=$(sql -c "SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)")
 sql -c 'CALL bench.make_wal_segments(48)' -c CHECKPOINT
@@ -399,6 +442,7 @@ sql -c 'CALL bench.make_wal_segments(48)' -c CHECKPOINT
 selected=()
 plain=()
 with_turns=()
+with_batches=()
 with_no_op=
 for row in "${row_names[@]}"; do
     [[ -z $BENCH_ONLY || " $BENCH_ONLY " == *" $row "* ]] || continue
@@ -406,6 +450,12 @@ for row in "${row_names[@]}"; do
         no_op)
             with_no_op=yes
             continue
+            ;;
+        pgq)
+            if ! made_anew pgq 2>"$errors"; then
+                say "row pgq is left out: the extension pgq is not installed"
+                continue
+            fi
             ;;
         belay*)
             if ! made_anew belay 2>"$errors"; then
@@ -419,17 +469,20 @@ for row in "${row_names[@]}"; do
             selected+=("$row")
             plain+=("$row")
             [[ ! -e $root/bench/queues/${row_queue[$row]}/turn.pgbench ]] || with_turns+=("$row")
+            [[ ! -e $root/bench/queues/${row_queue[$row]}/batch.pgbench ]] || with_batches+=("$row")
             ;;
+        batch) with_batches+=("$row") ;;
         turn*) with_turns+=("$row") ;;
         *) selected+=("$row") ;;
     esac
 done
-((${#selected[@]} + ${#with_turns[@]} > 0)) || [[ -n $with_no_op ]] || die "no row to measure"
+((${#selected[@]} + ${#with_turns[@]} + ${#with_batches[@]} > 0)) || [[ -n $with_no_op ]] || die "no row to measure"
 
 printf '%s\t' workload variant clients round place row transactions items items_per_s \
     cpu_us_per_item wal_records_per_item wal_bytes_per_item hot_percent >"$runs"
 printf '%s\n' empty_percent >>"$runs"
 printf 'place\trow\tclients\tseconds\tlast_seconds\tcycles\tfresh_per_s\tlast_per_s\n' >"$snapshot_runs"
+printf 'row\tsecond\tcycles_per_s\n' >"$curve"
 printf 'workload\tvariant\tclients\trow\tmeasure\tmedian\tx_plpgsql_token\tx_provider\n' >"$summary"
 
 read -r load _ </proc/loadavg
@@ -441,6 +494,13 @@ for workload in ${BENCH_WORKLOADS:-${workload_names[@]}}; do
     "workload_$workload"
     report "$workload"
 done
+awk -f "$root/bench/goals.awk" "$summary"
+for file in "$BENCH_WORK"/*.tsv; do
+    tr '\t' ',' <"$file" >"${file%.tsv}.csv"  # no field has a comma or a quote
+done
+awk -v what=rates -f "$root/bench/plot.awk" "$summary" >"$BENCH_WORK/cycle.svg"
+awk -v what=cpu -f "$root/bench/plot.awk" "$summary" >"$BENCH_WORK/cpu.svg"
+awk -v what=curve -f "$root/bench/plot.awk" "$curve" >"$BENCH_WORK/old_snapshot.svg"
 say ""
 say "$((SECONDS - began)) s, $failures failed runs"
 ((failures == 0))

@@ -7,12 +7,13 @@ BEGIN {
     FS = "\t"
     titles["cycle"] = "cycle: enqueue, fetch, ack of one item; a commit each, flushed to disk"
     titles["cycle_async"] = "cycle_async: the same with synchronous_commit off"
+    titles["batch"] = "batch: enqueue, fetch, ack of 10 and of 100 items at once; a commit each, flushed to disk"
     titles["enqueue"] = "enqueue: enqueue only, commits flushed to disk"
     titles["backend_cpu"] = "backend_cpu: CPU of one backend per cycle, called from PL/pgSQL with a commit after each call"
     titles["old_snapshot"] = "old_snapshot: cycles/s while another session holds an old snapshot, synchronous_commit off"
     titles["turn"] = "turn: fetch and ack of one orchestration turn, 5 events, 2 activities, 1 message; a commit each, flushed to disk"
     titles["turn_async"] = "turn_async: the same with synchronous_commit off"
-    titles["backlog"] = "backlog: cycles/s with " fill " rows in the queue, synchronous_commit off"
+    titles["backlog"] = "backlog: cycles/s with rows in the queue, synchronous_commit off: " fill / 10 " ready; " fill " ready; " fill " due tomorrow"
 }
 
 FNR == 1 { next }
@@ -43,6 +44,7 @@ $1 == workload {
     for (field = 9; field <= 14; ++field) {
         if ($field != "-") {
             values[key, field, ++count[key, field]] = $field + 0
+            in_round[key, field, $4] = $field + 0
         }
     }
 }
@@ -79,6 +81,25 @@ function ratio(group, row, other, field, less_is_better,    a, b) {
     return less_is_better ? b / a : a / b
 }
 
+# The ratio, with its least and greatest value in one round: rows of a round ran next to each other.
+function ratios(group, row, other, field,    middle, round, a, b, one, least, most) {
+    middle = ratio(group, row, other, field)
+    if (middle == "") {
+        return "-"
+    }
+    for (round = 1; round <= rounds[group SUBSEP row]; ++round) {
+        a = in_round[group SUBSEP row, field, round]
+        b = in_round[group SUBSEP other, field, round]
+        if (a > 0 && b > 0) {
+            one = a / b
+            least = least == "" || one < least ? one : least
+            most = one > most ? one : most
+        }
+    }
+    return least == "" || rounds[group SUBSEP row] < 2 ? sprintf("%.2f", middle) : \
+        sprintf("%.2f (%.2f-%.2f)", middle, least, most)
+}
+
 function note(group, row, name, value, token, provider,    parts) {
     split(group, parts, SUBSEP)
     printf "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", workload, parts[1], parts[2], row, name,
@@ -95,8 +116,8 @@ function rate_table(    g, r, group, key, parts, token, provider) {
     for (g = 1; g <= group_count; ++g) {
         group = groups[g]
         split(group, parts, SUBSEP)
-        printf "\n%s clients%s\n", parts[2], g == 1 ? "; ratios of items/s; CPU of the whole server, WAL: per item" : ""
-        printf "%-21s %9s %15s %8s %10s %8s %8s %8s %6s %7s\n", "", "items/s", "min-max", "x token",
+        printf "\n%s clients%s%s\n", parts[2], parts[1] == "-" ? "" : ", " parts[1] " items at once", g == 1 ? "; ratios of items/s; CPU of the whole server, WAL: per item" : ""
+        printf "%-21s %9s %15s %18s %18s %8s %8s %8s %6s %7s\n", "", "items/s", "min-max", "x token",
             "x provider", "CPU us", "WAL rec", "WAL B", "HOT %", "empty %"
         for (r = 1; r <= row_count; ++r) {
             key = group SUBSEP rows[r]
@@ -105,8 +126,8 @@ function rate_table(    g, r, group, key, parts, token, provider) {
             }
             token = ratio(group, rows[r], "plpgsql_token", 9)
             provider = ratio(group, rows[r], "provider", 9)
-            printf "%-21s %9.0f %15s %8s %10s %8s %8s %8s %6s %7s\n", rows[r], median(key, 9), spread(key),
-                shown(token, "%.2f"), shown(provider, "%.2f"), shown(median(key, 10), "%.0f"),
+            printf "%-21s %9.0f %15s %18s %18s %8s %8s %8s %6s %7s\n", rows[r], median(key, 9), spread(key),
+                ratios(group, rows[r], "plpgsql_token", 9), ratios(group, rows[r], "provider", 9), shown(median(key, 10), "%.0f"),
                 shown(median(key, 11), "%.2f"), shown(median(key, 12), "%.0f"),
                 shown(median(key, 13), "%.1f"), shown(median(key, 14), "%.1f")
             note(group, rows[r], "items_per_s", median(key, 9), token, provider)
@@ -124,7 +145,7 @@ function turn_table(    g, r, group, key, parts, rate, cpu) {
         group = groups[g]
         split(group, parts, SUBSEP)
         printf "\n%s clients%s\n", parts[2], g == 1 ? "; ratios of turns/s and of CPU; CPU of the whole server, WAL: per turn" : ""
-        printf "%-21s %9s %15s %10s %8s %10s %8s %8s %6s %7s\n", "", "turns/s", "min-max", "x provider",
+        printf "%-21s %9s %15s %18s %8s %10s %8s %8s %6s %7s\n", "", "turns/s", "min-max", "x provider",
             "CPU us", "x less CPU", "WAL rec", "WAL B", "HOT %", "empty %"
         for (r = 1; r <= row_count; ++r) {
             key = group SUBSEP rows[r]
@@ -133,8 +154,8 @@ function turn_table(    g, r, group, key, parts, rate, cpu) {
             }
             rate = ratio(group, rows[r], "provider", 9)
             cpu = ratio(group, rows[r], "provider", 10, 1)
-            printf "%-21s %9.0f %15s %10s %8s %10s %8s %8s %6s %7s\n", rows[r], median(key, 9), spread(key),
-                shown(rate, "%.2f"), shown(median(key, 10), "%.0f"), shown(cpu, "%.2f"),
+            printf "%-21s %9.0f %15s %18s %8s %10s %8s %8s %6s %7s\n", rows[r], median(key, 9), spread(key),
+                ratios(group, rows[r], "provider", 9), shown(median(key, 10), "%.0f"), shown(cpu, "%.2f"),
                 shown(median(key, 11), "%.2f"), shown(median(key, 12), "%.0f"),
                 shown(median(key, 13), "%.1f"), shown(median(key, 14), "%.1f")
             note(group, rows[r], "turns_per_s", median(key, 9), "", rate)
@@ -197,7 +218,12 @@ function cpu_table(    r, group, key, cpu, nothing) {
 
 function backlog_table(    r, g, row, parts, rate, base, line) {
     printf "%s clients\n", substr(groups[1], index(groups[1], SUBSEP) + 1)
-    printf "%-21s %12s %12s %9s %12s %9s\n", "", "empty", "future", "", "ready", ""
+    printf "%-21s", ""
+    for (g = 1; g <= group_count; ++g) {
+        split(groups[g], parts, SUBSEP)
+        printf " %12s %9s", parts[1], ""
+    }
+    printf "\n"
     for (r = 1; r <= row_count; ++r) {
         row = rows[r]
         line = sprintf("%-21s", row)
@@ -208,6 +234,7 @@ function backlog_table(    r, g, row, parts, rate, base, line) {
             line = line sprintf(" %12s", shown(rate, "%.0f/s"))
             if (parts[1] == "empty") {
                 base = rate
+                line = line sprintf(" %9s", "")
             } else {
                 line = line sprintf(" %9s", rate == "" || base == "" ? "-" : sprintf("%.1f%%", 100 * rate / base))
             }

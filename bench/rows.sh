@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034  # The variables are for the scripts that source this file.
 
 # Each row: its name, the directory below bench/queues, and the script that is its cycle. A row whose
-# script is a turn has no cycle.
+# script is a turn or a batch has no cycle.
 rows=(
     "plpgsql_token          plpgsql_token   cycle"
     "plpgsql_token_fused    plpgsql_token   ack_and_fetch"
@@ -16,6 +16,7 @@ rows=(
     "belay_ack_and_fetch    belay           ack_and_fetch"
     "belay_tasks            belay_tasks     cycle"
     "belay_tasks_fused      belay_tasks     ack_and_fetch"
+    "pgq                    pgq             batch"
     "no_op                  no_op           cycle"
 )
 row_names=()
@@ -46,4 +47,4 @@ declare -A queue_options=(
 # Settings of a row's sessions.
 declare -A row_options=([belay_sql]='-c belay.fast_path=off')
 
-workload_names=(cycle cycle_async enqueue backend_cpu old_snapshot backlog turn turn_async)
+workload_names=(cycle cycle_async batch enqueue backend_cpu old_snapshot backlog turn turn_async)

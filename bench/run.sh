@@ -4,12 +4,14 @@
 #   bench/run.sh [OPTION]...          `make bench` is this without options
 #
 #   --seconds N         length of one run (default 2)
-#   --rounds N          runs of each row; figures are medians of them (default 5)
-#   --clients "N ..."   numbers of clients of cycles and turns; enqueue has the last one (default "1 4 16")
+#   --rounds N          runs of each row; figures are medians of them (default 3)
+#   --clients "N ..."   numbers of clients of cycles; enqueue has the last one (default "1 4 16 64")
+#   --turn-clients "N ..."   numbers of clients of turns (default "1 4 16")
 #   --only ROW          only this row; may be repeated
 #   --workload NAME     only this workload; may be repeated
-#   --hold-seconds N    how long old_snapshot runs with its snapshot held (default 20)
-#   --fill N            rows put into the queue by backlog (default 100000)
+#   --hold-seconds N    how long old_snapshot runs with its snapshot held (default 300)
+#   --rival-seconds N   the same for others than belay, if that is less (default 60)
+#   --fill N            rows put into the queue by backlog; a tenth of them first (default 1000000)
 #   --cpu-cycles N      cycles of one run of backend_cpu (default 5000)
 #   --quick             one short round of everything: shows that it works, measures little
 #   --built             do not set up and build first
@@ -38,28 +40,31 @@ one_of() {
 
 built=no
 seconds=2
-rounds=5
-clients="1 4 16"
-hold_seconds=20
-fill=100000
+rounds=3
+clients="1 4 16 64"
+turn_clients="1 4 16"
+hold_seconds=300
+rival_seconds=60
+fill=1000000
 cpu_cycles=5000
 only=
 workloads=
 arguments=("$@")
 while (($# > 0)); do
     case $1 in
-        --seconds | --rounds | --hold-seconds | --fill | --cpu-cycles)
+        --seconds | --rounds | --hold-seconds | --rival-seconds | --fill | --cpu-cycles)
             number "$1" "${2:-}"
             variable=${1#--}
             declare "${variable//-/_}=$2"
             shift
             ;;
-        --clients)
-            clients=${2:?--clients needs a list of numbers}
-            for count in $clients; do
-                number --clients "$count"
+        --clients | --turn-clients)
+            for count in ${2:?"$1 needs a list of numbers"}; do
+                number "$1" "$count"
                 ((count <= 80)) || die "at most 80 clients"
             done
+            variable=${1#--}
+            declare "${variable//-/_}=$2"
             shift
             ;;
         --only)
@@ -76,7 +81,9 @@ while (($# > 0)); do
             seconds=1
             rounds=1
             clients="1 4"
+            turn_clients="1 4"
             hold_seconds=5
+            rival_seconds=5
             fill=20000
             cpu_cycles=1000
             ;;
@@ -126,7 +133,7 @@ server=(--preload
     --conf jit=off)
 
 export BENCH_WORK=$work BENCH_SECONDS=$seconds BENCH_ROUNDS=$rounds BENCH_CLIENTS=$clients \
-    BENCH_HOLD_SECONDS=$hold_seconds BENCH_FILL=$fill BENCH_CPU_CYCLES=$cpu_cycles \
+    BENCH_TURN_CLIENTS=$turn_clients BENCH_HOLD_SECONDS=$hold_seconds BENCH_RIVAL_SECONDS=$rival_seconds BENCH_FILL=$fill BENCH_CPU_CYCLES=$cpu_cycles \
     BENCH_ONLY=$only BENCH_WORKLOADS=$workloads
 
 server_pid=
@@ -152,9 +159,10 @@ server_pid=
 
 if compgen -G "$work/*.tsv" >/dev/null; then
     mkdir -p "$BELAY_BENCH_RESULTS"
-    rm -f "$BELAY_BENCH_RESULTS"/*.tsv
+    rm -f "$BELAY_BENCH_RESULTS"/*.{tsv,csv,svg}
     cp "$work"/*.tsv "$BELAY_BENCH_RESULTS/"
+    find "$work" -maxdepth 1 \( -name '*.csv' -o -name '*.svg' \) -exec cp -t "$BELAY_BENCH_RESULTS" {} +
     say ""
-    say "every single run: $(realpath --relative-to="$PWD" "$BELAY_BENCH_RESULTS")/*.tsv"
+    say "every single run, and plots: $(realpath --relative-to="$PWD" "$BELAY_BENCH_RESULTS")"
 fi
 exit "$code"

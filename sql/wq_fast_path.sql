@@ -1,5 +1,5 @@
 -- serial: its faults would meet the calls of other tests.
--- The fast path: which tables it serves, what it falls back for, and that it leaves what SQL leaves.
+-- FP-1, FP-2: which tables the fast path serves, what it falls back for, and that it leaves what SQL leaves.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('wq_fast');
@@ -126,7 +126,7 @@ SELECT pg_temp.failing('fastpath.enqueue', $$SELECT wq_fast.enqueue_worker_work(
 SELECT wq_fast.enqueue_worker_work('{"ActivityExecute":{}}', 1000);
 SELECT pg_temp.failing('fastpath.fetch', $$SELECT * FROM wq_fast.fetch_work_item(1000, 1000)$$);
 SELECT out_lock_token AS token FROM wq_fast.fetch_work_item(1000, 1000) \gset
-SELECT pg_temp.failing('fastpath.hold', format('SELECT wq_fast.renew_work_item_lock(%L, 1000, 1000)', :'token'));
+SELECT pg_temp.failing('fastpath.hold', format('SELECT wq_fast.abandon_work_item(%L, 1000)', :'token'));
 SELECT pg_temp.failing('fastpath.renew', format('SELECT wq_fast.renew_work_item_lock(%L, 1000, 1000)', :'token'));
 SELECT pg_temp.failing('fastpath.abandon', format('SELECT wq_fast.abandon_work_item(%L, 1000)', :'token'));
 SELECT pg_temp.failing('fastpath.ack', format('SELECT wq_fast.ack_worker(%L, NULL, NULL, 1000)', :'token'));

@@ -630,6 +630,11 @@ size_t count(Value value) {
 }
 
 bool key_is(std::string_view raw_key, std::string_view name) {
+    // Escapes only make a key longer. Most have none.
+    if (raw_key.size() <= name.size() + 2) {
+        return raw_key.size() == name.size() + 2 && raw_key.substr(1, name.size()) == name &&
+               name.find('\\') == std::string_view::npos;
+    }
     std::string_view rest = name;
     bool is_equal = true;
     StringCheck check = walk_string({Kind::kString, raw_key}, [&](std::string_view run) {
@@ -642,14 +647,23 @@ bool key_is(std::string_view raw_key, std::string_view name) {
 
 std::optional<Value> find(Value object, std::string_view name) {
     std::optional<Value> found;
+    find_each(object, {&name, 1}, &found);
+    return found;
+}
+
+void find_each(Value object, std::span<const std::string_view> names, std::optional<Value>* found) {
+    for (size_t i = 0; i < names.size(); ++i) {
+        found[i] = std::nullopt;
+    }
     std::string_view key;
     Value value;
     for (Members members(object); members.next(key, value);) {
-        if (key_is(key, name)) {
-            found = value;
+        for (size_t i = 0; i < names.size(); ++i) {
+            if (key_is(key, names[i])) {
+                found[i] = value;
+            }
         }
     }
-    return found;
 }
 
 size_t decoded_bound(Value string) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace belay::core::json {
@@ -64,6 +65,9 @@ bool key_is(std::string_view raw_key, std::string_view name);
 
 // The member of that name. Of duplicates the last counts, as in jsonb.
 std::optional<Value> find(Value object, std::string_view name);
+
+// The members of those names, in one walk over the object: found[i] is that of names[i].
+void find_each(Value object, std::span<const std::string_view> names, std::optional<Value>* found);
 
 // What a string holds that PostgreSQL's text cannot.
 struct StringCheck {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+
+#include "core/time.hpp"
 #include <limits>
 
 namespace belay::core {
@@ -42,5 +44,16 @@ constexpr int32_t next_attempt(int32_t attempt) {
 constexpr int32_t previous_attempt(int32_t attempt) {
     return attempt > 0 ? attempt - 1 : 0;
 }
+
+// By how much a renewal moves a deadline.
+struct Extension {
+    int64_t ms;
+    bool never_earlier;  // the later of the old deadline and the new one counts
+
+    constexpr int64_t deadline(int64_t now, int64_t locked_until) const {
+        const int64_t moved = add_ms(now, ms);
+        return never_earlier && locked_until > moved ? locked_until : moved;
+    }
+};
 
 }  // namespace belay::core

@@ -37,17 +37,35 @@ constexpr int digit_of(char c) {
     return c == '-' ? 62 : c == '_' ? 63 : -1;
 }
 
-void to_base64url(const char* bytes, size_t size, char* out) {
-    uint32_t pending = 0;
-    int bits = 0;
-    for (size_t i = 0; i < size; ++i) {
-        pending = (pending << 8 | static_cast<unsigned char>(bytes[i])) & 0xffff;
-        for (bits += 8; bits >= 6; bits -= 6) {
-            *out++ = kAlphabet[pending >> (bits - 6) & 0x3f];
+struct Digits {
+    int8_t of[256];
+
+    constexpr Digits() : of() {
+        for (int c = 0; c < 256; ++c) {
+            of[c] = static_cast<int8_t>(digit_of(static_cast<char>(c)));
         }
     }
-    if (bits > 0) {
-        *out = kAlphabet[pending << (6 - bits) & 0x3f];
+};
+constexpr Digits kDigits;
+
+void to_base64url(const char* bytes, size_t size, char* out) {
+    const auto byte = [bytes](size_t i) {
+        return static_cast<uint32_t>(static_cast<unsigned char>(bytes[i]));
+    };
+    size_t i = 0;
+    for (; i + 3 <= size; i += 3) {
+        const uint32_t three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+        for (int shift = 18; shift >= 0; shift -= 6) {
+            *out++ = kAlphabet[three >> shift & 0x3f];
+        }
+    }
+    if (i < size) {
+        const uint32_t rest = byte(i) << 16 | (i + 1 < size ? byte(i + 1) << 8 : 0);
+        *out++ = kAlphabet[rest >> 18 & 0x3f];
+        *out++ = kAlphabet[rest >> 12 & 0x3f];
+        if (i + 1 < size) {
+            *out++ = kAlphabet[rest >> 6 & 0x3f];
+        }
     }
 }
 
@@ -57,21 +75,30 @@ bool from_base64url(std::string_view text, char* bytes, size_t size) {
     if (text.size() != chars_for(size)) {
         return false;
     }
-    uint32_t pending = 0;
-    int bits = 0;
-    for (char c : text) {
-        int digit = digit_of(c);
-        if (digit < 0) {
-            return false;
-        }
-        pending = (pending << 6 | static_cast<uint32_t>(digit)) & 0xffff;
-        bits += 6;
-        if (bits >= 8) {
-            bits -= 8;
-            *bytes++ = static_cast<char>(pending >> bits & 0xff);
-        }
+    const auto digit = [text](size_t i) {
+        return static_cast<int32_t>(kDigits.of[static_cast<unsigned char>(text[i])]);
+    };
+    size_t i = 0;
+    int32_t wrong = 0;  // negative once a character is none of the alphabet
+    for (; i + 4 <= text.size(); i += 4) {
+        const int32_t a = digit(i), b = digit(i + 1), c = digit(i + 2), d = digit(i + 3);
+        wrong |= a | b | c | d;
+        *bytes++ = static_cast<char>(a << 2 | b >> 4);
+        *bytes++ = static_cast<char>(b << 4 | c >> 2);
+        *bytes++ = static_cast<char>(c << 6 | d);
     }
-    return (pending & ((1u << bits) - 1)) == 0;
+    const size_t left = text.size() - i;  // 0, 2 or 3
+    if (left > 0) {
+        const int32_t a = digit(i), b = digit(i + 1), c = left == 3 ? digit(i + 2) : 0;
+        wrong |= a | b | c;
+        *bytes++ = static_cast<char>(a << 2 | b >> 4);
+        if (left == 3) {
+            *bytes++ = static_cast<char>(b << 4 | c >> 2);
+        }
+        const int32_t rest = left == 3 ? c & 3 : b & 15;
+        return wrong >= 0 && rest == 0;
+    }
+    return wrong >= 0;
 }
 
 struct Writer {

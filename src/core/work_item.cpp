@@ -47,12 +47,6 @@ bool refuse(const WorkItem& item, std::string_view field, const char* code_detai
     return false;
 }
 
-// Absent and null are the same: no value.
-std::optional<json::Value> field_of(const WorkItem& item, std::string_view field) {
-    std::optional<json::Value> value = json::find(item.body, field);
-    return value && value->kind != json::Kind::kNull ? value : std::nullopt;
-}
-
 // A string that a column of type text can hold.
 bool check_text(const WorkItem& item, std::string_view field, json::Value value, Problem* problem) {
     if (value.kind != json::Kind::kString) {
@@ -65,10 +59,10 @@ bool check_text(const WorkItem& item, std::string_view field, json::Value value,
     return !check.has_lone_surrogate || refuse(item, field, "bad_value", problem);
 }
 
-bool read_text(const WorkItem& item, std::string_view field, std::optional<json::Value>* text,
-               Problem* problem) {
-    *text = field_of(item, field);
-    return !*text || check_text(item, field, **text, problem);
+bool read_text(const WorkItem& item, std::string_view field, std::optional<json::Value> value,
+               std::optional<json::Value>* text, Problem* problem) {
+    *text = value;
+    return !value || check_text(item, field, *value, problem);
 }
 
 bool is_integer(json::Value value) {
@@ -76,10 +70,9 @@ bool is_integer(json::Value value) {
            value.text.find_first_of(".eE") == std::string_view::npos;
 }
 
-bool read_id(const WorkItem& item, std::string_view field, int64_t least,
-             std::optional<int64_t>* id, Problem* problem) {
+bool read_id(const WorkItem& item, std::string_view field, std::optional<json::Value> value,
+             int64_t least, std::optional<int64_t>* id, Problem* problem) {
     *id = std::nullopt;
-    std::optional<json::Value> value = field_of(item, field);
     if (!value) {
         return true;
     }
@@ -177,15 +170,22 @@ std::optional<json::Value> routing(const WorkItem& item, Problem* problem) {
 }
 
 bool read_activity(const WorkItem& item, Activity* activity, Problem* problem) {
-    activity->name = field_of(item, "name");
-    if (activity->name && activity->name->kind != json::Kind::kString) {
-        activity->name = std::nullopt;
+    constexpr std::string_view kFields[] = {"name", "instance",   "execution_id",
+                                            "id",   "session_id", "tag"};
+    std::optional<json::Value> values[std::size(kFields)];
+    json::find_each(item.body, kFields, values);
+    for (std::optional<json::Value>& value : values) {
+        if (value && value->kind == json::Kind::kNull) {
+            value = std::nullopt;  // as if it were absent
+        }
     }
-    return read_text(item, "instance", &activity->instance, problem) &&
-           read_id(item, "execution_id", 1, &activity->execution_id, problem) &&
-           read_id(item, "id", 0, &activity->activity_id, problem) &&
-           read_text(item, "session_id", &activity->session_id, problem) &&
-           read_text(item, "tag", &activity->tag, problem);
+    const auto& [name, instance, execution_id, id, session_id, tag] = values;
+    activity->name = name && name->kind == json::Kind::kString ? name : std::nullopt;
+    return read_text(item, "instance", instance, &activity->instance, problem) &&
+           read_id(item, "execution_id", execution_id, 1, &activity->execution_id, problem) &&
+           read_id(item, "id", id, 0, &activity->activity_id, problem) &&
+           read_text(item, "session_id", session_id, &activity->session_id, problem) &&
+           read_text(item, "tag", tag, &activity->tag, problem);
 }
 
 bool read_timer(const WorkItem& item, int64_t* fire_at_ms, Problem* problem) {

@@ -6,13 +6,11 @@
 #include "core/token.hpp"
 #include "pg/boundary.hpp"
 #include "pg/datum.hpp"
+#include "pg/random.hpp"
 
 BELAY_FUNCTION(belay_random_int8) {
     int64 value = 0;
-    if (!pg_strong_random(&value, sizeof value)) {
-        ereport(ERROR,
-                (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
-    }
+    belay::pg::fill_random(&value, sizeof value);
     PG_RETURN_INT64(value);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/json.hpp"
+#include "core/lease.hpp"
 #include "core/time.hpp"
 #include "core/work_item.hpp"
 #include "pg/clock.hpp"
@@ -23,16 +24,7 @@ std::optional<std::string_view> decode(std::optional<core::json::Value> string);
 void check_instance_id(const char* path, std::string_view id);
 void check_label(const char* path, std::optional<std::string_view> label);
 
-// By how much a renewal moves a deadline.
-struct Extension {
-    int64 ms;
-    bool never_earlier;  // the later of the old deadline and the new one counts
-
-    int64 deadline(int64 now, int64 locked_until) const {
-        const int64 moved = core::add_ms(now, ms);
-        return never_earlier && locked_until > moved ? locked_until : moved;
-    }
-};
+using core::Extension;
 
 // An extension in milliseconds, from now; and in whole seconds, which may be 0, that never takes
 // time away: a caller that rounds 900 ms down does not lose its lease.

@@ -33,6 +33,7 @@ struct Cursor {
     uint64 changes;
     int64 next_free;
     int32 held;
+    RowHint head;  // of the row at the position
     Place ring[kRing];
 };
 
@@ -45,6 +46,7 @@ struct Entry {
     int32 next;  // in its bucket, or in the list of free ones
     int32 later;
     int32 earlier;  // of the same cursor
+    RowHint hint;
 };
 
 // A prepared transaction ends where no callback runs: no cursor passes its rows before that.
@@ -205,7 +207,8 @@ Entry* find_entry(const Spot& spot, const Cursor* cursor, const Place& place) {
     return nullptr;
 }
 
-Entry* add_entry(const Spot& spot, Cursor* cursor, const Place& place, int64 free_at) {
+Entry* add_entry(const Spot& spot, Cursor* cursor, const Place& place, int64 free_at,
+                 const RowHint& hint) {
     SpinLockAcquire(&shared->free_lock);
     const int32 at = shared->free_entry;
     if (at != kNone) {
@@ -223,7 +226,8 @@ Entry* add_entry(const Spot& spot, Cursor* cursor, const Place& place, int64 fre
                          .cursor = number_of(cursor),
                          .next = *bucket,
                          .later = cursor->first,
-                         .earlier = kNone};
+                         .earlier = kNone,
+                         .hint = hint};
     *bucket = at;
     if (cursor->first != kNone) {
         entry_table()[cursor->first].earlier = at;
@@ -266,6 +270,7 @@ void reset_cursor(const Spot& spot, Cursor* cursor) {
         drop_entry(spot, cursor, &entry_table()[cursor->first]);
     }
     cursor->position = kFirstPlace;
+    cursor->head = {};
     cursor->version = pg_atomic_add_fetch_u64(&shared->clock, 1) << 24;
     cursor->next_free = core::kNever;
     ++cursor->changes;
@@ -319,8 +324,11 @@ Cursor* make_cursor(const Spot& spot, const CursorKey& key) {
 }
 
 // Puts the position back, and keeps those who are on their way from passing that place.
-void rewind(Cursor* cursor, const Place& place) {
-    cursor->position = std::min(cursor->position, place);
+void rewind(Cursor* cursor, const Place& place, const RowHint& hint = {}) {
+    if (place <= cursor->position) {
+        cursor->position = place;
+        cursor->head = hint;
+    }
     cursor->ring[cursor->version++ % kRing] = place;
     ++cursor->changes;
 }
@@ -418,6 +426,7 @@ struct Note {
     Place place;
     int64 at;
     uint64 stamp;
+    RowHint hint;
     int32 level;
     NoteKind kind;
 };
@@ -433,22 +442,26 @@ constinit bool own_inserted = false;
 constinit int64 own_free = core::kNever;
 
 // A lowest place is enough for the rows that a transaction inserts into one part.
-bool merge_inserted(const CursorKey& key, const Place& place, int level) {
+bool merge_inserted(const CursorKey& key, const Place& place, const RowHint& hint, int level) {
     constexpr int kLookBack = 4;
     for (int i = note_count - 1; i >= 0 && i >= note_count - kLookBack; --i) {
         Note* note = &notes[i];
         if (note->kind == NoteKind::kInserted && note->level == level &&
             same_part(note->key, key)) {
-            note->place = std::min(note->place, place);
+            if (place < note->place) {
+                note->place = place;
+                note->hint = hint;
+            }
             return true;
         }
     }
     return false;
 }
 
-void add_note(NoteKind kind, const CursorKey& key, const Place& place, int64 at, uint64 stamp) {
+void add_note(NoteKind kind, const CursorKey& key, const Place& place, int64 at, uint64 stamp,
+              const RowHint& hint = {}) {
     const int level = GetCurrentTransactionNestLevel();
-    if (kind == NoteKind::kInserted && merge_inserted(key, place, level)) {
+    if (kind == NoteKind::kInserted && merge_inserted(key, place, hint, level)) {
         return;
     }
     if (note_count == note_size) {
@@ -458,7 +471,7 @@ void add_note(NoteKind kind, const CursorKey& key, const Place& place, int64 at,
                                                     : repalloc_huge(notes, bytes));
         note_size = size;
     }
-    notes[note_count++] = {key, place, at, stamp, level, kind};
+    notes[note_count++] = {key, place, at, stamp, hint, level, kind};
     own_inserted = own_inserted || kind == NoteKind::kInserted || kind == NoteKind::kMoved;
     if (kind == NoteKind::kClaimed || kind == NoteKind::kFree) {
         own_free = std::min(own_free, at);
@@ -508,7 +521,7 @@ void commit(const Note& note) {
     }
     with_part(note.key, LW_EXCLUSIVE, [&note](const Spot& spot, Cursor* cursor) {
         if (note.kind == NoteKind::kInserted) {
-            rewind(cursor, note.place);
+            rewind(cursor, note.place, note.hint);
             return;
         }
         Entry* entry = find_entry(spot, cursor, note.place);
@@ -516,7 +529,12 @@ void commit(const Note& note) {
             if (entry != nullptr) {
                 drop_entry(spot, cursor, entry);
             }
-        } else if (entry != nullptr && note.stamp == entry->stamp) {
+            return;
+        }
+        if (entry != nullptr) {
+            entry->hint = note.hint;
+        }
+        if (entry != nullptr && note.stamp == entry->stamp) {
             set_entry(spot, cursor, entry, note.at);
         } else {
             // A lease of an earlier life is none.
@@ -596,7 +614,8 @@ CursorView view_of(const Cursor& cursor) {
             .changes = cursor.changes,
             .next_free = std::min(cursor.next_free, own_free),
             .held = cursor.held,
-            .own = kLastPlace};
+            .own = kLastPlace,
+            .head = cursor.head};
 }
 
 // The lowest of the due rows, in order.
@@ -633,7 +652,8 @@ CursorView read_cursor(const CursorKey& key) {
                     .changes = 0,
                     .next_free = core::kNever,
                     .held = 0,
-                    .own = kLastPlace};
+                    .own = kLastPlace,
+                    .head = {}};
     if (!is_shared()) {
         return view;
     }
@@ -717,7 +737,7 @@ bool enter_row(const CursorKey& key, const CursorView& view, const Place& place,
         // What the view's snapshot showed may be older than what somebody has noted since.
         entered = find_entry(spot, cursor, place) != nullptr ||
                   (limit_since(*cursor, view.version, kLastPlace) > place &&
-                   add_entry(spot, cursor, place, free_at) != nullptr);
+                   add_entry(spot, cursor, place, free_at, {}) != nullptr);
     });
     return entered;
 }
@@ -728,6 +748,16 @@ bool has_entry(const CursorKey& key, const Place& place) {
         found = find_entry(spot, cursor, place) != nullptr;
     });
     return found;
+}
+
+std::optional<RowHint> row_hint(const CursorKey& key, const Place& place) {
+    std::optional<RowHint> hint;
+    with_cursor(key, LW_SHARED, [&](const Spot& spot, Cursor* cursor) {
+        if (const Entry* entry = find_entry(spot, cursor, place)) {
+            hint = entry->hint;
+        }
+    });
+    return hint && hint->buffer != InvalidBuffer ? hint : std::nullopt;
 }
 
 void advance_cursor(const CursorKey& key, const CursorView& view, const Place& place) {
@@ -742,8 +772,9 @@ void advance_cursor(const CursorKey& key, const CursorView& view, const Place& p
                 limit = std::min(limit, spot.partition->holds[i].place);
             }
         }
-        if (cursor->settled) {
-            cursor->position = std::max(cursor->position, limit);
+        if (cursor->settled && limit > cursor->position) {
+            cursor->position = limit;
+            cursor->head = {};
         }
     });
 }
@@ -754,32 +785,33 @@ void settle_cursor(const CursorKey& key, const CursorView& view) {
     });
 }
 
-bool note_claimed(const CursorKey& key, const Place& place, int64 deadline) {
+bool note_claimed(const CursorKey& key, const Place& place, int64 deadline, const RowHint& hint) {
     uint64 stamp = 0;
     with_cursor(key, LW_EXCLUSIVE, [&](const Spot& spot, Cursor* cursor) {
         Entry* entry = find_entry(spot, cursor, place);
         if (entry != nullptr) {
             set_entry(spot, cursor, entry, kHeld);
+            entry->hint = hint;
         } else {
-            entry = add_entry(spot, cursor, place, kHeld);
+            entry = add_entry(spot, cursor, place, kHeld, hint);
         }
         stamp = entry != nullptr ? entry->stamp : 0;
     });
     if (is_shared()) {
-        add_note(NoteKind::kClaimed, key, place, deadline, stamp);
+        add_note(NoteKind::kClaimed, key, place, deadline, stamp, hint);
     }
     return stamp != 0;
 }
 
-void note_inserted(const CursorKey& key, const Place& place) {
+void note_inserted(const CursorKey& key, const Place& place, const RowHint& hint) {
     if (is_shared()) {
-        add_note(NoteKind::kInserted, key, place, 0, 0);
+        add_note(NoteKind::kInserted, key, place, 0, 0, hint);
     }
 }
 
-void note_free(const CursorKey& key, const Place& place, int64 free_at) {
+void note_free(const CursorKey& key, const Place& place, int64 free_at, const RowHint& hint) {
     if (is_shared()) {
-        add_note(NoteKind::kFree, key, place, free_at, 0);
+        add_note(NoteKind::kFree, key, place, free_at, 0, hint);
     }
 }
 

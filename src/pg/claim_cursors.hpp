@@ -35,6 +35,13 @@ struct Place {
 inline constexpr Place kFirstPlace{PG_INT64_MIN, PG_INT64_MIN};
 inline constexpr Place kLastPlace{PG_INT64_MAX, PG_INT64_MAX};
 
+// Where a row lay when somebody last wrote it. It may have gone since, or the whole table may have
+// been written anew: whoever goes there looks whether the row is there.
+struct RowHint {
+    ItemPointerData tid;
+    Buffer buffer;  // InvalidBuffer: nothing is known
+};
+
 // What a fetch reads before it takes its snapshot. Without shared memory, or in a life that is
 // over, known is false and the position the first.
 struct CursorView {
@@ -47,6 +54,7 @@ struct CursorView {
     int64 next_free;  // no row with an entry may be taken before, in ms
     int32 held;       // rows that transactions have leased which still run
     Place own;        // the lowest row that this transaction has inserted: only it can see it
+    RowHint head;     // of the row at the position
 };
 CursorView read_cursor(const CursorKey& key);
 
@@ -69,6 +77,8 @@ void correct_entry(const CursorKey& key, const DueRow& row, std::optional<int64>
 // must not pass it.
 bool enter_row(const CursorKey& key, const CursorView& view, const Place& place, int64 free_at);
 bool has_entry(const CursorKey& key, const Place& place);
+// Where the row of an entry lies, if it has one.
+std::optional<RowHint> row_hint(const CursorKey& key, const Place& place);
 
 // Moves the cursor: all live rows from the view's position to that place have entries.
 void advance_cursor(const CursorKey& key, const CursorView& view, const Place& place);
@@ -79,11 +89,11 @@ void settle_cursor(const CursorKey& key, const CursorView& view);
 // ---- Notes of the current transaction ----
 
 // A row was leased: others need not look at it while the transaction runs. False: no room.
-bool note_claimed(const CursorKey& key, const Place& place, int64 deadline);
+bool note_claimed(const CursorKey& key, const Place& place, int64 deadline, const RowHint& hint);
 // A row was inserted.
-void note_inserted(const CursorKey& key, const Place& place);
+void note_inserted(const CursorKey& key, const Place& place, const RowHint& hint);
 // A row that was there may be taken from that time on, earlier than its entry may say.
-void note_free(const CursorKey& key, const Place& place, int64 free_at);
+void note_free(const CursorKey& key, const Place& place, int64 free_at, const RowHint& hint);
 // A row was deleted.
 void note_deleted(const CursorKey& key, const Place& place);
 // Rows of the table were moved, or deleted without being named.

@@ -153,6 +153,15 @@ inline TM_Result update_heap_row(Relation table, ItemPointer old_version, HeapTu
 #endif
 }
 
+// Pins the buffer that held a block of the table lately, if it still does.
+inline bool pin_recent_buffer(Relation table, BlockNumber block, Buffer buffer) {
+#if PG_VERSION_NUM >= 160000
+    return ReadRecentBuffer(table->rd_locator, MAIN_FORKNUM, block, buffer);
+#else
+    return ReadRecentBuffer(table->rd_node, MAIN_FORKNUM, block, buffer);
+#endif
+}
+
 // A set of events to wait for. It has to be freed.
 inline WaitEventSet* make_wait_set(int events) {
 #if PG_VERSION_NUM >= 170000

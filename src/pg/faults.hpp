@@ -39,6 +39,8 @@ enum class FaultPoint : int {
     kFastpathFetch,
     kFastpathHold,
     kFastpathRenew,
+    kFastpathTask,
+    kFastpathTurn,
     kOutboxDeliver,
     kStoreCall,
     kUpgradeStep,
@@ -57,7 +59,8 @@ inline constexpr const char* kFaultPointNames[kFaultPoints] = {
     "duty.outbox_retention", "duty.retention",      "duty.schedules",     "duty.session_cleanup",
     "duty.sibling_cancel",   "duty.xmin_watch",     "fastpath.abandon",   "fastpath.ack",
     "fastpath.enqueue",      "fastpath.fetch",      "fastpath.hold",      "fastpath.renew",
-    "outbox.deliver",        "store.call",          "upgrade.step",       "wake.skip",
+    "fastpath.task",         "fastpath.turn",       "outbox.deliver",     "store.call",
+    "upgrade.step",          "wake.skip",
 };
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.

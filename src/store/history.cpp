@@ -1,5 +1,7 @@
 #include "store/history.hpp"
 
+#include "store/fast/turns.hpp"
+
 namespace belay::store {
 
 namespace {
@@ -71,10 +73,19 @@ std::optional<int64> latest_execution_with_history(const Hub& hub, std::string_v
     return rows.count == 0 ? std::nullopt : std::optional(rows.int8(0, 1));
 }
 
-Rows read_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                 int64 after_event_id, int64 limit) {
-    return run(hub, kRead,
-               Params().text(instance_id).int8(execution_id).int8(after_event_id).int8(limit));
+EventPage read_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                      int64 after_event_id, int64 limit) {
+    if (const auto events =
+            direct::read_events(hub, instance_id, execution_id, after_event_id, limit)) {
+        return {*events, std::nullopt};
+    }
+    const Rows rows = run(
+        hub, kRead, Params().text(instance_id).int8(execution_id).int8(after_event_id).int8(limit));
+    auto* events = static_cast<StoredEvent*>(palloc(sizeof(StoredEvent) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        events[i] = {rows.int8(i, 1), rows.datum(i, 2, TEXTOID)};
+    }
+    return {{events, static_cast<std::size_t>(rows.count)}, rows};
 }
 
 Rows list_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
@@ -89,25 +100,33 @@ Rows event_texts(const Hub& hub, std::string_view instance_id, int64 execution_i
 }
 
 int64 count_stored(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                   int64 lowest_id, Datum event_ids) {
+                   int64 lowest_id, std::span<const int64> event_ids) {
     // New events usually come behind all stored ones: one probe tells.
-    if (run(hub, kHasFrom, Params().text(instance_id).int8(execution_id).int8(lowest_id)).count ==
-        0) {
+    auto later = direct::has_event_from(hub, instance_id, execution_id, lowest_id);
+    if (!later) {
+        later = run(hub, kHasFrom, Params().text(instance_id).int8(execution_id).int8(lowest_id))
+                    .count > 0;
+    }
+    if (!*later) {
         return 0;
     }
-    return run(hub, kCountStored, Params().text(instance_id).int8(execution_id).datum(event_ids))
+    return run(hub, kCountStored,
+               Params().text(instance_id).int8(execution_id).datum(int8_array(event_ids)))
         .int8(0, 1);
 }
 
 void insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                   Datum event_ids, Datum event_types, Datum event_texts, int64 now) {
+                   const NewEvents& events, int64 now) {
+    if (direct::try_insert_events(hub, instance_id, execution_id, events, now)) {
+        return;
+    }
     run(hub, kInsert,
         Params()
             .text(instance_id)
             .int8(execution_id)
-            .datum(event_ids)
-            .datum(event_types)
-            .datum(event_texts)
+            .datum(int8_array(events.ids))
+            .datum(text_array(events.types))
+            .datum(text_array(events.texts))
             .timestamp(now));
 }
 

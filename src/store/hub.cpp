@@ -241,7 +241,7 @@ bool load(Hub* hub, Oid relation_id) {
         strlcpy(hub->quoted_name, quote_identifier(name), sizeof hub->quoted_name);
         hub->owner = relation->rd_rel->relowner;
         hub->relations = find_relations(hub->schema, relation_id);
-        hub->worker_queue_access = {};
+        std::fill_n(hub->direct, std::size(hub->direct), DirectAccess{});
         good = read_row(relation, hub);
         hub->stale = !good;
     }

@@ -108,12 +108,23 @@ struct PlanCache;
 
 // Whether a table may be accessed directly, and its indexes then: found out when it is first asked
 // for, and again after an invalidation.
+enum class DirectId : int {
+    kWorkerQueue,
+    kOrchestratorQueue,
+    kInstanceLocks,
+    kInstances,
+    kExecutions,
+    kHistory,
+    kTasks,
+    kAttempts,
+    kCount,
+};
+inline constexpr int kMaxDirectIndexes = 7;
+
 struct DirectAccess {
     enum class State : uint8 { kUnknown, kPlain, kOther };
     State state;
-    Oid key;
-    Oid activity;
-    Oid session;
+    Oid indexes[kMaxDirectIndexes];  // in the order of the table's shape
 };
 
 struct Hub {
@@ -135,7 +146,7 @@ struct Hub {
     bool stale;   // something it was read from has changed
     bool doomed;  // its schema is gone; freed when the transaction ends
     PlanCache* plans;
-    DirectAccess worker_queue_access;
+    DirectAccess direct[static_cast<int>(DirectId::kCount)];
 
     bool is_paused(Queue queue) const { return (paused >> static_cast<int>(queue) & 1) != 0; }
 };

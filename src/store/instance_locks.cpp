@@ -1,6 +1,8 @@
 #include "store/instance_locks.hpp"
 
 #include "core/hash.hpp"
+#include "pg/random.hpp"
+#include "store/fast/turns.hpp"
 #include "store/plan.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
@@ -53,25 +55,26 @@ constexpr Statement kHoldTurn = statement(R"sql(
 )sql",
                                           INT8OID, INT8OID);
 
-// $1 instance key, $2 instance id, $3 locked_until, $4 now, $5 lock number, $6 incarnation.
-constexpr Statement kGrant = statement(R"sql(
+// $1 instance key, $2 instance id, $3 locked_until, $4 now, $5 lock number, $6 incarnation, $7 and
+// $8 nonce.
+constexpr Statement kGrant =
+    statement(R"sql(
     UPDATE {hub}.instance_locks AS l
-       SET locked_until = $3, locked_at = $4, lock_no = $5, nonce_hi = belay.random_int8(),
-           nonce_lo = belay.random_int8(), lease_inc = $6
+       SET locked_until = $3, locked_at = $4, lock_no = $5, nonce_hi = $7, nonce_lo = $8,
+           lease_inc = $6
      WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-    RETURNING l.nonce_hi, l.nonce_lo
 )sql",
-                                       INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID);
+              INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, INT8OID);
 
-constexpr Statement kInsert = statement(R"sql(
+constexpr Statement kInsert =
+    statement(R"sql(
     INSERT INTO {hub}.instance_locks
            (instance_key, locked_until, locked_at, lock_no, nonce_hi, nonce_lo, lease_inc,
             instance_id)
-    VALUES ($1, $3, $4, $5, belay.random_int8(), belay.random_int8(), $6, $2)
+    VALUES ($1, $3, $4, $5, $7, $8, $6, $2)
     ON CONFLICT (instance_key, instance_id) DO NOTHING
-    RETURNING nonce_hi, nonce_lo
 )sql",
-                                        INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID);
+              INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, INT8OID);
 
 constexpr Statement kSetDeadline = statement(R"sql(
     UPDATE {hub}.instance_locks AS l
@@ -139,6 +142,9 @@ Params key_params(std::string_view instance_id) {
 }  // namespace
 
 bool try_hold_instance(const Hub& hub, std::string_view instance_id, int64 now) {
+    if (const auto held = direct::try_hold_instance(hub, instance_id, now)) {
+        return *held;
+    }
     return run(hub, kTryHold, key_params(instance_id).int8(now).int4(hub.incarnation)).count == 1;
 }
 
@@ -152,10 +158,16 @@ bool has_lock_row(const Hub& hub, std::string_view instance_id) {
 
 std::optional<InstanceLock> try_hold_turn(const Hub& hub, const core::TurnToken& token) {
     pg::note_held(orchestrator_channel(hub));
+    if (const auto held = direct::hold_turn(hub, token, LockWaitSkip)) {
+        return *held;
+    }
     return read(run(hub, kTryHoldTurn, Params().int8(token.instance_key).int8(token.lock_no)));
 }
 
 std::optional<InstanceLock> hold_turn(const Hub& hub, const core::TurnToken& token) {
+    if (const auto held = direct::hold_turn(hub, token, LockWaitBlock)) {
+        return *held;
+    }
     return read(run(hub, kHoldTurn, Params().int8(token.instance_key).int8(token.lock_no)));
 }
 
@@ -165,33 +177,48 @@ int64 next_lock_no(const Hub& hub) {
 
 core::TurnToken grant_turn(const Hub& hub, std::string_view instance_id, int64 lock_no,
                            bool row_exists, int64 now, int64 locked_until) {
-    const Rows rows = run(
-        hub, row_exists ? kGrant : kInsert,
-        key_params(instance_id).int8(locked_until).int8(now).int8(lock_no).int4(hub.incarnation));
-    if (rows.count != 1) {
-        elog(ERROR, "the lock of an instance vanished while it was held");
+    core::TurnToken token{.instance_key = core::instance_key(instance_id),
+                          .lock_no = lock_no,
+                          .incarnation = hub.incarnation,
+                          .nonce_hi = 0,
+                          .nonce_lo = 0};
+    pg::fill_random(&token.nonce_hi, sizeof token.nonce_hi);
+    pg::fill_random(&token.nonce_lo, sizeof token.nonce_lo);
+    if (!row_exists || !direct::try_grant(hub, instance_id, token, now, locked_until)) {
+        const Rows rows = run(hub, row_exists ? kGrant : kInsert,
+                              key_params(instance_id)
+                                  .int8(locked_until)
+                                  .int8(now)
+                                  .int8(lock_no)
+                                  .int4(hub.incarnation)
+                                  .int8(static_cast<int64>(token.nonce_hi))
+                                  .int8(static_cast<int64>(token.nonce_lo)));
+        if (rows.count != 1) {
+            elog(ERROR, "the lock of an instance vanished while it was held");
+        }
     }
-    pg::note_lease(orchestrator_channel(hub), lease_key_of_turn(core::instance_key(instance_id)),
-                   locked_until);
-    return {.instance_key = core::instance_key(instance_id),
-            .lock_no = lock_no,
-            .incarnation = hub.incarnation,
-            .nonce_hi = static_cast<uint64_t>(rows.int8(0, 1)),
-            .nonce_lo = static_cast<uint64_t>(rows.int8(0, 2))};
+    pg::note_lease(orchestrator_channel(hub), lease_key_of_turn(token.instance_key), locked_until);
+    return token;
 }
 
 void set_turn_deadline(const Hub& hub, const InstanceLock& lock, int64 locked_until) {
-    run(hub, kSetDeadline, key_params(lock.instance_id).int8(locked_until));
+    if (!direct::try_set_deadline(hub, lock, locked_until)) {
+        run(hub, kSetDeadline, key_params(lock.instance_id).int8(locked_until));
+    }
     pg::note_lease(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key), locked_until);
 }
 
 void release_turn(const Hub& hub, const InstanceLock& lock) {
-    run(hub, kRelease, key_params(lock.instance_id));
+    if (!direct::try_release(hub, lock)) {
+        run(hub, kRelease, key_params(lock.instance_id));
+    }
     pg::note_lease_over(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key));
 }
 
 void delete_turn(const Hub& hub, const InstanceLock& lock) {
-    run(hub, kDelete, key_params(lock.instance_id));
+    if (!direct::try_delete(hub, lock)) {
+        run(hub, kDelete, key_params(lock.instance_id));
+    }
     pg::note_lease_over(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key));
 }
 

@@ -1,5 +1,6 @@
 #include "store/instances.hpp"
 
+#include "store/fast/turns.hpp"
 #include "store/plan.hpp"
 
 namespace belay::store {
@@ -119,6 +120,9 @@ constexpr Statement kLatestExecution = query(R"sql(
 }  // namespace
 
 std::optional<Instance> read_instance(const Hub& hub, std::string_view instance_id) {
+    if (const auto found = direct::read_instance(hub, instance_id)) {
+        return *found;
+    }
     const Rows rows = run(hub, kRead, Params().text(instance_id));
     if (rows.count == 0) {
         return std::nullopt;
@@ -151,6 +155,9 @@ bool upsert_instance(const Hub& hub, std::string_view instance_id, std::string_v
 }
 
 bool touch_instance(const Hub& hub, std::string_view instance_id, int64 execution_id, int64 now) {
+    if (const auto touched = direct::touch_instance(hub, instance_id, execution_id, now)) {
+        return *touched;
+    }
     return run(hub, kTouch, Params().text(instance_id).int8(execution_id).timestamp(now)).count ==
            1;
 }
@@ -162,7 +169,7 @@ void upsert_execution(const Hub& hub, std::string_view instance_id, int64 execut
         params.text(instance_id).int8(execution_id).timestamp(now);
         if (change.new_events == 0) {
             run(hub, kEnsureExecution, params);
-        } else {
+        } else if (!direct::try_count_events(hub, instance_id, execution_id, change.new_events)) {
             run(hub, kCountEvents, params.int8(change.new_events));
         }
         return;

@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "pg/counters.hpp"
+#include "store/fast/turns.hpp"
 #include "store/outbox.hpp"
 #include "store/plan.hpp"
 #include "store/waking.hpp"
@@ -323,17 +324,25 @@ std::optional<std::string_view> parent_of(const NewMessage& message) {
 int64 insert_message(const Hub& hub, const NewMessage& message) {
     const int64 id = nextval_internal(hub.relations.orchestrator_queue_id, false);
     const auto slot_count = static_cast<int32>(hub.options[Option::kSlotCount]);
-    run(hub, kInsert,
-        Params()
-            .int8(core::instance_key(message.instance_id))
-            .int8(id)
-            .timestamp(message.visible_at)
-            .timestamp(message.created_at)
-            .int2(static_cast<int16>(core::slot_of(message.instance_id, slot_count)))
-            .datum(CharGetDatum(kind_letter(message.kind)))
-            .text(message.instance_id)
-            .optional_text(parent_of(message))
-            .text(message.work_item));
+    const direct::MessageRow row{
+        .instance_key = core::instance_key(message.instance_id),
+        .id = id,
+        .slot = static_cast<int16>(core::slot_of(message.instance_id, slot_count)),
+        .kind = kind_letter(message.kind),
+        .parent_id = parent_of(message)};
+    if (!direct::try_insert_message(hub, row, message)) {
+        run(hub, kInsert,
+            Params()
+                .int8(row.instance_key)
+                .int8(row.id)
+                .timestamp(message.visible_at)
+                .timestamp(message.created_at)
+                .int2(row.slot)
+                .datum(CharGetDatum(row.kind))
+                .text(message.instance_id)
+                .optional_text(row.parent_id)
+                .text(message.work_item));
+    }
     note_item(orchestrator_channel(hub), message.visible_at);
     pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kEnqueued);
     return id;
@@ -341,7 +350,17 @@ int64 insert_message(const Hub& hub, const NewMessage& message) {
 
 std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const int16> slots,
                                               int64 after_visible_at, int64 after_id, int64 now,
-                                              int limit) {
+                                              bool with_pins, int limit) {
+    if (const auto found =
+            direct::peek_messages(hub, slots, after_visible_at, after_id, now, with_pins, limit)) {
+        return *found;
+    }
+    return look_at_messages(hub, slots, after_visible_at, after_id, now, limit);
+}
+
+std::span<const WaitingMessage> look_at_messages(const Hub& hub, std::span<const int16> slots,
+                                                 int64 after_visible_at, int64 after_id, int64 now,
+                                                 int limit) {
     const Rows rows = run(hub, kPeek,
                           Params()
                               .datum(int2_array(slots))
@@ -367,6 +386,9 @@ std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const in
 
 std::span<const BatchMessage> visible_messages(const Hub& hub, std::string_view instance_id,
                                                int64 now, int64 after_id, int64 limit) {
+    if (const auto found = direct::visible_messages(hub, instance_id, now, after_id, limit)) {
+        return *found;
+    }
     const Rows rows =
         run(hub, kVisible, instance_params(instance_id).timestamp(now).int8(after_id).int8(limit));
     auto* found = static_cast<BatchMessage*>(palloc(sizeof(BatchMessage) * (rows.count + 1)));
@@ -392,6 +414,9 @@ bool has_start(const Hub& hub, std::string_view instance_id) {
 
 std::span<const LeasedMessage> lease_messages(const Hub& hub, std::string_view instance_id,
                                               std::span<const int64> ids, int64 lock_no) {
+    if (const auto leased = direct::lease_messages(hub, instance_id, ids, lock_no)) {
+        return *leased;
+    }
     const Rows rows =
         run(hub, kLease, instance_params(instance_id).datum(int8_array(ids)).int8(lock_no));
     auto* leased = static_cast<LeasedMessage*>(palloc(sizeof(LeasedMessage) * (rows.count + 1)));
@@ -407,12 +432,14 @@ std::span<const LeasedMessage> lease_messages(const Hub& hub, std::string_view i
 void delete_leased(const Hub& hub, int64 instance_key, int64 lock_no, int64 now) {
     const pg::Channel channel = orchestrator_channel(hub);
     const uint64 version = pg::queue_version(channel);
-    const bool others =
-        run(hub, kDeleteLeased, Params().int8(instance_key).int8(lock_no).timestamp(now))
-            .boolean(0, 1);
+    auto others = direct::delete_leased(hub, instance_key, lock_no, now);
+    if (!others) {
+        others = run(hub, kDeleteLeased, Params().int8(instance_key).int8(lock_no).timestamp(now))
+                     .boolean(0, 1);
+    }
     // What is sent while this transaction is open meets a lock: whoever looks for it then is told
     // when the lock is gone.
-    if (others) {
+    if (*others) {
         pg::note_ready(channel);
     } else {
         pg::note_freed(channel, version);

@@ -145,7 +145,7 @@ std::span<const LiveLease> live_leases(const Hub& hub, const Statement& statemen
 
 Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit) {
     const auto slots = all_slots(hub);
-    const auto ready = peek_messages(hub, slots, PG_INT64_MIN, PG_INT64_MIN, now, limit);
+    const auto ready = look_at_messages(hub, slots, PG_INT64_MIN, PG_INT64_MIN, now, limit);
     const Rows next = run(hub, kNextMessage, Params().datum(int2_array(slots)).timestamp(now));
     return {static_cast<int64>(ready.size()), next.optional_ms(0, 1).value_or(core::kNever)};
 }
@@ -187,7 +187,7 @@ Readiness outbox_readiness(const Hub& hub, int64 now) {
 std::optional<int64> oldest_ready_message(const Hub& hub, int64 now) {
     std::optional<int64> oldest;
     for (const auto& message :
-         peek_messages(hub, all_slots(hub), PG_INT64_MIN, PG_INT64_MIN, now, 1)) {
+         look_at_messages(hub, all_slots(hub), PG_INT64_MIN, PG_INT64_MIN, now, 1)) {
         const int64 since = core::pg_us_to_ms(message.visible_at);
         oldest = oldest ? std::min(*oldest, since) : since;
     }

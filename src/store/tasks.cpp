@@ -6,6 +6,7 @@
 #include "pg/counters.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "store/fast/tasks.hpp"
 #include "store/lanes.hpp"
 #include "store/limits.hpp"
 #include "store/suspensions.hpp"
@@ -488,6 +489,9 @@ void add_failure(Params* params, const std::optional<Failure>& failure) {
 
 void end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outcome, int64 now,
                  const std::optional<Failure>& failure) {
+    if (!failure && direct::try_end_attempt(hub, task, outcome, now)) {
+        return;
+    }
     Params params;
     params.uuid(task.id)
         .int4(task.attempt_index)
@@ -607,23 +611,29 @@ const char* lease_id(const pg_uuid_t& task, int32 attempt_index, int64 epoch) {
 
 bool insert_task(const Hub& hub, const NewTask& task) {
     const bool ready = task.available_at <= task.now;
-    const Rows rows =
-        run(hub, kInsert,
-            Params()
-                .uuid(task.id)
-                .int2(task_slot(hub, task.id))
-                .int4(task.cap_set)
-                .int4(task.priority)
-                .int8(task.available_at)
-                .optional_int8(task.deadline)
-                .int8(task.now)
-                .text(core::name_of(ready ? core::TaskState::kReady : core::TaskState::kDelayed))
-                .text(task.lane)
-                .text(task.kind)
-                .optional_text(task.dedup_key)
-                .jsonb(task.payload)
-                .jsonb(task.tags)
-                .jsonb(task.policy));
+    const auto state = ready ? core::TaskState::kReady : core::TaskState::kDelayed;
+    const int16 slot = task_slot(hub, task.id);
+    if (task.own_id && direct::try_insert_task(hub, task, slot, state)) {
+        note_claimable(hub, task.lane, ready, task.available_at);
+        pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kEnqueued);
+        return true;
+    }
+    const Rows rows = run(hub, kInsert,
+                          Params()
+                              .uuid(task.id)
+                              .int2(slot)
+                              .int4(task.cap_set)
+                              .int4(task.priority)
+                              .int8(task.available_at)
+                              .optional_int8(task.deadline)
+                              .int8(task.now)
+                              .text(core::name_of(state))
+                              .text(task.lane)
+                              .text(task.kind)
+                              .optional_text(task.dedup_key)
+                              .jsonb(task.payload)
+                              .jsonb(task.tags)
+                              .jsonb(task.policy));
     if (rows.count == 0) {
         return false;
     }
@@ -843,7 +853,9 @@ int64 next_delayed(const Hub& hub, int64 now) {
 // ---------------------------------------------------------------- a lease goes on
 
 void set_lease_until(const Hub& hub, const pg_uuid_t& id, int64 lease_until) {
-    run_for_one(hub, kSetLeaseUntil, Params().uuid(id).int8(lease_until));
+    if (!direct::try_set_lease_until(hub, id, lease_until)) {
+        run_for_one(hub, kSetLeaseUntil, Params().uuid(id).int8(lease_until));
+    }
 }
 
 void move_lease_check(const Hub& hub, const pg_uuid_t& id) {
@@ -925,15 +937,17 @@ int64 finish(const Hub& hub, const Task& task, const Finish& how) {
     if (task.has_attempt()) {
         end_attempt(hub, task, how.outcome, how.now, how.failure);
     }
-    Params params;
-    params.uuid(task.id)
-        .text(core::name_of(how.state))
-        .int8(how.now)
-        .jsonb(how.result)
-        .boolean(how.failure.has_value());
-    add_failure(&params, how.failure);
-    run_for_one(hub, kFinish,
-                params.optional_text(how.cancel_reason).optional_text(how.cancelled_by));
+    if (!direct::try_finish(hub, task, how)) {
+        Params params;
+        params.uuid(task.id)
+            .text(core::name_of(how.state))
+            .int8(how.now)
+            .jsonb(how.result)
+            .boolean(how.failure.has_value());
+        add_failure(&params, how.failure);
+        run_for_one(hub, kFinish,
+                    params.optional_text(how.cancel_reason).optional_text(how.cancelled_by));
+    }
     if (task.is_active()) {
         lose(hub, task);
     }

@@ -22,6 +22,7 @@ const char* lease_id(const pg_uuid_t& task, int32 attempt_index, int64 epoch);
 
 struct NewTask {
     pg_uuid_t id;
+    bool own_id;  // made by the server: nobody else can have it
     std::string_view lane;
     std::string_view kind;
     int32 cap_set;

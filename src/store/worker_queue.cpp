@@ -6,7 +6,7 @@
 #include "core/time.hpp"
 #include "pg/datum.hpp"
 #include "pg/counters.hpp"
-#include "store/fast/queue_table.hpp"
+#include "store/fast/direct_table.hpp"
 #include "store/fast/worker_queue.hpp"
 #include "store/outbox.hpp"
 #include "store/plan.hpp"
@@ -364,7 +364,8 @@ Leased read_leased(const Hub& hub, const Rows& rows, uint64 row) {
                       .nonce_hi = static_cast<uint64_t>(rows.int8(row, 5)),
                       .nonce_lo = static_cast<uint64_t>(rows.int8(row, 6))},
             .attempt = rows.int4(row, 7),
-            .work_item = rows.text(row, 8)};
+            .work_item = rows.text(row, 8),
+            .hint = {}};
 }
 
 std::optional<WorkRow> read_row(const Rows& rows) {
@@ -410,8 +411,9 @@ int64 insert_work(const Hub& hub, const NewWork& work) {
                       .slot = slot_for(slot_count, work.instance_id, work.session_id, id),
                       .due = work.delayed ? delayed_due(work.visible_at) : 0,
                       .id = id};
-    if (Relation heap = open_for_direct_access(hub)) {
-        insert_directly(hub, heap, key, work);
+    pg::RowHint hint{};
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
+        hint = insert_directly(hub, heap, key, work);
     } else {
         run(hub, kInsert,
             key_params(key)
@@ -424,7 +426,7 @@ int64 insert_work(const Hub& hub, const NewWork& work) {
                 .optional_text(work.instance_id)
                 .text(work.work_item));
     }
-    pg::note_inserted(cursor_of(hub, key), place_of(key));
+    pg::note_inserted(cursor_of(hub, key), place_of(key), hint);
     note_item(worker_channel(hub), work.visible_at);
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEnqueued);
     return id;
@@ -433,7 +435,8 @@ int64 insert_work(const Hub& hub, const NewWork& work) {
 bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant) {
     pg::note_lease(worker_channel(hub), lease_key_of_work(leased.key.id), grant.locked_until,
                    grant.owner ? owner_channel(hub, *grant.owner).name : 0);
-    return pg::note_claimed(cursor_of(hub, leased.key), place_of(leased.key), grant.locked_until);
+    return pg::note_claimed(cursor_of(hub, leased.key), place_of(leased.key), grant.locked_until,
+                            leased.hint);
 }
 
 int64 last_work_id(const Hub& hub) {
@@ -446,7 +449,7 @@ int64 last_work_id(const Hub& hub) {
 
 LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std::string_view> tag,
                       bool with_sessions, const LeaseTerms& terms, int limit) {
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         return take_heads_directly(hub, heap, lane, slot, tag, with_sessions, terms, limit);
     }
     const Grant grant = terms.grant();
@@ -473,7 +476,7 @@ LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std:
 }
 
 std::optional<int32> next_lane_to_fetch(const Hub& hub, int32 lane) {
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         return next_lane_directly(hub, heap, lane);
     }
     return next_lane(hub, lane);
@@ -486,7 +489,7 @@ std::optional<int32> next_lane(const Hub& hub, int32 lane) {
 
 Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
                      int64 after_due, int64 after_id, const pg::Clock& clock, int limit) {
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         return peek_lane_directly(hub, heap, lane, slots, delayed, after_due, after_id, clock,
                                   limit);
     }
@@ -537,7 +540,7 @@ Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int
 }
 
 std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& grant) {
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         return take_directly(hub, heap, key, grant);
     }
     const Rows rows = run(hub, kTake,
@@ -555,7 +558,7 @@ std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& gran
 }
 
 std::optional<int32> try_hold_free(const Hub& hub, const WorkKey& key, int64 now) {
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         return try_hold_free_directly(hub, heap, key, now);
     }
     const Rows rows = run(hub, kTryHoldFree, key_params(key).int8(now).int4(hub.incarnation));
@@ -570,10 +573,16 @@ void note_gone(const Hub& hub, const WorkKey& key) {
     pg::note_deleted(cursor_of(hub, key), place_of(key));
 }
 
+void note_moved_deadline(const Hub& hub, const WorkKey& key, int64 locked_until,
+                         const pg::RowHint& hint) {
+    pg::note_lease(worker_channel(hub), lease_key_of_work(key.id), locked_until);
+    pg::note_free(cursor_of(hub, key), place_of(key), locked_until, hint);
+}
+
 std::optional<WorkRow> lock_by_key(const Hub& hub, const WorkKey& key, const Statement& statement,
                                    LockWaitPolicy policy) {
     pg::note_held(worker_channel(hub));
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         return lock_directly(hub, heap, key, policy);
     }
     return read_row(run(hub, statement, key_params(key)));
@@ -583,7 +592,7 @@ std::optional<WorkRow> lock_by_key(const Hub& hub, const WorkKey& key, const Sta
 
 std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token, int64 now) {
     std::optional<WorkRow> row;
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         row = delete_live_directly(hub, heap, token, now);
     } else {
         row = read_row(run(hub, kDeleteLive,
@@ -599,6 +608,18 @@ std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token,
     return row;
 }
 
+std::optional<WorkRow> renew_live(const Hub& hub, const core::WorkToken& token, int64 now,
+                                  const core::Extension& extension) {
+    Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue);
+    const auto renewed =
+        heap != nullptr ? renew_live_directly(hub, heap, token, now, extension) : std::nullopt;
+    if (!renewed) {
+        return std::nullopt;
+    }
+    note_moved_deadline(hub, renewed->row.key, renewed->locked_until, renewed->hint);
+    return renewed->row;
+}
+
 std::optional<WorkRow> try_lock_work(const Hub& hub, const WorkKey& key) {
     return lock_by_key(hub, key, kTryLock, LockWaitSkip);
 }
@@ -608,14 +629,14 @@ std::optional<WorkRow> lock_work(const Hub& hub, const WorkKey& key) {
 }
 
 bool work_exists(const Hub& hub, const WorkKey& key) {
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         return exists_directly(hub, heap, key);
     }
     return run(hub, kExists, key_params(key)).count > 0;
 }
 
 void delete_work(const Hub& hub, const WorkKey& key) {
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         delete_directly(hub, heap, key);
     } else {
         run(hub, kDelete, key_params(key));
@@ -624,20 +645,20 @@ void delete_work(const Hub& hub, const WorkKey& key) {
 }
 
 void set_deadline(const Hub& hub, const WorkKey& key, int64 locked_until) {
-    if (Relation heap = open_for_direct_access(hub)) {
-        set_deadline_directly(hub, heap, key, locked_until);
+    pg::RowHint hint{};
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
+        hint = set_deadline_directly(hub, heap, key, locked_until);
     } else {
         run(hub, kSetDeadline, key_params(key).int8(locked_until));
     }
-    pg::note_lease(worker_channel(hub), lease_key_of_work(key.id), locked_until);
-    pg::note_free(cursor_of(hub, key), place_of(key), locked_until);
+    note_moved_deadline(hub, key, locked_until, hint);
 }
 
 void release_work(const Hub& hub, const WorkKey& key, int32 attempt,
                   std::optional<int64> visible_at) {
     pg::note_lease_over(worker_channel(hub), lease_key_of_work(key.id));
     note_item(worker_channel(hub), visible_at.value_or(0));
-    if (Relation heap = open_for_direct_access(hub)) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         release_directly(hub, heap, key, attempt, visible_at);
     } else if (!visible_at) {
         run(hub, kRelease, key_params(key).int4(attempt));
@@ -650,7 +671,7 @@ void release_work(const Hub& hub, const WorkKey& key, int32 attempt,
         pg::note_deleted(cursor_of(hub, key), place_of(key));
         released.due = delayed_due(*visible_at);
     }
-    pg::note_free(cursor_of(hub, released), place_of(released), 0);
+    pg::note_free(cursor_of(hub, released), place_of(released), 0, {});
 }
 
 std::span<const WorkKey> find_activity(const Hub& hub, std::string_view instance_id,

@@ -7,6 +7,7 @@
 #include "core/lease.hpp"
 #include "core/time.hpp"
 #include "core/token.hpp"
+#include "pg/claim_cursors.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
@@ -69,6 +70,7 @@ struct Leased {
     core::WorkToken token;
     int32 attempt;
     std::string_view work_item;
+    pg::RowHint hint;
 };
 
 struct LeasedRows {
@@ -149,6 +151,10 @@ std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token,
 
 // Holds the row with that key until the transaction ends: at once if nobody has it, else after
 // waiting. No value if there is no such row.
+// Moves the deadline of a live lease if nobody else holds the row; the row as it was. No value may
+// also mean that the quick way is closed.
+std::optional<WorkRow> renew_live(const Hub& hub, const core::WorkToken& token, int64 now,
+                                  const core::Extension& extension);
 std::optional<WorkRow> try_lock_work(const Hub& hub, const WorkKey& key);
 std::optional<WorkRow> lock_work(const Hub& hub, const WorkKey& key);
 bool work_exists(const Hub& hub, const WorkKey& key);

@@ -57,6 +57,33 @@ TEST_F(Guarded, CommitsWaitForTheDisk) {
     EXPECT_FALSE(waited);
 }
 
+// AL-1: whatever else a transaction writes, before or after a lease, with it in one statement or
+// through belay itself, waits for the disk as its user asked.
+TEST_F(Guarded, OtherWritesAreNotWeakened) {
+    conn.exec("CREATE TABLE wrote (what text)");
+    conn.exec(
+        "CREATE FUNCTION wrapped(t text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM "
+        "app.renew_work_item_lock(t, NULL, 3600000); INSERT INTO wrote VALUES ('wrapped'); END $$");
+    const std::string renew = "app.renew_work_item_lock('" + token + "', NULL, 3600000)";
+    const std::string write = "INSERT INTO wrote VALUES ('mine'); ";
+    const std::string enqueue = "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{}}'); ";
+    for (const std::string& statements :
+         {write + "SELECT " + renew, "SELECT " + renew + "; " + write,
+          "WITH w AS (INSERT INTO wrote VALUES ('cte') RETURNING 1) SELECT " + renew + " FROM w",
+          "SELECT wrapped('" + token + "')", "SELECT " + renew + "; " + enqueue,
+          enqueue + "SELECT count(*) FROM app.fetch_work_item(NULL, 1)",
+          "SELECT " + renew + "; SAVEPOINT a; " + write + "RELEASE a"}) {
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_TRUE(waits_for_disk(statements)) << statements;
+        }
+    }
+    bool waited = true;
+    for (int i = 0; i < 20 && waited; ++i) {
+        waited = waits_for_disk("SELECT " + renew);
+    }
+    EXPECT_FALSE(waited) << "alone it need not wait";
+}
+
 // GD-2: a guarded transaction whose session hangs for ever, or dies, holds up nobody.
 TEST_F(Guarded, HangingSessionHoldsUpNobody) {
     conn.exec("CREATE TABLE wrote (what text)");

@@ -59,7 +59,8 @@ Runner::Runner(Cluster* cluster, uint64_t seed)
         clients_.push_back({cluster->connect()});
         // A call that waits, waits for another client, who cannot go on: so it waits for ever.
         clients_.back().conn.exec("SET lock_timeout = '8ms'");
-        // The two access paths meet in one hub, in every mixture, unless the run has chosen one.
+        // FP-3: the two access paths meet in one hub, in every mixture, unless the run has chosen
+        // one.
         if (std::getenv("BELAY_FAST_PATH") == nullptr) {
             clients_.back().conn.exec("SET belay.fast_path = " +
                                       std::string((seed / 2 >> i) % 2 == 0 ? "on" : "off"));

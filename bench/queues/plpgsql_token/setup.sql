@@ -78,6 +78,46 @@ BEGIN
 END
 $$;
 
+-- The same for several items: the elements of p_items are {"work_item": …}.
+CREATE FUNCTION plpgsql_token.enqueue_many(p_items jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO plpgsql_token.queue (visible_at, item)
+    SELECT clock_timestamp(), e ->> 'work_item' FROM jsonb_array_elements(p_items) AS e;
+END
+$$;
+
+CREATE FUNCTION plpgsql_token.fetch_many(p_lock_ms bigint, p_max int)
+RETURNS TABLE (item text, token uuid, attempts int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    RETURN QUERY
+    UPDATE plpgsql_token.queue AS q
+    SET token = gen_random_uuid(),
+        locked_until = v_now + p_lock_ms * interval '1 ms',
+        attempts = q.attempts + 1
+    WHERE q.id = ANY (ARRAY(
+        SELECT c.id
+        FROM plpgsql_token.queue AS c
+        WHERE c.visible_at <= v_now AND c.locked_until <= v_now
+        ORDER BY c.visible_at, c.id
+        LIMIT p_max
+        FOR UPDATE SKIP LOCKED))
+    RETURNING q.item, q.token, q.attempts;
+END
+$$;
+
+CREATE FUNCTION plpgsql_token.ack_many(p_tokens uuid[]) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    v_count bigint;
+BEGIN
+    DELETE FROM plpgsql_token.queue AS q
+    WHERE q.token = ANY (p_tokens) AND q.locked_until > clock_timestamp();
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    RETURN v_count;
+END
+$$;
+
 -- For the benchmark.
 
 CREATE OR REPLACE FUNCTION bench.plpgsql_token_left() RETURNS bigint LANGUAGE sql AS $$

@@ -62,6 +62,29 @@ BEGIN
 END
 $$;
 
+-- The same for several jobs: the elements of p_items are {"work_item": …}.
+CREATE FUNCTION state_column.insert_jobs(p_items jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    INSERT INTO state_column.job (created_at, scheduled_at, args)
+    SELECT v_now, v_now, e -> 'work_item' FROM jsonb_array_elements(p_items) AS e;
+END
+$$;
+
+CREATE FUNCTION state_column.complete_jobs(p_ids bigint[]) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    v_count bigint;
+BEGIN
+    UPDATE state_column.job AS j
+    SET state = 'completed',
+        finished_at = clock_timestamp()
+    WHERE j.id = ANY (p_ids) AND j.state = 'running';
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    RETURN v_count;
+END
+$$;
+
 CREATE PROCEDURE state_column.clean() LANGUAGE plpgsql AS $$
 BEGIN
     LOOP

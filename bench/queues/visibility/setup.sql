@@ -54,6 +54,26 @@ BEGIN
 END
 $$;
 
+-- The same for several messages: the elements of p_items are {"work_item": …}.
+CREATE FUNCTION visibility.send_many(p_items jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+BEGIN
+    INSERT INTO visibility.queue (enqueued_at, vt, message)
+    SELECT v_now, v_now, e -> 'work_item' FROM jsonb_array_elements(p_items) AS e;
+END
+$$;
+
+CREATE FUNCTION visibility.delete_many(p_msg_ids bigint[]) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    v_count bigint;
+BEGIN
+    DELETE FROM visibility.queue AS q WHERE q.msg_id = ANY (p_msg_ids);
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    RETURN v_count;
+END
+$$;
+
 -- For the benchmark.
 
 CREATE OR REPLACE FUNCTION bench.visibility_left() RETURNS bigint LANGUAGE sql AS $$

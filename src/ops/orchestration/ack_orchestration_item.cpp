@@ -166,15 +166,10 @@ KvChange checked_mutation(json::Value element, const char* path) {
 
 // ---------------------------------------------------------------- derived from the delta
 
-bool is_type(json::Value event, const char* type) {
-    const auto own = json::find(event, "type");
-    return own && own->kind == json::Kind::kString && json::key_is(own->text, type);
-}
-
 StatusChange status_from_events(const CheckedEvents& events) {
     StatusChange change{false, std::nullopt};
     for (std::size_t i = 0; i < events.count; ++i) {
-        if (is_type(events.events[i], "CustomStatusUpdated")) {
+        if (events.own_types[i] == "CustomStatusUpdated") {
             change = {true, optional_string(events.events[i], "status",
                                             psprintf("p_history_delta[%zu].event_data", i))};
         }
@@ -186,20 +181,20 @@ std::size_t kv_from_events(const CheckedEvents& events, KvChange* out) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < events.count; ++i) {
         const json::Value event = events.events[i];
-        if (is_type(event, "KeyValueSet")) {
+        if (events.own_types[i] == "KeyValueSet") {
             const char* path = psprintf("p_history_delta[%zu].event_data", i);
             out[count++] = {
                 .action = KvAction::kSet,
                 .key = required_key(event, path),
                 .value = required_string(event, "value", path),
                 .updated_at = optional_int(event, "last_updated_at_ms", path).value_or(0)};
-        } else if (is_type(event, "KeyValueCleared")) {
+        } else if (events.own_types[i] == "KeyValueCleared") {
             const char* path = psprintf("p_history_delta[%zu].event_data", i);
             out[count++] = {.action = KvAction::kClear,
                             .key = required_key(event, path),
                             .value = {},
                             .updated_at = std::nullopt};
-        } else if (is_type(event, "KeyValuesCleared")) {
+        } else if (events.own_types[i] == "KeyValuesCleared") {
             out[count++] = {
                 .action = KvAction::kClearAll, .key = {}, .value = {}, .updated_at = std::nullopt};
         }

@@ -9,6 +9,7 @@
 #include "core/time.hpp"
 #include "ops/orchestration/orchestration.hpp"
 #include "pg/errors.hpp"
+#include "pg/random.hpp"
 
 namespace belay::ops {
 
@@ -51,10 +52,7 @@ void send(const store::Hub& hub, core::ItemKind kind, std::string_view instance_
 // A version-7 uuid: its order is that of the clock.
 std::string_view new_instance_id(int64 now) {
     uint8 bytes[UUID_LEN];
-    if (!pg_strong_random(bytes, sizeof bytes)) {
-        ereport(ERROR,
-                (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
-    }
+    pg::fill_random(bytes, sizeof bytes);
     for (int i = 0; i < 6; ++i) {
         bytes[i] = static_cast<uint8>(now >> (40 - 8 * i));
     }

@@ -9,6 +9,7 @@
 #include "core/hash.hpp"
 #include "core/time.hpp"
 #include "ops/orchestration/orchestration.hpp"
+#include "pg/datum.hpp"
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
 #include "pg/subtransaction.hpp"
@@ -59,9 +60,9 @@ struct Search {
 };
 
 void open_streams(Search* search) {
-    const auto heads =
-        store::peek_messages(search->hub, slots_of(search->hub, search->request.slots),
-                             PG_INT64_MIN, PG_INT64_MIN, search->now, 1);
+    const auto heads = store::peek_messages(
+        search->hub, slots_of(search->hub, search->request.slots), PG_INT64_MIN, PG_INT64_MIN,
+        search->now, asks_for_pins(search->request.versions), 1);
     search->streams = static_cast<Stream*>(palloc(sizeof(Stream) * (heads.size() + 1)));
     for (const auto& head : heads) {
         search->streams[search->stream_count++] = {.slot = head.slot,
@@ -85,7 +86,8 @@ bool has_head(Search* search, Stream* stream) {
     stream->asked = kPage;
     stream->at = 0;
     stream->page = store::peek_messages(search->hub, {&stream->slot, 1}, stream->last_visible_at,
-                                        stream->last_id, search->now, kPage);
+                                        stream->last_id, search->now,
+                                        asks_for_pins(search->request.versions), kPage);
     stream->ended = stream->page.empty();
     return !stream->ended;
 }
@@ -240,17 +242,17 @@ void read_history_json(const store::Hub& hub, std::string_view instance_id, int6
     int64 after = PG_INT64_MIN;
     bool too_large = false;
     while (true) {
-        const store::Rows rows =
+        const store::EventPage page =
             store::read_events(hub, instance_id, execution_id, after, kHistoryPage);
-        for (uint64 i = 0; i < rows.count; ++i) {
-            after = rows.int8(i, 1);
+        for (const store::StoredEvent& event : page.events) {
+            after = event.id;
             // The stored length, so that a huge history is not read at all.
-            total += static_cast<int64>(toast_raw_datum_size(rows.datum(i, 2, TEXTOID))) - VARHDRSZ;
+            total += static_cast<int64>(toast_raw_datum_size(event.data)) - VARHDRSZ;
             too_large = too_large || total > kMaxHistoryBytes;
             if (too_large && (!look_for_start || view->started_name)) {
                 break;
             }
-            const std::string_view text = rows.text(i, 2);
+            const std::string_view text = pg::text_view(event.data);
             if (look_for_start) {
                 note_started(view, text);
             }
@@ -261,8 +263,8 @@ void read_history_json(const store::Hub& hub, std::string_view instance_id, int6
                 append_element(out, text, &room);
             }
         }
-        const bool last = rows.count < static_cast<uint64>(kHistoryPage);
-        rows.release();
+        const bool last = page.events.size() < static_cast<std::size_t>(kHistoryPage);
+        page.release();
         if (last || (too_large && (!look_for_start || view->started_name))) {
             break;
         }

@@ -26,6 +26,7 @@ struct Event {
     std::string_view type;
     std::string_view text;
     json::Value body;
+    std::string_view own_type;
 };
 
 Event checked_event(json::Value element, const char* path) {
@@ -33,16 +34,16 @@ Event checked_event(json::Value element, const char* path) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
                           "Each element is {event_id, event_type, event_data}.");
     }
-    const char* id_path = psprintf("%s.event_id", path);
     const auto id = optional_int(element, "event_id", path);
     if (!id || *id <= 0) {
+        const char* id_path = psprintf("%s.event_id", path);
         pg::raise_invalid(id ? "out_of_range" : "missing_field", id_path,
                           psprintf("%s must be greater than 0", id_path),
                           "Event ids begin with 1.");
     }
-    const char* data_path = psprintf("%s.event_data", path);
     const auto data = json::find(element, "event_data");
     if (!data || data->kind != json::Kind::kString) {
+        const char* data_path = psprintf("%s.event_data", path);
         pg::raise_invalid(data ? "wrong_type" : "missing_field", data_path,
                           psprintf("%s must be a string that holds the event's JSON", data_path),
                           "Send the event as text.");
@@ -50,18 +51,18 @@ Event checked_event(json::Value element, const char* path) {
     const std::string_view text = decode(*data);
     const auto body = json::parse(text);
     if (!body || body->kind != json::Kind::kObject) {
+        const char* data_path = psprintf("%s.event_data", path);
         pg::raise_invalid(body ? "not_an_object" : "not_json", data_path,
                           psprintf("%s is not a JSON object", data_path), "Send one JSON object.");
     }
     // The event's own type counts; the caller's word only if the event has none that is readable.
-    std::string_view type;
     const auto own = json::find(*body, "type");
     if (own && own->kind == json::Kind::kString && !json::inspect(*own).has_nul) {
-        type = decode(*own);
-    } else {
-        type = optional_string(element, "event_type", path).value_or("");
+        const std::string_view type = decode(*own);
+        return {*id, type, text, *body, type};
     }
-    return {*id, type, text, *body};
+    const auto type = optional_string(element, "event_type", path);
+    return {*id, type.value_or(""), text, *body, ""};
 }
 
 }  // namespace
@@ -73,6 +74,8 @@ CheckedEvents checked_events(const char* path, Jsonb* value) {
         static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (input.count + 1)));
     auto* texts =
         static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (input.count + 1)));
+    auto* own_types =
+        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (input.count + 1)));
     auto* bodies = static_cast<json::Value*>(palloc(sizeof(json::Value) * (input.count + 1)));
     json::Elements elements(input.array);
     json::Value element;
@@ -82,6 +85,7 @@ CheckedEvents checked_events(const char* path, Jsonb* value) {
         types[i] = event.type;
         texts[i] = event.text;
         bodies[i] = event.body;
+        own_types[i] = event.own_type;
     }
     int64 repeated = 0;
     auto* sorted = static_cast<int64*>(palloc(sizeof(int64) * (input.count + 1)));
@@ -93,10 +97,9 @@ CheckedEvents checked_events(const char* path, Jsonb* value) {
     return {.count = input.count,
             .lowest_id = input.count == 0 ? 0 : sorted[0],
             .repeated = repeated,
-            .ids = store::int8_array({ids, input.count}),
-            .types = store::text_array({types, input.count}),
-            .texts = store::text_array({texts, input.count}),
-            .events = bodies};
+            .rows = {{ids, input.count}, {types, input.count}, {texts, input.count}},
+            .events = bodies,
+            .own_types = own_types};
 }
 
 void append_events(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
@@ -106,8 +109,9 @@ void append_events(const store::Hub& hub, std::string_view instance_id, int64 ex
     }
     // Whoever writes history of the instance holds its exclusion, so what is not stored now stays
     // so.
-    const int64 duplicates = events.repeated + store::count_stored(hub, instance_id, execution_id,
-                                                                   events.lowest_id, events.ids);
+    const int64 duplicates =
+        events.repeated +
+        store::count_stored(hub, instance_id, execution_id, events.lowest_id, events.rows.ids);
     if (duplicates > 0) {
         pg::raise(pg::kDuplicateEvent,
                   psprintf("Duplicate history event: instance %s, execution " INT64_FORMAT,
@@ -118,8 +122,7 @@ void append_events(const store::Hub& hub, std::string_view instance_id, int64 ex
                       .add("duplicates", duplicates),
                   "Nothing was stored. Use event ids that this execution does not have yet.");
     }
-    store::insert_events(hub, instance_id, execution_id, events.ids, events.types, events.texts,
-                         now);
+    store::insert_events(hub, instance_id, execution_id, events.rows, now);
 }
 
 void append_history(const store::Hub& hub, std::string_view instance_id, int64 execution_id,

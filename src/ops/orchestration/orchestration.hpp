@@ -9,6 +9,7 @@
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
+#include "store/history.hpp"
 #include "store/hub.hpp"
 #include "store/instance_locks.hpp"
 #include "store/instances.hpp"
@@ -105,10 +106,9 @@ struct CheckedEvents {
     std::size_t count;
     int64 lowest_id;
     int64 repeated;  // ids that stand more than once in the delta
-    Datum ids;
-    Datum types;
-    Datum texts;
+    store::NewEvents rows;
     const core::json::Value* events;
+    const std::string_view* own_types;  // what an event says itself; "" if that cannot be read
 };
 CheckedEvents checked_events(const char* path, Jsonb* value);
 

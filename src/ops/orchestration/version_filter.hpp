@@ -19,6 +19,11 @@ inline bool is_empty(const VersionRange& range) {
     return range.min && range.max && *range.min > *range.max;
 }
 
+// Whether a pin matters at all.
+inline bool asks_for_pins(const VersionRange& range) {
+    return range.min || range.max;
+}
+
 // A negative bound is below every version.
 inline store::Pin unpack_version(int64 packed) {
     if (packed < 0) {

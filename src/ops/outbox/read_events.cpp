@@ -9,6 +9,7 @@
 #include "ops/input.hpp"
 #include "ops/outbox/outbox.hpp"
 #include "ops/outbox/places.hpp"
+#include "pg/random.hpp"
 #include "pg/wakeups.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
@@ -31,9 +32,7 @@ bool is_leased(const store::Hub& hub, const store::Subscription& subscription, i
 int64 random_lease() {
     int64 lease = 0;
     while (lease == 0) {
-        if (!pg_strong_random(&lease, sizeof lease)) {
-            ereport(ERROR, (errmsg("could not generate random values")));
-        }
+        pg::fill_random(&lease, sizeof lease);
     }
     return lease;
 }

@@ -10,6 +10,7 @@
 #include "ops/task/task.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "pg/random.hpp"
 #include "store/lanes.hpp"
 
 namespace belay::ops {
@@ -134,6 +135,7 @@ void insert_one(const store::Hub& hub, Work* work, int64 now) {
     const int64 available_at =
         std::max({now, request.available_at.value_or(now), core::add_ms(now, request.delay_ms)});
     const bool inserted = store::insert_task(hub, {.id = work->answer.id,
+                                                   .own_id = !request.id,
                                                    .lane = request.lane,
                                                    .kind = request.kind,
                                                    .cap_set = work->cap_set,
@@ -177,9 +179,7 @@ pg_uuid_t make_id(int64 now) {
     static constinit uint32 count = 0;
     constexpr uint32 kCountBits = 26;
     pg_uuid_t id;
-    if (!pg_strong_random(id.data, UUID_LEN)) {
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random numbers available")));
-    }
+    pg::fill_random(id.data, UUID_LEN);
     if (now == last_ms) {
         ++count;
     } else {

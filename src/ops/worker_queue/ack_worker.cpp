@@ -29,20 +29,27 @@ void send(const store::Hub& hub, const Completion& completion, int64 now) {
 
 // The quick way: a live lease that nobody else holds goes in one statement. The slow way waits for
 // the row and finds out what is wrong.
-store::WorkRow finish(const store::Hub& hub, std::optional<std::string_view> token,
-                      pg::Clock* clock) {
-    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAcked);
-    const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
+HeldWork delete_or_hold(const store::Hub& hub, std::optional<std::string_view> token,
+                        const std::optional<core::WorkToken>& parsed, pg::Clock* clock) {
     if (parsed && parsed->incarnation == hub.incarnation) {
         if (const auto row = store::delete_live(hub, *parsed, clock->now())) {
-            return *row;
+            return {row, core::LeaseFault::kNone, row->lease.locked_until};
         }
     }
     const HeldWork held = hold_work(hub, token, clock);
+    if (held.fault == core::LeaseFault::kNone) {
+        store::delete_work(hub, held.row->key);
+    }
+    return held;
+}
+
+store::WorkRow finish(const store::Hub& hub, std::optional<std::string_view> token,
+                      const std::optional<core::WorkToken>& parsed, pg::Clock* clock) {
+    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAcked);
+    const HeldWork held = delete_or_hold(hub, token, parsed, clock);
     if (held.fault != core::LeaseFault::kNone) {
         raise_lock_lost(kMessage, token.value_or(""), held.fault, held.locked_until);
     }
-    store::delete_work(hub, held.row->key);
     return *held.row;
 }
 
@@ -114,10 +121,13 @@ void touch_sessions(const store::Hub& hub, std::span<Ack> acks, pg::Clock* clock
 
 void ack_worker(const store::Hub& hub, std::optional<std::string_view> token,
                 std::optional<Completion> completion, pg::Clock* clock) {
+    const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
     enter(hub,
-          {.worker_queue = true, .orchestrator_queue = completion.has_value(), .sessions = true},
+          {.worker_queue = true,
+           .orchestrator_queue = completion.has_value(),
+           .sessions = names_session(parsed)},
           clock);
-    const store::WorkRow row = finish(hub, token, clock);
+    const store::WorkRow row = finish(hub, token, parsed, clock);
     note_finished(row.lease);
     touch_session(hub, row, clock);
     if (completion) {
@@ -140,12 +150,11 @@ std::span<const AckResult> ack_workers(const store::Hub& hub, const JsonArray& i
     enter(hub, {.worker_queue = true, .orchestrator_queue = true, .sessions = true}, &clock);
     std::sort(ordered, ordered + input.count, by_key);
     for (std::size_t i = 0; i < input.count; ++i) {
-        HeldWork held = hold_work(hub, ordered[i]->token, &clock);
+        const HeldWork held = delete_or_hold(hub, ordered[i]->token, ordered[i]->parsed, &clock);
         ordered[i]->acked = held.fault == core::LeaseFault::kNone;
         ordered[i]->row = held.row;
         if (ordered[i]->acked) {
             pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAcked);
-            store::delete_work(hub, held.row->key);
             note_finished(held.row->lease);
         }
     }

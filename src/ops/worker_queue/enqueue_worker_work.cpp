@@ -15,8 +15,9 @@ namespace {
 constexpr const char* kItemKeys[] = {"work_item",  "instance_id", "execution_id", "activity_id",
                                      "session_id", "tag",         "delay_ms"};
 
-void check_number(const char* path, std::optional<int64> value, int64 least) {
+void check_number(const char* prefix, const char* name, std::optional<int64> value, int64 least) {
     if (value && *value < least) {
+        const char* path = psprintf("%s%s", prefix, name);
         pg::raise(pg::kInvalidArgument, psprintf("%s must be at least " INT64_FORMAT, path, least),
                   pg::Facts("out_of_range").add("path", path).add("value", *value),
                   "Execution ids begin with 1, activity ids with 0.");
@@ -64,11 +65,10 @@ CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs&
         .activity_id = args.activity_id ? args.activity_id : fields.activity_id,
         .session_id = args.session_id ? args.session_id : decode(fields.session_id),
         .tag = args.tag ? args.tag : decode(fields.tag)};
-    const auto path = [prefix](const char* name) { return psprintf("%s%s", prefix, name); };
     // Where a value came from: its argument, or its field of the item.
     const auto source = [&](bool given, const char* name, const char* field) -> const char* {
         if (given) {
-            return path(name);
+            return psprintf("%s%s", prefix, name);
         }
         core::set_problem(&problem, "", parsed->raw_kind.substr(1, parsed->raw_kind.size() - 2),
                           field);
@@ -78,10 +78,15 @@ CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs&
         check_instance_id(source(args.instance_id.has_value(), "instance_id", "instance"),
                           *merged.instance_id);
     }
-    check_number(path("execution_id"), merged.execution_id, 1);
-    check_number(path("activity_id"), merged.activity_id, 0);
-    check_label(source(args.session_id.has_value(), "session_id", "session_id"), merged.session_id);
-    check_label(source(args.tag.has_value(), "tag", "tag"), merged.tag);
+    check_number(prefix, "execution_id", merged.execution_id, 1);
+    check_number(prefix, "activity_id", merged.activity_id, 0);
+    if (merged.session_id) {
+        check_label(source(args.session_id.has_value(), "session_id", "session_id"),
+                    merged.session_id);
+    }
+    if (merged.tag) {
+        check_label(source(args.tag.has_value(), "tag", "tag"), merged.tag);
+    }
     return {work_item, merged};
 }
 

@@ -356,7 +356,7 @@ struct Fetched {
 Fetched fetch_now(const store::Hub& hub, const FetchRequest& request, pg::Clock* clock) {
     // A table that is being changed hands out nothing: a fetch does not wait.
     if (request.mode == core::TagMode::kNone ||
-        !try_enter(hub, {.worker_queue = true, .sessions = true}) ||
+        !try_enter(hub, {.worker_queue = true, .sessions = request.owner.has_value()}) ||
         hub.is_paused(store::Queue::kWorker)) {
         return {{nullptr, 0}, false};
     }

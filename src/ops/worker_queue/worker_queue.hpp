@@ -57,6 +57,11 @@ struct FetchRequest {
 store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
                                    pg::Clock* clock);
 
+// Whether the row that a token leads to may have a session: its lane is odd then.
+inline bool names_session(const std::optional<core::WorkToken>& token) {
+    return token && (token->lane & 1) != 0;
+}
+
 // The error of a function for a lost lease: its message differs by function.
 [[noreturn]] void raise_lock_lost(const char* message, std::string_view token,
                                   core::LeaseFault fault, int64 locked_until);

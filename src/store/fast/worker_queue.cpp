@@ -7,78 +7,165 @@
 #include "pg/datum.hpp"
 #include "pg/faults.hpp"
 #include "pg/list.hpp"
-#include "store/fast/queue_table.hpp"
+#include "pg/random.hpp"
+#include "store/fast/columns.hpp"
+#include "store/fast/direct_table.hpp"
+#include "store/fast/pass_faults.hpp"
 #include "store/readiness.hpp"
 
 namespace belay::store {
 
 namespace {
 
-void pass_faults(pg::FaultPoint point) {
-    pg::fail_here(point);
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+const work::Row& columns(const DirectTable& table) {
+    return fixed_columns<work::Row>(table);
+}
+
+WorkKey row_key(const DirectTable& table) {
+    const work::Row& row = columns(table);
+    return {.lane = row.lane, .slot = row.slot, .due = row.due, .id = row.id};
+}
+
+// ---------------------------------------------------------------- finding and changing rows
+
+// The row with that key in table.row, if it lies where somebody remembers it; false means nothing.
+bool find_at(const DirectTable& table, const pg::RowHint& hint, const WorkKey& key) {
+    // The pin says that the block is there; whatever lies in it now is looked at as in any scan. A
+    // row with that key is the row: the key is unique among what a snapshot sees.
+    if (hint.buffer == InvalidBuffer ||
+        !pg::pin_recent_buffer(table.heap, ItemPointerGetBlockNumber(&hint.tid), hint.buffer)) {
+        return false;
+    }
+    ItemPointerData tid = hint.tid;
+    const bool found = table_tuple_fetch_row_version(table.heap, &tid, table.snapshot, table.row) &&
+                       row_key(table) == key;
+    ReleaseBuffer(hint.buffer);
+    if (!found) {
+        ExecClearTuple(table.row);
+    }
+    return found;
+}
+
+// Whether a row with that key is visible; it is in table.row then. What the cursors remember of
+// its place saves the way through the index.
+bool find_row(DirectTable* table, const WorkKey& key) {
+    const auto hint = pg::row_hint(cursor_of(table->hub, key), place_of(key));
+    return (hint && find_at(*table, *hint, key)) ||
+           find_one(table, 0, ScanKeys().int4(key.lane).int2(key.slot).int8(key.due).int8(key.id));
+}
+
+// A scan of the key in one lane and slot, from a place on: of the rows never delayed in the order
+// of their ids, or of the delayed ones in the order (due, id).
+IndexScanDesc scan_lane(DirectTable* table, int32 lane, int16 slot, bool delayed, int64 due,
+                        int64 id) {
+    ScanKeys keys;
+    keys.int4(lane).int2(slot);
+    if (!delayed) {
+        return begin_scan(table, 0, keys.int8(0).int8_from(id));
+    }
+    // ROW(due, id) >= ROW($due, $id), in the form in which the executor passes it. The scan copies
+    // the keys but not the parts of a row key: they live as long as it does. It begins where this
+    // key says, so the key must not name a row that was never delayed.
+    auto* parts = static_cast<ScanKey>(palloc0(sizeof(ScanKeyData) * 2));
+    ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, work::kDue, BTGreaterEqualStrategyNumber,
+                           INT8OID, InvalidOid, F_BTINT8CMP,
+                           Int64GetDatum(std::max<int64>(due, 1)));
+    ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, work::kId,
+                           BTGreaterEqualStrategyNumber, INT8OID, InvalidOid, F_BTINT8CMP,
+                           Int64GetDatum(due < 1 ? PG_INT64_MIN : id));
+    ScanKeyData* row = &keys.keys[keys.count++];
+    *row = {};
+    row->sk_flags = SK_ROW_HEADER;
+    row->sk_attno = work::kDue;
+    row->sk_strategy = BTGreaterEqualStrategyNumber;
+    row->sk_argument = PointerGetDatum(parts);
+    return begin_scan(table, 0, keys);
+}
+
+// A new version of table.row, with another owner if one is given or taken away.
+HeapTuple copy_with_owner(const DirectTable& table, std::optional<std::string_view> owner) {
+    HeapTuple old_row = reinterpret_cast<const HeapTupleTableSlot*>(table.row)->tuple;
+    TupleDesc description = RelationGetDescr(table.heap);
+    if (!owner && heap_attisnull(old_row, work::kLockedBy, description)) {
+        return copy_row(table);
+    }
+    int number = work::kLockedBy;
+    Datum value = owner ? pg::text_datum(*owner) : 0;
+    bool null = !owner;
+    return heap_modify_tuple_by_cols(old_row, description, 1, &number, &value, &null);
+}
+
+// Where the new version of table.row lies.
+pg::RowHint place_in_heap(const DirectTable& table, HeapTuple version) {
+    const auto* slot = reinterpret_cast<const BufferHeapTupleTableSlot*>(table.row);
+    const bool same_page = ItemPointerGetBlockNumber(&version->t_self) ==
+                           ItemPointerGetBlockNumber(&table.row->tts_tid);
+    return {version->t_self, same_page ? slot->buffer : InvalidBuffer};
 }
 
 // When table.row may be taken, in ms.
-int64 free_at(const QueueTable& table) {
-    const int64 due = DatumGetInt64(column(table, kDue));
-    int64 at = due;
-    if (due == 0) {
-        const TimestampTz visible = DatumGetTimestampTz(column(table, kVisibleAt));
-        at = core::pg_us_to_ms(visible);
-        if (core::ms_to_pg_us(at) < visible) {
+int64 free_at(const DirectTable& table) {
+    const work::Row& row = columns(table);
+    int64 at = row.due;
+    if (row.due == 0) {
+        at = core::pg_us_to_ms(row.visible_at);
+        if (core::ms_to_pg_us(at) < row.visible_at) {
             ++at;
         }
     }
-    return DatumGetInt32(column(table, kLeaseInc)) == table.hub.incarnation
-               ? std::max(at, DatumGetInt64(column(table, kLockedUntil)))
-               : at;
+    return row.lease_inc == table.hub.incarnation ? std::max(at, row.locked_until) : at;
 }
 
-bool has_live_lease(const QueueTable& table, int64 now) {
-    return DatumGetInt32(column(table, kLeaseInc)) == table.hub.incarnation &&
-           DatumGetInt64(column(table, kLockedUntil)) > now;
+bool has_live_lease(const DirectTable& table, int64 now) {
+    const work::Row& row = columns(table);
+    return row.lease_inc == table.hub.incarnation && row.locked_until > now;
 }
 
-WorkRow read_work_row(const QueueTable& table) {
+WorkRow read_work_row(const DirectTable& table) {
+    const work::Row& row = columns(table);
     return {.key = row_key(table),
-            .lease = {.locked_until = DatumGetInt64(column(table, kLockedUntil)),
-                      .incarnation = DatumGetInt32(column(table, kLeaseInc)),
-                      .nonce_hi = DatumGetUInt64(column(table, kNonceHi)),
-                      .nonce_lo = DatumGetUInt64(column(table, kNonceLo))},
-            .attempt = DatumGetInt32(column(table, kAttemptCount)),
-            .session_id = row_text(table, kSessionId),
-            .locked_by = row_text(table, kLockedBy)};
+            .lease = {.locked_until = row.locked_until,
+                      .incarnation = row.lease_inc,
+                      .nonce_hi = row.nonce_hi,
+                      .nonce_lo = row.nonce_lo},
+            .attempt = row.attempt_count,
+            .session_id = text_column(table, work::kSessionId),
+            .locked_by = text_column(table, work::kLockedBy)};
+}
+
+// Whether the token is that of the row's live lease.
+bool opens(const core::WorkToken& token, const WorkRow& row, int64 now) {
+    return row.lease.nonce_hi == token.nonce_hi && row.lease.nonce_lo == token.nonce_lo &&
+           row.lease.incarnation == token.incarnation && row.lease.locked_until > now;
 }
 
 // Leases table.row, unless somebody else has it.
-std::optional<Leased> lease_row(const QueueTable& table, const Grant& grant) {
+std::optional<Leased> lease_row(DirectTable* table, const Grant& grant) {
     uint64 nonce[2];
-    if (!pg_strong_random(nonce, sizeof nonce)) {
-        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
-                        errmsg("could not generate random values for a lock token")));
-    }
-    const WorkKey key = row_key(table);
+    pg::fill_random(nonce, sizeof nonce);
+    const WorkKey key = row_key(*table);
     Leased leased{.key = key,
                   .token = {.lane = key.lane,
                             .slot = key.slot,
                             .due = key.due,
                             .id = key.id,
-                            .incarnation = table.hub.incarnation,
+                            .incarnation = table->hub.incarnation,
                             .nonce_hi = nonce[0],
                             .nonce_lo = nonce[1]},
-                  .attempt = core::next_attempt(DatumGetInt32(column(table, kAttemptCount))),
-                  .work_item = *row_text(table, kWorkItem)};
-    Change change;
-    change.set(kLockedUntil, Int64GetDatum(grant.locked_until))
-        .set(kNonceHi, UInt64GetDatum(nonce[0]))
-        .set(kNonceLo, UInt64GetDatum(nonce[1]))
-        .set(kLeaseInc, Int32GetDatum(table.hub.incarnation))
-        .set(kAttemptCount, Int32GetDatum(leased.attempt))
-        .set(kLockedBy, grant.owner ? pg::text_datum(*grant.owner) : 0, !grant.owner);
-    if (!try_change_row(table, change)) {
+                  .attempt = core::next_attempt(columns(*table).attempt_count),
+                  .work_item = *text_column(*table, work::kWorkItem),
+                  .hint = {}};
+    HeapTuple version = copy_with_owner(*table, grant.owner);
+    auto* row = fixed_columns<work::Row>(version);
+    row->locked_until = grant.locked_until;
+    row->nonce_hi = nonce[0];
+    row->nonce_lo = nonce[1];
+    row->lease_inc = table->hub.incarnation;
+    row->attempt_count = leased.attempt;
+    if (!try_change_row(table, version)) {
         return std::nullopt;
     }
+    leased.hint = place_in_heap(*table, version);
     return leased;
 }
 
@@ -126,7 +213,7 @@ pg::Place end_of(const Hub& hub, const Part& part) {
 // with_held: whoever takes rows of one part would fail on them, whoever compares the heads of parts
 // must see them as SQL does.
 template <typename Visit>
-void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg::Clock& clock,
+void walk(DirectTable* table, const Part& part, const pg::Place& after, const pg::Clock& clock,
           bool with_held, Visit visit) {
     constexpr int kDue = 16;
     const pg::CursorKey key = cursor_of(table->hub, part.lane, part.slot, part.delayed);
@@ -144,6 +231,7 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
         pg::Place last = after;
         int due_count = kDue;
         const bool look = view.next_free <= before || (with_held && view.held > 0);
+        bool looked = look;
         while (go_on && due_count == kDue && look) {
             due_count = pg::due_rows(key, view, before, with_held, last, due, kDue);
             // Entries first, then the snapshot: a row that is not seen is gone then, not new.
@@ -151,7 +239,7 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
             now = clock.now();
             for (int i = 0; go_on && i < due_count; ++i) {
                 last = due[i].place;
-                if (!find_row(*table, {part.lane, part.slot, last.due, last.id})) {
+                if (!find_row(table, {part.lane, part.slot, last.due, last.id})) {
                     pg::correct_entry(key, due[i], std::nullopt);
                 } else if (const int64 at = free_at(*table); at > now) {
                     pg::correct_entry(key, due[i], at);
@@ -167,22 +255,19 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
         const bool from_cursor = after == pg::kFirstPlace || after < head;
         const pg::Place from = std::max(head, after);
         if (go_on && from != pg::kLastPlace && !(part.delayed && from.due > before)) {
+            looked = true;
             renew_snapshot(table);
             now = clock.now();
             bool blocked = false;
-            pg::Place end = from;
-            IndexScanDesc scan =
-                scan_lane(*table, part.lane, part.slot, part.delayed, from.due, from.id);
             bool more = false;
-            while (go_on && (more = next_row(*table, scan))) {
+            pg::Place end = from;
+            // False: neither this row nor a later one is due.
+            const auto look_at_row = [&] {
                 const WorkKey row = row_key(*table);
                 const pg::Place place = place_of(row);
-                if (place == after) {
-                    continue;
-                }
                 if (part.delayed && row.due > now) {
                     end = blocked ? end : place;
-                    break;
+                    return false;
                 }
                 bool passed = false;
                 if (const int64 at = free_at(*table); at > now) {
@@ -197,9 +282,32 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
                     blocked = !passed;
                     end = passed ? pg::Place{place.due, place.id + 1} : place;
                 }
-                CHECK_FOR_INTERRUPTS();
+                return true;
+            };
+            // No live row without an entry lies below the position: the one that is there comes
+            // first, and need not be looked for.
+            pg::Place seen = after;
+            if (from_cursor && from == view.position &&
+                find_at(*table, view.head, {part.lane, part.slot, from.due, from.id}) &&
+                look_at_row()) {
+                seen = from;
+                more = true;
             }
-            index_endscan(scan);
+            if (go_on) {
+                IndexScanDesc scan =
+                    scan_lane(table, part.lane, part.slot, part.delayed, from.due, from.id);
+                while (go_on && (more = next_row(*table, scan))) {
+                    const pg::Place place = place_of(row_key(*table));
+                    if (place == after || place == seen) {
+                        continue;
+                    }
+                    if (!look_at_row()) {
+                        break;
+                    }
+                    CHECK_FOR_INTERRUPTS();
+                }
+                index_endscan(scan);
+            }
             if (from_cursor && view.known) {
                 if (go_on && !more && !blocked) {
                     end = std::max(end, end_of(table->hub, part));
@@ -207,7 +315,7 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
                 pg::advance_cursor(key, view, end);
             }
         }
-        if (found || !view.known) {
+        if (found || !view.known || !looked) {
             return;
         }
         const pg::CursorView later = pg::read_cursor(key);
@@ -218,7 +326,7 @@ void walk(QueueTable* table, const Part& part, const pg::Place& after, const pg:
 }
 
 // Whether the part has a free row.
-bool has_free_row(QueueTable* table, const Part& part, const pg::Clock& clock) {
+bool has_free_row(DirectTable* table, const Part& part, const pg::Clock& clock) {
     bool found = false;
     walk(table, part, pg::kFirstPlace, clock, true, [&found](int64) {
         found = true;
@@ -238,36 +346,34 @@ pg::CursorKey cursor_of(const Hub& hub, int32 lane, int16 slot, bool delayed) {
             .life = hub.incarnation};
 }
 
-void insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const NewWork& work) {
+pg::RowHint insert_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                            const NewWork& work) {
     pass_faults(pg::FaultPoint::kFastpathEnqueue);
-    Datum values[kQueueColumns] = {};
-    bool nulls[kQueueColumns] = {};
-    const auto set = [&values](QueueColumn number, Datum value) { values[number - 1] = value; };
-    const auto set_number = [&](QueueColumn number, std::optional<int64> value) {
-        values[number - 1] = Int64GetDatum(value.value_or(0));
-        nulls[number - 1] = !value;
-    };
-    const auto set_text = [&](QueueColumn number, std::optional<std::string_view> value) {
-        values[number - 1] = value ? pg::text_datum(*value) : 0;
-        nulls[number - 1] = !value;
-    };
-    set(kLane, Int32GetDatum(key.lane));
-    set(kSlot, Int16GetDatum(key.slot));
-    set(kDue, Int64GetDatum(key.due));
-    set(kId, Int64GetDatum(key.id));
-    set(kVisibleAt, TimestampTzGetDatum(core::ms_to_pg_us(work.visible_at)));
-    set(kCreatedAt, TimestampTzGetDatum(core::ms_to_pg_us(work.created_at)));
-    set_number(kExecutionId, work.execution_id);
-    set_number(kActivityId, work.activity_id);
-    set_text(kTag, work.tag);
-    set_text(kSessionId, work.session_id);
-    set_text(kInstanceId, work.instance_id);
-    nulls[kLockedBy - 1] = true;
-    set_text(kWorkItem, work.work_item);
+    NewRow row;
+    row.int4(work::kLane, key.lane)
+        .int2(work::kSlot, key.slot)
+        .int8(work::kDue, key.due)
+        .int8(work::kId, key.id)
+        .timestamp(work::kVisibleAt, work.visible_at)
+        .timestamp(work::kCreatedAt, work.created_at)
+        .int8(work::kLockedUntil, 0)
+        .int8(work::kNonceHi, 0)
+        .int8(work::kNonceLo, 0)
+        .int4(work::kLeaseInc, 0)
+        .int4(work::kAttemptCount, 0)
+        .int8(work::kExecutionId, work.execution_id)
+        .int8(work::kActivityId, work.activity_id)
+        .text(work::kTag, work.tag)
+        .text(work::kSessionId, work.session_id)
+        .text(work::kInstanceId, work.instance_id)
+        .text(work::kWorkItem, work.work_item);
     CommandCounterIncrement();
-    insert_row(heap, hub.worker_queue_access, values, nulls);
-    table_close(heap, NoLock);
-    CommandCounterIncrement();
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&row](DirectTable& table) {
+        const ItemPointerData tid = insert_row(&table, &row);
+        const Buffer buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(&tid));
+        ReleaseBuffer(buffer);
+        return pg::RowHint{tid, buffer};
+    });
 }
 
 LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 slot,
@@ -276,18 +382,18 @@ LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 
     pass_faults(pg::FaultPoint::kFastpathFetch);
     auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * static_cast<Size>(limit)));
     int count = 0;
-    with_queue(hub, heap, [&](QueueTable& table) {
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
         if (has_free_row(&table, {lane, slot, true}, *terms.clock) ||
             (with_sessions && (has_free_row(&table, {lane + 1, slot, false}, *terms.clock) ||
                                has_free_row(&table, {lane + 1, slot, true}, *terms.clock)))) {
             return;
         }
         walk(&table, {lane, slot, false}, pg::kFirstPlace, *terms.clock, false, [&](int64 now) {
-            if (row_text(table, kTag) != tag) {
+            if (text_column(table, work::kTag) != tag) {
                 return Verdict{.found = false, .go_on = true, .passed = false};
             }
             const WorkKey key = row_key(table);
-            const auto row = lease_row(table, terms.grant_at(now));
+            const auto row = lease_row(&table, terms.grant_at(now));
             if (!row) {
                 return Verdict{.found = false,
                                .go_on = true,
@@ -304,12 +410,13 @@ LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 
 
 std::optional<int32> next_lane_directly(const Hub& hub, Relation heap, int32 lane) {
     pass_faults(pg::FaultPoint::kFastpathFetch);
-    return with_queue(hub, heap, [lane](QueueTable& table) {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [lane](DirectTable& table) {
         renew_snapshot(&table);
         // Dead entries count, too: the walk over the lane finds out, from its cursor on.
         ScanKeyData above;
-        ScanKeyInit(&above, kLane, BTGreaterStrategyNumber, F_INT4GT, Int32GetDatum(lane));
-        IndexScanDesc scan = pg::begin_index_scan(table.heap, table.key, table.snapshot, 1);
+        ScanKeyInit(&above, work::kLane, BTGreaterStrategyNumber, F_INT4GT, Int32GetDatum(lane));
+        IndexScanDesc scan =
+            pg::begin_index_scan(table.heap, index_at(&table, 0), table.snapshot, 1);
         scan->xs_want_itup = true;
         index_rescan(scan, &above, 1, nullptr, 0);
         std::optional<int32> next;
@@ -330,13 +437,13 @@ Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,
     const pg::Place after = (delayed ? after_due : after_id) <= 0
                                 ? pg::kFirstPlace
                                 : pg::Place{delayed ? after_due : 0, after_id};
-    with_queue(hub, heap, [&](QueueTable& table) {
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
         for (const int16 slot : slots) {
             int left = limit;
             walk(&table, {lane, slot, delayed}, after, clock, true, [&](int64) {
                 found.add({.key = row_key(table),
-                           .session_id = row_text(table, kSessionId),
-                           .tag = row_text(table, kTag)});
+                           .session_id = text_column(table, work::kSessionId),
+                           .tag = text_column(table, work::kTag)});
                 return Verdict{.found = true, .go_on = --left > 0, .passed = false};
             });
         }
@@ -347,124 +454,138 @@ Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,
 std::optional<Leased> take_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                     const Grant& grant) {
     pass_faults(pg::FaultPoint::kFastpathFetch);
-    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<Leased> {
-        renew_snapshot(&table);
-        if (!find_row(table, key) || has_live_lease(table, grant.now)) {
-            return std::nullopt;
-        }
-        const auto leased = lease_row(table, grant);
-        if (leased) {
-            (void)note_granted(hub, *leased, grant);
-        }
-        return leased;
-    });
+    return with_direct(hub, DirectId::kWorkerQueue, heap,
+                       [&](DirectTable& table) -> std::optional<Leased> {
+                           renew_snapshot(&table);
+                           if (!find_row(&table, key) || has_live_lease(table, grant.now)) {
+                               return std::nullopt;
+                           }
+                           const auto leased = lease_row(&table, grant);
+                           if (leased) {
+                               (void)note_granted(hub, *leased, grant);
+                           }
+                           return leased;
+                       });
 }
 
 std::optional<int32> try_hold_free_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                             int64 now) {
     pass_faults(pg::FaultPoint::kFastpathFetch);
-    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<int32> {
-        renew_snapshot(&table);
-        if (!find_row(table, key) || has_live_lease(table, now) ||
-            lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
-            return std::nullopt;
-        }
-        return DatumGetInt32(column(table, kAttemptCount));
-    });
+    return with_direct(hub, DirectId::kWorkerQueue, heap,
+                       [&](DirectTable& table) -> std::optional<int32> {
+                           renew_snapshot(&table);
+                           if (!find_row(&table, key) || has_live_lease(table, now) ||
+                               lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
+                               return std::nullopt;
+                           }
+                           return columns(table).attempt_count;
+                       });
 }
 
 std::optional<WorkRow> delete_live_directly(const Hub& hub, Relation heap,
                                             const core::WorkToken& token, int64 now) {
     pass_faults(pg::FaultPoint::kFastpathAck);
-    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<WorkRow> {
-        renew_snapshot(&table);
-        if (!find_row(table, key_of(token))) {
-            return std::nullopt;
-        }
-        const WorkRow row = read_work_row(table);
-        if (row.lease.nonce_hi != token.nonce_hi || row.lease.nonce_lo != token.nonce_lo ||
-            row.lease.incarnation != token.incarnation || row.lease.locked_until <= now ||
-            !delete_row(table, false)) {
-            return std::nullopt;
-        }
-        return row;
-    });
+    return with_direct(hub, DirectId::kWorkerQueue, heap,
+                       [&](DirectTable& table) -> std::optional<WorkRow> {
+                           renew_snapshot(&table);
+                           if (!find_row(&table, key_of(token))) {
+                               return std::nullopt;
+                           }
+                           const WorkRow row = read_work_row(table);
+                           if (!opens(token, row, now) || !delete_row(table, false)) {
+                               return std::nullopt;
+                           }
+                           return row;
+                       });
+}
+
+std::optional<Renewed> renew_live_directly(const Hub& hub, Relation heap,
+                                           const core::WorkToken& token, int64 now,
+                                           const core::Extension& extension) {
+    pass_faults(pg::FaultPoint::kFastpathRenew);
+    return with_direct(
+        hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) -> std::optional<Renewed> {
+            renew_snapshot(&table);
+            if (!find_row(&table, key_of(token))) {
+                return std::nullopt;
+            }
+            const WorkRow row = read_work_row(table);
+            if (!opens(token, row, now)) {
+                return std::nullopt;
+            }
+            HeapTuple version = copy_row(table);
+            const int64 locked_until = extension.deadline(now, row.lease.locked_until);
+            fixed_columns<work::Row>(version)->locked_until = locked_until;
+            if (!try_change_row(&table, version)) {
+                return std::nullopt;
+            }
+            return Renewed{row, locked_until, place_in_heap(table, version)};
+        });
 }
 
 std::optional<WorkRow> lock_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                      LockWaitPolicy policy) {
     pass_faults(pg::FaultPoint::kFastpathHold);
-    return with_queue(hub, heap, [&](QueueTable& table) -> std::optional<WorkRow> {
-        // A version that was replaced since the snapshot is not followed but looked for again: to
-        // follow could mean to wait, whatever the policy says.
-        while (true) {
-            renew_snapshot(&table);
-            if (!find_row(table, key)) {
-                return std::nullopt;
-            }
-            switch (lock_row(table, LockTupleExclusive, policy)) {
-                case TM_Ok:
-                    return read_work_row(table);
-                case TM_WouldBlock:
-                    return std::nullopt;
-                default:
-                    CHECK_FOR_INTERRUPTS();
-            }
-        }
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
+        const bool held =
+            lock_found(&table, LockTupleExclusive, policy, [&] { return find_row(&table, key); });
+        return held ? std::optional(read_work_row(table)) : std::nullopt;
     });
 }
 
 bool exists_directly(const Hub& hub, Relation heap, const WorkKey& key) {
     pass_faults(pg::FaultPoint::kFastpathHold);
-    return with_queue(hub, heap, [&key](QueueTable& table) {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&key](DirectTable& table) {
         renew_snapshot(&table);
-        return find_row(table, key);
+        return find_row(&table, key);
     });
 }
 
 void delete_directly(const Hub& hub, Relation heap, const WorkKey& key) {
     pass_faults(pg::FaultPoint::kFastpathAck);
-    with_queue(hub, heap, [&key](QueueTable& table) {
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&key](DirectTable& table) {
         renew_snapshot(&table);
-        if (find_row(table, key)) {
-            (void)delete_row(table, true);
+        if (find_row(&table, key) && !delete_row(table, true)) {
+            elog(ERROR, "a work item changed while it was held");
         }
     });
 }
 
-void set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key, int64 locked_until) {
+pg::RowHint set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                                  int64 locked_until) {
     pass_faults(pg::FaultPoint::kFastpathRenew);
-    with_queue(hub, heap, [&key, locked_until](QueueTable& table) {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&key, locked_until](DirectTable& table) {
         renew_snapshot(&table);
-        if (find_row(table, key)) {
-            Change change;
-            change.set(kLockedUntil, Int64GetDatum(locked_until));
-            change_held_row(table, change);
+        if (!find_row(&table, key)) {
+            return pg::RowHint{};
         }
+        HeapTuple version = copy_row(table);
+        fixed_columns<work::Row>(version)->locked_until = locked_until;
+        change_held_row(&table, version);
+        return place_in_heap(table, version);
     });
 }
 
 void release_directly(const Hub& hub, Relation heap, const WorkKey& key, int32 attempt,
                       std::optional<int64> visible_at) {
     pass_faults(pg::FaultPoint::kFastpathAbandon);
-    with_queue(hub, heap, [&](QueueTable& table) {
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
         renew_snapshot(&table);
-        if (!find_row(table, key)) {
+        if (!find_row(&table, key)) {
             return;
         }
-        Change change;
-        change.set(kLockedUntil, Int64GetDatum(0))
-            .set(kNonceHi, Int64GetDatum(0))
-            .set(kNonceLo, Int64GetDatum(0))
-            .set(kLeaseInc, Int32GetDatum(0))
-            .set(kAttemptCount, Int32GetDatum(attempt))
-            .set(kLockedBy, 0, true);
+        HeapTuple version = copy_with_owner(table, std::nullopt);
+        auto* row = fixed_columns<work::Row>(version);
+        row->locked_until = 0;
+        row->nonce_hi = 0;
+        row->nonce_lo = 0;
+        row->lease_inc = 0;
+        row->attempt_count = attempt;
         if (visible_at) {
-            change.set(kDue, Int64GetDatum(delayed_due(*visible_at)))
-                .set(kVisibleAt, TimestampTzGetDatum(core::ms_to_pg_us(*visible_at)));
-            change.moves = true;
+            row->due = delayed_due(*visible_at);
+            row->visible_at = core::ms_to_pg_us(*visible_at);
         }
-        change_held_row(table, change);
+        change_held_row(&table, version, row->due != key.due);
     });
 }
 
@@ -472,16 +593,16 @@ int64 repair_cursors(const Hub& hub, int64 age_ms) {
     constexpr int kMost = 1024;
     auto* keys = static_cast<pg::CursorKey*>(palloc(sizeof(pg::CursorKey) * kMost));
     const int count = pg::cursors_to_check(hub.relations.worker_queue, age_ms, keys, kMost);
-    Relation heap = count == 0 ? nullptr : open_for_direct_access(hub);
+    Relation heap = count == 0 ? nullptr : open_for_direct_access(hub, DirectId::kWorkerQueue);
     if (heap == nullptr) {
         return 0;
     }
-    return with_queue(hub, heap, [&](QueueTable& table) {
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
         int64 repaired = 0;
         for (int i = 0; i < count; ++i) {
             const pg::CursorView view = pg::read_cursor(keys[i]);
             renew_snapshot(&table);
-            IndexScanDesc scan = scan_lane(table, keys[i].lane, keys[i].slot, keys[i].delayed != 0,
+            IndexScanDesc scan = scan_lane(&table, keys[i].lane, keys[i].slot, keys[i].delayed != 0,
                                            pg::kFirstPlace.due, pg::kFirstPlace.id);
             while (next_row(table, scan)) {
                 const pg::Place place = place_of(row_key(table));

@@ -16,7 +16,7 @@ inline pg::Place place_of(const WorkKey& key) {
     return {key.due, key.id};
 }
 
-void insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const NewWork& work);
+pg::RowHint insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const NewWork& work);
 
 LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 slot,
                                std::optional<std::string_view> tag, bool with_sessions,
@@ -32,13 +32,23 @@ std::optional<int32> try_hold_free_directly(const Hub& hub, Relation heap, const
 
 std::optional<WorkRow> delete_live_directly(const Hub& hub, Relation heap,
                                             const core::WorkToken& token, int64 now);
+// The row as it was, and where it lies now.
+struct Renewed {
+    WorkRow row;
+    int64 locked_until;
+    pg::RowHint hint;
+};
+std::optional<Renewed> renew_live_directly(const Hub& hub, Relation heap,
+                                           const core::WorkToken& token, int64 now,
+                                           const core::Extension& extension);
 std::optional<WorkRow> lock_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                      LockWaitPolicy policy);
 bool exists_directly(const Hub& hub, Relation heap, const WorkKey& key);
 
 // These three are for rows that this transaction has locked.
 void delete_directly(const Hub& hub, Relation heap, const WorkKey& key);
-void set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key, int64 locked_until);
+pg::RowHint set_deadline_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                                  int64 locked_until);
 void release_directly(const Hub& hub, Relation heap, const WorkKey& key, int32 attempt,
                       std::optional<int64> visible_at);
 

@@ -1,0 +1,440 @@
+#include "store/fast/turns.hpp"
+
+#include <algorithm>
+
+#include "core/hash.hpp"
+#include "core/time.hpp"
+#include "pg/datum.hpp"
+#include "pg/list.hpp"
+#include "store/fast/columns.hpp"
+#include "store/fast/direct_table.hpp"
+#include "store/fast/lend.hpp"
+#include "store/fast/pass_faults.hpp"
+
+namespace belay::store::direct {
+
+namespace {
+
+// ---------------------------------------------------------------- messages
+
+const message::Row& message_row(const DirectTable& table) {
+    return fixed_columns<message::Row>(table);
+}
+
+bool is_visible(const DirectTable& table, int64 now) {
+    return message_row(table).visible_at <= core::ms_to_pg_us(now);
+}
+
+// ---------------------------------------------------------------- locks
+
+ScanKeys lock_keys(std::string_view instance_id) {
+    ScanKeys keys;
+    keys.int8(core::instance_key(instance_id)).text(instance_id);
+    return keys;
+}
+
+bool is_live(const DirectTable& table, int64 now) {
+    const auto& row = fixed_columns<lock::Row>(table);
+    return row.locked_until > now && row.lease_inc == table.hub.incarnation;
+}
+
+InstanceLock read_lock(const DirectTable& table) {
+    const auto& row = fixed_columns<lock::Row>(table);
+    return {.instance_key = row.instance_key,
+            .instance_id = *text_column(table, lock::kInstanceId),
+            .lock_no = row.lock_no,
+            .lease = {.locked_until = row.locked_until,
+                      .incarnation = row.lease_inc,
+                      .nonce_hi = row.nonce_hi,
+                      .nonce_lo = row.nonce_lo}};
+}
+
+// Changes the lock row of an instance, which this transaction holds. change(row) gets its columns.
+template <typename Change>
+bool change_lock(const Hub& hub, std::string_view instance_id, Change change) {
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstanceLocks,
+                   [&](DirectTable& table) {
+                       if (!find_one(&table, 0, lock_keys(instance_id))) {
+                           elog(ERROR, "the lock of an instance vanished while it was held");
+                       }
+                       HeapTuple version = copy_row(table);
+                       change(fixed_columns<lock::Row>(version));
+                       change_held_row(&table, version);
+                       return true;
+                   })
+        .value_or(false);
+}
+
+// ---------------------------------------------------------------- instances
+
+ScanKeys text_key(std::string_view id) {
+    ScanKeys keys;
+    keys.text(id);
+    return keys;
+}
+
+// The pin of an execution, if it has one.
+std::optional<Pin> read_pin(DirectTable* executions, std::string_view instance_id,
+                            int64 execution_id) {
+    if (!find_one(executions, 0, text_key(instance_id).int8(execution_id))) {
+        return std::nullopt;
+    }
+    int32 parts[3];
+    for (int i = 0; i < 3; ++i) {
+        bool null = false;
+        parts[i] = DatumGetInt32(
+            column(*executions, static_cast<AttrNumber>(execution::kMajor + i), &null));
+        if (null) {
+            return std::nullopt;
+        }
+    }
+    return Pin{parts[0], parts[1], parts[2]};
+}
+
+}  // namespace
+
+bool try_insert_message(const Hub& hub, const MessageRow& row, const NewMessage& message) {
+    Relation heap = open_for_direct_access(hub, DirectId::kOrchestratorQueue);
+    if (heap == nullptr) {
+        return false;
+    }
+    pass_faults(pg::FaultPoint::kFastpathEnqueue);
+    NewRow values;
+    values.int8(message::kInstanceKey, row.instance_key)
+        .int8(message::kId, row.id)
+        .timestamp(message::kVisibleAt, message.visible_at)
+        .timestamp(message::kCreatedAt, message.created_at)
+        .int8(message::kLockNo, 0)
+        .int4(message::kAttemptCount, 0)
+        .int2(message::kSlot, row.slot)
+        .set(message::kKind, CharGetDatum(row.kind))
+        .set(message::kParked, BoolGetDatum(false))
+        .text(message::kInstanceId, message.instance_id)
+        .text(message::kParentId, row.parent_id)
+        .text(message::kWorkItem, message.work_item);
+    CommandCounterIncrement();
+    with_direct(hub, DirectId::kOrchestratorQueue, heap,
+                [&values](DirectTable& table) { (void)insert_row(&table, &values); });
+    return true;
+}
+
+Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<const int16> slots,
+                                                      int64 after_visible_at, int64 after_id,
+                                                      int64 now, bool with_pins, int limit) {
+    Relation locks_heap = open_for_direct_access(hub, DirectId::kInstanceLocks);
+    if (locks_heap == nullptr) {
+        return std::nullopt;
+    }
+    bool plain = true;
+    const auto found = writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
+            pg::List<WaitingMessage> waiting;
+            with_direct(hub, DirectId::kInstanceLocks, locks_heap, [&](DirectTable& locks) {
+                use_active_snapshot(&locks);
+                for (const int16 slot : slots) {
+                    ScanKeys keys;
+                    keys.int2(slot).add(BTGreaterEqualStrategyNumber, F_TIMESTAMPTZ_GE,
+                                        TimestampTzGetDatum(after_visible_at));
+                    IndexScanDesc scan = begin_scan(&table, 1, keys);
+                    int left = limit;
+                    while (left > 0 && next_row(table, scan) && is_visible(table, now)) {
+                        CHECK_FOR_INTERRUPTS();
+                        const message::Row& row = message_row(table);
+                        if (row.visible_at == after_visible_at && row.id <= after_id) {
+                            continue;
+                        }
+                        const auto instance_id = *text_column(table, message::kInstanceId);
+                        if (find_one(&locks, 0, lock_keys(instance_id)) && is_live(locks, now)) {
+                            continue;
+                        }
+                        const auto instance = with_pins ? direct::read_instance(hub, instance_id)
+                                                        : std::optional<std::optional<Instance>>();
+                        plain = plain && (!with_pins || instance);
+                        waiting.add(
+                            {.slot = row.slot,
+                             .visible_at = row.visible_at,
+                             .id = row.id,
+                             .instance_id = instance_id,
+                             .pin = instance && *instance ? (*instance)->pin : std::nullopt});
+                        --left;
+                    }
+                    index_endscan(scan);
+                }
+            });
+            return std::span<const WaitingMessage>(waiting.items,
+                                                   static_cast<std::size_t>(waiting.count));
+        });
+    if (!found) {
+        table_close(locks_heap, NoLock);
+    }
+    return plain ? found : std::nullopt;
+}
+
+Answer<std::span<const BatchMessage>> visible_messages(const Hub& hub, std::string_view instance_id,
+                                                       int64 now, int64 after_id, int64 limit) {
+    return reading(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
+            pg::List<BatchMessage> found;
+            ScanKeys keys;
+            keys.int8(core::instance_key(instance_id)).int8_from(after_id);
+            IndexScanDesc scan = begin_scan(&table, 0, keys);
+            while (found.count < limit && next_row(table, scan)) {
+                CHECK_FOR_INTERRUPTS();
+                const message::Row& row = message_row(table);
+                if (row.id == after_id || !is_visible(table, now) ||
+                    !text_is(table, message::kInstanceId, instance_id)) {
+                    continue;
+                }
+                bool null = false;
+                const Datum text = column(table, message::kWorkItem, &null);
+                found.add({.id = row.id,
+                           .bytes = static_cast<int64>(toast_raw_datum_size(text)) - VARHDRSZ,
+                           .attempt = row.attempt_count});
+            }
+            index_endscan(scan);
+            return std::span<const BatchMessage>(found.items,
+                                                 static_cast<std::size_t>(found.count));
+        });
+}
+
+Answer<std::span<const LeasedMessage>> lease_messages(const Hub& hub, std::string_view instance_id,
+                                                      std::span<const int64> ids, int64 lock_no) {
+    return writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
+            auto* leased =
+                static_cast<LeasedMessage*>(palloc(sizeof(LeasedMessage) * (ids.size() + 1)));
+            std::size_t count = 0;
+            std::size_t at = 0;  // ids are in order, as the scan is
+            ScanKeys keys;
+            keys.int8(core::instance_key(instance_id)).int8_from(ids.empty() ? 0 : ids.front());
+            IndexScanDesc scan = begin_scan(&table, 0, keys);
+            while (at < ids.size() && next_row(table, scan)) {
+                CHECK_FOR_INTERRUPTS();
+                const int64 id = message_row(table).id;
+                while (at < ids.size() && ids[at] < id) {
+                    ++at;
+                }
+                if (at == ids.size() || ids[at] != id ||
+                    !text_is(table, message::kInstanceId, instance_id)) {
+                    continue;
+                }
+                const int32 attempt = core::next_attempt(message_row(table).attempt_count);
+                const std::string_view work_item = *text_column(table, message::kWorkItem);
+                HeapTuple version = copy_row(table);
+                fixed_columns<message::Row>(version)->lock_no = lock_no;
+                fixed_columns<message::Row>(version)->attempt_count = attempt;
+                if (try_change_row(&table, version)) {
+                    leased[count++] = {.id = id, .attempt = attempt, .work_item = work_item};
+                }
+            }
+            index_endscan(scan);
+            return std::span<const LeasedMessage>(leased, count);
+        });
+}
+
+Answer<bool> delete_leased(const Hub& hub, int64 instance_key, int64 lock_no, int64 now) {
+    return writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
+            while (true) {
+                bool others = false;
+                bool changed = false;
+                IndexScanDesc scan = begin_scan(&table, 0, ScanKeys().int8(instance_key));
+                while (!changed && next_row(table, scan)) {
+                    CHECK_FOR_INTERRUPTS();
+                    if (message_row(table).lock_no != lock_no) {
+                        others = others || is_visible(table, now);
+                    } else {
+                        changed = !delete_row(table, true);
+                    }
+                }
+                index_endscan(scan);
+                if (!changed) {
+                    return others;
+                }
+                renew_snapshot(&table);  // somebody changed one meanwhile
+            }
+        });
+}
+
+Answer<bool> try_hold_instance(const Hub& hub, std::string_view instance_id, int64 now) {
+    return writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstanceLocks, [&](DirectTable& table) {
+            return lock_found(&table, LockTupleNoKeyExclusive, LockWaitSkip, [&] {
+                return find_one(&table, 0, lock_keys(instance_id)) && !is_live(table, now);
+            });
+        });
+}
+
+Answer<std::optional<InstanceLock>> hold_turn(const Hub& hub, const core::TurnToken& token,
+                                              LockWaitPolicy policy) {
+    return writing(
+        hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstanceLocks, [&](DirectTable& table) {
+            const bool held = lock_found(&table, LockTupleExclusive, policy, [&] {
+                IndexScanDesc scan = begin_scan(&table, 0, ScanKeys().int8(token.instance_key));
+                bool found = false;
+                while (!found && next_row(table, scan)) {
+                    found = fixed_columns<lock::Row>(table).lock_no == token.lock_no;
+                }
+                index_endscan(scan);
+                return found;
+            });
+            return held ? std::optional(read_lock(table)) : std::nullopt;
+        });
+}
+
+bool try_grant(const Hub& hub, std::string_view instance_id, const core::TurnToken& token,
+               int64 now, int64 locked_until) {
+    return change_lock(hub, instance_id, [&](lock::Row* row) {
+        row->locked_until = locked_until;
+        row->locked_at = now;
+        row->lock_no = token.lock_no;
+        row->nonce_hi = token.nonce_hi;
+        row->nonce_lo = token.nonce_lo;
+        row->lease_inc = token.incarnation;
+    });
+}
+
+bool try_set_deadline(const Hub& hub, const InstanceLock& lock, int64 locked_until) {
+    return change_lock(hub, lock.instance_id,
+                       [locked_until](lock::Row* row) { row->locked_until = locked_until; });
+}
+
+bool try_release(const Hub& hub, const InstanceLock& lock) {
+    return change_lock(hub, lock.instance_id, [](lock::Row* row) {
+        row->locked_until = 0;
+        row->lock_no = 0;
+        row->nonce_hi = 0;
+        row->nonce_lo = 0;
+        row->lease_inc = 0;
+    });
+}
+
+bool try_delete(const Hub& hub, const InstanceLock& lock) {
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstanceLocks,
+                   [&](DirectTable& table) {
+                       if (!find_one(&table, 0, lock_keys(lock.instance_id)) ||
+                           !delete_row(table, true)) {
+                           elog(ERROR, "the lock of an instance vanished while it was held");
+                       }
+                       return true;
+                   })
+        .value_or(false);
+}
+
+Answer<std::optional<Instance>> read_instance(const Hub& hub, std::string_view instance_id) {
+    Relation executions_heap = open_for_direct_access(hub, DirectId::kExecutions, AccessShareLock);
+    if (executions_heap == nullptr) {
+        return std::nullopt;
+    }
+    const auto found =
+        reading(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstances,
+                [&](DirectTable& table) -> std::optional<Instance> {
+                    if (!find_one(&table, 0, text_key(instance_id))) {
+                        return std::nullopt;
+                    }
+                    return Instance{
+                        .name = *text_column(table, instance::kName),
+                        .version = text_column(table, instance::kVersion),
+                        .current_execution_id = int8_column(table, instance::kCurrentExecutionId),
+                        .pin = std::nullopt};
+                });
+    if (!found || !*found) {
+        table_close(executions_heap, NoLock);
+        return found;
+    }
+    Instance instance = **found;
+    instance.pin = with_direct(
+        hub, DirectId::kExecutions, executions_heap,
+        [&](DirectTable& executions) {
+            use_active_snapshot(&executions);
+            return read_pin(&executions, instance_id, instance.current_execution_id);
+        },
+        AccessShareLock);
+    return std::optional(instance);
+}
+
+Answer<bool> touch_instance(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                            int64 now) {
+    bool busy = false;
+    const auto touched =
+        writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstances, [&](DirectTable& table) {
+            if (!find_one(&table, 0, text_key(instance_id))) {
+                return false;
+            }
+            const int64 current =
+                std::max(int8_column(table, instance::kCurrentExecutionId), execution_id);
+            Changes changes;
+            changes.set(instance::kCurrentExecutionId, Int64GetDatum(current))
+                .set(instance::kUpdatedAt, TimestampTzGetDatum(core::ms_to_pg_us(now)));
+            busy = !try_change_row(&table, changed_row(table, &changes));  // then SQL waits
+            return true;
+        });
+    return busy ? std::nullopt : touched;
+}
+
+bool try_count_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                      int64 new_events) {
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kExecutions,
+                   [&](DirectTable& table) {
+                       if (!find_one(&table, 0, text_key(instance_id).int8(execution_id))) {
+                           return false;
+                       }
+                       Changes changes;
+                       changes.set(
+                           execution::kEventCount,
+                           Int64GetDatum(int8_column(table, execution::kEventCount) + new_events));
+                       return try_change_row(&table, changed_row(table, &changes));
+                   })
+        .value_or(false);
+}
+
+Answer<std::span<const StoredEvent>> read_events(const Hub& hub, std::string_view instance_id,
+                                                 int64 execution_id, int64 after_event_id,
+                                                 int64 limit) {
+    return reading(hub, pg::FaultPoint::kFastpathTurn, DirectId::kHistory, [&](DirectTable& table) {
+        pg::List<StoredEvent> found;
+        ScanKeys keys = text_key(instance_id);
+        keys.int8(execution_id).int8_from(after_event_id);
+        IndexScanDesc scan = begin_scan(&table, 0, keys);
+        while (found.count < limit && next_row(table, scan)) {
+            CHECK_FOR_INTERRUPTS();
+            const int64 id = int8_column(table, event::kEventId);
+            if (id == after_event_id) {
+                continue;
+            }
+            bool null = false;
+            found.add({id, datumCopy(column(table, event::kData, &null), false, -1)});
+        }
+        index_endscan(scan);
+        return std::span<const StoredEvent>(found.items, static_cast<std::size_t>(found.count));
+    });
+}
+
+Answer<bool> has_event_from(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                            int64 event_id) {
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kHistory, [&](DirectTable& table) {
+        ScanKeys keys = text_key(instance_id);
+        return find_one(&table, 0, keys.int8(execution_id).int8_from(event_id));
+    });
+}
+
+bool try_insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                       const NewEvents& events, int64 now) {
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kHistory,
+                   [&](DirectTable& table) {
+                       NewRow row;
+                       row.text(event::kInstanceId, instance_id)
+                           .int8(event::kExecutionId, execution_id)
+                           .timestamp(event::kCreatedAt, now);
+                       for (std::size_t i = 0; i < events.ids.size(); ++i) {
+                           row.int8(event::kEventId, events.ids[i])
+                               .text(event::kType, events.types[i])
+                               .text(event::kData, events.texts[i]);
+                           (void)insert_row(&table, &row);
+                       }
+                       return true;
+                   })
+        .value_or(false);
+}
+
+}  // namespace belay::store::direct
