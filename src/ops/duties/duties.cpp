@@ -136,7 +136,7 @@ int64 repair_shared_memory(const store::Hub& hub, pg::Clock*) {
         return 0;
     }
     const int64 repaired =
-        store::repair_cursors(hub, IsBackgroundWorker ? pg::cursor_check_age() : 0);
+        store::repair_cursors(hub, MyBackendType == B_BG_WORKER ? pg::cursor_check_age() : 0);
     if (repaired > 0) {
         pg::note_ready(store::worker_channel(hub), static_cast<int32>(repaired));
     }
