@@ -116,7 +116,8 @@ ReplayedTask replay_member(const store::Hub& hub, const store::Task& task, bool 
         }
         CHECK_FOR_INTERRUPTS();
     }
-    Cascade meaning(hub, &flow, flow.bad_sinks, hub.options[store::Option::kFanoutBound], now);
+    // What is decided by ends of before does not strike again: no number of bad sinks is new.
+    Cascade meaning(hub, &flow, flow.members, hub.options[store::Option::kFanoutBound], now);
     if (was_struck) {
         // Groups that were decided meanwhile have been left open.
         meaning.judge(store::open_groups(hub, flow.id));
