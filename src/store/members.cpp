@@ -369,8 +369,8 @@ int64 release_blocked(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now)
     if (ids.empty()) {
         return 0;
     }
-    const Rows rows = run(hub, kRelease,
-                          Params().datum(uuid_array(ids)).int8(now).int8(PG_INT64_MAX - now));
+    const Rows rows =
+        run(hub, kRelease, Params().datum(uuid_array(ids)).int8(now).int8(PG_INT64_MAX - now));
     for (uint64 i = 0; i < rows.count; ++i) {
         note_claimable(hub, rows.text(i, 2), rows.text(i, 3) == "ready", rows.int8(i, 4));
         note_state(hub, rows.uuid(i, 1));

@@ -18,8 +18,8 @@ constexpr double kPatience = 60;  // seconds for what the worker has to do
 struct Server {
     // With a worker if the interval is not 0.
     explicit Server(const std::string& interval_ms, const std::string& bound = "256")
-        : cluster({.preload = true,
-                   .conf = {"belay.reconcile_interval = " + interval_ms, kLogPrefix}}),
+        : cluster(
+              {.preload = true, .conf = {"belay.reconcile_interval = " + interval_ms, kLogPrefix}}),
           conn(cluster.connect()) {
         conn.exec("CREATE EXTENSION belay");
         conn.exec("SELECT belay.create_hub('app')");
@@ -49,8 +49,7 @@ struct Server {
         return conn.value("SELECT count(*) FROM tasks WHERE " + where);
     }
     std::string problems() {
-        return conn.value(
-            "SELECT string_agg(object || ' ' || problem, E'\n') FROM check_tasks()");
+        return conn.value("SELECT string_agg(object || ' ' || problem, E'\n') FROM check_tasks()");
     }
     // Claims up to so many tasks and completes each in a transaction of its own.
     int complete(int most) {
@@ -74,8 +73,7 @@ struct Server {
 std::string fan_out(int n, const std::string& join) {
     return "jsonb_build_object('tasks', jsonb_build_array(jsonb_build_object('key', 'root', "
            "'lane', 'l'), jsonb_build_object('key', 'end', 'lane', 'l', 'join', '" +
-           join +
-           "'::jsonb, 'after', (SELECT jsonb_agg('m' || n) FROM generate_series(1, " +
+           join + "'::jsonb, 'after', (SELECT jsonb_agg('m' || n) FROM generate_series(1, " +
            to_string(n) +
            ") AS n))) || (SELECT jsonb_agg(jsonb_build_object('key', 'm' || n, 'lane', 'l', "
            "'after', '[\"root\"]'::jsonb)) FROM generate_series(1, " +
@@ -120,7 +118,8 @@ TEST(FlowScale, TenThousandMembersAreCancelledAtOnce) {
         server.conn.exec("SELECT count(*) FROM claim_tasks('w', 'w-" + to_string(i) +
                          "', p_lease_ms => 600000, p_max => 1000)");
     }
-    server.conn.exec("CREATE TABLE held AS SELECT id, lease_epoch FROM tasks WHERE state = 'active'");
+    server.conn.exec(
+        "CREATE TABLE held AS SELECT id, lease_epoch FROM tasks WHERE state = 'active'");
     EXPECT_EQ(server.conn.value("SELECT count(*) FROM held"), "5000");
     const Stopwatch watch;
     EXPECT_EQ(server.conn.value("SELECT concat(result, ' ', member_count, ' ', "
@@ -158,8 +157,9 @@ TEST(FlowScale, SkipsPassAThousandLevels) {
         Server server("0", bound);
         server.create(chain(1000));
         server.conn.exec("SET max_stack_depth = '100kB'");
-        server.conn.exec("SELECT fail_task(task_id, lease_epoch, 'permanent') FROM "
-                         "claim_tasks('w', 'w-1')");
+        server.conn.exec(
+            "SELECT fail_task(task_id, lease_epoch, 'permanent') FROM "
+            "claim_tasks('w', 'w-1')");
         if (std::string(bound) == "256") {
             EXPECT_EQ(server.count("state = 'skipped'"), "256");
             server.conn.exec("SELECT reconcile(p_duties => '{dispatch_sweep}')");

@@ -1,7 +1,7 @@
-// Eight workers, operators and duties do whatever comes to mind to random flows, under a test clock.
-// In the end every flow is as an evaluator of its own says: it knows the graphs, because this test
-// made them, and takes from the outbox only what happened to tasks; states of edges and groups, what
-// is skipped, and the state of the flow it works out by itself (FM-10).
+// Eight workers, operators and duties do whatever comes to mind to random flows, under a test
+// clock. In the end every flow is as an evaluator of its own says: it knows the graphs, because
+// this test made them, and takes from the outbox only what happened to tasks; states of edges and
+// groups, what is skipped, and the state of the flow it works out by itself (FM-10).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,9 +33,7 @@ struct Node {
     std::vector<int> before;  // those that wait for it
 
     int needed() const {
-        return kind == "all_of"   ? static_cast<int>(after.size())
-               : kind == "any_of" ? 1
-                                  : k;
+        return kind == "all_of" ? static_cast<int>(after.size()) : kind == "any_of" ? 1 : k;
     }
 };
 
@@ -229,8 +227,8 @@ class FlowWorker {
             call("ack_cancel_member(" + some(play_.flows) + ", " + some(play_.tasks) + ")");
         } else if (chance <= 66) {
             const char* policies[] = {"cancel_all", "cancel_pending", "flow_only"};
-            call("cancel_flow(" + some(play_.flows) + ", 'no', '" +
-                 policies[random_.number(0, 2)] + "', 500, p_now_ms => " + now() + ")");
+            call("cancel_flow(" + some(play_.flows) + ", 'no', '" + policies[random_.number(0, 2)] +
+                 "', 500, p_now_ms => " + now() + ")");
         } else if (play_.with_replays) {
             call("replay_task(" + some(play_.tasks) + ", " +
                  (random_.in_thousand(500) ? "true" : "false") + ", " + now() + ")");
@@ -337,9 +335,9 @@ class Evaluator {
             fate.reason = *tasks.at(i, 3);
         }
         read_events(places);
-        const Rows edges = conn_.exec(
-            "SELECT upstream_id, downstream_id, state FROM app.edges WHERE flow_id = '" +
-            graph_.id + "'");
+        const Rows edges =
+            conn_.exec("SELECT upstream_id, downstream_id, state FROM app.edges WHERE flow_id = '" +
+                       graph_.id + "'");
         for (int i = 0; i < edges.size(); ++i) {
             edges_[{places.at(*edges.at(i, 0)), places.at(*edges.at(i, 1))}] = *edges.at(i, 2);
         }
@@ -468,9 +466,9 @@ class Evaluator {
             }
         }
         const int lost = should.failed + should.skipped;
-        should.state = should.satisfied >= node.needed()       ? "satisfied"
+        should.state = should.satisfied >= node.needed()     ? "satisfied"
                        : should.total - lost < node.needed() ? "impossible"
-                                                               : "open";
+                                                             : "open";
         const Found& is = groups_[i];
         if (is.total != should.total || is.satisfied != should.satisfied ||
             is.failed != should.failed || is.skipped != should.skipped) {
@@ -484,8 +482,7 @@ class Evaluator {
 
     void check_waiting(std::size_t i, const std::string& group) {
         const Fate& fate = fates_[i];
-        if (!struck() && (group == "open") != (fate.state == "blocked") &&
-            !has_ended(fate.state)) {
+        if (!struck() && (group == "open") != (fate.state == "blocked") && !has_ended(fate.state)) {
             complain(i, "does not go with its group, which is " + group);
         }
         if (group == "impossible" && !has_ended(fate.state) && !struck()) {
@@ -568,10 +565,10 @@ std::vector<Graph> make_flows(Conn* conn, Random* random, Play* play) {
     std::size_t tasks = 0;
     while (tasks < 250) {
         Graph graph = random_graph(random);
-        const Rows made = conn->exec(
-            "SELECT f.flow_id, k.key, k.value FROM app.create_flow('" +
-            json_of(graph, random, play->clock) + "', " + to_string(play->clock) +
-            ") AS f, jsonb_each_text(f.task_ids) AS k");
+        const Rows made =
+            conn->exec("SELECT f.flow_id, k.key, k.value FROM app.create_flow('" +
+                       json_of(graph, random, play->clock) + "', " + to_string(play->clock) +
+                       ") AS f, jsonb_each_text(f.task_ids) AS k");
         for (int i = 0; i < made.size(); ++i) {
             graph.id = *made.at(i, 0);
             graph.nodes[std::stoul(made.at(i, 1)->substr(1))].id = *made.at(i, 2);
@@ -591,9 +588,9 @@ void let_end(Client* client, Play* play) {
     for (int round = 0; round < 2000; ++round) {
         const std::string now = to_string(play->clock += 10000);
         int64_t done = 0;
-        const Answer duties = ask(client, play,
-                                  "SELECT coalesce(sum(rows), 0) FROM app.reconcile(" + now + ", " +
-                                      kDuties + ")");
+        const Answer duties =
+            ask(client, play,
+                "SELECT coalesce(sum(rows), 0) FROM app.reconcile(" + now + ", " + kDuties + ")");
         done += duties.ok() ? std::stoll(*duties.rows[0][0]) : 0;
         const Answer claimed =
             ask(client, play,
@@ -602,8 +599,8 @@ void let_end(Client* client, Play* play) {
                     now + ")");
         for (const auto& row : claimed.rows) {
             ask(client, play,
-                "SELECT app.complete_task('" + *row[0] + "', " + *row[1] +
-                    ", p_now_ms => " + now + ")");
+                "SELECT app.complete_task('" + *row[0] + "', " + *row[1] + ", p_now_ms => " + now +
+                    ")");
         }
         if (done == 0 && claimed.rows.empty()) {
             return;
