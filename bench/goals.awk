@@ -10,6 +10,11 @@ function get(workload, variant, clients, row, measure,    v) {
 
 function over(a, b) { return a == "" || b == "" || b == 0 ? "" : a / b }
 
+function percent(a, b,    r) {
+    r = over(a, b)
+    return r == "" ? "" : 100 * r
+}
+
 function goal(what, wanted, least, got,    met) {
     if (got == "") {
         return
@@ -41,8 +46,8 @@ END {
         goal("turn, " clients " clients: belay / provider", 4, 1, over(turns("turn", clients, "belay"), turns("turn", clients, "provider")))
         goal("turn_async, " clients " clients: belay / provider", 4, 1, over(turns("turn_async", clients, "belay"), turns("turn_async", clients, "provider")))
     }
-    goal("old_snapshot: % of the fresh rate at the end", 90, 1, 100 * over(get("old_snapshot", "-", 4, "belay", "last_per_s"), get("old_snapshot", "-", 4, "belay", "fresh_per_s")))
+    goal("old_snapshot: % of the fresh rate at the end", 90, 1, percent(get("old_snapshot", "-", 4, "belay", "last_per_s"), get("old_snapshot", "-", 4, "belay", "fresh_per_s")))
     base = get("backlog", "empty", 4, "belay", "items_per_s")
-    goal("backlog: % of the empty queue's rate with many ready rows", 90, 1, 100 * over(get("backlog", "ready_many", 4, "belay", "items_per_s"), base))
-    goal("backlog: the same with many future rows", 90, 1, 100 * over(get("backlog", "future_many", 4, "belay", "items_per_s"), base))
+    goal("backlog: % of the empty queue's rate with many ready rows", 90, 1, percent(get("backlog", "ready_many", 4, "belay", "items_per_s"), base))
+    goal("backlog: the same with many future rows", 90, 1, percent(get("backlog", "future_many", 4, "belay", "items_per_s"), base))
 }

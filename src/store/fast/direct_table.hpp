@@ -49,7 +49,7 @@ const TableShape& shape_of(DirectId id);
 struct DirectTable {
     const Hub& hub;
     const TableShape& shape;
-    const DirectAccess& access;
+    DirectAccess access;  // as it was found: the hub's may be read anew while we wait for a row
     Relation heap;
     Relation indexes[kMaxDirectIndexes];  // those that somebody has needed
     TupleTableSlot* row;
