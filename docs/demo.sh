@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The client library and its tool at work. `make demo` runs it on a throw-away server, after
-# docs/demo.sql. By hand: with the programs belay, order_saga and transactional_enqueue in PATH, and
-# libpq's variables naming a database that has the extension.
+# docs/demo.sql. By hand: with the programs belay, image_flow, order_saga and transactional_enqueue
+# in PATH, and libpq's variables naming a database that has the extension.
 set -euo pipefail
 
 title() { printf '\n== %s\n' "$*"; }
@@ -35,7 +35,18 @@ show belay queue
 title '30. A worker in one line ================================================='
 show belay run-worker --tag example --count 1 --shell 'echo "charged by a shell script"'
 
-title '31. The live view ========================================================'
+title '31. A flow of tasks ======================================================'
+cat <<'TEXT'
+client/examples/image_flow.cpp: fetch a picture, make three sizes of it, publish when
+two are there. Nobody needs the third one then: it is cancelled while it runs.
+TEXT
+show image_flow shop
+show belay flows
+flow=$(psql -X -qtA -c 'SELECT flow_id FROM shop.list_flows()')
+show belay flow "$flow"
+show belay flow "$flow" --dot
+
+title '32. The live view ========================================================'
 echo 'Without --once it is drawn anew every two seconds, with rates.'
 show belay top --once
 

@@ -12,7 +12,7 @@ if [[ -z ${BELAY_BINDIR:-} && $built == no ]]; then
     find_postgres
     say "building belay for $("$PG_CONFIG" --version)"
     build_module
-    build_cmake belay order_saga transactional_enqueue
+    build_cmake belay image_flow order_saga transactional_enqueue
 fi
 move_if_unreachable demo.sh
 built=yes

@@ -1,75 +1,16 @@
 // The calls of a hub that are about tasks.
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "belay/hub.hpp"
 #include "rows.hpp"
+#include "task_text.hpp"
 
 namespace belay {
 namespace {
 
-using nlohmann::json;
-
-Uuid uuid_of(std::string_view id) {
-    return {std::string(id)};
-}
-
-std::optional<Uuid> optional_uuid(const OptionalText& id) {
-    return id ? std::optional(Uuid{*id}) : std::nullopt;
-}
-
-std::optional<Json> json_of(const OptionalText& text) {
-    return text ? std::optional(Json{*text}) : std::nullopt;
-}
-
-// Ids with commas between them.
-std::vector<std::string> ids_of(const std::string& joined) {
-    std::vector<std::string> ids;
-    for (std::size_t from = 0; from < joined.size();) {
-        const std::size_t end = std::min(joined.find(',', from), joined.size());
-        ids.push_back(joined.substr(from, end - from));
-        from = end + 1;
-    }
-    return ids;
-}
-
 // Created again, it would be the same task.
 bool is_created_once(const NewTask& task) {
     return task.task_id || (task.dedup_key && task.dedup_window != Milliseconds(0));
-}
-
-// Adds a field whose value is JSON text already. The text stays as it is: numbers that no double
-// can hold come through.
-void append_json(std::string& object, const char* key, const OptionalText& text,
-                 const Where& where) {
-    if (!text) {
-        return;
-    }
-    if (!json::accept(*text)) {
-        throw Error({.message = std::string(key) + " of a task is no JSON", .sqlstate = "22P02"},
-                    where);
-    }
-    object.pop_back();
-    object.append(",\"").append(key).append("\":").append(*text).append("}");
-}
-
-std::string text_of(const NewTask& task, const Where& where) {
-    json object = {{"lane", task.lane},
-                   {"kind", task.kind},
-                   {"priority", task.priority},
-                   {"delay_ms", count_of(task.delay)},
-                   {"capabilities", task.capabilities}};
-    put(object, "task_id", task.task_id);
-    put(object, "available_at_ms", task.available_at_ms);
-    put(object, "deadline_ms", task.deadline_ms);
-    put(object, "dedup_key", task.dedup_key);
-    put(object, "dedup_window_ms", count_of(task.dedup_window));
-    std::string text = dumped(object, where);
-    append_json(text, "payload", task.payload, where);
-    append_json(text, "policy", task.policy, where);
-    append_json(text, "tags", task.tags, where);
-    return text;
 }
 
 // Without an epoch a repetition could meet the next lease.
@@ -119,7 +60,7 @@ CreatedTask Hub::create_task(const NewTask& task, Where where) {
 std::vector<CreatedTask> Hub::create_tasks(const std::vector<NewTask>& tasks, Where where) {
     std::string array = "[";
     for (const auto& task : tasks) {
-        array.append(array.size() == 1 ? "" : ",").append(text_of(task, where));
+        array.append(array.size() == 1 ? "" : ",").append(task_text(task, where));
     }
     const bool repeatable = std::ranges::all_of(tasks, is_created_once);
     return all_rows<CreatedTask>(

@@ -6,6 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "json_parts.hpp"
+#include "signals.hpp"
+
 namespace belay {
 
 // renew_work_item_locks and renew_tasks take no more.
@@ -22,6 +25,7 @@ struct LeaseState {
     std::stop_source stop = {};
     std::atomic<bool> settled = false;
     std::atomic<bool> lost = false;
+    std::atomic<bool> ended = false;  // lost because the task has ended
     // By this clock of ours the lease is certainly over. Used by the keeper's thread only, once it
     // is in the list.
     SteadyTime deadline = {};
@@ -33,6 +37,11 @@ struct LeaseState {
         } else {
             lose();
         }
+    }
+    void note(const Renewal& renewal, SteadyTime until) { note(renewal.renewed, until); }
+    void note(const TaskRenewal& renewal, SteadyTime until) {
+        ended = ended || renewal.reason == "terminal";
+        note(renewal.renewed, until);
     }
 
     // Notes the loss, unless the lease was ended by its owner meanwhile.
@@ -83,6 +92,7 @@ auto LeaseBase::use(Call call) {
         return call(hub);
     } catch (const Error& error) {
         if (error.lock_lost()) {
+            state_->ended = state_->ended || error.already_terminal();
             state_->lost = true;
             state_->stop.request_stop();
         }
@@ -222,6 +232,51 @@ FailedTask TaskLease::fail(const TaskFailure& failure, Where where) {
 
 PausedTask TaskLease::delay(Milliseconds delay, const OptionalText& checkpoint, Where where) {
     return settle([&](Hub& hub) { return hub.delay_task(fence(), delay, checkpoint, where); });
+}
+
+SuspendedTask TaskLease::suspend(const NewSuspension& suspension, Where where) {
+    SuspendedTask answer =
+        settle([&](Hub& hub) { return hub.suspend_task(fence(), suspension, where); });
+    if (answer.result == "already_satisfied") {
+        state_->settled = false;
+    }
+    return answer;
+}
+
+CreatedWaitpoint TaskLease::create_waitpoint(std::string_view key, Milliseconds expires_in,
+                                             Where where) {
+    return use([&](Hub& hub) { return hub.create_waitpoint(fence(), key, expires_in, where); });
+}
+
+std::vector<UpstreamResult> TaskLease::upstream(Where where) {
+    std::vector<UpstreamResult> results;
+    const std::string array = task_.upstream.value_or("[]");
+    for (const auto element : array_parts(array)) {
+        const ObjectParts parts = object_parts(element);
+        if (parts.contains("truncated")) {
+            return use([&](Hub& hub) { return hub.upstream_results(task_.task_id, where); });
+        }
+        results.push_back({.task_id = text_part(parts, "task_id").value_or(""),
+                           .key = text_part(parts, "key"),
+                           .pass_as = text_part(parts, "pass_as"),
+                           .state = text_part(parts, "state").value_or(""),
+                           .result = json_part(parts, "result")});
+    }
+    return results;
+}
+
+std::vector<Signal> TaskLease::signals() const {
+    return signals_of(task_.signals.value_or("[]"));
+}
+
+bool TaskLease::ended() const {
+    return state_->ended;
+}
+
+void TaskLease::ack_cancel(Where where) {
+    if (task_.flow_id) {
+        use([&](Hub& hub) { hub.ack_cancel_member(*task_.flow_id, task_.task_id, where); });
+    }
 }
 
 void TaskLease::release(Milliseconds delay, Where where) {
@@ -465,7 +520,7 @@ void renew_many(std::span<const std::shared_ptr<LeaseState>> states, Millisecond
         const auto deadline = std::chrono::steady_clock::now() + timeout;
         const auto renewals = renew(keys);
         for (std::size_t i = 0; i < some.size() && i < renewals.size(); ++i) {
-            some[i]->note(renewals[i].renewed, deadline);
+            some[i]->note(renewals[i], deadline);
         }
     }
 }

@@ -1,6 +1,7 @@
 // Rows of the server as structs, and structs as JSON: what the typed calls of a hub are made of.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,29 @@ inline OptionalNumber count_of(const std::optional<Milliseconds>& time) {
 
 inline std::int64_t count_of(Milliseconds time) {
     return time.count();
+}
+
+inline Uuid uuid_of(std::string_view id) {
+    return {std::string(id)};
+}
+
+inline std::optional<Uuid> optional_uuid(const OptionalText& id) {
+    return id ? std::optional(Uuid{*id}) : std::nullopt;
+}
+
+inline std::optional<Json> json_of(const OptionalText& text) {
+    return text ? std::optional(Json{*text}) : std::nullopt;
+}
+
+// Ids with commas between them.
+inline std::vector<std::string> ids_of(const std::string& joined) {
+    std::vector<std::string> ids;
+    for (std::size_t from = 0; from < joined.size();) {
+        const std::size_t end = std::min(joined.find(',', from), joined.size());
+        ids.push_back(joined.substr(from, end - from));
+        from = end + 1;
+    }
+    return ids;
 }
 
 // Reads the fields of a row from left to right.

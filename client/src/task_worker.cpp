@@ -49,6 +49,28 @@ void Task::complete_with(const std::function<void(Connection&)>& body, const Opt
     lease_.complete_with(body, result, where);
 }
 
+std::vector<UpstreamResult> Task::upstream(Where where) {
+    return lease_.upstream(where);
+}
+
+OptionalText Task::upstream_result(std::string_view name, Where where) {
+    for (const auto& upstream : lease_.upstream(where)) {
+        if (upstream.pass_as == name || upstream.key == name) {
+            return upstream.result;
+        }
+    }
+    return std::nullopt;
+}
+
+SuspendedTask Task::suspend(const NewSuspension& suspension, Where where) {
+    return lease_.suspend(suspension, where);
+}
+
+CreatedWaitpoint Task::create_waitpoint(std::string_view key, Milliseconds expires_in,
+                                        Where where) {
+    return lease_.create_waitpoint(key, expires_in, where);
+}
+
 // ---- The worker. ----
 
 struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
@@ -117,7 +139,17 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
         return hub.claim_tasks(some);
     }
 
-    void give_back(Hub& hub, const ClaimedTask& task) override { hub.release_task(fence_of(task)); }
+    void give_back(Hub& hub, const ClaimedTask& task) override {
+        try {
+            hub.release_task(fence_of(task));
+        } catch (const Error& error) {
+            if (error.already_terminal() && task.flow_id) {
+                // Perhaps cancelled with its flow before a handler has begun.
+                hub.ack_cancel_member(*task.flow_id, task.task_id);
+            }
+            throw;
+        }
+    }
 
     void tell_error(const std::exception& error) const noexcept override {
         tell(options.on_event, {.kind = Kind::kError, .message = error.what()});
@@ -144,7 +176,19 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
             report_failures<Kind>([&] { fail(lease, {.message = last_message}, report); }, report);
         }
         give_back_later(lease, options.retry_delay);
+        confirm_cancel(lease);
         return next;
+    }
+
+    // The handler has stopped; whoever has cancelled the flow wants to know.
+    void confirm_cancel(TaskLease& lease) const noexcept {
+        try {
+            if (lease.ended()) {
+                lease.ack_cancel();
+            }
+        } catch (const std::exception& error) {
+            tell_error(error);
+        }
     }
 
     static void fail(TaskLease& lease, TaskFailure failure, const Report& report) {
@@ -197,10 +241,13 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
                 report(Kind::kReleased, "");
                 break;
             case TaskOutcome::Kind::kSettled:
+            case TaskOutcome::Kind::kSuspended:
                 if (!lease.settled()) {
-                    throw std::logic_error("the handler says settled, but the task is not");
+                    throw std::logic_error("the handler says that the task is settled; it is not");
                 }
-                report(Kind::kCompleted, "");
+                report(outcome.kind == TaskOutcome::Kind::kSettled ? Kind::kCompleted
+                                                                   : Kind::kSuspended,
+                       "");
                 break;
         }
         return std::nullopt;

@@ -2,50 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "json_parts.hpp"
+
 namespace belay {
 namespace {
 
 using nlohmann::json;
-
-bool is_space(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && is_space(text.front())) {
-        text.remove_prefix(1);
-    }
-    while (!text.empty() && is_space(text.back())) {
-        text.remove_suffix(1);
-    }
-    return text;
-}
-
-// Where the first element ends: at a comma of this level, or with the text. The
-// server has checked the syntax, so brackets match and strings end.
-std::size_t end_of_element(std::string_view text) {
-    int depth = 0;
-    bool in_string = false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (in_string) {
-            if (c == '\\') {
-                ++i;
-            } else if (c == '"') {
-                in_string = false;
-            }
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            ++depth;
-        } else if (c == ']' || c == '}') {
-            --depth;
-        } else if (c == ',' && depth == 0) {
-            return i;
-        }
-    }
-    return text.size();
-}
 
 TurnElement element_of(std::string_view text) {
     if (!text.starts_with('"')) {
@@ -66,16 +28,9 @@ TurnElement element_of_text(std::string text) {
 }
 
 std::vector<TurnElement> elements_of_array(std::string_view array) {
-    std::string_view rest = trimmed(array);
-    if (rest.size() < 2 || rest.front() != '[' || rest.back() != ']') {
-        throw Error({.message = "the server sent a history or batch that is no JSON array"});
-    }
-    rest = trimmed(rest.substr(1, rest.size() - 2));
     std::vector<TurnElement> elements;
-    while (!rest.empty()) {
-        const std::size_t end = end_of_element(rest);
-        elements.push_back(element_of(trimmed(rest.substr(0, end))));
-        rest = trimmed(rest.substr(std::min(end + 1, rest.size())));
+    for (const auto part : array_parts(array)) {
+        elements.push_back(element_of(part));
     }
     return elements;
 }

@@ -1,6 +1,7 @@
 // belay instances, history, start, raise; and show, explain, cancel, which are for tasks, too.
 #include <iostream>
 
+#include "flows.hpp"
 #include "tasks.hpp"
 
 namespace belay::tool {
@@ -212,10 +213,24 @@ void add_sending(CLI::App& app, Tool& tool) {
 
     auto target = std::make_shared<Target>();
     auto* cancel = app.add_subcommand(
-        "cancel", "ask an instance to end, or cancel a task; its worker loses the lease at once");
+        "cancel",
+        "ask an instance to end, or cancel a task or a flow; workers lose their leases at once");
     add_target(cancel, target);
     cancel->add_option("--reason", message->text, "why");
-    on_run(tool, cancel, [&tool, target, message] {
+    auto flow = std::make_shared<FlowCancel>();
+    auto is_flow = std::make_shared<bool>(false);
+    auto* flag = cancel->add_flag("--flow", *is_flow, "the ID is a flow's")
+                     ->excludes("--task")
+                     ->excludes("--instance");
+    cancel
+        ->add_option("--policy", flow->policy,
+                     "of a flow: cancel_all (default), cancel_pending or flow_only")
+        ->needs(flag);
+    on_run(tool, cancel, [&tool, target, message, flow, is_flow] {
+        if (*is_flow) {
+            flow->reason = message->text;
+            return cancel_flow(tool, target->id, *flow);
+        }
         if (means_task(tool, *target)) {
             return cancel_task(tool, target->id, message->text);
         }

@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
     add_top(app, tool);
     add_instances(app, tool);
     add_tasks(app, tool);
+    add_flows(app, tool);
+    add_schedules(app, tool);
     add_queue(app, tool);
     add_dead_letters(app, tool);
     add_events(app, tool);

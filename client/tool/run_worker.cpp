@@ -125,6 +125,8 @@ const char* word_of(TaskEvent::Kind kind) {
             return "delayed";
         case Kind::kReleased:
             return "released";
+        case Kind::kSuspended:
+            return "suspended";
         case Kind::kLost:
             return "lost";
         case Kind::kUnknown:

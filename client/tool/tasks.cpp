@@ -51,13 +51,7 @@ Json filter_json(const TaskFilter& given) {
     put(filter, "worker_instance", given.worker_instance);
     put(filter, "created_from_ms", given.created_from_ms);
     put(filter, "created_to_ms", given.created_to_ms);
-    for (const auto& tag : given.tags) {
-        const std::size_t equals = tag.find('=');
-        if (equals == std::string::npos) {
-            throw UsageError("a tag is given as KEY=VALUE");
-        }
-        filter["tags"][tag.substr(0, equals)] = tag.substr(equals + 1);
-    }
+    put_tags(filter, given.tags);
     return filter;
 }
 

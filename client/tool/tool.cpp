@@ -29,6 +29,16 @@ std::optional<std::size_t> terminal_height() {
     return size ? std::optional<std::size_t>(size->ws_row) : std::nullopt;
 }
 
+void put_tags(Json& filter, const std::vector<std::string>& tags) {
+    for (const auto& tag : tags) {
+        const std::size_t equals = tag.find('=');
+        if (equals == std::string::npos) {
+            throw UsageError("a tag is given as KEY=VALUE");
+        }
+        filter["tags"][tag.substr(0, equals)] = tag.substr(equals + 1);
+    }
+}
+
 ConnectionOptions Tool::connection_options() const {
     ConnectionOptions options{.conninfo = dsn};
     // A person does not want to wait long for a server that is away.

@@ -74,11 +74,16 @@ void put(Json& object, const char* key, const std::optional<T>& value) {
     }
 }
 
+// Puts tags, each given as KEY=VALUE, into a filter.
+void put_tags(Json& filter, const std::vector<std::string>& tags);
+
 // The command groups.
 void add_hubs(CLI::App& app, Tool& tool);
 void add_top(CLI::App& app, Tool& tool);
 void add_instances(CLI::App& app, Tool& tool);
 void add_tasks(CLI::App& app, Tool& tool);
+void add_flows(CLI::App& app, Tool& tool);
+void add_schedules(CLI::App& app, Tool& tool);
 void add_queue(CLI::App& app, Tool& tool);
 void add_dead_letters(CLI::App& app, Tool& tool);
 void add_events(CLI::App& app, Tool& tool);

@@ -481,6 +481,125 @@ TEST_F(ClientHub, HasAGuard) {
     connection_.exec("DROP TABLE guarded");
 }
 
+// TX-14
+TEST_F(ClientHub, HasFlows) {
+    const auto flow =
+        ONE(create_flow, {.kind = "thumbnails",
+                          .tags = R"({"tenant": "acme"})",
+                          .seal = false,
+                          .tasks = {{.key = "a", .task = {.lane = "io"}},
+                                    {.key = "b", .task = {.lane = "io"}},
+                                    {.key = "c",
+                                     .task = {.lane = "img"},
+                                     .after = {"a", {"b", "source"}},
+                                     .join = FlowJoin::quorum(1, "let_run")},
+                                    {.key = "d", .task = {.lane = "img"}, .hold = true}}});
+    EXPECT_TRUE(flow.created);
+    EXPECT_EQ(flow.state, "open");
+    EXPECT_EQ(flow.task_ids.size(), 4u);
+    const std::string& id = flow.flow_id;
+    const auto added =
+        ONE(add_task_to_flow, id, {.key = "e", .task = {.lane = "io"}, .after = {"d"}},
+            flow.graph_revision);
+    EXPECT_EQ(added.result, "added");
+    EXPECT_EQ(added.node_count, 5);
+    const auto single = hub_.create_task({.lane = "single"}).task_id;
+    EXPECT_EQ(hub_.add_task_to_flow(id, single).result, "added");
+    EXPECT_EQ(hub_.add_task_to_flow(id, single).result, "already_member");
+    ONE(set_join, id, single, FlowJoin::any_of());
+    EXPECT_EQ(ONE(add_edge, id, added.task_id, single, "last").unsatisfied, 1);
+    try {
+        ONE(seal_flow, id, 1);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code_detail(), "stale_revision");
+    }
+    EXPECT_EQ(ONE(seal_flow, id).state, "running");
+    const auto task = hub_.claim_tasks({.worker = "w", .worker_instance = "w1"}).at(0);
+    hub_.complete_task(fence_of(task), "12345678901234567890123");
+    const auto upstream = ONE(upstream_results, flow.task_ids.at("c"));
+    ASSERT_EQ(upstream.size(), 2u);
+    EXPECT_EQ(upstream[1].key, "b");
+    EXPECT_EQ(upstream[1].pass_as, "source");
+    const auto infos = ONE(list_flows, R"({"kind": "thumbnails"})");
+    ASSERT_EQ(infos.size(), 1u);
+    EXPECT_EQ(infos[0].member_count, 6);
+    EXPECT_EQ(infos[0].tags, R"({"tenant": "acme"})");
+    const auto running = hub_.claim_tasks({.worker = "w", .worker_instance = "w1"}).at(0);
+    const auto cancelled = ONE(cancel_flow, id, {.reason = "wrong"});
+    EXPECT_EQ(cancelled.result, "cancelled");
+    EXPECT_EQ(cancelled.member_ids.size(), static_cast<std::size_t>(cancelled.member_count));
+    EXPECT_EQ(cancelled.member_count, 5);
+    const auto again = hub_.cancel_flow(id);
+    EXPECT_EQ(again.result, "already_terminal");
+    EXPECT_EQ(again.reason, "wrong");
+    ONE(ack_cancel_member, id, running.task_id);
+    EXPECT_NE(ONE(get_flow, id).value().find("\"backlog\": []"), std::string::npos);
+    EXPECT_TRUE(ONE(delete_flow, id));
+    EXPECT_FALSE(hub_.get_flow(id));
+}
+
+// TX-15
+TEST_F(ClientHub, HasSuspensions) {
+    hub_.create_task({.lane = "review"});
+    const ClaimOptions claim{.worker = "w", .worker_instance = "w1"};
+    auto task = hub_.claim_tasks(claim).at(0);
+    const auto early = ONE(create_waitpoint, fence_of(task), "early", Milliseconds(60000));
+    EXPECT_EQ(ONE(deliver_signal, task.task_id, early.waitpoint_id, early.token,
+                  {.name = "done", .payload = "[1]", .source = "ann", .signal_id = "s-1"})
+                  .effect,
+              "buffered");
+    const auto met = ONE(suspend_task, fence_of(task),
+                         {.waitpoints = {{.key = "early", .waitpoint_id = early.waitpoint_id}},
+                          .condition = Condition::single("early", {"done"})});
+    EXPECT_EQ(met.result, "already_satisfied");
+    ASSERT_EQ(met.waitpoints.size(), 1u);
+    ASSERT_EQ(met.waitpoints[0].signals.size(), 1u);
+    EXPECT_EQ(met.waitpoints[0].signals[0].payload, "[1]");
+    EXPECT_EQ(met.waitpoints[0].signals[0].source, "ann");
+    const auto waiting = hub_.suspend_task(
+        fence_of(task), {.waitpoints = {{.key = "x"}, {.key = "y"}},
+                         .condition = Condition::all(
+                             {Condition::single("x"), Condition::count(1, "signals", {"y"})}),
+                         .reason_code = "waiting_for_approval",
+                         .idempotency_key = "k"});
+    EXPECT_EQ(waiting.result, "suspended");
+    ASSERT_EQ(waiting.waitpoints.size(), 2u);
+    EXPECT_TRUE(waiting.waitpoints[0].token);
+    EXPECT_EQ(ONE(list_waitpoints, task.task_id).size(), 3u);
+    for (const auto& waitpoint : waiting.waitpoints) {
+        EXPECT_EQ(
+            ONE(approve_task, task.task_id, waitpoint.waitpoint_id, "ok", waitpoint.key).result,
+            "accepted");
+    }
+    task = hub_.claim_tasks(claim).at(0);
+    EXPECT_EQ(task.attempt_kind, "resume");
+    hub_.suspend_task(fence_of(task),
+                      {.waitpoints = {{.key = "never"}}, .condition = Condition::operator_only()});
+    EXPECT_EQ(ONE(resume_task, task.task_id).state, "ready");
+    const std::string secret(32, '\xff');
+    EXPECT_NE(ONE(seed_waitpoint_key, "a", secret), "unchanged");
+    EXPECT_EQ(hub_.seed_waitpoint_key("a", secret), "unchanged");
+    EXPECT_NE(ONE(rotate_waitpoint_key, "b", secret, Milliseconds(1000)), "unchanged");
+}
+
+TEST_F(ClientHub, HasSchedules) {
+    const auto due = ONE(create_schedule, {.name = "nightly",
+                                           .cron = "30 2 * * *",
+                                           .task = {.lane = "reports", .kind = "nightly"},
+                                           .time_zone = "Europe/Berlin"});
+    EXPECT_GT(due, 1'700'000'000'000);
+    ONE(pause_schedule, "nightly");
+    EXPECT_TRUE(hub_.list_schedules().at(0).paused);
+    EXPECT_EQ(ONE(resume_schedule, "nightly"), due);
+    const auto schedules = ONE(list_schedules);
+    ASSERT_EQ(schedules.size(), 1u);
+    EXPECT_EQ(schedules[0].next_due_ms, due);
+    EXPECT_EQ(schedules[0].time_zone, "Europe/Berlin");
+    EXPECT_NE(schedules[0].task.find("reports"), std::string::npos);
+    ONE(drop_schedule, "nightly");
+}
+
 TEST_F(ClientHub, HasOtherHubs) {
     admin_.create_hub("billing");
     EXPECT_GT(ONE(send_to_hub, "billing", "worker", kItem), 0);
@@ -711,6 +830,52 @@ TEST_F(ClientAck, CreatesATaskOnceIfItHasAName) {
                            {.lane = "cpu", .dedup_key = "c", .dedup_window = Milliseconds(0)}});
     });
     EXPECT_EQ(hub_.list_tasks().size(), 5u);
+}
+
+// TX-14: a flow with an id is created once, a cancel finds what it has done; growth is not
+// repeated.
+TEST_F(ClientAck, OfAFlowIsRepeatedOnlyIfThatIsSafe) {
+    const std::string id = "0190c2a4-0000-7000-8000-000000000001";
+    const NewFlow flow{
+        .flow_id = id, .seal = false, .tasks = {{.key = "a", .task = {.lane = "l"}}}};
+    const auto created = unanswered([&] { return hub_.create_flow(flow); });
+    EXPECT_FALSE(created.created);
+    EXPECT_EQ(created.task_ids.size(), 1u);
+    expect_unknown([&] { hub_.create_flow({.kind = "other"}); });
+    EXPECT_EQ(hub_.list_flows().size(), 2u);
+    expect_unknown([&] { hub_.add_task_to_flow(id, {.key = "b", .task = {.lane = "l"}}); });
+    const auto single = hub_.create_task({.lane = "l"}).task_id;
+    EXPECT_EQ(unanswered([&] { return hub_.add_task_to_flow(id, single); }).result,
+              "already_member");
+    expect_unknown([&] { hub_.seal_flow(id); });
+    EXPECT_EQ(unanswered([&] { return hub_.cancel_flow(id); }).result, "already_terminal");
+}
+
+// TX-15
+TEST_F(ClientAck, OfASignalIsRepeatedIfItHasAName) {
+    const auto task = claimed();
+    const auto waiting =
+        unanswered([&] {
+            return hub_.suspend_task(fence_of(task), {.waitpoints = {{.key = "x"}},
+                                                      .condition = Condition::operator_only(),
+                                                      .idempotency_key = "k"});
+        }).waitpoints.at(0);
+    EXPECT_EQ(unanswered([&] {
+                  return hub_.deliver_signal(task.task_id, waiting.waitpoint_id,
+                                             waiting.token.value(),
+                                             {.name = "go", .signal_id = "1"});
+              }).result,
+              "duplicate");
+    expect_unknown([&] {
+        hub_.deliver_signal(task.task_id, waiting.waitpoint_id, waiting.token.value(),
+                            {.name = "go"});
+    });
+    expect_unknown([&] { hub_.resume_task(task.task_id); });
+    const auto other = hub_.claim_tasks({.worker = "w", .worker_instance = "w1"}).at(0);
+    expect_unknown([&] {
+        hub_.suspend_task(fence_of(other),
+                          {.waitpoints = {{.key = "y"}}, .condition = Condition::operator_only()});
+    });
 }
 
 // TX-4: a cancel may be repeated; a revocation only if it says of which lease.

@@ -49,6 +49,19 @@ TEST_F(Examples, ResizePool) {
     EXPECT_TRUE(hub_.check_tasks().empty());
 }
 
+TEST_F(Examples, ImageFlow) {
+    for (int i = 0; i < 2; ++i) {  // it can be run again
+        const Ran ran = run({"image_flow", "app"});
+        EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+        for (const char* line :
+             {"poster: cancelled \n", "publish: completed [\"cat.png@640\",\"cat.png@64\"]\n",
+              "small: completed {\"file\":\"cat.png@64\"}\n", ": completed\n"}) {
+            EXPECT_NE(ran.out.find(line), std::string::npos) << line << ran.out;
+        }
+    }
+    EXPECT_TRUE(hub_.check_tasks().empty());
+}
+
 TEST_F(Examples, OrderSaga) {
     for (int i = 0; i < 2; ++i) {  // it can be run again
         const Ran ran = run({"order_saga", "app"});

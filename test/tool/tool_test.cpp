@@ -63,7 +63,8 @@ TEST_F(ToolProgram, HasHelpForEverything) {
          {"hubs",         "pause",      "resume",        "top",    "instances", "show",
           "history",      "explain",    "start",         "raise",  "cancel",    "queue",
           "dead-letters", "run-worker", "subscriptions", "events", "tasks",     "task",
-          "revoke",       "replay",     "priority",      "lanes"}) {
+          "revoke",       "replay",     "priority",      "lanes",  "flows",     "flow",
+          "schedules",    "waitpoints", "signal",        "approve"}) {
         EXPECT_NE(help.find(std::string("  ") + command), std::string::npos) << command;
         EXPECT_NE(text({command, "--help"}).find("Usage: belay " + std::string(command)),
                   std::string::npos)
@@ -114,6 +115,10 @@ TEST_F(ToolProgram, SaysWhatIsWrong) {
              {"task"},
              {"show", "x", "--task", "--instance"},
              {"priority", "x"},
+             {"flow"},
+             {"schedules"},
+             {"cancel", "x", "--flow", "--task"},
+             {"cancel", "x", "--policy", "flow_only"},
              {"pause", "worker", "--lane", "cpu"},
              {"run-worker"},
              {"run-worker", "--shell", "true", "--kind", "x"},
@@ -139,6 +144,11 @@ TEST_F(ToolProgram, SaysWhatIsWrong) {
                                                {"revoke", kNoTask},
                                                {"replay", "nobody"},
                                                {"priority", kNoTask, "5"},
+                                               {"flow", kNoTask},
+                                               {"flows", "--state", "odd"},
+                                               {"cancel", kNoTask, "--flow"},
+                                               {"schedules", "pause", "nobody"},
+                                               {"approve", kNoTask, kNoTask, "yes"},
                                                {"start", ""}}) {
         const Ran ran = belay(words);
         EXPECT_EQ(ran.code, 1) << testing::PrintToString(words);
@@ -278,6 +288,75 @@ TEST_F(ToolProgram, SteersTasks) {
     EXPECT_NE(text({"lanes"}).find("cpu"), std::string::npos);
     EXPECT_EQ(parsed({"resume", "--lane", "cpu"})["lane"], "cpu");
     EXPECT_EQ(parsed({"lanes"})[0]["paused"], false);
+}
+
+// TX-19
+TEST_F(ToolProgram, ShowsFlows) {
+    const auto flow = hub_.create_flow({.kind = "thumb",
+                                        .tags = R"({"tenant": "acme"})",
+                                        .tasks = {{.key = "a\"\\\x1b", .task = {.lane = "io"}},
+                                                  {.key = "b", .task = {.lane = "slow"}},
+                                                  {.key = "c",
+                                                   .task = {.lane = "io"},
+                                                   .after = {{"a\"\\\x1b", "source"}, "b"},
+                                                   .join = FlowJoin::quorum(1, "let_run")}}});
+    const std::string& id = flow.flow_id;
+    const ClaimOptions claim{
+        .worker = "w", .worker_instance = "w-1", .lanes = std::vector<std::string>{"io"}};
+    hub_.complete_task(fence_of(hub_.claim_tasks(claim).at(0)), "1");
+    const json found = parsed({"flows", "--state", "running", "--state", "open", "--kind", "thumb",
+                               "--tag", "tenant=acme", "--created-from", "1", "--created-before",
+                               "99999999999999", "--limit", "5"});
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0]["flow_id"], id);
+    EXPECT_EQ(found[0]["member_count"], 3);
+    EXPECT_EQ(parsed({"flows", "--after", id}), json::array());
+    EXPECT_NE(text({"flows"}).find("running"), std::string::npos);
+    EXPECT_EQ(parsed({"flow", id})["members"].size(), 3u);
+    const std::string shown = text({"flow", id});
+    EXPECT_EQ(shown.find('\x1b'), std::string::npos);
+    EXPECT_NE(shown.find("thumb"), std::string::npos);
+    EXPECT_NE(shown.find("slow"), std::string::npos);
+
+    const std::string dot = text({"flow", id, "--dot"});
+    EXPECT_TRUE(dot.starts_with("digraph \"" + id + "\" {\n")) << dot;
+    EXPECT_EQ(dot.find('\x1b'), std::string::npos);
+    const std::string c = '"' + flow.task_ids.at("c") + '"';
+    for (const std::string& part : std::vector<std::string>{
+             "[label=\"b\\nready\", fillcolor=lightblue];",
+             "[label=\"1 of 2\\nc\\nready\", fillcolor=lightblue];",
+             "completed\", fillcolor=palegreen];", "[label=\"a\\\"\\\\",
+             "-> " + c + " [color=forestgreen, label=\"source\"];",
+             '"' + flow.task_ids.at("b") + "\" -> " + c + " [color=gray40];"}) {
+        EXPECT_NE(dot.find(part), std::string::npos) << part << "\n" << dot;
+    }
+    EXPECT_EQ(text({"cancel", id, "--flow", "--policy", "cancel_pending", "--reason", "enough"}),
+              "flow " + id + " is cancelled, with 2 tasks\n");
+    EXPECT_EQ(text({"cancel", id, "--flow"}), "flow " + id + " had ended before\n");
+    EXPECT_EQ(parsed({"cancel", id, "--flow"})["cancellation_policy"], "cancel_pending");
+    EXPECT_EQ(parsed({"flow", id})["cancel_reason"], "enough");
+}
+
+TEST_F(ToolProgram, SteersSchedulesAndSendsSignals) {
+    hub_.create_schedule({.name = "nightly", .cron = "0 2 * * *", .task = {.lane = "reports"}});
+    EXPECT_EQ(text({"schedules", "pause", "nightly"}), "paused schedule nightly\n");
+    EXPECT_EQ(parsed({"schedules", "list"})[0]["paused"], true);
+    EXPECT_EQ(parsed({"schedules", "resume", "nightly"})["paused"], false);
+    EXPECT_NE(text({"schedules", "list"}).find("0 2 * * *"), std::string::npos);
+
+    const auto id = hub_.create_task({.lane = "review"}).task_id;
+    const auto task = hub_.claim_tasks({.worker = "w", .worker_instance = "w-1"}).at(0);
+    const auto waiting = hub_.suspend_task(
+        fence_of(task),
+        {.waitpoints = {{"x"}, {"y"}}, .condition = Condition::count(2, "waitpoints")});
+    const auto& x = waiting.waitpoints.at(0);
+    EXPECT_EQ(parsed({"waitpoints", id}).size(), 2u);
+    EXPECT_EQ(belay({"signal", id, x.waitpoint_id, "go", "--token", "bad"}).code, 1);
+    EXPECT_EQ(text({"signal", id, x.waitpoint_id, "go", "--token", x.token.value(), "--payload",
+                    "[1]", "--source", "ann", "--key", "k"}),
+              "accepted: appended_to_waitpoint; the task is suspended\n");
+    EXPECT_EQ(text({"approve", id, waiting.waitpoints.at(1).waitpoint_id, "yes"}),
+              "accepted: resume_condition_satisfied; the task is ready\n");
 }
 
 TEST_F(ToolProgram, SendsMessages) {

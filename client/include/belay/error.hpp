@@ -34,6 +34,9 @@ class Error : public std::runtime_error {
     // The lease is not yours any more: stop working on this item, turn or task.
     bool lock_lost() const noexcept;
 
+    // The task, or the flow, has ended. Of a task, the lease is lost, too.
+    bool already_terminal() const noexcept { return facts_.sqlstate == "QB012"; }
+
     // What the call names does not exist.
     bool not_found() const noexcept;
 

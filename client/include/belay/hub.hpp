@@ -10,7 +10,9 @@
 // - abandons are repeated until the token is gone;
 // - what ends the lease of a task is repeated with the same epoch, as an ack is; a completion then
 //   answers already_completed, which is a success;
-// - a task that has an id or a dedup key is created once, however often the call is repeated;
+// - a task that has an id or a dedup key is created once, however often the call is repeated; so
+// are
+//   flows with an id, signals with an id or a key, and suspensions with a key;
 // - what sends messages or changes the hub is not repeated, and says outcome_unknown().
 //
 // Thread-safety: none; as the connection's, of which a Hub is a view. It does not own it.
@@ -18,9 +20,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "belay/clock.hpp"
@@ -429,6 +433,249 @@ struct Problem {
     std::string problem;
 };
 
+// ---- Flows. ----
+
+// How the edges into a task are joined.
+struct FlowJoin {
+    std::string kind = "all_of";     // all_of, any_of, quorum
+    std::optional<int> k = {};       // of a quorum
+    OptionalText on_satisfied = {};  // cancel_remaining, let_run; not of all_of
+
+    static FlowJoin any_of(OptionalText on_satisfied = {}) {
+        return {"any_of", {}, std::move(on_satisfied)};
+    }
+    static FlowJoin quorum(int k, OptionalText on_satisfied = {}) {
+        return {"quorum", k, std::move(on_satisfied)};
+    }
+};
+
+// The task that another one comes after, and the name under which that gets its result.
+struct FlowEdge {
+    std::string key;
+    OptionalText pass_as;
+
+    FlowEdge(const char* upstream) : key(upstream) {}
+    FlowEdge(std::string upstream) : key(std::move(upstream)) {}
+    FlowEdge(std::string upstream, std::string name)
+        : key(std::move(upstream)), pass_as(std::move(name)) {}
+};
+
+// A task of a flow.
+struct FlowItem {
+    std::string key;  // its name in the flow
+    NewTask task;     // without a dedup key
+    std::vector<FlowEdge> after = {};
+    std::optional<FlowJoin> join = {};  // all_of otherwise
+    bool hold = false;                  // waits until the flow is sealed
+};
+
+//     hub.create_flow({.tasks = {{.key = "fetch", .task = {.lane = "io"}},
+//                                {.key = "small", .task = {.lane = "img"}, .after = {"fetch"}},
+//                                {.key = "large", .task = {.lane = "img"}, .after = {"fetch"}},
+//                                {.key = "notify",
+//                                 .task = {.lane = "io"},
+//                                 .after = {"small", "large"},
+//                                 .join = belay::FlowJoin::quorum(1)}}});
+struct NewFlow {
+    // With an id the call may be repeated: the flow is created once.
+    OptionalText flow_id = {};  // a UUID; one is made up otherwise
+    std::string kind = {};
+    OptionalText tags = {};                // JSON object
+    std::string fail_policy = "continue";  // or fail_fast
+    bool seal = true;                      // false: it can grow
+    std::vector<FlowItem> tasks = {};
+};
+
+struct CreatedFlow {
+    std::string flow_id;
+    std::string state;
+    std::int64_t graph_revision = 0;
+    bool created = false;  // false: it existed before, or a run whose answer was lost has made it
+    std::map<std::string, std::string> task_ids;  // by key
+};
+
+struct AddedTask {
+    std::string result;  // added, already_member
+    std::string task_id;
+    std::string state;
+    std::int64_t graph_revision = 0;
+    std::int64_t node_count = 0;
+};
+
+struct AddedEdge {
+    std::string result;
+    std::string edge_state;  // pending, satisfied, impossible
+    std::string downstream_state;
+    int unsatisfied = 0;
+    std::int64_t graph_revision = 0;
+};
+
+struct SetJoin {
+    std::string result;
+    std::int64_t graph_revision = 0;
+};
+
+struct SealedFlow {
+    std::string state;
+    std::int64_t graph_revision = 0;
+};
+
+struct FlowCancel {
+    std::string reason = {};
+    std::string policy = "cancel_all";  // cancel_pending, flow_only
+    Milliseconds grace{30000};          // for workers to say that they have stopped
+    std::string requester = {};
+};
+
+struct CancelledFlow {
+    std::string result;  // cancelled, already_terminal
+    OptionalText cancellation_policy;
+    OptionalText reason;
+    std::int64_t member_count = 0;
+    std::vector<std::string> member_ids;
+};
+
+struct FlowInfo {
+    std::string flow_id;
+    std::string kind;
+    std::string state;
+    bool sealed = false;
+    std::int64_t graph_revision = 0;
+    std::string fail_policy;
+    std::int64_t member_count = 0;
+    std::int64_t open_count = 0;
+    std::int64_t edge_count = 0;
+    std::string tags;  // JSON object
+    OptionalText cancel_reason;
+    OptionalNumber created_at_ms;
+    OptionalNumber updated_at_ms;
+    OptionalNumber terminal_at_ms;
+};
+
+// A task that another one has waited for.
+struct UpstreamResult {
+    std::string task_id;
+    OptionalText key;
+    OptionalText pass_as;
+    std::string state;
+    OptionalText result;  // JSON
+};
+
+// ---- Suspensions. ----
+
+// What has to come before a suspended task goes on. At most four deep.
+//
+//     Condition::all({Condition::single("approval", {"approved"}), Condition::count(2, "sources")})
+struct Condition {
+    std::string text;  // JSON
+
+    // A signal of one of these names at this waitpoint; no names: of any.
+    static Condition single(std::string_view key, const std::vector<std::string>& names = {});
+    static Condition all(const std::vector<Condition>& conditions);
+    // n waitpoints, signals or sources of these waitpoints; no keys: of all.
+    static Condition count(int n, std::string_view of, const std::vector<std::string>& keys = {});
+    static Condition operator_only();
+    static Condition timeout_only();
+};
+
+struct NewWaitpoint {
+    std::string key;
+    OptionalText waitpoint_id = {};  // of create_waitpoint; a new one otherwise
+};
+
+struct NewSuspension {
+    std::vector<NewWaitpoint> waitpoints;
+    Condition condition;
+    // waiting_for_signal, waiting_for_approval, waiting_for_callback, waiting_for_tool_result
+    std::string reason_code = "waiting_for_signal";
+    OptionalNumber timeout_at_ms = {};
+    OptionalText on_timeout = {};  // fail, cancel, expire, auto_resume, escalate
+    Milliseconds resume_delay{0};
+    // With a key the call may be repeated: it returns what the first run has returned.
+    OptionalText idempotency_key = {};
+};
+
+// What came to a waitpoint.
+struct Signal {
+    std::string key;  // the waitpoint's
+    std::string name;
+    OptionalText payload;  // JSON
+    OptionalText source;
+    std::string signal_id;
+    std::string waitpoint_id;
+    std::int64_t accepted_at_ms = 0;
+};
+
+struct SuspendedWaitpoint {
+    std::string key;
+    std::string waitpoint_id;
+    OptionalText token;           // for whoever is to send a signal
+    std::vector<Signal> signals;  // if the condition was met at once
+};
+
+struct SuspendedTask {
+    // suspended; already_satisfied: signals that came early meet the condition, the lease goes on
+    std::string result;
+    OptionalText suspension_id;
+    std::vector<SuspendedWaitpoint> waitpoints;
+};
+
+struct CreatedWaitpoint {
+    std::string waitpoint_id;
+    std::string token;
+};
+
+struct NewSignal {
+    std::string name;
+    OptionalText payload = {};  // JSON
+    OptionalText source = {};
+    // With an id or a key the call may be repeated: the signal is taken once.
+    OptionalText signal_id = {};
+    OptionalText idempotency_key = {};
+};
+
+struct DeliveredSignal {
+    std::string result;   // accepted, duplicate
+    OptionalText effect;  // buffered, appended_to_waitpoint, resume_condition_satisfied
+    std::string state;    // of the task
+};
+
+struct WaitpointInfo {
+    std::string waitpoint_id;
+    std::string key;
+    std::string state;
+    OptionalText suspension_id;
+    OptionalText kid;
+    OptionalText token_hash;
+    std::int64_t signals = 0;
+    OptionalNumber created_at_ms;
+    OptionalNumber expires_at_ms;
+    OptionalNumber closed_at_ms;
+};
+
+// ---- Schedules. ----
+
+struct NewSchedule {
+    std::string name;
+    std::string cron;  // minute, hour, day, month, weekday
+    NewTask task;      // without id, key, deadline and available time
+    std::string time_zone = "UTC";
+    std::string catch_up = "one";  // after a downtime: one, all, none
+};
+
+struct ScheduleInfo {
+    std::string name;
+    std::string cron;
+    std::string time_zone;
+    std::string catch_up;
+    std::string task;  // JSON
+    bool paused = false;
+    OptionalNumber next_due_ms;
+    OptionalNumber last_due_ms;
+    OptionalText last_error;
+    OptionalNumber created_at_ms;
+};
+
 // ---- Events. ----
 
 struct Event {
@@ -735,6 +982,64 @@ class Hub {
     std::vector<Problem> check_tasks(const OptionalText& flow_id = {},
                                      Where where = Where::current());
     std::vector<LaneDepth> lane_depths(Where where = Where::current());
+
+    // Flows: building. What lets a flow grow is not repeated after a lost connection, unless it
+    // adds a task that exists and expects no revision.
+    CreatedFlow create_flow(const NewFlow& flow, Where where = Where::current());
+    AddedTask add_task_to_flow(std::string_view flow_id, const FlowItem& item,
+                               OptionalNumber expected_revision = {},
+                               Where where = Where::current());
+    AddedTask add_task_to_flow(std::string_view flow_id, std::string_view task_id,
+                               OptionalNumber expected_revision = {},
+                               Where where = Where::current());
+    AddedEdge add_edge(std::string_view flow_id, std::string_view upstream_id,
+                       std::string_view downstream_id, const OptionalText& pass_as = {},
+                       OptionalNumber expected_revision = {}, Where where = Where::current());
+    SetJoin set_join(std::string_view flow_id, std::string_view task_id, const FlowJoin& join,
+                     OptionalNumber expected_revision = {}, Where where = Where::current());
+    SealedFlow seal_flow(std::string_view flow_id, OptionalNumber expected_revision = {},
+                         Where where = Where::current());
+
+    // Flows: steering and reading. The filter is JSON; get_flow returns a JSON object, or none.
+    CancelledFlow cancel_flow(std::string_view flow_id, const FlowCancel& cancel = {},
+                              Where where = Where::current());
+    // A worker says that it has stopped working on a member. TaskWorker does it.
+    void ack_cancel_member(std::string_view flow_id, std::string_view task_id,
+                           Where where = Where::current());
+    bool delete_flow(std::string_view flow_id, Where where = Where::current());
+    OptionalText get_flow(std::string_view flow_id, Where where = Where::current());
+    std::vector<FlowInfo> list_flows(std::string_view filter = "{}", const OptionalText& after = {},
+                                     int limit = 100, Where where = Where::current());
+    std::vector<UpstreamResult> upstream_results(std::string_view task_id,
+                                                 Where where = Where::current());
+
+    // Suspensions and signals. Secrets are bytes.
+    SuspendedTask suspend_task(const TaskFence& fence, const NewSuspension& suspension,
+                               Where where = Where::current());
+    CreatedWaitpoint create_waitpoint(const TaskFence& fence, std::string_view key,
+                                      Milliseconds expires_in, Where where = Where::current());
+    DeliveredSignal deliver_signal(std::string_view task_id, std::string_view waitpoint_id,
+                                   std::string_view token, const NewSignal& signal,
+                                   Where where = Where::current());
+    DeliveredSignal approve_task(std::string_view task_id, std::string_view waitpoint_id,
+                                 std::string_view name, std::string_view idempotency_key,
+                                 Where where = Where::current());
+    PausedTask resume_task(std::string_view task_id, std::string_view trigger = "operator",
+                           Milliseconds delay = Milliseconds(0), Where where = Where::current());
+    std::vector<WaitpointInfo> list_waitpoints(std::string_view task_id,
+                                               const OptionalText& after = {}, int limit = 100,
+                                               Where where = Where::current());
+    std::string seed_waitpoint_key(std::string_view kid, std::string_view secret,
+                                   Where where = Where::current());
+    std::string rotate_waitpoint_key(std::string_view kid, std::string_view secret,
+                                     Milliseconds grace, Where where = Where::current());
+
+    // Schedules. Creating and resuming return the next due time.
+    std::int64_t create_schedule(const NewSchedule& schedule, Where where = Where::current());
+    void drop_schedule(std::string_view name, Where where = Where::current());
+    void pause_schedule(std::string_view name, Where where = Where::current());
+    std::int64_t resume_schedule(std::string_view name, Where where = Where::current());
+    std::vector<ScheduleInfo> list_schedules(Where where = Where::current());
 
     // The share of this owner of the slots of queue orchestrator or worker; slots: what the caller
     // believes slot_count to be. dispatcher.hpp keeps a share.

@@ -45,7 +45,8 @@ class LeaseBase {
     // The lease is known to be lost: nothing that was done under it will be accepted.
     bool lost() const;
 
-    // Ended by its owner: acked or abandoned; of a task: completed, failed, delayed or released.
+    // Ended by its owner: acked or abandoned; of a task: completed, failed, delayed, suspended or
+    // released.
     bool settled() const;
 
  protected:
@@ -125,8 +126,8 @@ class TurnLease : public LeaseBase {
 };
 
 // The lease of a task. Exactly one of complete(), complete_and_claim(), complete_with(), fail(),
-// delay() and release() ends it; the destructor releases it if none did. Results, checkpoints and
-// details are JSON.
+// delay(), suspend() and release() ends it; the destructor releases it if none did. Results,
+// checkpoints and details are JSON.
 class TaskLease : public LeaseBase {
  public:
     TaskLease(TaskLease&&) noexcept = default;
@@ -134,6 +135,13 @@ class TaskLease : public LeaseBase {
 
     const ClaimedTask& task() const { return task_; }
     TaskFence fence() const { return fence_of(task_); }
+
+    // What the tasks before this one in its flow have brought. A round trip if that is more than a
+    // claim returns.
+    std::vector<UpstreamResult> upstream(Where where = Where::current());
+
+    // What came to the waitpoints of the suspension that this lease goes on from.
+    std::vector<Signal> signals() const;
 
     void complete(const OptionalText& result = {}, Where where = Where::current());
 
@@ -153,6 +161,15 @@ class TaskLease : public LeaseBase {
     PausedTask delay(Milliseconds delay, const OptionalText& checkpoint = {},
                      Where where = Where::current());
 
+    // Lets the task wait for signals without a lease; its attempt goes on at a later claim, which
+    // gets them. If signals that came early suffice (already_satisfied), the lease goes on at once
+    // and is still to be ended.
+    SuspendedTask suspend(const NewSuspension& suspension, Where where = Where::current());
+
+    // Makes a waitpoint ahead of suspend(), for its token; keeps the lease.
+    CreatedWaitpoint create_waitpoint(std::string_view key, Milliseconds expires_in,
+                                      Where where = Where::current());
+
     // Gives the task back unharmed: no retry is counted.
     void release(Milliseconds delay = Milliseconds(0), Where where = Where::current());
 
@@ -162,6 +179,13 @@ class TaskLease : public LeaseBase {
     // Writes in a transaction that commits only while the lease is held. For steps before the last,
     // which is complete_with().
     void write(const std::function<void(Connection&)>& body, Where where = Where::current());
+
+    // The lease was lost because the task has ended; perhaps it was cancelled, with its flow.
+    bool ended() const;
+
+    // Says that nothing works under this lease any more, to whoever has cancelled the flow. For
+    // members, once ended(); TaskWorker does it.
+    void ack_cancel(Where where = Where::current());
 
  private:
     friend class LeaseKeeper;

@@ -187,6 +187,13 @@ class Task {
     // What an earlier run has left with set_checkpoint(), in this or another attempt; JSON.
     const OptionalText& checkpoint() const { return claimed().checkpoint; }
     const ClaimedTask& claimed() const { return lease_.task(); }  // all there is
+    // Of a member of a flow: what the tasks before it have brought. A round trip if that is more
+    // than a claim returns.
+    std::vector<UpstreamResult> upstream(Where where = Where::current());
+    // The result of the task before it that has this key or is passed as it; none if there is none.
+    OptionalText upstream_result(std::string_view name, Where where = Where::current());
+    // What came to the waitpoints of the suspension that the task goes on from.
+    std::vector<Signal> signals() const { return lease_.signals(); }
     std::stop_token stop_token() const { return lease_.stop_token(); }
 
     // Tells whoever looks how far the work is: percent from 0 to 100, a message, or both.
@@ -202,6 +209,14 @@ class Task {
     // handler then returns TaskOutcome::settled().
     void complete_with(const std::function<void(Connection&)>& body,
                        const OptionalText& result = {}, Where where = Where::current());
+
+    // Lets the task wait for signals. The handler then returns TaskOutcome::suspended(); it is run
+    // again when they have come. If those that came early suffice (already_satisfied), it goes on
+    // at once, with the signals of the answer.
+    SuspendedTask suspend(const NewSuspension& suspension, Where where = Where::current());
+    // Makes a waitpoint ahead of suspend(), for its token.
+    CreatedWaitpoint create_waitpoint(std::string_view key, Milliseconds expires_in,
+                                      Where where = Where::current());
 
  private:
     TaskLease& lease_;
@@ -222,7 +237,7 @@ class TaskFailed : public std::runtime_error {
 
 // What a handler decided.
 struct TaskOutcome {
-    enum class Kind { kCompleted, kFailed, kDelayed, kReleased, kSettled };
+    enum class Kind { kCompleted, kFailed, kDelayed, kReleased, kSettled, kSuspended };
 
     Kind kind = Kind::kCompleted;
     OptionalText json = {};  // result or checkpoint
@@ -245,6 +260,8 @@ struct TaskOutcome {
     }
     // Task::complete_with has done it.
     static TaskOutcome settled() { return {Kind::kSettled}; }
+    // Task::suspend has done it.
+    static TaskOutcome suspended() { return {Kind::kSuspended}; }
 };
 
 using TaskHandler = std::function<TaskOutcome(Task&)>;
@@ -257,6 +274,7 @@ struct TaskEvent {
         kRetried,  // failed, and another attempt follows
         kDelayed,
         kReleased,
+        kSuspended,
         kLost,       // cancelled, revoked or expired; also a call that came too late
         kUnknown,    // the connection broke, and nobody can say whether the call has happened
         kAbandoned,  // released because the worker stops
@@ -287,7 +305,8 @@ struct TaskWorkerOptions {
 };
 
 // As Worker, for the tasks of some lanes. Which comes first is the server's decision: priority,
-// then time. Whether a failure is retried, and when, says the task's policy.
+// then time. Whether a failure is retried, and when, says the task's policy. When the handler of a
+// member that was cancelled with its flow has stopped, the worker says so (ack_cancel_member).
 class TaskWorker {
  public:
     explicit TaskWorker(TaskWorkerOptions options);

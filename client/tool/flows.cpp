@@ -1,0 +1,244 @@
+// belay flows, flow.
+#include "flows.hpp"
+
+#include <iostream>
+#include <map>
+#include <string_view>
+
+namespace belay::tool {
+namespace {
+
+struct FlowFilter {
+    std::vector<std::string> states;
+    OptionalText kind;
+    std::vector<std::string> tags;
+    OptionalNumber created_from_ms;
+    OptionalNumber created_to_ms;
+    OptionalText after;
+    int limit = 100;
+};
+
+Json filter_json(const FlowFilter& given) {
+    Json filter = Json::object();
+    if (!given.states.empty()) {
+        filter["state"] = given.states;
+    }
+    put(filter, "kind", given.kind);
+    put(filter, "created_from_ms", given.created_from_ms);
+    put(filter, "created_to_ms", given.created_to_ms);
+    put_tags(filter, given.tags);
+    return filter;
+}
+
+void list_flows(Tool& tool, const FlowFilter& given) {
+    Json rows = Json::array();
+    for (const auto& flow :
+         tool.hub().list_flows(json_text(filter_json(given)), given.after, given.limit)) {
+        rows.push_back({{"flow_id", flow.flow_id},
+                        {"kind", flow.kind},
+                        {"state", flow.state},
+                        {"sealed", flow.sealed},
+                        {"graph_revision", flow.graph_revision},
+                        {"fail_policy", flow.fail_policy},
+                        {"member_count", flow.member_count},
+                        {"open_count", flow.open_count},
+                        {"edge_count", flow.edge_count},
+                        {"tags", Json::parse(flow.tags)},
+                        {"cancel_reason", json_of(flow.cancel_reason)},
+                        {"created_at_ms", json_of(flow.created_at_ms)},
+                        {"updated_at_ms", json_of(flow.updated_at_ms)},
+                        {"terminal_at_ms", json_of(flow.terminal_at_ms)}});
+    }
+    tool.print(rows, {{"flow_id", "FLOW"},
+                      {"state", "STATE"},
+                      {"member_count", "TASKS", Show::kNumber},
+                      {"open_count", "OPEN", Show::kNumber},
+                      {"updated_at_ms", "UPDATED", Show::kTime},
+                      {"kind", "KIND"}});
+}
+
+// ---- The graph. ----
+
+// A string of the language dot.
+std::string dot_string(std::string_view text) {
+    std::string quoted = "\"";
+    for (const char c : printable(text)) {
+        if (c == '"' || c == '\\') {
+            quoted += '\\';
+        }
+        quoted += c;
+    }
+    return quoted + "\"";
+}
+
+// Lines of text in one box.
+std::string dot_label(const std::vector<std::string>& lines) {
+    std::string label;
+    for (const auto& line : lines) {
+        const std::string quoted = dot_string(line);
+        label += (label.empty() ? "" : "\\n") + quoted.substr(1, quoted.size() - 2);
+    }
+    return "\"" + label + "\"";
+}
+
+const char* fill_of(const std::string& state) {
+    static const std::map<std::string, const char*> kFills = {
+        {"blocked", "lightgray"}, {"delayed", "lightyellow"}, {"ready", "lightblue"},
+        {"active", "gold"},       {"suspended", "plum"},      {"completed", "palegreen"},
+        {"failed", "salmon"},     {"cancelled", "orange"},    {"expired", "tan"},
+        {"skipped", "white"},
+    };
+    const auto found = kFills.find(state);
+    return found == kFills.end() ? "white" : found->second;
+}
+
+const char* style_of(const std::string& edge_state) {
+    return edge_state == "satisfied"    ? "color=forestgreen"
+           : edge_state == "impossible" ? "color=red, style=dashed"
+                                        : "color=gray40";
+}
+
+std::string text_of(const Json& value) {
+    return value.is_string() ? value.get<std::string>() : "";
+}
+
+// How many of how many, of joins that need not all; by task.
+std::map<std::string, std::string> joins_of(const Json& flow) {
+    std::map<std::string, std::string> joins;
+    for (const auto& group : flow["groups"]) {
+        if (group["kind"] != "all_of") {
+            joins[text_of(group["task_id"])] =
+                (group["k"].is_null() ? "1" : group["k"].dump()) + " of " + group["total"].dump();
+        }
+    }
+    return joins;
+}
+
+void draw(const Json& flow) {
+    const auto joins = joins_of(flow);
+    std::cout << "digraph " << dot_string(text_of(flow["flow_id"])) << " {\n"
+              << "    rankdir=LR;\n"
+              << "    label=" << dot_label({text_of(flow["kind"]), text_of(flow["state"])}) << ";\n"
+              << "    node [shape=box, style=\"rounded,filled\"];\n";
+    if (flow["truncated"] == true) {
+        std::cout << "    // Too large to be shown whole.\n";
+    }
+    for (const auto& member : flow["members"]) {
+        const std::string id = text_of(member["task_id"]);
+        const std::string key = text_of(member["key"]);
+        const std::string state = text_of(member["state"]);
+        std::vector<std::string> lines = {key.empty() ? id : key, state};
+        if (const auto join = joins.find(id); join != joins.end()) {
+            lines.insert(lines.begin(), join->second);
+        }
+        std::cout << "    " << dot_string(id) << " [label=" << dot_label(lines)
+                  << ", fillcolor=" << fill_of(state) << "];\n";
+    }
+    for (const auto& edge : flow["edges"]) {
+        std::cout << "    " << dot_string(text_of(edge["upstream_id"])) << " -> "
+                  << dot_string(text_of(edge["downstream_id"])) << " ["
+                  << style_of(text_of(edge["state"]));
+        if (!edge["pass_as"].is_null()) {
+            std::cout << ", label=" << dot_string(text_of(edge["pass_as"]));
+        }
+        std::cout << "];\n";
+    }
+    std::cout << "}\n";
+}
+
+// Members with the keys of those that they wait for.
+Json members_of(const Json& flow) {
+    std::map<std::string, std::string> names;
+    for (const auto& member : flow["members"]) {
+        const std::string key = text_of(member["key"]);
+        names[text_of(member["task_id"])] = key.empty() ? text_of(member["task_id"]) : key;
+    }
+    std::map<std::string, std::string> before;
+    for (const auto& edge : flow["edges"]) {
+        std::string& keys = before[text_of(edge["downstream_id"])];
+        keys += (keys.empty() ? "" : " ") + names[text_of(edge["upstream_id"])];
+    }
+    Json rows = flow["members"];
+    for (auto& row : rows) {
+        row["after"] = before[text_of(row["task_id"])];
+    }
+    return rows;
+}
+
+void show_flow(Tool& tool, const std::string& id, bool dot) {
+    const auto found = tool.hub().get_flow(id);
+    if (!found) {
+        throw std::runtime_error("no flow " + id);
+    }
+    const Json flow = Json::parse(*found);
+    if (dot) {
+        return draw(flow);
+    }
+    if (tool.json) {
+        std::cout << *found << "\n";
+        return;
+    }
+    std::cout << list(flow, {{"flow_id", "flow"},
+                             {"kind", "kind"},
+                             {"state", "state"},
+                             {"sealed", "sealed"},
+                             {"fail_policy", "fail policy"},
+                             {"tags", "tags"},
+                             {"counts", "tasks"},
+                             {"graph_revision", "revision"},
+                             {"cancellation_policy", "cancelled with"},
+                             {"cancel_reason", "cancel reason"},
+                             {"cancelled_by", "cancelled by"},
+                             {"created_at_ms", "created", Show::kTime},
+                             {"updated_at_ms", "updated", Show::kTime},
+                             {"terminal_at_ms", "ended", Show::kTime}})
+              << "\n"
+              << table(members_of(flow),
+                       {{"key", "KEY"},
+                        {"state", "STATE"},
+                        {"lane", "LANE"},
+                        {"task_id", "TASK"},
+                        {"after", "AFTER"}},
+                       terminal_width());
+}
+
+}  // namespace
+
+void cancel_flow(Tool& tool, const std::string& id, const FlowCancel& cancel) {
+    const auto cancelled = tool.hub().cancel_flow(id, cancel);
+    tool.say({{"result", cancelled.result},
+              {"cancellation_policy", json_of(cancelled.cancellation_policy)},
+              {"reason", json_of(cancelled.reason)},
+              {"member_count", cancelled.member_count},
+              {"member_ids", cancelled.member_ids}},
+             cancelled.result == "already_terminal"
+                 ? "flow " + id + " had ended before"
+                 : "flow " + id + " is cancelled, with " + std::to_string(cancelled.member_count) +
+                       " tasks");
+}
+
+void add_flows(CLI::App& app, Tool& tool) {
+    auto filter = std::make_shared<FlowFilter>();
+    auto* flows = app.add_subcommand("flows", "list flows");
+    flows->add_option("--state", filter->states,
+                      "open, running, completed, failed or cancelled; repeatable");
+    flows->add_option("--kind", filter->kind, "of this kind");
+    flows->add_option("--tag", filter->tags, "with this tag, KEY=VALUE; repeatable");
+    flows->add_option("--created-from", filter->created_from_ms, "in ms since 1970");
+    flows->add_option("--created-before", filter->created_to_ms, "in ms since 1970");
+    flows->add_option("--after", filter->after, "the last id of the page before");
+    flows->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
+    on_run(tool, flows, [&tool, filter] { list_flows(tool, *filter); });
+
+    struct Shown {
+        std::string id;
+        bool dot = false;
+    };
+    auto shown = std::make_shared<Shown>();
+    auto* show = app.add_subcommand("flow", "all about one flow");
+    show->add_option("ID", shown->id, "the flow")->required();
+    show->add_flag("--dot", shown->dot, "as a graph for Graphviz, coloured by state");
+    on_run(tool, show, [&tool, shown] { show_flow(tool, shown->id, shown->dot); });
+}
+
+}  // namespace belay::tool
