@@ -294,11 +294,11 @@ TEST_F(ToolProgram, SteersTasks) {
 TEST_F(ToolProgram, ShowsFlows) {
     const auto flow = hub_.create_flow({.kind = "thumb",
                                         .tags = R"({"tenant": "acme"})",
-                                        .tasks = {{.key = "a\"\\\x1b", .task = {.lane = "io"}},
+                                        .tasks = {{.key = "a\"\\", .task = {.lane = "io"}},
                                                   {.key = "b", .task = {.lane = "slow"}},
                                                   {.key = "c",
                                                    .task = {.lane = "io"},
-                                                   .after = {{"a\"\\\x1b", "source"}, "b"},
+                                                   .after = {{"a\"\\", "source"}, "b"},
                                                    .join = FlowJoin::quorum(1, "let_run")}}});
     const std::string& id = flow.flow_id;
     const ClaimOptions claim{
