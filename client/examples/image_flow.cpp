@@ -88,8 +88,8 @@ int main(int argc, char** argv) {
     thread.join();
     for (const auto& [key, id] : flow.task_ids) {
         const json task = json::parse(hub.get_task(id).value());
-        std::cout << key << ": " << task["state"].get<std::string>() << " "
-                  << (task["result"].is_null() ? "" : task["result"].dump()) << "\n";
+        std::cout << key << ": " << task["state"].get<std::string>()
+                  << (task["result"].is_null() ? "" : " " + task["result"].dump()) << "\n";
     }
     std::cout << "flow " << flow.flow_id << ": " << now["state"].get<std::string>() << "\n";
     return 0;

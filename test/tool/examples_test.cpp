@@ -54,7 +54,7 @@ TEST_F(Examples, ImageFlow) {
         const Ran ran = run({"image_flow", "app"});
         EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
         for (const char* line :
-             {"poster: cancelled \n", "publish: completed [\"cat.png@640\",\"cat.png@64\"]\n",
+             {"poster: cancelled\n", "publish: completed [\"cat.png@640\",\"cat.png@64\"]\n",
               "small: completed {\"file\":\"cat.png@64\"}\n", ": completed\n"}) {
             EXPECT_NE(ran.out.find(line), std::string::npos) << line << ran.out;
         }
