@@ -73,7 +73,7 @@ CALL pg_temp.with('history', 'CREATE TRIGGER t BEFORE INSERT ON orch_fast.%I FOR
 CALL pg_temp.with('history', 'ALTER TABLE orch_fast.%I SET UNLOGGED');
 
 -- A trigger of the owner does run then.
-CREATE FUNCTION test.orch_fast_shout() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.event_type := upper(NEW.event_data); RETURN NEW; END$$;
+CREATE FUNCTION test.orch_fast_shout() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.event_type := pg_catalog.upper(NEW.event_data); RETURN NEW; END$$;
 BEGIN;
 CREATE TRIGGER shout BEFORE INSERT ON orch_fast.history FOR EACH ROW EXECUTE FUNCTION test.orch_fast_shout();
 SELECT pg_temp.turn();

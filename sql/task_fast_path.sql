@@ -50,8 +50,8 @@ CALL pg_temp.with('CREATE INDEX ON task_fast.attempts (worker)');
 CALL pg_temp.with('CREATE INDEX ON task_fast.tasks (kind)');
 CALL pg_temp.with('CREATE INDEX ON task_fast.tasks (kind); CREATE INDEX ON task_fast.attempts (worker)');
 CALL pg_temp.with('CREATE TRIGGER t BEFORE INSERT OR UPDATE ON task_fast.tasks FOR EACH ROW EXECUTE FUNCTION pg_temp.nothing(); CREATE TRIGGER t BEFORE INSERT ON task_fast.attempts FOR EACH ROW EXECUTE FUNCTION pg_temp.nothing()');
-CALL pg_temp.with('ALTER TABLE task_fast.tasks ADD CHECK (priority >= 0); ALTER TABLE task_fast.attempts ENABLE ROW LEVEL SECURITY');
-CALL pg_temp.with('DROP INDEX task_fast.tasks_claim; CREATE INDEX tasks_claim ON task_fast.tasks (lane, slot, cap_set, priority, available_at_ms, id) WHERE state = ''ready''; ALTER TABLE task_fast.attempts ENABLE ROW LEVEL SECURITY');
+CALL pg_temp.with('ALTER TABLE task_fast.tasks ADD CHECK (priority OPERATOR(pg_catalog.>=) 0); ALTER TABLE task_fast.attempts ENABLE ROW LEVEL SECURITY');
+CALL pg_temp.with('DROP INDEX task_fast.tasks_claim; CREATE INDEX tasks_claim ON task_fast.tasks (lane, slot, cap_set, priority, available_at_ms, id) WHERE state OPERATOR(pg_catalog.=) ''ready''; ALTER TABLE task_fast.attempts ENABLE ROW LEVEL SECURITY');
 
 -- The same calls leave the same rows.
 CREATE FUNCTION pg_temp.play() RETURNS SETOF text LANGUAGE plpgsql AS $$
