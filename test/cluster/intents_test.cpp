@@ -135,6 +135,8 @@ TEST(Intents, AreDeliveredByTheDuty) {
     EXPECT_TRUE(within(30, [&] { return worker_of(two.here) != 0; }));
     two.here.exec("SELECT belay.inject_fault('outbox.deliver', 1000000)");
     // At once: each failure doubles the pause of the link, and what comes late would wait for long.
+    // Behind a batch that fails as a whole nothing is tried before the duty comes.
+    constexpr int kBatch = 256;
     two.here.exec("BEGIN");
     for (int i = 1; i <= kMessages; ++i) {
         two.here.exec(send("i" + to_string(i), i, "near"));
@@ -143,7 +145,7 @@ TEST(Intents, AreDeliveredByTheDuty) {
     two.here.exec("COMMIT");
     EXPECT_TRUE(within(60, [&] {
         return two.here.value("SELECT count(*) FROM src.intents WHERE attempts > 0") ==
-               to_string(2 * kMessages);
+               to_string(2 * kBatch);
     })) << two.here.value("SELECT count(*) FROM src.intents WHERE attempts > 0");
     EXPECT_EQ(two.here.value("SELECT min(last_error) FROM src.intents"),
               "XX000: injected fault at \"outbox.deliver\"");
