@@ -116,10 +116,8 @@ void add_claimed(const Call::Set& set, const ops::Claimed& claimed) {
                     ? 0
                     : claimed.rows.datum(at, column + 1, TupleDescAttr(set.row, column)->atttypid);
         }
-        if (Jsonb* upstream = claimed.upstream[at]; upstream != nullptr) {
-            values[kUpstream] = JsonbPGetDatum(upstream);
-            nulls[kUpstream] = false;
-        }
+        nulls[kUpstream] = claimed.upstream[at] == 0;
+        values[kUpstream] = claimed.upstream[at];
         nulls[kColumns - 1] = claimed.signals[at] == 0;
         values[kColumns - 1] = claimed.signals[at];
         set.add(values, nulls);

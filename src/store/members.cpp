@@ -221,14 +221,6 @@ std::optional<Member> first_member(const Rows& rows) {
     return Member{rows.uuid(0, 1), *state, rows.optional_uuid(0, 3)};
 }
 
-std::span<const pg_uuid_t> ids_of(std::span<const Task> tasks) {
-    auto* ids = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * (tasks.size() + 1)));
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-        ids[i] = tasks[i].id;
-    }
-    return {ids, tasks.size()};
-}
-
 // As many rows as there are tasks must change.
 void check_count(const Hub& hub, const Rows& rows, std::size_t wanted) {
     if (rows.count != wanted) {
@@ -239,6 +231,14 @@ void check_count(const Hub& hub, const Rows& rows, std::size_t wanted) {
 }
 
 }  // namespace
+
+std::span<const pg_uuid_t> ids_of(std::span<const Task> tasks) {
+    auto* ids = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * (tasks.size() + 1)));
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        ids[i] = tasks[i].id;
+    }
+    return {ids, tasks.size()};
+}
 
 void insert_members(const Hub& hub, const pg_uuid_t& flow, std::span<const NewMember> members,
                     int64 now) {

@@ -56,6 +56,8 @@ std::span<const pg_uuid_t> open_members(const Hub& hub, const pg_uuid_t& flow);
 // Ids of all members, at most limit, by id.
 std::span<const pg_uuid_t> member_ids(const Hub& hub, const pg_uuid_t& flow, int limit);
 
+std::span<const pg_uuid_t> ids_of(std::span<const Task> tasks);
+
 // ---- Changing many ----
 
 // Ends held tasks as cancelled, their attempts too.

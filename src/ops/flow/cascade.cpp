@@ -22,14 +22,6 @@ bool less(const pg_uuid_t& a, const pg_uuid_t& b) {
     return memcmp(a.data, b.data, UUID_LEN) < 0;
 }
 
-std::span<const pg_uuid_t> ids_of(std::span<const store::Task> tasks) {
-    pg::List<pg_uuid_t> ids;
-    for (const store::Task& task : tasks) {
-        ids.add(task.id);
-    }
-    return ids.span();
-}
-
 // Those of the ids that are not among the tasks; both are sorted.
 std::span<const pg_uuid_t> missing(std::span<const pg_uuid_t> ids,
                                    std::span<const store::Task> tasks) {
@@ -171,7 +163,7 @@ void Cascade::skip(std::span<const pg_uuid_t> tasks) {
         add_end(task.id, core::TaskState::kSkipped);
     }
     flow_->open_members -= static_cast<int64>(skipped.size());
-    flow_->bad_sinks += store::count_sinks(hub_, ids_of(skipped));
+    flow_->bad_sinks += store::count_sinks(hub_, store::ids_of(skipped));
 }
 
 void Cascade::cancel_siblings(std::span<const pg_uuid_t> satisfied) {
@@ -208,7 +200,7 @@ void Cascade::cancel(std::span<const store::Task> tasks, std::string_view reason
         }
     }
     flow_->open_members -= static_cast<int64>(tasks.size());
-    flow_->bad_sinks += store::count_sinks(hub_, ids_of(tasks));
+    flow_->bad_sinks += store::count_sinks(hub_, store::ids_of(tasks));
 }
 
 void Cascade::leave_rest() {

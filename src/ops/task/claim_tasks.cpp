@@ -289,33 +289,36 @@ void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows&
     }
 }
 
+// What was found for some of the claimed tasks, rows (task, jsonb), by the number of their row; 0:
+// nothing.
+Datum* by_claimed_row(const store::Rows& rows, const store::Rows& found) {
+    auto* values = static_cast<Datum*>(palloc0(sizeof(Datum) * (rows.count + 1)));
+    for (uint64 at = 0; at < found.count; ++at) {
+        const pg_uuid_t id = found.uuid(at, 1);
+        for (uint64 i = 0; i < rows.count; ++i) {
+            const pg_uuid_t claimed = rows.uuid(i, kId);
+            if (memcmp(claimed.data, id.data, UUID_LEN) == 0) {
+                values[i] = found.datum(at, 2, JSONBOID);
+            }
+        }
+    }
+    return values;
+}
+
 // What the members of flows among the rows are told of the tasks before them.
-std::span<Jsonb* const> upstream_of(const store::Hub& hub, const store::Rows& rows) {
-    auto** upstream = static_cast<Jsonb**>(palloc0(sizeof(Jsonb*) * (rows.count + 1)));
+Datum* upstream_of(const store::Hub& hub, const store::Rows& rows) {
     pg::List<pg_uuid_t> members;
     for (uint64 i = 0; i < rows.count; ++i) {
         if (!rows.is_null(i, kFlow)) {
             members.add(rows.uuid(i, kId));
         }
     }
-    if (members.count > 0) {
-        const store::Rows found = store::upstream_of_claim(hub, members.span());
-        for (uint64 f = 0; f < found.count; ++f) {
-            const pg_uuid_t id = found.uuid(f, 1);
-            for (uint64 i = 0; i < rows.count; ++i) {
-                const pg_uuid_t claimed = rows.uuid(i, kId);
-                if (memcmp(claimed.data, id.data, UUID_LEN) == 0) {
-                    upstream[i] = found.optional_jsonb(f, 2);
-                }
-            }
-        }
-    }
-    return {upstream, static_cast<std::size_t>(rows.count)};
+    return by_claimed_row(
+        rows, members.count == 0 ? store::Rows{} : store::upstream_of_claim(hub, members.span()));
 }
 
 // The signals for tasks whose attempt goes on after a suspension.
 Datum* signals_of(const store::Hub& hub, const store::Rows& rows) {
-    auto* signals = static_cast<Datum*>(palloc0(sizeof(Datum) * rows.count));
     pg::List<pg_uuid_t> continued;
     for (uint64 i = 0; i < rows.count; ++i) {
         const auto pending = core::parse_pending(rows.text(i, kPending));
@@ -323,20 +326,9 @@ Datum* signals_of(const store::Hub& hub, const store::Rows& rows) {
             continued.add(rows.uuid(i, kId));
         }
     }
-    if (continued.count == 0 || !store::has_suspensions(hub)) {
-        return signals;
-    }
-    const store::Rows found = store::claimed_signals(hub, continued.span());
-    for (uint64 at = 0; at < found.count; ++at) {
-        const pg_uuid_t id = found.uuid(at, 1);
-        for (uint64 i = 0; i < rows.count; ++i) {
-            const pg_uuid_t row = rows.uuid(i, kId);
-            if (memcmp(row.data, id.data, UUID_LEN) == 0) {
-                signals[i] = found.datum(at, 2, JSONBOID);
-            }
-        }
-    }
-    return signals;
+    const bool none = continued.count == 0 || !store::has_suspensions(hub);
+    return by_claimed_row(rows,
+                          none ? store::Rows{} : store::claimed_signals(hub, continued.span()));
 }
 
 Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {

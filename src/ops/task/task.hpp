@@ -193,8 +193,8 @@ struct ClaimRequest {
 struct Claimed {
     store::Rows rows;
     std::span<const uint64> order;
-    std::span<Jsonb* const> upstream;  // by the number of the row; null: no edges
-    Datum* signals;                    // of each row, jsonb; 0: none
+    Datum* upstream;  // of each row, jsonb; 0: no edges
+    Datum* signals;   // of each row, jsonb; 0: none
 };
 Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock);
 
