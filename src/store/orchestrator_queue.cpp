@@ -213,12 +213,12 @@ constexpr Statement kBury = statement(R"sql(
     INSERT INTO {hub}.dead_letters
            (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
             attempt_count, reason, detail, enqueued_at, dead_at)
-    SELECT $4, 'orchestrator', g.id, g.instance_id, NULL, NULL, NULL, NULL, g.work_item,
-           g.attempt_count, 'max_attempts', NULL, g.created_at, $5
+    SELECT pg_catalog.nextval($4), 'orchestrator', g.id, g.instance_id, NULL, NULL, NULL, NULL,
+           g.work_item, g.attempt_count, 'max_attempts', NULL, g.created_at, $5
       FROM gone AS g
     RETURNING id, attempt_count
 )sql",
-                                      INT8OID, TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID);
+                                      INT8OID, TEXTOID, INT8OID, REGCLASSOID, TIMESTAMPTZOID);
 
 // The instances of parked messages, oldest first, without those that wait for a start that is
 // there.
@@ -478,14 +478,16 @@ void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no) 
 }
 
 bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now) {
-    const int64 dead_letter_id = nextval_internal(hub.relations.dead_letters_id, false);
-    const Rows rows =
-        run(hub, kBury, instance_params(instance_id).int8(id).int8(dead_letter_id).timestamp(now));
+    const Rows rows = run(hub, kBury,
+                          instance_params(instance_id)
+                              .int8(id)
+                              .datum(ObjectIdGetDatum(hub.relations.dead_letters_id))
+                              .timestamp(now));
     const bool buried = rows.count == 1;
     pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kDeadLettered,
               buried ? 1 : 0);
     if (buried) {
-        tell_dead_letter(hub, dead_letter_id, "orchestrator", "max_attempts", instance_id,
+        tell_dead_letter(hub, rows.int8(0, 1), "orchestrator", "max_attempts", instance_id,
                          rows.int4(0, 2), now);
     }
     return buried;

@@ -99,6 +99,8 @@ class TurnSearch {
         }
         const Batch batch = choose_batch(visible, *context);
         if (batch.start_held) {
+            // What was buried on the way comes back, the numbers it had do not.
+            hub_.last.dead_letter += static_cast<int64_t>(batch.too_often.size());
             return std::nullopt;
         }
         const bool brought_back = bring_back(instance);
