@@ -9,18 +9,6 @@
 
 namespace belay::core {
 
-// A word of a table of names, as an enum.
-template <typename Enum, std::size_t N>
-constexpr std::optional<Enum> parse_word(const std::string_view (&names)[N],
-                                         std::string_view word) {
-    for (std::size_t i = 0; i < N; ++i) {
-        if (word == names[i]) {
-            return static_cast<Enum>(i);
-        }
-    }
-    return std::nullopt;
-}
-
 // ---- Flows ----
 
 enum class FlowState : int { kOpen, kRunning, kCompleted, kFailed, kCancelled };

@@ -7,6 +7,7 @@
 
 #include "core/json.hpp"
 #include "core/time.hpp"
+#include "core/words.hpp"
 
 namespace belay::core {
 
@@ -45,12 +46,7 @@ constexpr std::string_view outcome_of(TaskState state) {
 }
 
 constexpr std::optional<TaskState> parse_task_state(std::string_view word) {
-    for (int i = 0; i < static_cast<int>(std::size(kTaskStateNames)); ++i) {
-        if (word == kTaskStateNames[i]) {
-            return static_cast<TaskState>(i);
-        }
-    }
-    return std::nullopt;
+    return parse_word<TaskState>(kTaskStateNames, word);
 }
 
 // What the next claim begins (the first three), or goes on with.
@@ -63,12 +59,7 @@ constexpr std::string_view name_of(Pending pending) {
 }
 
 constexpr std::optional<Pending> parse_pending(std::string_view word) {
-    for (int i = 0; i < static_cast<int>(std::size(kPendingNames)); ++i) {
-        if (word == kPendingNames[i]) {
-            return static_cast<Pending>(i);
-        }
-    }
-    return std::nullopt;
+    return parse_word<Pending>(kPendingNames, word);
 }
 
 constexpr bool continues_attempt(Pending pending) {
@@ -94,12 +85,7 @@ constexpr std::string_view name_of(FailureClass failure) {
 }
 
 constexpr std::optional<FailureClass> parse_failure_class(std::string_view word) {
-    for (int i = 0; i < static_cast<int>(std::size(kFailureClassNames)); ++i) {
-        if (word == kFailureClassNames[i]) {
-            return static_cast<FailureClass>(i);
-        }
-    }
-    return std::nullopt;
+    return parse_word<FailureClass>(kFailureClassNames, word);
 }
 
 // ---- Priorities ----

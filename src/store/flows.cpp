@@ -319,6 +319,9 @@ constexpr Statement kNeeded = statement(R"sql(
 // ---------------------------------------------------------------- what is left to duties
 
 constexpr std::string_view kLeftNames[] = {"dispatch", "sibling_cancel", "fail_fast"};
+constexpr std::optional<Left> parse_left(std::string_view word) {
+    return core::parse_word<Left>(kLeftNames, word);
+}
 
 // $1 flow, $2 what, $3 tasks, $4 now.
 constexpr Statement kLeave = statement(R"sql(
@@ -432,23 +435,13 @@ constexpr Statement kCountBacklog = statement(R"sql(
 
 // ---------------------------------------------------------------- helpers
 
-template <typename Word>
-Word known(std::optional<Word> word, std::string_view text) {
-    if (!word) {
-        ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                        errmsg("a flow has the unknown word \"%s\"", pg::c_string(text)),
-                        errhint("A table of the hub was altered; belay.check_hub shows more.")));
-    }
-    return *word;
-}
-
 std::optional<Flow> first_flow(const Rows& rows) {
     if (rows.count == 0) {
         return std::nullopt;
     }
     const auto policy = rows.optional_text(0, 12);
     return Flow{.id = rows.uuid(0, 1),
-                .state = known(core::parse_flow_state(rows.text(0, 2)), rows.text(0, 2)),
+                .state = rows.word(0, 2, core::parse_flow_state),
                 .sealed = rows.boolean(0, 3),
                 .fail_fast = rows.text(0, 4) == "fail_fast",
                 .struck = rows.boolean(0, 5),
@@ -472,16 +465,15 @@ std::string_view on_satisfied(const core::Join& join) {
 std::span<const Group> read_groups(const Rows& rows) {
     auto* groups = static_cast<Group*>(palloc(sizeof(Group) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
-        groups[i] = {
-            .downstream = rows.uuid(i, 1),
-            .join = {.kind = known(core::parse_join_kind(rows.text(i, 2)), rows.text(i, 2)),
-                     .k = rows.int4(i, 3),
-                     .cancels_remaining =
-                         rows.optional_text(i, 4).value_or("") == "cancel_remaining"},
-            .counts = {rows.int4(i, 5), rows.int4(i, 6), rows.int4(i, 7), rows.int4(i, 8)},
-            .state = known(core::parse_group_state(rows.text(i, 9)), rows.text(i, 9)),
-            .held = rows.boolean(i, 10),
-            .waiting = known(core::parse_task_state(rows.text(i, 11)), rows.text(i, 11))};
+        groups[i] = {.downstream = rows.uuid(i, 1),
+                     .join = {.kind = rows.word(i, 2, core::parse_join_kind),
+                              .k = rows.int4(i, 3),
+                              .cancels_remaining =
+                                  rows.optional_text(i, 4).value_or("") == "cancel_remaining"},
+                     .counts = {rows.int4(i, 5), rows.int4(i, 6), rows.int4(i, 7), rows.int4(i, 8)},
+                     .state = rows.word(i, 9, core::parse_group_state),
+                     .held = rows.boolean(i, 10),
+                     .waiting = rows.word(i, 11, core::parse_task_state)};
     }
     return {groups, static_cast<std::size_t>(rows.count)};
 }
@@ -744,8 +736,7 @@ std::span<const LeftOver> oldest_left(const Hub& hub, bool dispatch, int limit) 
     const Rows rows = run(hub, dispatch ? kOldestDispatch : kOldestCancel, Params().int8(limit));
     auto* left = static_cast<LeftOver*>(palloc(sizeof(LeftOver) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
-        left[i] = {rows.uuid(i, 1), rows.uuid(i, 2),
-                   known(core::parse_word<Left>(kLeftNames, rows.text(i, 3)), rows.text(i, 3))};
+        left[i] = {rows.uuid(i, 1), rows.uuid(i, 2), rows.word(i, 3, parse_left)};
     }
     return {left, static_cast<std::size_t>(rows.count)};
 }

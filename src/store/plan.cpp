@@ -2,6 +2,7 @@
 
 #include "core/time.hpp"
 #include "pg/datum.hpp"
+#include "pg/errors.hpp"
 #include "pg/faults.hpp"
 
 namespace belay::store {
@@ -285,6 +286,12 @@ std::optional<int64> Rows::optional_ms(uint64 row, int column) const {
         return std::nullopt;
     }
     return core::pg_us_to_ms(DatumGetTimestampTz(datum(row, column, TIMESTAMPTZOID)));
+}
+
+void Rows::raise_unknown_word(std::string_view word) {
+    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+                    errmsg("a row of the hub has the unknown word \"%s\"", pg::c_string(word)),
+                    errhint("A table of the hub was altered; belay.check_hub shows more.")));
 }
 
 std::span<const std::string_view> Rows::texts(int column) const {

@@ -130,9 +130,21 @@ struct Rows {
     Jsonb* optional_jsonb(uint64 row, int column) const;  // null for NULL
     // A timestamp, in ms.
     std::optional<int64> optional_ms(uint64 row, int column) const;
+    // A word of a column that only belay writes; the table's CHECKs know the same words.
+    template <typename Parse>
+    auto word(uint64 row, int column, Parse parse) const {
+        const auto parsed = parse(text(row, column));
+        if (!parsed) {
+            raise_unknown_word(text(row, column));
+        }
+        return *parsed;
+    }
     // A text column of all rows.
     std::span<const std::string_view> texts(int column) const;
     void release() const { SPI_freetuptable(table); }
+
+ private:
+    [[noreturn]] static void raise_unknown_word(std::string_view word);
 };
 
 // Runs the statement on the hub and returns its rows. Inside with_spi only.

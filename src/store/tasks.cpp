@@ -448,17 +448,6 @@ int16 slot_of(const pg_uuid_t& id, int32 slot_count) {
         core::slot_of({reinterpret_cast<const char*>(id.data), UUID_LEN}, slot_count));
 }
 
-// A word of a column that only belay writes; the table's CHECKs know the same words.
-template <typename Word>
-Word checked_word(std::optional<Word> word, std::string_view text) {
-    if (!word) {
-        ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                        errmsg("a task has the unknown word \"%s\"", pg::c_string(text)),
-                        errhint("A table of the hub was altered; belay.check_hub shows more.")));
-    }
-    return *word;
-}
-
 std::optional<Task> first_task(const Rows& rows) {
     return rows.count == 0 ? std::nullopt : std::optional(read_task(rows, 0));
 }
@@ -467,7 +456,7 @@ std::span<const HeldTask> read_held(const Rows& rows) {
     auto* held = static_cast<HeldTask*>(palloc(sizeof(HeldTask) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         held[i] = {.id = rows.uuid(i, 1),
-                   .pending = checked_word(core::parse_pending(rows.text(i, 2)), rows.text(i, 2)),
+                   .pending = rows.word(i, 2, core::parse_pending),
                    .attempt_deadline = rows.optional_int8(i, 3),
                    .deadline = rows.optional_int8(i, 4),
                    .attempt_timeout = rows.optional_int8(i, 5),
@@ -515,8 +504,8 @@ Task read_task(const Rows& rows, uint64 row) {
                 .lane = rows.text(row, 3),
                 .kind = rows.text(row, 4),
                 .dedup_key = rows.optional_text(row, 5),
-                .state = checked_word(core::parse_task_state(rows.text(row, 6)), rows.text(row, 6)),
-                .pending = checked_word(core::parse_pending(rows.text(row, 7)), rows.text(row, 7)),
+                .state = rows.word(row, 6, core::parse_task_state),
+                .pending = rows.word(row, 7, core::parse_pending),
                 .priority = rows.int4(row, 8),
                 .attempt_index = rows.int4(row, 9),
                 .attempt_leases = rows.int4(row, 10),
