@@ -313,8 +313,14 @@ while ((${#suite_of[@]} > 0)); do
     reap
 done
 
+# Once more in short, where it is seen at the end of a long log.
 say ""
-((${#failed_suites[@]} == 0)) || say "failed: ${failed_suites[*]}"
+for suite in "${failed_suites[@]}"; do
+    say "failed in $suite: $(sed -nE 's/^test +([^ ]+) .*FAILED.*/\1/p; s/^not ok [0-9]+ +[-+] ([^ ]+).*/\1/p;
+        s/^\[  FAILED  \] ([^ ]+) .*ms\)$/\1/p; s/^lint (.*) failed:$/\1/p; s/^not ok (- )?([^0-9].*)/\2/p' \
+        "$log_dir/$suite.log" | sort -u | xargs)"
+    [[ ! -s $result_dir/$suite.details ]] || head -n 40 "$result_dir/$suite.details" | cut -c 1-200
+done
 say "$((SECONDS - began)) s"
 say "$passed passed, $failed failed"
 ((failed == 0 && passed > 0))
