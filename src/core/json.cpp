@@ -1,5 +1,6 @@
 #include "core/json.hpp"
 
+#include <bit>
 #include <charconv>
 #include <cstring>
 
@@ -77,8 +78,8 @@ const char* skip_blanks(const char* at, const char* end) {
 
 // The first byte that ends a plain run inside a string: a quote, a backslash or a control
 // character. Payloads are mostly such runs, so eight bytes are looked at in one step: subtracting
-// borrows into the top bit of exactly those bytes that are too small (and perhaps of bytes above
-// one of them, which only costs the slow look).
+// borrows into the top bit of exactly those bytes that are too small, and perhaps of bytes above
+// one of them. The lowest is always right, and where it is the first in memory it is the answer.
 const char* skip_plain(const char* at, const char* end) {
     constexpr uint64_t kOnes = 0x0101010101010101ULL;
     constexpr uint64_t kTops = 0x8080808080808080ULL;
@@ -90,6 +91,9 @@ const char* skip_plain(const char* at, const char* end) {
         uint64_t special = ((quotes - kOnes) & ~quotes) | ((backslashes - kOnes) & ~backslashes) |
                            ((word - kOnes * 0x20) & ~word);
         if ((special & kTops) != 0) {
+            if constexpr (std::endian::native == std::endian::little) {
+                return at + std::countr_zero(special & kTops) / 8;
+            }
             break;
         }
         at += 8;
