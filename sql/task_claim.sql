@@ -1,4 +1,4 @@
--- Which tasks a claim finds: lanes, capabilities, slots, pauses, keys; and what it costs.
+-- Which tasks a claim finds: lanes, capabilities, slots, pauses, keys. What it costs is in task_cost.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('task_claim');
@@ -64,37 +64,5 @@ BEGIN; SELECT created FROM create_task('d', p_dedup_key => 'r', p_now_ms => 1200
 SELECT effective FROM cancel_task(pg_temp.id(50), p_now_ms => 1200); SELECT delete_task(pg_temp.id(50)); SELECT created FROM create_task('d', p_dedup_key => 'r', p_now_ms => 1200);
 SELECT * FROM check_tasks();
 
--- TQ-6: neither unfit, delayed, blocked nor finished tasks cost a claim anything.
-DELETE FROM tasks; DELETE FROM attempts; DELETE FROM dedup_keys;
-CREATE FUNCTION pg_temp.buffers(statement text) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT json) ' || statement INTO plan;
-    RETURN (plan -> 0 -> 'Plan' ->> 'Shared Hit Blocks')::bigint + (plan -> 0 -> 'Plan' ->> 'Shared Read Blocks')::bigint;
-END $$;
-CREATE FUNCTION pg_temp.cost() RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    claim CONSTANT text := 'SELECT * FROM task_claim.claim_tasks(''w'', ''i'', ''{a}'', ''{eu}'', p_now_ms => 1000)';
-    least bigint;
-    one bigint;
-BEGIN
-    FOR n IN 1..5 LOOP
-        PERFORM task_claim.create_task('a', p_now_ms => 1000);
-        one := pg_temp.buffers(claim);
-        least := LEAST(least, one);
-        DELETE FROM task_claim.tasks WHERE state = 'active';
-    END LOOP;
-    RETURN least;
-END $$;
-SELECT pg_temp.cost() AS alone \gset
-SELECT count(*) FROM create_task('a', p_capabilities => '{gpu}', p_now_ms => 1000);
-INSERT INTO tasks (id, slot, cap_set, priority, available_at_ms, created_at_ms, updated_at_ms, terminal_at_ms, state, lane, kind, tags, lease_epoch, start_delay_ms, attempt_index, attempt_leases, retry_count, reclaim_count, replay_count, held, pending_attempt)
-SELECT gen_random_uuid(), 0, CASE WHEN n % 4 = 0 THEN s.id ELSE 0 END, 9000, CASE n % 4 WHEN 1 THEN 9000000000000 WHEN 0 THEN 0 END, 0, 0, CASE WHEN n % 4 = 3 THEN 0 END, (ARRAY['ready', 'delayed', 'blocked', 'skipped'])[n % 4 + 1], 'a', '', '{}', 0, 0, 0, 0, 0, 0, 0, false, 'initial'
-  FROM generate_series(1, 20000) AS n, capability_sets AS s WHERE s.tokens = '{gpu}';
-INSERT INTO tasks (id, slot, cap_set, priority, available_at_ms, created_at_ms, updated_at_ms, state, lane, kind, tags, lease_epoch, start_delay_ms, attempt_index, attempt_leases, retry_count, reclaim_count, replay_count, held, pending_attempt)
-SELECT gen_random_uuid(), 0, 0, 9000, 0, 0, 0, 'ready', 'other', '', '{}', 0, 0, 0, 0, 0, 0, 0, false, 'initial' FROM generate_series(1, 5000) AS n;
-SELECT state, lane, count(*) FROM tasks GROUP BY 1, 2 ORDER BY 1, 2;
--- An index of this size is at most a level deeper: a block more for each probe.
-SELECT pg_temp.cost() - :alone <= 12 AS flat;
 RESET search_path;
 SELECT belay.drop_hub('task_claim', true);
