@@ -85,11 +85,10 @@ TaskOutcome run_task(const WorkerArguments& arguments, Task& task) {
          .message = failure_text(result)});
 }
 
-const char* word_of(WorkerEvent::Kind kind) {
-    using Kind = WorkerEvent::Kind;
+// What both kinds of events may say.
+template <typename Kind>
+const char* common_word(Kind kind) {
     switch (kind) {
-        case Kind::kFetched:
-            return "fetched";
         case Kind::kCompleted:
             return "completed";
         case Kind::kFailed:
@@ -106,8 +105,13 @@ const char* word_of(WorkerEvent::Kind kind) {
             return "no handler";
         case Kind::kError:
             return "error";
+        default:
+            return "?";
     }
-    return "?";
+}
+
+const char* word_of(WorkerEvent::Kind kind) {
+    return kind == WorkerEvent::Kind::kFetched ? "fetched" : common_word(kind);
 }
 
 const char* word_of(TaskEvent::Kind kind) {
@@ -115,30 +119,15 @@ const char* word_of(TaskEvent::Kind kind) {
     switch (kind) {
         case Kind::kClaimed:
             return "claimed";
-        case Kind::kCompleted:
-            return "completed";
-        case Kind::kFailed:
-            return "failed";
-        case Kind::kRetried:
-            return "retried";
         case Kind::kDelayed:
             return "delayed";
         case Kind::kReleased:
             return "released";
         case Kind::kSuspended:
             return "suspended";
-        case Kind::kLost:
-            return "lost";
-        case Kind::kUnknown:
-            return "unknown";
-        case Kind::kAbandoned:
-            return "abandoned";
-        case Kind::kNoHandler:
-            return "no handler";
-        case Kind::kError:
-            return "error";
+        default:
+            return common_word(kind);
     }
-    return "?";
 }
 
 std::string name_of(const WorkerEvent& event) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <random>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -79,6 +80,32 @@ int64_t steady_us() {
 }
 
 }  // namespace
+
+void Complaints::complain(const std::string& text) {
+    const std::lock_guard lock(mutex);
+    if (complaints.size() < 20) {
+        complaints.push_back(text);
+    }
+}
+
+bool Complaints::has_complaints() {
+    const std::lock_guard lock(mutex);
+    return !complaints.empty();
+}
+
+Answer TaskGame::ask(Client* client, const std::string& sql) {
+    static const std::set<std::string> kGame = {"QB001", "QB010", "QB011",
+                                                "QB012", "QB013", "QB016"};
+    Answer answer = client->ask(sql);
+    ++calls;
+    if (!answer.ok()) {
+        ++refused;
+        if (answer.lost || !kGame.contains(answer.sqlstate)) {
+            complain(answer.sqlstate + " " + answer.message + " in " + sql);
+        }
+    }
+    return answer;
+}
 
 Stopwatch::Stopwatch() : began_(steady_us()) {}
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
@@ -48,6 +49,25 @@ class Client {
     const std::atomic<bool>* give_up_;
     std::optional<Conn> conn_;
     int losses_ = 0;
+};
+
+// What went wrong, told by many threads. Only the first of it is of interest.
+struct Complaints {
+    void complain(const std::string& text);
+    bool has_complaints();
+
+    std::mutex mutex;
+    std::vector<std::string> complaints;
+};
+
+// What the players of a game with tasks share.
+struct TaskGame : Complaints {
+    // Some refusals are part of the game; everything else is not.
+    Answer ask(Client* client, const std::string& sql);
+
+    std::atomic<int64_t> clock = 1'000'000'000'000;
+    std::atomic<int64_t> calls = 0;
+    std::atomic<int64_t> refused = 0;
 };
 
 // Milliseconds, for messages about speed only.

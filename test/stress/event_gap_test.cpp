@@ -27,14 +27,7 @@ void pause_for(int64_t ms) {
 }
 
 // What was committed and what was seen, by the ids of events.
-struct Ledger {
-    void complain(const std::string& text) {
-        const std::lock_guard lock(mutex);
-        if (complaints.size() < 20) {
-            complaints.push_back(text);
-        }
-    }
-
+struct Ledger : Complaints {
     // An event that a reader was handed. Its place behind the last one of its subject is checked:
     // what was seen before may come again, but nothing new before it.
     void see(const std::string& event_id, int64_t position, const std::string& subject) {
@@ -49,10 +42,8 @@ struct Ledger {
         last = std::max(last, position);
     }
 
-    std::mutex mutex;
     std::set<std::string> seen;
     std::map<std::string, int64_t> last_of_subject;
-    std::vector<std::string> complaints;
     int64_t repeated = 0;
     std::atomic<int64_t> undone = 0;
     std::atomic<int64_t> deaths = 0;

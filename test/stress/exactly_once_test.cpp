@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <iostream>
-#include <mutex>
 #include <thread>
 
 #include "client.hpp"
@@ -28,7 +27,7 @@ constexpr const char* kTags[] = {"a", "b", "c"};
 enum class Form { kSingle, kAckAndFetch, kBatch };
 
 // What the clients know, gathered from all threads.
-struct Ledger {
+struct Ledger : Complaints {
     explicit Ledger(int64_t items) : acked(static_cast<std::size_t>(items)) {}
 
     std::vector<std::atomic<int>> acked;  // acks that succeeded, per item
@@ -43,18 +42,6 @@ struct Ledger {
             complain("item " + to_string(item) + " was acked twice");
         }
     }
-    void complain(const std::string& text) {
-        const std::lock_guard lock(mutex);
-        if (complaints.size() < 20) {
-            complaints.push_back(text);
-        }
-    }
-    bool has_complaints() {
-        const std::lock_guard lock(mutex);
-        return !complaints.empty();
-    }
-    std::mutex mutex;
-    std::vector<std::string> complaints;
 };
 
 struct Leased {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -107,38 +106,11 @@ std::string json_of(const Graph& graph, Random* random, int64_t now) {
 
 // ---- Whoever does something to them ----
 
-struct Play {
-    std::atomic<int64_t> clock = 1'000'000'000'000;
-    std::atomic<int64_t> calls = 0;
-    std::atomic<int64_t> refused = 0;
+struct Play : TaskGame {
     bool with_replays = true;
     std::vector<std::string> tasks;
     std::vector<std::string> flows;
-    std::mutex mutex;
-    std::vector<std::string> complaints;
-
-    void complain(const std::string& text) {
-        const std::lock_guard lock(mutex);
-        if (complaints.size() < 20) {
-            complaints.push_back(text);
-        }
-    }
 };
-
-// Some refusals are part of the game; everything else is not.
-Answer ask(Client* client, Play* play, const std::string& sql) {
-    static const std::set<std::string> kGame = {"QB001", "QB010", "QB011",
-                                                "QB012", "QB013", "QB016"};
-    Answer answer = client->ask(sql);
-    ++play->calls;
-    if (!answer.ok()) {
-        ++play->refused;
-        if (answer.lost || !kGame.contains(answer.sqlstate)) {
-            play->complain(answer.sqlstate + " " + answer.message + " in " + sql);
-        }
-    }
-    return answer;
-}
 
 class FlowWorker {
  public:
@@ -160,7 +132,7 @@ class FlowWorker {
 
     std::string now() { return to_string(play_.clock += random_.number(0, 20)); }
     Answer call(const std::string& what) {
-        return ask(&client_, &play_, "SELECT * FROM app." + what);
+        return play_.ask(&client_, "SELECT * FROM app." + what);
     }
     std::string some(const std::vector<std::string>& ids) {
         return "'" +
@@ -197,9 +169,8 @@ class FlowWorker {
             call("complete_task(" + which + ", '1', p_now_ms => " + now() + ")");
         } else if (chance <= 70) {
             leases_.erase(place);
-            keep(ask(&client_, &play_,
-                     "SELECT task_id, lease_epoch FROM app.complete_and_claim(" + which +
-                         ", '2', " + claim_terms() + ")"));
+            keep(play_.ask(&client_, "SELECT task_id, lease_epoch FROM app.complete_and_claim(" +
+                                         which + ", '2', " + claim_terms() + ")"));
             return;
         } else if (chance <= 88) {
             call("fail_task(" + which + ", '" +
@@ -238,8 +209,8 @@ class FlowWorker {
     void step() {
         const auto chance = random_.number(1, 100);
         if (chance <= 30) {
-            keep(ask(&client_, &play_,
-                     "SELECT task_id, lease_epoch FROM app.claim_tasks(" + claim_terms() + ")"));
+            keep(play_.ask(&client_, "SELECT task_id, lease_epoch FROM app.claim_tasks(" +
+                                         claim_terms() + ")"));
         } else if (chance <= 82) {
             work();
         } else if (chance <= 92) {
@@ -589,18 +560,17 @@ void let_end(Client* client, Play* play) {
         const std::string now = to_string(play->clock += 10000);
         int64_t done = 0;
         const Answer duties =
-            ask(client, play,
-                "SELECT coalesce(sum(rows), 0) FROM app.reconcile(" + now + ", " + kDuties + ")");
+            play->ask(client, "SELECT coalesce(sum(rows), 0) FROM app.reconcile(" + now + ", " +
+                                  kDuties + ")");
         done += duties.ok() ? std::stoll(*duties.rows[0][0]) : 0;
-        const Answer claimed =
-            ask(client, play,
-                "SELECT task_id, lease_epoch FROM app.claim_tasks('w', 'last', NULL, '{}', 30000, "
-                "200, NULL, " +
-                    now + ")");
+        const Answer claimed = play->ask(
+            client,
+            "SELECT task_id, lease_epoch FROM app.claim_tasks('w', 'last', NULL, '{}', 30000, "
+            "200, NULL, " +
+                now + ")");
         for (const auto& row : claimed.rows) {
-            ask(client, play,
-                "SELECT app.complete_task('" + *row[0] + "', " + *row[1] + ", p_now_ms => " + now +
-                    ")");
+            play->ask(client, "SELECT app.complete_task('" + *row[0] + "', " + *row[1] +
+                                  ", p_now_ms => " + now + ")");
         }
         if (done == 0 && claimed.rows.empty()) {
             return;

@@ -12,7 +12,6 @@
 #include <iostream>
 #include <map>
 #include <mutex>
-#include <set>
 #include <sstream>
 #include <thread>
 
@@ -386,7 +385,7 @@ class Turn {
 // ---------------------------------------------------------------- its threads
 
 // What the clients know, gathered from all threads.
-struct Ledger {
+struct Ledger : Complaints {
     std::atomic<int64_t> turns = 0;       // turns whose ack succeeded
     std::atomic<int64_t> activities = 0;  // activities likewise
     std::atomic<int64_t> lost_leases = 0;
@@ -394,22 +393,10 @@ struct Ledger {
     std::atomic<int64_t> drops = 0;
     std::atomic<int64_t> losses = 0;
 
-    void complain(const std::string& text) {
-        const std::lock_guard lock(mutex);
-        if (complaints.size() < 20) {
-            complaints.push_back(text);
-        }
-    }
-    bool has_complaints() {
-        const std::lock_guard lock(mutex);
-        return !complaints.empty();
-    }
     void complete(const std::string& instance) {
         const std::lock_guard lock(mutex);
         ++completed[instance];
     }
-    std::mutex mutex;
-    std::vector<std::string> complaints;
     std::map<std::string, int> completed;  // acks that completed it, as far as clients know
 };
 

@@ -9,7 +9,6 @@
 
 #include <iostream>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "client.hpp"
@@ -22,20 +21,8 @@ using std::to_string;
 constexpr int kWorkers = 8;
 constexpr int kLimit = 3;  // of lane b
 
-struct Shared {
-    std::atomic<int64_t> clock = 1'000'000'000'000;
-    std::atomic<int64_t> calls = 0;
-    std::atomic<int64_t> refused = 0;
-    std::mutex mutex;
+struct Shared : TaskGame {
     std::vector<std::string> ids;
-    std::vector<std::string> complaints;
-
-    void complain(const std::string& text) {
-        const std::lock_guard lock(mutex);
-        if (complaints.size() < 20) {
-            complaints.push_back(text);
-        }
-    }
 };
 
 struct Lease {
@@ -58,21 +45,7 @@ class Worker {
  private:
     std::string now() { return to_string(shared_.clock += random_.number(0, 20)); }
 
-    // Some refusals are part of the game; everything else is not.
-    Answer ask(const std::string& sql) {
-        static const std::set<std::string> kGame = {"QB001", "QB010", "QB011",
-                                                    "QB012", "QB013", "QB016"};
-        Answer answer = client_.ask(sql);
-        ++shared_.calls;
-        if (!answer.ok()) {
-            ++shared_.refused;
-            if (answer.lost || !kGame.contains(answer.sqlstate)) {
-                shared_.complain(answer.sqlstate + " " + answer.message + " in " + sql);
-            }
-        }
-        return answer;
-    }
-
+    Answer ask(const std::string& sql) { return shared_.ask(&client_, sql); }
     std::string some_id() {
         const std::lock_guard lock(shared_.mutex);
         return shared_.ids.empty() ? ""
