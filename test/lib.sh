@@ -23,7 +23,7 @@ find_postgres() {
     fi
     export PG_CONFIG
     pg_config_complete "$PG_CONFIG" ||
-        die "$PG_CONFIG: no PostgreSQL server with its development files (initdb, pgxs)"
+        die "$PG_CONFIG: no PostgreSQL server with its development files (initdb, pgxs, postgres.h)"
     major=$("$PG_CONFIG" --version)
     major=${major#PostgreSQL }
     major=${major%%[!0-9]*}
@@ -32,10 +32,12 @@ find_postgres() {
     pg_regress_dir=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
 }
 
-# True if a pg_config belongs to an installation that can build and run a server.
+# True if a pg_config belongs to an installation that can build and run a server. Debian's client
+# package has pgxs.mk, so it says nothing about the headers.
 pg_config_complete() {
     local pgxs
-    pgxs=$("$1" --pgxs 2>/dev/null) && [[ -f $pgxs && -x $("$1" --bindir)/initdb ]]
+    pgxs=$("$1" --pgxs 2>/dev/null) &&
+        [[ -f $pgxs && -f $("$1" --includedir-server)/postgres.h && -x $("$1" --bindir)/initdb ]]
 }
 
 # Prints the pg_config to use if the caller named none: the one in PATH, else the oldest of
