@@ -4,7 +4,7 @@
 #   test/run.sh [--suite NAME]... [--only TEST] [--jobs N] [--built] [--list]
 #
 #   --suite   only this suite; may be repeated
-#   --only    only this test of it: a file of sql/, a spec, a GoogleTest filter, a lint
+#   --only    only this test of it: a file of sql/, a spec, a GoogleTest filter, a lint, a page of docs
 #   --jobs    suites at a time (default 2)
 #   --built   do not set up and build first
 #   --list    print the suites and stop
@@ -149,7 +149,7 @@ suite_lint() {
 
 suite_docs() {
     local code=0 output=$log_dir/$suite.tests
-    with_server --preload -- "$root/test/docs/run_readme.sh" >"$output" 2>&1 || code=$?
+    with_server --preload -- "$root/test/docs/run.sh" ${only:+"$only"} >"$output" 2>&1 || code=$?
     cat "$output"
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }
@@ -219,7 +219,7 @@ cmake_targets() {
     for suite in "${suites[@]}"; do
         case $suite in
             unit | cluster | model | stress | client | tool) say "${suite}_tests" ;;
-            package) say belay ;;
+            docs | package) say belay ;;
         esac
     done
 }
@@ -236,7 +236,7 @@ if [[ $built == no ]]; then
     elif ((${#targets[@]} > 0)); then
         build_cmake "${targets[@]}"
     fi
-    if [[ " ${suites[*]} " == *" package "* ]]; then
+    if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
             >>"$root/build/cmake.log"
     fi
