@@ -104,6 +104,11 @@ plant rules test/unit/planted.cpp '// AO-20 to AO-22: the last one is not listed
 plant rules docs/decisions.md '| AO-1 | a test names it |'
 plant rules docs/decisions.md '| PO-7 (a part) | no test names the rest |'
 plant rules docs/decisions.md '| ZZ-1 | not listed |'
+plant links docs/operations.md 'See [the plan](planted.md).'
+plant links docs/operations.md 'See [the plan](#planted-heading).'
+plant links client/README.md 'See [the plan](../docs/operations.md#planted-heading).'
+plant links README.md '<img src="docs/pictures/planted.svg">'
+plant links docs/planted.md '# Nobody links here'
 plant format src/core/planted.cpp 'int   f( ) {return 1 ;}'
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
