@@ -20,7 +20,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/belay-docs-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 pc=$(find "$root/build/prefix$sanitized" -name belay.pc 2>/dev/null | head -n 1 || true)
-export PKG_CONFIG_PATH=${pc%/*}
+export PKG_CONFIG_PATH=${pc%/*} PATH=$PATH:$root/build/prefix$sanitized/bin
 
 # blocks PAGE: writes each block that runs to blocks/N.LANGUAGE and prints "N LANGUAGE LINE FILE".
 # FILE is the name of a program, or - .
