@@ -57,7 +57,7 @@ blocks() {
 
 # run_page PAGE: writes "ok" and "not ok" lines.
 run_page() {
-    local page=$1 database=$2 n language line name entry place places=() script=session.psql
+    local page=$1 database=$2 n language line name entry place places=() script=session.psql newest_role
     mkdir blocks
     mapfile -t list < <(blocks "$root/$page")
     : >"$script"
@@ -97,6 +97,7 @@ run_page() {
     done
     ((${#places[@]} > 0)) || return 0
     createdb "$database"
+    newest_role=$(psql -XAt -d postgres -c 'SELECT max(oid) FROM pg_roles')
     PGDATABASE=$database timeout 300 psql -X -q -v ON_ERROR_STOP=1 -P pager=off -f "$script" >out 2>&1 || true
     for place in "${places[@]}"; do
         if grep -qxF "end $place" out; then
@@ -108,8 +109,10 @@ run_page() {
             say "not ok $place (not reached)"
         fi
     done
-    # What the examples made for the whole server goes, so that pages do not meet.
+    # Roles belong to the whole server: those of this page go, so that pages do not meet.
     dropdb --force "$database"
+    psql -XqAt -d postgres -c "SELECT format('DROP ROLE %I;', rolname) FROM pg_roles WHERE oid > $newest_role" |
+        psql -Xq -v ON_ERROR_STOP=1 -d postgres
 }
 
 if (($# == 0)); then
