@@ -41,4 +41,37 @@ refuses "an object that does not exist is an error" sql-reference.md.in 's/^\{\{
 refuses "an argument without a meaning is an error" arguments.txt '/^p_lock_timeout_ms:/d' p_lock_timeout_ms
 refuses "a meaning of an argument that no function has is an error" arguments.txt '$ap_planted: nothing' p_planted
 refuses "an option without a meaning is an error" options.txt '/^slot_count:/d' slot_count
+
+# names PAGE WHAT WORD...: the page names each of them.
+names() {
+    local page=$1 what=$2 word
+    shift 2
+    : >"$work/log"
+    (($# > 0)) || echo "there are none" >"$work/log"
+    for word; do
+        grep -qF -- "\`$word\`" "$root/$page" || echo "$word is not in $page" >>"$work/log"
+    done
+    [[ ! -s $work/log ]]
+    verdict "$page names $what"
+}
+mapfile -t codes < <(sed -nE "s/.*MAKE_SQLSTATE\('Q', 'B', '(.)', '(.)', '(.)'\).*/QB\1\2\3/p" "$root/src/pg/errors.hpp")
+names docs/errors.md "every error code" "${codes[@]}" && true
+names docs/troubleshooting.md "every error code" "${codes[@]}" && true
+mapfile -t duties < <(psql -XqAt <<'SQL'
+BEGIN;
+CREATE EXTENSION belay;
+SELECT belay.create_hub('app') \g /dev/null
+SELECT duty FROM app.reconcile();
+ROLLBACK;
+SQL
+)
+names docs/operations.md "every duty of the background worker" "${duties[@]}" && true
+mapfile -t points < <(psql -XqAt <<'SQL'
+BEGIN;
+CREATE EXTENSION belay;
+SELECT regexp_replace(point, '^duty\..*', 'duty.<name>') FROM belay.faults();
+ROLLBACK;
+SQL
+)
+names docs/operations.md "every fault point" "${points[@]}" && true
 exit "$failed"
