@@ -39,6 +39,7 @@ refuses "a function that no part of the page shows is an error" sql-reference.md
 refuses "a view that no part of the page shows is an error" sql-reference.md.in '/^\{\{view app\.lane_depths\}\}$/d' app.lane_depths
 refuses "an object that does not exist is an error" sql-reference.md.in 's/^\{\{function app\.ack_worker\}\}$/&\n{{function app.planted}}/' app.planted
 refuses "an argument without a meaning is an error" arguments.txt '/^p_lock_timeout_ms:/d' p_lock_timeout_ms
+# shellcheck disable=SC2016  # An address of sed.
 refuses "a meaning of an argument that no function has is an error" arguments.txt '$ap_planted: nothing' p_planted
 refuses "an option without a meaning is an error" options.txt '/^slot_count:/d' slot_count
 

@@ -5,6 +5,7 @@ set -euo pipefail
 # shellcheck source=test/lint/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+# shellcheck disable=SC2016  # The variables are Perl's.
 while IFS= read -r found; do
     complain "${found%%: *}" "${found#*: }"
 done < <(find . \( -path ./.git -o -path ./build \) -prune -o -name '*.md' -print | sed 's|^\./||' | sort | xargs perl -e '
