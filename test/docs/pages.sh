@@ -6,7 +6,8 @@
 # Run by test/server.sh: the examples find the server through the environment. Each page has a
 # database and a directory of its own. In the order of the text:
 #
-#   ```sql   runs, all of a page in one psql session
+#   ```sql   runs, all of a page in one psql session. A statement that ends with "--> text" has to
+#            return that: columns are separated by |, rows by " / ", no row is "no row"
 #   ```sh    runs if the line before it is <!-- run -->
 #   ```cpp   a block with a main() is a program: it is compiled; if its first line is "// NAME.cpp",
 #            an sh block that names the file finds it, and compiles it instead
@@ -55,7 +56,19 @@ blocks() {
     ' "$1"
 }
 
-# run_page PAGE: writes "ok" and "not ok" lines.
+# expect_answers N: lets psql write the answers of statements that end with "--> text" to files, and
+# compare them.
+expect_answers() {
+    perl -i -pe '
+        next unless /^(.*);[ \t]*--> (.*?)[ \t]*$/;
+        my ($statement, $expected, $file) = ($1, $2, "answer." . ++$k);
+        (my $quoted = $expected) =~ s/\x27/\x27\\\x27\x27/g;
+        $_ = "$statement \\g (format=unaligned tuples_only=on fieldsep=\x27|\x27 recordsep=\x27 / \x27) $file\n"
+           . "\\! got=\$(cat $file); [ \"\${got:-no row}\" = \x27$quoted\x27 ] || echo \"wrong: \${got:-no row}, not \x27$quoted\x27\"\n";
+    ' "blocks/$1.sql"
+}
+
+# run_page PAGE DATABASE: writes "ok" and "not ok" lines.
 run_page() {
     local page=$1 database=$2 n language line name entry place places=() script=session.psql newest_role
     mkdir blocks
@@ -70,6 +83,7 @@ run_page() {
                 continue
                 ;;
             sql)
+                expect_answers "$n"
                 # psql tells where it is, so that an error has a place.
                 printf '\\echo begin %s\n\\i %s\n\\echo end %s\n' "$place" "blocks/$n.sql" "$place" >>"$script"
                 ;;
@@ -100,7 +114,10 @@ run_page() {
     newest_role=$(psql -XAt -d postgres -c 'SELECT max(oid) FROM pg_roles')
     PGDATABASE=$database timeout 300 psql -X -q -v ON_ERROR_STOP=1 -P pager=off -f "$script" >out 2>&1 || true
     for place in "${places[@]}"; do
-        if grep -qxF "end $place" out; then
+        if sed -n "\\|^begin $place\$|,\\|^end $place\$|p" out | grep -q '^wrong: '; then
+            say "not ok $place"
+            sed -n "\\|^begin $place\$|,\\|^end $place\$|p" out | grep '^wrong: '
+        elif grep -qxF "end $place" out; then
             say "ok $place"
         elif grep -qxF "begin $place" out; then
             say "not ok $place"
