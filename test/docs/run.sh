@@ -12,4 +12,5 @@ failed=0
 if (($# == 0)) || [[ $1 == docs/sql-reference.md ]]; then
     "$here/reference.sh" || failed=1
 fi
+(($# > 0)) || "$here/selftest.sh" || failed=1
 exit "$failed"
