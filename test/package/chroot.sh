@@ -77,30 +77,35 @@ inside() {
             DEBIAN_FRONTEND=noninteractive PG_MAJOR='"$major"' "$@"' - "$system" "$@"
 }
 
-# ---- The Dockerfile: each RUN, in order, with what COPY brings. ----
-
-# shellcheck disable=SC2317,SC2329  # Called by check, as the functions below.
+# copy_sources ENTRY...: these of the checkout, into /belay.
 copy_sources() {
-    mkdir -p "$system/belay" &&
-        tar -C "$root" --exclude=./.git --exclude=./build --exclude='./*.so' -cf - . | tar -C "$system/belay" -xf -
+    mkdir -p "$system/belay"
+    (cd "$root" && cp -a --parents "$@" "$system/belay/")
 }
+
+# ---- The Dockerfile: what COPY names, and each RUN in order. ----
+
 if [[ $docker == yes ]]; then
-    copy_sources
+    mapfile -t copied < <(sed -n 's/^COPY \([^-].*\) [^ ]*$/\1/p' "$root/Dockerfile")
+    copy_sources "${copied[@]}"
     number=0
     while IFS= read -r command; do
         check "docker-run-$((++number))" inside sh -euc "cd /belay && $command"
     done < <(sed -e ':join' -e '/\\$/{N;s/\\\n//;b join' -e '}' "$root/Dockerfile" | sed -n 's/^RUN //p')
-    check docker-copied test -e "$system/out/usr/lib/postgresql/$major/lib/belay.so"
     cp -a "$system/out/." "$system/"
-    check docker-server inside sh -euc "pg_dropcluster $major main; pg_createcluster $major main --start -- >/dev/null
-        cd /belay && setpriv --reuid=postgres --regid=postgres --init-groups env HOME=/tmp test/docs/run_readme.sh"
+    copy_sources README.md test
+    check docker-server inside sh -euc "
+        pg_dropcluster $major main
+        pg_createcluster $major main --start
+        setpriv --reuid=postgres --regid=postgres --init-groups psql -XAt -c 'SHOW shared_preload_libraries' | grep -qx belay
+        setpriv --reuid=postgres --regid=postgres --init-groups env HOME=/tmp /belay/test/docs/run_readme.sh"
     exit "$failed"
 fi
 
 # ---- The packages. ----
 
 # shellcheck disable=SC2317,SC2329
-lints() { lintian --fail-on error --suppress-tags bogus-mail-host --no-tag-display-limit "$debs"/*.deb; }
+lints() { lintian --fail-on error,warning --tag-display-limit 0 "$debs"/*.deb; }
 # shellcheck disable=SC2317,SC2329
 installs() {
     mkdir -p "$system/packages" && cp "$debs"/*.deb "$system/packages/" && rm -f "$system"/packages/*-dbgsym_* &&
@@ -112,7 +117,8 @@ works() {
     inside bash -euc "
         pg_conftool $major main set shared_preload_libraries belay
         pg_ctlcluster $major main start
-        chown -R postgres /belay
+        mkdir -p /belay/build
+        chown postgres /belay/build
         cd /belay
         setpriv --reuid=postgres --regid=postgres --init-groups env HOME=/tmp BELAY_PREFIX=/usr PATH=\$PATH \
             test/package/installed.sh
@@ -130,7 +136,7 @@ quickstart() {
 }
 # shellcheck disable=SC2317,SC2329
 purges() {
-    inside sh -euc "dpkg -L postgresql-$major-belay libbelay-dev belay | sort -u >/packages/files
+    inside sh -euc "dpkg -L postgresql-$major-belay libbelay-dev belay | sort -u | grep ^/ >/packages/files
         apt-get -q -y purge postgresql-$major-belay libbelay-dev belay
         ! dpkg -l | grep belay" || return
     local file left=0
@@ -153,9 +159,9 @@ starts_without() {
 check lintian lints
 check nothing-before inside sh -c '! find / -xdev -name "*belay*" | grep .'
 check install-server installs "./packages/postgresql-$major-belay_*.deb"
-copy_sources
+copy_sources README.md test
 check quickstart quickstart
-check install-rest installs './packages/*.deb cmake g++ pkg-config'
+check install-rest installs './packages/*.deb cmake g++ make pkg-config'
 check use works
 check purge purges
 check server-after-purge starts_without

@@ -44,6 +44,7 @@ files_of() { (cd "$root/$1" && find . -type f -printf "$2/%P\n"); }
 expected() {
     local doc=usr/share/doc/$1
     say "$doc/changelog.gz"
+    say "$doc/changelog.Debian.gz"
     say "$doc/copyright"
     case $1 in
         "$server")
