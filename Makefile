@@ -4,7 +4,8 @@
 # in `make help` work on a machine where PostgreSQL is not installed yet, and pgxs.mk has a goal
 # `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
 
-LOCAL_GOALS = bench check check-all-versions check-long check-sanitizers demo format help lint setup soak stage
+LOCAL_GOALS = bench check check-all-versions check-deb check-long check-sanitizers deb demo dist format help lint \
+	setup soak stage
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
 
@@ -28,6 +29,19 @@ check-sanitizers:
 
 check-all-versions:
 	+@test/all_versions.sh $(PG_CONFIGS)
+
+check-deb:
+	+@test/package/chroot.sh
+
+deb:
+	+@debian/build.sh
+
+# What is committed, for PGXN.
+DIST = belay-$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" src/sql/belay.control)
+dist:
+	@mkdir -p build/dist
+	@git archive --format=zip --prefix=$(DIST)/ -o build/dist/$(DIST).zip HEAD
+	@echo build/dist/$(DIST).zip
 
 demo:
 	+@test/demo.sh
@@ -74,6 +88,9 @@ endif
 # | make check-sanitizers    the tests of core, client and tool with Address-, UndefinedBehavior-
 # |                          and ThreadSanitizer
 # | make check-all-versions PG_CONFIGS="a b c"    make check for each PostgreSQL
+# | make check-deb           build the Debian packages and use them in a clean system (needs root or sudo)
+# | make deb                 build the Debian packages for the PostgreSQL of PG_CONFIG, in build/deb
+# | make dist                the source archive for PGXN, in build/dist
 # | make soak                run a mixed load for long and watch for drift
 # | make bench               measure
 # | make lint                the lints alone

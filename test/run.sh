@@ -39,6 +39,7 @@ list_suites() {
     say client
     say tool
     say package
+    if makes_debs; then say deb; fi
     say unit
     if [[ -e $root/README.md ]]; then say docs; fi
 }
@@ -156,7 +157,17 @@ suite_docs() {
 
 suite_package() {
     local code=0 output=$log_dir/$suite.tests
-    with_server --preload -- "$root/test/package/run.sh" >"$output" 2>&1 || code=$?
+    {
+        "$root/test/package/sources.sh" || code=$?
+        with_server --preload -- "$root/test/package/run.sh" || code=$?
+    } >"$output" 2>&1
+    cat "$output"
+    finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
+}
+
+suite_deb() {
+    local code=0 output=$log_dir/$suite.tests
+    timeout --foreground -k 20 "$time_limit" "$root/test/package/deb.sh" "$root/build/deb-check" >"$output" 2>&1 || code=$?
     cat "$output"
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }
@@ -219,14 +230,18 @@ cmake_targets() {
     for suite in "${suites[@]}"; do
         case $suite in
             unit | cluster | model | stress | client | tool) say "${suite}_tests" ;;
-            docs | package) say belay ;;
+            docs | package | deb) say belay ;;
         esac
     done
 }
 
 began=$SECONDS
 if [[ $built == no ]]; then
-    "$root/test/setup.sh"
+    if [[ " ${suites[*]} " == *" deb "* ]]; then
+        "$root/test/setup.sh" deb
+    else
+        "$root/test/setup.sh"
+    fi
     find_postgres
     say "building for $("$PG_CONFIG" --version)"
     build_module
@@ -239,6 +254,9 @@ if [[ $built == no ]]; then
     if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
             >>"$root/build/cmake.log"
+    fi
+    if [[ " ${suites[*]} " == *" deb "* ]]; then
+        "$root/debian/build.sh" --reuse --output "$root/build/deb-check"
     fi
 fi
 move_if_unreachable run.sh "${arguments[@]}"

@@ -110,6 +110,14 @@ plant links client/README.md 'See [the plan](../docs/operations.md#planted-headi
 plant links README.md '<img src="docs/pictures/planted.svg">'
 plant links docs/planted.md '# Nobody links here'
 plant format src/core/planted.cpp 'int   f( ) {return 1 ;}'
+plant metadata META.json 'no JSON'
+plant metadata src/sql/belay.control "default_version = '9.9.9'"
+plant metadata CMakeLists.txt 'project(belay VERSION 9.9.9)'
+plant delivery Dockerfile 'COPY planted .'
+plant delivery Dockerfile 'COPY docs .'
+plant delivery Dockerfile 'FROM planted'
+plant delivery .github/workflows/ci.yml '  planted'
+plant delivery .github/workflows/ci.yml '        run: make planted'
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
 
