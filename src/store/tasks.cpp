@@ -36,7 +36,7 @@ constexpr Statement kInsert =
               TEXTOID, TEXTOID, JSONBOID, JSONBOID, JSONBOID);
 
 constexpr Statement kState = statement(R"sql(
-    SELECT t.state, t.flow_id FROM {hub}.tasks AS t WHERE t.id {=} $1
+    SELECT t.state, t.flow_id, t.lease_epoch FROM {hub}.tasks AS t WHERE t.id {=} $1
 )sql",
                                        UUIDOID);
 
@@ -47,6 +47,8 @@ constexpr Statement kReadKey = statement(R"sql(
 
 constexpr char kOfId[] = R"sql( WHERE t.id {=} $1 )sql";
 constexpr char kOfIdAlone[] = R"sql( WHERE t.id {=} $1 AND t.flow_id IS NULL )sql";
+constexpr char kOfLease[] =
+    R"sql( WHERE t.id {=} $1 AND t.state {=} 'active' AND t.lease_epoch {=} $2 )sql";
 constexpr char kSkipping[] = R"sql( FOR NO KEY UPDATE SKIP LOCKED )sql";
 constexpr char kWaiting[] = R"sql( FOR NO KEY UPDATE )sql";
 constexpr char kToDelete[] = R"sql( FOR UPDATE )sql";
@@ -55,6 +57,10 @@ constexpr Statement kTryLock = statement(joined<kTaskColumns, kOfId, kSkipping>,
 constexpr Statement kTryLockAlone = statement(joined<kTaskColumns, kOfIdAlone, kSkipping>, UUIDOID);
 constexpr Statement kLock = statement(joined<kTaskColumns, kOfId, kWaiting>, UUIDOID);
 constexpr Statement kLockToDelete = statement(joined<kTaskColumns, kOfId, kToDelete>, UUIDOID);
+constexpr Statement kTryLockLease =
+    statement(joined<kTaskColumns, kOfLease, kSkipping>, UUIDOID, INT8OID);
+constexpr Statement kLockLease =
+    statement(joined<kTaskColumns, kOfLease, kWaiting>, UUIDOID, INT8OID);
 
 // ---------------------------------------------------------------- claiming
 
@@ -636,6 +642,14 @@ std::optional<core::TaskState> task_state(const Hub& hub, const pg_uuid_t& id) {
     return rows.count == 0 ? std::nullopt : core::parse_task_state(rows.text(0, 1));
 }
 
+std::optional<LeaseState> read_lease_state(const Hub& hub, const pg_uuid_t& id) {
+    const Rows rows = run(hub, kState, Params().uuid(id));
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    return LeaseState{rows.word(0, 1, core::parse_task_state), rows.int8(0, 3)};
+}
+
 std::optional<Membership> read_membership(const Hub& hub, const pg_uuid_t& id) {
     const Rows rows = run(hub, kState, Params().uuid(id));
     if (rows.count == 0) {
@@ -676,6 +690,14 @@ std::optional<Task> try_lock_lone_task(const Hub& hub, const pg_uuid_t& id) {
 
 std::optional<Task> lock_task(const Hub& hub, const pg_uuid_t& id) {
     return note_hold(hub, first_task(run(hub, kLock, Params().uuid(id))));
+}
+
+std::optional<Task> try_lock_lease(const Hub& hub, const pg_uuid_t& id, int64 epoch) {
+    return first_task(run(hub, kTryLockLease, Params().uuid(id).int8(epoch)));
+}
+
+std::optional<Task> lock_lease(const Hub& hub, const pg_uuid_t& id, int64 epoch) {
+    return first_task(run(hub, kLockLease, Params().uuid(id).int8(epoch)));
 }
 
 std::optional<Task> lock_task_to_delete(const Hub& hub, const pg_uuid_t& id) {
