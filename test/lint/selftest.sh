@@ -104,6 +104,9 @@ plant rules test/unit/planted.cpp '// AO-20 to AO-22: the last one is not listed
 plant rules docs/decisions.md '| AO-1 | a test names it |'
 plant rules docs/decisions.md '| PO-7 (a part) | no test names the rest |'
 plant rules docs/decisions.md '| ZZ-1 | not listed |'
+plant error_codes src/pg/errors.hpp "inline constexpr int kPlanted = MAKE_SQLSTATE('Q', 'B', '0', '9', '9');"
+plant error_codes docs/errors.md 'It raises `QB098`.'
+plant error_codes docs/errors.md "$(sed 's/^| `QB014`/| `QB097`/;t;d' docs/errors.md | head -n 1)"
 plant format src/core/planted.cpp 'int   f( ) {return 1 ;}'
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
