@@ -36,6 +36,7 @@ list_suites() {
     if compgen -G "$root/test/isolation/specs/*.spec" >/dev/null; then say isolation; fi
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
+    say robust
     say client
     say tool
     say package
@@ -117,6 +118,7 @@ resting='belay.reconcile_interval = 0'
 suite_cluster() { own_servers_suite; }
 suite_model() { own_servers_suite; }
 suite_stress() { own_servers_suite; }
+suite_robust() { own_servers_suite; }
 suite_client() { own_servers_suite; }
 suite_tool() { own_servers_suite; }
 suite_regress() { pg_regress_suite regress -- --; }
@@ -229,7 +231,7 @@ cmake_targets() {
     local suite
     for suite in "${suites[@]}"; do
         case $suite in
-            unit | cluster | model | stress | client | tool) say "${suite}_tests" ;;
+            unit | cluster | model | stress | robust | client | tool) say "${suite}_tests" ;;
             docs | package | deb) say belay ;;
         esac
     done

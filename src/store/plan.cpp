@@ -325,6 +325,7 @@ void run_for_one(const Hub& hub, const Statement& statement, const Params& param
 }
 
 void run_once(const char* sql) {
+    pg::fail_here(pg::FaultPoint::kStoreCall);
     const int result = SPI_execute(sql, false, 0);
     if (result < 0) {
         elog(ERROR, "a store statement failed: %s", SPI_result_code_string(result));

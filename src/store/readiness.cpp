@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "pg/faults.hpp"
 #include "pg/shared_memory.hpp"
 #include "store/outbox.hpp"
 #include "store/orchestrator_queue.hpp"
@@ -259,6 +260,7 @@ bool has_prepared_before(TimestampTz time) {
     if (max_prepared_xacts == 0) {
         return false;
     }
+    pg::fail_here(pg::FaultPoint::kStoreCall);
     Oid types[] = {TIMESTAMPTZOID};
     Datum values[] = {TimestampTzGetDatum(time)};
     const int result = SPI_execute_with_args(

@@ -109,6 +109,9 @@ plant links docs/operations.md 'See [the plan](#planted-heading).'
 plant links client/README.md 'See [the plan](../docs/operations.md#planted-heading).'
 plant links README.md '<img src="docs/pictures/planted.svg">'
 plant links docs/planted.md '# Nobody links here'
+plant error_codes src/pg/errors.hpp "inline constexpr int kPlanted = MAKE_SQLSTATE('Q', 'B', '0', '9', '9');"
+plant error_codes docs/errors.md 'It raises `QB098`.'
+plant error_codes docs/errors.md "$(sed 's/^| `QB014`/| `QB097`/;t;d' docs/errors.md | head -n 1)"
 plant format src/core/planted.cpp 'int   f( ) {return 1 ;}'
 plant metadata META.json 'no JSON'
 plant metadata src/sql/belay.control "default_version = '9.9.9'"

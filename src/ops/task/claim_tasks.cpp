@@ -251,7 +251,7 @@ bool promote(const store::Hub& hub, int64 now) {
         return true;
     }
     if (!store::has_old_prepared()) {
-        pg::set_due(channel, hint, store::next_delayed(hub, now));
+        pg::note_due_known(channel, hint, store::next_delayed(hub, now));
     }
     return false;
 }
