@@ -152,7 +152,7 @@ Rows run(const Hub& hub, const Statement& statement, const Params& params = {});
 
 // Runs a statement that has to change exactly one row, and raises otherwise: a rule or row security
 // of the owner must not make a change vanish silently.
-void run_for_one(const Hub& hub, const Statement& statement, const Params& params = {});
+Rows run_for_one(const Hub& hub, const Statement& statement, const Params& params = {});
 
 // Runs a statement that is not kept: DDL and the like, without parameters.
 void run_once(const char* sql);

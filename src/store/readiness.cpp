@@ -274,6 +274,16 @@ bool has_prepared_before(TimestampTz time) {
     return SPI_processed > 0;
 }
 
+bool is_settled_since(TimestampTz made) {
+    static constinit TimestampTz asked = 0;
+    const TimestampTz now = GetCurrentTimestamp();
+    if (now - asked < USECS_PER_SEC && now >= asked && asked > made) {
+        return false;
+    }
+    asked = now;
+    return !has_prepared_before(made);
+}
+
 bool has_old_prepared() {
     // Once there is none, there never will be: nobody prepares a transaction of the past.
     static constinit bool none_left = false;

@@ -395,11 +395,27 @@ std::span<const Watched> watch(const store::Hub& hub, const ClaimRequest& reques
     return watched.span();
 }
 
+// Whether something of these lanes may be ready since.
+bool has_moved(std::span<const Watched> watched, const ClaimRequest& request) {
+    // The first is that of all lanes.
+    const auto own = request.lanes ? watched.subspan(1) : watched;
+    return std::any_of(own.begin(), own.end(), [](const Watched& lane) {
+        return pg::queue_version(lane.channel) != lane.version;
+    });
+}
+
 }  // namespace
 
 Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
-    const auto watched = watch(hub, request);
-    const auto claimed = claim_now(hub, request, clock);
+    constexpr int kMostLooks = 32;
+    auto watched = watch(hub, request);
+    auto claimed = claim_now(hub, request, clock);
+    // Whoever was faster may have left something that our snapshot was too old for.
+    for (int look = 1; look < kMostLooks && claimed.order.empty() && has_moved(watched, request);
+         ++look) {
+        watched = watch(hub, request);
+        claimed = claim_now(hub, request, clock);
+    }
     for (const auto& [channel, version] : watched) {
         if (!claimed.order.empty()) {
             pg::settle_hint(channel, false);

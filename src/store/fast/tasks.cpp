@@ -1,8 +1,9 @@
 #include "store/fast/tasks.hpp"
 
 #include "pg/datum.hpp"
+#include "pg/list.hpp"
 #include "store/fast/columns.hpp"
-#include "store/fast/lend.hpp"
+#include "store/fast/live_walk.hpp"
 
 namespace belay::store::direct {
 
@@ -38,6 +39,117 @@ void set_text(Changes* changes, AttrNumber number, std::optional<std::string_vie
 
 void set_jsonb(Changes* changes, AttrNumber number, Jsonb* value) {
     changes->set(number, value != nullptr ? JsonbPGetDatum(value) : 0, value == nullptr);
+}
+
+// ---------------------------------------------------------------- streams
+
+constexpr int kClaimIndex = 1;
+constexpr int kDueIndex = 2;
+constexpr uint8 kReadyStream = 0;
+constexpr uint8 kDelayedStream = 1;
+
+uint64 half_of(const pg_uuid_t& id, int half) {
+    uint64 bytes;
+    memcpy(&bytes, id.data + 8 * half, sizeof bytes);
+    return pg_ntoh64(bytes);
+}
+
+// The id of which these are the halves, in the current memory context.
+pg_uuid_t* id_of(uint64 high, uint64 low) {
+    auto* id = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t)));
+    const uint64 halves[] = {pg_hton64(high), pg_hton64(low)};
+    memcpy(id->data, halves, sizeof halves);
+    return id;
+}
+
+// ROW(available_at_ms, id) >= the place, behind keys.
+IndexScanDesc scan_from(DirectTable* table, int index, const ScanKeys& keys, uint64 available_at,
+                        uint64 high, uint64 low) {
+    return begin_place_scan(table, index, keys, INT8OID, F_BTINT8CMP,
+                            Int64GetDatum(core::unordered(available_at)), UUIDOID, F_UUID_CMP,
+                            UUIDPGetDatum(id_of(high, low)));
+}
+
+// Ready tasks of a lane, slot and set of capabilities, the highest priority first.
+struct ReadyStream {
+    const Hub& hub;
+    TaskStream stream;
+
+    pg::GapKey key() const { return ready_gaps(hub, stream); }
+    ScanKeys prefix() const {
+        ScanKeys keys;
+        return keys.text(stream.lane).int2(stream.slot).int4(stream.cap_set);
+    }
+    IndexScanDesc open(DirectTable* table, const core::QueuePlace& from) const {
+        if (from == core::kQueueStart) {
+            return begin_place_scan(table, kClaimIndex, prefix());
+        }
+        return scan_from(table, kClaimIndex, prefix().int4(priority_of(from)), from.parts[1],
+                         from.parts[2], from.parts[3]);
+    }
+    // A place names one priority: the lower ones are another scan.
+    IndexScanDesc open_rest(DirectTable* table, const core::QueuePlace& from) const {
+        if (from == core::kQueueStart) {
+            return nullptr;
+        }
+        return begin_place_scan(
+            table, kClaimIndex,
+            prefix().add(BTLessStrategyNumber, F_INT4LT, Int32GetDatum(priority_of(from))));
+    }
+    core::QueuePlace place(IndexScanDesc scan) const {
+        return ready_place({DatumGetInt32(key_column(scan, 4)), DatumGetInt64(key_column(scan, 5)),
+                            *DatumGetUUIDP(key_column(scan, 6))});
+    }
+    bool ends(const core::QueuePlace&) const { return false; }
+
+    static int32 priority_of(const core::QueuePlace& place) {
+        return static_cast<int32>(-core::unordered(place.parts[0]));
+    }
+};
+
+struct DelayedStream {
+    const Hub& hub;
+
+    pg::GapKey key() const { return delayed_gaps(hub); }
+    IndexScanDesc open(DirectTable* table, const core::QueuePlace& from) const {
+        return scan_from(table, kDueIndex, {}, from.parts[0], from.parts[1], from.parts[2]);
+    }
+    IndexScanDesc open_rest(DirectTable*, const core::QueuePlace&) const { return nullptr; }
+    core::QueuePlace place(IndexScanDesc scan) const {
+        return delayed_place(
+            {0, DatumGetInt64(key_column(scan, 1)), *DatumGetUUIDP(key_column(scan, 2))});
+    }
+    bool ends(const core::QueuePlace&) const { return false; }
+};
+
+TaskPlace place_of_row(const DirectTable& table) {
+    bool null = false;
+    return {DatumGetInt32(column(table, task::kPriority, &null)),
+            int8_column(table, task::kAvailableAt),
+            *DatumGetUUIDP(column(table, task::kId, &null))};
+}
+
+bool is_past_deadline(const DirectTable& table, int64 now) {
+    return !is_null(table, task::kDeadline) && int8_column(table, task::kDeadline) <= now;
+}
+
+// Adds up to limit tasks of the stream behind a place to found, as make() says.
+template <typename T, typename Make>
+void peek_stream(DirectTable* table, const ReadyStream& stream, const core::QueuePlace& after,
+                 int64 now, int limit, pg::List<T>* found, Make make) {
+    const int before = found->count;
+    WalkEnd end = WalkEnd::kMissed;
+    while (end == WalkEnd::kMissed) {
+        found->count = before;
+        end = walk_live(
+            table, stream, after, [table] { renew_snapshot(table); },
+            [&] {
+                if (!is_past_deadline(*table, now)) {
+                    found->add(make(place_of_row(*table)));
+                }
+                return found->count - before < limit;
+            });
+    }
 }
 
 }  // namespace
@@ -143,6 +255,161 @@ bool try_end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outc
                        return true;
                    })
         .value_or(false);
+}
+
+// ---------------------------------------------------------------- finding tasks
+
+pg::GapKey ready_gaps(const Hub& hub, const TaskStream& stream) {
+    return pg::gap_key(hub.relations.tasks, kReadyStream, stream.slot, stream.lane, stream.cap_set);
+}
+
+pg::GapKey delayed_gaps(const Hub& hub) {
+    return pg::gap_key(hub.relations.tasks, kDelayedStream, 0);
+}
+
+core::QueuePlace ready_place(const TaskPlace& place) {
+    return {{core::ordered(-int64{place.priority}), core::ordered(place.available_at),
+             half_of(place.id, 0), half_of(place.id, 1)}};
+}
+
+core::QueuePlace delayed_place(const TaskPlace& place) {
+    return {{core::ordered(place.available_at), half_of(place.id, 0), half_of(place.id, 1), 0}};
+}
+
+Answer<std::span<const pg_uuid_t>> hold_heads(const Hub& hub, const TaskStream& stream, int64 now,
+                                              int limit) {
+    Relation heap = open_for_direct_access(hub, DirectId::kTasks);
+    if (heap == nullptr) {
+        return std::nullopt;
+    }
+    pass_faults(kPoint);
+    pg::List<pg_uuid_t> held;
+    with_direct(hub, DirectId::kTasks, heap, [&](DirectTable& table) {
+        bool again = true;
+        while (again) {
+            bool changed = false;
+            const WalkEnd end = walk_live(
+                &table, ReadyStream{hub, stream}, core::kQueueStart,
+                [&table] { renew_snapshot(&table); },
+                [&] {
+                    if (is_past_deadline(table, now)) {
+                        return true;
+                    }
+                    const pg_uuid_t id = place_of_row(table).id;
+                    const TM_Result result = lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip);
+                    if (result == TM_Ok) {
+                        held.add(id);
+                    }
+                    // Another version may be ready, too; SQL would follow it.
+                    changed = changed || result == TM_Updated;
+                    return held.count < limit;
+                });
+            again = held.count == 0 && (changed || end == WalkEnd::kMissed);
+            CHECK_FOR_INTERRUPTS();
+        }
+    });
+    return std::span<const pg_uuid_t>(held.span());
+}
+
+Answer<std::span<const TaskPeek>> peek_heads(const Hub& hub, std::span<const TaskStream> streams,
+                                             int64 now, int limit) {
+    Relation heap = open_for_direct_access(hub, DirectId::kTasks);
+    if (heap == nullptr) {
+        return std::nullopt;
+    }
+    pass_faults(kPoint);
+    pg::List<TaskPeek> found;
+    with_direct(hub, DirectId::kTasks, heap, [&](DirectTable& table) {
+        for (std::size_t i = 0; i < streams.size(); ++i) {
+            peek_stream(&table, ReadyStream{hub, streams[i]}, core::kQueueStart, now, limit, &found,
+                        [i](const TaskPlace& place) {
+                            return TaskPeek{static_cast<int>(i), place};
+                        });
+        }
+    });
+    return std::span<const TaskPeek>(found.span());
+}
+
+Answer<std::span<const TaskPlace>> peek_behind(const Hub& hub, const TaskStream& stream,
+                                               const TaskPlace& after, int64 now, int limit) {
+    Relation heap = open_for_direct_access(hub, DirectId::kTasks);
+    if (heap == nullptr) {
+        return std::nullopt;
+    }
+    pass_faults(kPoint);
+    pg::List<TaskPlace> found;
+    with_direct(hub, DirectId::kTasks, heap, [&](DirectTable& table) {
+        peek_stream(&table, ReadyStream{hub, stream}, ready_place(after), now, limit, &found,
+                    [](const TaskPlace& place) { return place; });
+    });
+    return std::span<const TaskPlace>(found.span());
+}
+
+Answer<std::span<const std::string_view>> indexed_lanes(const Hub& hub) {
+    return writing(hub, kPoint, DirectId::kTasks, [&](DirectTable& table) {
+        pg::List<std::string_view> lanes;
+        while (true) {
+            ScanKeys keys;
+            if (lanes.count > 0) {
+                keys.add(BTGreaterStrategyNumber, F_TEXT_GT,
+                         pg::text_datum(lanes.items[lanes.count - 1]));
+            }
+            IndexScanDesc scan = begin_place_scan(&table, kClaimIndex, keys);
+            const bool found = index_getnext_tid(scan, ForwardScanDirection) != nullptr;
+            if (found) {
+                const text* copy = DatumGetTextPCopy(key_column(scan, 1));
+                lanes.add({VARDATA_ANY(copy), VARSIZE_ANY_EXHDR(copy)});
+            }
+            index_endscan(scan);
+            if (!found) {
+                return std::span<const std::string_view>(lanes.span());
+            }
+            CHECK_FOR_INTERRUPTS();
+        }
+    });
+}
+
+Answer<std::optional<int64>> first_delayed(const Hub& hub) {
+    Relation heap = open_for_direct_access(hub, DirectId::kTasks);
+    if (heap == nullptr) {
+        return std::nullopt;
+    }
+    pass_faults(kPoint);
+    std::optional<int64> first;
+    with_direct(hub, DirectId::kTasks, heap, [&](DirectTable& table) {
+        WalkEnd end = WalkEnd::kMissed;
+        while (end == WalkEnd::kMissed) {
+            end = walk_live(
+                &table, DelayedStream{hub}, core::kQueueStart, [&table] { renew_snapshot(&table); },
+                [&] {
+                    first = int8_column(table, task::kAvailableAt);
+                    return false;
+                });
+        }
+    });
+    return first;
+}
+
+int64 repair_task_gaps(const Hub& hub, int64 age_ms) {
+    constexpr int kMost = 1024;
+    auto* keys = static_cast<pg::GapKey*>(palloc(sizeof(pg::GapKey) * kMost));
+    const int count = pg::gaps_to_check(hub.relations.tasks, age_ms, keys, kMost);
+    if (count == 0) {
+        return 0;
+    }
+    return writing(hub, kPoint, DirectId::kTasks,
+                   [&](DirectTable& table) {
+                       int64 repaired = 0;
+                       for (int i = 0; i < count; ++i) {
+                           const pg::GapKey& key = keys[i];
+                           const TaskStream stream{{key.lane, key.lane_size}, key.slot, key.set};
+                           repaired += key.stream == kReadyStream
+                                           ? repair_gaps(&table, ReadyStream{hub, stream})
+                                           : repair_gaps(&table, DelayedStream{hub});
+                       }
+                       return repaired;
+                   })
+        .value_or(0);
 }
 
 }  // namespace belay::store::direct

@@ -9,6 +9,7 @@
 #include "store/fast/columns.hpp"
 #include "store/fast/direct_table.hpp"
 #include "store/fast/lend.hpp"
+#include "store/fast/live_walk.hpp"
 #include "store/fast/pass_faults.hpp"
 
 namespace belay::store::direct {
@@ -24,6 +25,31 @@ const message::Row& message_row(const DirectTable& table) {
 bool is_visible(const DirectTable& table, int64 now) {
     return message_row(table).visible_at <= core::ms_to_pg_us(now);
 }
+
+// The messages of a slot that are not parked, up to now.
+struct MessageStream {
+    const Hub& hub;
+    int16 slot;
+    TimestampTz now;
+
+    pg::GapKey key() const { return message_gaps(hub, slot); }
+    IndexScanDesc open(DirectTable* table, const core::QueuePlace& from) const {
+        return begin_place_scan(table, kClaimIndex, ScanKeys().int2(slot), TIMESTAMPTZOID,
+                                F_TIMESTAMPTZ_CMP,
+                                TimestampTzGetDatum(core::unordered(from.parts[0])), INT8OID,
+                                F_BTINT8CMP, Int64GetDatum(core::unordered(from.parts[1])));
+    }
+    IndexScanDesc open_rest(DirectTable*, const core::QueuePlace&) const { return nullptr; }
+    core::QueuePlace place(IndexScanDesc scan) const {
+        return message_place(DatumGetTimestampTz(key_column(scan, 2)),
+                             DatumGetInt64(key_column(scan, 3)));
+    }
+    bool ends(const core::QueuePlace& place) const {
+        return core::unordered(place.parts[0]) > now;
+    }
+
+    static constexpr int kClaimIndex = 1;
+};
 
 // ---------------------------------------------------------------- locks
 
@@ -118,56 +144,84 @@ bool try_insert_message(const Hub& hub, const MessageRow& row, const NewMessage&
     return true;
 }
 
+pg::GapKey message_gaps(const Hub& hub, int16 slot) {
+    return pg::gap_key(hub.relations.orchestrator_queue, 0, slot);
+}
+
 Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<const int16> slots,
                                                       int64 after_visible_at, int64 after_id,
                                                       int64 now, bool with_pins, int limit) {
     Relation locks_heap = open_for_direct_access(hub, DirectId::kInstanceLocks);
-    if (locks_heap == nullptr) {
+    Relation heap = locks_heap == nullptr
+                        ? nullptr
+                        : open_for_direct_access(hub, DirectId::kOrchestratorQueue);
+    if (heap == nullptr) {
+        if (locks_heap != nullptr) {
+            table_close(locks_heap, NoLock);
+        }
         return std::nullopt;
     }
+    pass_faults(pg::FaultPoint::kFastpathTurn);
     bool plain = true;
-    const auto found = writing(
-        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
-            pg::List<WaitingMessage> waiting;
-            with_direct(hub, DirectId::kInstanceLocks, locks_heap, [&](DirectTable& locks) {
-                use_active_snapshot(&locks);
-                for (const int16 slot : slots) {
-                    ScanKeys keys;
-                    keys.int2(slot).add(BTGreaterEqualStrategyNumber, F_TIMESTAMPTZ_GE,
-                                        TimestampTzGetDatum(after_visible_at));
-                    IndexScanDesc scan = begin_scan(&table, 1, keys);
-                    int left = limit;
-                    while (left > 0 && next_row(table, scan) && is_visible(table, now)) {
-                        CHECK_FOR_INTERRUPTS();
-                        const message::Row& row = message_row(table);
-                        if (row.visible_at == after_visible_at && row.id <= after_id) {
-                            continue;
-                        }
-                        const auto instance_id = *text_column(table, message::kInstanceId);
-                        if (find_one(&locks, 0, lock_keys(instance_id)) && is_live(locks, now)) {
-                            continue;
-                        }
-                        const auto instance = with_pins ? direct::read_instance(hub, instance_id)
-                                                        : std::optional<std::optional<Instance>>();
-                        plain = plain && (!with_pins || instance);
-                        waiting.add(
-                            {.slot = row.slot,
+    pg::List<WaitingMessage> waiting;
+    const auto after = message_place(after_visible_at, after_id);
+    const auto look_at = [&](DirectTable* table, DirectTable* locks, int16 slot) {
+        int left = limit;
+        const auto refresh = [table, locks] {
+            renew_snapshot(table);
+            use_active_snapshot(locks);
+        };
+        return walk_live(
+            table, MessageStream{hub, slot, core::ms_to_pg_us(now)}, after, refresh, [&] {
+                const message::Row& row = message_row(*table);
+                const auto instance_id = *text_column(*table, message::kInstanceId);
+                if (find_one(locks, 0, lock_keys(instance_id)) && is_live(*locks, now)) {
+                    return true;
+                }
+                const auto instance = with_pins ? direct::read_instance(hub, instance_id)
+                                                : std::optional<std::optional<Instance>>();
+                plain = plain && (!with_pins || instance);
+                waiting.add({.slot = row.slot,
                              .visible_at = row.visible_at,
                              .id = row.id,
                              .instance_id = instance_id,
                              .pin = instance && *instance ? (*instance)->pin : std::nullopt});
-                        --left;
-                    }
-                    index_endscan(scan);
-                }
+                return --left > 0;
             });
-            return std::span<const WaitingMessage>(waiting.items,
-                                                   static_cast<std::size_t>(waiting.count));
+    };
+    with_direct(hub, DirectId::kOrchestratorQueue, heap, [&](DirectTable& table) {
+        with_direct(hub, DirectId::kInstanceLocks, locks_heap, [&](DirectTable& locks) {
+            for (const int16 slot : slots) {
+                const int before = waiting.count;
+                while (look_at(&table, &locks, slot) == WalkEnd::kMissed) {
+                    waiting.count = before;
+                }
+            }
         });
-    if (!found) {
-        table_close(locks_heap, NoLock);
+    });
+    if (!plain) {
+        return std::nullopt;
     }
-    return plain ? found : std::nullopt;
+    return std::span<const WaitingMessage>(waiting.items, static_cast<std::size_t>(waiting.count));
+}
+
+int64 repair_message_gaps(const Hub& hub, int64 age_ms) {
+    constexpr int kMost = 1024;
+    auto* keys = static_cast<pg::GapKey*>(palloc(sizeof(pg::GapKey) * kMost));
+    const int count = pg::gaps_to_check(hub.relations.orchestrator_queue, age_ms, keys, kMost);
+    if (count == 0) {
+        return 0;
+    }
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue,
+                   [&](DirectTable& table) {
+                       int64 repaired = 0;
+                       for (int i = 0; i < count; ++i) {
+                           repaired += repair_gaps(
+                               &table, MessageStream{hub, keys[i].slot, PG_INT64_MAX});
+                       }
+                       return repaired;
+                   })
+        .value_or(0);
 }
 
 Answer<std::span<const BatchMessage>> visible_messages(const Hub& hub, std::string_view instance_id,

@@ -5,6 +5,7 @@
 // of a try_…, means that it cannot: SQL serves then.
 #pragma once
 
+#include "pg/queue_gaps.hpp"
 #include "store/fast/lend.hpp"
 #include "store/history.hpp"
 #include "store/instance_locks.hpp"
@@ -23,6 +24,14 @@ struct MessageRow {
     std::optional<std::string_view> parent_id;
 };
 bool try_insert_message(const Hub& hub, const MessageRow& row, const NewMessage& message);
+
+// The gaps of a slot's messages, and the place of one in the claim order; visible_at as stored.
+pg::GapKey message_gaps(const Hub& hub, int16 slot);
+inline core::QueuePlace message_place(TimestampTz visible_at, int64 id) {
+    return {{core::ordered(visible_at), core::ordered(id), 0, 0}};
+}
+// Looks for messages in gaps that were not looked at for so long; returns how many were found.
+int64 repair_message_gaps(const Hub& hub, int64 age_ms);
 
 // Messages in the claim order behind a place, without those of instances whose lock is live.
 Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<const int16> slots,

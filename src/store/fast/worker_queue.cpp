@@ -184,20 +184,6 @@ struct Verdict {
     bool passed;  // it has an entry now
 };
 
-// A transaction prepared before the cursor was made may still commit rows that nobody will tell of.
-// Asked at most once a second and session.
-void try_settle(const pg::CursorKey& key, const pg::CursorView& view) {
-    static constinit TimestampTz asked = 0;
-    const TimestampTz now = GetCurrentTimestamp();
-    if (now - asked < USECS_PER_SEC && now >= asked && asked > view.made) {
-        return;
-    }
-    asked = now;
-    if (!has_prepared_before(view.made)) {
-        pg::settle_cursor(key, view);
-    }
-}
-
 // Where the cursor may stand when no row is left. New rows have higher ids, and their transactions
 // put the cursor back; ids that nobody has drawn yet need not even that.
 pg::Place end_of(const Hub& hub, const Part& part) {
@@ -220,8 +206,8 @@ void walk(DirectTable* table, const Part& part, const pg::Place& after, const pg
     while (true) {
         CHECK_FOR_INTERRUPTS();
         const pg::CursorView view = pg::read_cursor(key);
-        if (view.known && !view.settled) {
-            try_settle(key, view);
+        if (view.known && !view.settled && is_settled_since(view.made)) {
+            pg::settle_cursor(key, view);
         }
         const int64 before = clock.now();
         int64 now = before;
