@@ -32,8 +32,9 @@ check-all-versions:
 demo:
 	+@test/demo.sh
 
+# SECONDS means something to bash, so the scripts get it by another name.
 soak:
-	+@test/optional.sh test/soak.sh
+	+@env -u SECONDS BELAY_SOAK_SECONDS='$(or $(SECONDS),600)' test/soak.sh
 
 bench:
 	+@test/optional.sh bench/run.sh
@@ -74,7 +75,7 @@ endif
 # | make check-sanitizers    the tests of core, client and tool with Address-, UndefinedBehavior-
 # |                          and ThreadSanitizer
 # | make check-all-versions PG_CONFIGS="a b c"    make check for each PostgreSQL
-# | make soak                run a mixed load for long and watch for drift
+# | make soak SECONDS=600    a mixed load with faults of every kind, and a checker that saw it all
 # | make bench               measure
 # | make lint                the lints alone
 # | make format              apply clang-format
