@@ -174,3 +174,13 @@ prepare() {
     "$root/test/stage.sh" --built
     export BELAY_BINDIR=$stage_bin
 }
+
+# Stops the servers that a program of tests left behind, should it have died, and removes all that
+# it wrote: BELAY_RUN_DIR and BELAY_SOCKET_DIR.
+stop_left_servers() {
+    local data
+    for data in "$BELAY_RUN_DIR"/cluster-*/data; do
+        [[ ! -e $data/postmaster.pid ]] || "$BELAY_BINDIR/pg_ctl" -D "$data" -m immediate -s stop || true
+    done
+    rm -rf "$BELAY_SOCKET_DIR" "$BELAY_RUN_DIR"
+}

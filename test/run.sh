@@ -37,6 +37,7 @@ list_suites() {
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
     say robust
+    if compgen -G "$root/test/soak/*.cpp" >/dev/null; then say soak; fi
     say client
     say tool
     say package
@@ -103,15 +104,6 @@ own_servers_suite() {
     mkdir -p "$BELAY_RUN_DIR"
     gtest_suite timeout --foreground "$time_limit" "$cmake_dir/bin/${suite}_tests"
 }
-# shellcheck disable=SC2317,SC2329  # Called by a trap.
-stop_left_servers() {
-    local data
-    for data in "$BELAY_RUN_DIR"/cluster-*/data; do
-        [[ ! -e $data/postmaster.pid ]] || "$BELAY_BINDIR/pg_ctl" -D "$data" -m immediate -s stop || true
-    done
-    rm -rf "$BELAY_SOCKET_DIR" "$BELAY_RUN_DIR"
-}
-
 # Tests that choose their times must not meet duties that read the clock.
 resting='belay.reconcile_interval = 0'
 
@@ -119,6 +111,7 @@ suite_cluster() { own_servers_suite; }
 suite_model() { own_servers_suite; }
 suite_stress() { own_servers_suite; }
 suite_robust() { own_servers_suite; }
+suite_soak() { own_servers_suite; }
 suite_client() { own_servers_suite; }
 suite_tool() { own_servers_suite; }
 suite_regress() { pg_regress_suite regress -- --; }
@@ -231,7 +224,7 @@ cmake_targets() {
     local suite
     for suite in "${suites[@]}"; do
         case $suite in
-            unit | cluster | model | stress | robust | client | tool) say "${suite}_tests" ;;
+            unit | cluster | model | stress | robust | soak | client | tool) say "${suite}_tests" ;;
             docs | package | deb) say belay ;;
         esac
     done

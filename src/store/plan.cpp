@@ -304,7 +304,7 @@ std::span<const std::string_view> Rows::texts(int column) const {
 
 Rows run(const Hub& hub, const Statement& statement, const Params& params) {
     Assert(params.count == statement.count);
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     const int result = SPI_execute_plan(plan_for(hub, statement), const_cast<Datum*>(params.values),
                                         params.nulls, statement.read_only, 0);
     if (result < 0) {

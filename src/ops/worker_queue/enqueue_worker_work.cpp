@@ -7,6 +7,7 @@
 #include "core/time.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
+#include "pg/faults.hpp"
 
 namespace belay::ops {
 
@@ -92,6 +93,9 @@ CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs&
 
 void enqueue_activity(const store::Hub& hub, const CheckedActivity& activity, int64 now,
                       int64 visible_at) {
+    if (pg::fault(pg::FaultPoint::kEnqueueDropsItem)) {
+        return;
+    }
     (void)store::insert_work(hub, {.work_item = activity.work_item,
                                    .visible_at = visible_at,
                                    .delayed = visible_at > now,

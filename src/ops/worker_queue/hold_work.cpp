@@ -7,6 +7,7 @@
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/counters.hpp"
 #include "pg/errors.hpp"
+#include "pg/faults.hpp"
 
 namespace belay::ops {
 
@@ -42,6 +43,9 @@ HeldWork find_work(const store::Hub& hub, std::optional<std::string_view> token,
     }
     if (!core::matches(row->lease, parsed->incarnation, parsed->nonce_hi, parsed->nonce_lo)) {
         const bool leased = row->lease.locked_until != 0;
+        if (leased && pg::fault(pg::FaultPoint::kLeaseAnyToken)) {
+            return {row, core::LeaseFault::kNone, row->lease.locked_until};
+        }
         return {std::nullopt, leased ? core::LeaseFault::kLeasedAgain : core::LeaseFault::kUnknown,
                 0};
     }
