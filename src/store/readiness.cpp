@@ -260,7 +260,7 @@ bool has_prepared_before(TimestampTz time) {
     if (max_prepared_xacts == 0) {
         return false;
     }
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     Oid types[] = {TIMESTAMPTZOID};
     Datum values[] = {TimestampTzGetDatum(time)};
     const int result = SPI_execute_with_args(

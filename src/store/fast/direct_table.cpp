@@ -166,7 +166,7 @@ void insert_entries(DirectTable* table, const Datum* values, const bool* nulls, 
 }
 
 TM_Result change_row(DirectTable* table, HeapTuple version, bool moved, bool wait) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
     ItemPointerData tid = table->row->tts_tid;
     TM_FailureData failure;
@@ -306,7 +306,7 @@ NewRow& NewRow::text(AttrNumber number, std::string_view value) {
 }
 
 ItemPointerData insert_row(DirectTable* table, NewRow* row) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     HeapTuple tuple = heap_form_tuple(RelationGetDescr(table->heap), row->values, row->nulls);
     tuple->t_tableOid = RelationGetRelid(table->heap);
     heap_insert(table->heap, tuple, GetCurrentCommandId(true), 0, nullptr);
@@ -350,7 +350,7 @@ void change_held_row(DirectTable* table, HeapTuple version, bool moved) {
 }
 
 TM_Result lock_row(const DirectTable& table, LockTupleMode mode, LockWaitPolicy policy) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     ItemPointerData tid = table.row->tts_tid;
     TM_FailureData failure;
     // Without flags: newer versions are neither followed nor locked, so nothing can wait for them.
@@ -369,7 +369,7 @@ TM_Result lock_row(const DirectTable& table, LockTupleMode mode, LockWaitPolicy 
 }
 
 bool delete_row(const DirectTable& table, bool wait) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     CheckCmdReplicaIdentity(table.heap, CMD_DELETE);
     ItemPointerData tid = table.row->tts_tid;
     TM_FailureData failure;
