@@ -109,6 +109,9 @@ plant links docs/operations.md 'See [the plan](#planted-heading).'
 plant links client/README.md 'See [the plan](../docs/operations.md#planted-heading).'
 plant links README.md '<img src="docs/pictures/planted.svg">'
 plant links docs/planted.md '# Nobody links here'
+plant pictures docs/pictures/planted.svg '<svg viewBox="0 0 1 1"><title>a</title><desc>b</desc><style>.a { fill: #fff; }
+@media (prefers-color-scheme: dark) { text { fill: #fff; } }</style><rect class="a"/></svg>'
+plant pictures docs/pictures/planted.svg '<svg viewBox="0 0 1 1"><rect fill="#fff"/></svg>'
 plant format src/core/planted.cpp 'int   f( ) {return 1 ;}'
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
