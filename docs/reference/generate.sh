@@ -105,9 +105,12 @@ sub wrap {
     return $out . $line;
 }
 
-sub cell {
+# plain TEXT: that of a COMMENT or a setting, so that Markdown shows it as it is.
+sub plain {
     my $text = shift;
-    $text =~ s/\|/\\|/g;
+    $text =~ s/&/&amp;/g;
+    $text =~ s/</&lt;/g;
+    $text =~ s/([*|])/\\$1/g;
     return $text;
 }
 
@@ -142,7 +145,7 @@ sub show_function {
     }
     my $result = $f->{result};
     $text .= ")" . ($result eq "" ? "" : wrap(" → $result", 4)) . "\n```\n\n";
-    return $text . $f->{comment} . " " . who($f->{levels}, $who) . "\n";
+    return $text . plain($f->{comment}) . " " . who($f->{levels}, $who) . "\n";
 }
 
 sub show_view {
@@ -150,11 +153,11 @@ sub show_view {
     my $v = note($name, $view{$name}) or return "";
     my ($bare) = $name =~ /\.(\w+)$/;
     push @problems, "$name has no COMMENT" if $v->{comment} eq "";
-    my $text = "#### $bare\n\nView `$name`. $v->{comment} " . who($v->{levels}, $who) . "\n\n| column | type | |\n|---|---|---|\n";
+    my $text = "#### $bare\n\nView `$name`. " . plain($v->{comment}) . " " . who($v->{levels}, $who) . "\n\n| column | type | |\n|---|---|---|\n";
     for (@{$v->{columns}}) {
         my ($column, $type, $comment) = @$_;
         push @problems, "$name.$column has no COMMENT" if $comment eq "";
-        $text .= "| `$column` | $type | " . cell($comment) . " |\n";
+        $text .= "| `$column` | $type | " . plain($comment) . " |\n";
     }
     return $text;
 }
@@ -163,7 +166,7 @@ sub show_settings {
     my $text = "| setting | default | range | who | |\n|---|---|---|---|---|\n";
     for my $name (sort keys %setting) {
         my ($default, $range, $who, $description) = @{$setting{$name}};
-        $text .= "| `$name` | $default | $range | $who | " . cell($description) . " |\n";
+        $text .= "| `$name` | $default | $range | $who | " . plain($description) . " |\n";
     }
     return $text;
 }
@@ -199,7 +202,7 @@ for (split /^/, slurp("$here/sql-reference.md.in")) {
         $page .= show_view($1, $2);
     } elsif (/^\{\{internal ([\w.]+)\}\}$/) {
         my $f = note($1, $function{$1});
-        $page .= "| `$1` | " . cell($f->{comment}) . " |\n" if $f;
+        $page .= "| `$1` | " . plain($f->{comment}) . " |\n" if $f;
     } elsif (/^\{\{settings\}\}$/) {
         $page .= show_settings();
     } elsif (/^\{\{levels\}\}$/) {
