@@ -50,6 +50,10 @@ SELECT rows FROM reconcile(4, '{sibling_cancel}');
 SELECT flow_key, state, cancel_reason FROM tasks WHERE flow_id = pg_temp.id(4) ORDER BY id;
 SELECT what, pg_temp.n(task_id) FROM cascade_queue ORDER BY 1, 2;
 SELECT * FROM check_tasks();
+-- The cancel of the whole flow drops what is queued of it.
+SELECT result, member_count FROM cancel_flow(pg_temp.id(4), p_now_ms => 5);
+SELECT count(*) AS queued FROM cascade_queue;
+SELECT * FROM check_tasks();
 SELECT belay.set_hub_option('flow_rules', 'fanout_bound', '256');
 
 -- FR-6: more members than an answer lists. get_flow says that it is cut; a repeated cancel lists a thousand and counts all.
