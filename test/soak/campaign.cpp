@@ -94,6 +94,7 @@ Campaign::Campaign(const Plan& plan) : plan_(plan), random_(plan.seed), crew_{Sh
     std::filesystem::create_directory(crew_.journals);
     Conn conn = primary_->connect();
     make_hubs(&conn);
+    crew_.shared->most_lease_ms = plan_.most_lease_ms;
     crew_.shared->set_address(primary_->conninfo());
 }
 

@@ -19,6 +19,7 @@ namespace belay::test::soak {
 struct Plan {
     double seconds = 30;
     uint64_t seed = 1;
+    int most_lease_ms = 3000;
     bool kills_servers = true;  // crashes, restarts, promotions, copies
     // A fault point of the engine that breaks a promise, armed again and again; none if empty.
     std::string planted = "";

@@ -139,6 +139,20 @@ int64_t certain_deadline(const Subject& subject, const Grant& grant, const Grant
     return deadline;
 }
 
+// When a lease was certainly over, unless it was renewed again.
+int64_t latest_deadline(const Subject& subject, const Grant& grant) {
+    int64_t deadline = grant.call->got_ms + grant.lease_ms;
+    for (const auto& use : subject.uses) {
+        if (use.token == grant.token && use.extend_ms > 0 && use.outcome != Outcome::kRefused) {
+            if (use.outcome == Outcome::kUnknown) {
+                return INT64_MAX - kGrainMs;  // nobody knows when it was done
+            }
+            deadline = std::max(deadline, use.call->got_ms + use.extend_ms);
+        }
+    }
+    return deadline;
+}
+
 // Whether something may have ended the lease before the next one was given.
 bool may_have_ended(const Subject& subject, const Grant& grant, const Grant& next,
                     const std::vector<Break>& breaks) {
@@ -193,6 +207,13 @@ void check_subject(const std::string& name, const Subject& subject,
             continue;
         }
         const Grant& own = *grant->second;
+        if (use.use != Use::kGive || subject.is_task) {
+            findings->expect(use.call->sent_ms <= latest_deadline(subject, own) + kGrainMs, "fence",
+                             [&] {
+                                 return use.call->kind + " of " + name + " with " + use.token +
+                                        " was accepted after its deadline";
+                             });
+        }
         for (const auto& later : subject.grants) {
             if (own.call->got_us < later.call->sent_us) {
                 findings->expect(later.call->got_us >= use.call->sent_us, "fence", [&] {
@@ -532,7 +553,8 @@ class DatabaseCheck {
         return found == states_.end() ? "" : found->second;
     }
 
-    void check_task(const Call& call, const std::string& task) {
+    // Of members that their flow's cancellation ended, only the flow's event tells.
+    void check_task(const Call& call, const std::string& task, bool may_end_silently) {
         const std::string state = state_of(task);
         expect_made(call, task, state.empty() ? 0 : 1, "task");
         if (state.empty()) {
@@ -540,6 +562,9 @@ class DatabaseCheck {
         }
         const Life life = life_of(task);
         const std::string expected = state == "completed" ? "success" : state;
+        if (may_end_silently && state == "cancelled" && life.ends == 0) {
+            return;
+        }
         findings_.expect(life.ends > 0, "event",
                          [&] { return "the end of task " + task + " was never told"; });
         findings_.expect(life.in_order && (life.ends == 0 || life.ends == life.replays + 1),
@@ -565,7 +590,7 @@ class DatabaseCheck {
         for (const auto& call : calls_) {
             if (call.kind == "create") {
                 for (const auto& task : split(call.args.at(0), ',')) {
-                    check_task(call, task);
+                    check_task(call, task, false);
                 }
             } else if (call.kind == "cancel" && call.outcome == Outcome::kDone &&
                        call.got_us <= window_.from_us && call.answer.at(0) == "t") {
@@ -620,7 +645,7 @@ class DatabaseCheck {
             const auto parts = split(text, ':');
             const std::string& task = parts.at(0);
             const auto upstream = split(parts.size() > 2 ? parts[2] : "", '+');
-            check_task(call, task);
+            check_task(call, task, state == "cancelled");
             int completed = 0;
             for (const auto& before : upstream) {
                 sinks.erase(before);

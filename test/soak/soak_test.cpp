@@ -39,6 +39,7 @@ class PlantedBug : public testing::TestWithParam<Bug> {};
 TEST_P(PlantedBug, IsFound) {
     Campaign campaign({.seconds = 10,
                        .seed = stress::run_seed(),
+                       .most_lease_ms = 600,
                        .kills_servers = false,
                        .planted = GetParam().point});
     const Report report = campaign.run();
