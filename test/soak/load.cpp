@@ -482,7 +482,7 @@ class Runtime : public Client {
         if (may_create() && random_.in_thousand(25)) {
             const std::string n = to_string(random_.number(0, 3000));
             const std::string instance = new_name("i");
-            created_ += 15;
+            created_ += 40;  // turns and activities of its tree
             (void)line_.ask("start", {instance, n},
                             "SELECT app.start_orchestration('Tree', '" +
                                 tree::root_input(std::stoll(n)) + "', '" + instance + "', '1')");
@@ -686,7 +686,7 @@ class Tasks : public Client {
             for (const auto& id : ids) {
                 known_.push_back(id);
             }
-            while (known_.size() > 60) {
+            while (known_.size() > 12) {
                 known_.pop_front();
             }
         }
