@@ -40,7 +40,7 @@ TEST_P(PlantedBug, IsFound) {
     Campaign campaign({.seconds = 6,
                        .least_calls = 3000,
                        .seed = stress::run_seed(),
-                       .most_lease_ms = 600,
+                       .most_lease_ms = 300,
                        .kills_servers = false,
                        .planted = GetParam().point});
     const Report report = campaign.run();
