@@ -20,6 +20,8 @@ namespace {
 
 constexpr double kPatience = 60;  // seconds without any progress, then work is stuck
 
+constexpr int kBigFaults = 3;
+
 constexpr Role kCrew[] = {
     Role::kJobs,  Role::kJobs,  Role::kJobs,  Role::kRuntime, Role::kRuntime, Role::kRuntime,
     Role::kTasks, Role::kTasks, Role::kTasks, Role::kEvents,  Role::kEvents,  Role::kSender,
@@ -94,6 +96,7 @@ Campaign::Campaign(const Plan& plan) : plan_(plan), random_(plan.seed), crew_{Sh
     std::filesystem::create_directory(crew_.journals);
     Conn conn = primary_->connect();
     make_hubs(&conn);
+    crew_.shared->most_lease_ms = plan_.most_lease_ms;
     crew_.shared->set_address(primary_->conninfo());
 }
 
@@ -201,11 +204,13 @@ bool Campaign::drain(Crew* crew, const std::string& conninfo) {
 
 // ---------------------------------------------------------------- faults
 
-void Campaign::try_exec(const std::string& sql) {
+bool Campaign::try_exec(const std::string& sql) {
     try {
         primary_->connect().exec(sql);
+        return true;
     } catch (const std::exception&) {
         ++report_.faults["a fault that failed"];
+        return false;
     }
 }
 
@@ -262,9 +267,10 @@ void Campaign::freeze_client() {
 }
 
 void Campaign::signal_backend(const char* function) {
-    try_exec(std::string("SELECT ") + function +
-             "(pid) FROM pg_stat_activity WHERE application_name = 'soak' AND state = 'active' "
-             "ORDER BY random() LIMIT 2");
+    (void)try_exec(
+        std::string("SELECT ") + function +
+        "(pid) FROM pg_stat_activity WHERE application_name = 'soak' AND state = 'active' "
+        "ORDER BY random() LIMIT 2");
 }
 
 void Campaign::restart_server(const char* how) {
@@ -279,8 +285,9 @@ void Campaign::restart_server(const char* how) {
 void Campaign::inject() {
     const std::string point = kPoints[random_.number(0, std::size(kPoints) - 1)];
     ++report_.faults["injected: " + point];
-    try_exec("SELECT belay.inject_fault('" + point + "', " + to_string(random_.number(1, 12)) +
-             ", " + to_string(random_.number(0, 100)) + ")");
+    (void)try_exec("SELECT belay.inject_fault('" + point + "', " +
+                   to_string(random_.number(1, 12)) + ", " + to_string(random_.number(0, 100)) +
+                   ")");
 }
 
 void Campaign::hold_locks() {
@@ -292,9 +299,9 @@ void Campaign::hold_locks() {
         "SELECT 1 FROM jobs.worker_queue LIMIT 5 FOR UPDATE SKIP LOCKED",
         "SELECT 1 FROM app.outbox_subscriptions FOR UPDATE",
     };
-    try_exec(std::string("SET lock_timeout = '2s'; BEGIN; ") +
-             kLocks[random_.number(0, std::size(kLocks) - 1)] + "; SELECT pg_sleep(" +
-             to_string(random_.number(1, 8)) + " / 10.0); COMMIT");
+    (void)try_exec(std::string("SET lock_timeout = '2s'; BEGIN; ") +
+                   kLocks[random_.number(0, std::size(kLocks) - 1)] + "; SELECT pg_sleep(" +
+                   to_string(random_.number(1, 8)) + " / 10.0); COMMIT");
 }
 
 void Campaign::rest_a_queue() {
@@ -302,15 +309,15 @@ void Campaign::rest_a_queue() {
                                               "NULL"};
     const std::string hub = random_.in_thousand(500) ? "app" : "jobs";
     const std::string queue = kQueues[random_.number(0, std::size(kQueues) - 1)];
-    try_exec("SELECT " + hub + ".pause_hub(" + queue + ", 'soak')");
+    (void)try_exec("SELECT " + hub + ".pause_hub(" + queue + ", 'soak')");
     rest(random_.number(50, 500));
-    try_exec("SELECT " + hub + ".resume_hub(NULL)");
+    (void)try_exec("SELECT " + hub + ".resume_hub(NULL)");
 }
 
 void Campaign::begin_incarnation() {
     const int64_t from = steady_us();
-    try_exec("SELECT belay.new_incarnation()");
-    breaks_.push_back({from, steady_us()});
+    const bool done = try_exec("SELECT belay.new_incarnation()");
+    breaks_.push_back({from, steady_us(), done});
 }
 
 void Campaign::maintain() {
@@ -360,6 +367,7 @@ void Campaign::promote_standby() {
     primary_->kill9();
     standby->promote();
     breaks_.push_back({from, steady_us()});
+    judge_log(*primary_);
     primary_ = std::move(standby);
     crew_.shared->set_address(primary_->conninfo());
 }
@@ -406,10 +414,15 @@ void Campaign::check_base_backup() {
     // Nothing tells a copy of the files from its model.
     copy->connect().exec("SELECT belay.new_incarnation()");
     check_copy("base backup", copy->conninfo(), window);
+    judge_log(*copy);
+}
+
+void Campaign::judge_log(const Cluster& server) {
+    report_.findings.add(check_log(server.log()));
 }
 
 void Campaign::do_something_big() {
-    switch (big_++ % 3) {
+    switch (big_++ % kBigFaults) {
         case 0:
             ++report_.faults["dump and restore"];
             check_dump();
@@ -503,17 +516,24 @@ Report Campaign::run() {
     next_line_us_ = began_us_ + 10'000'000;
     next_big_us_ = began_us_ + static_cast<int64_t>(std::min(plan_.seconds / 4, 20.0) * 1e6);
     start_crew(&crew_);
-    while (static_cast<double>(steady_us() - began_us_) < plan_.seconds * 1e6) {
+    while (static_cast<double>(steady_us() - began_us_) < plan_.seconds * 1e6 ||
+           crew_.shared->calls < plan_.least_calls) {
         look_after(&crew_);
         if (!plan_.planted.empty()) {
-            try_exec("SELECT belay.inject_fault('" + plan_.planted + "', 3)");
+            (void)try_exec("SELECT belay.inject_fault('" + plan_.planted + "', 3)");
         }
         make_mischief();
         progress();
         rest(random_.number(20, 700));
     }
+    // A short campaign has each of them, too.
+    while (plan_.kills_servers && big_ < kBigFaults) {
+        do_something_big();
+        progress();
+    }
     const bool drained = drain(&crew_, primary_->conninfo());
     stop_crew(&crew_);
+    judge_log(*primary_);
 
     Conn conn = primary_->connect();
     const std::vector<Call> calls = read_journals(crew_.journals);

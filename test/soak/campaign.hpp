@@ -18,7 +18,9 @@ namespace belay::test::soak {
 
 struct Plan {
     double seconds = 30;
+    int64_t least_calls = 0;  // goes on until so many were made, on a slow machine
     uint64_t seed = 1;
+    int most_lease_ms = 3000;
     bool kills_servers = true;  // crashes, restarts, promotions, copies
     // A fault point of the engine that breaks a promise, armed again and again; none if empty.
     std::string planted = "";
@@ -69,8 +71,8 @@ class Campaign {
 
     void make_mischief();
     void do_something_big();
-    // Runs a statement on the primary; what fails is a fault of its own.
-    void try_exec(const std::string& sql);
+    // Runs a statement on the primary. False if it fails: that is a fault of its own.
+    bool try_exec(const std::string& sql);
     void progress();
 
     void kill_backend();
@@ -89,6 +91,8 @@ class Campaign {
     void check_base_backup();
     // Drains and checks a copy of the database as it was between the two times.
     void check_copy(const std::string& what, const std::string& conninfo, const Window& window);
+    // Looks at the log of a server that is about to go.
+    void judge_log(const Cluster& server);
     void disarm(const std::string& conninfo);
 
     Plan plan_;

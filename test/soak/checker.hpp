@@ -42,6 +42,7 @@ struct Findings {
 struct Break {
     int64_t from_us;  // the old server still answered before
     int64_t to_us;    // only the new one answers after
+    bool certain = true;
 };
 
 // What the database may know: everything acknowledged before `from`, nothing that was sent after
@@ -58,6 +59,9 @@ Findings check_calls(const std::vector<Call>& calls, const std::vector<Break>& b
 // The database against the journals, after everything was worked off. Of a copy only what the
 // window asks for, and not which lease an effect belongs to.
 Findings check_database(Conn* conn, const std::vector<Call>& calls, const Window& window);
+
+// What a server's log must not tell: errors that no fault explains, processes that crashed.
+Findings check_log(const std::string& log);
 
 // The hubs and their relations by themselves: nothing queued, leased or stuck, check_hub silent,
 // indexes and heap in agreement.

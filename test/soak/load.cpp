@@ -31,6 +31,7 @@ Shared* Shared::make() {
     }
     auto* shared = new (memory) Shared();
     shared->server = -1;
+    shared->most_lease_ms = 3000;
     return shared;
 }
 
@@ -97,6 +98,7 @@ class Line {
         : shared_(shared), player_(player), journal_(journal_path), random_(player.seed + 1) {}
 
     Phase phase() const { return shared_->phase; }
+    int most_lease_ms() const { return shared_->most_lease_ms; }
 
     // Runs one or more statements as one transaction; the rows are those of the last. Before it is
     // sent, the call is in the journal; afterwards, what became of it, with the fields that answer
@@ -246,7 +248,11 @@ class Client {
     std::string new_name(const char* prefix) {
         return prefix + to_string(number_) + "." + to_string(++names_);
     }
-    std::string lease() { return to_string(random_.number(300, 3000)); }
+    // Short, so that many run out; long enough in the end, on any machine.
+    std::string lease() {
+        const int most = line_.phase() == Phase::kRun ? line_.most_lease_ms() : 5000;
+        return to_string(random_.number(most / 10, most));
+    }
 
     // Some waits are for the server to end.
     void idle() {
@@ -478,7 +484,7 @@ class Runtime : public Client {
         if (may_create() && random_.in_thousand(25)) {
             const std::string n = to_string(random_.number(0, 3000));
             const std::string instance = new_name("i");
-            created_ += 15;
+            created_ += 40;  // turns and activities of its tree
             (void)line_.ask("start", {instance, n},
                             "SELECT app.start_orchestration('Tree', '" +
                                 tree::root_input(std::stoll(n)) + "', '" + instance + "', '1')");
@@ -582,10 +588,12 @@ class Runtime : public Client {
     bool keeps(const std::string& prefix, const std::string& what, const std::string& subject,
                const std::string& token) {
         if (random_.in_thousand(25)) {
-            static constexpr const char* kHow[] = {"", ", 5", ", 30, true", ", NULL, true"};
+            // A delay lets later messages pass, and those of a box are to stay in order.
+            static constexpr const char* kHow[] = {"", ", NULL, true", ", 5", ", 30, true"};
+            const int64_t most = subject.starts_with("box") ? 1 : 3;
             (void)line_.ask((prefix + "abandon").c_str(), {subject, token},
                             "SELECT app.abandon_" + what + "('" + token + "', NULL" +
-                                kHow[random_.number(0, 3)] + ")");
+                                kHow[random_.number(0, most)] + ")");
             return false;
         }
         if (random_.in_thousand(40)) {
@@ -680,7 +688,7 @@ class Tasks : public Client {
             for (const auto& id : ids) {
                 known_.push_back(id);
             }
-            while (known_.size() > 60) {
+            while (known_.size() > 12) {
                 known_.pop_front();
             }
         }

@@ -22,6 +22,7 @@ struct Shared {
     std::atomic<Phase> phase;
     std::atomic<int> server;  // place of the address of the current primary
     char addresses[kMostServers][256];
+    int most_lease_ms;  // of one lease
     std::atomic<int64_t> calls;
     std::atomic<int64_t> done;
     std::atomic<int64_t> refused;

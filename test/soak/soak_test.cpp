@@ -18,11 +18,11 @@ double seconds() {
     if (given != nullptr && *given != '\0') {
         return std::strtod(given, nullptr);
     }
-    return stress::is_long() ? 600 : 40;
+    return stress::is_long() ? 600 : 25;
 }
 
 TEST(Soak, NothingIsLostOrDoneTwice) {
-    Campaign campaign({.seconds = seconds(), .seed = stress::run_seed()});
+    Campaign campaign({.seconds = seconds(), .least_calls = 5000, .seed = stress::run_seed()});
     const Report report = campaign.run();
     std::cout << report.text();
     EXPECT_EQ(report.findings.violations.size(), 0u);
@@ -37,8 +37,10 @@ struct Bug {
 class PlantedBug : public testing::TestWithParam<Bug> {};
 
 TEST_P(PlantedBug, IsFound) {
-    Campaign campaign({.seconds = 10,
+    Campaign campaign({.seconds = 6,
+                       .least_calls = 3000,
                        .seed = stress::run_seed(),
+                       .most_lease_ms = 300,
                        .kills_servers = false,
                        .planted = GetParam().point});
     const Report report = campaign.run();
