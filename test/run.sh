@@ -96,7 +96,7 @@ suite_unit() { gtest_suite "$cmake_dir/bin/unit_tests"; }
 # own_servers_suite: a program of GoogleTests that makes its servers itself. Should it die, we stop
 # those it left.
 own_servers_suite() {
-    export BELAY_RUN_DIR=$run_dir/$suite BELAY_SOCKET_DIR
+    export BELAY_ROOT=$root BELAY_RUN_DIR=$run_dir/$suite BELAY_SOCKET_DIR
     BELAY_SOCKET_DIR=$(mktemp -d /tmp/belay-XXXXXX)
     trap stop_left_servers EXIT
     trap 'exit 143' TERM

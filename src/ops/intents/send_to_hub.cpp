@@ -72,12 +72,7 @@ std::optional<CheckedIntent> checked_wrapped(std::string_view text, const char* 
 }
 
 void require_intents(const store::Hub& hub) {
-    if (!OidIsValid(hub.relations.intent_queue) || !OidIsValid(hub.relations.intents_received)) {
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("hub \"%s\" was made by a release without messages between hubs",
-                               NameStr(hub.name)),
-                        errhint("Its owner upgrades it with belay.upgrade_hub.")));
-    }
+    require_table(hub, hub.relations.intents_received, "messages between hubs");
 }
 
 int64 send_intent(const store::Hub& hub, const CheckedIntent& intent,
