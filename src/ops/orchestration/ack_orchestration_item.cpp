@@ -217,23 +217,23 @@ void check_items(const AckArgs& args, Ack* ack) {
     json::Elements worker_elements(worker.array);
     json::Value element;
     for (std::size_t i = 0; worker_elements.next(element); ++i) {
-        const char* path = psprintf("p_worker_items[%zu]", i);
-        const std::string_view text = item_text(element);
-        if (const auto intent = checked_wrapped(text, "worker", path)) {
+        const Path path("p_worker_items", i);
+        const Item item(element);
+        if (const auto intent = checked_wrapped(item, "worker", path)) {
             ack->intents[ack->intent_count++] = *intent;
         } else {
             ack->worker_items[ack->worker_count++] =
-                checked_activity(text, {}, path, psprintf("%s.", path));
+                checked_activity(item, {}, path, path.member(""));
         }
     }
     json::Elements message_elements(messages.array);
     for (std::size_t i = 0; message_elements.next(element); ++i) {
-        const char* path = psprintf("p_orchestrator_items[%zu]", i);
-        const std::string_view text = item_text(element);
-        if (const auto intent = checked_wrapped(text, "orchestrator", path)) {
+        const Path path("p_orchestrator_items", i);
+        const Item item(element);
+        if (const auto intent = checked_wrapped(item, "orchestrator", path)) {
             ack->intents[ack->intent_count++] = *intent;
         } else {
-            ack->messages[ack->message_count++] = checked_message(text, std::nullopt, path, path);
+            ack->messages[ack->message_count++] = checked_message(item, std::nullopt, path, path);
         }
     }
     ack->cancelled = checked_array("p_cancelled_activities", args.cancelled_activities, kMaxItems);
