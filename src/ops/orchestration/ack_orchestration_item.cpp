@@ -1,7 +1,7 @@
 // ack_orchestration_item.cpp — commit a turn: all of it, or nothing and the lock is kept.
 //
 // Calls    store::upsert_instance, store::upsert_execution, append_events, store::put_delta,
-//          store::insert_work, cancel_activities, send_message, send_intent, store::delete_leased
+//          enqueue_activities, cancel_activities, send_message, send_intent, store::delete_leased
 // Touches  every table of orchestrations, <hub>.worker_queue, <hub>.outbox_events,
 //          <hub>.intent_queue
 // Locks    the instance lock; the parent's row; the instance's own rows; its messages; worker rows
@@ -410,9 +410,7 @@ void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     }
     apply_kv(hub, instance_id, ack, now);
     store::delete_leased(hub, held.lock->instance_key, held.lock->lock_no, now);
-    for (std::size_t i = 0; i < ack.worker_count; ++i) {
-        enqueue_worker_work(hub, ack.worker_items[i], &clock);
-    }
+    enqueue_activities(hub, {ack.worker_items, ack.worker_count}, &clock);
     // After the inserts: an activity both scheduled and cancelled ends absent.
     (void)cancel_activities(hub, ack.cancelled);
     for (std::size_t i = 0; i < ack.message_count; ++i) {

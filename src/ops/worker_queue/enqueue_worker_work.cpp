@@ -1,6 +1,6 @@
 // enqueue_worker_work.cpp — add activities to the worker queue.
 //
-// Calls    store::insert_work
+// Calls    store::insert_work, store::insert_works
 // Touches  <hub>.worker_queue
 // Locks    nothing: inserts never wait
 // Raises   QB006 bad item or argument, QB007 clock skew
@@ -92,17 +92,39 @@ CheckedActivity checked_activity(const Item& item, const ActivityArgs& args, con
     return {item.text, merged};
 }
 
+namespace {
+
+store::NewWork new_work(const CheckedActivity& activity, int64 now, int64 visible_at) {
+    return {.work_item = activity.work_item,
+            .visible_at = visible_at,
+            .delayed = visible_at > now,
+            .created_at = now,
+            .instance_id = activity.args.instance_id,
+            .execution_id = activity.args.execution_id,
+            .activity_id = activity.args.activity_id,
+            .session_id = activity.args.session_id,
+            .tag = activity.args.tag};
+}
+
+}  // namespace
+
 void enqueue_activity(const store::Hub& hub, const CheckedActivity& activity, int64 now,
                       int64 visible_at) {
-    (void)store::insert_work(hub, {.work_item = activity.work_item,
-                                   .visible_at = visible_at,
-                                   .delayed = visible_at > now,
-                                   .created_at = now,
-                                   .instance_id = activity.args.instance_id,
-                                   .execution_id = activity.args.execution_id,
-                                   .activity_id = activity.args.activity_id,
-                                   .session_id = activity.args.session_id,
-                                   .tag = activity.args.tag});
+    (void)store::insert_work(hub, new_work(activity, now, visible_at));
+}
+
+void enqueue_activities(const store::Hub& hub, std::span<const CheckedActivity> activities,
+                        pg::Clock* clock) {
+    if (activities.empty()) {
+        return;
+    }
+    enter(hub, {.worker_queue = true}, clock);
+    auto* works = static_cast<store::NewWork*>(palloc(sizeof(store::NewWork) * activities.size()));
+    for (std::size_t i = 0; i < activities.size(); ++i) {
+        const int64 now = clock->now();
+        works[i] = new_work(activities[i], now, now);
+    }
+    store::insert_works(hub, {works, activities.size()});
 }
 
 void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity, pg::Clock* clock) {
@@ -121,10 +143,12 @@ int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items,
     }
     auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
     enter(hub, {.worker_queue = true}, &clock);
+    auto* works = static_cast<store::NewWork*>(palloc(sizeof(store::NewWork) * (items.count + 1)));
     for (std::size_t i = 0; i < items.count; ++i) {
         const int64 at = clock.now();
-        enqueue_activity(hub, checked[i].activity, at, core::add_ms(at, checked[i].delay_ms));
+        works[i] = new_work(checked[i].activity, at, core::add_ms(at, checked[i].delay_ms));
     }
+    store::insert_works(hub, {works, items.count});
     return static_cast<int64>(items.count);
 }
 

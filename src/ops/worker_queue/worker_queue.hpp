@@ -39,6 +39,9 @@ void enqueue_activity(const store::Hub& hub, const CheckedActivity& activity, in
                       int64 visible_at);
 
 void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity, pg::Clock* clock);
+// Several, visible at once.
+void enqueue_activities(const store::Hub& hub, std::span<const CheckedActivity> activities,
+                        pg::Clock* clock);
 int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items, std::optional<int64> now);
 
 // What a fetch may take.
