@@ -143,7 +143,6 @@ struct Rows {
     std::span<const std::string_view> texts(int column) const;
     void release() const { SPI_freetuptable(table); }
 
- private:
     [[noreturn]] static void raise_unknown_word(std::string_view word);
 };
 

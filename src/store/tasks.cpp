@@ -488,7 +488,7 @@ void add_failure(Params* params, const std::optional<Failure>& failure) {
 
 void end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outcome, int64 now,
                  const std::optional<Failure>& failure) {
-    if (!failure && direct::try_end_attempt(hub, task, outcome, now)) {
+    if (direct::try_end_attempt(hub, task, outcome, now, failure)) {
         return;
     }
     Params params;
@@ -712,6 +712,9 @@ std::optional<Task> try_lock_task(const Hub& hub, const pg_uuid_t& id) {
 }
 
 std::optional<Task> try_lock_lone_task(const Hub& hub, const pg_uuid_t& id) {
+    if (const auto held = direct::try_lock_lone(hub, id)) {
+        return note_hold(hub, *held);
+    }
     return note_hold(hub, first_task(run(hub, kTryLockAlone, Params().uuid(id))));
 }
 
@@ -858,8 +861,10 @@ std::span<const HeldTask> hold_ready(const Hub& hub, std::span<const pg_uuid_t> 
     return read_held(run(hub, kHoldReady, Params().datum(uuid_array(ids)).int8(now)));
 }
 
-Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
-             std::string_view worker_instance, int64 now) {
+namespace {
+
+Rows acquire_by_sql(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
+                    std::string_view worker_instance, int64 now) {
     auto* ids = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * grants.size()));
     auto* attempt_deadlines = static_cast<int64*>(palloc(sizeof(int64) * grants.size()));
     auto* lease_untils = static_cast<int64*>(palloc(sizeof(int64) * grants.size()));
@@ -868,15 +873,23 @@ Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_vie
         attempt_deadlines[i] = grants[i].attempt_deadline.value_or(core::kNever);
         lease_untils[i] = grants[i].lease_until;
     }
-    const Rows rows = run(hub, kAcquire,
-                          Params()
-                              .datum(uuid_array({ids, grants.size()}))
-                              .datum(int8_array({attempt_deadlines, grants.size()}))
-                              .datum(int8_array({lease_untils, grants.size()}))
-                              .text(worker)
-                              .text(worker_instance)
-                              .int8(now)
-                              .int8(hub.epoch_floor));
+    return run(hub, kAcquire,
+               Params()
+                   .datum(uuid_array({ids, grants.size()}))
+                   .datum(int8_array({attempt_deadlines, grants.size()}))
+                   .datum(int8_array({lease_untils, grants.size()}))
+                   .text(worker)
+                   .text(worker_instance)
+                   .int8(now)
+                   .int8(hub.epoch_floor));
+}
+
+}  // namespace
+
+Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
+             std::string_view worker_instance, int64 now) {
+    const auto taken = direct::acquire(hub, grants, worker, worker_instance, now);
+    const Rows rows = taken ? *taken : acquire_by_sql(hub, grants, worker, worker_instance, now);
     if (rows.count != grants.size()) {
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("a claim of hub \"%s\" lost tasks that it held", NameStr(hub.name)),
@@ -887,7 +900,7 @@ Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_vie
         pg::note_held(all_lanes_channel(hub));
     }
     for (std::size_t i = 0; i < grants.size(); ++i) {
-        pg::note_changed(task_channel(hub, uuid_text(ids[i])), pg::WakeReason::kChanged);
+        pg::note_changed(task_channel(hub, uuid_text(grants[i].id)), pg::WakeReason::kChanged);
     }
     return rows;
 }

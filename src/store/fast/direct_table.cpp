@@ -316,6 +316,36 @@ ItemPointerData insert_row(DirectTable* table, NewRow* row) {
     return tid;
 }
 
+RowSet make_row_set(const DirectTable& table, std::size_t count) {
+    const std::size_t slots = std::min(count, kRowsAtOnce);
+    RowSet set{.rows = static_cast<NewRow*>(palloc(sizeof(NewRow) * slots)),
+               .slots = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * slots)),
+               .slot_count = static_cast<int>(slots)};
+    for (std::size_t i = 0; i < slots; ++i) {
+        set.slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(table.heap), &TTSOpsHeapTuple);
+    }
+    return set;
+}
+
+void insert_set(DirectTable* table, RowSet* set, int count) {
+    for (int i = 0; i < count; ++i) {
+        NewRow& row = set->rows[i];
+        ExecStoreHeapTuple(heap_form_tuple(RelationGetDescr(table->heap), row.values, row.nulls),
+                           set->slots[i], true);
+    }
+    heap_multi_insert(table->heap, set->slots, count, GetCurrentCommandId(true), 0, nullptr);
+    for (int i = 0; i < count; ++i) {
+        insert_entries(table, set->rows[i].values, set->rows[i].nulls, &set->slots[i]->tts_tid,
+                       false);
+    }
+}
+
+void drop_row_set(RowSet* set) {
+    for (int i = 0; i < set->slot_count; ++i) {
+        ExecDropSingleTupleTableSlot(set->slots[i]);
+    }
+}
+
 HeapTuple changed_row(const DirectTable& table, Changes* changes) {
     return heap_modify_tuple_by_cols(reinterpret_cast<const HeapTupleTableSlot*>(table.row)->tuple,
                                      RelationGetDescr(table.heap), changes->count, changes->numbers,

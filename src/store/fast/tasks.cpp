@@ -1,5 +1,8 @@
 #include "store/fast/tasks.hpp"
 
+#include <algorithm>
+
+#include "core/time.hpp"
 #include "pg/datum.hpp"
 #include "pg/list.hpp"
 #include "store/fast/columns.hpp"
@@ -152,7 +155,255 @@ void peek_stream(DirectTable* table, const ReadyStream& stream, const core::Queu
     }
 }
 
+std::optional<int64> optional_int8(const DirectTable& table, AttrNumber number) {
+    bool null = false;
+    const Datum value = column(table, number, &null);
+    return null ? std::nullopt : std::optional(DatumGetInt64(value));
+}
+
+int32 int4_column(const DirectTable& table, AttrNumber number) {
+    bool null = false;
+    return DatumGetInt32(column(table, number, &null));
+}
+
+template <typename Parse>
+auto word_column(const DirectTable& table, AttrNumber number, Parse parse) {
+    const std::string_view word = *text_column(table, number);
+    const auto parsed = parse(word);
+    if (!parsed) {
+        Rows::raise_unknown_word(word);
+    }
+    return *parsed;
+}
+
+// table.row, of a task in no flow.
+Task read_lone_task(const DirectTable& table) {
+    bool null = false;
+    Task read{};
+    read.id = *DatumGetUUIDP(column(table, task::kId, &null));
+    read.lane = *text_column(table, task::kLane);
+    read.kind = *text_column(table, task::kKind);
+    read.dedup_key = text_column(table, task::kDedupKey);
+    read.state = word_column(table, task::kState, core::parse_task_state);
+    read.pending = word_column(table, task::kPending, core::parse_pending);
+    read.priority = int4_column(table, task::kPriority);
+    read.attempt_index = int4_column(table, task::kAttemptIndex);
+    read.attempt_leases = int4_column(table, task::kAttemptLeases);
+    read.retry_count = int4_column(table, task::kRetryCount);
+    read.reclaim_count = int4_column(table, task::kReclaimCount);
+    read.replay_count = int4_column(table, task::kReplayCount);
+    read.lease_epoch = int8_column(table, task::kLeaseEpoch);
+    read.lease_until = optional_int8(table, task::kLeaseUntil);
+    read.lease_check = optional_int8(table, task::kLeaseCheck);
+    read.available_at = optional_int8(table, task::kAvailableAt);
+    read.deadline = optional_int8(table, task::kDeadline);
+    read.attempt_started = optional_int8(table, task::kAttemptStarted);
+    read.attempt_deadline = optional_int8(table, task::kAttemptDeadline);
+    read.lease_owner = text_column(table, task::kLeaseOwner);
+    read.lease_worker = text_column(table, task::kLeaseWorker);
+    read.attempt_kind = text_column(table, task::kAttemptKind);
+    read.attempt_worker = text_column(table, task::kAttemptWorker);
+    read.attempt_instance = text_column(table, task::kAttemptInstance);
+    read.cancel_reason = text_column(table, task::kCancelReason);
+    read.cancelled_by = text_column(table, task::kCancelledBy);
+    const Datum policy = column(table, task::kPolicy, &null);
+    read.policy = null ? nullptr : DatumGetJsonbPCopy(policy);
+    read.held = DatumGetBool(column(table, task::kHeld, &null));
+    return read;
+}
+
+void set_failure(Changes* changes, const Failure& failure) {
+    set_text(changes, task::kFailureClass, core::name_of(failure.failure_class));
+    set_text(changes, task::kFailureMessage, failure.message);
+    set_jsonb(changes, task::kFailureDetails, failure.details);
+}
+
+JsonbValue json_text(std::string_view text) {
+    JsonbValue value{};
+    value.type = jbvString;
+    value.val.string.val = const_cast<char*>(text.data());
+    value.val.string.len = static_cast<int>(text.size());
+    return value;
+}
+
+// {"class", "message", "details"}, as jsonb_build_object makes it.
+Jsonb* error_of(std::string_view failure_class, std::optional<std::string_view> message,
+                Jsonb* of_details) {
+    JsonbParseState* state = nullptr;
+    (void)pushJsonbValue(&state, WJB_BEGIN_OBJECT, nullptr);
+    const auto add = [&state](std::string_view name, JsonbValue value) {
+        JsonbValue key = json_text(name);
+        (void)pushJsonbValue(&state, WJB_KEY, &key);
+        (void)pushJsonbValue(&state, WJB_VALUE, &value);
+    };
+    JsonbValue null{};
+    null.type = jbvNull;
+    JsonbValue details = null;
+    if (of_details != nullptr) {
+        details.type = jbvBinary;
+        details.val.binary.data = &of_details->root;
+        details.val.binary.len = static_cast<int>(VARSIZE(of_details) - VARHDRSZ);
+    }
+    add("class", json_text(failure_class));
+    add("message", message ? json_text(*message) : null);
+    add("details", details);
+    return JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, nullptr));
+}
+
+Jsonb* error_of(const Failure& failure) {
+    return error_of(core::name_of(failure.failure_class), failure.message, failure.details);
+}
+
+// ---------------------------------------------------------------- leases
+
+// A column of the answer of a claim: the task's, or one that is made up.
+struct ClaimColumn {
+    Oid type;
+    AttrNumber of_task;  // 0: made up
+};
+constexpr ClaimColumn kClaimColumns[] = {
+    {UUIDOID, task::kId},
+    {TEXTOID, task::kLane},
+    {TEXTOID, task::kKind},
+    {JSONBOID, task::kPayload},
+    {JSONBOID, task::kTags},
+    {INT4OID, task::kPriority},
+    {INT4OID, task::kAttemptIndex},
+    {TEXTOID, task::kPending},
+    {INT4OID, task::kRetryCount},
+    {INT4OID, task::kReclaimCount},
+    {INT4OID, task::kReplayCount},
+    {INT8OID, task::kLeaseEpoch},
+    {TEXTOID, 0},
+    {INT8OID, task::kLeaseUntil},
+    {INT8OID, task::kAttemptDeadline},
+    {INT8OID, task::kDeadline},
+    {JSONBOID, task::kCheckpoint},
+    {JSONBOID, 0},
+    {UUIDOID, task::kFlowId},
+    {TEXTOID, task::kFlowKey},
+    {JSONBOID, 0},
+    {JSONBOID, 0},
+    {INT8OID, task::kAvailableAt},
+};
+constexpr int kClaimKey = 12;  // belay:<task>:<attempt>:<epoch>
+constexpr int kLastError = 17;
+
+// Made once for the session.
+TupleDesc claim_row() {
+    static constinit TupleDesc row = nullptr;
+    if (row == nullptr) {
+        MemoryContext old = MemoryContextSwitchTo(CacheMemoryContext);
+        TupleDesc made = CreateTemplateTupleDesc(std::size(kClaimColumns));
+        for (std::size_t i = 0; i < std::size(kClaimColumns); ++i) {
+            TupleDescInitEntry(made, static_cast<AttrNumber>(i + 1), "column",
+                               kClaimColumns[i].type, -1, 0);
+        }
+        row = made;
+        MemoryContextSwitchTo(old);
+    }
+    return row;
+}
+
+// What a claim tells of a version of a task's row.
+HeapTuple claimed_row(const DirectTable& table, HeapTuple version) {
+    NewRow of;
+    heap_deform_tuple(version, RelationGetDescr(table.heap), of.values, of.nulls);
+    const auto value = [&of](AttrNumber number) { return of.values[number - 1]; };
+    Datum values[std::size(kClaimColumns)];
+    bool nulls[std::size(kClaimColumns)];
+    for (std::size_t i = 0; i < std::size(kClaimColumns); ++i) {
+        const AttrNumber number = kClaimColumns[i].of_task;
+        nulls[i] = number == 0 || of.nulls[number - 1];
+        values[i] = nulls[i] ? 0 : value(number);
+    }
+    values[kClaimKey] = CStringGetTextDatum(psprintf(
+        "belay:%s:%d:" INT64_FORMAT, uuid_text(*DatumGetUUIDP(value(task::kId))),
+        DatumGetInt32(value(task::kAttemptIndex)), DatumGetInt64(value(task::kLeaseEpoch))));
+    nulls[kClaimKey] = false;
+    if (!of.nulls[task::kFailureClass - 1]) {
+        values[kLastError] = JsonbPGetDatum(error_of(
+            pg::text_view(value(task::kFailureClass)),
+            of.nulls[task::kFailureMessage - 1]
+                ? std::nullopt
+                : std::optional(pg::text_view(value(task::kFailureMessage))),
+            of.nulls[task::kFailureDetails - 1] ? nullptr
+                                                : DatumGetJsonbP(value(task::kFailureDetails))));
+        nulls[kLastError] = false;
+    }
+    return heap_form_tuple(claim_row(), values, nulls);
+}
+
+// The row with a lease on it.
+void set_lease(const DirectTable& table, const LeaseGrant& grant, Datum worker,
+               Datum worker_instance, int64 now, Changes* changes) {
+    const auto pending = word_column(table, task::kPending, core::parse_pending);
+    const bool begins = pending == core::Pending::kInitial || pending == core::Pending::kRetry ||
+                        pending == core::Pending::kReplay;
+    changes->set(task::kState, pg::text_datum(core::name_of(core::TaskState::kActive)))
+        .set(task::kLeaseEpoch, Int64GetDatum(std::max(int8_column(table, task::kLeaseEpoch) + 1,
+                                                       table.hub.epoch_floor)))
+        .set(task::kLeaseOwner, worker_instance)
+        .set(task::kLeaseWorker, worker)
+        .set(task::kLeaseUntil, Int64GetDatum(grant.lease_until))
+        .set(task::kLeaseCheck, Int64GetDatum(grant.lease_until))
+        .set(task::kAttemptLeases, Int32GetDatum(int4_column(table, task::kAttemptLeases) + 1))
+        .set(task::kAttemptDeadline, Int64GetDatum(grant.attempt_deadline.value_or(0)),
+             grant.attempt_deadline.value_or(core::kNever) == core::kNever)
+        .set(task::kAttemptWorker, worker)
+        .set(task::kAttemptInstance, worker_instance)
+        .set(task::kStartedAt, Int64GetDatum(optional_int8(table, task::kStartedAt).value_or(now)))
+        .set(task::kUpdatedAt, Int64GetDatum(now));
+    if (begins) {
+        changes
+            ->set(task::kAttemptIndex, Int32GetDatum(int4_column(table, task::kAttemptIndex) + 1))
+            .set(task::kAttemptKind, pg::text_datum(core::name_of(pending)))
+            .set(task::kAttemptStarted, Int64GetDatum(now));
+    }
+}
+
 }  // namespace
+
+Answer<Rows> acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
+                     std::string_view worker_instance, int64 now) {
+    return writing(hub, kPoint, DirectId::kTasks, [&](DirectTable& table) {
+        auto* claimed = static_cast<SPITupleTable*>(palloc0(sizeof(SPITupleTable)));
+        claimed->tupdesc = claim_row();
+        claimed->vals = static_cast<HeapTuple*>(palloc(sizeof(HeapTuple) * grants.size()));
+        const Datum by = pg::text_datum(worker);
+        const Datum by_instance = pg::text_datum(worker_instance);
+        uint64 count = 0;
+        for (const LeaseGrant& grant : grants) {
+            ScanKeys keys;
+            if (!find_one(&table, 0, keys.uuid(grant.id))) {
+                continue;
+            }
+            Changes changes;
+            set_lease(table, grant, by, by_instance, now, &changes);
+            HeapTuple version = changed_row(table, &changes);
+            change_held_row(&table, version, true);
+            claimed->vals[count++] = claimed_row(table, version);
+        }
+        return Rows{claimed, count};
+    });
+}
+
+Answer<bool> has_lane(const Hub& hub, std::string_view name) {
+    return looking(hub, kPoint, DirectId::kLanes, [name](DirectTable& table) {
+        ScanKeys keys;
+        return find_one(&table, 0, keys.text(name));
+    });
+}
+
+Answer<std::optional<Task>> try_lock_lone(const Hub& hub, const pg_uuid_t& id) {
+    return writing(hub, kPoint, DirectId::kTasks, [&](DirectTable& table) {
+        const bool held = lock_found(&table, LockTupleNoKeyExclusive, LockWaitSkip, [&] {
+            ScanKeys keys;
+            return find_one(&table, 0, keys.uuid(id)) && is_null(table, task::kFlowId);
+        });
+        return held ? std::optional(read_lone_task(table)) : std::nullopt;
+    });
+}
 
 bool try_insert_task(const Hub& hub, const NewTask& task, int16 slot, core::TaskState state) {
     return writing(hub, kPoint, DirectId::kTasks,
@@ -220,9 +471,7 @@ bool try_finish(const Hub& hub, const Task& task, const Finish& how) {
                          Int64GetDatum(int8_column(table, task::kLeaseEpoch) + 1));
         }
         if (how.failure) {
-            set_text(changes, task::kFailureClass, core::name_of(how.failure->failure_class));
-            set_text(changes, task::kFailureMessage, how.failure->message);
-            set_jsonb(changes, task::kFailureDetails, how.failure->details);
+            set_failure(changes, *how.failure);
         }
         if (is_null(table, task::kCancelReason)) {
             set_text(changes, task::kCancelReason, how.cancel_reason);
@@ -234,7 +483,8 @@ bool try_finish(const Hub& hub, const Task& task, const Finish& how) {
     });
 }
 
-bool try_end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outcome, int64 now) {
+bool try_end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outcome, int64 now,
+                     const std::optional<Failure>& failure) {
     if (!task.attempt_kind || !task.attempt_worker || !task.attempt_instance) {
         return false;
     }
@@ -250,7 +500,8 @@ bool try_end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outc
                            .text(attempt::kKind, task.attempt_kind)
                            .text(attempt::kOutcome, core::name_of(outcome))
                            .text(attempt::kWorker, task.attempt_worker)
-                           .text(attempt::kWorkerInstance, task.attempt_instance);
+                           .text(attempt::kWorkerInstance, task.attempt_instance)
+                           .jsonb(attempt::kError, failure ? error_of(*failure) : nullptr);
                        (void)insert_row(&table, &row);
                        return true;
                    })

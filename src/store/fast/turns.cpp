@@ -426,20 +426,126 @@ Answer<bool> touch_instance(const Hub& hub, std::string_view instance_id, int64 
     return busy ? std::nullopt : touched;
 }
 
-bool try_count_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                      int64 new_events) {
+bool try_rename_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
+                         std::string_view version, std::optional<std::string_view> parent,
+                         int64 execution_id, int64 now) {
+    return writing(
+               hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstances,
+               [&](DirectTable& table) {
+                   if (!find_one(&table, 0, text_key(instance_id))) {
+                       return false;
+                   }
+                   bool orphan = false;
+                   (void)column(table, instance::kParentId, &orphan);
+                   Changes changes;
+                   changes.set(instance::kName, pg::text_datum(name))
+                       .set(instance::kVersion, pg::text_datum(version))
+                       .set(instance::kCurrentExecutionId,
+                            Int64GetDatum(std::max(
+                                int8_column(table, instance::kCurrentExecutionId), execution_id)))
+                       .set(instance::kUpdatedAt, TimestampTzGetDatum(core::ms_to_pg_us(now)));
+                   const bool adopted = orphan && parent;
+                   if (adopted) {
+                       changes.set(instance::kParentId, pg::text_datum(*parent));
+                   }
+                   return try_change_row(&table, changed_row(table, &changes), adopted);
+               })
+        .value_or(false);
+}
+
+namespace {
+
+// Whoever writes executions of the instance holds its exclusion: nobody else inserts this one.
+void insert_execution(DirectTable* table, std::string_view instance_id, int64 execution_id,
+                      const ExecutionChange& change, int64 now) {
+    NewRow row;
+    row.text(execution::kInstanceId, instance_id)
+        .int8(execution::kExecutionId, execution_id)
+        .text(execution::kStatus, change.status.value_or("Running"))
+        .timestamp(execution::kStartedAt, now)
+        .int8(execution::kEventCount, change.new_events);
+    if (change.status) {
+        row.text(execution::kOutput, change.output);
+    }
+    if (change.terminal) {
+        row.timestamp(execution::kCompletedAt, now);
+    }
+    if (change.pin) {
+        row.int4(execution::kMajor, change.pin->major)
+            .int4(execution::kMinor, change.pin->minor)
+            .int4(execution::kPatch, change.pin->patch);
+    }
+    (void)insert_row(table, &row);
+}
+
+}  // namespace
+
+bool try_upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                          const ExecutionChange& change, int64 now) {
     return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kExecutions,
                    [&](DirectTable& table) {
                        if (!find_one(&table, 0, text_key(instance_id).int8(execution_id))) {
-                           return false;
+                           insert_execution(&table, instance_id, execution_id, change, now);
+                           return true;
+                       }
+                       if (!change.status && !change.pin && change.new_events == 0) {
+                           return true;
                        }
                        Changes changes;
-                       changes.set(
-                           execution::kEventCount,
-                           Int64GetDatum(int8_column(table, execution::kEventCount) + new_events));
-                       return try_change_row(&table, changed_row(table, &changes));
+                       if (change.status) {
+                           changes.set(execution::kStatus, pg::text_datum(*change.status))
+                               .set(execution::kOutput,
+                                    change.output ? pg::text_datum(*change.output) : 0,
+                                    !change.output)
+                               .set(execution::kCompletedAt,
+                                    TimestampTzGetDatum(core::ms_to_pg_us(now)), !change.terminal);
+                       }
+                       if (change.pin) {
+                           changes.set(execution::kMajor, Int32GetDatum(change.pin->major))
+                               .set(execution::kMinor, Int32GetDatum(change.pin->minor))
+                               .set(execution::kPatch, Int32GetDatum(change.pin->patch));
+                       }
+                       changes.set(execution::kEventCount,
+                                   Int64GetDatum(int8_column(table, execution::kEventCount) +
+                                                 change.new_events));
+                       return try_change_row(&table, changed_row(table, &changes),
+                                             change.status.has_value());
                    })
         .value_or(false);
+}
+
+Answer<std::optional<ExecutionMark>> read_execution_mark(const Hub& hub,
+                                                         std::string_view instance_id,
+                                                         int64 execution_id) {
+    const auto status =
+        looking(hub, pg::FaultPoint::kFastpathTurn, DirectId::kExecutions, [&](DirectTable& table) {
+            return find_one(&table, 0, text_key(instance_id).int8(execution_id))
+                       ? text_column(table, execution::kStatus)
+                       : std::nullopt;
+        });
+    if (!status) {
+        return std::nullopt;
+    }
+    return looking(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstances,
+                   [&](DirectTable& table) -> std::optional<ExecutionMark> {
+                       if (!find_one(&table, 0, text_key(instance_id))) {
+                           return std::nullopt;
+                       }
+                       return ExecutionMark{.status = *status,
+                                            .current_execution_id =
+                                                int8_column(table, instance::kCurrentExecutionId),
+                                            .name = *text_column(table, instance::kName)};
+                   });
+}
+
+Answer<bool> has_store(const Hub& hub, std::string_view instance_id) {
+    return reading(hub, pg::FaultPoint::kFastpathTurn, DirectId::kKvStore,
+                   [&](DirectTable& table) { return find_one(&table, 0, text_key(instance_id)); });
+}
+
+Answer<bool> has_delta(const Hub& hub, std::string_view instance_id) {
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kKvDelta,
+                   [&](DirectTable& table) { return find_one(&table, 0, text_key(instance_id)); });
 }
 
 Answer<std::span<const StoredEvent>> read_events(const Hub& hub, std::string_view instance_id,
@@ -476,16 +582,17 @@ bool try_insert_events(const Hub& hub, std::string_view instance_id, int64 execu
                        const NewEvents& events, int64 now) {
     return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kHistory,
                    [&](DirectTable& table) {
-                       NewRow row;
-                       row.text(event::kInstanceId, instance_id)
-                           .int8(event::kExecutionId, execution_id)
-                           .timestamp(event::kCreatedAt, now);
-                       for (std::size_t i = 0; i < events.ids.size(); ++i) {
-                           row.int8(event::kEventId, events.ids[i])
+                       const Datum instance = pg::text_datum(instance_id);
+                       const auto fill = [&](std::size_t i, NewRow* row) {
+                           row->set(event::kInstanceId, instance)
+                               .int8(event::kExecutionId, execution_id)
+                               .int8(event::kEventId, events.ids[i])
                                .text(event::kType, events.types[i])
-                               .text(event::kData, events.texts[i]);
-                           (void)insert_row(&table, &row);
-                       }
+                               .text(event::kData, events.texts[i])
+                               .timestamp(event::kCreatedAt, now);
+                       };
+                       insert_rows(&table, events.ids.size(), fill,
+                                   [](std::size_t, const ItemPointerData&) {});
                        return true;
                    })
         .value_or(false);

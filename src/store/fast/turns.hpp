@@ -62,9 +62,18 @@ Answer<std::optional<Instance>> read_instance(const Hub& hub, std::string_view i
 // Whether there was a row to touch.
 Answer<bool> touch_instance(const Hub& hub, std::string_view instance_id, int64 execution_id,
                             int64 now);
-// Adds to the number of events of an execution. False also if there is no row.
-bool try_count_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                      int64 new_events);
+// Overwrites name and version of an instance that is there. False also if it is not.
+bool try_rename_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
+                         std::string_view version, std::optional<std::string_view> parent,
+                         int64 execution_id, int64 now);
+bool try_upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                          const ExecutionChange& change, int64 now);
+Answer<std::optional<ExecutionMark>> read_execution_mark(const Hub& hub,
+                                                         std::string_view instance_id,
+                                                         int64 execution_id);
+// Whether an instance has rows in kv_store, for the active snapshot; in kv_delta, now.
+Answer<bool> has_store(const Hub& hub, std::string_view instance_id);
+Answer<bool> has_delta(const Hub& hub, std::string_view instance_id);
 Answer<std::span<const StoredEvent>> read_events(const Hub& hub, std::string_view instance_id,
                                                  int64 execution_id, int64 after_event_id,
                                                  int64 limit);
