@@ -242,18 +242,11 @@ std::span<const store::HeldTask> hold_next(const store::Hub& hub, const ClaimReq
 
 // Makes due tasks ready. True if more may be due.
 bool promote(const store::Hub& hub, int64 now) {
-    const pg::Channel channel = store::task_due_channel(hub);
-    const auto hint = pg::due_hint(channel);
+    const auto hint = pg::due_hint(store::task_due_channel(hub));
     if (hint.known && hint.due > now) {
         return false;
     }
-    if (store::promote_due(hub, now, kPromotion) == kPromotion) {
-        return true;
-    }
-    if (!store::has_old_prepared()) {
-        pg::set_due(channel, hint, store::next_delayed(hub, now));
-    }
-    return false;
+    return promote_tasks(hub, now, kPromotion) == kPromotion;
 }
 
 store::LeaseGrant grant(const store::HeldTask& task, int64 lease_ms, int64 now) {
@@ -396,6 +389,18 @@ std::span<const Watched> watch(const store::Hub& hub, const ClaimRequest& reques
 }
 
 }  // namespace
+
+int64 promote_tasks(const store::Hub& hub, int64 now, int limit) {
+    const pg::Channel channel = store::task_due_channel(hub);
+    const auto hint = pg::due_hint(channel);
+    const int64 promoted = store::promote_due(hub, now, limit);
+    // A transaction that has written may be rolled back, and what it promoted is due again then.
+    if (promoted < limit && !store::has_old_prepared() &&
+        !TransactionIdIsValid(GetTopTransactionIdIfAny())) {
+        pg::set_due(channel, hint, store::next_delayed(hub, now));
+    }
+    return promoted;
+}
 
 Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
     const auto watched = watch(hub, request);
