@@ -60,9 +60,10 @@ bool try_enter(const store::Hub& hub, const Tables& tables) {
 
 void require_table(const store::Hub& hub, Oid table, const char* what) {
     if (!OidIsValid(table)) {
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("hub \"%s\" was made by a release without %s", NameStr(hub.name), what),
-                        errhint("Its owner upgrades it with belay.upgrade_hub.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("hub \"%s\" was made by a release without %s", NameStr(hub.name), what),
+                 errhint("Its owner upgrades it with belay.upgrade_hub.")));
     }
 }
 

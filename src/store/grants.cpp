@@ -78,17 +78,16 @@ void add_grantees(const Acl* acl, Oid owner, pg::List<Oid>* found) {
 
 std::span<const HubFunction> hub_functions(Oid schema) {
     pg::List<HubFunction> found;
-    each_function(
-        schema, [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
-            bool null = false;
-            const Datum source = heap_getattr(row, Anum_pg_proc_prosrc, descriptor, &null);
-            found.add({.id = form->oid,
-                       .verb = null ? "" : TextDatumGetCString(source),
-                       .signature = format_procedure_qualified(form->oid),
-                       .is_public =
-                           names(acl_of(row, descriptor, form), ACL_ID_PUBLIC, ACL_EXECUTE),
-                       .owner = form->proowner});
-        });
+    each_function(schema, [&found](HeapTuple row, TupleDesc descriptor,
+                                   const FormData_pg_proc* form) {
+        bool null = false;
+        const Datum source = heap_getattr(row, Anum_pg_proc_prosrc, descriptor, &null);
+        found.add({.id = form->oid,
+                   .verb = null ? "" : TextDatumGetCString(source),
+                   .signature = format_procedure_qualified(form->oid),
+                   .is_public = names(acl_of(row, descriptor, form), ACL_ID_PUBLIC, ACL_EXECUTE),
+                   .owner = form->proowner});
+    });
     return found.span();
 }
 

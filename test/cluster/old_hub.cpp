@@ -129,14 +129,15 @@ void make_upgrade_database(Cluster& cluster, const std::string& database) {
 
 void revive(Cluster& cluster, const std::string& database, int version) {
     make_upgrade_database(cluster, database);
-    cluster.run({"psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-1", "-o", "/dev/null", "-d", database,
-                 "-f", frozen_file(version)});
-    // The hub finds itself where it last ran.
-    cluster.connect(database).exec(
-        "UPDATE old.belay_hub SET mark = format('%s/%s/%s/%s', s.system_identifier, c.timeline_id,"
-        " (SELECT oid FROM pg_database WHERE datname = current_database()),"
-        " 'old'::regnamespace::oid)::belay.hub_mark"
-        " FROM pg_control_system() AS s, pg_control_checkpoint() AS c");
+    // In one transaction: nobody sees the hub before it finds itself where it last ran.
+    cluster.run(
+        {"psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-1", "-o", "/dev/null", "-d", database, "-f",
+         frozen_file(version), "-c",
+         "UPDATE old.belay_hub SET mark = pg_catalog.format('%s/%s/%s/%s', s.system_identifier,"
+         " c.timeline_id, d.oid, n.oid)::belay.hub_mark"
+         " FROM pg_catalog.pg_control_system() AS s, pg_catalog.pg_control_checkpoint() AS c,"
+         " pg_catalog.pg_database AS d, pg_catalog.pg_namespace AS n"
+         " WHERE d.datname = pg_catalog.current_database() AND n.nspname = 'old'"});
 }
 
 void make_fresh(Cluster& cluster, const std::string& database) {
@@ -164,12 +165,13 @@ std::vector<std::string> shape(Conn& conn) {
 
 std::map<std::string, std::vector<std::string>> contents(Conn& conn) {
     std::map<std::string, std::vector<std::string>> all;
-    const std::string names = "SELECT relname FROM pg_class WHERE relnamespace = "
-                              "'old'::regnamespace AND relkind = ";
+    const std::string names =
+        "SELECT relname FROM pg_class WHERE relnamespace = "
+        "'old'::regnamespace AND relkind = ";
     conn.exec("SET timezone = 'UTC'");
     for (const auto& table : column(conn.exec(names + "'r'"))) {
-        all[table] = column(
-            conn.exec("SELECT to_jsonb(t)::text FROM old." + table + " AS t ORDER BY 1"));
+        all[table] =
+            column(conn.exec("SELECT to_jsonb(t)::text FROM old." + table + " AS t ORDER BY 1"));
     }
     for (const auto& sequence : column(conn.exec(names + "'S'"))) {
         all[sequence] =

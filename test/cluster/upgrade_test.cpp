@@ -23,13 +23,14 @@ using namespace std::string_literals;
 // A statement of a walk. {plain} stands for what is kept under that name, {t} for a time shortly
 // after the frozen rows were made.
 std::string fill(std::string text) {
-    for (std::size_t from = text.find('{'); from != std::string::npos; from = text.find('{', from)) {
+    for (std::size_t from = text.find('{'); from != std::string::npos;
+         from = text.find('{', from)) {
         const std::size_t to = text.find('}', from);
         const std::string word = text.substr(from + 1, to - from - 1);
         if (word == "t") {
             text.replace(from, to - from + 1, std::to_string(kThen + 5000));
-        } else if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz ") ==
-                                        std::string::npos) {
+        } else if (!word.empty() &&
+                   word.find_first_not_of("abcdefghijklmnopqrstuvwxyz ") == std::string::npos) {
             text.replace(from, to - from + 1,
                          "(SELECT value FROM old.kept WHERE what = '" + word + "')");
         } else {
@@ -45,27 +46,32 @@ const std::map<std::string, std::string> kCalls = {
     {"pause_hub", "SELECT old.pause_hub('worker', 'walk')"},
     {"resume_hub", "SELECT old.resume_hub()"},
     // worker queue
-    {"enqueue_worker_work", R"(SELECT old.enqueue_worker_work('{"ActivityExecute": {"name": "New"}}', {t}))"},
+    {"enqueue_worker_work",
+     R"(SELECT old.enqueue_worker_work('{"ActivityExecute": {"name": "New"}}', {t}))"},
     {"enqueue_worker_items",
      R"(SELECT old.enqueue_worker_items('[{"work_item": {"ActivityExecute": {"name": "New"}}, "delay_ms": 5}]', {t}))"},
     {"fetch_work_item", "SELECT out_work_item FROM old.fetch_work_item({t}, 1000, 'w')"},
     {"fetch_work_items",
-     "SELECT out_work_item FROM old.fetch_work_items({t}, 1000, 'w', 1000, NULL, 'any', 100, 5, '{0,1,2,3}')"},
+     "SELECT out_work_item FROM old.fetch_work_items({t}, 1000, 'w', 1000, NULL, 'any', 100, 5, "
+     "'{0,1,2,3}')"},
     {"ack_worker",
      R"(SELECT old.ack_worker({instance}, 'i-1', '{"ActivityCompleted": {"instance": "i-1", "execution_id": 1, "id": 1, "result": ""}}', {t}))"},
     {"ack_workers",
      R"(SELECT out_index, out_acked, out_error FROM old.ack_workers(jsonb_build_array(jsonb_build_object('lock_token', {plain}), jsonb_build_object('lock_token', {tag})), {t}))"},
     {"ack_and_fetch_work_item",
-     "SELECT out_work_item FROM old.ack_and_fetch_work_item({session}, NULL, NULL, {t}, 1000, 'worker-2', 1000)"},
+     "SELECT out_work_item FROM old.ack_and_fetch_work_item({session}, NULL, NULL, {t}, 1000, "
+     "'worker-2', 1000)"},
     {"renew_work_item_lock", "SELECT old.renew_work_item_lock({plain}, {t}, 9000000)"},
     {"renew_work_item_locks",
-     "SELECT out_index, out_renewed, out_locked_until FROM old.renew_work_item_locks(ARRAY[{plain}, {session}, 'x'], {t}, 9000000)"},
+     "SELECT out_index, out_renewed, out_locked_until FROM "
+     "old.renew_work_item_locks(ARRAY[{plain}, {session}, 'x'], {t}, 9000000)"},
     {"abandon_work_item", "SELECT old.abandon_work_item({tag}, {t}, 1000, true)"},
     {"renew_session_lock", "SELECT old.renew_session_lock('{worker-2}', {t}, 9000000, 9000000)"},
     {"cleanup_orphaned_sessions", "SELECT old.cleanup_orphaned_sessions({t} + 90000000)"},
     {"cancel_activities",
      R"(SELECT old.cancel_activities('[{"instance": "i-2", "execution_id": 1, "activity_id": 1}]'))"},
-    {"list_work_items", "SELECT id, state, work_item FROM old.list_work_items('{}', NULL, 100, {t})"},
+    {"list_work_items",
+     "SELECT id, state, work_item FROM old.list_work_items('{}', NULL, 100, {t})"},
     {"list_dead_letters", "SELECT * FROM old.list_dead_letters()"},
     {"redrive_dead_letter", "SELECT old.redrive_dead_letter(1) > 1"},
     {"redrive_dead_letters", "SELECT old.redrive_dead_letters('{}')"},
@@ -79,11 +85,14 @@ const std::map<std::string, std::string> kCalls = {
     {"raise_event", "SELECT old.raise_event('i-1', 'Paid', '', true, {t})"},
     {"cancel_instance", "SELECT old.cancel_instance('i-1', 'why', {t})"},
     {"fetch_orchestration_item",
-     "SELECT out_instance_id, out_history::text, out_messages::text, out_kv_snapshot::text FROM old.fetch_orchestration_item({t}, 1000)"},
-    {"renew_orchestration_item_lock", "SELECT old.renew_orchestration_item_lock({turn}, {t}, 9000000)"},
+     "SELECT out_instance_id, out_history::text, out_messages::text, out_kv_snapshot::text FROM "
+     "old.fetch_orchestration_item({t}, 1000)"},
+    {"renew_orchestration_item_lock",
+     "SELECT old.renew_orchestration_item_lock({turn}, {t}, 9000000)"},
     {"ack_orchestration_item",
      R"(SELECT old.ack_orchestration_item({turn}, {t}, 1, '[]', '[{"ActivityExecute": {"instance": "i-1", "execution_id": 1, "id": 7}}]', '[]', '{"orchestration_name": "Order", "orchestration_version": "1.0", "status": "Completed", "output": "x"}', '[{"instance": "i-1", "execution_id": 1, "activity_id": 3}]'))"},
-    {"abandon_orchestration_item", "SELECT old.abandon_orchestration_item({turn}, {t}, 1000, true)"},
+    {"abandon_orchestration_item",
+     "SELECT old.abandon_orchestration_item({turn}, {t}, 1000, true)"},
     {"fetch_history", "SELECT * FROM old.fetch_history('i-1')"},
     {"fetch_history_with_execution", "SELECT * FROM old.fetch_history_with_execution('i-1', 1)"},
     {"read_history", "SELECT * FROM old.read_history('i-1')"},
@@ -107,58 +116,101 @@ const std::map<std::string, std::string> kCalls = {
     {"get_instance_tree", "SELECT * FROM old.get_instance_tree('i-1')"},
     {"explain_fetch", "SELECT reason FROM old.explain_fetch('i-1', {t})"},
     {"delete_instance", "SELECT * FROM old.delete_instance('i-1', true)"},
-    {"delete_instances_atomic", "SELECT * FROM old.delete_instances_atomic(ARRAY['i-1', 'i-1::child'], true)"},
-    {"delete_instances_bulk", R"(SELECT * FROM old.delete_instances_bulk('{"instance_ids": ["i-1"]}'))"},
+    {"delete_instances_atomic",
+     "SELECT * FROM old.delete_instances_atomic(ARRAY['i-1', 'i-1::child'], true)"},
+    {"delete_instances_bulk",
+     R"(SELECT * FROM old.delete_instances_bulk('{"instance_ids": ["i-1"]}'))"},
     {"prune_executions", "SELECT * FROM old.prune_executions('i-1', 1)"},
-    {"prune_executions_bulk", R"(SELECT * FROM old.prune_executions_bulk('{"instance_ids": ["i-1"]}', '{"keep_last": 1}'))"},
+    {"prune_executions_bulk",
+     R"(SELECT * FROM old.prune_executions_bulk('{"instance_ids": ["i-1"]}', '{"keep_last": 1}'))"},
     {"reconcile", "SELECT duty FROM old.reconcile({t})"},
     // waiting, slots, guards, events, intents
     {"wait_for_work", "CALL old.wait_for_work('{worker}', 1)"},
     {"acquire_slots", "SELECT old.acquire_slots('dispatcher-2', 'orchestrator', 4, 1000, {t})"},
     {"release_slots", "SELECT old.release_slots('dispatcher-1', 'worker')"},
     {"guard", "SELECT old.guard({plain})"},
-    {"guard_task", "SELECT old.guard_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint)"},
+    {"guard_task",
+     "SELECT old.guard_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint)"},
     {"create_subscription", "SELECT old.create_subscription('new', ARRAY['completion'])"},
     {"drop_subscription", "SELECT old.drop_subscription('audit')"},
     {"read_events", "SELECT event_id FROM old.read_events('audit', 10, 1000, {t} + 9000000)"},
     {"ack_events", "SELECT old.ack_events('audit', {events}, {t})"},
-    {"send_to_hub", R"(SELECT old.send_to_hub('elsewhere', 'worker', '{"ActivityExecute": {"name": "Far"}}'))"},
+    {"send_to_hub",
+     R"(SELECT old.send_to_hub('elsewhere', 'worker', '{"ActivityExecute": {"name": "Far"}}') > 1)"},
     {"receive_intents", "SELECT old.receive_intents('[]')"},
     // tasks
-    {"create_task", R"(SELECT * FROM old.create_task('mail', '{}', '00000000-0000-4000-8000-0000000000aa', p_now_ms => {t}))"},
-    {"create_tasks", R"(SELECT * FROM old.create_tasks('[{"lane": "mail", "task_id": "00000000-0000-4000-8000-0000000000ab"}, {"lane": "new", "task_id": "00000000-0000-4000-8000-0000000000ac", "dedup_key": "q"}]', {t}))"},
+    {"create_task",
+     R"(SELECT * FROM old.create_task('mail', '{}', '00000000-0000-4000-8000-0000000000aa', p_now_ms => {t}))"},
+    {"create_tasks",
+     R"(SELECT * FROM old.create_tasks('[{"lane": "mail", "task_id": "00000000-0000-4000-8000-0000000000ab"}, {"lane": "new", "task_id": "00000000-0000-4000-8000-0000000000ac", "dedup_key": "q"}]', {t}))"},
     {"delete_task", "SELECT old.delete_task('00000000-0000-4000-8000-000000000014')"},
-    {"claim_tasks", "SELECT task_id, attempt_index FROM old.claim_tasks('w', 'w-2', NULL, ARRAY['gpu'], 1000, 10, NULL, {t})"},
-    {"renew_task", "SELECT * FROM old.renew_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, 80000000, {t})"},
-    {"renew_tasks", "SELECT * FROM old.renew_tasks('{00000000-0000-4000-8000-000000000011}', ARRAY[{task epoch}::bigint], 80000000, {t})"},
-    {"progress_task", R"(SELECT * FROM old.progress_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, 60, 'm', '{"a": 1}', NULL, {t}))"},
-    {"complete_task", R"(SELECT * FROM old.complete_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, '{"r": 1}', p_now_ms => {t}))"},
-    {"complete_and_claim", R"(SELECT task_id FROM old.complete_and_claim('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, '{}', 'w', 'w-2', p_now_ms => {t}))"},
-    {"fail_task", "SELECT result, state FROM old.fail_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, 'permanent', 'm', p_now_ms => {t})"},
-    {"delay_task", "SELECT * FROM old.delay_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, 5000, NULL, {t})"},
-    {"release_task", "SELECT * FROM old.release_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, 0, {t})"},
-    {"cancel_task", "SELECT * FROM old.cancel_task('00000000-0000-4000-8000-000000000001', 'r', p_now_ms => {t})"},
-    {"revoke_lease", "SELECT result FROM old.revoke_lease('00000000-0000-4000-8000-000000000011', 'r', p_now_ms => {t})"},
-    {"change_priority", "SELECT * FROM old.change_priority('00000000-0000-4000-8000-000000000001', 9, {t})"},
-    {"replay_task", "SELECT result, task_id, replay_count FROM old.replay_task('00000000-0000-4000-8000-000000000014', false, {t})"},
+    {"claim_tasks",
+     "SELECT task_id, attempt_index FROM old.claim_tasks('w', 'w-2', NULL, ARRAY['gpu'], 1000, 10, "
+     "NULL, {t})"},
+    {"renew_task",
+     "SELECT * FROM old.renew_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, "
+     "80000000, {t})"},
+    {"renew_tasks",
+     "SELECT * FROM old.renew_tasks('{00000000-0000-4000-8000-000000000011}', ARRAY[{task "
+     "epoch}::bigint], 80000000, {t})"},
+    {"progress_task",
+     R"(SELECT * FROM old.progress_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, 60, 'm', '{"a": 1}', NULL, {t}))"},
+    {"complete_task",
+     R"(SELECT * FROM old.complete_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, '{"r": 1}', p_now_ms => {t}))"},
+    {"complete_and_claim",
+     R"(SELECT task_id FROM old.complete_and_claim('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, '{}', 'w', 'w-2', p_now_ms => {t}))"},
+    {"fail_task",
+     "SELECT result, state FROM old.fail_task('00000000-0000-4000-8000-000000000011', {task "
+     "epoch}::bigint, 'permanent', 'm', p_now_ms => {t})"},
+    {"delay_task",
+     "SELECT * FROM old.delay_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, "
+     "5000, NULL, {t})"},
+    {"release_task",
+     "SELECT * FROM old.release_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, "
+     "0, {t})"},
+    {"cancel_task",
+     "SELECT * FROM old.cancel_task('00000000-0000-4000-8000-000000000001', 'r', p_now_ms => {t})"},
+    {"revoke_lease",
+     "SELECT result FROM old.revoke_lease('00000000-0000-4000-8000-000000000011', 'r', p_now_ms => "
+     "{t})"},
+    {"change_priority",
+     "SELECT * FROM old.change_priority('00000000-0000-4000-8000-000000000001', 9, {t})"},
+    {"replay_task",
+     "SELECT result, task_id, replay_count FROM "
+     "old.replay_task('00000000-0000-4000-8000-000000000014', false, {t})"},
     {"set_lane", R"(SELECT old.set_lane('mail', '{"retention_ms": 5}'))"},
     {"pause_lane", "SELECT old.pause_lane('mail')"},
     {"resume_lane", "SELECT old.resume_lane('mail')"},
     {"get_task", "SELECT old.get_task('00000000-0000-4000-8000-000000000011') ->> 'state'"},
     {"list_tasks", "SELECT * FROM old.list_tasks()"},
     {"list_expired_leases", "SELECT * FROM old.list_expired_leases({t})"},
-    {"explain_claim", "SELECT reason FROM old.explain_claim('00000000-0000-4000-8000-000000000003', '{}', NULL, {t})"},
+    {"explain_claim",
+     "SELECT reason FROM old.explain_claim('00000000-0000-4000-8000-000000000003', '{}', NULL, "
+     "{t})"},
     {"check_tasks", "SELECT * FROM old.check_tasks()"},
     // suspensions, schedules
-    {"suspend_task", R"(SELECT result FROM old.suspend_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, '{"waitpoints": [{"key": "k"}], "condition": {"single": {"key": "k"}}}', {t}))"},
-    {"create_waitpoint", "SELECT count(*) FROM old.create_waitpoint('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, 'k', 10000, {t})"},
-    {"deliver_signal", R"(SELECT * FROM old.deliver_signal('00000000-0000-4000-8000-000000000021', split_part({waitpoint}, ' ', 1)::uuid, split_part({waitpoint}, ' ', 2), '{"name": "yes", "idempotency": "a", "source": "test", "payload": {}}', {t}))"},
-    {"approve_task", "SELECT * FROM old.approve_task('00000000-0000-4000-8000-000000000021', split_part({waitpoint}, ' ', 1)::uuid, 'yes', 'a', {t})"},
-    {"resume_task", "SELECT state FROM old.resume_task('00000000-0000-4000-8000-000000000021', 'operator', 0, {t})"},
-    {"list_waitpoints", "SELECT key, state FROM old.list_waitpoints('00000000-0000-4000-8000-000000000021')"},
-    {"seed_waitpoint_key", "SELECT old.seed_waitpoint_key('k1', decode(repeat('0f', 32), 'hex'))"},
-    {"rotate_waitpoint_key", "SELECT old.rotate_waitpoint_key('k2', decode(repeat('1f', 32), 'hex'), 1000)"},
-    {"create_schedule", R"(SELECT old.create_schedule('more', '* * * * *', '{"lane": "reports"}', p_now_ms => {t}))"},
+    {"suspend_task",
+     R"(SELECT result FROM old.suspend_task('00000000-0000-4000-8000-000000000011', {task epoch}::bigint, '{"waitpoints": [{"key": "k"}], "condition": {"single": {"key": "k"}}}', {t}))"},
+    {"create_waitpoint",
+     "SELECT count(*) FROM old.create_waitpoint('00000000-0000-4000-8000-000000000011', {task "
+     "epoch}::bigint, 'k', 10000, {t})"},
+    {"deliver_signal",
+     R"(SELECT * FROM old.deliver_signal('00000000-0000-4000-8000-000000000021', split_part({waitpoint}, ' ', 1)::uuid, split_part({waitpoint}, ' ', 2), '{"name": "yes", "idempotency_key": "a", "payload": {}}', {t}))"},
+    {"approve_task",
+     "SELECT * FROM old.approve_task('00000000-0000-4000-8000-000000000021', "
+     "split_part({waitpoint}, ' ', 1)::uuid, 'yes', 'a', {t})"},
+    {"resume_task",
+     "SELECT state FROM old.resume_task('00000000-0000-4000-8000-000000000021', 'operator', 0, "
+     "{t})"},
+    {"list_waitpoints",
+     "SELECT key, state FROM old.list_waitpoints('00000000-0000-4000-8000-000000000021')"},
+    {"seed_waitpoint_key",
+     "SELECT old.seed_waitpoint_key('k1', (SELECT secret FROM old.waitpoint_keys WHERE kid = "
+     "'k1'))"},
+    {"rotate_waitpoint_key",
+     "SELECT old.rotate_waitpoint_key('k2', decode(repeat('1f', 32), 'hex'), 1000)"},
+    {"create_schedule",
+     R"(SELECT old.create_schedule('more', '* * * * *', '{"lane": "reports"}', p_now_ms => {t}))"},
     {"drop_schedule", "SELECT old.drop_schedule('report')"},
     {"pause_schedule", "SELECT old.pause_schedule('report')"},
     {"resume_schedule", "SELECT old.resume_schedule('report', {t})"},
@@ -329,8 +381,9 @@ TEST_P(Frozen, LeasesAndWorkStay) {
     const auto call = [&conn](const std::string& sql) { return outcome(conn, fill(sql)); };
     EXPECT_EQ(call("SELECT old.renew_work_item_lock({plain}, {t}, 9000000)"), "1 rows\n | ");
     // One more lease is granted by the functions of the old hub.
-    conn.exec(fill("INSERT INTO old.kept SELECT 'before', out_lock_token"
-                   " FROM old.fetch_work_item({t}, 3600000, 'w')"));
+    conn.exec(
+        fill("INSERT INTO old.kept SELECT 'before', out_lock_token"
+             " FROM old.fetch_work_item({t}, 3600000, 'w')"));
     upgrade(database);
     EXPECT_EQ(conn.value("SELECT incarnation FROM old.belay_hub"), "1");
     EXPECT_EQ(call("SELECT old.renew_work_item_lock({plain}, {t}, 9000000)"), "1 rows\n | ");
@@ -341,11 +394,13 @@ TEST_P(Frozen, LeasesAndWorkStay) {
     EXPECT_EQ(call("SELECT count(*) FROM old.fetch_work_item({t}, 1000, 'stranger', 1000, NULL,"
                    " 'default_only') AS f WHERE f.out_work_item LIKE '%i-2%'"),
               "1 rows\n | 0");
-    EXPECT_EQ(call("SELECT out_work_item::jsonb #>> '{ActivityExecute,id}' FROM "
-                   "old.ack_and_fetch_work_item({session}, NULL, NULL, {t}, 1000, 'worker-2', 1000)"),
-              "1 rows\n | 2");
+    EXPECT_EQ(
+        call("SELECT out_work_item::jsonb #>> '{ActivityExecute,id}' FROM "
+             "old.ack_and_fetch_work_item({session}, NULL, NULL, {t}, 1000, 'worker-2', 1000)"),
+        "1 rows\n | 2");
     EXPECT_EQ(call("SELECT old.abandon_work_item({tag}, {t})"), "1 rows\n | ");
-    EXPECT_EQ(call("SELECT count(*) FROM old.fetch_work_items({t}, 1000, 'g', NULL, ARRAY['gpu'], 'tags', 9)"),
+    EXPECT_EQ(call("SELECT count(*) FROM old.fetch_work_items({t}, 1000, 'g', NULL, ARRAY['gpu'], "
+                   "'tags', 9)"),
               "1 rows\n | 2");
     if (GetParam() >= 3) {
         EXPECT_EQ(call("SELECT old.renew_orchestration_item_lock({turn}, {t}, 9000000)"),
@@ -380,8 +435,9 @@ TEST_P(Frozen, OldFunctionsWork) {
         std::size_t functions = 0;
         {
             Conn conn = cluster->connect(database, "upgrade_owner");
-            functions = std::stoul(conn.value(
-                "SELECT count(DISTINCT proname) FROM pg_proc WHERE pronamespace = 'old'::regnamespace"));
+            functions =
+                std::stoul(conn.value("SELECT count(DISTINCT proname) FROM pg_proc WHERE "
+                                      "pronamespace = 'old'::regnamespace"));
             for (const auto& view : {"work_items", "dead_letter_summary"}) {
                 EXPECT_EQ(conn.error_of("SELECT * FROM old."s + view), "") << view;
             }
@@ -405,9 +461,10 @@ TEST_P(Frozen, AdministrationWorks) {
     revive(*cluster, database, GetParam());
     Conn conn = cluster->connect(database, "upgrade_owner");
     for (const std::string sql :
-         {"SELECT * FROM belay.hubs", "SELECT * FROM belay.hub_options", "SELECT * FROM belay.hub_sizes",
-          "SELECT * FROM belay.pg_stat_belay_hub", "SELECT * FROM belay.pg_stat_belay_queue",
-          "SELECT belay.metrics()", "SELECT * FROM belay.check_hub('old')",
+         {"SELECT * FROM belay.hubs", "SELECT * FROM belay.hub_options",
+          "SELECT * FROM belay.hub_sizes", "SELECT * FROM belay.pg_stat_belay_hub",
+          "SELECT * FROM belay.pg_stat_belay_queue", "SELECT belay.metrics()",
+          "SELECT * FROM belay.check_hub('old')",
           "SELECT belay.revoke_hub('old', 'upgrade_monitor', 'monitor')",
           "SELECT belay.revoke_hub('old', 'upgrade_client', 'client')",
           "SELECT belay.revoke_hub('old', 'upgrade_operator', 'operator')",
@@ -473,8 +530,9 @@ TEST_P(Frozen, DutiesServeOldHubs) {
         return;  // it has no reconcile; the worker's test is about it
     }
     conn.exec("SELECT belay.set_hub_option('old', 'orphan_retention', '1 s')");
-    conn.exec(fill("UPDATE old.orchestrator_queue SET created_at = created_at - interval '100 years'"
-                   " WHERE instance_id = 'i-orphan'"));
+    conn.exec(
+        fill("UPDATE old.orchestrator_queue SET created_at = created_at - interval '100 years'"
+             " WHERE instance_id = 'i-orphan'"));
     // A day later sessions, locks and leases are over, and times have come.
     const std::string later = "SELECT sum(rows) > 0 FROM old.reconcile({t} + 90000000, ARRAY['";
     EXPECT_EQ(call(later + "orphan_messages'])"), "1 rows\n | t");
@@ -526,8 +584,9 @@ TEST(OldHubs, AreServedByTheWorker) {
     }
     for (const int version : kFrozen) {
         Conn conn = cluster.connect("served_" + std::to_string(version));
-        conn.exec("INSERT INTO old.sessions (session_id, worker_id, locked_until, last_activity_at,"
-                  " lease_inc) VALUES ('gone', 'w', 1, 1, 1)");
+        conn.exec(
+            "INSERT INTO old.sessions (session_id, worker_id, locked_until, last_activity_at,"
+            " lease_inc) VALUES ('gone', 'w', 1, 1, 1)");
         if (version >= 7) {
             conn.exec("SELECT old.create_task('live')");
             EXPECT_EQ(conn.value("SELECT count(*) FROM old.claim_tasks('w', 'w-1', '{live}', "
@@ -642,9 +701,9 @@ class Load {
 
     void enqueue() {
         const int64_t number = ++numbers_;
-        const Answer answer = ask(
-            R"(SELECT old.enqueue_worker_work('{"ActivityExecute": {"instance": "load-)" +
-            std::to_string(number) + R"(", "execution_id": 1, "id": 1}}'))");
+        const Answer answer =
+            ask(R"(SELECT old.enqueue_worker_work('{"ActivityExecute": {"instance": "load-)" +
+                std::to_string(number) + R"(", "execution_id": 1, "id": 1}}'))");
         const std::lock_guard lock(mutex_);
         if (answer.state.empty()) {
             enqueued.insert(number);
@@ -657,9 +716,9 @@ class Load {
     }
 
     void work() {
-        const Answer fetched = ask(
-            "SELECT out_lock_token, out_work_item::jsonb #>> '{ActivityExecute,instance}' FROM "
-            "old.fetch_work_item(NULL, 600000, 'load')");
+        const Answer fetched =
+            ask("SELECT out_lock_token, out_work_item::jsonb #>> '{ActivityExecute,instance}' FROM "
+                "old.fetch_work_item(NULL, 600000, 'load')");
         if (!fetched.state.empty() || fetched.row.empty()) {
             if (!fetched.state.empty() && fetched.state != "lost") {
                 complain("fetch: " + fetched.state);
@@ -673,11 +732,10 @@ class Load {
         if (!renewed.state.empty() && renewed.state != "lost") {
             complain("renew: " + renewed.state);
         }
-        const std::string completion =
-            instance.substr(0, 5) == "load-"
-                ? R"('{"ActivityCompleted": {"instance": ")" + instance +
-                      R"(", "execution_id": 1, "id": 1, "result": ""}}')"
-                : "NULL";
+        const std::string completion = instance.substr(0, 5) == "load-"
+                                           ? R"('{"ActivityCompleted": {"instance": ")" + instance +
+                                                 R"(", "execution_id": 1, "id": 1, "result": ""}}')"
+                                           : "NULL";
         bool lost = false;
         while (true) {
             const Answer acked =
@@ -685,8 +743,8 @@ class Load {
             if (acked.state != "lost") {
                 // After an ack whose outcome is not known, the lease may be over.
                 if (!acked.state.empty() &&
-                    !(lost && acked.state.find("not found or already processed") !=
-                                  std::string::npos)) {
+                    !(lost &&
+                      acked.state.find("not found or already processed") != std::string::npos)) {
                     complain("ack: " + acked.state);
                 }
                 break;
@@ -744,7 +802,8 @@ class UpgradeUnderLoad : public testing::TestWithParam<int> {
     void expect_still_old() {
         Conn conn = cluster.connect("busy");
         EXPECT_EQ(conn.value("SELECT version FROM old.belay_hub"), std::to_string(GetParam()));
-        EXPECT_EQ(conn.error_of(fill("SELECT old.renew_work_item_lock({plain}, {t}, 9000000)")), "");
+        EXPECT_EQ(conn.error_of(fill("SELECT old.renew_work_item_lock({plain}, {t}, 9000000)")),
+                  "");
     }
 
     // Starts an upgrade that stops in the middle of its work. Waits until it has.
@@ -753,8 +812,9 @@ class UpgradeUnderLoad : public testing::TestWithParam<int> {
         conn->exec("SET upgrade.at = " + std::to_string(at));
         EXPECT_EQ(PQsendQuery(conn->raw(), "SELECT belay.upgrade_hub('old')"), 1);
         EXPECT_TRUE(eventually([&watcher] {
-            return watcher.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND "
-                                 "objid = 42 AND NOT granted") == "1";
+            return watcher.value(
+                       "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND "
+                       "objid = 42 AND NOT granted") == "1";
         }));
         return conn;
     }
@@ -774,7 +834,8 @@ TEST_P(UpgradeUnderLoad, LosesNothing) {
         // At each step.
         int failed = 0;
         for (int step = 0;; ++step) {
-            super.exec("SELECT belay.inject_fault('upgrade.step', 1, " + std::to_string(step) + ")");
+            super.exec("SELECT belay.inject_fault('upgrade.step', 1, " + std::to_string(step) +
+                       ")");
             const std::string result = outcome(owner, "BEGIN; SELECT belay.upgrade_hub('old')");
             owner.exec("ROLLBACK");
             if (result.find("injected fault") == std::string::npos) {
@@ -841,7 +902,8 @@ TEST_P(UpgradeUnderLoad, LosesNothing) {
     EXPECT_EQ(outcome(owner, "SELECT * FROM belay.check_hub('old')"), "0 rows");
     // The leases of old are live, and what a lost connection left behind can be fetched later.
     for (const std::string what : {"plain", "instance", "session"}) {
-        EXPECT_EQ(owner.error_of(fill("SELECT old.ack_worker({" + what + "}, NULL, NULL, {t})")), "");
+        EXPECT_EQ(owner.error_of(fill("SELECT old.ack_worker({" + what + "}, NULL, NULL, {t})")),
+                  "");
     }
     for (int i = 0; i < 10000; ++i) {
         const Rows row = owner.exec(fill(
@@ -863,7 +925,8 @@ TEST_P(UpgradeUnderLoad, LosesNothing) {
     // Exactly one completion of each item.
     std::multiset<int64_t> done;
     const Rows messages = conn.exec(
-        "SELECT substr(instance_id, 6) FROM old.orchestrator_queue WHERE instance_id LIKE 'load-%'");
+        "SELECT substr(instance_id, 6) FROM old.orchestrator_queue WHERE instance_id LIKE "
+        "'load-%'");
     for (int row = 0; row < messages.size(); ++row) {
         done.insert(std::stoll(*messages.at(row, 0)));
     }
@@ -889,7 +952,8 @@ TEST(ExtensionUpdate, LeavesHubsAlone) {
     revive(cluster, "busy", 2);
     Conn super = cluster.connect("busy");
     Conn owner = cluster.connect("busy", "upgrade_owner");
-    const std::string version = super.value("SELECT extversion FROM pg_extension WHERE extname = 'belay'");
+    const std::string version =
+        super.value("SELECT extversion FROM pg_extension WHERE extname = 'belay'");
     const auto before = contents(super);
     const auto parts = shape(super);
     EXPECT_EQ(super.error_of("ALTER EXTENSION belay UPDATE"), "") << "there is nothing newer";
@@ -900,8 +964,7 @@ TEST(ExtensionUpdate, LeavesHubsAlone) {
     EXPECT_EQ(super.value("SELECT belay.added_by_update()"), "42");
     EXPECT_EQ(contents(super), before);
     EXPECT_EQ(shape(super), parts);
-    EXPECT_EQ(super.value("SELECT version FROM belay.hubs WHERE name = 'old'"),
-              std::to_string(2));
+    EXPECT_EQ(super.value("SELECT version FROM belay.hubs WHERE name = 'old'"), std::to_string(2));
     EXPECT_EQ(owner.error_of(fill("SELECT old.renew_work_item_lock({plain}, {t}, 9000000)")), "");
     EXPECT_EQ(owner.error_of("SELECT belay.upgrade_hub('old')"), "");
     EXPECT_EQ(owner.error_of(fill("SELECT old.ack_worker({plain}, NULL, NULL, {t})")), "");

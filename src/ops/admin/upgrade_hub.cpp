@@ -24,8 +24,8 @@ struct Holding {
     uint8 level;
 };
 
-// A role holds a level if it was granted every function of it; where the hub has none of them, as old
-// ones have for monitors, every view.
+// A role holds a level if it was granted every function of it; where the hub has none of them, as
+// old ones have for monitors, every view.
 bool holds(const store::Hub& hub, Oid role, uint8 level,
            std::span<const store::HubFunction> functions, LevelsOf levels_of) {
     bool any = false;

@@ -1,6 +1,6 @@
 // task_duties.cpp — what tasks need done from time to time.
 //
-// Calls    settle, store::promote_due, store::delete_task
+// Calls    settle, promote_tasks, store::delete_task
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.dedup_keys, <hub>.outbox_events, <hub>.suspensions,
 //          <hub>.waitpoints, <hub>.signals, <hub>.waitpoint_keys, and the tables of flows
 // Locks    tasks and their flows, always skipping what others hold
@@ -123,7 +123,7 @@ int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    return store::promote_due(hub, clock->now(), kPortion);
+    return promote_tasks(hub, clock->now(), kPortion);
 }
 
 int64 retire_tasks(const store::Hub& hub, pg::Clock* clock) {

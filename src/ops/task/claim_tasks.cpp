@@ -242,18 +242,11 @@ std::span<const store::HeldTask> hold_next(const store::Hub& hub, const ClaimReq
 
 // Makes due tasks ready. True if more may be due.
 bool promote(const store::Hub& hub, int64 now) {
-    const pg::Channel channel = store::task_due_channel(hub);
-    const auto hint = pg::due_hint(channel);
+    const auto hint = pg::due_hint(store::task_due_channel(hub));
     if (hint.known && hint.due > now) {
         return false;
     }
-    if (store::promote_due(hub, now, kPromotion) == kPromotion) {
-        return true;
-    }
-    if (!store::has_old_prepared()) {
-        pg::note_due_known(channel, hint, store::next_delayed(hub, now));
-    }
-    return false;
+    return promote_tasks(hub, now, kPromotion) == kPromotion;
 }
 
 store::LeaseGrant grant(const store::HeldTask& task, int64 lease_ms, int64 now) {
@@ -405,6 +398,16 @@ bool has_moved(std::span<const Watched> watched, const ClaimRequest& request) {
 }
 
 }  // namespace
+
+int64 promote_tasks(const store::Hub& hub, int64 now, int limit) {
+    const pg::Channel channel = store::task_due_channel(hub);
+    const auto hint = pg::due_hint(channel);
+    const int64 promoted = store::promote_due(hub, now, limit);
+    if (promoted < limit && !store::has_old_prepared()) {
+        pg::note_due_known(channel, hint, store::next_delayed(hub, now));
+    }
+    return promoted;
+}
 
 Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
     constexpr int kMostLooks = 32;
