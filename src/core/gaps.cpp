@@ -37,7 +37,7 @@ void Gaps::add(const Gap& gap) {
             ++i;
         }
     }
-    if (!grown && whole.from != kQueueStart && whole.dead < kWorth) {
+    if (!grown && whole.dead < kWorth) {
         return;
     }
     if (count == kMost) {

@@ -43,8 +43,9 @@ struct Gap {
 
 struct Gaps {
     static constexpr int kMost = 48;
-    // A gap costs a walk a descent of the index. At the beginning of a queue there is one anyway.
-    static constexpr uint32_t kWorth = 8;
+    // Fewer dead entries are not worth a gap: it costs a walk a descent of the index, and in a
+    // small queue what somebody has written by hand is found at once.
+    static constexpr uint32_t kWorth = 64;
 
     int count;
     Gap list[kMost];

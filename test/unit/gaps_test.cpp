@@ -48,31 +48,31 @@ TEST(Gaps, EndsAreNotInside) {
 
 TEST(Gaps, OverlappingOnesBecomeOne) {
     Gaps gaps{};
-    gaps.add({at(10), at(20), 50});
-    gaps.add({at(30), at(40), 50});
-    gaps.add({at(20), at(30), 50});  // 20 and 30 are not inside any
+    gaps.add({at(10), at(20), 80});
+    gaps.add({at(30), at(40), 80});
+    gaps.add({at(20), at(30), 80});  // 20 and 30 are not inside any
     EXPECT_EQ(gaps.count, 3);
-    gaps.add({at(15), at(35), 50});
+    gaps.add({at(15), at(35), 1});
     ASSERT_EQ(gaps.count, 1);
     EXPECT_EQ(gaps.list[0].from, at(10));
     EXPECT_EQ(gaps.list[0].to, at(40));
-    EXPECT_EQ(gaps.list[0].dead, 200U);
+    EXPECT_EQ(gaps.list[0].dead, 241U);
 }
 
 TEST(Gaps, WhatSavesLittleIsLeftOut) {
     Gaps gaps{};
     gaps.add({at(10), at(20), Gaps::kWorth - 1});
     EXPECT_EQ(gaps.count, 0);
-    gaps.add({kQueueStart, at(20), 1});  // costs nothing
+    gaps.add({kQueueStart, at(20), Gaps::kWorth});
     EXPECT_EQ(gaps.count, 1);
-    gaps.add({at(19), at(25), 1});  // nor does this
+    gaps.add({at(19), at(25), 1});  // one that grows costs nothing more
     ASSERT_EQ(gaps.count, 1);
     EXPECT_EQ(gaps.list[0].to, at(25));
 }
 
 TEST(Gaps, CutsSplitAndShorten) {
     Gaps gaps{};
-    gaps.add({at(10), at(50), 40});
+    gaps.add({at(10), at(50), 100});
     gaps.cut(range(20, 25));
     ASSERT_EQ(gaps.count, 2);
     EXPECT_TRUE(covers(gaps, 19));
@@ -91,7 +91,7 @@ TEST(Gaps, WithoutRoomTheLeastGoes) {
     for (uint64_t i = 0; i < Gaps::kMost; ++i) {
         gaps.add({at(100 * i + 1), at(100 * i + 50), static_cast<uint32_t>(100 + i)});
     }
-    gaps.add({at(100'001), at(100'100), 50});
+    gaps.add({at(100'001), at(100'100), 90});
     EXPECT_EQ(gaps.count, Gaps::kMost);
     EXPECT_FALSE(covers(gaps, 100'010));
     gaps.add({at(100'001), at(100'100), 500});
@@ -129,7 +129,7 @@ TEST(Gaps, NeverSayMoreThanIsKnown) {
             const auto next = live.upper_bound(a);
             if (next != live.end()) {
                 const uint64_t from = next == live.begin() ? 0 : *std::prev(next);
-                gaps.add({at(from), at(*next), static_cast<uint32_t>(random() % 20)});
+                gaps.add({at(from), at(*next), static_cast<uint32_t>(random() % 100)});
             }
         }
         for (int i = 0; i < gaps.count; ++i) {
