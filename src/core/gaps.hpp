@@ -20,7 +20,7 @@ struct QueuePlace {
 inline constexpr QueuePlace kQueueStart{};  // no row lies there
 
 constexpr uint64_t ordered(int64_t value) {
-    return static_cast<uint64_t>(value) ^ uint64_t{1} << 63;
+    return static_cast<uint64_t>(value) ^ uint64_t { 1 } << 63;
 }
 constexpr int64_t unordered(uint64_t part) {
     return static_cast<int64_t>(part ^ uint64_t{1} << 63);

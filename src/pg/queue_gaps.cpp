@@ -89,6 +89,9 @@ bool is_shared() {
 static_assert(sizeof(GapKey) ==
               2 * sizeof(Oid) + sizeof(int32) + sizeof(int16) + 2 + GapKey::kMaxLane);
 
+// Only somebody who writes by hand can make a lane with such a name. It has no cursor.
+constexpr uint8 kTooLong = 255;
+
 bool same_key(const GapKey& a, const GapKey& b) {
     return memcmp(&a, &b, sizeof(GapKey)) == 0;
 }
@@ -131,8 +134,8 @@ void unsettle(Cursor* cursor) {
 Cursor* make_cursor(const Spot& spot, const GapKey& key) {
     Cursor* cursor = &spot.ways[0];
     for (int i = 0; i < kWays && cursor->used; ++i) {
-        if (!spot.ways[i].used || pg_atomic_read_u64(&spot.ways[i].last_use) <
-                                      pg_atomic_read_u64(&cursor->last_use)) {
+        if (!spot.ways[i].used ||
+            pg_atomic_read_u64(&spot.ways[i].last_use) < pg_atomic_read_u64(&cursor->last_use)) {
             cursor = &spot.ways[i];
         }
     }
@@ -259,8 +262,7 @@ void commit(const Note& note) {
             }
         });
     } else {
-        with_cursor(note.key, LW_EXCLUSIVE,
-                    [&note](Cursor* cursor) { cut(cursor, note.range); });
+        with_cursor(note.key, LW_EXCLUSIVE, [&note](Cursor* cursor) { cut(cursor, note.range); });
     }
 }
 
@@ -305,29 +307,29 @@ extern "C" void belay_gaps_at_end(XactEvent event, void*) {
 extern "C" void belay_gaps_at_sub_end(SubXactEvent event, SubTransactionId, SubTransactionId,
                                       void*) {
     if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB) {
-        note_count = end_level(notes, note_count, event == SUBXACT_EVENT_COMMIT_SUB,
-                               [](const Note&) {});
+        note_count =
+            end_level(notes, note_count, event == SUBXACT_EVENT_COMMIT_SUB, [](const Note&) {});
     }
 }
 
 }  // namespace
 
 GapKey gap_key(Oid table, uint8 stream, int16 slot, std::string_view lane, int32 set) {
-    Assert(lane.size() <= GapKey::kMaxLane);
+    const bool fits = lane.size() <= GapKey::kMaxLane;
     GapKey key{.database = MyDatabaseId,
                .table = table,
                .set = set,
                .slot = slot,
                .stream = stream,
-               .lane_size = static_cast<uint8>(lane.size()),
+               .lane_size = fits ? static_cast<uint8>(lane.size()) : kTooLong,
                .lane = {}};
-    memcpy(key.lane, lane.data(), lane.size());
+    memcpy(key.lane, lane.data(), std::min(lane.size(), sizeof key.lane));
     return key;
 }
 
 GapView read_gaps(const GapKey& key) {
     GapView view;
-    view.known = is_shared();
+    view.known = is_shared() && key.lane_size != kTooLong;
     view.settled = false;
     view.made = 0;
     view.version = 0;
@@ -412,7 +414,7 @@ void settle_gaps(const GapKey& key, const GapView& view) {
 
 void note_appeared(const GapKey& key, const core::QueuePlace& place) {
     constexpr int kMany = 4096;
-    if (!is_shared()) {
+    if (!is_shared() || key.lane_size == kTooLong) {
         return;
     }
     const int level = GetCurrentTransactionNestLevel();

@@ -6,9 +6,9 @@
 // between two gaps. So nothing has to be known of leases, and nothing is to be told when one ends,
 // or when a transaction that took or deleted rows is rolled back.
 //
-// A walk reads the gaps, then takes its snapshot. Whoever lets a row appear at a place tells so when
-// his rows are visible, in the commit callback: the gaps are cut there, and a ring of the last such
-// places keeps those who read the gaps before from recording what was true before.
+// A walk reads the gaps, then takes its snapshot. Whoever lets a row appear at a place tells so
+// when his rows are visible, in the commit callback: the gaps are cut there, and a ring of the last
+// such places keeps those who read the gaps before from recording what was true before.
 #pragma once
 
 #include "core/gaps.hpp"

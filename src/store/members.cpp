@@ -299,8 +299,7 @@ void insert_members(const Hub& hub, const pg_uuid_t& flow, std::span<const NewMe
             .int8(now));
     for (const NewMember& member : members) {
         if (member.state != core::TaskState::kBlocked) {
-            note_place(hub, member.state,
-                       {member.lane, task_slot(hub, member.id), member.cap_set},
+            note_place(hub, member.state, {member.lane, task_slot(hub, member.id), member.cap_set},
                        {member.priority, member.available_at.value_or(now), member.id});
             note_claimable(hub, member.lane, member.state == core::TaskState::kReady,
                            member.available_at.value_or(now));

@@ -999,9 +999,9 @@ core::TaskState resume(const Hub& hub, const Task& task, int64 available_at, int
     const bool ready = available_at <= now;
     const auto state = ready ? core::TaskState::kReady : core::TaskState::kDelayed;
     note_places(
-        hub,
-        run_for_one(hub, kResume,
-                    Params().uuid(task.id).text(core::name_of(state)).int8(available_at).int8(now)));
+        hub, run_for_one(
+                 hub, kResume,
+                 Params().uuid(task.id).text(core::name_of(state)).int8(available_at).int8(now)));
     note_claimable(hub, task.lane, ready, available_at);
     note_state(hub, task, {pg::WakeReason::kChanged, false});
     return state;

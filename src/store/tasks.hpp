@@ -73,8 +73,8 @@ struct Notice {
 struct Task;
 // A task of the lane can be claimed, now or later.
 void note_claimable(const Hub& hub, std::string_view lane, bool ready, int64 available_at);
-// A task now lies there, among those that are ready or delayed: for the cursors. Rows are those that
-// a statement returns: state, lane, slot, cap_set, priority, available_at_ms, id.
+// A task now lies there, among those that are ready or delayed: for the cursors. Rows are those
+// that a statement returns: state, lane, slot, cap_set, priority, available_at_ms, id.
 struct TaskStream;
 struct TaskPlace;
 void note_place(const Hub& hub, core::TaskState state, const TaskStream& stream,

@@ -1,4 +1,5 @@
-// Gaps of turns and tasks: dead rows cost a fetch nothing, and whatever appears among them is found.
+// Gaps of turns and tasks: dead rows cost a fetch nothing, and whatever appears among them is
+// found.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,8 +22,8 @@ bool is_off() {
 
 // The pages that a statement touches.
 int pages(Conn* conn, const std::string& statement) {
-    const std::string plan = conn->value(
-        "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF, FORMAT JSON) " + statement);
+    const std::string plan =
+        conn->value("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF, FORMAT JSON) " + statement);
     int sum = 0;
     for (const char* kind : {"Hit", "Read"}) {
         std::smatch found;
@@ -84,7 +85,8 @@ class QueueGaps : public ::testing::Test {
     // The kind of the task that is claimed next, "" if there is none.
     std::string claim(int64_t now = 3000, int64_t lease = 86400000) {
         const Rows rows = conn_.exec(
-            "SELECT kind, task_id, lease_epoch FROM app.claim_tasks('w', 'i', '{l}', p_lease_ms => " +
+            "SELECT kind, task_id, lease_epoch FROM app.claim_tasks('w', 'i', '{l}', p_lease_ms "
+            "=> " +
             to_string(lease) + ", p_now_ms => " + to_string(now) + ")");
         if (rows.size() == 0) {
             return "";
@@ -94,12 +96,11 @@ class QueueGaps : public ::testing::Test {
         return rows.at(0, 0).value_or("");
     }
     std::string of_lease(const std::string& verb, const std::string& more = "") const {
-        return "SELECT app." + verb + "('" + task_ + "', " + epoch_ + more +
-               ", p_now_ms => 3000)";
+        return "SELECT app." + verb + "('" + task_ + "', " + epoch_ + more + ", p_now_ms => 3000)";
     }
     static std::string create(const std::string& kind, int priority, const std::string& more = "") {
-        return "SELECT app.create_task('l', p_kind => '" + kind +
-               "', p_priority => " + to_string(priority) + more + ", p_now_ms => 1000)";
+        return "SELECT app.create_task('l', p_kind => '" + kind + "', p_priority => " +
+               to_string(priority) + more + ", p_now_ms => 1000)";
     }
     // Tasks of priorities 9 and 0 that are over: whatever has another one in between lies in a gap.
     void make_task_gap() {
@@ -172,9 +173,10 @@ TEST_F(QueueGaps, TurnCostsTheSameBehindDeadRows) {
     const Conn old = old_snapshot();
     constexpr int kBatch = 1000;
     for (int i = 0; i < kDead / kBatch; ++i) {
-        conn_.exec("SELECT count(app.raise_event('busy', 'e', '', false, 1600)) FROM "
-                   "generate_series(1, " +
-                   to_string(kBatch) + ")");
+        conn_.exec(
+            "SELECT count(app.raise_event('busy', 'e', '', false, 1600)) FROM "
+            "generate_series(1, " +
+            to_string(kBatch) + ")");
         ASSERT_EQ(fetch(), "busy");
         conn_.exec("SELECT app.ack_orchestration_item('" + token_ +
                    "', 3000, 1, '[]', '[]', '[]', '{}')");
@@ -203,10 +205,11 @@ TEST_F(QueueGaps, TaskCostsTheSameBehindDeadRows) {
     const Conn old = old_snapshot();
     constexpr int kBatch = 1000;
     for (int i = 0; i < kDead / kBatch; ++i) {
-        conn_.exec("SELECT count(*) FROM app.create_tasks((SELECT jsonb_agg(jsonb_build_object("
-                   "'lane', 'l', 'priority', n % 2 * 9, 'delay_ms', n % 4 / 3 * 500)) FROM "
-                   "generate_series(1, " +
-                   to_string(kBatch) + ") AS n), 1000)");
+        conn_.exec(
+            "SELECT count(*) FROM app.create_tasks((SELECT jsonb_agg(jsonb_build_object("
+            "'lane', 'l', 'priority', n % 2 * 9, 'delay_ms', n % 4 / 3 * 500)) FROM "
+            "generate_series(1, " +
+            to_string(kBatch) + ") AS n), 1000)");
         ASSERT_EQ(conn_.value("SELECT count(*) FROM app.claim_tasks('w', 'i', '{l}', p_lease_ms => "
                               "86400000, p_max => 1000, p_now_ms => 3000)"),
                   to_string(kBatch));
@@ -320,8 +323,9 @@ TEST_P(QueueGapsByPath, TurnThatChangesItsSlot) {
     for (int i = 0; i < kTurns; ++i) {
         conn_.exec(start("g" + to_string(i), 1300 + i));
     }
-    const std::string next = "SELECT out_lock_token FROM app.fetch_orchestration_item(3000, "
-                             "86400000, p_slots => '{0}')";
+    const std::string next =
+        "SELECT out_lock_token FROM app.fetch_orchestration_item(3000, "
+        "86400000, p_slots => '{0}')";
     int ended = 0;
     for (Rows rows = conn_.exec(next); rows.size() == 1; rows = conn_.exec(next)) {
         token_ = rows.at(0, 0).value_or("");
@@ -357,8 +361,9 @@ TEST_F(QueueGaps, TurnWhoseEndIsRolledBack) {
         ASSERT_EQ(conn_.value("SELECT out_instance_id FROM app.fetch_orchestration_item(3000, "
                               "1000)"),
                   undo);
-        token_ = conn_.value("SELECT lock_token FROM app.instance_lock_states WHERE instance_id = '" +
-                             std::string(undo) + "'");
+        token_ =
+            conn_.value("SELECT lock_token FROM app.instance_lock_states WHERE instance_id = '" +
+                        std::string(undo) + "'");
         const std::string held = token_;
         make_turn_gap();
         token_ = held;
@@ -453,59 +458,66 @@ TEST_P(QueueGapsByPath, TaskThatBecomesReady) {
     expect("revoked", claimed("revoked"), [this](Conn* conn) {
         conn->exec("SELECT app.revoke_lease('" + task_ + "', p_now_ms => 3000)");
     });
-    expect("failed", claimed("failed", ", p_policy => '{\"max_attempts\":3}'"),
-           [this](Conn* conn) {
-               conn->exec("SELECT app.fail_task('" + task_ + "', " + epoch_ +
-                          ", 'transient', p_retry_after_ms => 1, p_now_ms => 1500)");
-           });
-    expect("expired",
-           [this](Conn* conn) {
-               conn->exec(create("expired", 5));
-               ASSERT_EQ(claim(1000, 1500), "expired");
-           },
-           [](Conn* conn) {
-               conn->exec("SELECT app.reconcile(p_duties => '{lease_expiry}', p_now_ms => 2600)");
-           });
-    expect("priority",
-           [](Conn* conn) { conn->exec(create("priority", 0, ", p_available_at_ms => 4000")); },
-           [](Conn* conn) {
-               conn->exec("SELECT app.reconcile(p_duties => '{due_timers}', p_now_ms => 4000)");
-               conn->exec("SELECT app.change_priority((SELECT id FROM app.tasks WHERE kind = "
-                          "'priority'), 5, 3000)");
-           });
-    expect("replayed",
-           [this, &claimed](Conn* conn) {
-               claimed("replayed")(conn);
-               conn->exec(of_lease("complete_task"));
-           },
-           [this](Conn* conn) {
-               conn->exec("SELECT app.replay_task('" + task_ + "', p_now_ms => 3000)");
-           });
-    expect("resumed",
-           [this, &claimed](Conn* conn) {
-               claimed("resumed")(conn);
-               conn->exec("SELECT app.suspend_task('" + task_ + "', " + epoch_ +
-                          ", '{\"waitpoints\":[{\"key\":\"k\"}],\"condition\":\"operator_only\"}', 3000)");
-           },
-           [this](Conn* conn) {
-               conn->exec("SELECT app.resume_task('" + task_ + "', p_now_ms => 3000)");
-           });
-    expect("member", nothing, [](Conn* conn) {
-        conn->exec("SELECT app.create_flow('{\"tasks\":[{\"key\":\"a\",\"lane\":\"l\",\"kind\":"
-                   "\"member\",\"priority\":5}]}', 1000)");
+    expect("failed", claimed("failed", ", p_policy => '{\"max_attempts\":3}'"), [this](Conn* conn) {
+        conn->exec("SELECT app.fail_task('" + task_ + "', " + epoch_ +
+                   ", 'transient', p_retry_after_ms => 1, p_now_ms => 1500)");
     });
-    expect("second",
-           [this](Conn* conn) {
-               conn->exec(
-                   "SELECT app.create_flow('{\"tasks\":[{\"key\":\"a\",\"lane\":\"l\",\"kind\":"
-                   "\"first\",\"priority\":5},{\"key\":\"b\",\"lane\":\"l\",\"kind\":\"second\","
-                   "\"priority\":5,\"after\":[\"a\"]}]}', 1000)");
-               ASSERT_EQ(claim(), "first");
-           },
-           [this](Conn* conn) {
-               conn->exec(of_lease("complete_task"));
-               conn->exec("SELECT app.reconcile(p_now_ms => 3000)");
-           });
+    expect(
+        "expired",
+        [this](Conn* conn) {
+            conn->exec(create("expired", 5));
+            ASSERT_EQ(claim(1000, 1500), "expired");
+        },
+        [](Conn* conn) {
+            conn->exec("SELECT app.reconcile(p_duties => '{lease_expiry}', p_now_ms => 2600)");
+        });
+    expect(
+        "priority",
+        [](Conn* conn) { conn->exec(create("priority", 0, ", p_available_at_ms => 4000")); },
+        [](Conn* conn) {
+            conn->exec("SELECT app.reconcile(p_duties => '{due_timers}', p_now_ms => 4000)");
+            conn->exec(
+                "SELECT app.change_priority((SELECT id FROM app.tasks WHERE kind = "
+                "'priority'), 5, 3000)");
+        });
+    expect(
+        "replayed",
+        [this, &claimed](Conn* conn) {
+            claimed("replayed")(conn);
+            conn->exec(of_lease("complete_task"));
+        },
+        [this](Conn* conn) {
+            conn->exec("SELECT app.replay_task('" + task_ + "', p_now_ms => 3000)");
+        });
+    expect(
+        "resumed",
+        [this, &claimed](Conn* conn) {
+            claimed("resumed")(conn);
+            conn->exec(
+                "SELECT app.suspend_task('" + task_ + "', " + epoch_ +
+                ", '{\"waitpoints\":[{\"key\":\"k\"}],\"condition\":\"operator_only\"}', 3000)");
+        },
+        [this](Conn* conn) {
+            conn->exec("SELECT app.resume_task('" + task_ + "', p_now_ms => 3000)");
+        });
+    expect("member", nothing, [](Conn* conn) {
+        conn->exec(
+            "SELECT app.create_flow('{\"tasks\":[{\"key\":\"a\",\"lane\":\"l\",\"kind\":"
+            "\"member\",\"priority\":5}]}', 1000)");
+    });
+    expect(
+        "second",
+        [this](Conn* conn) {
+            conn->exec(
+                "SELECT app.create_flow('{\"tasks\":[{\"key\":\"a\",\"lane\":\"l\",\"kind\":"
+                "\"first\",\"priority\":5},{\"key\":\"b\",\"lane\":\"l\",\"kind\":\"second\","
+                "\"priority\":5,\"after\":[\"a\"]}]}', 1000)");
+            ASSERT_EQ(claim(), "first");
+        },
+        [this](Conn* conn) {
+            conn->exec(of_lease("complete_task"));
+            conn->exec("SELECT app.reconcile(p_now_ms => 3000)");
+        });
 }
 
 TEST_F(QueueGaps, TaskThatChangesItsSlot) {

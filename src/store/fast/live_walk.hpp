@@ -52,8 +52,8 @@ class GapWalk {
     core::QueuePlace run_;     // no live row was met behind it
     core::QueuePlace last_{};  // as far as that is known
     core::QueuePlace but_one_{};
-    uint32 dead_ = 0;          // entries met since
-    bool worth_ = false;       // the run touches a gap, so that it costs nothing to record it
+    uint32 dead_ = 0;     // entries met since
+    bool worth_ = false;  // the run touches a gap, so that it costs nothing to record it
     bool renewed_ = false;
     bool missed_ = false;
     int next_ = 0;  // gap
@@ -150,7 +150,8 @@ int64 repair_gaps(DirectTable* table, const Stream& stream) {
     return repaired;
 }
 
-// A scan that begins where keys and the last two columns of the index say, ROW(a, b) >= ROW($a, $b).
+// A scan that begins where keys and the last two columns of the index say, ROW(a, b) >= ROW($a,
+// $b).
 IndexScanDesc begin_place_scan(DirectTable* table, int index, ScanKeys keys, Oid type_a,
                                RegProcedure compare_a, Datum a, Oid type_b, RegProcedure compare_b,
                                Datum b);

@@ -1,5 +1,5 @@
-// The hot statements of tasks that stand alone, and finding tasks for a claim, without SQL: the same
-// rows and locks. False, or no value of an Answer: SQL has to serve.
+// The hot statements of tasks that stand alone, and finding tasks for a claim, without SQL: the
+// same rows and locks. False, or no value of an Answer: SQL has to serve.
 #pragma once
 
 #include "pg/queue_gaps.hpp"

@@ -44,9 +44,7 @@ struct MessageStream {
         return message_place(DatumGetTimestampTz(key_column(scan, 2)),
                              DatumGetInt64(key_column(scan, 3)));
     }
-    bool ends(const core::QueuePlace& place) const {
-        return core::unordered(place.parts[0]) > now;
-    }
+    bool ends(const core::QueuePlace& place) const { return core::unordered(place.parts[0]) > now; }
 
     static constexpr int kClaimIndex = 1;
 };
@@ -152,9 +150,8 @@ Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<
                                                       int64 after_visible_at, int64 after_id,
                                                       int64 now, bool with_pins, int limit) {
     Relation locks_heap = open_for_direct_access(hub, DirectId::kInstanceLocks);
-    Relation heap = locks_heap == nullptr
-                        ? nullptr
-                        : open_for_direct_access(hub, DirectId::kOrchestratorQueue);
+    Relation heap =
+        locks_heap == nullptr ? nullptr : open_for_direct_access(hub, DirectId::kOrchestratorQueue);
     if (heap == nullptr) {
         if (locks_heap != nullptr) {
             table_close(locks_heap, NoLock);
@@ -216,8 +213,8 @@ int64 repair_message_gaps(const Hub& hub, int64 age_ms) {
                    [&](DirectTable& table) {
                        int64 repaired = 0;
                        for (int i = 0; i < count; ++i) {
-                           repaired += repair_gaps(
-                               &table, MessageStream{hub, keys[i].slot, PG_INT64_MAX});
+                           repaired +=
+                               repair_gaps(&table, MessageStream{hub, keys[i].slot, PG_INT64_MAX});
                        }
                        return repaired;
                    })
