@@ -21,9 +21,10 @@ check:
 check-long:
 	+@BELAY_LONG=1 test/run.sh
 
-# The server module is not built with them: PostgreSQL frees no memory at its exit.
+# Client, tool and core with leak detection; then the server module, in a server that has none.
 SANITIZED_SUITES = --suite unit --suite client --suite tool
 check-sanitizers:
+	+@test/sanitize.sh
 	+@BELAY_SANITIZE=address,undefined test/run.sh $(SANITIZED_SUITES)
 	+@BELAY_SANITIZE=thread test/run.sh $(SANITIZED_SUITES)
 
@@ -86,8 +87,8 @@ endif
 # | make demo                build, start a throw-away server, show a worked example
 # | make check               build and run all tests on throw-away servers
 # | make check-long          the same, long forms of the random and stress tests
-# | make check-sanitizers    the tests of core, client and tool with Address-, UndefinedBehavior-
-# |                          and ThreadSanitizer
+# | make check-sanitizers    the server module, core, client and tool with Address- and
+# |                          UndefinedBehaviorSanitizer, the latter three also with ThreadSanitizer
 # | make check-all-versions PG_CONFIGS="a b c"    make check for each PostgreSQL
 # | make check-deb           build the Debian packages and use them in a clean system (needs root or sudo)
 # | make deb                 build the Debian packages for the PostgreSQL of PG_CONFIG, in build/deb
@@ -174,6 +175,11 @@ BELAY_CXXFLAGS += -fno-strict-aliasing -fwrapv
 # ASSERTS=1 turns on Assert() in our code, also where the server has none.
 ifdef ASSERTS
 BELAY_CXXFLAGS += -DUSE_ASSERT_CHECKING
+endif
+# SANITIZE=address,undefined: a finding ends the server process. test/sanitize.sh uses it.
+ifdef SANITIZE
+BELAY_CXXFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+SHLIB_LINK += -fsanitize=$(SANITIZE)
 endif
 
 COMPILE_FLAGS = $(SERVER_CXXFLAGS) $(BELAY_CXXFLAGS) $(SERVER_CPPFLAGS) -Isrc $(SYSTEM_INCLUDES)

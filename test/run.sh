@@ -13,6 +13,7 @@
 # are in build/run/log. The last line is "N passed, N failed"; the exit code is 0 if tests ran and
 # none failed. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
 # (address,undefined or thread) builds what CMake builds with these sanitizers, apart from the rest.
+# BELAY_SANITIZE_MODULE does the same for the server module; test/sanitize.sh sets it, in a copy.
 # BELAY_FAST_PATH=off runs them without direct access to tables (default: on; the model test mixes
 # the two).
 set -euo pipefail
@@ -43,6 +44,7 @@ list_suites() {
     say package
     if makes_debs; then say deb; fi
     say unit
+    say fuzz
     if [[ -e $root/README.md ]]; then say docs; fi
 }
 
@@ -150,6 +152,13 @@ suite_docs() {
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }
 
+suite_fuzz() {
+    local code=0 output=$log_dir/$suite.tests
+    timeout --foreground "$time_limit" "$root/test/fuzz/run.sh" >"$output" 2>&1 || code=$?
+    cat "$output"
+    finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
+}
+
 suite_package() {
     local code=0 output=$log_dir/$suite.tests
     {
@@ -206,6 +215,7 @@ done
 if [[ -n $inside ]]; then
     suite=$inside
     find_postgres
+    use_sanitized_module
     "suite_$suite"
     exit
 fi

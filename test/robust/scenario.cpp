@@ -173,6 +173,21 @@ Outcome attempt(Conn& conn, const std::string& sql) {
     return outcome;
 }
 
+std::string escaped(const std::string& text, char quote) {
+    std::string result;
+    for (const char c : text) {
+        result += c;
+        if (c == quote) {
+            result += c;
+        }
+    }
+    return result;
+}
+
+std::string quoted(const std::string& name) {
+    return '"' + escaped(name, '"') + '"';
+}
+
 std::string id_of(const std::string& digits) {
     return "00000000-0000-4000-8000-0000000000" + digits;
 }
@@ -187,7 +202,7 @@ std::string filled(std::string text, const std::string& hub, const Words& words)
             name.size() == 2 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
         std::string value;
         if (name == "hub") {
-            value = hub;
+            value = at > 0 && text[at - 1] == '\'' ? escaped(hub, '\'') : quoted(hub);
         } else if (word != words.end()) {
             value = word->second;
         } else if (is_id) {
@@ -426,8 +441,10 @@ std::string statement_of(const Call& call, const std::string& hub, const Words& 
 }
 
 std::string digest(Conn& conn, const std::string& hub) {
-    const std::string tables = " FROM pg_class AS c WHERE c.relnamespace = '" + hub +
-                               "'::regnamespace AND c.relkind = 'r'";
+    const std::string tables = filled(
+        " FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = "
+        "'<hub>' AND c.relkind = 'r'",
+        hub, {});
     // Prepared, because to plan it takes longer than to run it.
     struct Known {
         std::string statement;
@@ -437,9 +454,9 @@ std::string digest(Conn& conn, const std::string& hub) {
     Known& known = prepared[{conn.backend_pid(), hub}];
     const std::string count = conn.value("SELECT count(*)" + tables);
     if (known.statement.empty()) {
-        known = {"digest_" + hub, count};
+        known = {"digest_" + std::to_string(prepared.size()), count};
         conn.exec(
-            "PREPARE digest_" + hub + " AS " +
+            "PREPARE " + known.statement + " AS " +
             conn.value(
                 "SELECT string_agg(format('SELECT %L || coalesce(md5(string_agg(t::text, "
                 "''|'' ORDER BY t::text COLLATE \"C\")), ''-'') FROM %s AS t', c.relname || ' ', "
@@ -460,7 +477,8 @@ std::string digest(Conn& conn, const std::string& hub) {
 }
 
 std::string complaints(Conn& conn, const std::string& hub) {
-    const Rows rows = conn.exec("SELECT object, problem FROM belay.check_hub('" + hub + "')");
+    const Rows rows =
+        conn.exec(filled("SELECT object, problem FROM belay.check_hub('<hub>')", hub, {}));
     std::string text;
     for (int i = 0; i < rows.size(); ++i) {
         text += rows.at(i, 0).value_or("") + ": " + rows.at(i, 1).value_or("") + "\n";

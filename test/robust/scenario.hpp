@@ -28,7 +28,12 @@ std::string id_of(const std::string& digits);
 // The names that calls use for what a hub handed out: tokens, waitpoints, positions.
 using Words = std::map<std::string, std::string>;
 
-// The text with <NN> replaced by an id, <hub> by the hub and <word> by what words have for it.
+// The text with each quote doubled, and as an identifier.
+std::string escaped(const std::string& text, char quote);
+std::string quoted(const std::string& name);
+
+// The text with <NN> replaced by an id, <hub> by the hub as an identifier, or after a quote as
+// text, and <word> by what words have for it.
 std::string filled(std::string text, const std::string& hub, const Words& words);
 
 // Makes a hub of api belay and fills it; times in it are chosen, near 1000.
