@@ -21,6 +21,7 @@ namespace {
 constexpr double kPatience = 60;  // seconds without any progress, then work is stuck
 
 constexpr int kBigFaults = 3;
+constexpr int kMostQueued = 1500;
 
 constexpr Role kCrew[] = {
     Role::kJobs,  Role::kJobs,  Role::kJobs,  Role::kRuntime, Role::kRuntime, Role::kRuntime,
@@ -195,9 +196,11 @@ bool Campaign::drain(Crew* crew, const std::string& conninfo) {
         if (since_change.seconds() > kPatience || crew->processes.size() < clients) {
             return false;
         }
-        if (crew == &crew_) {
-            progress();
+        if (crew != &crew_) {
+            look_after(&crew_);
+            watch_backlog();
         }
+        progress();
     }
     return true;
 }
@@ -495,7 +498,23 @@ void Campaign::make_mischief() {
     }
 }
 
+void Campaign::watch_backlog() {
+    if (steady_us() < next_watch_us_) {
+        return;
+    }
+    next_watch_us_ = steady_us() + 500'000;
+    try {
+        crew_.shared->crowded = std::stoi(primary_->connect().value(kWorkLeft)) > kMostQueued;
+    } catch (const std::exception&) {
+        // The next look tells.
+    }
+}
+
 void Campaign::progress() {
+    for (; told_ < report_.findings.violations.size() && told_ < 20; ++told_) {
+        const Violation& violation = report_.findings.violations[told_];
+        std::cout << "  violation, " << violation.kind << ": " << violation.text << std::endl;
+    }
     if (steady_us() < next_line_us_) {
         return;
     }
@@ -523,6 +542,7 @@ Report Campaign::run() {
             (void)try_exec("SELECT belay.inject_fault('" + plan_.planted + "', 3)");
         }
         make_mischief();
+        watch_backlog();
         progress();
         rest(random_.number(20, 700));
     }

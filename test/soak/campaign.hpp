@@ -73,6 +73,8 @@ class Campaign {
     void do_something_big();
     // Runs a statement on the primary. False if it fails: that is a fault of its own.
     bool try_exec(const std::string& sql);
+    // Tells the clients whether there is enough to do.
+    void watch_backlog();
     void progress();
 
     void kill_backend();
@@ -107,6 +109,8 @@ class Campaign {
     Report report_;
     int64_t began_us_ = 0;
     int64_t next_line_us_ = 0;
+    int64_t next_watch_us_ = 0;
+    std::size_t told_ = 0;  // violations that were printed
     int64_t next_big_us_ = 0;
 };
 

@@ -99,6 +99,7 @@ class Line {
 
     Phase phase() const { return shared_->phase; }
     int most_lease_ms() const { return shared_->most_lease_ms; }
+    bool crowded() const { return shared_->crowded; }
 
     // Runs one or more statements as one transaction; the rows are those of the last. Before it is
     // sent, the call is in the journal; afterwards, what became of it, with the fields that answer
@@ -243,7 +244,7 @@ class Client {
     virtual const char* waits_for() const = 0;
 
     bool may_create() const {
-        return line_.phase() == Phase::kRun && created_ < ended_ + kMostOpen;
+        return line_.phase() == Phase::kRun && !line_.crowded() && created_ < ended_ + kMostOpen;
     }
     std::string new_name(const char* prefix) {
         return prefix + to_string(number_) + "." + to_string(++names_);
@@ -265,7 +266,7 @@ class Client {
 
     // Between fetch and ack: mostly nothing, sometimes work, rarely a sleep through the lease.
     void linger() {
-        if (random_.in_thousand(15)) {
+        if (line_.phase() == Phase::kRun && random_.in_thousand(15)) {
             rest(random_.number(300, 3500));
         } else if (random_.in_thousand(200)) {
             rest(random_.number(1, 40));
@@ -879,7 +880,7 @@ class Sender : public Client {
 
     bool step() override {
         rest(random_.number(5, 60));
-        if (line_.phase() != Phase::kRun) {
+        if (line_.phase() != Phase::kRun || line_.crowded()) {
             return false;
         }
         if (random_.in_thousand(400)) {

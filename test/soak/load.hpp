@@ -22,7 +22,8 @@ struct Shared {
     std::atomic<Phase> phase;
     std::atomic<int> server;  // place of the address of the current primary
     char addresses[kMostServers][256];
-    int most_lease_ms;  // of one lease
+    int most_lease_ms;          // of one lease
+    std::atomic<bool> crowded;  // more is queued than clients work off soon: nothing is created
     std::atomic<int64_t> calls;
     std::atomic<int64_t> done;
     std::atomic<int64_t> refused;
