@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
 work=$run_dir/fuzz
 mkdir -p "$work/found" "$work/objects"
-flags=(-std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all "-I$root/src")
+flags=(-std=c++20 -O1 -g "-fsanitize=fuzzer,address,undefined" -fno-sanitize-recover=all "-I$root/src")
 objects=()
 for source in "$root"/src/core/*.cpp "$root"/test/fuzz/core_fuzz.cpp; do
     object=$work/objects/$(basename "$source" .cpp).o
