@@ -72,6 +72,7 @@ std::optional<CheckedIntent> checked_wrapped(const Item& given, const char* queu
 }
 
 void require_intents(const store::Hub& hub) {
+    require_table(hub, hub.relations.intent_queue, "messages between hubs");
     require_table(hub, hub.relations.intents_received, "messages between hubs");
 }
 

@@ -261,11 +261,12 @@ store::LeaseGrant grant(const store::HeldTask& task, int64 lease_ms, int64 now) 
             core::cap_deadline(core::add_ms(now, lease_ms), attempt_deadline, task.deadline).until};
 }
 
-void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows& rows, int64 now) {
+void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows& rows,
+          std::span<const uint64> order, int64 now) {
     if (!store::wants_event(hub, kAcquired) && !store::wants_event(hub, kReclaimed)) {
         return;
     }
-    for (uint64 i = 0; i < rows.count; ++i) {
+    for (const uint64 i : order) {
         store::Task task{};
         task.id = rows.uuid(i, kId);
         task.lane = rows.text(i, kLane);
@@ -353,7 +354,6 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     const store::Rows rows =
         store::acquire(hub, grants.span(), request.worker, request.worker_instance, now);
     limits.charge(granted.span(), now);
-    tell(hub, request, rows, now);
     auto* order = static_cast<uint64*>(palloc(sizeof(uint64) * rows.count));
     auto* places = static_cast<store::TaskPlace*>(palloc(sizeof(store::TaskPlace) * rows.count));
     for (uint64 i = 0; i < rows.count; ++i) {
@@ -362,10 +362,9 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     }
     std::sort(order, order + rows.count,
               [places](uint64 a, uint64 b) { return places[a].before(places[b]); });
-    return {rows,
-            {order, static_cast<std::size_t>(rows.count)},
-            upstream_of(hub, rows),
-            signals_of(hub, rows)};
+    const std::span<const uint64> in_order{order, static_cast<std::size_t>(rows.count)};
+    tell(hub, request, rows, in_order, now);
+    return {rows, in_order, upstream_of(hub, rows), signals_of(hub, rows)};
 }
 
 // The channels of the lanes that the worker serves, with their versions before the claim.
