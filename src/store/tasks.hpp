@@ -73,6 +73,13 @@ struct Notice {
 struct Task;
 // A task of the lane can be claimed, now or later.
 void note_claimable(const Hub& hub, std::string_view lane, bool ready, int64 available_at);
+// A task now lies there, among those that are ready or delayed: for the cursors. Rows are those
+// that a statement returns: state, lane, slot, cap_set, priority, available_at_ms, id.
+struct TaskStream;
+struct TaskPlace;
+void note_place(const Hub& hub, core::TaskState state, const TaskStream& stream,
+                const TaskPlace& place);
+void note_places(const Hub& hub, const Rows& rows);
 // The state of a task has changed; with a notice, that of one that had a lease.
 void note_state(const Hub& hub, const pg_uuid_t& task);
 void note_state(const Hub& hub, const Task& task, const Notice& notice);
