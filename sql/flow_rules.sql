@@ -56,6 +56,16 @@ SELECT count(*) AS queued FROM cascade_queue;
 SELECT * FROM check_tasks();
 SELECT belay.set_hub_option('flow_rules', 'fanout_bound', '256');
 
+-- FG-4: a task that was claimed and given back has begun, though it is ready, delayed or suspended.
+SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(5), 'seal', false, 'tasks', (SELECT jsonb_agg(jsonb_build_object('key', 'k' || n, 'lane', 'g' || n, 'task_id', pg_temp.id(50 + n))) FROM generate_series(1, 5) AS n)), 0);
+SELECT count(*) FROM claim_tasks('w', 'i', '{g2,g3,g4}', p_max => 3, p_now_ms => 0);
+SELECT state FROM release_task(pg_temp.id(52), 1, p_now_ms => 1);
+SELECT state FROM delay_task(pg_temp.id(53), 1, 1000, p_now_ms => 1);
+SELECT result FROM suspend_task(pg_temp.id(54), 1, '{"waitpoints":[{"key":"k"}],"condition":{"single":{"key":"k"}},"reason_code":"waiting_for_signal"}', 1);
+SELECT pg_temp.n(d), (test.refused(format('SELECT flow_rules.add_edge(%L, %L, %L, p_now_ms => 2)', pg_temp.id(5), pg_temp.id(51), d))) ~ '^QB014 .*"downstream_started"' AS refused FROM (SELECT pg_temp.id(50 + n) AS d FROM generate_series(2, 4) AS n) AS x;
+SELECT result, downstream_state, unsatisfied, graph_revision FROM add_edge(pg_temp.id(5), pg_temp.id(51), pg_temp.id(55), p_now_ms => 2);
+SELECT * FROM check_tasks();
+
 -- FR-6: more members than an answer lists. get_flow says that it is cut; a repeated cancel lists a thousand and counts all.
 SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(3), 'seal', false, 'tasks', (SELECT jsonb_agg(jsonb_build_object('key', 'k' || n, 'lane', 'm')) FROM generate_series(1, 10000) AS n)), 0);
 SELECT g -> 'truncated' AS truncated, jsonb_array_length(g -> 'members') AS members, g -> 'counts' AS counts FROM get_flow(pg_temp.id(3)) AS g;
