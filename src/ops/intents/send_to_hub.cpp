@@ -72,7 +72,9 @@ std::optional<CheckedIntent> checked_wrapped(std::string_view text, const char* 
 }
 
 void require_intents(const store::Hub& hub) {
-    require_table(hub, hub.relations.intents_received, "messages between hubs");
+    for (const Oid table : {hub.relations.intent_queue, hub.relations.intents_received}) {
+        require_table(hub, table, "messages between hubs");
+    }
 }
 
 int64 send_intent(const store::Hub& hub, const CheckedIntent& intent,
