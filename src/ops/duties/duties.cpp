@@ -1,9 +1,10 @@
 // duties.cpp — the table of duties, the short ones, and the call that runs them.
 //
-// Calls    store::discard_old, store::delete_idle_locks, store::repair_cursors, retire_instances,
+// Calls    store::discard_old, store::delete_idle_locks, store::repair_cursors,
+//          store::direct::repair_message_gaps, store::direct::repair_task_gaps, retire_instances,
 //          relay_intents, forget_received_intents, forget_events
 // Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions, <hub>.outbox_events; reads
-//          <hub>.worker_queue
+//          <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.tasks
 // Locks    rows, always skipping what others hold
 // Raises   QB006 unknown duty
 #include "ops/duties/duties.hpp"
@@ -20,9 +21,12 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
+#include "pg/queue_gaps.hpp"
 #include "pg/settings.hpp"
 #include "pg/wakeups.hpp"
 #include "store/dead_letters.hpp"
+#include "store/fast/tasks.hpp"
+#include "store/fast/turns.hpp"
 #include "store/fast/worker_queue.hpp"
 #include "store/instance_locks.hpp"
 #include "store/waking.hpp"
@@ -38,7 +42,8 @@ constexpr int64 kDayMs = int64{24} * 3600 * 1000;
 using pg::FaultPoint;
 
 bool has_repairs() {
-    return pg::has_prepared_notes() || pg::has_cursors_to_check();
+    return pg::has_prepared_notes() || pg::has_cursors_to_check() ||
+           pg::has_gaps_to_check(pg::cursor_check_age());
 }
 
 constexpr Duty kDuties[] = {
@@ -130,13 +135,22 @@ const Duty* find_duty(std::string_view name) {
 // costs a walk over the dead rows: the worker does it once a minute, a call at once.
 int64 repair_shared_memory(const store::Hub& hub, pg::Clock*) {
     pg::settle_prepared();
-    if (!try_enter(hub, {.worker_queue = true})) {
-        return 0;
+    const int64 age = MyBackendType == B_BG_WORKER ? pg::cursor_check_age() : 0;
+    int64 repaired = 0;
+    const auto count = [&repaired](const pg::Channel& channel, int64 found) {
+        if (found > 0) {
+            pg::note_ready(channel, static_cast<int32>(found));
+        }
+        repaired += found;
+    };
+    if (try_enter(hub, {.worker_queue = true})) {
+        count(store::worker_channel(hub), store::repair_cursors(hub, age));
     }
-    const int64 repaired =
-        store::repair_cursors(hub, MyBackendType == B_BG_WORKER ? pg::cursor_check_age() : 0);
-    if (repaired > 0) {
-        pg::note_ready(store::worker_channel(hub), static_cast<int32>(repaired));
+    if (try_enter(hub, {.orchestrator_queue = true})) {
+        count(store::orchestrator_channel(hub), store::direct::repair_message_gaps(hub, age));
+    }
+    if (OidIsValid(hub.relations.tasks) && try_enter(hub, {.tasks = true})) {
+        count(store::all_lanes_channel(hub), store::direct::repair_task_gaps(hub, age));
     }
     return repaired;
 }
