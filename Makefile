@@ -4,7 +4,8 @@
 # in `make help` work on a machine where PostgreSQL is not installed yet, and pgxs.mk has a goal
 # `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
 
-LOCAL_GOALS = bench check check-all-versions check-long check-sanitizers demo format help lint setup soak stage
+LOCAL_GOALS = bench check check-all-versions check-deb check-long check-sanitizers deb demo dist format help lint \
+	setup soak stage
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
 
@@ -20,14 +21,28 @@ check:
 check-long:
 	+@BELAY_LONG=1 test/run.sh
 
-# The server module is not built with them: PostgreSQL frees no memory at its exit.
+# Client, tool and core with leak detection; then the server module, in a server that has none.
 SANITIZED_SUITES = --suite unit --suite client --suite tool
 check-sanitizers:
+	+@test/sanitize.sh
 	+@BELAY_SANITIZE=address,undefined test/run.sh $(SANITIZED_SUITES)
 	+@BELAY_SANITIZE=thread test/run.sh $(SANITIZED_SUITES)
 
 check-all-versions:
 	+@test/all_versions.sh $(PG_CONFIGS)
+
+check-deb:
+	+@test/package/chroot.sh
+
+deb:
+	+@debian/build.sh
+
+# What is committed, for PGXN.
+DIST = belay-$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" src/sql/belay.control)
+dist:
+	@mkdir -p build/dist
+	@git archive --format=zip --prefix=$(DIST)/ -o build/dist/$(DIST).zip HEAD
+	@echo build/dist/$(DIST).zip
 
 demo:
 	+@test/demo.sh
@@ -72,9 +87,12 @@ endif
 # | make demo                build, start a throw-away server, show a worked example
 # | make check               build and run all tests on throw-away servers
 # | make check-long          the same, long forms of the random and stress tests
-# | make check-sanitizers    the tests of core, client and tool with Address-, UndefinedBehavior-
-# |                          and ThreadSanitizer
+# | make check-sanitizers    the server module, core, client and tool with Address- and
+# |                          UndefinedBehaviorSanitizer, the latter three also with ThreadSanitizer
 # | make check-all-versions PG_CONFIGS="a b c"    make check for each PostgreSQL
+# | make check-deb           build the Debian packages and use them in a clean system (needs root or sudo)
+# | make deb                 build the Debian packages for the PostgreSQL of PG_CONFIG, in build/deb
+# | make dist                the source archive for PGXN, in build/dist
 # | make soak SECONDS=600    a mixed load with faults of every kind, and a checker that saw it all
 # | make bench               measure
 # | make lint                the lints alone
@@ -157,6 +175,11 @@ BELAY_CXXFLAGS += -fno-strict-aliasing -fwrapv
 # ASSERTS=1 turns on Assert() in our code, also where the server has none.
 ifdef ASSERTS
 BELAY_CXXFLAGS += -DUSE_ASSERT_CHECKING
+endif
+# SANITIZE=address,undefined: a finding ends the server process. test/sanitize.sh uses it.
+ifdef SANITIZE
+BELAY_CXXFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+SHLIB_LINK += -fsanitize=$(SANITIZE)
 endif
 
 COMPILE_FLAGS = $(SERVER_CXXFLAGS) $(BELAY_CXXFLAGS) $(SERVER_CPPFLAGS) -Isrc $(SYSTEM_INCLUDES)

@@ -92,5 +92,12 @@ SELECT test.sqlstate($$SELECT task_due.complete_task('00000000-0000-4000-8000-00
 SELECT reason FROM renew_tasks(ARRAY[pg_temp.id(1)], '{1}', 1000, 10);
 SELECT * FROM pg_temp.run(10, 'lease_expiry'); SELECT * FROM pg_temp.run(10, 'lease_expiry');
 SELECT lease_epoch, attempt_kind, attempt_index FROM claim_tasks('w', 'i', p_lease_ms => 1000, p_now_ms => 10);
+-- A claim that is rolled back has made nothing ready: the next one finds what is due.
+DELETE FROM attempts; DELETE FROM tasks; DELETE FROM dedup_keys;
+SELECT state FROM create_task('l', NULL, pg_temp.id(90), p_delay_ms => 100, p_now_ms => 1000);
+BEGIN; SELECT pg_temp.n(task_id) FROM claim_tasks('w', 'i', p_now_ms => 1200); ROLLBACK;
+BEGIN; SAVEPOINT s; SELECT pg_temp.n(task_id) FROM claim_tasks('w', 'i', p_now_ms => 1200); ROLLBACK TO s; COMMIT;
+SELECT pg_temp.n(task_id) FROM claim_tasks('w', 'i', p_now_ms => 1200);
+SELECT pg_temp.n(task_id) FROM claim_tasks('w', 'i', p_now_ms => 1200);
 RESET search_path;
 SELECT belay.drop_hub('task_due', true);

@@ -40,6 +40,16 @@ pg_config_complete() {
         [[ -f $pgxs && -f $("$1" --includedir-server)/postgres.h && -x $("$1" --bindir)/initdb ]]
 }
 
+# True if packages can be made for the PostgreSQL of PG_CONFIG, or for the one that we would choose:
+# dpkg is there, and the server lies where Debian has it.
+makes_debs() {
+    local pg_config
+    command -v dpkg >/dev/null || return
+    # None at all: test/setup.sh installs Debian's.
+    pg_config=${PG_CONFIG:-$(pg_config_candidate)} || return 0
+    [[ $("$pg_config" --pkglibdir) == /usr/lib/postgresql/*/lib ]]
+}
+
 # Prints the pg_config to use if the caller named none: the one in PATH, else the oldest of
 # Debian's that we support.
 pg_config_candidate() {
@@ -129,17 +139,32 @@ make_jobs() {
 
 build_module() {
     # shellcheck disable=SC2046  # At most one word.
-    make -C "$root" --no-print-directory $(make_jobs) all PG_CONFIG="$PG_CONFIG"
+    make -C "$root" --no-print-directory $(make_jobs) all PG_CONFIG="$PG_CONFIG" \
+        ${BELAY_SANITIZE_MODULE:+SANITIZE="$BELAY_SANITIZE_MODULE"}
+}
+
+# A module with sanitizers needs their runtime in the server from its first instruction on. The
+# server keeps memory until it exits, and siglongjmp leaves frames behind.
+use_sanitized_module() {
+    if [[ -n ${BELAY_SANITIZE_MODULE:-} ]]; then
+        LD_PRELOAD=$(g++ -print-file-name=libasan.so):$(g++ -print-file-name=libubsan.so)
+        export LD_PRELOAD
+        export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0:log_path=$run_dir/log/asan
+        export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1:log_path=$run_dir/log/ubsan
+    fi
 }
 
 # build_cmake [TARGET]...: builds all that CMake builds, or these targets.
 build_cmake() {
-    local log=$root/build/cmake.log target targets=()
+    local log=$root/build/cmake.log target targets=() libdir
     for target; do
         targets+=(--target "$target")
     done
+    # Laid out as Debian's packages, so that the tests can make packages of it.
+    libdir=lib/$(c++ -print-multiarch 2>/dev/null || true)
     mkdir -p "$root/build"
-    if ! { cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" &&
+    if ! { cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" \
+        -DCMAKE_INSTALL_LIBDIR="${libdir%/}" &&
         cmake --build "$cmake_dir" -j "$(nproc)" "${targets[@]}"; } >"$log" 2>&1; then
         tail -n 60 "$log"
         die "the CMake build failed, see build/cmake.log"

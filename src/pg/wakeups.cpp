@@ -457,7 +457,16 @@ void LostOwners::tell(const Channel& queue) const {
 
 // ---------------------------------------------------------------- notes
 
-enum class NoteKind : uint8 { kReady, kDue, kLease, kLeaseOver, kHeld, kChanged, kFreed };
+enum class NoteKind : uint8 {
+    kReady,
+    kDue,
+    kDueKnown,
+    kLease,
+    kLeaseOver,
+    kHeld,
+    kChanged,
+    kFreed
+};
 
 struct Note {
     Channel channel;
@@ -536,6 +545,12 @@ void apply(const Note& note) {
                     advance_timer(*entry, note.at);
                 }
                 break;
+            case NoteKind::kDueKnown:
+                if (entry->due_moves + 1 == note.key) {
+                    entry->due = note.at;
+                    entry->known = true;
+                }
+                break;
             case NoteKind::kLease:
                 set_lease(place, entry, note.key, note.at, note.owner, &lost);
                 break;
@@ -570,7 +585,8 @@ void keep_prepared() {
     LWLockAcquire(&shared->prepared_lock, LW_EXCLUSIVE);
     for (int i = 0; i < note_count && TransactionIdIsValid(xid); ++i) {
         const auto count = static_cast<int>(pg_atomic_read_u32(&shared->prepared_count));
-        if (notes[i].kind == NoteKind::kLeaseOver || !is_queue(notes[i].channel)) {
+        if (notes[i].kind == NoteKind::kLeaseOver || notes[i].kind == NoteKind::kDueKnown ||
+            !is_queue(notes[i].channel)) {
             continue;
         }
         PreparedNote* known = nullptr;
@@ -1143,19 +1159,12 @@ DueHint due_hint(const Channel& channel) {
     return hint;
 }
 
-void set_due(const Channel& channel, const DueHint& before, int64 due) {
-    if (!can_note() || before.moves == 0) {
-        return;
+void note_due_known(const Channel& channel, const DueHint& before, int64 due) {
+    if (can_note() && before.moves != 0) {
+        Note* note = add_note(channel, NoteKind::kDueKnown);
+        note->key = before.moves;
+        note->at = due;
     }
-    const Place place = place_of(channel);
-    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
-    if (Entry* entry = find_entry(place, channel)) {
-        if (entry->due_moves + 1 == before.moves) {
-            entry->due = due;
-            entry->known = true;
-        }
-    }
-    LWLockRelease(&place.partition->lock);
 }
 
 ChannelUse channel_use(const Channel& channel) {

@@ -168,7 +168,8 @@ struct DueHint {
     uint64 moves;
 };
 DueHint due_hint(const Channel& channel);
-void set_due(const Channel& channel, const DueHint& before, int64 due);
+// At commit: what the tables said may be our own doing.
+void note_due_known(const Channel& channel, const DueHint& before, int64 due);
 
 // How much a channel is used.
 struct ChannelUse {

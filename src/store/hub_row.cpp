@@ -1,6 +1,7 @@
 #include "store/hub_row.hpp"
 
 #include "pg/errors.hpp"
+#include "pg/faults.hpp"
 #include "store/grants.hpp"
 #include "store/plan.hpp"
 #include "store/waking.hpp"
@@ -204,6 +205,7 @@ std::span<const HubRelation> hub_relations(Api api) {
 }
 
 void insert_hub_row(const char* hub, Oid schema, const char* api, bool adopted) {
+    pg::pass_store_faults();
     Oid types[] = {TEXTOID, INT4OID, TEXTOID, TEXTOID};
     Datum values[] = {
         CStringGetTextDatum(api),

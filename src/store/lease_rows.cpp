@@ -1,5 +1,7 @@
 #include "store/lease_rows.hpp"
 
+#include "pg/faults.hpp"
+
 namespace belay::store {
 
 namespace {
@@ -133,6 +135,7 @@ std::optional<core::Lease> keep(Relation table, const Place& place, Version vers
 }
 
 std::optional<core::Lease> latest(const Place& place, Hold hold) {
+    pg::pass_store_faults();
     const LOCKMODE mode = hold == Hold::kKeep ? RowShareLock : AccessShareLock;
     Relation table = OidIsValid(place.table) ? try_table_open(place.table, mode) : nullptr;
     if (table == nullptr) {

@@ -23,6 +23,7 @@ class Rows {
     explicit Rows(PGresult* result) : result_(result, &PQclear) {}
 
     int size() const { return PQntuples(result_.get()); }
+    int columns() const { return PQnfields(result_.get()); }
     std::optional<std::string> at(int row, int column) const;
 
  private:
