@@ -116,6 +116,12 @@ SELECT pg_temp.relay();
 SELECT work_item FROM inr_b.work_items ORDER BY id;
 SELECT attempts, last_error FROM inr_a.intents;
 CALL pg_temp.clear();
+-- IN-5: the order holds over incarnations, each of which gives its intents another uuid.
+DO $$ BEGIN FOR n IN 1..8 LOOP PERFORM pg_temp.send('inr_b', 'x', n); PERFORM belay.new_incarnation('inr_a'); END LOOP; END $$;
+SELECT count(DISTINCT source_uuid) FROM inr_a.intents;
+SELECT pg_temp.relay();
+SELECT * FROM test.inr_arrived;
+CALL pg_temp.clear();
 -- More than one portion, many pairs, in order.
 SELECT count(pg_temp.send('inr_b', 'i' || n % 300, n)) FROM generate_series(1, 1500) AS n;
 SELECT pg_temp.relay();

@@ -89,9 +89,11 @@ store::Intent checked_element(json::Value element, std::size_t index) {
             .last_error = std::nullopt};
 }
 
-bool by_key(const store::Intent& a, const store::Intent& b) {
-    const int order = memcmp(a.key.source_uuid.data, b.key.source_uuid.data, UUID_LEN);
-    return order != 0 ? order < 0 : a.key.id < b.key.id;
+// Ids first: a hub changes its uuid with its incarnation, and goes on counting.
+bool by_id(const store::Intent& a, const store::Intent& b) {
+    return a.key.id != b.key.id
+               ? a.key.id < b.key.id
+               : memcmp(a.key.source_uuid.data, b.key.source_uuid.data, UUID_LEN) < 0;
 }
 
 // The item as the target queue takes it; the source may be of another release, or its owner may
@@ -120,8 +122,9 @@ int64 take_in(const store::Hub& hub, std::span<const store::Intent> intents, int
     auto* sorted =
         static_cast<store::Intent*>(palloc(sizeof(store::Intent) * (intents.size() + 1)));
     std::copy(intents.begin(), intents.end(), sorted);
-    // Of one source the order of keys is the order of delivery.
-    std::sort(sorted, sorted + intents.size(), by_key);
+    // Of one source the order of ids is the order of delivery. Whoever else brings the same keys
+    // inserts them in this order, too, so nobody waits in a circle.
+    std::sort(sorted, sorted + intents.size(), by_id);
     int64 taken = 0;
     for (std::size_t i = 0; i < intents.size(); ++i) {
         const store::Intent& intent = sorted[i];
