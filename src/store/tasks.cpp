@@ -785,10 +785,45 @@ std::span<const TaskStream> fitting_streams(const Hub& hub,
     return {streams, count};
 }
 
+namespace {
+
+// The tasks in the order of these ids.
+std::span<const HeldTask> in_order(std::span<const HeldTask> held, std::span<const pg_uuid_t> ids) {
+    struct Numbered {
+        pg_uuid_t id;
+        std::size_t number;
+        const HeldTask* task;
+    };
+    const auto less = [](const Numbered& a, const Numbered& b) {
+        return memcmp(a.id.data, b.id.data, UUID_LEN) < 0;
+    };
+    auto* all = static_cast<Numbered*>(palloc(sizeof(Numbered) * ids.size()));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        all[i] = {ids[i], i, nullptr};
+    }
+    std::sort(all, all + ids.size(), less);
+    for (const HeldTask& task : held) {
+        std::lower_bound(all, all + ids.size(), Numbered{task.id, 0, nullptr}, less)->task = &task;
+    }
+    std::sort(all, all + ids.size(),
+              [](const Numbered& a, const Numbered& b) { return a.number < b.number; });
+    auto* ordered = static_cast<HeldTask*>(palloc(sizeof(HeldTask) * (held.size() + 1)));
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        if (all[i].task != nullptr) {
+            ordered[count++] = *all[i].task;
+        }
+    }
+    return {ordered, count};
+}
+
+}  // namespace
+
 std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, int64 now,
                                      int limit) {
     if (const auto ids = direct::hold_heads(hub, stream, now, limit)) {
-        return ids->empty() ? std::span<const HeldTask>() : hold_ready(hub, *ids, now);
+        return ids->empty() ? std::span<const HeldTask>()
+                            : in_order(hold_ready(hub, *ids, now), *ids);
     }
     return read_held(run(
         hub, kHoldHeads,

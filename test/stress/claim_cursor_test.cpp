@@ -47,7 +47,8 @@ class Queue {
     virtual std::string fetch(int64_t lease_ms) = 0;
     virtual std::string ack(const Rows& item) = 0;
     virtual std::string give_back(const Rows& item) = 0;
-    virtual std::string renew(const Rows& item, int64_t lease_ms) = 0;
+    // One after which the lease is over within a ms.
+    virtual std::string cut_short(const Rows& item) = 0;
     // How many items are left.
     virtual std::string count() = 0;
 };
@@ -71,9 +72,8 @@ class WorkQueue : public Queue {
     std::string give_back(const Rows& item) override {
         return "SELECT app.abandon_work_item('" + *item.at(0, 0) + "', NULL)";
     }
-    std::string renew(const Rows& item, int64_t lease_ms) override {
-        return "SELECT app.renew_work_item_lock('" + *item.at(0, 0) + "', NULL, " +
-               to_string(lease_ms) + ")";
+    std::string cut_short(const Rows& item) override {
+        return "SELECT app.renew_work_item_lock('" + *item.at(0, 0) + "', NULL, 1)";
     }
     std::string count() override { return "SELECT count(*) FROM app.work_items"; }
 };
@@ -97,9 +97,8 @@ class TurnQueue : public Queue {
     std::string give_back(const Rows& item) override {
         return "SELECT app.abandon_orchestration_item('" + *item.at(0, 0) + "', NULL)";
     }
-    std::string renew(const Rows& item, int64_t lease_ms) override {
-        return "SELECT app.renew_orchestration_item_lock('" + *item.at(0, 0) + "', NULL, " +
-               to_string(lease_ms) + ")";
+    std::string cut_short(const Rows& item) override {
+        return "SELECT app.renew_orchestration_item_lock('" + *item.at(0, 0) + "', NULL, 1)";
     }
     std::string count() override { return "SELECT count(*) FROM app.messages"; }
 };
@@ -117,20 +116,21 @@ class TaskQueue : public Queue {
         return "SELECT task_id, lease_epoch FROM app.claim_tasks('w', 'i', '{l}', p_lease_ms => " +
                to_string(lease_ms) + ")";
     }
-    std::string ack(const Rows& item) override { return "SELECT app.complete_task" + of(item, ""); }
+    std::string ack(const Rows& item) override { return "SELECT app.complete_task" + of(item); }
     std::string give_back(const Rows& item) override {
-        return "SELECT app.release_task" + of(item, "");
+        return "SELECT app.release_task" + of(item);
     }
-    std::string renew(const Rows& item, int64_t lease_ms) override {
-        return "SELECT app.renew_task" + of(item, ", " + to_string(lease_ms));
+    // The renewal of a task never shortens its lease.
+    std::string cut_short(const Rows& item) override {
+        return "SELECT app.revoke_lease('" + *item.at(0, 0) + "')";
     }
     std::string count() override {
         return "SELECT count(*) FROM app.tasks WHERE terminal_at_ms IS NULL";
     }
 
  private:
-    static std::string of(const Rows& item, const std::string& more) {
-        return "('" + *item.at(0, 0) + "', " + *item.at(0, 1) + more + ")";
+    static std::string of(const Rows& item) {
+        return "('" + *item.at(0, 0) + "', " + *item.at(0, 1) + ")";
     }
 
     Random random_;
@@ -214,7 +214,7 @@ class Worker {
             expire();
         } else if (way < 31) {
             if (const auto item = fetch()) {
-                conn_.exec(queue_.renew(*item, 1));
+                conn_.exec(queue_.cut_short(*item));
                 expire();
             }
         } else if (way < 35) {

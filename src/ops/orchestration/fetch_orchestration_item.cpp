@@ -566,15 +566,17 @@ std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRe
                                              pg::Clock* clock) {
     const pg::Channel channel = store::orchestrator_channel(hub);
     constexpr int kMostLooks = 32;
+    constexpr int kUnprompted = 3;
     uint64 version = 0;
     std::optional<Turn> turn;
     bool again = true;
-    // Whoever was faster may have left something that our snapshot was too old for.
+    // Whoever was faster may have left something that our snapshot was too old for. Whoever gives
+    // an instance back lets go of its key only after the version has moved.
     for (int look = 0; again && look < kMostLooks; ++look) {
         bool lost = false;
         version = pg::queue_version(channel);
         turn = fetch_now(hub, request, clock, &lost);
-        again = !turn && lost && pg::queue_version(channel) != version;
+        again = !turn && lost && (look + 1 < kUnprompted || pg::queue_version(channel) != version);
     }
     if (!turn) {
         pg::remember_empty(channel, version);
