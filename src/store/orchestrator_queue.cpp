@@ -364,13 +364,13 @@ int64 insert_message(const Hub& hub, const NewMessage& message) {
 }
 
 std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const int16> slots,
-                                              int64 after_visible_at, int64 after_id, int64 now,
-                                              bool with_pins, int limit) {
-    if (const auto found =
-            direct::peek_messages(hub, slots, after_visible_at, after_id, now, with_pins, limit)) {
+                                              int64 after_visible_at, int64 after_id,
+                                              const pg::Clock& clock, bool with_pins, int limit) {
+    if (const auto found = direct::peek_messages(hub, slots, after_visible_at, after_id, clock,
+                                                 with_pins, limit)) {
         return *found;
     }
-    return look_at_messages(hub, slots, after_visible_at, after_id, now, limit);
+    return look_at_messages(hub, slots, after_visible_at, after_id, clock.now(), limit);
 }
 
 std::span<const WaitingMessage> look_at_messages(const Hub& hub, std::span<const int16> slots,

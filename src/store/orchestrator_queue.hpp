@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/work_item.hpp"
+#include "pg/clock.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
 
@@ -43,8 +44,8 @@ struct WaitingMessage {
 // Up to limit visible messages per slot, in the order (visible_at, id) behind the given place,
 // without those of instances whose lock is live. Pins only if they are asked for.
 std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const int16> slots,
-                                              int64 after_visible_at, int64 after_id, int64 now,
-                                              bool with_pins, int limit);
+                                              int64 after_visible_at, int64 after_id,
+                                              const pg::Clock& clock, bool with_pins, int limit);
 // The same for those who only look: always by SQL, which locks nothing against readers.
 std::span<const WaitingMessage> look_at_messages(const Hub& hub, std::span<const int16> slots,
                                                  int64 after_visible_at, int64 after_id, int64 now,

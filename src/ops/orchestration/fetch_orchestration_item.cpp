@@ -50,7 +50,6 @@ struct Search {
     const store::Hub& hub;
     const TurnRequest& request;
     pg::Clock* clock;
-    int64 now;  // for looking; a grant reads the clock again
     Stream* streams;
     int stream_count;
     std::string_view* tried;  // instances already examined by this call
@@ -63,7 +62,7 @@ struct Search {
 void open_streams(Search* search) {
     const auto heads = store::peek_messages(
         search->hub, slots_of(search->hub, search->request.slots), PG_INT64_MIN, PG_INT64_MIN,
-        search->now, asks_for_pins(search->request.versions), 1);
+        *search->clock, asks_for_pins(search->request.versions), 1);
     search->streams = static_cast<Stream*>(palloc(sizeof(Stream) * (heads.size() + 1)));
     for (const auto& head : heads) {
         search->streams[search->stream_count++] = {.slot = head.slot,
@@ -87,7 +86,7 @@ bool has_head(Search* search, Stream* stream) {
     stream->asked = kPage;
     stream->at = 0;
     stream->page = store::peek_messages(search->hub, {&stream->slot, 1}, stream->last_visible_at,
-                                        stream->last_id, search->now,
+                                        stream->last_id, *search->clock,
                                         asks_for_pins(search->request.versions), kPage);
     stream->ended = stream->page.empty();
     return !stream->ended;
@@ -538,7 +537,6 @@ std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request,
     Search search{.hub = hub,
                   .request = request,
                   .clock = clock,
-                  .now = clock->now(),
                   .streams = nullptr,
                   .stream_count = 0,
                   .tried = nullptr,
@@ -565,18 +563,19 @@ std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request,
 std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRequest& request,
                                              pg::Clock* clock) {
     const pg::Channel channel = store::orchestrator_channel(hub);
-    constexpr int kMostLooks = 32;
+    constexpr int kMostLooks = 8;
     constexpr int kUnprompted = 3;
     uint64 version = 0;
     std::optional<Turn> turn;
     bool again = true;
-    // Whoever was faster may have left something that our snapshot was too old for. Whoever gives
-    // an instance back lets go of its key only after the version has moved.
+    // Whoever was faster may have left something that our snapshot or clock was too old for.
+    // Whoever gives an instance back lets go of its key only after the version has moved.
     for (int look = 0; again && look < kMostLooks; ++look) {
         bool lost = false;
         version = pg::queue_version(channel);
         turn = fetch_now(hub, request, clock, &lost);
-        again = !turn && lost && (look + 1 < kUnprompted || pg::queue_version(channel) != version);
+        again =
+            !turn && ((lost && look + 1 < kUnprompted) || pg::queue_version(channel) != version);
     }
     if (!turn) {
         pg::remember_empty(channel, version);

@@ -148,7 +148,8 @@ pg::GapKey message_gaps(const Hub& hub, int16 slot) {
 
 Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<const int16> slots,
                                                       int64 after_visible_at, int64 after_id,
-                                                      int64 now, bool with_pins, int limit) {
+                                                      const pg::Clock& clock, bool with_pins,
+                                                      int limit) {
     Relation locks_heap = open_for_direct_access(hub, DirectId::kInstanceLocks);
     Relation heap =
         locks_heap == nullptr ? nullptr : open_for_direct_access(hub, DirectId::kOrchestratorQueue);
@@ -164,27 +165,31 @@ Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<
     const auto after = message_place(after_visible_at, after_id);
     const auto look_at = [&](DirectTable* table, DirectTable* locks, int16 slot) {
         int left = limit;
-        const auto refresh = [table, locks] {
+        int64 now = 0;
+        MessageStream stream{hub, slot, 0};
+        // The clock comes last: no message is newer than it.
+        const auto refresh = [&, table, locks] {
             renew_snapshot(table);
             use_active_snapshot(locks);
+            now = clock.now();
+            stream.now = core::ms_to_pg_us(now);
         };
-        return walk_live(
-            table, MessageStream{hub, slot, core::ms_to_pg_us(now)}, after, refresh, [&] {
-                const message::Row& row = message_row(*table);
-                const auto instance_id = *text_column(*table, message::kInstanceId);
-                if (find_one(locks, 0, lock_keys(instance_id)) && is_live(*locks, now)) {
-                    return true;
-                }
-                const auto instance = with_pins ? direct::read_instance(hub, instance_id)
-                                                : std::optional<std::optional<Instance>>();
-                plain = plain && (!with_pins || instance);
-                waiting.add({.slot = row.slot,
-                             .visible_at = row.visible_at,
-                             .id = row.id,
-                             .instance_id = instance_id,
-                             .pin = instance && *instance ? (*instance)->pin : std::nullopt});
-                return --left > 0;
-            });
+        return walk_live(table, stream, after, refresh, [&] {
+            const message::Row& row = message_row(*table);
+            const auto instance_id = *text_column(*table, message::kInstanceId);
+            if (find_one(locks, 0, lock_keys(instance_id)) && is_live(*locks, now)) {
+                return true;
+            }
+            const auto instance = with_pins ? direct::read_instance(hub, instance_id)
+                                            : std::optional<std::optional<Instance>>();
+            plain = plain && (!with_pins || instance);
+            waiting.add({.slot = row.slot,
+                         .visible_at = row.visible_at,
+                         .id = row.id,
+                         .instance_id = instance_id,
+                         .pin = instance && *instance ? (*instance)->pin : std::nullopt});
+            return --left > 0;
+        });
     };
     with_direct(hub, DirectId::kOrchestratorQueue, heap, [&](DirectTable& table) {
         with_direct(hub, DirectId::kInstanceLocks, locks_heap, [&](DirectTable& locks) {

@@ -36,7 +36,8 @@ int64 repair_message_gaps(const Hub& hub, int64 age_ms);
 // Messages in the claim order behind a place, without those of instances whose lock is live.
 Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<const int16> slots,
                                                       int64 after_visible_at, int64 after_id,
-                                                      int64 now, bool with_pins, int limit);
+                                                      const pg::Clock& clock, bool with_pins,
+                                                      int limit);
 Answer<std::span<const BatchMessage>> visible_messages(const Hub& hub, std::string_view instance_id,
                                                        int64 now, int64 after_id, int64 limit);
 Answer<std::span<const LeasedMessage>> lease_messages(const Hub& hub, std::string_view instance_id,
