@@ -7,6 +7,10 @@ run_dir=$root/build/run
 # BELAY_SANITIZE names sanitizers: what CMake builds with them lies apart.
 sanitized=${BELAY_SANITIZE:+-${BELAY_SANITIZE//,/-}}
 cmake_dir=$root/build/cmake$sanitized
+# The Makefile knows it by this name, when it builds and when it installs.
+if [[ -n ${BELAY_SANITIZE_MODULE:-} ]]; then
+    export SANITIZE=$BELAY_SANITIZE_MODULE
+fi
 
 say() { printf '%s\n' "$*"; }
 die() {
@@ -139,8 +143,7 @@ make_jobs() {
 
 build_module() {
     # shellcheck disable=SC2046  # At most one word.
-    make -C "$root" --no-print-directory $(make_jobs) all PG_CONFIG="$PG_CONFIG" \
-        ${BELAY_SANITIZE_MODULE:+SANITIZE="$BELAY_SANITIZE_MODULE"}
+    make -C "$root" --no-print-directory $(make_jobs) all PG_CONFIG="$PG_CONFIG"
 }
 
 # A module with sanitizers needs their runtime in the server from its first instruction on. The

@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kLair = R"(
 CREATE SCHEMA lair;
 CREATE TABLE lair.log (who name, session name);
+CREATE SEQUENCE lair.visits;  -- not taken back with the transaction
 CREATE FUNCTION lair.seize(statement text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE statement;
@@ -28,6 +29,7 @@ BEGIN
     IF current_setting('lair.asleep', true) = 'yes' THEN  -- while the trap is set
         RETURN true;
     END IF;
+    PERFORM pg_catalog.nextval('lair.visits');
     IF current_user <> 'the_owner' THEN
         RAISE SQLSTATE 'ELEVA' USING MESSAGE = 'runs as ' || current_user;
     END IF;
@@ -183,6 +185,7 @@ class HostileOwner : public ::testing::Test {
 
 TEST_F(HostileOwner, GainsNothing) {
     ASSERT_GT(tables_.size(), 30u);
+    ASSERT_EQ(attempt(conn_, "SELECT lair.spy()").sqlstate, "ELEVA") << "the trap does not work";
     std::vector<std::string> calls;
     for (const Call& call : writing_calls()) {
         calls.push_back(statement_of(call, "f", words_));
@@ -234,6 +237,8 @@ TEST_F(HostileOwner, GainsNothing) {
     }
     EXPECT_GT(made, 1000);
     EXPECT_GT(failed, 0);
+    EXPECT_GT(std::stoll(conn_.value("SELECT last_value FROM lair.visits")), 1000)
+        << "hardly any of his code has run";
     EXPECT_EQ(complaints(conn_, "f"), "");
     EXPECT_EQ(conn_.value("SELECT rolsuper FROM pg_roles WHERE rolname = 'the_owner'"), "f");
 }
