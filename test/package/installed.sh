@@ -13,7 +13,7 @@ failed=0
     say "not ok preloaded"
     failed=1
 }
-"$root/test/docs/run_readme.sh" || failed=1
+"$root/test/docs/pages.sh" README.md || failed=1
 # It makes the hub app.
 "$root/test/package/run.sh" || failed=1
 if [[ $("$BELAY_PREFIX/bin/belay" hubs) == *app* ]]; then
