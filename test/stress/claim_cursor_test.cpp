@@ -51,6 +51,8 @@ class Queue {
     virtual std::string cut_short(const Rows& item) = 0;
     // How many items are left.
     virtual std::string count() = 0;
+    // Whether an item that has just fallen due can be had by everybody.
+    virtual bool due_for_all() const { return true; }
 };
 
 class WorkQueue : public Queue {
@@ -107,6 +109,9 @@ class TurnQueue : public Queue {
 class TaskQueue : public Queue {
  public:
     explicit TaskQueue(uint64_t seed) : random_(seed) {}
+
+    // A claim makes due tasks ready in its own transaction: until that ends nobody else has them.
+    bool due_for_all() const override { return false; }
 
     std::string add(int delay_ms) override {
         return "SELECT app.create_task('l', p_priority => " + to_string(random_.number(0, 9)) +
@@ -165,7 +170,7 @@ class Worker {
         } else if (way == 2) {
             conn_.exec("BEGIN; " + queue_.add(0) + "; PREPARE TRANSACTION '" + name() + "'");
             conn_.exec("COMMIT PREPARED '" + name() + "'");
-        } else if (way == 3) {
+        } else if (way == 3 && queue_.due_for_all()) {
             conn_.exec(queue_.add(1));
             std::this_thread::sleep_for(std::chrono::milliseconds(3));
         } else {
@@ -230,7 +235,12 @@ class Worker {
     // Lets a lease of a ms pass. Of a task, that is settled by whoever comes, or by a duty.
     void expire() {
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
-        conn_.exec("SELECT app.reconcile(p_duties => '{lease_expiry}')");
+        // A duty passes by what another one has in hand, and that is ready only when it commits.
+        do {
+            conn_.exec("SELECT app.reconcile(p_duties => '{lease_expiry}')");
+        } while (conn_.value("SELECT count(*) FROM app.tasks WHERE state = 'active' AND "
+                             "lease_until_ms <= extract(epoch FROM clock_timestamp()) * 1000") !=
+                 "0");
     }
 
     std::optional<Rows> fetch(int64_t lease_ms = 600000) {
