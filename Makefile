@@ -4,7 +4,8 @@
 # in `make help` work on a machine where PostgreSQL is not installed yet, and pgxs.mk has a goal
 # `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
 
-LOCAL_GOALS = bench check check-all-versions check-long check-sanitizers demo format help lint setup soak stage
+LOCAL_GOALS = bench check check-all-versions check-deb check-long check-sanitizers deb demo dist format help lint \
+	setup soak stage
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
 
@@ -30,11 +31,25 @@ check-sanitizers:
 check-all-versions:
 	+@test/all_versions.sh $(PG_CONFIGS)
 
+check-deb:
+	+@test/package/chroot.sh
+
+deb:
+	+@debian/build.sh
+
+# What is committed, for PGXN.
+DIST = belay-$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" src/sql/belay.control)
+dist:
+	@mkdir -p build/dist
+	@git archive --format=zip --prefix=$(DIST)/ -o build/dist/$(DIST).zip HEAD
+	@echo build/dist/$(DIST).zip
+
 demo:
 	+@test/demo.sh
 
+# SECONDS means something to bash, so the scripts get it by another name.
 soak:
-	+@test/optional.sh test/soak.sh
+	+@env -u SECONDS BELAY_SOAK_SECONDS='$(or $(SECONDS),600)' test/soak.sh
 
 bench:
 	+@test/optional.sh bench/run.sh
@@ -75,7 +90,10 @@ endif
 # | make check-sanitizers    the server module, core, client and tool with Address- and
 # |                          UndefinedBehaviorSanitizer, the latter three also with ThreadSanitizer
 # | make check-all-versions PG_CONFIGS="a b c"    make check for each PostgreSQL
-# | make soak                run a mixed load for long and watch for drift
+# | make check-deb           build the Debian packages and use them in a clean system (needs root or sudo)
+# | make deb                 build the Debian packages for the PostgreSQL of PG_CONFIG, in build/deb
+# | make dist                the source archive for PGXN, in build/dist
+# | make soak SECONDS=600    a mixed load with faults of every kind, and a checker that saw it all
 # | make bench               measure
 # | make lint                the lints alone
 # | make format              apply clang-format

@@ -47,14 +47,14 @@ CREATE PROCEDURE pg_temp.with(own text, change text) LANGUAGE plpgsql AS $$
 DECLARE
     other text;
 BEGIN
-    FOREACH other IN ARRAY '{orchestrator_queue,instance_locks,instances,executions,history,worker_queue}'::text[] LOOP
+    FOREACH other IN ARRAY '{orchestrator_queue,instance_locks,instances,executions,history,worker_queue,kv_store,kv_delta,outbox_events}'::text[] LOOP
         IF other <> own THEN
             EXECUTE format('CREATE INDEX ON orch_fast.%I ((1))', other);
         END IF;
     END LOOP;
-    RAISE NOTICE '%: plain %', own, pg_temp.passes(CASE own WHEN 'orchestrator_queue' THEN 'fastpath.enqueue' ELSE 'fastpath.turn' END);
+    RAISE NOTICE '%: plain %', own, pg_temp.passes(CASE own WHEN 'orchestrator_queue' THEN 'fastpath.enqueue' WHEN 'outbox_events' THEN 'fastpath.event' ELSE 'fastpath.turn' END);
     EXECUTE format(change, own);
-    RAISE NOTICE '%: % %', own, pg_temp.passes(CASE own WHEN 'orchestrator_queue' THEN 'fastpath.enqueue' ELSE 'fastpath.turn' END), change;
+    RAISE NOTICE '%: % %', own, pg_temp.passes(CASE own WHEN 'orchestrator_queue' THEN 'fastpath.enqueue' WHEN 'outbox_events' THEN 'fastpath.event' ELSE 'fastpath.turn' END), change;
     ROLLBACK;
 END $$;
 CREATE FUNCTION pg_temp.nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
@@ -71,6 +71,8 @@ CALL pg_temp.with('instances', 'CREATE TRIGGER t BEFORE UPDATE ON orch_fast.%I F
 CALL pg_temp.with('executions', 'ALTER TABLE orch_fast.%I DROP CONSTRAINT executions_status_check, ADD CONSTRAINT executions_status_check CHECK (status <> '''')');
 CALL pg_temp.with('history', 'CREATE TRIGGER t BEFORE INSERT ON orch_fast.%I FOR EACH ROW EXECUTE FUNCTION pg_temp.nothing()');
 CALL pg_temp.with('history', 'ALTER TABLE orch_fast.%I SET UNLOGGED');
+CALL pg_temp.with('kv_store', 'ALTER TABLE orch_fast.%I ADD COLUMN more int');
+CALL pg_temp.with('outbox_events', 'ALTER TABLE orch_fast.%I ADD CHECK (incarnation > 0)');
 
 -- A trigger of the owner does run then.
 CREATE FUNCTION test.orch_fast_shout() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN NEW.event_type := pg_catalog.upper(NEW.event_data); RETURN NEW; END$$;
@@ -98,12 +100,24 @@ BEGIN
     PERFORM orch_fast.abandon_orchestration_item(token, 1005, 50);
     SELECT out_lock_token INTO token FROM orch_fast.fetch_orchestration_item(1006, 100, 1000000, 2000000);
     PERFORM orch_fast.ack_orchestration_item(token, 1007, 1, '[{"event_id":3,"event_data":"{}"}]', NULL, NULL, NULL);
-    PERFORM * FROM orch_fast.fetch_orchestration_item(1060, 100);
+    -- One is born and ends with a value; of another the name changes, and its parent becomes known.
+    SELECT out_lock_token INTO token FROM orch_fast.fetch_orchestration_item(1060, 100);
+    PERFORM orch_fast.ack_orchestration_item(token, 1061, 1, '[{"event_id":4,"event_type":"T","event_data":"{\"type\":\"KeyValueSet\",\"key\":\"k\",\"value\":\"v\"}"}]', NULL,
+        '[{"ContinueAsNew":{"instance":"i","orchestration":"P","input":""}}]',
+        '{"orchestration_name":"P","orchestration_version":"2.0","parent_instance_id":"p","status":"ContinuedAsNew"}');
+    SELECT out_lock_token INTO token FROM orch_fast.fetch_orchestration_item(1062, 100);
+    PERFORM orch_fast.ack_orchestration_item(token, 1063, 2, '[]', NULL, '[{"ExternalRaised":{"instance":"i","name":"n"}}]', NULL);
+    SELECT out_lock_token INTO token FROM orch_fast.fetch_orchestration_item(1064, 100);
+    PERFORM orch_fast.ack_orchestration_item(token, 1065, 2, NULL, NULL, NULL, '{"status":"Completed","output":"done","orchestration_name":"P","orchestration_version":"2.0","parent_instance_id":"p"}');
+    PERFORM * FROM orch_fast.fetch_orchestration_item(1066, 100);
     RETURN QUERY SELECT 'message ' || to_jsonb(m)::text FROM orch_fast.orchestrator_queue AS m ORDER BY id;
     RETURN QUERY SELECT 'lock ' || (to_jsonb(l) - '{nonce_hi,nonce_lo}'::text[] || jsonb_build_object('leased', l.nonce_hi <> 0))::text FROM orch_fast.instance_locks AS l ORDER BY instance_id;
     RETURN QUERY SELECT 'instance ' || to_jsonb(i)::text FROM orch_fast.instances AS i ORDER BY instance_id;
     RETURN QUERY SELECT 'execution ' || to_jsonb(e)::text FROM orch_fast.executions AS e ORDER BY instance_id, execution_id;
     RETURN QUERY SELECT 'event ' || to_jsonb(h)::text FROM orch_fast.history AS h ORDER BY instance_id, execution_id, event_id;
+    RETURN QUERY SELECT 'kv ' || to_jsonb(k)::text FROM orch_fast.kv_store AS k ORDER BY instance_id, key;
+    RETURN QUERY SELECT 'delta ' || to_jsonb(k)::text FROM orch_fast.kv_delta AS k ORDER BY instance_id, key;
+    RETURN QUERY SELECT 'told ' || (to_jsonb(e) - '{incarnation,position}'::text[] || jsonb_build_object('xid', e.xid = pg_current_xact_id()))::text FROM orch_fast.outbox_events AS e ORDER BY e.position;
     RETURN QUERY SELECT 'work ' || to_jsonb(w)::text FROM orch_fast.worker_queue AS w ORDER BY id;
 END $$;
 SET belay.fast_path = off;

@@ -118,6 +118,19 @@ BEGIN;
 SELECT orch_faults.ack_orchestration_item(:'token', 2000, 2, '[{"event_id":1,"event_data":"{}"}]', '[]', '[]', '{"status":"Completed"}');
 ROLLBACK;
 SELECT test.traces('orch_faults') = :'content' AS unchanged;
+-- No memory, no disk: the same, on both ways to the tables.
+SET belay.fast_path = on;
+SELECT belay.inject_fault('store.memory', 1);
+SELECT test.error(format('SELECT orch_faults.ack_orchestration_item(%L, 2000, 2, ''[{"event_id":1,"event_data":"{}"}]'', ''[]'', ''[]'', ''{"status":"Completed"}'')', :'token'));
+SELECT belay.inject_fault('store.disk', 1);
+SELECT test.error(format('SELECT orch_faults.ack_orchestration_item(%L, 2000, 2, ''[{"event_id":1,"event_data":"{}"}]'', ''[]'', ''[]'', ''{"status":"Completed"}'')', :'token'));
+SET belay.fast_path = off;
+SELECT belay.inject_fault('store.memory', 1);
+SELECT test.error(format('SELECT orch_faults.ack_orchestration_item(%L, 2000, 2, ''[{"event_id":1,"event_data":"{}"}]'', ''[]'', ''[]'', ''{"status":"Completed"}'')', :'token'));
+SELECT belay.inject_fault('store.disk', 1);
+SELECT test.error(format('SELECT orch_faults.ack_orchestration_item(%L, 2000, 2, ''[{"event_id":1,"event_data":"{}"}]'', ''[]'', ''[]'', ''{"status":"Completed"}'')', :'token'));
+RESET belay.fast_path;
+SELECT test.traces('orch_faults') = :'content' AS unchanged;
 -- Principle 5: the lock was kept all the time: the same token commits the turn.
 SELECT orch_faults.ack_orchestration_item(:'token', 2000, 2, '[{"event_id":1,"event_data":"{}"}]', '[]', '[]', '{"status":"Completed"}');
 SELECT status FROM orch_faults.executions WHERE instance_id = 'turn' ORDER BY execution_id;

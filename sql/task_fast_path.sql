@@ -39,8 +39,11 @@ SELECT pg_temp.direct(1) AS create, pg_temp.direct(2) AS renew, pg_temp.direct(3
 ROLLBACK;
 
 -- Tables that are not what the hub files make are left to SQL.
-CREATE PROCEDURE pg_temp.with(change text) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE pg_temp.with(change text, plain_lanes bool DEFAULT false) LANGUAGE plpgsql AS $$
 BEGIN
+    IF NOT plain_lanes THEN
+        CREATE INDEX ON task_fast.lanes (paused);  -- out of the way
+    END IF;
     EXECUTE change;
     RAISE NOTICE '%, %, %: %', pg_temp.direct(1), pg_temp.direct(2), pg_temp.direct(3), change;
     ROLLBACK;
@@ -49,6 +52,7 @@ CREATE FUNCTION pg_temp.nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RET
 CALL pg_temp.with('CREATE INDEX ON task_fast.attempts (worker)');
 CALL pg_temp.with('CREATE INDEX ON task_fast.tasks (kind)');
 CALL pg_temp.with('CREATE INDEX ON task_fast.tasks (kind); CREATE INDEX ON task_fast.attempts (worker)');
+CALL pg_temp.with('CREATE INDEX ON task_fast.tasks (kind); CREATE INDEX ON task_fast.attempts (worker)', true);
 CALL pg_temp.with('CREATE TRIGGER t BEFORE INSERT OR UPDATE ON task_fast.tasks FOR EACH ROW EXECUTE FUNCTION pg_temp.nothing(); CREATE TRIGGER t BEFORE INSERT ON task_fast.attempts FOR EACH ROW EXECUTE FUNCTION pg_temp.nothing()');
 CALL pg_temp.with('ALTER TABLE task_fast.tasks ADD CHECK (priority OPERATOR(pg_catalog.>=) 0); ALTER TABLE task_fast.attempts ENABLE ROW LEVEL SECURITY');
 CALL pg_temp.with('DROP INDEX task_fast.tasks_claim; CREATE INDEX tasks_claim ON task_fast.tasks (lane, slot, cap_set, priority, available_at_ms, id) WHERE state OPERATOR(pg_catalog.=) ''ready''; ALTER TABLE task_fast.attempts ENABLE ROW LEVEL SECURITY');
@@ -60,7 +64,7 @@ DECLARE
     epoch bigint;
     way int;
 BEGIN
-    FOR way IN 1 .. 4 LOOP
+    FOREACH way IN ARRAY '{1,2,3,4,6,7,8}'::int[] LOOP
         SELECT c.task_id INTO task FROM task_fast.create_task('l' || way, jsonb_build_object('n', way), p_now_ms => 1000) AS c;
         SELECT c.lease_epoch INTO epoch FROM task_fast.claim_tasks('w', 'w-1', ARRAY['l' || way], p_now_ms => 1001) AS c;
         PERFORM task_fast.renew_task(task, epoch, 60000, 1002);
@@ -68,11 +72,15 @@ BEGIN
             WHEN 1 THEN PERFORM task_fast.complete_task(task, epoch, '{"x":1}', p_now_ms => 1003);
             WHEN 2 THEN PERFORM task_fast.fail_task(task, epoch, 'permanent', 'no', '{"y":2}', p_now_ms => 1003);
             WHEN 3 THEN PERFORM task_fast.cancel_task(task, 'enough', p_now_ms => 1003);
+            WHEN 6 THEN PERFORM task_fast.fail_task(task, epoch, 'permanent', p_now_ms => 1003);
+            WHEN 7 THEN PERFORM task_fast.fail_task(task, epoch, 'permanent', 'a "word"', '"a text"', p_now_ms => 1003);
+            WHEN 8 THEN PERFORM task_fast.fail_task(task, epoch, 'transient', 'again', '[1,{"z":null}]', 500, p_now_ms => 1003);
             ELSE PERFORM task_fast.create_task('l5', '{}', p_delay_ms => 5000, p_now_ms => 1003);
         END CASE;
     END LOOP;
     RETURN QUERY SELECT 'task ' || (jsonb_strip_nulls(to_jsonb(t)) - 'id')::text FROM task_fast.tasks AS t ORDER BY t.lane;
     RETURN QUERY SELECT 'attempt ' || (to_jsonb(a) - 'task_id')::text FROM task_fast.attempts AS a JOIN task_fast.tasks AS t ON t.id = a.task_id ORDER BY t.lane;
+    RETURN QUERY SELECT 'told ' || (to_jsonb(e) - '{incarnation,position,subject,xid}'::text[] || jsonb_build_object('details', e.details - 'lease_id'))::text FROM task_fast.outbox_events AS e ORDER BY e.position;
 END $$;
 SET belay.fast_path = off;
 BEGIN;

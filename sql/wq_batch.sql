@@ -93,5 +93,28 @@ SELECT name, leased FROM test.wq_batch;
 ROLLBACK;
 SELECT name, leased FROM test.wq_batch;
 
+-- JS-1: an item that stands as an object is kept as the server prints it.
+TRUNCATE wq_batch.worker_queue;
+WITH items(item) AS (VALUES
+    ('{"ActivityExecute":{"name":"a","input":"quote \" backslash \\ slash \/ tab \t newline \n bell \u0007 del \u007f ä € 𝄞"}}'::jsonb),
+    ('{"ActivityExecute":{"a":[],"b":{},"c":[[],[{}],null,true,false,{"k":[1,{"z":2}]}],"":""}}'),
+    ('{"ActivityExecute":{"n":[0,-0,1,-1.50,1e3,1.0e-7,123456789012345678901234567890.123456789]}}'),
+    (jsonb_build_object('ActivityExecute', jsonb_build_object('long', repeat('"é\', 5000)))))
+SELECT wq_batch.enqueue_worker_items(jsonb_agg(jsonb_build_object('work_item', item)), 1000),
+    (SELECT array_agg(item::text) FROM items) AS printed
+FROM items \gset
+SELECT array_agg(work_item ORDER BY id) = :'printed'::text[] AS as_printed FROM wq_batch.worker_queue;
+-- A plain value is no array.
+SELECT wq_batch.enqueue_worker_items('"text"', 1000);
+SELECT wq_batch.enqueue_worker_items('{}', 1000);
+-- More rows than are written at once keep their order.
+TRUNCATE wq_batch.worker_queue;
+SELECT wq_batch.enqueue_worker_items(jsonb_agg(jsonb_build_object('work_item', format('{"ActivityExecute":{"n":%s}}', n)) ORDER BY n), 1000)
+FROM generate_series(1, 150) AS n;
+SELECT count(*), bool_and(work_item = format('{"ActivityExecute":{"n":%s}}', n)) AS in_order
+FROM (SELECT work_item, row_number() OVER (ORDER BY id) AS n FROM wq_batch.worker_queue) AS w;
+SELECT count(*) AS fetched FROM wq_batch.fetch_work_items(1000, 1000, p_max_items => 200);
+TRUNCATE wq_batch.worker_queue;
+
 DROP VIEW test.wq_batch;
 SELECT belay.drop_hub('wq_batch');

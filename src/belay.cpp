@@ -7,6 +7,7 @@
 #include "pg/counters.hpp"
 #include "pg/event_writers.hpp"
 #include "pg/faults.hpp"
+#include "pg/queue_gaps.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
 #include "pg/wakeups.hpp"
@@ -34,6 +35,7 @@ void _PG_init(void) {
         belay::pg::share_fault_counts();
         belay::pg::install_wakeups();
         belay::pg::install_claim_cursors();
+        belay::pg::install_queue_gaps();
         belay::pg::install_event_writers();
         belay::pg::install_counters();
         belay::pg::share_worker_registry();

@@ -44,6 +44,16 @@ pg_config_complete() {
         [[ -f $pgxs && -f $("$1" --includedir-server)/postgres.h && -x $("$1" --bindir)/initdb ]]
 }
 
+# True if packages can be made for the PostgreSQL of PG_CONFIG, or for the one that we would choose:
+# dpkg is there, and the server lies where Debian has it.
+makes_debs() {
+    local pg_config
+    command -v dpkg >/dev/null || return
+    # None at all: test/setup.sh installs Debian's.
+    pg_config=${PG_CONFIG:-$(pg_config_candidate)} || return 0
+    [[ $("$pg_config" --pkglibdir) == /usr/lib/postgresql/*/lib ]]
+}
+
 # Prints the pg_config to use if the caller named none: the one in PATH, else the oldest of
 # Debian's that we support.
 pg_config_candidate() {
@@ -149,12 +159,15 @@ use_sanitized_module() {
 
 # build_cmake [TARGET]...: builds all that CMake builds, or these targets.
 build_cmake() {
-    local log=$root/build/cmake.log target targets=()
+    local log=$root/build/cmake.log target targets=() libdir
     for target; do
         targets+=(--target "$target")
     done
+    # Laid out as Debian's packages, so that the tests can make packages of it.
+    libdir=lib/$(c++ -print-multiarch 2>/dev/null || true)
     mkdir -p "$root/build"
-    if ! { cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" &&
+    if ! { cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" \
+        -DCMAKE_INSTALL_LIBDIR="${libdir%/}" &&
         cmake --build "$cmake_dir" -j "$(nproc)" "${targets[@]}"; } >"$log" 2>&1; then
         tail -n 60 "$log"
         die "the CMake build failed, see build/cmake.log"
@@ -175,4 +188,14 @@ prepare() {
     find_postgres
     "$root/test/stage.sh" --built
     export BELAY_BINDIR=$stage_bin
+}
+
+# Stops the servers that a program of tests left behind, should it have died, and removes all that
+# it wrote: BELAY_RUN_DIR and BELAY_SOCKET_DIR.
+stop_left_servers() {
+    local data
+    for data in "$BELAY_RUN_DIR"/cluster-*/data; do
+        [[ ! -e $data/postmaster.pid ]] || "$BELAY_BINDIR/pg_ctl" -D "$data" -m immediate -s stop || true
+    done
+    rm -rf "$BELAY_SOCKET_DIR" "$BELAY_RUN_DIR"
 }

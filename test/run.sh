@@ -4,7 +4,7 @@
 #   test/run.sh [--suite NAME]... [--only TEST] [--jobs N] [--built] [--list]
 #
 #   --suite   only this suite; may be repeated
-#   --only    only this test of it: a file of sql/, a spec, a GoogleTest filter, a lint
+#   --only    only this test of it: a file of sql/, a spec, a GoogleTest filter, a lint, a page of docs
 #   --jobs    suites at a time (default 2)
 #   --built   do not set up and build first
 #   --list    print the suites and stop
@@ -38,9 +38,11 @@ list_suites() {
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
     say robust
+    if compgen -G "$root/test/soak/*.cpp" >/dev/null; then say soak; fi
     say client
     say tool
     say package
+    if makes_debs; then say deb; fi
     say unit
     say fuzz
     if [[ -e $root/README.md ]]; then say docs; fi
@@ -96,7 +98,7 @@ suite_unit() { gtest_suite "$cmake_dir/bin/unit_tests"; }
 # own_servers_suite: a program of GoogleTests that makes its servers itself. Should it die, we stop
 # those it left.
 own_servers_suite() {
-    export BELAY_RUN_DIR=$run_dir/$suite BELAY_SOCKET_DIR
+    export BELAY_ROOT=$root BELAY_RUN_DIR=$run_dir/$suite BELAY_SOCKET_DIR
     BELAY_SOCKET_DIR=$(mktemp -d /tmp/belay-XXXXXX)
     trap stop_left_servers EXIT
     trap 'exit 143' TERM
@@ -104,15 +106,6 @@ own_servers_suite() {
     mkdir -p "$BELAY_RUN_DIR"
     gtest_suite timeout --foreground "$time_limit" "$cmake_dir/bin/${suite}_tests"
 }
-# shellcheck disable=SC2317,SC2329  # Called by a trap.
-stop_left_servers() {
-    local data
-    for data in "$BELAY_RUN_DIR"/cluster-*/data; do
-        [[ ! -e $data/postmaster.pid ]] || "$BELAY_BINDIR/pg_ctl" -D "$data" -m immediate -s stop || true
-    done
-    rm -rf "$BELAY_SOCKET_DIR" "$BELAY_RUN_DIR"
-}
-
 # Tests that choose their times must not meet duties that read the clock.
 resting='belay.reconcile_interval = 0'
 
@@ -120,6 +113,7 @@ suite_cluster() { own_servers_suite; }
 suite_model() { own_servers_suite; }
 suite_stress() { own_servers_suite; }
 suite_robust() { own_servers_suite; }
+suite_soak() { own_servers_suite; }
 suite_client() { own_servers_suite; }
 suite_tool() { own_servers_suite; }
 suite_regress() { pg_regress_suite regress -- --; }
@@ -153,7 +147,7 @@ suite_lint() {
 
 suite_docs() {
     local code=0 output=$log_dir/$suite.tests
-    with_server --preload -- "$root/test/docs/run_readme.sh" >"$output" 2>&1 || code=$?
+    with_server --preload -- "$root/test/docs/run.sh" ${only:+"$only"} >"$output" 2>&1 || code=$?
     cat "$output"
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }
@@ -167,7 +161,17 @@ suite_fuzz() {
 
 suite_package() {
     local code=0 output=$log_dir/$suite.tests
-    with_server --preload -- "$root/test/package/run.sh" >"$output" 2>&1 || code=$?
+    {
+        "$root/test/package/sources.sh" || code=$?
+        with_server --preload -- "$root/test/package/run.sh" || code=$?
+    } >"$output" 2>&1
+    cat "$output"
+    finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
+}
+
+suite_deb() {
+    local code=0 output=$log_dir/$suite.tests
+    timeout --foreground -k 20 "$time_limit" "$root/test/package/deb.sh" "$root/build/deb-check" >"$output" 2>&1 || code=$?
     cat "$output"
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }
@@ -230,15 +234,19 @@ cmake_targets() {
     local suite
     for suite in "${suites[@]}"; do
         case $suite in
-            unit | cluster | model | stress | robust | client | tool) say "${suite}_tests" ;;
-            package) say belay ;;
+            unit | cluster | model | stress | robust | soak | client | tool) say "${suite}_tests" ;;
+            docs | package | deb) say belay ;;
         esac
     done
 }
 
 began=$SECONDS
 if [[ $built == no ]]; then
-    "$root/test/setup.sh"
+    if [[ " ${suites[*]} " == *" deb "* ]]; then
+        "$root/test/setup.sh" deb
+    else
+        "$root/test/setup.sh"
+    fi
     find_postgres
     say "building for $("$PG_CONFIG" --version)"
     build_module
@@ -248,9 +256,12 @@ if [[ $built == no ]]; then
     elif ((${#targets[@]} > 0)); then
         build_cmake "${targets[@]}"
     fi
-    if [[ " ${suites[*]} " == *" package "* ]]; then
+    if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
             >>"$root/build/cmake.log"
+    fi
+    if [[ " ${suites[*]} " == *" deb "* ]]; then
+        "$root/debian/build.sh" --reuse --output "$root/build/deb-check"
     fi
 fi
 move_if_unreachable run.sh "${arguments[@]}"

@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
 #
+#   test/setup.sh [deb] [chroot]
+#
+#   deb      also what building packages needs
+#   chroot   also what testing them in a clean system needs
+#
 # PG_CONFIG names another PostgreSQL: then none is installed.
 set -euo pipefail
 # shellcheck source=test/lib.sh
@@ -28,6 +33,19 @@ need libgtest-dev library libgtest
 need nlohmann-json3-dev header nlohmann/json.hpp
 need libcli11-dev header CLI/CLI.hpp
 need libpq-dev library libpq.so
+for group; do
+    case $group in
+        deb)
+            need debhelper command -v dh
+            need dpkg-dev command -v dpkg-buildpackage
+            ;;
+        chroot)
+            need mmdebstrap command -v mmdebstrap
+            need lintian command -v lintian
+            ;;
+        *) die "unknown group $group" ;;
+    esac
+done
 
 make_no_cluster=no
 if [[ -n ${PG_CONFIG:-} ]]; then

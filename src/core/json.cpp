@@ -588,6 +588,10 @@ std::optional<size_t> jsonb_bound(std::string_view text) {
     return judge.bytes;
 }
 
+Value known(std::string_view text) {
+    return {kind_of(text.front()), text};
+}
+
 Members::Members(Value object) {
     if (object.kind == Kind::kObject) {
         rest = inside(object);
@@ -651,23 +655,31 @@ bool key_is(std::string_view raw_key, std::string_view name) {
 
 std::optional<Value> find(Value object, std::string_view name) {
     std::optional<Value> found;
-    find_each(object, {&name, 1}, &found);
+    (void)find_each(object, {&name, 1}, &found);
     return found;
 }
 
-void find_each(Value object, std::span<const std::string_view> names, std::optional<Value>* found) {
+std::string_view find_each(Value object, std::span<const std::string_view> names,
+                           std::optional<Value>* found) {
     for (size_t i = 0; i < names.size(); ++i) {
         found[i] = std::nullopt;
     }
+    std::string_view unknown;
     std::string_view key;
     Value value;
     for (Members members(object); members.next(key, value);) {
-        for (size_t i = 0; i < names.size(); ++i) {
+        bool is_known = false;
+        for (size_t i = 0; !is_known && i < names.size(); ++i) {
             if (key_is(key, names[i])) {
                 found[i] = value;
+                is_known = true;
             }
         }
+        if (!is_known && unknown.empty()) {
+            unknown = key;
+        }
     }
+    return unknown;
 }
 
 size_t decoded_bound(Value string) {

@@ -35,6 +35,9 @@ constexpr size_t kMaxDepth = 65536;
 // it. Escaped NULs and lone surrogates pass: they are valid JSON that other types cannot hold.
 std::optional<Value> parse(std::string_view text, Fault* fault = nullptr);
 
+// The value of a text that is known to be one, without blanks around it: what jsonb prints as.
+Value known(std::string_view text);
+
 // Walks the members of an object that came from parse, in text order, duplicates included. Any
 // other kind of value has no members.
 struct Members {
@@ -66,8 +69,10 @@ bool key_is(std::string_view raw_key, std::string_view name);
 // The member of that name. Of duplicates the last counts, as in jsonb.
 std::optional<Value> find(Value object, std::string_view name);
 
-// The members of those names, in one walk over the object: found[i] is that of names[i].
-void find_each(Value object, std::span<const std::string_view> names, std::optional<Value>* found);
+// The members of those names, in one walk over the object: found[i] is that of names[i]. Returns
+// the first key, raw, that is none of the names; empty if there is none.
+std::string_view find_each(Value object, std::span<const std::string_view> names,
+                           std::optional<Value>* found);
 
 // What a string holds that PostgreSQL's text cannot.
 struct StringCheck {

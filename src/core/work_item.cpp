@@ -173,7 +173,7 @@ bool read_activity(const WorkItem& item, Activity* activity, Problem* problem) {
     constexpr std::string_view kFields[] = {"name", "instance",   "execution_id",
                                             "id",   "session_id", "tag"};
     std::optional<json::Value> values[std::size(kFields)];
-    json::find_each(item.body, kFields, values);
+    (void)json::find_each(item.body, kFields, values);
     for (std::optional<json::Value>& value : values) {
         if (value && value->kind == json::Kind::kNull) {
             value = std::nullopt;  // as if it were absent

@@ -114,8 +114,16 @@ ops::SlotFilter Call::slots(int i) const {
 void Call::prepare_row() const {
     if (site->row == nullptr) {
         TupleDesc row = nullptr;
-        if (get_call_result_type(fcinfo, nullptr, &row) != TYPEFUNC_COMPOSITE) {
-            elog(ERROR, "a function of language belay does not return rows");
+        Oid type = InvalidOid;
+        switch (get_call_result_type(fcinfo, &type, &row)) {
+            case TYPEFUNC_COMPOSITE:
+                break;
+            case TYPEFUNC_SCALAR:  // a set of one column is a set of plain values
+                row = CreateTemplateTupleDesc(1);
+                TupleDescInitEntry(row, 1, "value", type, -1, 0);
+                break;
+            default:
+                elog(ERROR, "a function of language belay does not return rows");
         }
         MemoryContext old = MemoryContextSwitchTo(CacheMemoryContext);
         site->row = BlessTupleDesc(CreateTupleDescCopy(row));
@@ -151,15 +159,9 @@ Call::Set Call::set() const {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                         errmsg("set-valued function called in context that cannot accept a set")));
     }
+    prepare_row();
     MemoryContext old = MemoryContextSwitchTo(info->econtext->ecxt_per_query_memory);
-    TupleDesc row = nullptr;
-    Oid type = InvalidOid;
-    if (get_call_result_type(fcinfo, &type, &row) == TYPEFUNC_SCALAR) {
-        row = CreateTemplateTupleDesc(1);  // a set of one column is a set of plain values
-        TupleDescInitEntry(row, 1, "value", type, -1, 0);
-    } else {
-        row = CreateTupleDescCopy(row);
-    }
+    TupleDesc row = CreateTupleDescCopy(site->row);  // the executor frees it
     info->returnMode = SFRM_Materialize;
     info->setResult =
         tuplestore_begin_heap((info->allowedModes & SFRM_Materialize_Random) != 0, false, work_mem);

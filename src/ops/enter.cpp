@@ -12,7 +12,7 @@ struct Chosen {
 Chosen choose(const store::Hub& hub, const Tables& tables) {
     Chosen chosen{};
     const auto add = [&chosen](bool wanted, Oid id) {
-        if (wanted) {
+        if (wanted && OidIsValid(id)) {  // a hub of an older release may lack it
             chosen.ids[chosen.count++] = id;
         }
     };
@@ -56,6 +56,15 @@ bool try_enter(const store::Hub& hub, const Tables& tables) {
     }
     store::refresh_hub(hub);  // a lock that was just granted has let invalidations in
     return true;
+}
+
+void require_table(const store::Hub& hub, Oid table, const char* what) {
+    if (!OidIsValid(table)) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("hub \"%s\" was made by a release without %s", NameStr(hub.name), what),
+                 errhint("Its owner upgrades it with belay.upgrade_hub.")));
+    }
 }
 
 std::span<const int16> slots_of(const store::Hub& hub, const SlotFilter& filter) {

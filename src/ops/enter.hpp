@@ -29,6 +29,10 @@ void enter(const store::Hub& hub, const Tables& tables, pg::Clock* clock);
 // Takes the locks without waiting. False: somebody is changing the tables, or waits to do so.
 bool try_enter(const store::Hub& hub, const Tables& tables);
 
+// Refuses a call (55000) that needs a table which the hub lacks because it is of an older release;
+// what names the matter.
+void require_table(const store::Hub& hub, Oid table, const char* what);
+
 // The slots that a fetch may take from: those of the caller's list that the hub has, each once; no
 // list means all.
 struct SlotFilter {

@@ -4,6 +4,7 @@
 
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "pg/jsonb.hpp"
 #include "pg/list.hpp"
 
 namespace belay::ops {
@@ -30,10 +31,18 @@ const char* problem_text(std::string_view code) {
     return "has a value that is not allowed";
 }
 
-[[noreturn]] void raise_member(const char* code, const char* path, const char* member) {
+[[noreturn]] void raise_member(const char* code, const Path& path, const char* member) {
     core::Problem problem;
     core::set_problem(&problem, code, member);
     raise_problem(path, problem);
+}
+
+[[noreturn]] void raise_unknown_key(const Path& path, std::string_view raw_key) {
+    const std::string_view name = decode(json::Value{json::Kind::kString, raw_key});
+    pg::raise(pg::kInvalidArgument,
+              psprintf("%s has an unknown key \"%s\"", path.text(), pg::excerpt(name)),
+              pg::Facts("unknown_key").add("path", path.text()).add("key", name),
+              "Check the spelling: an unknown key is refused rather than ignored.");
 }
 
 void refuse_below_one(const char* path, int64 value, const char* hint) {
@@ -45,8 +54,20 @@ void refuse_below_one(const char* path, int64 value, const char* hint) {
 
 }  // namespace
 
-void raise_problem(const char* argument, const core::Problem& problem) {
-    const char* path = psprintf("%s%s", argument, problem.path);
+const char* Path::text() const {
+    StringInfo out = makeStringInfo();
+    appendStringInfoString(out, argument);
+    if (index) {
+        appendStringInfo(out, "[%zu]", *index);
+    }
+    if (name != nullptr) {
+        appendStringInfo(out, ".%s", name);
+    }
+    return out->data;
+}
+
+void raise_problem(const Path& argument, const core::Problem& problem) {
+    const char* path = psprintf("%s%s", argument.text(), problem.path);
     pg::raise_invalid(
         problem.code_detail, path, psprintf("%s %s", path, problem_text(problem.code_detail)),
         "Send one JSON object with one key, the kind of the item, and the fields that "
@@ -62,22 +83,25 @@ std::optional<std::string_view> decode(std::optional<json::Value> string) {
     return string ? std::optional(decode(*string)) : std::nullopt;
 }
 
-void check_instance_id(const char* path, std::string_view id) {
-    if (id.empty() || id.size() > kMaxId) {
-        pg::raise(pg::kInvalidArgument, psprintf("%s must have 1 to %zu bytes", path, kMaxId),
+void check_instance_id(const Path& path, std::string_view id) {
+    if (!is_instance_id(id)) {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("%s must have 1 to %zu bytes", path.text(), kMaxId),
                   pg::Facts(id.empty() ? "empty" : "too_long")
-                      .add("path", path)
+                      .add("path", path.text())
                       .add("bytes", static_cast<int64>(id.size())),
                   "Use a shorter, non-empty instance id.");
     }
 }
 
-void check_label(const char* path, std::optional<std::string_view> label) {
+void check_label(const Path& path, std::optional<std::string_view> label) {
     if (label && label->size() > kMaxId) {
-        pg::raise(
-            pg::kInvalidArgument, psprintf("%s must have at most %zu bytes", path, kMaxId),
-            pg::Facts("too_long").add("path", path).add("bytes", static_cast<int64>(label->size())),
-            "Use a shorter value; it is part of an index key.");
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("%s must have at most %zu bytes", path.text(), kMaxId),
+                  pg::Facts("too_long")
+                      .add("path", path.text())
+                      .add("bytes", static_cast<int64>(label->size())),
+                  "Use a shorter value; it is part of an index key.");
     }
 }
 
@@ -107,10 +131,10 @@ int64 checked_timeout(const char* path, std::optional<int64> value) {
     return *value;
 }
 
-std::optional<int64> checked_delay(const char* path, std::optional<int64> value) {
+std::optional<int64> checked_delay(const Path& path, std::optional<int64> value) {
     if (value && *value < 0) {
-        pg::raise(pg::kInvalidArgument, psprintf("%s must not be negative", path),
-                  pg::Facts("out_of_range").add("path", path).add("value", *value),
+        pg::raise(pg::kInvalidArgument, psprintf("%s must not be negative", path.text()),
+                  pg::Facts("out_of_range").add("path", path.text()).add("value", *value),
                   "Pass a number of milliseconds, or NULL for no delay.");
     }
     return value;
@@ -141,10 +165,17 @@ int64 checked_filter_limit(json::Value filter) {
     return limit;
 }
 
-Completion checked_completion(const char* path, std::string_view text, const char* instance_path,
+Item::Item(json::Value value)
+    : text(value.kind == json::Kind::kString ? decode(value) : value.text) {
+    if (value.kind != json::Kind::kString) {
+        json = value;
+    }
+}
+
+Completion checked_completion(const Path& path, const Item& given, const Path& instance_path,
                               std::optional<std::string_view> instance_id) {
     core::Problem problem;
-    const auto item = core::parse_work_item(text, &problem);
+    const auto item = given.read(&problem);
     if (!item) {
         raise_problem(path, problem);
     }
@@ -158,58 +189,67 @@ Completion checked_completion(const char* path, std::string_view text, const cha
         raise_problem(path, problem);
     }
     const std::string_view instance = decode(*target);
-    core::set_problem(&problem, "", core::kind_name(item->kind), "instance");
-    check_instance_id(psprintf("%s%s", path, problem.path), instance);
+    if (!is_instance_id(instance)) {
+        core::set_problem(&problem, "", core::kind_name(item->kind), "instance");
+        check_instance_id(psprintf("%s%s", path.text(), problem.path), instance);
+    }
     if (instance_id && *instance_id != instance) {
         pg::raise(pg::kInvalidArgument,
-                  psprintf("%s is not the instance of the completion", instance_path),
+                  psprintf("%s is not the instance of the completion", instance_path.text()),
                   pg::Facts("instance_mismatch")
-                      .add("path", instance_path)
+                      .add("path", instance_path.text())
                       .add("value", *instance_id)
                       .add("completion_instance", instance),
                   "Pass the instance that the completion names, or NULL.");
     }
-    return {.text = text, .kind = item->kind, .instance_id = instance};
+    return {.text = given.text, .kind = item->kind, .instance_id = instance};
 }
 
-JsonArray checked_array(const char* path, Jsonb* value, std::size_t most) {
+std::size_t checked_count(const char* path, Jsonb* value, std::size_t most) {
     if (value == nullptr) {
-        return {};
+        return 0;
     }
-    StringInfo printed = makeStringInfo();
-    (void)JsonbToCString(printed, &value->root, VARSIZE(value));
-    const std::string_view text(printed->data, static_cast<std::size_t>(printed->len));
-    const auto array = json::parse(text);
-    if (!array || array->kind != json::Kind::kArray) {
+    if (!JB_ROOT_IS_ARRAY(value) || JB_ROOT_IS_SCALAR(value)) {
         pg::raise_invalid("not_an_array", path, psprintf("%s is not a JSON array", path),
                           "Pass a JSON array.");
     }
-    const std::size_t count = json::count(*array);
+    const std::size_t count = JB_ROOT_COUNT(value);
     if (count > most) {
         pg::raise(
             pg::kInvalidArgument, psprintf("%s has more than %zu elements", path, most),
             pg::Facts("too_many").add("path", path).add("elements", static_cast<int64>(count)),
             "Send several smaller batches.");
     }
-    return {text, *array, count};
+    return count;
+}
+
+JsonArray checked_array(const char* path, Jsonb* value, std::size_t most) {
+    const std::size_t count = checked_count(path, value, most);
+    return count == 0 ? JsonArray{} : JsonArray{json::known(pg::print_jsonb(value)), count};
 }
 
 std::optional<std::string_view> optional_string(json::Value object, const char* member,
-                                                const char* path) {
-    const auto value = json::find(object, member);
+                                                const Path& path) {
+    return string_of(json::find(object, member), member, path);
+}
+
+std::optional<std::string_view> string_of(const std::optional<json::Value>& value,
+                                          const char* member, const Path& path) {
     if (!value || value->kind == json::Kind::kNull) {
         return std::nullopt;
     }
     if (value->kind != json::Kind::kString) {
         raise_member("wrong_type", path, member);
     }
-    if (json::inspect(*value).has_nul) {
+    auto* out = static_cast<char*>(palloc(json::decoded_bound(*value) + 1));
+    const json::Decoded decoded = json::decode(*value, out);
+    if (decoded.has_nul) {
         raise_member("escaped_nul", path, member);
     }
-    if (json::inspect(*value).has_lone_surrogate) {
+    if (decoded.has_lone_surrogate) {
         raise_member("bad_value", path, member);
     }
-    return decode(*value);
+    return std::string_view(out, decoded.size);
 }
 
 std::optional<pg_uuid_t> optional_uuid(json::Value object, const char* member, const char* path) {
@@ -232,8 +272,12 @@ std::optional<pg_uuid_t> optional_uuid(json::Value object, const char* member, c
     return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
 }
 
-std::optional<int64> optional_int(json::Value object, const char* member, const char* path) {
-    const auto value = json::find(object, member);
+std::optional<int64> optional_int(json::Value object, const char* member, const Path& path) {
+    return int_of(json::find(object, member), member, path);
+}
+
+std::optional<int64> int_of(const std::optional<json::Value>& value, const char* member,
+                            const Path& path) {
     if (!value || value->kind == json::Kind::kNull) {
         return std::nullopt;
     }
@@ -317,11 +361,7 @@ void check_members(json::Value object, const char* path, std::span<const char* c
             found = found || json::key_is(key, name);
         }
         if (!found) {
-            const std::string_view name = decode(json::Value{json::Kind::kString, key});
-            pg::raise(pg::kInvalidArgument,
-                      psprintf("%s has an unknown key \"%s\"", path, pg::excerpt(name)),
-                      pg::Facts("unknown_key").add("path", path).add("key", name),
-                      "Check the spelling: an unknown key is refused rather than ignored.");
+            raise_unknown_key(path, key);
         }
     }
 }
@@ -331,32 +371,29 @@ json::Value checked_object(const char* path, Jsonb* value) {
         pg::raise_invalid("null", path, psprintf("%s must not be null", path),
                           "Pass a JSON object; {} selects everything.");
     }
-    StringInfo printed = makeStringInfo();
-    (void)JsonbToCString(printed, &value->root, VARSIZE(value));
-    const auto object =
-        json::parse(std::string_view(printed->data, static_cast<std::size_t>(printed->len)));
-    if (!object || object->kind != json::Kind::kObject) {
+    if (!JB_ROOT_IS_OBJECT(value)) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
                           "Pass a JSON object.");
     }
-    return *object;
+    return json::known(pg::print_jsonb(value));
 }
 
-ListedElement checked_element(json::Value element, std::size_t index,
-                              std::span<const char* const> keys) {
-    const char* path = psprintf("p_items[%zu]", index);
+void check_element(json::Value element, const Path& path, std::span<const std::string_view> keys,
+                   std::optional<json::Value>* found) {
     if (element.kind != json::Kind::kObject) {
-        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+        pg::raise_invalid("not_an_object", path.text(),
+                          psprintf("%s is not a JSON object", path.text()),
                           "Each element is an object with a key work_item.");
     }
-    check_members(element, path, keys);
-    const char* item_path = psprintf("%s.work_item", path);
-    const auto item = json::find(element, "work_item");
-    if (!item || item->kind == json::Kind::kNull) {
+    const std::string_view unknown = json::find_each(element, keys, found);
+    if (!unknown.empty()) {
+        raise_unknown_key(path, unknown);
+    }
+    if (!found[0] || found[0]->kind == json::Kind::kNull) {
+        const char* item_path = path.member("work_item").text();
         pg::raise_invalid("missing_field", item_path, psprintf("%s is missing", item_path),
                           "Each element is an object with a key work_item.");
     }
-    return {path, item_path, *item};
 }
 
 std::string_view clip(std::string_view text, std::size_t bytes) {
@@ -372,10 +409,6 @@ void append_json(StringInfo out, std::string_view text) {
     enlargeStringInfo(out, static_cast<int>(json::escaped_bound(text)) + 1);
     out->len += static_cast<int>(json::escape(text, out->data + out->len));
     out->data[out->len] = '\0';
-}
-
-std::string_view item_text(json::Value value) {
-    return value.kind == json::Kind::kString ? decode(value) : value.text;
 }
 
 Jsonb* jsonb_member(json::Value object, const char* member) {

@@ -13,16 +13,37 @@ namespace belay::ops {
 // The longest id, session, tag, owner or key: they are index keys.
 inline constexpr std::size_t kMaxId = 1024;
 
+// Where a value stands in the arguments, as p_items[7].work_item. Put into words only for an error.
+struct Path {
+    const char* argument;
+    std::optional<std::size_t> index;
+    const char* name = nullptr;  // behind a dot
+
+    Path(const char* whole) : argument(whole) {}
+    Path(const char* array, std::size_t element) : argument(array), index(element) {}
+
+    Path member(const char* of_element) const {
+        Path path = *this;
+        path.name = of_element;
+        return path;
+    }
+    const char* text() const;
+};
+
 // Raises QB006 for a problem found inside an argument.
-[[noreturn]] void raise_problem(const char* argument, const core::Problem& problem);
+[[noreturn]] void raise_problem(const Path& argument, const core::Problem& problem);
 
 // The text of a JSON string, decoded into the current memory context.
 std::string_view decode(core::json::Value string);
 std::optional<std::string_view> decode(std::optional<core::json::Value> string);
 
+// Whether it is short enough for its column, and not empty.
+inline bool is_instance_id(std::string_view id) {
+    return !id.empty() && id.size() <= kMaxId;
+}
 // Refuse an id that is too long for its column (or, for an instance id, empty).
-void check_instance_id(const char* path, std::string_view id);
-void check_label(const char* path, std::optional<std::string_view> label);
+void check_instance_id(const Path& path, std::string_view id);
+void check_label(const Path& path, std::optional<std::string_view> label);
 
 using core::Extension;
 
@@ -33,7 +54,7 @@ Extension extension_secs(std::optional<int64> value);
 
 // Refuse NULL, 0 and less; NULL and negative.
 int64 checked_timeout(const char* path, std::optional<int64> value);
-std::optional<int64> checked_delay(const char* path, std::optional<int64> value);
+std::optional<int64> checked_delay(const Path& path, std::optional<int64> value);
 
 // The limit of a page.
 int checked_limit(const char* path, std::optional<int32> value, int32 fallback, int32 most);
@@ -44,6 +65,20 @@ std::optional<int64> checked_list_limit(std::optional<int32> value, const char* 
 // p_filter.limit, or its default.
 int64 checked_filter_limit(core::json::Value filter);
 
+// An item as a caller sent it: its text, and the JSON it is where that is known already.
+struct Item {
+    std::string_view text;
+    std::optional<core::json::Value> json;
+
+    Item(std::string_view unread) : text(unread) {}
+    // An item that stands as an object, or as a string that holds its text.
+    explicit Item(core::json::Value value);
+
+    std::optional<core::WorkItem> read(core::Problem* problem) const {
+        return json ? core::read_work_item(*json, problem) : core::parse_work_item(text, problem);
+    }
+};
+
 // A worker's completion: an ActivityCompleted or ActivityFailed, and the instance it goes to.
 struct Completion {
     std::string_view text;
@@ -51,24 +86,30 @@ struct Completion {
     std::string_view instance_id;
 };
 
-// Checks a completion given as text; instance_id, if given, must be its instance.
-Completion checked_completion(const char* path, std::string_view text, const char* instance_path,
+// Checks a completion; instance_id, if given, must be its instance.
+Completion checked_completion(const Path& path, const Item& item, const Path& instance_path,
                               std::optional<std::string_view> instance_id);
 
 // Elements of an array parameter given as jsonb; NULL is the empty array.
 struct JsonArray {
-    std::string_view text;  // all of it, printed
     core::json::Value array;
     std::size_t count;
 };
 JsonArray checked_array(const char* path, Jsonb* value, std::size_t most);
+// Only the check: how many elements there are.
+std::size_t checked_count(const char* path, Jsonb* value, std::size_t most);
 
 // A member that has to be a string, or absent or null.
 std::optional<std::string_view> optional_string(core::json::Value object, const char* member,
-                                                const char* path);
+                                                const Path& path);
+// The same of one that was looked for already.
+std::optional<std::string_view> string_of(const std::optional<core::json::Value>& value,
+                                          const char* member, const Path& path);
+std::optional<int64> int_of(const std::optional<core::json::Value>& value, const char* member,
+                            const Path& path);
 std::optional<pg_uuid_t> optional_uuid(core::json::Value object, const char* member,
                                        const char* path);
-std::optional<int64> optional_int(core::json::Value object, const char* member, const char* path);
+std::optional<int64> optional_int(core::json::Value object, const char* member, const Path& path);
 std::optional<bool> optional_bool(core::json::Value object, const char* member, const char* path);
 // Any member; null if absent or null.
 Jsonb* jsonb_member(core::json::Value object, const char* member);
@@ -92,22 +133,15 @@ void check_members(core::json::Value object, const char* path, std::span<const c
 // The JSON of a jsonb object parameter. QB006 for NULL (if required) and for anything else.
 core::json::Value checked_object(const char* path, Jsonb* value);
 
-// One element of p_items: an object with a work_item and some of the other keys.
-struct ListedElement {
-    const char* path;       // p_items[n]
-    const char* item_path;  // p_items[n].work_item
-    core::json::Value item;
-};
-ListedElement checked_element(core::json::Value element, std::size_t index,
-                              std::span<const char* const> keys);
+// Refuses an element of p_items unless it is an object with a work_item, which is the first of the
+// keys, and some of the others. found[i] is the member keys[i].
+void check_element(core::json::Value element, const Path& path,
+                   std::span<const std::string_view> keys, std::optional<core::json::Value>* found);
 
 // The beginning of a text, at most so many bytes, whole characters only.
 std::string_view clip(std::string_view text, std::size_t bytes);
 
 // Writes text as a JSON string, quotes included.
 void append_json(StringInfo out, std::string_view text);
-
-// An item that stands as an object, or as a string that holds its text.
-std::string_view item_text(core::json::Value value);
 
 }  // namespace belay::ops

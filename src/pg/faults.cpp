@@ -40,6 +40,17 @@ void use_fault_counts(void* piece) {
     }
 }
 
+int code_of(FaultPoint point) {
+    switch (point) {
+        case FaultPoint::kStoreDisk:
+            return ERRCODE_DISK_FULL;
+        case FaultPoint::kStoreMemory:
+            return ERRCODE_OUT_OF_MEMORY;
+        default:
+            return ERRCODE_INTERNAL_ERROR;
+    }
+}
+
 }  // namespace
 
 void share_fault_counts() {
@@ -62,9 +73,18 @@ bool fault(FaultPoint point) {
 void fail_here(FaultPoint point) {
     if (fault(point)) {
         ereport(ERROR,
-                (errcode(ERRCODE_INTERNAL_ERROR),
+                (errcode(code_of(point)),
                  errmsg("injected fault at \"%s\"", kFaultPointNames[static_cast<int>(point)])));
     }
+}
+
+void pass_store_faults() {
+    if (pg_atomic_read_u32(&current->armed) == 0) {
+        return;
+    }
+    fail_here(FaultPoint::kStoreCall);
+    fail_here(FaultPoint::kStoreDisk);
+    fail_here(FaultPoint::kStoreMemory);
 }
 
 bool set_fault(std::string_view name, uint32 count, uint32 skip) {

@@ -33,16 +33,22 @@ enum class FaultPoint : int {
     kDutySessionCleanup,
     kDutySiblingCancel,
     kDutyXminWatch,
+    kEndWritesNoEvent,
+    kEnqueueDropsItem,
     kFastpathAbandon,
     kFastpathAck,
     kFastpathEnqueue,
+    kFastpathEvent,
     kFastpathFetch,
     kFastpathHold,
     kFastpathRenew,
     kFastpathTask,
     kFastpathTurn,
+    kLeaseAnyToken,
     kOutboxDeliver,
     kStoreCall,
+    kStoreDisk,
+    kStoreMemory,
     kUpgradeStep,
     kWakeSkip,
     kCount,
@@ -52,15 +58,46 @@ inline constexpr int kFaultPoints = static_cast<int>(FaultPoint::kCount);
 
 inline constexpr const char* kFaultPointNames[kFaultPoints] = {
     "ack.before_commit",  // sorted by name
-    "boundary.error",        "boundary.memory",     "boundary.throw",     "boundary.throw_unknown",
-    "delete.keeps_state",    "duty.cancel_backlog", "duty.cursor_repair", "duty.dead_letters",
-    "duty.deadlines",        "duty.dispatch_sweep", "duty.due_timers",    "duty.instance_retention",
-    "duty.intent_relay",     "duty.lease_expiry",   "duty.lock_cleanup",  "duty.orphan_messages",
-    "duty.outbox_retention", "duty.retention",      "duty.schedules",     "duty.session_cleanup",
-    "duty.sibling_cancel",   "duty.xmin_watch",     "fastpath.abandon",   "fastpath.ack",
-    "fastpath.enqueue",      "fastpath.fetch",      "fastpath.hold",      "fastpath.renew",
-    "fastpath.task",         "fastpath.turn",       "outbox.deliver",     "store.call",
-    "upgrade.step",          "wake.skip",
+    "boundary.error",
+    "boundary.memory",
+    "boundary.throw",
+    "boundary.throw_unknown",
+    "delete.keeps_state",
+    "duty.cancel_backlog",
+    "duty.cursor_repair",
+    "duty.dead_letters",
+    "duty.deadlines",
+    "duty.dispatch_sweep",
+    "duty.due_timers",
+    "duty.instance_retention",
+    "duty.intent_relay",
+    "duty.lease_expiry",
+    "duty.lock_cleanup",
+    "duty.orphan_messages",
+    "duty.outbox_retention",
+    "duty.retention",
+    "duty.schedules",
+    "duty.session_cleanup",
+    "duty.sibling_cancel",
+    "duty.xmin_watch",
+    "end.writes_no_event",
+    "enqueue.drops_item",
+    "fastpath.abandon",
+    "fastpath.ack",
+    "fastpath.enqueue",
+    "fastpath.event",
+    "fastpath.fetch",
+    "fastpath.hold",
+    "fastpath.renew",
+    "fastpath.task",
+    "fastpath.turn",
+    "lease.any_token",
+    "outbox.deliver",
+    "store.call",
+    "store.disk",
+    "store.memory",
+    "upgrade.step",
+    "wake.skip",
 };
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.
@@ -76,8 +113,12 @@ void share_fault_counts();
 // Whether this pass of the point is to fail; takes one off its count.
 bool fault(FaultPoint point);
 
-// Raises an error in the name of the point if this pass is to fail.
+// Raises an error in the name of the point if this pass is to fail: out of memory at kStoreMemory,
+// disk full at kStoreDisk, an internal error elsewhere.
 void fail_here(FaultPoint point);
+
+// What every call to the store passes, on both access paths.
+void pass_store_faults();
 
 // Sets how many of the next passes of the named point fail, after skip that do not. False if there
 // is no such point.

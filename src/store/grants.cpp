@@ -31,30 +31,63 @@ Acl* acl_of(HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
     return null ? acldefault(OBJECT_FUNCTION, form->proowner) : DatumGetAclPCopy(acl);
 }
 
-bool names(const Acl* acl, Oid grantee) {
+// The acl of a relation; null if it is the default, which gives nobody anything but the owner.
+const Acl* acl_of(Oid relation) {
+    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+    if (!HeapTupleIsValid(row)) {
+        return nullptr;
+    }
+    bool null = false;
+    const Datum value = SysCacheGetAttr(RELOID, row, Anum_pg_class_relacl, &null);
+    const Acl* acl = null ? nullptr : DatumGetAclPCopy(value);
+    ReleaseSysCache(row);
+    return acl;
+}
+
+bool names(const Acl* acl, Oid grantee, AclMode right) {
     const AclItem* items = ACL_DAT(acl);
     for (int i = 0; i < ACL_NUM(acl); ++i) {
-        if (items[i].ai_grantee == grantee && (ACLITEM_GET_PRIVS(items[i]) & ACL_EXECUTE) != 0) {
+        if (items[i].ai_grantee == grantee && (ACLITEM_GET_PRIVS(items[i]) & right) != 0) {
             return true;
         }
     }
     return false;
 }
 
+// A hub of an older release lacks what came later.
+bool exists(const Hub& hub, const HubRelation& relation) {
+    return OidIsValid(get_relname_relid(relation.name, hub.schema));
+}
+
+// Adds the roles that an acl names, without the owner.
+void add_grantees(const Acl* acl, Oid owner, pg::List<Oid>* found) {
+    const AclItem* items = ACL_DAT(acl);
+    for (int i = 0; i < ACL_NUM(acl); ++i) {
+        const Oid role = items[i].ai_grantee;
+        bool known = role == owner || role == ACL_ID_PUBLIC;
+        for (const Oid other : found->span()) {
+            known = known || other == role;
+        }
+        if (!known) {
+            found->add(role);
+        }
+    }
+}
+
 }  // namespace
 
 std::span<const HubFunction> hub_functions(Oid schema) {
     pg::List<HubFunction> found;
-    each_function(
-        schema, [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
-            bool null = false;
-            const Datum source = heap_getattr(row, Anum_pg_proc_prosrc, descriptor, &null);
-            found.add({.id = form->oid,
-                       .verb = null ? "" : TextDatumGetCString(source),
-                       .signature = format_procedure_qualified(form->oid),
-                       .is_public = names(acl_of(row, descriptor, form), ACL_ID_PUBLIC),
-                       .owner = form->proowner});
-        });
+    each_function(schema, [&found](HeapTuple row, TupleDesc descriptor,
+                                   const FormData_pg_proc* form) {
+        bool null = false;
+        const Datum source = heap_getattr(row, Anum_pg_proc_prosrc, descriptor, &null);
+        found.add({.id = form->oid,
+                   .verb = null ? "" : TextDatumGetCString(source),
+                   .signature = format_procedure_qualified(form->oid),
+                   .is_public = names(acl_of(row, descriptor, form), ACL_ID_PUBLIC, ACL_EXECUTE),
+                   .owner = form->proowner});
+    });
     return found.span();
 }
 
@@ -92,48 +125,51 @@ bool is_granted(Oid function, Oid role) {
     }
     bool null = false;
     const Datum acl = SysCacheGetAttr(PROCOID, row, Anum_pg_proc_proacl, &null);
-    const bool granted = !null && names(DatumGetAclPCopy(acl), role);
+    const bool granted = !null && names(DatumGetAclPCopy(acl), role, ACL_EXECUTE);
     ReleaseSysCache(row);
     return granted;
 }
 
 bool is_shared(Oid relation, Oid owner, bool roles_may) {
-    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-    if (!HeapTupleIsValid(row)) {
-        return false;
-    }
-    bool null = false;
     bool shared = false;
-    const Datum value = SysCacheGetAttr(RELOID, row, Anum_pg_class_relacl, &null);
-    if (!null) {
-        const Acl* acl = DatumGetAclPCopy(value);
+    if (const Acl* acl = acl_of(relation)) {
         const AclItem* items = ACL_DAT(acl);
         for (int i = 0; i < ACL_NUM(acl); ++i) {
             const Oid grantee = items[i].ai_grantee;
             shared = shared || grantee == ACL_ID_PUBLIC || (!roles_may && grantee != owner);
         }
     }
-    ReleaseSysCache(row);
     return shared;
 }
 
-std::span<const Oid> grantees(Oid schema) {
+bool are_views_granted(const Hub& hub, uint8 level, Oid role) {
+    bool any = false;
+    for (const auto& relation : hub_relations(hub.api)) {
+        if ((relation.levels_in(hub.api) & level) != 0 && exists(hub, relation)) {
+            const Acl* acl = acl_of(get_relname_relid(relation.name, hub.schema));
+            if (acl == nullptr || !names(acl, role, ACL_SELECT)) {
+                return false;
+            }
+            any = true;
+        }
+    }
+    return any;
+}
+
+std::span<const Oid> grantees(const Hub& hub) {
     pg::List<Oid> found;
-    each_function(schema,
+    each_function(hub.schema,
                   [&found](HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
-                      const Acl* acl = acl_of(row, descriptor, form);
-                      const AclItem* items = ACL_DAT(acl);
-                      for (int i = 0; i < ACL_NUM(acl); ++i) {
-                          const Oid role = items[i].ai_grantee;
-                          bool known = role == form->proowner || role == ACL_ID_PUBLIC;
-                          for (const Oid other : found.span()) {
-                              known = known || other == role;
-                          }
-                          if (!known) {
-                              found.add(role);
-                          }
-                      }
+                      add_grantees(acl_of(row, descriptor, form), form->proowner, &found);
                   });
+    for (const auto& relation : hub_relations(hub.api)) {
+        if (relation.levels_in(hub.api) == core::kNoLevel) {
+            continue;
+        }
+        if (const Acl* acl = acl_of(get_relname_relid(relation.name, hub.schema))) {
+            add_grantees(acl, hub.owner, &found);
+        }
+    }
     return found.span();
 }
 
@@ -149,7 +185,7 @@ void revoke_function(const HubFunction& function, const char* role) {
 
 void grant_views(const Hub& hub, uint8 level, const char* role) {
     for (const auto& relation : hub_relations(hub.api)) {
-        if ((relation.levels_in(hub.api) & level) != 0) {
+        if ((relation.levels_in(hub.api) & level) != 0 && exists(hub, relation)) {
             run_once(psprintf("GRANT SELECT ON %s.%s TO %s", hub.quoted_name, relation.name,
                               quote_identifier(role)));
         }
@@ -158,7 +194,7 @@ void grant_views(const Hub& hub, uint8 level, const char* role) {
 
 void revoke_views(const Hub& hub, uint8 level, const char* role) {
     for (const auto& relation : hub_relations(hub.api)) {
-        if ((relation.levels_in(hub.api) & level) != 0) {
+        if ((relation.levels_in(hub.api) & level) != 0 && exists(hub, relation)) {
             run_once(psprintf("REVOKE SELECT ON %s.%s FROM %s", hub.quoted_name, relation.name,
                               quote_identifier(role)));
         }

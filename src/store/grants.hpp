@@ -31,8 +31,11 @@ bool is_granted(Oid function, Oid role);
 // may have some.
 bool is_shared(Oid relation, Oid owner, bool roles_may);
 
-// Roles that were granted anything on functions of the schema.
-std::span<const Oid> grantees(Oid schema);
+// Whether the hub has views of the level, and the role itself was granted SELECT on all of them.
+bool are_views_granted(const Hub& hub, uint8 level, Oid role);
+
+// Roles that were granted anything on the hub's functions, or on views that belong to a level.
+std::span<const Oid> grantees(const Hub& hub);
 
 void grant_function(const HubFunction& function, const char* role);
 void revoke_function(const HubFunction& function, const char* role);

@@ -201,6 +201,7 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .executions = get_relname_relid("executions", schema),
             .history = get_relname_relid("history", schema),
             .kv_store = get_relname_relid("kv_store", schema),
+            .kv_delta = get_relname_relid("kv_delta", schema),
             .outbox_events = get_relname_relid("outbox_events", schema),
             .outbox_events_position = get_relname_relid("outbox_events_position", schema),
             .outbox_subscriptions = get_relname_relid("outbox_subscriptions", schema),

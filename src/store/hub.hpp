@@ -46,6 +46,7 @@ struct Relations {
     Oid executions;
     Oid history;
     Oid kv_store;
+    Oid kv_delta;
     Oid outbox_events;
     Oid outbox_events_position;
     Oid outbox_subscriptions;
@@ -79,6 +80,7 @@ struct Relations {
                                 executions,
                                 history,
                                 kv_store,
+                                kv_delta,
                                 outbox_events,
                                 outbox_events_position,
                                 outbox_subscriptions,
@@ -117,6 +119,10 @@ enum class DirectId : int {
     kHistory,
     kTasks,
     kAttempts,
+    kKvStore,
+    kKvDelta,
+    kOutboxEvents,
+    kLanes,
     kCount,
 };
 inline constexpr int kMaxDirectIndexes = 7;

@@ -205,7 +205,7 @@ std::span<const HubRelation> hub_relations(Api api) {
 }
 
 void insert_hub_row(const char* hub, Oid schema, const char* api, bool adopted) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     Oid types[] = {TEXTOID, INT4OID, TEXTOID, TEXTOID};
     Datum values[] = {
         CStringGetTextDatum(api),

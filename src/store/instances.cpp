@@ -143,6 +143,9 @@ void hold_parent(const Hub& hub, std::string_view instance_id) {
 bool upsert_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
                      std::string_view version, std::optional<std::string_view> parent,
                      int64 execution_id, int64 now) {
+    if (direct::try_rename_instance(hub, instance_id, name, version, parent, execution_id, now)) {
+        return false;
+    }
     const Rows rows = run(hub, kUpsert,
                           Params()
                               .text(instance_id)
@@ -164,12 +167,15 @@ bool touch_instance(const Hub& hub, std::string_view instance_id, int64 executio
 
 void upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
                       const ExecutionChange& change, int64 now) {
+    if (direct::try_upsert_execution(hub, instance_id, execution_id, change, now)) {
+        return;
+    }
     if (!change.status && !change.pin) {
         Params params;
         params.text(instance_id).int8(execution_id).timestamp(now);
         if (change.new_events == 0) {
             run(hub, kEnsureExecution, params);
-        } else if (!direct::try_count_events(hub, instance_id, execution_id, change.new_events)) {
+        } else {
             run(hub, kCountEvents, params.int8(change.new_events));
         }
         return;
@@ -204,6 +210,9 @@ std::optional<CustomStatus> read_custom_status(const Hub& hub, std::string_view 
 
 std::optional<ExecutionMark> read_execution_mark(const Hub& hub, std::string_view instance_id,
                                                  int64 execution_id) {
+    if (const auto mark = direct::read_execution_mark(hub, instance_id, execution_id)) {
+        return *mark;
+    }
     const Rows rows = run(hub, kExecutionMark, Params().text(instance_id).int8(execution_id));
     return rows.count == 0 ? std::nullopt
                            : std::optional(ExecutionMark{rows.optional_text(0, 1), rows.int8(0, 2),

@@ -1,5 +1,7 @@
 #include "store/kv.hpp"
 
+#include "store/fast/turns.hpp"
+
 namespace belay::store {
 
 namespace {
@@ -101,12 +103,18 @@ void clear_delta(const Hub& hub, std::string_view instance_id, int64 now) {
 }
 
 void merge_delta(const Hub& hub, std::string_view instance_id, int64 execution_id) {
+    if (!direct::has_delta(hub, instance_id).value_or(true)) {
+        return;
+    }
     run(hub, kMerge, Params().text(instance_id).int8(execution_id));
     run(hub, kDeleteTombstoned, Params().text(instance_id));
     run(hub, kEmpty, Params().text(instance_id));
 }
 
 Rows read_store(const Hub& hub, std::string_view instance_id) {
+    if (!direct::has_store(hub, instance_id).value_or(true)) {
+        return {.table = nullptr, .count = 0};
+    }
     return run(hub, kReadStore, Params().text(instance_id));
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/hash.hpp"
 #include "pg/locks.hpp"
+#include "store/fast/tasks.hpp"
 #include "store/plan.hpp"
 #include "store/waking.hpp"
 
@@ -106,7 +107,8 @@ std::optional<Lane> read_lane(const Hub& hub, std::string_view name) {
 }
 
 void register_lane(const Hub& hub, std::string_view name, int64 now) {
-    if (run(hub, kRead, Params().text(name)).count > 0) {
+    const auto known = direct::has_lane(hub, name);
+    if (known ? *known : run(hub, kRead, Params().text(name)).count > 0) {
         return;
     }
     // Two inserts of one name would wait for each other's transaction. Whoever comes second leaves

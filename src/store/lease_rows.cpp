@@ -135,7 +135,7 @@ std::optional<core::Lease> keep(Relation table, const Place& place, Version vers
 }
 
 std::optional<core::Lease> latest(const Place& place, Hold hold) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     const LOCKMODE mode = hold == Hold::kKeep ? RowShareLock : AccessShareLock;
     Relation table = OidIsValid(place.table) ? try_table_open(place.table, mode) : nullptr;
     if (table == nullptr) {

@@ -135,7 +135,7 @@ constexpr Statement kRelease = statement(R"sql(
            available_at_ms = GREATEST($2 {+} LEAST(t.start_delay_ms, $3), t.available_at_ms),
            updated_at_ms = $2
      WHERE t.id {=} ANY ($1) AND t.state {=} 'blocked' AND NOT t.held
-    RETURNING t.id, t.lane, t.state, t.available_at_ms
+    RETURNING t.state, t.lane, t.slot, t.cap_set, t.priority, t.available_at_ms, t.id
 )sql",
                                          UUIDARRAYOID, INT8OID, INT8OID);
 
@@ -299,6 +299,8 @@ void insert_members(const Hub& hub, const pg_uuid_t& flow, std::span<const NewMe
             .int8(now));
     for (const NewMember& member : members) {
         if (member.state != core::TaskState::kBlocked) {
+            note_place(hub, member.state, {member.lane, task_slot(hub, member.id), member.cap_set},
+                       {member.priority, member.available_at.value_or(now), member.id});
             note_claimable(hub, member.lane, member.state == core::TaskState::kReady,
                            member.available_at.value_or(now));
         }
@@ -371,9 +373,10 @@ int64 release_blocked(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now)
     }
     const Rows rows =
         run(hub, kRelease, Params().datum(uuid_array(ids)).int8(now).int8(PG_INT64_MAX - now));
+    note_places(hub, rows);
     for (uint64 i = 0; i < rows.count; ++i) {
-        note_claimable(hub, rows.text(i, 2), rows.text(i, 3) == "ready", rows.int8(i, 4));
-        note_state(hub, rows.uuid(i, 1));
+        note_claimable(hub, rows.text(i, 2), rows.text(i, 1) == "ready", rows.int8(i, 6));
+        note_state(hub, rows.uuid(i, 7));
     }
     return static_cast<int64>(rows.count);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/time.hpp"
 #include "pg/counters.hpp"
 #include "store/fast/turns.hpp"
 #include "store/outbox.hpp"
@@ -138,6 +139,7 @@ constexpr Statement kReleaseDelayed = statement(R"sql(
     UPDATE {hub}.orchestrator_queue AS m
        SET lock_no = 0, attempt_count = GREATEST(m.attempt_count {-} $3, 0), visible_at = $4
      WHERE m.instance_key {=} $1 AND m.lock_no {=} $2
+    RETURNING m.slot, m.visible_at, m.id
 )sql",
                                                 INT8OID, INT8OID, INT4OID, TIMESTAMPTZOID);
 
@@ -194,6 +196,7 @@ constexpr Statement kUnpark = statement(R"sql(
        SET parked = false
       FROM c
      WHERE m.instance_key {=} c.instance_key AND m.id {=} c.id
+    RETURNING m.slot, m.visible_at, m.id
 )sql",
                                         INT8OID, TEXTOID);
 
@@ -284,6 +287,16 @@ Params instance_params(std::string_view instance_id) {
     return Params().int8(core::instance_key(instance_id)).text(instance_id);
 }
 
+// The claim index has new entries, of rows (slot, visible_at, id).
+void note_appeared(const Hub& hub, const Rows& rows) {
+    for (uint64 i = 0; i < rows.count; ++i) {
+        pg::note_appeared(
+            direct::message_gaps(hub, rows.int2(i, 1)),
+            direct::message_place(DatumGetTimestampTz(rows.datum(i, 2, TIMESTAMPTZOID)),
+                                  rows.int8(i, 3)));
+    }
+}
+
 // What the fetch needs to know of a message without reading its JSON.
 char kind_letter(core::ItemKind kind) {
     switch (kind) {
@@ -343,6 +356,8 @@ int64 insert_message(const Hub& hub, const NewMessage& message) {
                 .optional_text(row.parent_id)
                 .text(message.work_item));
     }
+    pg::note_appeared(direct::message_gaps(hub, row.slot),
+                      direct::message_place(core::ms_to_pg_us(message.visible_at), id));
     note_item(orchestrator_channel(hub), message.visible_at);
     pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kEnqueued);
     return id;
@@ -453,7 +468,10 @@ void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool igno
     if (visible_at) {
         params.timestamp(*visible_at);
     }
-    run(hub, visible_at ? kReleaseDelayed : kReleaseLeased, params);
+    const Rows moved = run(hub, visible_at ? kReleaseDelayed : kReleaseLeased, params);
+    if (visible_at) {
+        note_appeared(hub, moved);
+    }
     // Messages that came meanwhile can be fetched at once, whenever these return.
     pg::note_ready(orchestrator_channel(hub));
     note_item(orchestrator_channel(hub), visible_at.value_or(0));
@@ -468,7 +486,9 @@ void park_messages(const Hub& hub, std::string_view instance_id, int64 now) {
 }
 
 bool unpark_messages(const Hub& hub, std::string_view instance_id) {
-    return run(hub, kUnpark, instance_params(instance_id)).count > 0;
+    const Rows rows = run(hub, kUnpark, instance_params(instance_id));
+    note_appeared(hub, rows);
+    return rows.count > 0;
 }
 
 void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no) {
@@ -528,6 +548,7 @@ void reslot_messages(const Hub& hub, int32 slot_count) {
         CHECK_FOR_INTERRUPTS();
     }
     rows.release();
+    pg::note_rearranged(hub.relations.orchestrator_queue);
 }
 
 }  // namespace belay::store

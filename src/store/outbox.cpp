@@ -4,6 +4,7 @@
 #include "pg/compat.hpp"
 #include "pg/event_writers.hpp"
 #include "pg/settings.hpp"
+#include "store/fast/outbox.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
 
@@ -234,15 +235,23 @@ void write_event(const Hub& hub, int event, std::optional<std::string_view> subj
     refresh_hub(hub);
     pg::register_event_writer(hub.schema, hub.relations.outbox_events_position);
     const int64 position = nextval_internal(hub.relations.outbox_events_position, false);
-    run_for_one(hub, kInsertEvent,
-                Params()
-                    .int4(hub.incarnation)
-                    .int8(position)
-                    .text(type.topic)
-                    .text(type.type)
-                    .optional_text(subject)
-                    .datum(DirectFunctionCall1(jsonb_in, CStringGetDatum(details.text->data)))
-                    .int8(now));
+    const Datum facts = DirectFunctionCall1(jsonb_in, CStringGetDatum(details.text->data));
+    if (!direct::try_insert_event(hub, {.position = position,
+                                        .topic = type.topic,
+                                        .type = type.type,
+                                        .subject = subject,
+                                        .details = facts,
+                                        .occurred_at = now})) {
+        run_for_one(hub, kInsertEvent,
+                    Params()
+                        .int4(hub.incarnation)
+                        .int8(position)
+                        .text(type.topic)
+                        .text(type.type)
+                        .optional_text(subject)
+                        .datum(facts)
+                        .int8(now));
+    }
     if (pg::settings.logical_events && XLogLogicalInfoActive()) {
         log_event(hub, hub.incarnation, position, type, subject, details, now);
     }

@@ -304,7 +304,7 @@ std::span<const std::string_view> Rows::texts(int column) const {
 
 Rows run(const Hub& hub, const Statement& statement, const Params& params) {
     Assert(params.count == statement.count);
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     const int result = SPI_execute_plan(plan_for(hub, statement), const_cast<Datum*>(params.values),
                                         params.nulls, statement.read_only, 0);
     if (result < 0) {
@@ -313,7 +313,7 @@ Rows run(const Hub& hub, const Statement& statement, const Params& params) {
     return {SPI_tuptable, SPI_processed};
 }
 
-void run_for_one(const Hub& hub, const Statement& statement, const Params& params) {
+Rows run_for_one(const Hub& hub, const Statement& statement, const Params& params) {
     const Rows rows = run(hub, statement, params);
     if (rows.count != 1) {
         ereport(ERROR,
@@ -322,10 +322,11 @@ void run_for_one(const Hub& hub, const Statement& statement, const Params& param
                         NameStr(hub.name), rows.count),
                  errhint("belay.check_hub shows rules and row security on the hub's tables.")));
     }
+    return rows;
 }
 
 void run_once(const char* sql) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     const int result = SPI_execute(sql, false, 0);
     if (result < 0) {
         elog(ERROR, "a store statement failed: %s", SPI_result_code_string(result));

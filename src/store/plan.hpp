@@ -143,7 +143,6 @@ struct Rows {
     std::span<const std::string_view> texts(int column) const;
     void release() const { SPI_freetuptable(table); }
 
- private:
     [[noreturn]] static void raise_unknown_word(std::string_view word);
 };
 
@@ -152,7 +151,7 @@ Rows run(const Hub& hub, const Statement& statement, const Params& params = {});
 
 // Runs a statement that has to change exactly one row, and raises otherwise: a rule or row security
 // of the owner must not make a change vanish silently.
-void run_for_one(const Hub& hub, const Statement& statement, const Params& params = {});
+Rows run_for_one(const Hub& hub, const Statement& statement, const Params& params = {});
 
 // Runs a statement that is not kept: DDL and the like, without parameters.
 void run_once(const char* sql);

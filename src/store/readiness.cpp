@@ -260,7 +260,7 @@ bool has_prepared_before(TimestampTz time) {
     if (max_prepared_xacts == 0) {
         return false;
     }
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     Oid types[] = {TIMESTAMPTZOID};
     Datum values[] = {TimestampTzGetDatum(time)};
     const int result = SPI_execute_with_args(
@@ -272,6 +272,16 @@ bool has_prepared_before(TimestampTz time) {
         elog(ERROR, "could not read the prepared transactions");
     }
     return SPI_processed > 0;
+}
+
+bool is_settled_since(TimestampTz made) {
+    static constinit TimestampTz asked = 0;
+    const TimestampTz now = GetCurrentTimestamp();
+    if (now - asked < USECS_PER_SEC && now >= asked && asked > made) {
+        return false;
+    }
+    asked = now;
+    return !has_prepared_before(made);
 }
 
 bool has_old_prepared() {

@@ -41,6 +41,9 @@ uint64 lease_key_of_batch(std::string_view subscription);
 bool has_old_prepared();
 // Whether a transaction of this database that was prepared up to that time is still open.
 bool has_prepared_before(TimestampTz time);
+// Whether none is left that could still add rows unseen by a cursor made then. Asks at most once a
+// second and session; false also if it did not ask.
+bool is_settled_since(TimestampTz made);
 
 // What a reader can see change of an instance.
 struct InstanceMark {

@@ -36,7 +36,7 @@ constexpr Statement kInsert =
               TEXTOID, TEXTOID, JSONBOID, JSONBOID, JSONBOID);
 
 constexpr Statement kState = statement(R"sql(
-    SELECT t.state, t.flow_id FROM {hub}.tasks AS t WHERE t.id {=} $1
+    SELECT t.state, t.flow_id, t.lease_epoch FROM {hub}.tasks AS t WHERE t.id {=} $1
 )sql",
                                        UUIDOID);
 
@@ -47,6 +47,8 @@ constexpr Statement kReadKey = statement(R"sql(
 
 constexpr char kOfId[] = R"sql( WHERE t.id {=} $1 )sql";
 constexpr char kOfIdAlone[] = R"sql( WHERE t.id {=} $1 AND t.flow_id IS NULL )sql";
+constexpr char kOfLease[] =
+    R"sql( WHERE t.id {=} $1 AND t.state {=} 'active' AND t.lease_epoch {=} $2 )sql";
 constexpr char kSkipping[] = R"sql( FOR NO KEY UPDATE SKIP LOCKED )sql";
 constexpr char kWaiting[] = R"sql( FOR NO KEY UPDATE )sql";
 constexpr char kToDelete[] = R"sql( FOR UPDATE )sql";
@@ -55,6 +57,10 @@ constexpr Statement kTryLock = statement(joined<kTaskColumns, kOfId, kSkipping>,
 constexpr Statement kTryLockAlone = statement(joined<kTaskColumns, kOfIdAlone, kSkipping>, UUIDOID);
 constexpr Statement kLock = statement(joined<kTaskColumns, kOfId, kWaiting>, UUIDOID);
 constexpr Statement kLockToDelete = statement(joined<kTaskColumns, kOfId, kToDelete>, UUIDOID);
+constexpr Statement kTryLockLease =
+    statement(joined<kTaskColumns, kOfLease, kSkipping>, UUIDOID, INT8OID);
+constexpr Statement kLockLease =
+    statement(joined<kTaskColumns, kOfLease, kWaiting>, UUIDOID, INT8OID);
 
 // ---------------------------------------------------------------- claiming
 
@@ -183,20 +189,20 @@ constexpr Statement kAcquire =
 )sql",
               UUIDARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
 
-// $1 now, $2 limit.
+// $1 now, $2 limit, $3 when the first can be due.
 constexpr Statement kPromote = statement(R"sql(
     UPDATE {hub}.tasks AS t
        SET state = 'ready', updated_at_ms = $1
      WHERE t.id {=} ANY (ARRAY(
         SELECT c.id
           FROM {hub}.tasks AS c
-         WHERE c.state {=} 'delayed' AND c.available_at_ms {<=} $1
+         WHERE c.state {=} 'delayed' AND c.available_at_ms {<=} $1 AND c.available_at_ms {>=} $3
          ORDER BY c.available_at_ms, c.id
          LIMIT $2
            FOR NO KEY UPDATE SKIP LOCKED))
-    RETURNING t.lane, t.id
+    RETURNING t.state, t.lane, t.slot, t.cap_set, t.priority, t.available_at_ms, t.id
 )sql",
-                                         INT8OID, INT8OID);
+                                         INT8OID, INT8OID, INT8OID);
 
 constexpr Statement kNextDelayed = statement(R"sql(
     SELECT t.available_at_ms
@@ -259,6 +265,7 @@ constexpr Statement kRequeue =
            attempt_worker_instance = CASE WHEN NOT $13 THEN t.attempt_worker_instance END,
            attempt_leases = CASE WHEN $13 THEN 0 ELSE t.attempt_leases END
      WHERE t.id {=} $1 AND t.lease_owner IS NOT NULL
+    RETURNING t.state, t.lane, t.slot, t.cap_set, t.priority, t.available_at_ms, t.id
 )sql",
               UUIDOID, TEXTOID, INT8OID, TEXTOID, INT8OID, INT4OID, INT4OID, JSONBOID, BOOLOID,
               TEXTOID, TEXTOID, JSONBOID, BOOLOID);
@@ -268,6 +275,7 @@ constexpr Statement kResume = statement(R"sql(
     UPDATE {hub}.tasks AS t
        SET state = $2, available_at_ms = $3, updated_at_ms = $4
      WHERE t.id {=} $1 AND (t.state {||} '') {=} 'suspended'
+    RETURNING t.state, t.lane, t.slot, t.cap_set, t.priority, t.available_at_ms, t.id
 )sql",
                                         UUIDOID, TEXTOID, INT8OID, INT8OID);
 
@@ -326,6 +334,7 @@ constexpr Statement kEndAttempt =
 
 constexpr Statement kSetPriority = statement(R"sql(
     UPDATE {hub}.tasks AS t SET priority = $2, updated_at_ms = $3 WHERE t.id {=} $1
+    RETURNING t.state, t.lane, t.slot, t.cap_set, t.priority, t.available_at_ms, t.id
 )sql",
                                              UUIDOID, INT4OID, INT8OID);
 
@@ -353,6 +362,7 @@ constexpr Statement kReopen = statement(R"sql(
            cancel_reason = NULL,
            cancelled_by = NULL
      WHERE t.id {=} $1
+    RETURNING t.state, t.lane, t.slot, t.cap_set, t.priority, t.available_at_ms, t.id
 )sql",
                                         UUIDOID, INT8OID, TEXTOID);
 
@@ -478,7 +488,7 @@ void add_failure(Params* params, const std::optional<Failure>& failure) {
 
 void end_attempt(const Hub& hub, const Task& task, core::AttemptOutcome outcome, int64 now,
                  const std::optional<Failure>& failure) {
-    if (!failure && direct::try_end_attempt(hub, task, outcome, now)) {
+    if (direct::try_end_attempt(hub, task, outcome, now, failure)) {
         return;
     }
     Params params;
@@ -575,6 +585,25 @@ void note_claimable(const Hub& hub, std::string_view lane, bool ready, int64 ava
     }
 }
 
+void note_place(const Hub& hub, core::TaskState state, const TaskStream& stream,
+                const TaskPlace& place) {
+    if (state == core::TaskState::kReady) {
+        pg::note_appeared(direct::ready_gaps(hub, stream), direct::ready_place(place));
+    } else if (state == core::TaskState::kDelayed) {
+        pg::note_appeared(direct::delayed_gaps(hub), direct::delayed_place(place));
+    }
+}
+
+void note_places(const Hub& hub, const Rows& rows) {
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const auto state = rows.word(i, 1, core::parse_task_state);
+        if (state == core::TaskState::kReady || state == core::TaskState::kDelayed) {
+            note_place(hub, state, {rows.text(i, 2), rows.int2(i, 3), rows.int4(i, 4)},
+                       {rows.int4(i, 5), rows.int8(i, 6), rows.uuid(i, 7)});
+        }
+    }
+}
+
 void note_state(const Hub& hub, const pg_uuid_t& task) {
     pg::note_changed(task_channel(hub, uuid_text(task)), pg::WakeReason::kChanged);
 }
@@ -602,7 +631,10 @@ bool insert_task(const Hub& hub, const NewTask& task) {
     const bool ready = task.available_at <= task.now;
     const auto state = ready ? core::TaskState::kReady : core::TaskState::kDelayed;
     const int16 slot = task_slot(hub, task.id);
+    const TaskStream stream{task.lane, slot, task.cap_set};
+    const TaskPlace place{task.priority, task.available_at, task.id};
     if (task.own_id && direct::try_insert_task(hub, task, slot, state)) {
+        note_place(hub, state, stream, place);
         note_claimable(hub, task.lane, ready, task.available_at);
         pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kEnqueued);
         return true;
@@ -626,6 +658,7 @@ bool insert_task(const Hub& hub, const NewTask& task) {
     if (rows.count == 0) {
         return false;
     }
+    note_place(hub, state, stream, place);
     note_claimable(hub, task.lane, ready, task.available_at);
     pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kEnqueued);
     return true;
@@ -634,6 +667,14 @@ bool insert_task(const Hub& hub, const NewTask& task) {
 std::optional<core::TaskState> task_state(const Hub& hub, const pg_uuid_t& id) {
     const Rows rows = run(hub, kState, Params().uuid(id));
     return rows.count == 0 ? std::nullopt : core::parse_task_state(rows.text(0, 1));
+}
+
+std::optional<LeaseState> read_lease_state(const Hub& hub, const pg_uuid_t& id) {
+    const Rows rows = run(hub, kState, Params().uuid(id));
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    return LeaseState{rows.word(0, 1, core::parse_task_state), rows.int8(0, 3)};
 }
 
 std::optional<Membership> read_membership(const Hub& hub, const pg_uuid_t& id) {
@@ -671,11 +712,22 @@ std::optional<Task> try_lock_task(const Hub& hub, const pg_uuid_t& id) {
 }
 
 std::optional<Task> try_lock_lone_task(const Hub& hub, const pg_uuid_t& id) {
+    if (const auto held = direct::try_lock_lone(hub, id)) {
+        return note_hold(hub, *held);
+    }
     return note_hold(hub, first_task(run(hub, kTryLockAlone, Params().uuid(id))));
 }
 
 std::optional<Task> lock_task(const Hub& hub, const pg_uuid_t& id) {
     return note_hold(hub, first_task(run(hub, kLock, Params().uuid(id))));
+}
+
+std::optional<Task> try_lock_lease(const Hub& hub, const pg_uuid_t& id, int64 epoch) {
+    return first_task(run(hub, kTryLockLease, Params().uuid(id).int8(epoch)));
+}
+
+std::optional<Task> lock_lease(const Hub& hub, const pg_uuid_t& id, int64 epoch) {
+    return first_task(run(hub, kLockLease, Params().uuid(id).int8(epoch)));
 }
 
 std::optional<Task> lock_task_to_delete(const Hub& hub, const pg_uuid_t& id) {
@@ -694,11 +746,21 @@ bool TaskPlace::before(const TaskPlace& other) const {
     return memcmp(id.data, other.id.data, UUID_LEN) < 0;
 }
 
+namespace {
+
+// The lanes that may have ready tasks.
+std::span<const std::string_view> ready_lanes(const Hub& hub) {
+    const auto found = direct::indexed_lanes(hub);
+    return found ? *found : run(hub, kReadyLanes).texts(1);
+}
+
+}  // namespace
+
 std::span<const TaskStream> fitting_streams(const Hub& hub,
                                             std::optional<std::span<const std::string_view>> lanes,
                                             std::span<const std::string_view> capabilities,
                                             std::span<const int16> slots) {
-    const auto names = lanes ? *lanes : run(hub, kReadyLanes).texts(1);
+    const auto names = lanes ? *lanes : ready_lanes(hub);
     if (names.empty()) {
         return {};
     }
@@ -725,6 +787,9 @@ std::span<const TaskStream> fitting_streams(const Hub& hub,
 
 std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, int64 now,
                                      int limit) {
+    if (const auto ids = direct::hold_heads(hub, stream, now, limit)) {
+        return ids->empty() ? std::span<const HeldTask>() : hold_ready(hub, *ids, now);
+    }
     return read_held(run(
         hub, kHoldHeads,
         Params().text(stream.lane).int2(stream.slot).int4(stream.cap_set).int8(now).int8(limit)));
@@ -732,6 +797,9 @@ std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, i
 
 std::span<const TaskPeek> peek_heads(const Hub& hub, std::span<const TaskStream> streams, int64 now,
                                      int limit) {
+    if (const auto peeks = direct::peek_heads(hub, streams, now, limit)) {
+        return *peeks;
+    }
     auto* lanes = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * streams.size()));
     auto* slots = static_cast<int16*>(palloc(sizeof(int16) * streams.size()));
     auto* sets = static_cast<int32*>(palloc(sizeof(int32) * streams.size()));
@@ -756,6 +824,9 @@ std::span<const TaskPeek> peek_heads(const Hub& hub, std::span<const TaskStream>
 
 std::span<const TaskPlace> peek_behind(const Hub& hub, const TaskStream& stream,
                                        const TaskPlace& after, int64 now, int limit) {
+    if (const auto found = direct::peek_behind(hub, stream, after, now, limit)) {
+        return *found;
+    }
     auto* places = static_cast<TaskPlace*>(palloc(sizeof(TaskPlace) * static_cast<Size>(limit)));
     std::size_t count = 0;
     const auto add = [places, &count](const Rows& rows) {
@@ -790,8 +861,10 @@ std::span<const HeldTask> hold_ready(const Hub& hub, std::span<const pg_uuid_t> 
     return read_held(run(hub, kHoldReady, Params().datum(uuid_array(ids)).int8(now)));
 }
 
-Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
-             std::string_view worker_instance, int64 now) {
+namespace {
+
+Rows acquire_by_sql(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
+                    std::string_view worker_instance, int64 now) {
     auto* ids = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * grants.size()));
     auto* attempt_deadlines = static_cast<int64*>(palloc(sizeof(int64) * grants.size()));
     auto* lease_untils = static_cast<int64*>(palloc(sizeof(int64) * grants.size()));
@@ -800,15 +873,23 @@ Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_vie
         attempt_deadlines[i] = grants[i].attempt_deadline.value_or(core::kNever);
         lease_untils[i] = grants[i].lease_until;
     }
-    const Rows rows = run(hub, kAcquire,
-                          Params()
-                              .datum(uuid_array({ids, grants.size()}))
-                              .datum(int8_array({attempt_deadlines, grants.size()}))
-                              .datum(int8_array({lease_untils, grants.size()}))
-                              .text(worker)
-                              .text(worker_instance)
-                              .int8(now)
-                              .int8(hub.epoch_floor));
+    return run(hub, kAcquire,
+               Params()
+                   .datum(uuid_array({ids, grants.size()}))
+                   .datum(int8_array({attempt_deadlines, grants.size()}))
+                   .datum(int8_array({lease_untils, grants.size()}))
+                   .text(worker)
+                   .text(worker_instance)
+                   .int8(now)
+                   .int8(hub.epoch_floor));
+}
+
+}  // namespace
+
+Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
+             std::string_view worker_instance, int64 now) {
+    const auto taken = direct::acquire(hub, grants, worker, worker_instance, now);
+    const Rows rows = taken ? *taken : acquire_by_sql(hub, grants, worker, worker_instance, now);
     if (rows.count != grants.size()) {
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("a claim of hub \"%s\" lost tasks that it held", NameStr(hub.name)),
@@ -819,21 +900,30 @@ Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_vie
         pg::note_held(all_lanes_channel(hub));
     }
     for (std::size_t i = 0; i < grants.size(); ++i) {
-        pg::note_changed(task_channel(hub, uuid_text(ids[i])), pg::WakeReason::kChanged);
+        pg::note_changed(task_channel(hub, uuid_text(grants[i].id)), pg::WakeReason::kChanged);
     }
     return rows;
 }
 
 int64 promote_due(const Hub& hub, int64 now, int limit) {
-    const Rows rows = run(hub, kPromote, Params().int8(now).int8(limit));
+    const auto first = direct::first_delayed(hub);
+    if (first && first->value_or(core::kNever) > now) {
+        return 0;
+    }
+    const int64 from = first ? first->value_or(PG_INT64_MIN) : PG_INT64_MIN;
+    const Rows rows = run(hub, kPromote, Params().int8(now).int8(limit).int8(from));
+    note_places(hub, rows);
     for (uint64 i = 0; i < rows.count; ++i) {
-        note_claimable(hub, rows.text(i, 1), true, now);
-        pg::note_changed(task_channel(hub, uuid_text(rows.uuid(i, 2))), pg::WakeReason::kChanged);
+        note_claimable(hub, rows.text(i, 2), true, now);
+        pg::note_changed(task_channel(hub, uuid_text(rows.uuid(i, 7))), pg::WakeReason::kChanged);
     }
     return static_cast<int64>(rows.count);
 }
 
 int64 next_delayed(const Hub& hub, int64 now) {
+    if (const auto first = direct::first_delayed(hub)) {
+        return *first ? std::max(**first, now) : core::kNever;
+    }
     const Rows rows = run(hub, kNextDelayed);
     // One that is due and still here is held by somebody who promotes it, or may not.
     return rows.count == 0 ? core::kNever : std::max(rows.int8(0, 1), now);
@@ -881,7 +971,7 @@ core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how) {
         .jsonb(how.checkpoint)
         .boolean(how.failure.has_value());
     add_failure(&params, how.failure);
-    run_for_one(hub, kRequeue, params.boolean(how.outcome.has_value()));
+    note_places(hub, run_for_one(hub, kRequeue, params.boolean(how.outcome.has_value())));
     lose(hub, task);
     note_claimable(hub, task.lane, ready, how.available_at);
     note_state(hub, task, how.notice);
@@ -908,8 +998,10 @@ void suspend(const Hub& hub, const Task& task, int64 now) {
 core::TaskState resume(const Hub& hub, const Task& task, int64 available_at, int64 now) {
     const bool ready = available_at <= now;
     const auto state = ready ? core::TaskState::kReady : core::TaskState::kDelayed;
-    run_for_one(hub, kResume,
-                Params().uuid(task.id).text(core::name_of(state)).int8(available_at).int8(now));
+    note_places(
+        hub, run_for_one(
+                 hub, kResume,
+                 Params().uuid(task.id).text(core::name_of(state)).int8(available_at).int8(now)));
     note_claimable(hub, task.lane, ready, available_at);
     note_state(hub, task, {pg::WakeReason::kChanged, false});
     return state;
@@ -947,14 +1039,16 @@ int64 finish(const Hub& hub, const Task& task, const Finish& how) {
 // ---------------------------------------------------------------- operators
 
 void set_priority(const Hub& hub, const Task& task, int32 priority, int64 now) {
-    run_for_one(hub, kSetPriority, Params().uuid(task.id).int4(priority).int8(now));
+    note_places(hub,
+                run_for_one(hub, kSetPriority, Params().uuid(task.id).int4(priority).int8(now)));
 }
 
 int64 reopen(const Hub& hub, const Task& task, core::TaskState state, int64 now) {
     if (has_suspensions(hub)) {
         delete_suspensions(hub, task.id);
     }
-    run_for_one(hub, kReopen, Params().uuid(task.id).int8(now).text(core::name_of(state)));
+    note_places(hub, run_for_one(hub, kReopen,
+                                 Params().uuid(task.id).int8(now).text(core::name_of(state))));
     if (state == core::TaskState::kReady) {
         note_claimable(hub, task.lane, true, now);
     }
@@ -1007,6 +1101,7 @@ void reslot_tasks(const Hub& hub, int32 slot_count) {
         CHECK_FOR_INTERRUPTS();
     }
     rows.release();
+    pg::note_rearranged(hub.relations.tasks);
 }
 
 int64 count_live_tasks(const Hub& hub, int64 now) {

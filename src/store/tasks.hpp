@@ -42,6 +42,13 @@ bool insert_task(const Hub& hub, const NewTask& task);
 // The state of a task, as it is now.
 std::optional<core::TaskState> task_state(const Hub& hub, const pg_uuid_t& id);
 
+// What tells whether a lease may still be there, as it is now.
+struct LeaseState {
+    core::TaskState state;
+    int64 epoch;
+};
+std::optional<LeaseState> read_lease_state(const Hub& hub, const pg_uuid_t& id);
+
 // Whether a task belongs to a flow, as it is now; no value if there is no such task.
 struct Membership {
     std::optional<pg_uuid_t> flow_id;
@@ -66,6 +73,13 @@ struct Notice {
 struct Task;
 // A task of the lane can be claimed, now or later.
 void note_claimable(const Hub& hub, std::string_view lane, bool ready, int64 available_at);
+// A task now lies there, among those that are ready or delayed: for the cursors. Rows are those
+// that a statement returns: state, lane, slot, cap_set, priority, available_at_ms, id.
+struct TaskStream;
+struct TaskPlace;
+void note_place(const Hub& hub, core::TaskState state, const TaskStream& stream,
+                const TaskPlace& place);
+void note_places(const Hub& hub, const Rows& rows);
 // The state of a task has changed; with a notice, that of one that had a lease.
 void note_state(const Hub& hub, const pg_uuid_t& task);
 void note_state(const Hub& hub, const Task& task, const Notice& notice);
@@ -125,7 +139,10 @@ std::optional<Task> try_lock_task(const Hub& hub, const pg_uuid_t& id);
 std::optional<Task> lock_task(const Hub& hub, const pg_uuid_t& id);
 // If nobody has it, and it belongs to no flow.
 std::optional<Task> try_lock_lone_task(const Hub& hub, const pg_uuid_t& id);
-// The same, against deletion too.
+// Only with this lease: a task that has lost it is not held.
+std::optional<Task> try_lock_lease(const Hub& hub, const pg_uuid_t& id, int64 epoch);
+std::optional<Task> lock_lease(const Hub& hub, const pg_uuid_t& id, int64 epoch);
+// The same as lock_task, against deletion too.
 std::optional<Task> lock_task_to_delete(const Hub& hub, const pg_uuid_t& id);
 
 // ---- Claiming ----

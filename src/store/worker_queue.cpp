@@ -401,35 +401,71 @@ int16 slot_for(int32 slot_count, std::optional<std::string_view> instance_id,
                                          : core::slot_of_id(id, slot_count));
 }
 
+// ---------------------------------------------------------------- new rows
+
+WorkKey new_key(const Hub& hub, const NewWork& work) {
+    const int64 id = nextval_internal(hub.relations.worker_queue_id, false);
+    const auto slot_count = static_cast<int32>(hub.options[Option::kSlotCount]);
+    return {.lane = core::lane_of(work.tag.has_value(), work.tag.value_or(""),
+                                  work.session_id.has_value()),
+            .slot = slot_for(slot_count, work.instance_id, work.session_id, id),
+            .due = work.delayed ? delayed_due(work.visible_at) : 0,
+            .id = id};
+}
+
+void insert_by_sql(const Hub& hub, const WorkKey& key, const NewWork& work) {
+    run(hub, kInsert,
+        key_params(key)
+            .timestamp(work.visible_at)
+            .timestamp(work.created_at)
+            .optional_int8(work.execution_id)
+            .optional_int8(work.activity_id)
+            .optional_text(work.tag)
+            .optional_text(work.session_id)
+            .optional_text(work.instance_id)
+            .text(work.work_item));
+}
+
+void note_inserted_work(const Hub& hub, const WorkKey& key, const NewWork& work,
+                        const pg::RowHint& hint) {
+    pg::note_inserted(cursor_of(hub, key), place_of(key), hint);
+    note_item(worker_channel(hub), work.visible_at);
+}
+
 }  // namespace
 
 int64 insert_work(const Hub& hub, const NewWork& work) {
-    const int64 id = nextval_internal(hub.relations.worker_queue_id, false);
-    const auto slot_count = static_cast<int32>(hub.options[Option::kSlotCount]);
-    const WorkKey key{.lane = core::lane_of(work.tag.has_value(), work.tag.value_or(""),
-                                            work.session_id.has_value()),
-                      .slot = slot_for(slot_count, work.instance_id, work.session_id, id),
-                      .due = work.delayed ? delayed_due(work.visible_at) : 0,
-                      .id = id};
+    const WorkKey key = new_key(hub, work);
     pg::RowHint hint{};
     if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         hint = insert_directly(hub, heap, key, work);
     } else {
-        run(hub, kInsert,
-            key_params(key)
-                .timestamp(work.visible_at)
-                .timestamp(work.created_at)
-                .optional_int8(work.execution_id)
-                .optional_int8(work.activity_id)
-                .optional_text(work.tag)
-                .optional_text(work.session_id)
-                .optional_text(work.instance_id)
-                .text(work.work_item));
+        insert_by_sql(hub, key, work);
     }
-    pg::note_inserted(cursor_of(hub, key), place_of(key), hint);
-    note_item(worker_channel(hub), work.visible_at);
+    note_inserted_work(hub, key, work, hint);
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEnqueued);
-    return id;
+    return key.id;
+}
+
+void insert_works(const Hub& hub, std::span<const NewWork> works) {
+    Relation heap = works.empty() ? nullptr : open_for_direct_access(hub, DirectId::kWorkerQueue);
+    if (heap == nullptr) {
+        for (const NewWork& work : works) {
+            (void)insert_work(hub, work);
+        }
+        return;
+    }
+    auto* keys = static_cast<WorkKey*>(palloc(sizeof(WorkKey) * works.size()));
+    auto* hints = static_cast<pg::RowHint*>(palloc(sizeof(pg::RowHint) * works.size()));
+    for (std::size_t i = 0; i < works.size(); ++i) {
+        keys[i] = new_key(hub, works[i]);
+    }
+    insert_many_directly(hub, heap, {keys, works.size()}, works, hints);
+    for (std::size_t i = 0; i < works.size(); ++i) {
+        note_inserted_work(hub, keys[i], works[i], hints[i]);
+    }
+    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEnqueued,
+              static_cast<int64>(works.size()));
 }
 
 bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant) {

@@ -43,6 +43,8 @@ struct NewWork {
 
 // Inserts a row with the next id and returns the id.
 int64 insert_work(const Hub& hub, const NewWork& work);
+// Several at once, in order.
+void insert_works(const Hub& hub, std::span<const NewWork> works);
 
 // What a fetch asks for and writes into each row it takes.
 struct Grant {

@@ -222,10 +222,15 @@ Cluster::Cluster(Options options) {
     start();
 }
 
-Cluster::Cluster(Standby, const std::string& primary_conninfo) {
+Cluster::Cluster(const Backup& backup) {
     make_directories();
-    run_or_throw({"pg_basebackup", "-d", primary_conninfo, "-D", data_, "-R", "-X", "stream", "-c",
-                  "fast", "--no-sync"});
+    std::vector<std::string> command = {"pg_basebackup", "-d",       backup.conninfo, "-D",
+                                        data_,           "-X",       "stream",        "-c",
+                                        "fast",          "--no-sync"};
+    if (backup.standby) {
+        command.push_back("-R");
+    }
+    run_or_throw(command);
     configure("unix_socket_directories = '" + socket_ + "'");
     start();
 }
@@ -296,7 +301,12 @@ void Cluster::configure(const std::string& line) {
 
 std::unique_ptr<Cluster> Cluster::make_standby() {
     return std::unique_ptr<Cluster>(
-        new Cluster(Standby{}, "host=" + socket_ + " port=5432 user=postgres"));
+        new Cluster(Backup{"host=" + socket_ + " port=5432 user=postgres", true}));
+}
+
+std::unique_ptr<Cluster> Cluster::make_copy() {
+    return std::unique_ptr<Cluster>(
+        new Cluster(Backup{"host=" + socket_ + " port=5432 user=postgres", false}));
 }
 
 Conn Cluster::connect(const std::string& database, const std::string& user) {

@@ -23,6 +23,7 @@ class Rows {
     explicit Rows(PGresult* result) : result_(result, &PQclear) {}
 
     int size() const { return PQntuples(result_.get()); }
+    int columns() const { return PQnfields(result_.get()); }
     std::optional<std::string> at(int row, int column) const;
 
  private:
@@ -96,6 +97,8 @@ class Cluster {
 
     // A standby that streams from this server; started.
     std::unique_ptr<Cluster> make_standby();
+    // A server of its own with a copy of this one's files; started.
+    std::unique_ptr<Cluster> make_copy();
 
     Conn connect(const std::string& database = "postgres", const std::string& user = "postgres");
     std::string conninfo(const std::string& database = "postgres",
@@ -112,8 +115,11 @@ class Cluster {
     std::string log() const;
 
  private:
-    struct Standby {};
-    Cluster(Standby, const std::string& primary_conninfo);
+    struct Backup {
+        std::string conninfo;  // of the server to copy
+        bool standby;
+    };
+    explicit Cluster(const Backup& backup);
 
     void make_directories();
 

@@ -168,15 +168,49 @@ void take_turn(Conn* conn, std::mt19937* random) {
     }
 }
 
-// Clients that enqueue, fetch, ack, renew, abandon and are killed at any moment.
+// Some items at once: in, out, and most of them done.
+void take_batch(Conn* conn) {
+    conn->exec(
+        "SELECT app.enqueue_worker_items((SELECT jsonb_agg(jsonb_build_object('work_item', "
+        "jsonb_build_object('ActivityExecute', jsonb_build_object('x', repeat('x', n * 7))))) FROM "
+        "generate_series(1, 70) AS n))");
+    conn->exec(
+        "SELECT count(*) FROM app.ack_workers((SELECT coalesce(jsonb_agg(jsonb_build_object("
+        "'lock_token', f.out_lock_token)) FILTER (WHERE length(f.out_work_item) % 5 <> 0), '[]') "
+        "FROM app.fetch_work_items(NULL, 100, p_max_items => 70) AS f))");
+}
+
+// A task, and some end of an attempt.
+void take_task(Conn* conn, std::mt19937* random) {
+    conn->exec("SELECT app.create_task('l', '{}', p_priority => " + to_string((*random)() % 3) +
+               ")");
+    const Rows rows = conn->exec(
+        "SELECT task_id, lease_epoch FROM app.claim_tasks('w', 'w-1', '{l}', p_lease_ms => 1000)");
+    if (rows.size() == 0) {
+        return;
+    }
+    const std::string lease =
+        "'" + rows.at(0, 0).value_or("") + "', " + rows.at(0, 1).value_or("0");
+    const auto way = (*random)() % 4;
+    const std::string call = way == 0   ? "fail_task(" + lease + ", 'transient', 'again')"
+                             : way == 1 ? "fail_task(" + lease + ", 'permanent', 'never')"
+                                        : "complete_task(" + lease + ", '{}')";
+    (void)conn->error_of("SELECT app." + call);
+}
+
+// Clients that use all queues and are killed at any moment.
 TEST(FastPath, LeavesSoundIndexesUnderLoadAndKills) {
-    Cluster cluster({.preload = true, .conf = {"autovacuum_naptime = 1s", "max_connections = 40"}});
+    Cluster cluster(
+        {.preload = true,
+         .conf = {"autovacuum_naptime = 1s", "max_connections = 40", "wal_level = logical"}});
     Conn main = cluster.connect();
     main.exec("CREATE EXTENSION belay; SELECT belay.create_hub('app')");
     if (!has_extension(&main, "amcheck")) {
         GTEST_SKIP() << "this PostgreSQL has no amcheck";
     }
     main.exec("CREATE EXTENSION amcheck");
+    const bool decodes =
+        main.error_of("SELECT pg_create_logical_replication_slot('load', 'test_decoding')").empty();
     constexpr int kClients = 8;
     std::atomic<bool> stop = false;
     std::atomic<int64_t> calls = 0;
@@ -216,6 +250,10 @@ TEST(FastPath, LeavesSoundIndexesUnderLoadAndKills) {
                             (void)conn.error_of("SELECT app." + call);
                         }
                         take_turn(&conn, &random);
+                        take_task(&conn, &random);
+                        if (random() % 16 == 0) {
+                            take_batch(&conn);
+                        }
                         ++calls;
                     }
                 } catch (const std::exception&) {
@@ -236,21 +274,55 @@ TEST(FastPath, LeavesSoundIndexesUnderLoadAndKills) {
         thread.join();
     }
     EXPECT_GT(calls, 100);
-    for (const char* index :
-         {"worker_queue_pkey", "worker_queue_activity", "worker_queue_session",
-          "orchestrator_queue_pkey", "orchestrator_queue_claim", "orchestrator_queue_parked",
-          "orchestrator_queue_parent", "instance_locks_pkey", "instances_pkey", "instances_parent",
-          "instances_created", "executions_pkey", "executions_completed", "history_pkey"}) {
+    for (const char* index : {"worker_queue_pkey",
+                              "worker_queue_activity",
+                              "worker_queue_session",
+                              "orchestrator_queue_pkey",
+                              "orchestrator_queue_claim",
+                              "orchestrator_queue_parked",
+                              "orchestrator_queue_parent",
+                              "instance_locks_pkey",
+                              "instances_pkey",
+                              "instances_parent",
+                              "instances_created",
+                              "executions_pkey",
+                              "executions_completed",
+                              "history_pkey",
+                              "tasks_pkey",
+                              "tasks_claim",
+                              "tasks_due",
+                              "tasks_expiry",
+                              "tasks_terminal_at",
+                              "attempts_pkey",
+                              "outbox_events_pkey",
+                              "kv_store_pkey",
+                              "kv_delta_pkey",
+                              "lanes_pkey"}) {
         EXPECT_EQ(main.error_of("SELECT bt_index_parent_check('app." + std::string(index) +
                                 "', true, true)"),
                   "")
             << index;
     }
+    if (decodes) {
+        main.exec(
+            "CREATE TEMP TABLE decoded AS SELECT data FROM pg_logical_slot_get_changes('load', "
+            "NULL, NULL)");
+    }
     for (const char* table : {"worker_queue", "orchestrator_queue", "instance_locks", "instances",
-                              "executions", "history"}) {
+                              "executions", "history", "tasks", "attempts"}) {
         EXPECT_EQ(
             main.value("SELECT count(*) FROM verify_heapam('app." + std::string(table) + "')"), "0")
             << table;
+        // What was decoded of the load adds up to what is there.
+        const std::string of = "data LIKE 'table app." + std::string(table) + ": ";
+        if (decodes) {
+            EXPECT_EQ(
+                main.value("SELECT (SELECT count(*) FROM app." + std::string(table) +
+                           ") - count(*) FILTER (WHERE " + of +
+                           "INSERT:%') + count(*) FILTER (WHERE " + of + "DELETE:%') FROM decoded"),
+                "0")
+                << table;
+        }
     }
     EXPECT_EQ(main.value("SELECT count(*) FROM belay.check_hub('app')"), "0");
     // All that is there can be fetched.

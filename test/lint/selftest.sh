@@ -104,10 +104,26 @@ plant rules test/unit/planted.cpp '// AO-20 to AO-22: the last one is not listed
 plant rules docs/decisions.md '| AO-1 | a test names it |'
 plant rules docs/decisions.md '| PO-7 (a part) | no test names the rest |'
 plant rules docs/decisions.md '| ZZ-1 | not listed |'
+plant links docs/operations.md 'See [the plan](planted.md).'
+plant links docs/operations.md 'See [the plan](#planted-heading).'
+plant links client/README.md 'See [the plan](../docs/operations.md#planted-heading).'
+plant links README.md '<img src="docs/pictures/planted.svg">'
+plant links docs/planted.md '# Nobody links here'
 plant error_codes src/pg/errors.hpp "inline constexpr int kPlanted = MAKE_SQLSTATE('Q', 'B', '0', '9', '9');"
 plant error_codes docs/errors.md 'It raises `QB098`.'
 plant error_codes docs/errors.md "$(sed 's/^| `QB014`/| `QB097`/;t;d' docs/errors.md | head -n 1)"
+plant pictures docs/pictures/planted.svg '<svg viewBox="0 0 1 1"><title>a</title><desc>b</desc><style>.a { fill: #fff; }
+@media (prefers-color-scheme: dark) { text { fill: #fff; } }</style><rect class="a"/></svg>'
+plant pictures docs/pictures/planted.svg '<svg viewBox="0 0 1 1"><rect fill="#fff"/></svg>'
 plant format src/core/planted.cpp 'int   f( ) {return 1 ;}'
+plant metadata META.json 'no JSON'
+plant metadata src/sql/belay.control "default_version = '9.9.9'"
+plant metadata CMakeLists.txt 'project(belay VERSION 9.9.9)'
+plant delivery Dockerfile 'COPY planted .'
+plant delivery Dockerfile 'COPY docs .'
+plant delivery Dockerfile 'FROM planted'
+plant delivery .github/workflows/ci.yml '  planted'
+plant delivery .github/workflows/ci.yml '        run: make planted'
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Builds a small program against the client library as it is installed, found by CMake and by
-# pkg-config, and runs both. Runs inside test/server.sh; the library is in build/prefix.
+# pkg-config, and runs both. Finds the server through the environment, as test/server.sh sets it; the
+# library is in BELAY_PREFIX, by default build/prefix.
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 
-work=$run_dir/package
-prefix=$root/build/prefix
-rm -rf "$work"
-mkdir -p "$work"
+mkdir -p "$run_dir"
+work=$(mktemp -d "$run_dir/package-XXXXXX")
+prefix=${BELAY_PREFIX:-$root/build/prefix}
+failed=0
 
 psql -X -q -v ON_ERROR_STOP=1 -c 'CREATE EXTENSION belay' -c "SELECT belay.create_hub('app')" >/dev/null
 
@@ -21,6 +22,7 @@ check() {
     else
         cat "$work/$name.log"
         say "not ok $name"
+        failed=1
     fi
 }
 
@@ -42,3 +44,4 @@ with_pkg_config() {
 check cmake with_cmake
 check pkg-config with_pkg_config
 rm -rf "$work"
+exit "$failed"

@@ -186,6 +186,22 @@ class FlowWorker {
         leases_.erase(place);
     }
 
+    // All its leases, and tasks that are not its own: those it must not hold up.
+    void renew_many() {
+        std::string ids;
+        std::string epochs;
+        for (const Lease& lease : leases_) {
+            ids += "'" + lease.task + "', ";
+            epochs += lease.epoch + ", ";
+        }
+        for (int i = 0; i < 3; ++i) {
+            ids += some(play_.tasks) + (i < 2 ? ", " : "");
+            epochs += i < 2 ? "1, " : "1";
+        }
+        call("renew_tasks(ARRAY[" + ids + "]::uuid[], ARRAY[" + epochs + "]::bigint[], 1000, " +
+             now() + ")");
+    }
+
     void operate() {
         const auto chance = random_.number(1, 100);
         if (chance <= 25) {
@@ -211,8 +227,10 @@ class FlowWorker {
         if (chance <= 30) {
             keep(play_.ask(&client_, "SELECT task_id, lease_epoch FROM app.claim_tasks(" +
                                          claim_terms() + ")"));
-        } else if (chance <= 82) {
+        } else if (chance <= 78) {
             work();
+        } else if (chance <= 82) {
+            renew_many();
         } else if (chance <= 92) {
             operate();
         } else {

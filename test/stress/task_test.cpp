@@ -96,6 +96,18 @@ class Worker {
                ", NULL, " + now();
     }
 
+    // A worker renews what it has, and does not know what it has lost.
+    void renew_all() {
+        std::string ids;
+        std::string epochs;
+        for (const Lease& lease : leases_) {
+            ids += (ids.empty() ? "'" : ", '") + lease.task + "'";
+            epochs += (epochs.empty() ? "" : ", ") + lease.epoch;
+        }
+        ask("SELECT * FROM app.renew_tasks(ARRAY[" + ids + "]::uuid[], ARRAY[" + epochs +
+            "]::bigint[], 200, " + now() + ")");
+    }
+
     void work() {
         if (leases_.empty()) {
             return;
@@ -107,6 +119,8 @@ class Worker {
         bool over = true;
         switch (random_.number(0, 11)) {
             case 0:
+                renew_all();
+                return;
             case 1:
                 over = !ask("SELECT * FROM app.renew_task(" + which + ", 200, " + now() + ")").ok();
                 break;
@@ -279,9 +293,10 @@ BEGIN
         END IF;
     END LOOP;
     -- Every end has one completion event, and a replay leaves an end behind.
-    RETURN QUERY SELECT format('%s: %s completions, %s replays, %s', t.id, n.c, t.replay_count, t.state) FROM app.tasks AS t,
-        LATERAL (SELECT count(*) AS c FROM app.outbox_events AS o WHERE o.topic = 'completion' AND o.subject = t.id::text) AS n
-        WHERE n.c <> t.replay_count + CASE WHEN t.terminal_at_ms IS NULL THEN 0 ELSE 1 END;
+    RETURN QUERY SELECT format('%s: %s completions, %s replays, %s', t.id, t.c, t.replay_count, t.state) 
+        FROM (SELECT x.id, x.state, x.terminal_at_ms, x.replay_count, coalesce(o.c, 0) AS c FROM app.tasks AS x
+                LEFT JOIN (SELECT subject, count(*) AS c FROM app.outbox_events WHERE topic = 'completion' GROUP BY subject) AS o ON o.subject = x.id::text) AS t
+        WHERE t.c <> t.replay_count + CASE WHEN t.terminal_at_ms IS NULL THEN 0 ELSE 1 END;
     RETURN QUERY SELECT object || ' ' || problem FROM app.check_tasks();
 END $$
 )sql";

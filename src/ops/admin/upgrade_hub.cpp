@@ -18,15 +18,16 @@ namespace {
 
 constexpr uint8 kAllLevels[] = {core::kClient, core::kWorker, core::kOperator, core::kMonitor};
 
-// A level that a role holds, as far as the hub's functions tell.
+// A level that a role holds, as far as the hub's functions and views tell.
 struct Holding {
     Oid role;
     uint8 level;
 };
 
-// A role holds a level if it was granted every function of it, and there is at least one.
-bool holds(Oid role, uint8 level, std::span<const store::HubFunction> functions,
-           LevelsOf levels_of) {
+// A role holds a level if it was granted every function of it; where the hub has none of them, as
+// old ones have for monitors, every view.
+bool holds(const store::Hub& hub, Oid role, uint8 level,
+           std::span<const store::HubFunction> functions, LevelsOf levels_of) {
     bool any = false;
     for (const auto& function : functions) {
         if ((levels_of(function.verb) & level) != 0) {
@@ -36,17 +37,17 @@ bool holds(Oid role, uint8 level, std::span<const store::HubFunction> functions,
             any = true;
         }
     }
-    return any;
+    return any || store::are_views_granted(hub, level, role);
 }
 
 std::span<const Holding> holdings(const store::Hub& hub, LevelsOf levels_of) {
     const auto functions = store::hub_functions(hub.schema);
-    const auto roles = store::grantees(hub.schema);
+    const auto roles = store::grantees(hub);
     auto* held = static_cast<Holding*>(palloc(sizeof(Holding) * (roles.size() * 4 + 1)));
     std::size_t count = 0;
     for (const Oid role : roles) {
         for (const uint8 level : kAllLevels) {
-            if (holds(role, level, functions, levels_of)) {
+            if (holds(hub, role, level, functions, levels_of)) {
                 held[count++] = {role, level};
             }
         }

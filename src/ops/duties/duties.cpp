@@ -1,9 +1,10 @@
 // duties.cpp — the table of duties, the short ones, and the call that runs them.
 //
-// Calls    store::discard_old, store::delete_idle_locks, store::repair_cursors, retire_instances,
+// Calls    store::discard_old, store::delete_idle_locks, store::repair_cursors,
+//          store::direct::repair_message_gaps, store::direct::repair_task_gaps, retire_instances,
 //          relay_intents, forget_received_intents, forget_events
 // Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions, <hub>.outbox_events; reads
-//          <hub>.worker_queue
+//          <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.tasks
 // Locks    rows, always skipping what others hold
 // Raises   QB006 unknown duty
 #include "ops/duties/duties.hpp"
@@ -20,9 +21,12 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
+#include "pg/queue_gaps.hpp"
 #include "pg/settings.hpp"
 #include "pg/wakeups.hpp"
 #include "store/dead_letters.hpp"
+#include "store/fast/tasks.hpp"
+#include "store/fast/turns.hpp"
 #include "store/fast/worker_queue.hpp"
 #include "store/instance_locks.hpp"
 #include "store/waking.hpp"
@@ -38,28 +42,29 @@ constexpr int64 kDayMs = int64{24} * 3600 * 1000;
 using pg::FaultPoint;
 
 bool has_repairs() {
-    return pg::has_prepared_notes() || pg::has_cursors_to_check();
+    return pg::has_prepared_notes() || pg::has_cursors_to_check() ||
+           pg::has_gaps_to_check(pg::cursor_check_age());
 }
 
 constexpr Duty kDuties[] = {
-    {"cancel_backlog", drain_cancel_backlog, 1, FaultPoint::kDutyCancelBacklog},
-    {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair, has_repairs},
-    {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
-    {"deadlines", expire_tasks, 1, FaultPoint::kDutyDeadlines},
-    {"dispatch_sweep", sweep_dispatches, 1, FaultPoint::kDutyDispatchSweep},
-    {"due_timers", promote_due_tasks, 1, FaultPoint::kDutyDueTimers},
-    {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
+    {"cancel_backlog", drain_cancel_backlog, 10, 1, FaultPoint::kDutyCancelBacklog},
+    {"cursor_repair", repair_shared_memory, 2, 1, FaultPoint::kDutyCursorRepair, has_repairs},
+    {"dead_letters", discard_old_dead_letters, 2, 60, FaultPoint::kDutyDeadLetters},
+    {"deadlines", expire_tasks, 7, 1, FaultPoint::kDutyDeadlines},
+    {"dispatch_sweep", sweep_dispatches, 10, 1, FaultPoint::kDutyDispatchSweep},
+    {"due_timers", promote_due_tasks, 7, 1, FaultPoint::kDutyDueTimers},
+    {"instance_retention", retire_finished_instances, 3, 60, FaultPoint::kDutyInstanceRetention,
      nullptr, true},
-    {"intent_relay", relay_old_intents, 1, FaultPoint::kDutyIntentRelay},
-    {"lease_expiry", expire_task_leases, 1, FaultPoint::kDutyLeaseExpiry},
-    {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
-    {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
-    {"outbox_retention", clean_up_outbox, 10, FaultPoint::kDutyOutboxRetention},
-    {"retention", retire_tasks, 60, FaultPoint::kDutyRetention},
-    {"schedules", run_schedules, 1, FaultPoint::kDutySchedules, nullptr, false, next_schedule},
-    {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
-    {"sibling_cancel", cancel_siblings, 1, FaultPoint::kDutySiblingCancel},
-    {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
+    {"intent_relay", relay_old_intents, 6, 1, FaultPoint::kDutyIntentRelay},
+    {"lease_expiry", expire_task_leases, 7, 1, FaultPoint::kDutyLeaseExpiry},
+    {"lock_cleanup", clean_up_locks, 3, 300, FaultPoint::kDutyLockCleanup},
+    {"orphan_messages", bury_orphan_messages, 3, 60, FaultPoint::kDutyOrphanMessages},
+    {"outbox_retention", clean_up_outbox, 4, 10, FaultPoint::kDutyOutboxRetention},
+    {"retention", retire_tasks, 7, 60, FaultPoint::kDutyRetention},
+    {"schedules", run_schedules, 9, 1, FaultPoint::kDutySchedules, nullptr, false, next_schedule},
+    {"session_cleanup", clean_up_sessions, 2, 10, FaultPoint::kDutySessionCleanup},
+    {"sibling_cancel", cancel_siblings, 10, 1, FaultPoint::kDutySiblingCancel},
+    {"xmin_watch", watch_snapshots, 1, 60, FaultPoint::kDutyXminWatch},
 };
 
 static_assert(std::is_sorted(std::begin(kDuties), std::end(kDuties),
@@ -110,9 +115,7 @@ std::span<const Duty> duties() {
 }
 
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
-    // A hub of an older release lacks tables; its owner upgrades it.
-    constexpr int32 kFirstWithAllTables = 10;
-    if (hub.version < kFirstWithAllTables) {
+    if (hub.version < duty.since) {
         return 0;
     }
     pg::fail_here(duty.fault);
@@ -132,13 +135,22 @@ const Duty* find_duty(std::string_view name) {
 // costs a walk over the dead rows: the worker does it once a minute, a call at once.
 int64 repair_shared_memory(const store::Hub& hub, pg::Clock*) {
     pg::settle_prepared();
-    if (!try_enter(hub, {.worker_queue = true})) {
-        return 0;
+    const int64 age = MyBackendType == B_BG_WORKER ? pg::cursor_check_age() : 0;
+    int64 repaired = 0;
+    const auto count = [&repaired](const pg::Channel& channel, int64 found) {
+        if (found > 0) {
+            pg::note_ready(channel, static_cast<int32>(found));
+        }
+        repaired += found;
+    };
+    if (try_enter(hub, {.worker_queue = true})) {
+        count(store::worker_channel(hub), store::repair_cursors(hub, age));
     }
-    const int64 repaired =
-        store::repair_cursors(hub, MyBackendType == B_BG_WORKER ? pg::cursor_check_age() : 0);
-    if (repaired > 0) {
-        pg::note_ready(store::worker_channel(hub), static_cast<int32>(repaired));
+    if (try_enter(hub, {.orchestrator_queue = true})) {
+        count(store::orchestrator_channel(hub), store::direct::repair_message_gaps(hub, age));
+    }
+    if (OidIsValid(hub.relations.tasks) && try_enter(hub, {.tasks = true})) {
+        count(store::all_lanes_channel(hub), store::direct::repair_task_gaps(hub, age));
     }
     return repaired;
 }

@@ -1,6 +1,6 @@
 // task_duties.cpp — what tasks need done from time to time.
 //
-// Calls    settle, store::promote_due, store::delete_task
+// Calls    settle, promote_tasks, store::delete_task
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.dedup_keys, <hub>.outbox_events, <hub>.suspensions,
 //          <hub>.waitpoints, <hub>.signals, <hub>.waitpoint_keys, and the tables of flows
 // Locks    tasks and their flows, always skipping what others hold
@@ -108,32 +108,35 @@ int64 expire_tasks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    return settle_portion(hub, clock,
-                          [&hub, clock](int offset) {
-                              return store::past_deadline(hub, clock->now(), kPortion, offset);
-                          }) +
-           settle_portion(hub, clock, [&hub, clock](int offset) {
-               return store::timed_out(hub, clock->now(), kPortion, offset);
-           });
+    int64 changed = settle_portion(hub, clock, [&hub, clock](int offset) {
+        return store::past_deadline(hub, clock->now(), kPortion, offset);
+    });
+    if (store::has_suspensions(hub)) {
+        changed += settle_portion(hub, clock, [&hub, clock](int offset) {
+            return store::timed_out(hub, clock->now(), kPortion, offset);
+        });
+    }
+    return changed;
 }
 
 int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    return store::promote_due(hub, clock->now(), kPortion);
+    return promote_tasks(hub, clock->now(), kPortion);
 }
 
 int64 retire_tasks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    if (const int64 flows = retire_flows(hub, clock)) {
+    if (const int64 flows = OidIsValid(hub.relations.flows) ? retire_flows(hub, clock) : 0) {
         return flows;
     }
     const auto ids = store::hold_outdated(hub, clock->now(),
                                           hub.options[store::Option::kTaskRetention], kPortion);
-    int64 deleted = store::forget_waitpoint_keys(hub, clock->now());
+    int64 deleted =
+        store::has_suspensions(hub) ? store::forget_waitpoint_keys(hub, clock->now()) : 0;
     for (const pg_uuid_t& id : ids) {
         if (const auto task = store::try_lock_task(hub, id)) {
             store::delete_task(hub, *task);

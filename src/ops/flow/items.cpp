@@ -65,7 +65,8 @@ std::span<const After> read_afters(json::Value item, const char* path) {
 
 [[noreturn]] void refuse_join(const char* path, const char* member, const char* hint) {
     const char* place = psprintf("%s.%s", path, member);
-    pg::raise_invalid("bad_value", place, psprintf("%s is not allowed in a join", place), hint);
+    pg::raise_invalid("bad_value", place,
+                      psprintf("%s has a value that is not allowed in a join", place), hint);
 }
 
 }  // namespace

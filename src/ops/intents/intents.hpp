@@ -23,8 +23,7 @@ struct CheckedIntent {
 
 // Checks an item of an ack that is wrapped as {"ToHub":{"hub":...,"item":...}}. No value: it is not
 // wrapped.
-std::optional<CheckedIntent> checked_wrapped(std::string_view text, const char* queue,
-                                             const char* path);
+std::optional<CheckedIntent> checked_wrapped(const Item& item, const char* queue, const Path& path);
 
 // Writes an intent. The hub's intents have been entered.
 int64 send_intent(const store::Hub& hub, const CheckedIntent& intent,

@@ -82,7 +82,7 @@ store::Intent checked_element(json::Value element, std::size_t index) {
             .pair = {},
             .target_hub = {},
             .queue = queue,
-            .work_item = item_text(*item),
+            .work_item = Item(*item).text,
             .visible_at = optional_int(element, "visible_at_ms", path),
             .created_at = 0,
             .attempts = 0,

@@ -26,26 +26,26 @@ void check_target(const char* path, std::string_view target) {
 }
 
 // The target queue decides what the item may be, as if it were enqueued there.
-CheckedIntent checked_intent(std::string_view target, const char* queue, std::string_view work_item,
+CheckedIntent checked_intent(std::string_view target, const char* queue, const Item& item,
                              const char* item_path) {
     if (strcmp(queue, "worker") == 0) {
-        const CheckedActivity activity = checked_activity(work_item, {}, item_path, "");
-        return {target, queue, work_item, activity.args.instance_id.value_or("")};
+        const CheckedActivity activity = checked_activity(item, {}, item_path, "");
+        return {target, queue, item.text, activity.args.instance_id.value_or("")};
     }
-    const CheckedMessage message = checked_message(work_item, std::nullopt, item_path, item_path);
-    return {target, queue, work_item, message.instance_id};
+    const CheckedMessage message = checked_message(item, std::nullopt, item_path, item_path);
+    return {target, queue, item.text, message.instance_id};
 }
 
 }  // namespace
 
-std::optional<CheckedIntent> checked_wrapped(std::string_view text, const char* queue,
-                                             const char* path) {
+std::optional<CheckedIntent> checked_wrapped(const Item& given, const char* queue,
+                                             const Path& path) {
     // Most items are not wrapped; a key may be spelt with escapes.
-    if (text.find("ToHub") == std::string_view::npos &&
-        text.find("\\u") == std::string_view::npos) {
+    if (given.text.find("ToHub") == std::string_view::npos &&
+        given.text.find("\\u") == std::string_view::npos) {
         return std::nullopt;
     }
-    const auto item = core::parse_work_item(text, nullptr);
+    const auto item = given.read(nullptr);
     if (!item || item->kind != core::ItemKind::kToHub) {
         return std::nullopt;  // what is wrong with it, the check of a plain item tells
     }
@@ -67,17 +67,13 @@ std::optional<CheckedIntent> checked_wrapped(std::string_view text, const char* 
         raise_problem(path, problem);
     }
     const std::string_view target = decode(*hub);
-    check_target(psprintf("%s.ToHub.hub", path), target);
-    return checked_intent(target, queue, item_text(*inner), psprintf("%s.ToHub.item", path));
+    check_target(psprintf("%s.ToHub.hub", path.text()), target);
+    return checked_intent(target, queue, Item(*inner), psprintf("%s.ToHub.item", path.text()));
 }
 
 void require_intents(const store::Hub& hub) {
-    if (!OidIsValid(hub.relations.intent_queue) || !OidIsValid(hub.relations.intents_received)) {
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("hub \"%s\" was made by a release without messages between hubs",
-                               NameStr(hub.name)),
-                        errhint("Its owner upgrades it with belay.upgrade_hub.")));
-    }
+    require_table(hub, hub.relations.intent_queue, "messages between hubs");
+    require_table(hub, hub.relations.intents_received, "messages between hubs");
 }
 
 int64 send_intent(const store::Hub& hub, const CheckedIntent& intent,

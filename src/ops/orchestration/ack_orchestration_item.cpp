@@ -1,7 +1,7 @@
 // ack_orchestration_item.cpp — commit a turn: all of it, or nothing and the lock is kept.
 //
 // Calls    store::upsert_instance, store::upsert_execution, append_events, store::put_delta,
-//          store::insert_work, cancel_activities, send_message, send_intent, store::delete_leased
+//          enqueue_activities, cancel_activities, send_message, send_intent, store::delete_leased
 // Touches  every table of orchestrations, <hub>.worker_queue, <hub>.outbox_events,
 //          <hub>.intent_queue
 // Locks    the instance lock; the parent's row; the instance's own rows; its messages; worker rows
@@ -217,23 +217,23 @@ void check_items(const AckArgs& args, Ack* ack) {
     json::Elements worker_elements(worker.array);
     json::Value element;
     for (std::size_t i = 0; worker_elements.next(element); ++i) {
-        const char* path = psprintf("p_worker_items[%zu]", i);
-        const std::string_view text = item_text(element);
-        if (const auto intent = checked_wrapped(text, "worker", path)) {
+        const Path path("p_worker_items", i);
+        const Item item(element);
+        if (const auto intent = checked_wrapped(item, "worker", path)) {
             ack->intents[ack->intent_count++] = *intent;
         } else {
             ack->worker_items[ack->worker_count++] =
-                checked_activity(text, {}, path, psprintf("%s.", path));
+                checked_activity(item, {}, path, path.member(""));
         }
     }
     json::Elements message_elements(messages.array);
     for (std::size_t i = 0; message_elements.next(element); ++i) {
-        const char* path = psprintf("p_orchestrator_items[%zu]", i);
-        const std::string_view text = item_text(element);
-        if (const auto intent = checked_wrapped(text, "orchestrator", path)) {
+        const Path path("p_orchestrator_items", i);
+        const Item item(element);
+        if (const auto intent = checked_wrapped(item, "orchestrator", path)) {
             ack->intents[ack->intent_count++] = *intent;
         } else {
-            ack->messages[ack->message_count++] = checked_message(text, std::nullopt, path, path);
+            ack->messages[ack->message_count++] = checked_message(item, std::nullopt, path, path);
         }
     }
     ack->cancelled = checked_array("p_cancelled_activities", args.cancelled_activities, kMaxItems);
@@ -410,9 +410,7 @@ void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
     }
     apply_kv(hub, instance_id, ack, now);
     store::delete_leased(hub, held.lock->instance_key, held.lock->lock_no, now);
-    for (std::size_t i = 0; i < ack.worker_count; ++i) {
-        enqueue_worker_work(hub, ack.worker_items[i], &clock);
-    }
+    enqueue_activities(hub, {ack.worker_items, ack.worker_count}, &clock);
     // After the inserts: an activity both scheduled and cancelled ends absent.
     (void)cancel_activities(hub, ack.cancelled);
     for (std::size_t i = 0; i < ack.message_count; ++i) {

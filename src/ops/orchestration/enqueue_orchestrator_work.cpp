@@ -15,7 +15,7 @@ namespace belay::ops {
 
 namespace {
 
-constexpr const char* kItemKeys[] = {"work_item", "instance_id", "visible_at_ms"};
+constexpr std::string_view kItemKeys[] = {"work_item", "instance_id", "visible_at_ms"};
 
 // One item: {"Kind":{"instance":..., fields...}}. Fields come as pairs of name and JSON text.
 struct ItemBuilder {
@@ -71,21 +71,23 @@ struct ListedMessage {
 };
 
 ListedMessage checked_item(core::json::Value element, std::size_t index) {
-    const auto [path, item_path, item] = checked_element(element, index, kItemKeys);
-    const auto visible_at = checked_delay(psprintf("%s.visible_at_ms", path),
-                                          optional_int(element, "visible_at_ms", path));
-    return {checked_message(item_text(item), optional_string(element, "instance_id", path),
-                            item_path, psprintf("%s.instance_id", path)),
+    const Path path("p_items", index);
+    std::optional<core::json::Value> found[std::size(kItemKeys)];
+    check_element(element, path, kItemKeys, found);
+    const auto& [item, instance_id, visible_at_ms] = found;
+    const auto visible_at =
+        checked_delay(path.member("visible_at_ms"), int_of(visible_at_ms, "visible_at_ms", path));
+    return {checked_message(Item(*item), string_of(instance_id, "instance_id", path),
+                            path.member("work_item"), path.member("instance_id")),
             visible_at};
 }
 
 }  // namespace
 
-CheckedMessage checked_message(std::string_view work_item,
-                               std::optional<std::string_view> instance_id, const char* item_path,
-                               const char* instance_path) {
+CheckedMessage checked_message(const Item& given, std::optional<std::string_view> instance_id,
+                               const Path& item_path, const Path& instance_path) {
     core::Problem problem;
-    const auto item = core::parse_work_item(work_item, &problem);
+    const auto item = given.read(&problem);
     if (!item) {
         raise_problem(item_path, problem);
     }
@@ -97,16 +99,19 @@ CheckedMessage checked_message(std::string_view work_item,
     if (!target) {
         raise_problem(item_path, problem);
     }
-    CheckedMessage message{work_item, item->kind, decode(*target), std::nullopt};
-    const bool sub = item->kind == core::ItemKind::kSubOrchCompleted ||
-                     item->kind == core::ItemKind::kSubOrchFailed;
-    core::set_problem(&problem, "", item->raw_kind.substr(1, item->raw_kind.size() - 2),
-                      sub ? "parent_instance" : "instance");
-    check_instance_id(psprintf("%s%s", item_path, problem.path), message.instance_id);
+    CheckedMessage message{given.text, item->kind, decode(*target), std::nullopt};
+    if (!is_instance_id(message.instance_id)) {
+        const bool sub = item->kind == core::ItemKind::kSubOrchCompleted ||
+                         item->kind == core::ItemKind::kSubOrchFailed;
+        core::set_problem(&problem, "", item->raw_kind.substr(1, item->raw_kind.size() - 2),
+                          sub ? "parent_instance" : "instance");
+        check_instance_id(psprintf("%s%s", item_path.text(), problem.path), message.instance_id);
+    }
     if (instance_id && *instance_id != message.instance_id) {
-        pg::raise(pg::kInvalidArgument, psprintf("%s is not the target of the item", instance_path),
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("%s is not the target of the item", instance_path.text()),
                   pg::Facts("instance_mismatch")
-                      .add("path", instance_path)
+                      .add("path", instance_path.text())
                       .add("value", *instance_id)
                       .add("item_instance", message.instance_id),
                   "Pass the instance that the item names, or NULL.");

@@ -57,6 +57,7 @@ struct Search {
     int tried_count;
     int tried_size;
     int keys_kept;
+    bool lost;  // an instance was tried in vain: most often somebody else had it
 };
 
 void open_streams(Search* search) {
@@ -522,10 +523,12 @@ std::optional<Turn> try_instance(Search* search, std::string_view instance_id) {
         }
         return attempt.changed;
     });
+    search->lost = search->lost || !attempt.turn;
     return attempt.turn;
 }
 
-std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request, pg::Clock* clock) {
+std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request, pg::Clock* clock,
+                              bool* lost) {
     // A table that is being changed hands out nothing: a fetch does not wait.
     if (is_empty(request.versions) ||
         !try_enter(hub, {.orchestrator_queue = true, .instance_locks = true, .turn_reads = true}) ||
@@ -541,7 +544,8 @@ std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request,
                   .tried = nullptr,
                   .tried_count = 0,
                   .tried_size = 0,
-                  .keys_kept = 0};
+                  .keys_kept = 0,
+                  .lost = false};
     open_streams(&search);
     while (const auto* message = next_message(&search)) {
         CHECK_FOR_INTERRUPTS();
@@ -552,6 +556,7 @@ std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request,
             return turn;
         }
     }
+    *lost = search.lost;
     return std::nullopt;
 }
 
@@ -560,8 +565,17 @@ std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request,
 std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRequest& request,
                                              pg::Clock* clock) {
     const pg::Channel channel = store::orchestrator_channel(hub);
-    const uint64 version = pg::queue_version(channel);
-    const auto turn = fetch_now(hub, request, clock);
+    constexpr int kMostLooks = 32;
+    uint64 version = 0;
+    std::optional<Turn> turn;
+    bool again = true;
+    // Whoever was faster may have left something that our snapshot was too old for.
+    for (int look = 0; again && look < kMostLooks; ++look) {
+        bool lost = false;
+        version = pg::queue_version(channel);
+        turn = fetch_now(hub, request, clock, &lost);
+        again = !turn && lost && pg::queue_version(channel) != version;
+    }
     if (!turn) {
         pg::remember_empty(channel, version);
         pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kEmptyFetches);

@@ -9,6 +9,7 @@
 #include "core/hash.hpp"
 #include "ops/orchestration/orchestration.hpp"
 #include "pg/errors.hpp"
+#include "pg/jsonb.hpp"
 #include "pg/locks.hpp"
 #include "store/history.hpp"
 #include "store/instances.hpp"
@@ -29,29 +30,47 @@ struct Event {
     std::string_view own_type;
 };
 
-Event checked_event(json::Value element, const char* path) {
-    if (element.kind != json::Kind::kObject) {
-        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is {event_id, event_type, event_data}.");
+// A positive id, given as a whole number.
+int64 checked_event_id(const JsonbValue& event, const Path& path) {
+    const auto given = pg::member(event, "event_id");
+    core::Problem problem;
+    if (given && given->type != jbvNumeric) {
+        core::set_problem(&problem, "wrong_type", "event_id");
+        raise_problem(path, problem);
     }
-    const auto id = optional_int(element, "event_id", path);
+    const auto id =
+        given ? json::as_int64({json::Kind::kNumber, pg::print_number(*given)}) : std::nullopt;
+    if (given && !id) {
+        core::set_problem(&problem, "bad_value", "event_id");
+        raise_problem(path, problem);
+    }
     if (!id || *id <= 0) {
-        const char* id_path = psprintf("%s.event_id", path);
+        const char* id_path = path.member("event_id").text();
         pg::raise_invalid(id ? "out_of_range" : "missing_field", id_path,
                           psprintf("%s must be greater than 0", id_path),
                           "Event ids begin with 1.");
     }
-    const auto data = json::find(element, "event_data");
-    if (!data || data->kind != json::Kind::kString) {
-        const char* data_path = psprintf("%s.event_data", path);
+    return *id;
+}
+
+Event checked_event(const JsonbValue& element, const Path& path) {
+    if (element.type != jbvBinary || !JsonContainerIsObject(element.val.binary.data)) {
+        pg::raise_invalid("not_an_object", path.text(),
+                          psprintf("%s is not a JSON object", path.text()),
+                          "Each element is {event_id, event_type, event_data}.");
+    }
+    const int64 id = checked_event_id(element, path);
+    const auto data = pg::any_member(element, "event_data");
+    if (!data || data->type != jbvString) {
+        const char* data_path = path.member("event_data").text();
         pg::raise_invalid(data ? "wrong_type" : "missing_field", data_path,
                           psprintf("%s must be a string that holds the event's JSON", data_path),
                           "Send the event as text.");
     }
-    const std::string_view text = decode(*data);
+    const std::string_view text = pg::string_view_of(*data);
     const auto body = json::parse(text);
     if (!body || body->kind != json::Kind::kObject) {
-        const char* data_path = psprintf("%s.event_data", path);
+        const char* data_path = path.member("event_data").text();
         pg::raise_invalid(body ? "not_an_object" : "not_json", data_path,
                           psprintf("%s is not a JSON object", data_path), "Send one JSON object.");
     }
@@ -59,45 +78,48 @@ Event checked_event(json::Value element, const char* path) {
     const auto own = json::find(*body, "type");
     if (own && own->kind == json::Kind::kString && !json::inspect(*own).has_nul) {
         const std::string_view type = decode(*own);
-        return {*id, type, text, *body, type};
+        return {id, type, text, *body, type};
     }
-    const auto type = optional_string(element, "event_type", path);
-    return {*id, type.value_or(""), text, *body, ""};
+    const auto type = pg::member(element, "event_type");
+    if (type && type->type != jbvString) {
+        core::Problem problem;
+        core::set_problem(&problem, "wrong_type", "event_type");
+        raise_problem(path, problem);
+    }
+    return {id, type ? pg::string_view_of(*type) : "", text, *body, ""};
 }
 
 }  // namespace
 
 CheckedEvents checked_events(const char* path, Jsonb* value) {
-    const JsonArray input = checked_array(path, value, kMaxEvents);
-    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (input.count + 1)));
-    auto* types =
-        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (input.count + 1)));
-    auto* texts =
-        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (input.count + 1)));
+    const std::size_t count = checked_count(path, value, kMaxEvents);
+    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (count + 1)));
+    auto* types = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (count + 1)));
+    auto* texts = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (count + 1)));
     auto* own_types =
-        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (input.count + 1)));
-    auto* bodies = static_cast<json::Value*>(palloc(sizeof(json::Value) * (input.count + 1)));
-    json::Elements elements(input.array);
-    json::Value element;
-    for (std::size_t i = 0; elements.next(element); ++i) {
-        const Event event = checked_event(element, psprintf("%s[%zu]", path, i));
-        ids[i] = event.id;
-        types[i] = event.type;
-        texts[i] = event.text;
-        bodies[i] = event.body;
-        own_types[i] = event.own_type;
+        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (count + 1)));
+    auto* bodies = static_cast<json::Value*>(palloc(sizeof(json::Value) * (count + 1)));
+    if (count > 0) {
+        pg::each_element(value, [&](const JsonbValue& element, std::size_t i) {
+            const Event event = checked_event(element, Path(path, i));
+            ids[i] = event.id;
+            types[i] = event.type;
+            texts[i] = event.text;
+            bodies[i] = event.body;
+            own_types[i] = event.own_type;
+        });
     }
     int64 repeated = 0;
-    auto* sorted = static_cast<int64*>(palloc(sizeof(int64) * (input.count + 1)));
-    std::copy(ids, ids + input.count, sorted);
-    std::sort(sorted, sorted + input.count);
-    for (std::size_t i = 1; i < input.count; ++i) {
+    auto* sorted = static_cast<int64*>(palloc(sizeof(int64) * (count + 1)));
+    std::copy(ids, ids + count, sorted);
+    std::sort(sorted, sorted + count);
+    for (std::size_t i = 1; i < count; ++i) {
         repeated += sorted[i] == sorted[i - 1] ? 1 : 0;
     }
-    return {.count = input.count,
-            .lowest_id = input.count == 0 ? 0 : sorted[0],
+    return {.count = count,
+            .lowest_id = count == 0 ? 0 : sorted[0],
             .repeated = repeated,
-            .rows = {{ids, input.count}, {types, input.count}, {texts, input.count}},
+            .rows = {{ids, count}, {types, count}, {texts, count}},
             .events = bodies,
             .own_types = own_types};
 }

@@ -27,9 +27,8 @@ struct CheckedMessage {
 };
 
 // Reads and checks an item for the orchestrator queue. instance_id, if given, must be its target.
-CheckedMessage checked_message(std::string_view work_item,
-                               std::optional<std::string_view> instance_id, const char* item_path,
-                               const char* instance_path);
+CheckedMessage checked_message(const Item& item, std::optional<std::string_view> instance_id,
+                               const Path& item_path, const Path& instance_path);
 
 // Inserts a message, visible at visible_at or, for a timer, when it fires if that is later.
 void send_message(const store::Hub& hub, const CheckedMessage& message, int64 visible_at,

@@ -136,9 +136,12 @@ void check_policy(const char* path, Jsonb* policy) {
                       pg::Facts(fault->code_detail).add("path", place).add("key", key),
                       "Check the spelling: an unknown key is refused rather than ignored.");
         }
-        pg::raise_invalid(fault->code_detail, place,
-                          psprintf("%s is not allowed in a policy", place),
-                          "The keys of a policy and their values are in the documentation.");
+        pg::raise_invalid(
+            fault->code_detail, place,
+            psprintf(fault->path[0] == '\0' ? "%s is not a policy"
+                                            : "%s has a value that is not allowed in a policy",
+                     place),
+            "The keys of a policy and their values are in the documentation.");
     }
 }
 

@@ -242,18 +242,11 @@ std::span<const store::HeldTask> hold_next(const store::Hub& hub, const ClaimReq
 
 // Makes due tasks ready. True if more may be due.
 bool promote(const store::Hub& hub, int64 now) {
-    const pg::Channel channel = store::task_due_channel(hub);
-    const auto hint = pg::due_hint(channel);
+    const auto hint = pg::due_hint(store::task_due_channel(hub));
     if (hint.known && hint.due > now) {
         return false;
     }
-    if (store::promote_due(hub, now, kPromotion) == kPromotion) {
-        return true;
-    }
-    if (!store::has_old_prepared()) {
-        pg::note_due_known(channel, hint, store::next_delayed(hub, now));
-    }
-    return false;
+    return promote_tasks(hub, now, kPromotion) == kPromotion;
 }
 
 store::LeaseGrant grant(const store::HeldTask& task, int64 lease_ms, int64 now) {
@@ -268,11 +261,12 @@ store::LeaseGrant grant(const store::HeldTask& task, int64 lease_ms, int64 now) 
             core::cap_deadline(core::add_ms(now, lease_ms), attempt_deadline, task.deadline).until};
 }
 
-void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows& rows, int64 now) {
+void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows& rows,
+          std::span<const uint64> order, int64 now) {
     if (!store::wants_event(hub, kAcquired) && !store::wants_event(hub, kReclaimed)) {
         return;
     }
-    for (uint64 i = 0; i < rows.count; ++i) {
+    for (const uint64 i : order) {
         store::Task task{};
         task.id = rows.uuid(i, kId);
         task.lane = rows.text(i, kLane);
@@ -360,7 +354,6 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     const store::Rows rows =
         store::acquire(hub, grants.span(), request.worker, request.worker_instance, now);
     limits.charge(granted.span(), now);
-    tell(hub, request, rows, now);
     auto* order = static_cast<uint64*>(palloc(sizeof(uint64) * rows.count));
     auto* places = static_cast<store::TaskPlace*>(palloc(sizeof(store::TaskPlace) * rows.count));
     for (uint64 i = 0; i < rows.count; ++i) {
@@ -369,10 +362,9 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     }
     std::sort(order, order + rows.count,
               [places](uint64 a, uint64 b) { return places[a].before(places[b]); });
-    return {rows,
-            {order, static_cast<std::size_t>(rows.count)},
-            upstream_of(hub, rows),
-            signals_of(hub, rows)};
+    const std::span<const uint64> in_order{order, static_cast<std::size_t>(rows.count)};
+    tell(hub, request, rows, in_order, now);
+    return {rows, in_order, upstream_of(hub, rows), signals_of(hub, rows)};
 }
 
 // The channels of the lanes that the worker serves, with their versions before the claim.
@@ -395,11 +387,37 @@ std::span<const Watched> watch(const store::Hub& hub, const ClaimRequest& reques
     return watched.span();
 }
 
+// Whether something of these lanes may be ready since.
+bool has_moved(std::span<const Watched> watched, const ClaimRequest& request) {
+    // The first is that of all lanes.
+    const auto own = request.lanes ? watched.subspan(1) : watched;
+    return std::any_of(own.begin(), own.end(), [](const Watched& lane) {
+        return pg::queue_version(lane.channel) != lane.version;
+    });
+}
+
 }  // namespace
 
+int64 promote_tasks(const store::Hub& hub, int64 now, int limit) {
+    const pg::Channel channel = store::task_due_channel(hub);
+    const auto hint = pg::due_hint(channel);
+    const int64 promoted = store::promote_due(hub, now, limit);
+    if (promoted < limit && !store::has_old_prepared()) {
+        pg::note_due_known(channel, hint, store::next_delayed(hub, now));
+    }
+    return promoted;
+}
+
 Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
-    const auto watched = watch(hub, request);
-    const auto claimed = claim_now(hub, request, clock);
+    constexpr int kMostLooks = 32;
+    auto watched = watch(hub, request);
+    auto claimed = claim_now(hub, request, clock);
+    // Whoever was faster may have left something that our snapshot was too old for.
+    for (int look = 1; look < kMostLooks && claimed.order.empty() && has_moved(watched, request);
+         ++look) {
+        watched = watch(hub, request);
+        claimed = claim_now(hub, request, clock);
+    }
     for (const auto& [channel, version] : watched) {
         if (!claimed.order.empty()) {
             pg::settle_hint(channel, false);

@@ -4,11 +4,12 @@
 // Touches  <hub>.lanes; for limits <hub>.lane_limits, <hub>.lane_returns, <hub>.belay_hub
 // Locks    the lane; for limits first the hub row, and for the first ones of a lane table tasks
 //          against writers
-// Raises   QB006, 0A000
+// Raises   QB006, 0A000, 55000 limits in a hub of an older release
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
+#include "ops/enter.hpp"
 #include "ops/task/task.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
@@ -158,6 +159,7 @@ void set_lane(const store::Hub& hub, std::string_view lane, json::Value settings
     check_policy("p_settings.policy", policy_value);
     const auto limits = read_limits(settings);
     if (limits.any()) {
+        require_table(hub, hub.relations.lane_limits, "limits of lanes");
         store::lock_hub_row(hub);
         if (!store::read_limit(hub, lane)) {
             begin_limits(hub);

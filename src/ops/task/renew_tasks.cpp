@@ -39,22 +39,41 @@ Renewed renew(const store::Hub& hub, const store::Task& task, int64 lease_ms, in
     return renewed;
 }
 
-// Why a lease cannot be renewed; null if it can.
-const char* why_lost(const store::Hub& hub, const std::optional<store::Task>& task, int64 epoch,
-                     int64 now) {
-    if (!task) {
+// Why a lease is gone; null if it is there, however old.
+const char* why_lost(const std::optional<store::LeaseState>& found, int64 epoch) {
+    if (!found) {
         return "not_found";
     }
-    if (core::is_terminal(task->state)) {
+    if (core::is_terminal(found->state)) {
         return "terminal";
     }
-    if (!task->is_active()) {
+    if (found->state != core::TaskState::kActive) {
         return "not_active";
     }
-    if (task->lease_epoch != epoch) {
-        return "stale_epoch";
+    return found->epoch != epoch ? "stale_epoch" : nullptr;
+}
+
+// A task with its lease, held, or why it has none. Epochs only grow: what is gone stays gone, and
+// needs no lock. One who renews many must not hold a task without a lease while it waits for the
+// next: only flows decide in which order those are taken.
+struct HeldLease {
+    std::optional<store::Task> task;
+    const char* lost;
+};
+
+HeldLease hold_lease(const store::Hub& hub, const pg_uuid_t& id, int64 epoch, pg::Clock* clock) {
+    if (const auto task = store::try_lock_lease(hub, id, epoch)) {
+        return {task, nullptr};
     }
-    return task->is_lease_live(hub, now) ? nullptr : "lease_expired";
+    if (const char* lost = why_lost(store::read_lease_state(hub, id), epoch)) {
+        return {std::nullopt, lost};
+    }
+    clock->mark_waited();
+    if (const auto task = store::lock_lease(hub, id, epoch)) {
+        return {task, nullptr};
+    }
+    const char* lost = why_lost(store::read_lease_state(hub, id), epoch);
+    return {std::nullopt, lost != nullptr ? lost : "stale_epoch"};
 }
 
 }  // namespace
@@ -73,8 +92,7 @@ std::span<const RenewedTask> renew_tasks(const store::Hub& hub, std::span<const 
     enter(hub, {.tasks = true}, clock);
     const std::size_t count = ids.size();
     auto* order = static_cast<std::size_t*>(palloc(sizeof(std::size_t) * (count + 1)));
-    auto* held = static_cast<std::optional<store::Task>*>(
-        palloc(sizeof(std::optional<store::Task>) * (count + 1)));
+    auto* held = static_cast<HeldLease*>(palloc(sizeof(HeldLease) * (count + 1)));
     for (std::size_t i = 0; i < count; ++i) {
         order[i] = i;
     }
@@ -83,22 +101,17 @@ std::span<const RenewedTask> renew_tasks(const store::Hub& hub, std::span<const 
         return result != 0 ? result < 0 : a < b;
     });
     for (std::size_t i = 0; i < count; ++i) {
-        const pg_uuid_t& id = ids[order[i]];
-        auto task = store::try_lock_task(hub, id);
-        if (!task && store::task_state(hub, id)) {
-            clock->mark_waited();
-            task = store::lock_task(hub, id);
-        }
-        held[order[i]] = task;
+        held[order[i]] = hold_lease(hub, ids[order[i]], epochs[order[i]], clock);
         CHECK_FOR_INTERRUPTS();
     }
     auto* results = static_cast<RenewedTask*>(palloc(sizeof(RenewedTask) * (count + 1)));
     const int64 now = clock->now();
     for (std::size_t i = 0; i < count; ++i) {
-        results[i] = {ids[i], false, 0, why_lost(hub, held[i], epochs[i], now)};
-        if (results[i].reason == nullptr) {
-            results[i].renewed = true;
-            results[i].lease_until = renew(hub, *held[i], lease_ms, now).lease_until;
+        const auto& task = held[i].task;
+        const bool live = task && task->is_lease_live(hub, now);
+        results[i] = {ids[i], live, 0, task && !live ? "lease_expired" : held[i].lost};
+        if (live) {
+            results[i].lease_until = renew(hub, *task, lease_ms, now).lease_until;
         } else {
             pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kLostLeases);
         }

@@ -189,6 +189,10 @@ struct ClaimRequest {
     int max;
     SlotFilter slots;
 };
+// Makes up to limit tasks ready whose time has come, and remembers when to look again. Returns how
+// many.
+int64 promote_tasks(const store::Hub& hub, int64 now, int limit);
+
 // The claimed tasks: rows of store::acquire, and the order in which they are to be returned.
 struct Claimed {
     store::Rows rows;

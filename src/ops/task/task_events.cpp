@@ -6,6 +6,7 @@
 // Raises   nothing of its own
 #include "core/events.hpp"
 #include "ops/task/task.hpp"
+#include "pg/faults.hpp"
 #include "store/outbox.hpp"
 
 namespace belay::ops {
@@ -60,7 +61,7 @@ void tell_completion(const store::Hub& hub, const store::Task& task, core::TaskS
                      int64 epoch, std::optional<std::string_view> reason,
                      std::optional<core::FailureClass> failure, int64 now) {
     const int event = completion_of(state);
-    if (!store::wants_event(hub, event)) {
+    if (!store::wants_event(hub, event) || pg::fault(pg::FaultPoint::kEndWritesNoEvent)) {
         return;
     }
     store::Details details;

@@ -63,28 +63,31 @@ struct Ack {
     bool acked;
 };
 
+constexpr std::string_view kAckKeys[] = {"lock_token", "instance_id", "completion_json"};
+
 Ack checked_ack(core::json::Value element, std::size_t index) {
-    const char* path = psprintf("p_acks[%zu]", index);
+    const Path path("p_acks", index);
     if (element.kind != core::json::Kind::kObject) {
-        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
+        pg::raise_invalid("not_an_object", path.text(),
+                          psprintf("%s is not a JSON object", path.text()),
                           "Each element is an object with a key lock_token.");
     }
     Ack ack{};
     ack.index = index;
-    const auto lock_token = core::json::find(element, "lock_token");
+    std::optional<core::json::Value> found[std::size(kAckKeys)];
+    (void)core::json::find_each(element, kAckKeys, found);
+    const auto& [lock_token, instance, completion] = found;
     if (!lock_token) {
-        const char* token_path = psprintf("%s.lock_token", path);
+        const char* token_path = path.member("lock_token").text();
         pg::raise_invalid("missing_field", token_path, psprintf("%s is missing", token_path),
                           "Each element is an object with a key lock_token.");
     }
-    ack.token = optional_string(element, "lock_token", path);
+    ack.token = string_of(lock_token, "lock_token", path);
     ack.parsed = ack.token ? core::decode_work_token(*ack.token) : std::nullopt;
-    const auto instance_id = optional_string(element, "instance_id", path);
-    const auto completion = core::json::find(element, "completion_json");
+    const auto instance_id = string_of(instance, "instance_id", path);
     if (completion && completion->kind != core::json::Kind::kNull) {
-        ack.completion =
-            checked_completion(psprintf("%s.completion_json", path), item_text(*completion),
-                               psprintf("%s.instance_id", path), instance_id);
+        ack.completion = checked_completion(path.member("completion_json"), Item(*completion),
+                                            path.member("instance_id"), instance_id);
     }
     return ack;
 }

@@ -7,6 +7,7 @@
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/counters.hpp"
 #include "pg/errors.hpp"
+#include "pg/faults.hpp"
 
 namespace belay::ops {
 
@@ -41,11 +42,15 @@ HeldWork find_work(const store::Hub& hub, std::optional<std::string_view> token,
         return {std::nullopt, core::LeaseFault::kGone, 0};
     }
     if (!core::matches(row->lease, parsed->incarnation, parsed->nonce_hi, parsed->nonce_lo)) {
+        if (pg::fault(pg::FaultPoint::kLeaseAnyToken)) {
+            return {row, core::LeaseFault::kNone, row->lease.locked_until};
+        }
         const bool leased = row->lease.locked_until != 0;
         return {std::nullopt, leased ? core::LeaseFault::kLeasedAgain : core::LeaseFault::kUnknown,
                 0};
     }
-    const bool live = core::is_live(row->lease, hub.incarnation, clock->now());
+    const bool live = core::is_live(row->lease, hub.incarnation, clock->now()) ||
+                      pg::fault(pg::FaultPoint::kLeaseAnyToken);
     return {row, live ? core::LeaseFault::kNone : core::LeaseFault::kExpired,
             row->lease.locked_until};
 }

@@ -29,16 +29,19 @@ struct CheckedActivity {
     ActivityArgs args;
 };
 
-// Reads and checks an item for the worker queue. prefix stands before the names of the arguments in
-// error paths; item names the item itself.
-CheckedActivity checked_activity(std::string_view work_item, const ActivityArgs& args,
-                                 const char* item, const char* prefix);
+// Reads and checks an item for the worker queue. place is the item's; prefix stands before the
+// names of the arguments in error paths.
+CheckedActivity checked_activity(const Item& item, const ActivityArgs& args, const Path& place,
+                                 const Path& prefix);
 
 // Inserts a checked activity, visible at an instant. The worker queue has been entered.
 void enqueue_activity(const store::Hub& hub, const CheckedActivity& activity, int64 now,
                       int64 visible_at);
 
 void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity, pg::Clock* clock);
+// Several, visible at once.
+void enqueue_activities(const store::Hub& hub, std::span<const CheckedActivity> activities,
+                        pg::Clock* clock);
 int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items, std::optional<int64> now);
 
 // What a fetch may take.

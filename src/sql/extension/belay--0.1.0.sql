@@ -121,6 +121,15 @@ CREATE VIEW belay.hubs AS
       FROM belay.hub_rows() AS h
       JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema;
 COMMENT ON VIEW belay.hubs IS 'The hubs of this database.';
+COMMENT ON COLUMN belay.hubs.name IS 'Its name, that of the schema.';
+COMMENT ON COLUMN belay.hubs.owner IS 'Whose rights its functions run with.';
+COMMENT ON COLUMN belay.hubs.api IS 'belay or duroxide-pg.';
+COMMENT ON COLUMN belay.hubs.version IS 'The version of its tables and functions.';
+COMMENT ON COLUMN belay.hubs.is_current IS 'Whether that is the library''s.';
+COMMENT ON COLUMN belay.hubs.paused IS 'Whether any queue is paused.';
+COMMENT ON COLUMN belay.hubs.created_at IS 'When it was made.';
+COMMENT ON COLUMN belay.hubs.size_bytes IS 'All tables and sequences of the schema, with indexes and toast.';
+COMMENT ON COLUMN belay.hubs.paused_queues IS 'Which queues are paused.';
 GRANT SELECT ON belay.hubs TO PUBLIC;
 
 CREATE FUNCTION belay.hub_option_rows()
@@ -131,6 +140,10 @@ COMMENT ON FUNCTION belay.hub_option_rows() IS 'Behind view belay.hub_options.';
 CREATE VIEW belay.hub_options AS
     SELECT o.hub, o.option, o.value, o.is_default FROM belay.hub_option_rows() AS o;
 COMMENT ON VIEW belay.hub_options IS 'The options of every hub, with their values in force.';
+COMMENT ON COLUMN belay.hub_options.hub IS 'The hub.';
+COMMENT ON COLUMN belay.hub_options.option IS 'Name of the option.';
+COMMENT ON COLUMN belay.hub_options.value IS 'The value in force; null: off.';
+COMMENT ON COLUMN belay.hub_options.is_default IS 'Whether it is the default.';
 GRANT SELECT ON belay.hub_options TO PUBLIC;
 
 -- ---------------------------------------------------------------- links to hubs of other databases
@@ -207,6 +220,22 @@ COMMENT ON FUNCTION belay.stat_queues() IS 'Rows behind view pg_stat_belay_queue
 CREATE VIEW belay.pg_stat_belay_queue AS SELECT s.* FROM belay.stat_queues() AS s;
 COMMENT ON VIEW belay.pg_stat_belay_queue IS
     'What happened in each queue since the server start or the last reset, and how it stands now. Hubs of which the caller has level monitor; all for pg_monitor.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.hub IS 'The hub.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.queue IS 'orchestrator or worker.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.enqueued IS 'Items or messages added.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.fetched IS 'Items or turns leased.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.empty_fetches IS 'Fetches that found nothing.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.acked IS 'Leases finished.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.abandoned IS 'Leases given back.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.renewed IS 'Leases renewed.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.lost_leases IS 'Calls that came after their lease was over (QB001).';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.expired IS 'Leases that ended without an ack, as far as shared memory knew them.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.dead_lettered IS 'Items or messages set aside.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.wake_ups IS 'Waiting sessions that were woken.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.waiters IS 'Sessions that wait now, as far as shared memory knows.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.leases IS 'Leases that are live now, as far as shared memory knows.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.oldest_ready_ms IS 'How long the oldest item that could be fetched has been ready; null if there is none.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.stats_reset IS 'Since when the counters count.';
 GRANT SELECT ON belay.pg_stat_belay_queue TO PUBLIC;
 
 CREATE VIEW belay.pg_stat_belay_hub AS
@@ -228,6 +257,21 @@ CREATE VIEW belay.pg_stat_belay_hub AS
       FROM belay.stat_queues() AS s
      GROUP BY s.hub;
 COMMENT ON VIEW belay.pg_stat_belay_hub IS 'The sums of pg_stat_belay_queue for each hub.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.hub IS 'The hub.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.enqueued IS 'Items or messages added.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.fetched IS 'Items or turns leased.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.empty_fetches IS 'Fetches that found nothing.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.acked IS 'Leases finished.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.abandoned IS 'Leases given back.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.renewed IS 'Leases renewed.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.lost_leases IS 'Calls that came after their lease was over (QB001).';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.expired IS 'Leases that ended without an ack, as far as shared memory knew them.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.dead_lettered IS 'Items or messages set aside.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.wake_ups IS 'Waiting sessions that were woken.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.waiters IS 'Sessions that wait now, as far as shared memory knows.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.leases IS 'Leases that are live now, as far as shared memory knows.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.oldest_ready_ms IS 'The older of the two ages.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.stats_reset IS 'Since when the counters count.';
 GRANT SELECT ON belay.pg_stat_belay_hub TO PUBLIC;
 
 CREATE VIEW belay.hub_sizes AS
@@ -244,6 +288,14 @@ CREATE VIEW belay.hub_sizes AS
       JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
       JOIN pg_catalog.pg_class AS c ON c.relnamespace = h.schema AND c.relkind = 'r';
 COMMENT ON VIEW belay.hub_sizes IS 'Estimated rows and sizes of the tables of every hub.';
+COMMENT ON COLUMN belay.hub_sizes.hub IS 'The hub.';
+COMMENT ON COLUMN belay.hub_sizes."table" IS 'A table of it.';
+COMMENT ON COLUMN belay.hub_sizes.live_rows IS 'Estimate.';
+COMMENT ON COLUMN belay.hub_sizes.dead_rows IS 'Estimate.';
+COMMENT ON COLUMN belay.hub_sizes.table_bytes IS 'Without indexes and toast.';
+COMMENT ON COLUMN belay.hub_sizes.index_bytes IS 'All its indexes.';
+COMMENT ON COLUMN belay.hub_sizes.toast_bytes IS 'Large values, with their index.';
+COMMENT ON COLUMN belay.hub_sizes.last_autovacuum IS 'When autovacuum was last done with it.';
 GRANT SELECT ON belay.hub_sizes TO PUBLIC;
 
 CREATE FUNCTION belay.metrics() RETURNS text
@@ -294,6 +346,19 @@ CREATE VIEW belay.workers AS
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid = w.database;
 COMMENT ON VIEW belay.workers IS
     'The background workers of all databases, with a row per duty that has run.';
+COMMENT ON COLUMN belay.workers.database IS 'Its database.';
+COMMENT ON COLUMN belay.workers.pid IS 'Its process.';
+COMMENT ON COLUMN belay.workers.state IS 'starting, idle, working, or resting while belay.reconcile_interval is 0.';
+COMMENT ON COLUMN belay.workers.started_at IS 'When it started.';
+COMMENT ON COLUMN belay.workers.last_loop_at IS 'When it last looked for something to do.';
+COMMENT ON COLUMN belay.workers.duty IS 'A duty that has run; null in the only row of a worker that has run none yet.';
+COMMENT ON COLUMN belay.workers.last_run IS 'When it last ran.';
+COMMENT ON COLUMN belay.workers.runs IS 'How often.';
+COMMENT ON COLUMN belay.workers.rows IS 'Rows that it changed, in all hubs of the database.';
+COMMENT ON COLUMN belay.workers.errors IS 'Runs that failed.';
+COMMENT ON COLUMN belay.workers.last_error IS 'The message, cut to 191 bytes.';
+COMMENT ON COLUMN belay.workers.last_error_hub IS 'In which hub.';
+COMMENT ON COLUMN belay.workers.last_error_at IS 'When.';
 GRANT SELECT ON belay.workers TO pg_monitor;
 
 CREATE VIEW belay.pg_stat_belay_duty AS
@@ -303,6 +368,14 @@ CREATE VIEW belay.pg_stat_belay_duty AS
      WHERE w.database = pg_catalog.current_database() AND w.duty IS NOT NULL;
 COMMENT ON VIEW belay.pg_stat_belay_duty IS
     'What the background worker of this database did for each duty since it started.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.duty IS 'A duty that has run.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.last_run IS 'When it last ran.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.runs IS 'How often.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.rows IS 'Rows that it changed, in all hubs of the database.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.errors IS 'Runs that failed.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.last_error IS 'The message, cut to 191 bytes.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.last_error_hub IS 'In which hub.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.last_error_at IS 'When.';
 GRANT SELECT ON belay.pg_stat_belay_duty TO pg_monitor;
 
 -- ---------------------------------------------------------------- faults, for tests

@@ -214,4 +214,37 @@ enum Column : AttrNumber {
 };
 }  // namespace attempt
 
+namespace kept {  // rows of kv_store and of kv_delta begin alike
+enum Column : AttrNumber {
+    kInstanceId = 1,
+    kKey,
+    kValue,
+};
+}  // namespace kept
+
+namespace outbox {
+enum Column : AttrNumber {
+    kIncarnation = 1,
+    kPosition,
+    kXid,
+    kTopic,
+    kType,
+    kSubject,
+    kDetails,
+    kOccurredAt,
+    kColumns = kOccurredAt,
+};
+}  // namespace outbox
+
+namespace lane {
+enum Column : AttrNumber {
+    kName = 1,
+    kPaused,
+    kRetention,
+    kCreatedAt,
+    kPolicy,
+    kColumns = kPolicy,
+};
+}  // namespace lane
+
 }  // namespace belay::store

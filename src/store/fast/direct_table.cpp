@@ -166,7 +166,7 @@ void insert_entries(DirectTable* table, const Datum* values, const bool* nulls, 
 }
 
 TM_Result change_row(DirectTable* table, HeapTuple version, bool moved, bool wait) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
     ItemPointerData tid = table->row->tts_tid;
     TM_FailureData failure;
@@ -306,7 +306,7 @@ NewRow& NewRow::text(AttrNumber number, std::string_view value) {
 }
 
 ItemPointerData insert_row(DirectTable* table, NewRow* row) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     HeapTuple tuple = heap_form_tuple(RelationGetDescr(table->heap), row->values, row->nulls);
     tuple->t_tableOid = RelationGetRelid(table->heap);
     heap_insert(table->heap, tuple, GetCurrentCommandId(true), 0, nullptr);
@@ -314,6 +314,36 @@ ItemPointerData insert_row(DirectTable* table, NewRow* row) {
     const ItemPointerData tid = tuple->t_self;
     heap_freetuple(tuple);
     return tid;
+}
+
+RowSet make_row_set(const DirectTable& table, std::size_t count) {
+    const std::size_t slots = std::min(count, kRowsAtOnce);
+    RowSet set{.rows = static_cast<NewRow*>(palloc(sizeof(NewRow) * slots)),
+               .slots = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * slots)),
+               .slot_count = static_cast<int>(slots)};
+    for (std::size_t i = 0; i < slots; ++i) {
+        set.slots[i] = MakeSingleTupleTableSlot(RelationGetDescr(table.heap), &TTSOpsHeapTuple);
+    }
+    return set;
+}
+
+void insert_set(DirectTable* table, RowSet* set, int count) {
+    for (int i = 0; i < count; ++i) {
+        NewRow& row = set->rows[i];
+        ExecStoreHeapTuple(heap_form_tuple(RelationGetDescr(table->heap), row.values, row.nulls),
+                           set->slots[i], true);
+    }
+    heap_multi_insert(table->heap, set->slots, count, GetCurrentCommandId(true), 0, nullptr);
+    for (int i = 0; i < count; ++i) {
+        insert_entries(table, set->rows[i].values, set->rows[i].nulls, &set->slots[i]->tts_tid,
+                       false);
+    }
+}
+
+void drop_row_set(RowSet* set) {
+    for (int i = 0; i < set->slot_count; ++i) {
+        ExecDropSingleTupleTableSlot(set->slots[i]);
+    }
 }
 
 HeapTuple changed_row(const DirectTable& table, Changes* changes) {
@@ -350,7 +380,7 @@ void change_held_row(DirectTable* table, HeapTuple version, bool moved) {
 }
 
 TM_Result lock_row(const DirectTable& table, LockTupleMode mode, LockWaitPolicy policy) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     ItemPointerData tid = table.row->tts_tid;
     TM_FailureData failure;
     // Without flags: newer versions are neither followed nor locked, so nothing can wait for them.
@@ -369,7 +399,7 @@ TM_Result lock_row(const DirectTable& table, LockTupleMode mode, LockWaitPolicy 
 }
 
 bool delete_row(const DirectTable& table, bool wait) {
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
     CheckCmdReplicaIdentity(table.heap, CMD_DELETE);
     ItemPointerData tid = table.row->tts_tid;
     TM_FailureData failure;

@@ -5,6 +5,8 @@
 // row security, children or other owners.
 #pragma once
 
+#include <algorithm>
+
 #include "pg/boundary.hpp"
 #include "pg/compat.hpp"
 #include "pg/pg.hpp"
@@ -165,6 +167,36 @@ struct NewRow {
 
 // Inserts a row and its index entries; where it lies.
 ItemPointerData insert_row(DirectTable* table, NewRow* row);
+
+// Inserts several rows and their index entries: fill(i, row) says what row i is, placed(i, tid)
+// is told where it lies. Rows that share a page share a WAL record.
+inline constexpr std::size_t kRowsAtOnce = 64;
+struct RowSet {
+    NewRow* rows;
+    TupleTableSlot** slots;
+    int slot_count;
+};
+RowSet make_row_set(const DirectTable& table, std::size_t count);
+void insert_set(DirectTable* table, RowSet* set, int count);
+void drop_row_set(RowSet* set);
+
+template <typename Fill, typename Placed>
+void insert_rows(DirectTable* table, std::size_t count, Fill fill, Placed placed) {
+    RowSet set = make_row_set(*table, count);
+    for (std::size_t from = 0; from < count; from += kRowsAtOnce) {
+        const std::size_t some = std::min(count - from, kRowsAtOnce);
+        for (std::size_t i = 0; i < some; ++i) {
+            set.rows[i] = NewRow();
+            fill(from + i, &set.rows[i]);
+        }
+        insert_set(table, &set, static_cast<int>(some));
+        for (std::size_t i = 0; i < some; ++i) {
+            placed(from + i, set.slots[i]->tts_tid);
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    drop_row_set(&set);
+}
 
 // New values of some columns.
 struct Changes {

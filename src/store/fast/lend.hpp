@@ -25,6 +25,24 @@ auto writing(const Hub& hub, pg::FaultPoint point, DirectId id, Body body)
     });
 }
 
+// The same for reading the latest state.
+template <pg::JumpSafe Body>
+auto looking(const Hub& hub, pg::FaultPoint point, DirectId id, Body body)
+    -> Answer<std::invoke_result_t<Body, DirectTable&>> {
+    Relation heap = open_for_direct_access(hub, id, AccessShareLock);
+    if (heap == nullptr) {
+        return std::nullopt;
+    }
+    pass_faults(point);
+    return with_direct(
+        hub, id, heap,
+        [&body](DirectTable& table) {
+            renew_snapshot(&table);
+            return body(table);
+        },
+        AccessShareLock);
+}
+
 // The same for reading what the active snapshot sees.
 template <pg::JumpSafe Body>
 auto reading(const Hub& hub, pg::FaultPoint point, DirectId id, Body body)

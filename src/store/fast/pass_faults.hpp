@@ -7,7 +7,7 @@ namespace belay::store {
 
 inline void pass_faults(pg::FaultPoint point) {
     pg::fail_here(point);
-    pg::fail_here(pg::FaultPoint::kStoreCall);
+    pg::pass_store_faults();
 }
 
 }  // namespace belay::store

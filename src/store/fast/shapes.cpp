@@ -323,6 +323,64 @@ constexpr IndexShape kAttemptIndexes[] = {
     {"attempts_pkey", true, nullptr, nullptr, 2, {attempt::kTaskId, attempt::kIndex}},
 };
 
+// ---------------------------------------------------------------- kv_store, kv_delta
+
+constexpr ColumnShape kKvStoreColumns[] = {
+    {"instance_id", TEXTOID, C_COLLATION_OID, true},
+    {"key", TEXTOID, C_COLLATION_OID, true},
+    {"value", TEXTOID, DEFAULT_COLLATION_OID, true},
+    {"execution_id", INT8OID, kNoCollation, false},
+    {"last_updated_at_ms", INT8OID, kNoCollation, true},
+};
+
+constexpr ColumnShape kKvDeltaColumns[] = {
+    {"instance_id", TEXTOID, C_COLLATION_OID, true},
+    {"key", TEXTOID, C_COLLATION_OID, true},
+    {"value", TEXTOID, DEFAULT_COLLATION_OID, false},
+    {"last_updated_at_ms", INT8OID, kNoCollation, true},
+};
+
+constexpr IndexShape kKvStoreIndexes[] = {
+    {"kv_store_pkey", true, nullptr, nullptr, 2, {kept::kInstanceId, kept::kKey}},
+};
+
+constexpr IndexShape kKvDeltaIndexes[] = {
+    {"kv_delta_pkey", true, nullptr, nullptr, 2, {kept::kInstanceId, kept::kKey}},
+};
+
+// ---------------------------------------------------------------- outbox_events
+
+constexpr ColumnShape kOutboxColumns[] = {
+    {"incarnation", INT4OID, kNoCollation, true},
+    {"position", INT8OID, kNoCollation, true},
+    {"xid", XID8OID, kNoCollation, true},
+    {"topic", TEXTOID, DEFAULT_COLLATION_OID, true},
+    {"type", TEXTOID, DEFAULT_COLLATION_OID, true},
+    {"subject", TEXTOID, DEFAULT_COLLATION_OID, false},
+    {"details", JSONBOID, kNoCollation, true},
+    {"occurred_at_ms", INT8OID, kNoCollation, true},
+};
+static_assert(std::size(kOutboxColumns) == outbox::kColumns);
+
+constexpr IndexShape kOutboxIndexes[] = {
+    {"outbox_events_pkey", true, nullptr, nullptr, 2, {outbox::kIncarnation, outbox::kPosition}},
+};
+
+// ---------------------------------------------------------------- lanes
+
+constexpr ColumnShape kLaneColumns[] = {
+    {"name", TEXTOID, C_COLLATION_OID, true},       {"paused", BOOLOID, kNoCollation, true},
+    {"retention_ms", INT8OID, kNoCollation, false}, {"created_at_ms", INT8OID, kNoCollation, true},
+    {"policy", JSONBOID, kNoCollation, false},
+};
+static_assert(std::size(kLaneColumns) == lane::kColumns);
+
+constexpr const char* kLaneChecks[] = {"(retention_ms >= 0)"};
+
+constexpr IndexShape kLaneIndexes[] = {
+    {"lanes_pkey", true, nullptr, nullptr, 1, {lane::kName}},
+};
+
 constexpr TableShape kShapes[] = {
     {&Relations::worker_queue, kWorkColumns, kCountsUpwards, kWorkIndexes},
     {&Relations::orchestrator_queue, kMessageColumns, kCountsUpwards, kMessageIndexes},
@@ -332,6 +390,10 @@ constexpr TableShape kShapes[] = {
     {&Relations::history, kHistoryColumns, {}, kHistoryIndexes},
     {&Relations::tasks, kTaskColumns, kSound, kTaskIndexes},
     {&Relations::attempts, kAttemptColumns, kOutcomes, kAttemptIndexes},
+    {&Relations::kv_store, kKvStoreColumns, {}, kKvStoreIndexes},
+    {&Relations::kv_delta, kKvDeltaColumns, {}, kKvDeltaIndexes},
+    {&Relations::outbox_events, kOutboxColumns, {}, kOutboxIndexes},
+    {&Relations::lanes, kLaneColumns, kLaneChecks, kLaneIndexes},
 };
 static_assert(std::size(kShapes) == static_cast<std::size_t>(DirectId::kCount));
 

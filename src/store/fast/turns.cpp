@@ -9,6 +9,7 @@
 #include "store/fast/columns.hpp"
 #include "store/fast/direct_table.hpp"
 #include "store/fast/lend.hpp"
+#include "store/fast/live_walk.hpp"
 #include "store/fast/pass_faults.hpp"
 
 namespace belay::store::direct {
@@ -24,6 +25,29 @@ const message::Row& message_row(const DirectTable& table) {
 bool is_visible(const DirectTable& table, int64 now) {
     return message_row(table).visible_at <= core::ms_to_pg_us(now);
 }
+
+// The messages of a slot that are not parked, up to now.
+struct MessageStream {
+    const Hub& hub;
+    int16 slot;
+    TimestampTz now;
+
+    pg::GapKey key() const { return message_gaps(hub, slot); }
+    IndexScanDesc open(DirectTable* table, const core::QueuePlace& from) const {
+        return begin_place_scan(table, kClaimIndex, ScanKeys().int2(slot), TIMESTAMPTZOID,
+                                F_TIMESTAMPTZ_CMP,
+                                TimestampTzGetDatum(core::unordered(from.parts[0])), INT8OID,
+                                F_BTINT8CMP, Int64GetDatum(core::unordered(from.parts[1])));
+    }
+    IndexScanDesc open_rest(DirectTable*, const core::QueuePlace&) const { return nullptr; }
+    core::QueuePlace place(IndexScanDesc scan) const {
+        return message_place(DatumGetTimestampTz(key_column(scan, 2)),
+                             DatumGetInt64(key_column(scan, 3)));
+    }
+    bool ends(const core::QueuePlace& place) const { return core::unordered(place.parts[0]) > now; }
+
+    static constexpr int kClaimIndex = 1;
+};
 
 // ---------------------------------------------------------------- locks
 
@@ -118,56 +142,83 @@ bool try_insert_message(const Hub& hub, const MessageRow& row, const NewMessage&
     return true;
 }
 
+pg::GapKey message_gaps(const Hub& hub, int16 slot) {
+    return pg::gap_key(hub.relations.orchestrator_queue, 0, slot);
+}
+
 Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<const int16> slots,
                                                       int64 after_visible_at, int64 after_id,
                                                       int64 now, bool with_pins, int limit) {
     Relation locks_heap = open_for_direct_access(hub, DirectId::kInstanceLocks);
-    if (locks_heap == nullptr) {
+    Relation heap =
+        locks_heap == nullptr ? nullptr : open_for_direct_access(hub, DirectId::kOrchestratorQueue);
+    if (heap == nullptr) {
+        if (locks_heap != nullptr) {
+            table_close(locks_heap, NoLock);
+        }
         return std::nullopt;
     }
+    pass_faults(pg::FaultPoint::kFastpathTurn);
     bool plain = true;
-    const auto found = writing(
-        hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue, [&](DirectTable& table) {
-            pg::List<WaitingMessage> waiting;
-            with_direct(hub, DirectId::kInstanceLocks, locks_heap, [&](DirectTable& locks) {
-                use_active_snapshot(&locks);
-                for (const int16 slot : slots) {
-                    ScanKeys keys;
-                    keys.int2(slot).add(BTGreaterEqualStrategyNumber, F_TIMESTAMPTZ_GE,
-                                        TimestampTzGetDatum(after_visible_at));
-                    IndexScanDesc scan = begin_scan(&table, 1, keys);
-                    int left = limit;
-                    while (left > 0 && next_row(table, scan) && is_visible(table, now)) {
-                        CHECK_FOR_INTERRUPTS();
-                        const message::Row& row = message_row(table);
-                        if (row.visible_at == after_visible_at && row.id <= after_id) {
-                            continue;
-                        }
-                        const auto instance_id = *text_column(table, message::kInstanceId);
-                        if (find_one(&locks, 0, lock_keys(instance_id)) && is_live(locks, now)) {
-                            continue;
-                        }
-                        const auto instance = with_pins ? direct::read_instance(hub, instance_id)
-                                                        : std::optional<std::optional<Instance>>();
-                        plain = plain && (!with_pins || instance);
-                        waiting.add(
-                            {.slot = row.slot,
+    pg::List<WaitingMessage> waiting;
+    const auto after = message_place(after_visible_at, after_id);
+    const auto look_at = [&](DirectTable* table, DirectTable* locks, int16 slot) {
+        int left = limit;
+        const auto refresh = [table, locks] {
+            renew_snapshot(table);
+            use_active_snapshot(locks);
+        };
+        return walk_live(
+            table, MessageStream{hub, slot, core::ms_to_pg_us(now)}, after, refresh, [&] {
+                const message::Row& row = message_row(*table);
+                const auto instance_id = *text_column(*table, message::kInstanceId);
+                if (find_one(locks, 0, lock_keys(instance_id)) && is_live(*locks, now)) {
+                    return true;
+                }
+                const auto instance = with_pins ? direct::read_instance(hub, instance_id)
+                                                : std::optional<std::optional<Instance>>();
+                plain = plain && (!with_pins || instance);
+                waiting.add({.slot = row.slot,
                              .visible_at = row.visible_at,
                              .id = row.id,
                              .instance_id = instance_id,
                              .pin = instance && *instance ? (*instance)->pin : std::nullopt});
-                        --left;
-                    }
-                    index_endscan(scan);
-                }
+                return --left > 0;
             });
-            return std::span<const WaitingMessage>(waiting.items,
-                                                   static_cast<std::size_t>(waiting.count));
+    };
+    with_direct(hub, DirectId::kOrchestratorQueue, heap, [&](DirectTable& table) {
+        with_direct(hub, DirectId::kInstanceLocks, locks_heap, [&](DirectTable& locks) {
+            for (const int16 slot : slots) {
+                const int before = waiting.count;
+                while (look_at(&table, &locks, slot) == WalkEnd::kMissed) {
+                    waiting.count = before;
+                }
+            }
         });
-    if (!found) {
-        table_close(locks_heap, NoLock);
+    });
+    if (!plain) {
+        return std::nullopt;
     }
-    return plain ? found : std::nullopt;
+    return std::span<const WaitingMessage>(waiting.items, static_cast<std::size_t>(waiting.count));
+}
+
+int64 repair_message_gaps(const Hub& hub, int64 age_ms) {
+    constexpr int kMost = 1024;
+    auto* keys = static_cast<pg::GapKey*>(palloc(sizeof(pg::GapKey) * kMost));
+    const int count = pg::gaps_to_check(hub.relations.orchestrator_queue, age_ms, keys, kMost);
+    if (count == 0) {
+        return 0;
+    }
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kOrchestratorQueue,
+                   [&](DirectTable& table) {
+                       int64 repaired = 0;
+                       for (int i = 0; i < count; ++i) {
+                           repaired +=
+                               repair_gaps(&table, MessageStream{hub, keys[i].slot, PG_INT64_MAX});
+                       }
+                       return repaired;
+                   })
+        .value_or(0);
 }
 
 Answer<std::span<const BatchMessage>> visible_messages(const Hub& hub, std::string_view instance_id,
@@ -372,20 +423,126 @@ Answer<bool> touch_instance(const Hub& hub, std::string_view instance_id, int64 
     return busy ? std::nullopt : touched;
 }
 
-bool try_count_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                      int64 new_events) {
+bool try_rename_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
+                         std::string_view version, std::optional<std::string_view> parent,
+                         int64 execution_id, int64 now) {
+    return writing(
+               hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstances,
+               [&](DirectTable& table) {
+                   if (!find_one(&table, 0, text_key(instance_id))) {
+                       return false;
+                   }
+                   bool orphan = false;
+                   (void)column(table, instance::kParentId, &orphan);
+                   Changes changes;
+                   changes.set(instance::kName, pg::text_datum(name))
+                       .set(instance::kVersion, pg::text_datum(version))
+                       .set(instance::kCurrentExecutionId,
+                            Int64GetDatum(std::max(
+                                int8_column(table, instance::kCurrentExecutionId), execution_id)))
+                       .set(instance::kUpdatedAt, TimestampTzGetDatum(core::ms_to_pg_us(now)));
+                   const bool adopted = orphan && parent;
+                   if (adopted) {
+                       changes.set(instance::kParentId, pg::text_datum(*parent));
+                   }
+                   return try_change_row(&table, changed_row(table, &changes), adopted);
+               })
+        .value_or(false);
+}
+
+namespace {
+
+// Whoever writes executions of the instance holds its exclusion: nobody else inserts this one.
+void insert_execution(DirectTable* table, std::string_view instance_id, int64 execution_id,
+                      const ExecutionChange& change, int64 now) {
+    NewRow row;
+    row.text(execution::kInstanceId, instance_id)
+        .int8(execution::kExecutionId, execution_id)
+        .text(execution::kStatus, change.status.value_or("Running"))
+        .timestamp(execution::kStartedAt, now)
+        .int8(execution::kEventCount, change.new_events);
+    if (change.status) {
+        row.text(execution::kOutput, change.output);
+    }
+    if (change.terminal) {
+        row.timestamp(execution::kCompletedAt, now);
+    }
+    if (change.pin) {
+        row.int4(execution::kMajor, change.pin->major)
+            .int4(execution::kMinor, change.pin->minor)
+            .int4(execution::kPatch, change.pin->patch);
+    }
+    (void)insert_row(table, &row);
+}
+
+}  // namespace
+
+bool try_upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                          const ExecutionChange& change, int64 now) {
     return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kExecutions,
                    [&](DirectTable& table) {
                        if (!find_one(&table, 0, text_key(instance_id).int8(execution_id))) {
-                           return false;
+                           insert_execution(&table, instance_id, execution_id, change, now);
+                           return true;
+                       }
+                       if (!change.status && !change.pin && change.new_events == 0) {
+                           return true;
                        }
                        Changes changes;
-                       changes.set(
-                           execution::kEventCount,
-                           Int64GetDatum(int8_column(table, execution::kEventCount) + new_events));
-                       return try_change_row(&table, changed_row(table, &changes));
+                       if (change.status) {
+                           changes.set(execution::kStatus, pg::text_datum(*change.status))
+                               .set(execution::kOutput,
+                                    change.output ? pg::text_datum(*change.output) : 0,
+                                    !change.output)
+                               .set(execution::kCompletedAt,
+                                    TimestampTzGetDatum(core::ms_to_pg_us(now)), !change.terminal);
+                       }
+                       if (change.pin) {
+                           changes.set(execution::kMajor, Int32GetDatum(change.pin->major))
+                               .set(execution::kMinor, Int32GetDatum(change.pin->minor))
+                               .set(execution::kPatch, Int32GetDatum(change.pin->patch));
+                       }
+                       changes.set(execution::kEventCount,
+                                   Int64GetDatum(int8_column(table, execution::kEventCount) +
+                                                 change.new_events));
+                       return try_change_row(&table, changed_row(table, &changes),
+                                             change.status.has_value());
                    })
         .value_or(false);
+}
+
+Answer<std::optional<ExecutionMark>> read_execution_mark(const Hub& hub,
+                                                         std::string_view instance_id,
+                                                         int64 execution_id) {
+    const auto status =
+        looking(hub, pg::FaultPoint::kFastpathTurn, DirectId::kExecutions, [&](DirectTable& table) {
+            return find_one(&table, 0, text_key(instance_id).int8(execution_id))
+                       ? text_column(table, execution::kStatus)
+                       : std::nullopt;
+        });
+    if (!status) {
+        return std::nullopt;
+    }
+    return looking(hub, pg::FaultPoint::kFastpathTurn, DirectId::kInstances,
+                   [&](DirectTable& table) -> std::optional<ExecutionMark> {
+                       if (!find_one(&table, 0, text_key(instance_id))) {
+                           return std::nullopt;
+                       }
+                       return ExecutionMark{.status = *status,
+                                            .current_execution_id =
+                                                int8_column(table, instance::kCurrentExecutionId),
+                                            .name = *text_column(table, instance::kName)};
+                   });
+}
+
+Answer<bool> has_store(const Hub& hub, std::string_view instance_id) {
+    return reading(hub, pg::FaultPoint::kFastpathTurn, DirectId::kKvStore,
+                   [&](DirectTable& table) { return find_one(&table, 0, text_key(instance_id)); });
+}
+
+Answer<bool> has_delta(const Hub& hub, std::string_view instance_id) {
+    return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kKvDelta,
+                   [&](DirectTable& table) { return find_one(&table, 0, text_key(instance_id)); });
 }
 
 Answer<std::span<const StoredEvent>> read_events(const Hub& hub, std::string_view instance_id,
@@ -422,16 +579,17 @@ bool try_insert_events(const Hub& hub, std::string_view instance_id, int64 execu
                        const NewEvents& events, int64 now) {
     return writing(hub, pg::FaultPoint::kFastpathTurn, DirectId::kHistory,
                    [&](DirectTable& table) {
-                       NewRow row;
-                       row.text(event::kInstanceId, instance_id)
-                           .int8(event::kExecutionId, execution_id)
-                           .timestamp(event::kCreatedAt, now);
-                       for (std::size_t i = 0; i < events.ids.size(); ++i) {
-                           row.int8(event::kEventId, events.ids[i])
+                       const Datum instance = pg::text_datum(instance_id);
+                       const auto fill = [&](std::size_t i, NewRow* row) {
+                           row->set(event::kInstanceId, instance)
+                               .int8(event::kExecutionId, execution_id)
+                               .int8(event::kEventId, events.ids[i])
                                .text(event::kType, events.types[i])
-                               .text(event::kData, events.texts[i]);
-                           (void)insert_row(&table, &row);
-                       }
+                               .text(event::kData, events.texts[i])
+                               .timestamp(event::kCreatedAt, now);
+                       };
+                       insert_rows(&table, events.ids.size(), fill,
+                                   [](std::size_t, const ItemPointerData&) {});
                        return true;
                    })
         .value_or(false);

@@ -5,6 +5,7 @@
 // of a try_…, means that it cannot: SQL serves then.
 #pragma once
 
+#include "pg/queue_gaps.hpp"
 #include "store/fast/lend.hpp"
 #include "store/history.hpp"
 #include "store/instance_locks.hpp"
@@ -23,6 +24,14 @@ struct MessageRow {
     std::optional<std::string_view> parent_id;
 };
 bool try_insert_message(const Hub& hub, const MessageRow& row, const NewMessage& message);
+
+// The gaps of a slot's messages, and the place of one in the claim order; visible_at as stored.
+pg::GapKey message_gaps(const Hub& hub, int16 slot);
+inline core::QueuePlace message_place(TimestampTz visible_at, int64 id) {
+    return {{core::ordered(visible_at), core::ordered(id), 0, 0}};
+}
+// Looks for messages in gaps that were not looked at for so long; returns how many were found.
+int64 repair_message_gaps(const Hub& hub, int64 age_ms);
 
 // Messages in the claim order behind a place, without those of instances whose lock is live.
 Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<const int16> slots,
@@ -53,9 +62,18 @@ Answer<std::optional<Instance>> read_instance(const Hub& hub, std::string_view i
 // Whether there was a row to touch.
 Answer<bool> touch_instance(const Hub& hub, std::string_view instance_id, int64 execution_id,
                             int64 now);
-// Adds to the number of events of an execution. False also if there is no row.
-bool try_count_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                      int64 new_events);
+// Overwrites name and version of an instance that is there. False also if it is not.
+bool try_rename_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
+                         std::string_view version, std::optional<std::string_view> parent,
+                         int64 execution_id, int64 now);
+bool try_upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                          const ExecutionChange& change, int64 now);
+Answer<std::optional<ExecutionMark>> read_execution_mark(const Hub& hub,
+                                                         std::string_view instance_id,
+                                                         int64 execution_id);
+// Whether an instance has rows in kv_store, for the active snapshot; in kv_delta, now.
+Answer<bool> has_store(const Hub& hub, std::string_view instance_id);
+Answer<bool> has_delta(const Hub& hub, std::string_view instance_id);
 Answer<std::span<const StoredEvent>> read_events(const Hub& hub, std::string_view instance_id,
                                                  int64 execution_id, int64 after_event_id,
                                                  int64 limit);

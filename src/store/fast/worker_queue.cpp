@@ -95,12 +95,19 @@ HeapTuple copy_with_owner(const DirectTable& table, std::optional<std::string_vi
     return heap_modify_tuple_by_cols(old_row, description, 1, &number, &value, &null);
 }
 
+// The buffer of a row that was just written, so that it is in memory.
+Buffer buffer_of(const DirectTable& table, const ItemPointerData& tid) {
+    const Buffer buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(&tid));
+    ReleaseBuffer(buffer);
+    return buffer;
+}
+
 // Where the new version of table.row lies.
 pg::RowHint place_in_heap(const DirectTable& table, HeapTuple version) {
     const auto* slot = reinterpret_cast<const BufferHeapTupleTableSlot*>(table.row);
     const bool same_page = ItemPointerGetBlockNumber(&version->t_self) ==
                            ItemPointerGetBlockNumber(&table.row->tts_tid);
-    return {version->t_self, same_page ? slot->buffer : InvalidBuffer};
+    return {version->t_self, same_page ? slot->buffer : buffer_of(table, version->t_self)};
 }
 
 // When table.row may be taken, in ms.
@@ -184,20 +191,6 @@ struct Verdict {
     bool passed;  // it has an entry now
 };
 
-// A transaction prepared before the cursor was made may still commit rows that nobody will tell of.
-// Asked at most once a second and session.
-void try_settle(const pg::CursorKey& key, const pg::CursorView& view) {
-    static constinit TimestampTz asked = 0;
-    const TimestampTz now = GetCurrentTimestamp();
-    if (now - asked < USECS_PER_SEC && now >= asked && asked > view.made) {
-        return;
-    }
-    asked = now;
-    if (!has_prepared_before(view.made)) {
-        pg::settle_cursor(key, view);
-    }
-}
-
 // Where the cursor may stand when no row is left. New rows have higher ids, and their transactions
 // put the cursor back; ids that nobody has drawn yet need not even that.
 pg::Place end_of(const Hub& hub, const Part& part) {
@@ -220,8 +213,8 @@ void walk(DirectTable* table, const Part& part, const pg::Place& after, const pg
     while (true) {
         CHECK_FOR_INTERRUPTS();
         const pg::CursorView view = pg::read_cursor(key);
-        if (view.known && !view.settled) {
-            try_settle(key, view);
+        if (view.known && !view.settled && is_settled_since(view.made)) {
+            pg::settle_cursor(key, view);
         }
         const int64 before = clock.now();
         int64 now = before;
@@ -346,11 +339,10 @@ pg::CursorKey cursor_of(const Hub& hub, int32 lane, int16 slot, bool delayed) {
             .life = hub.incarnation};
 }
 
-pg::RowHint insert_directly(const Hub& hub, Relation heap, const WorkKey& key,
-                            const NewWork& work) {
-    pass_faults(pg::FaultPoint::kFastpathEnqueue);
-    NewRow row;
-    row.int4(work::kLane, key.lane)
+namespace {
+
+void fill_row(const WorkKey& key, const NewWork& work, NewRow* row) {
+    row->int4(work::kLane, key.lane)
         .int2(work::kSlot, key.slot)
         .int8(work::kDue, key.due)
         .int8(work::kId, key.id)
@@ -367,12 +359,37 @@ pg::RowHint insert_directly(const Hub& hub, Relation heap, const WorkKey& key,
         .text(work::kSessionId, work.session_id)
         .text(work::kInstanceId, work.instance_id)
         .text(work::kWorkItem, work.work_item);
+}
+
+}  // namespace
+
+pg::RowHint insert_directly(const Hub& hub, Relation heap, const WorkKey& key,
+                            const NewWork& work) {
+    pass_faults(pg::FaultPoint::kFastpathEnqueue);
+    NewRow row;
+    fill_row(key, work, &row);
     CommandCounterIncrement();
     return with_direct(hub, DirectId::kWorkerQueue, heap, [&row](DirectTable& table) {
         const ItemPointerData tid = insert_row(&table, &row);
-        const Buffer buffer = ReadBuffer(table.heap, ItemPointerGetBlockNumber(&tid));
-        ReleaseBuffer(buffer);
-        return pg::RowHint{tid, buffer};
+        return pg::RowHint{tid, buffer_of(table, tid)};
+    });
+}
+
+void insert_many_directly(const Hub& hub, Relation heap, std::span<const WorkKey> keys,
+                          std::span<const NewWork> works, pg::RowHint* hints) {
+    pass_faults(pg::FaultPoint::kFastpathEnqueue);
+    CommandCounterIncrement();
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
+        pg::RowHint last{};
+        insert_rows(
+            &table, works.size(),
+            [&](std::size_t i, NewRow* row) { fill_row(keys[i], works[i], row); },
+            [&](std::size_t i, const ItemPointerData& tid) {
+                const bool same_page = i > 0 && ItemPointerGetBlockNumber(&tid) ==
+                                                    ItemPointerGetBlockNumber(&last.tid);
+                last = {tid, same_page ? last.buffer : buffer_of(table, tid)};
+                hints[i] = last;
+            });
     });
 }
 

@@ -17,6 +17,9 @@ inline pg::Place place_of(const WorkKey& key) {
 }
 
 pg::RowHint insert_directly(const Hub& hub, Relation heap, const WorkKey& key, const NewWork& work);
+// hints[i] becomes the place of works[i].
+void insert_many_directly(const Hub& hub, Relation heap, std::span<const WorkKey> keys,
+                          std::span<const NewWork> works, pg::RowHint* hints);
 
 LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 slot,
                                std::optional<std::string_view> tag, bool with_sessions,

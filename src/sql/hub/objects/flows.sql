@@ -112,6 +112,23 @@ CREATE OR REPLACE VIEW @hub@.flow_summary AS
          WHERE t.flow_id IS NOT NULL
          GROUP BY t.flow_id) AS c ON c.flow_id = f.id;
 COMMENT ON VIEW @hub@.flow_summary IS 'Flows, how many of their members are in each state, first start, last end, age.';
+COMMENT ON COLUMN @hub@.flow_summary.flow_id IS 'The flow.';
+COMMENT ON COLUMN @hub@.flow_summary.kind IS 'As given to create_flow.';
+COMMENT ON COLUMN @hub@.flow_summary.state IS 'open, running, completed, failed or cancelled.';
+COMMENT ON COLUMN @hub@.flow_summary.members IS 'How many tasks it has.';
+COMMENT ON COLUMN @hub@.flow_summary.blocked IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.delayed IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.ready IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.active IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.suspended IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.completed IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.failed IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.cancelled IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.expired IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.skipped IS 'Members in this state.';
+COMMENT ON COLUMN @hub@.flow_summary.first_started_ms IS 'When its first member was first claimed.';
+COMMENT ON COLUMN @hub@.flow_summary.last_ended_ms IS 'When its last member ended; null while one has not.';
+COMMENT ON COLUMN @hub@.flow_summary.age_ms IS 'From its creation to its end, or to now.';
 
 CREATE OR REPLACE VIEW @hub@.cancel_backlog_open AS
     SELECT b.flow_id,
@@ -126,3 +143,12 @@ CREATE OR REPLACE VIEW @hub@.cancel_backlog_open AS
       FROM @hub@.cancel_backlog AS b
       JOIN @hub@.cancel_backlog_members AS m ON m.flow_id = b.flow_id;
 COMMENT ON VIEW @hub@.cancel_backlog_open IS 'Members of cancelled flows whose workers have not said that they stopped.';
+COMMENT ON COLUMN @hub@.cancel_backlog_open.flow_id IS 'The cancelled flow.';
+COMMENT ON COLUMN @hub@.cancel_backlog_open.task_id IS 'The member whose lease was revoked.';
+COMMENT ON COLUMN @hub@.cancel_backlog_open.worker IS 'Who had it.';
+COMMENT ON COLUMN @hub@.cancel_backlog_open.worker_instance IS 'Which process had it.';
+COMMENT ON COLUMN @hub@.cancel_backlog_open.lease_epoch IS 'Epoch of the revoked lease.';
+COMMENT ON COLUMN @hub@.cancel_backlog_open.requester IS 'As given to cancel_flow.';
+COMMENT ON COLUMN @hub@.cancel_backlog_open.reason IS 'As given to cancel_flow.';
+COMMENT ON COLUMN @hub@.cancel_backlog_open.requested_at_ms IS 'When the flow was cancelled.';
+COMMENT ON COLUMN @hub@.cancel_backlog_open.grace_until_ms IS 'Until when the worker may say that it stopped; then the row goes.';

@@ -85,6 +85,14 @@ CREATE OR REPLACE VIEW @hub@.messages AS
        AND l.lock_no OPERATOR(pg_catalog.=) m.lock_no
        AND m.lock_no OPERATOR(pg_catalog.<>) 0;
 COMMENT ON VIEW @hub@.messages IS 'The orchestrator queue as a reader sees it, tokens included: for the hub''s owner only.';
+COMMENT ON COLUMN @hub@.messages.id IS 'Queue id: the order of delivery.';
+COMMENT ON COLUMN @hub@.messages.instance_id IS 'The instance that it is for.';
+COMMENT ON COLUMN @hub@.messages.work_item IS 'The message, byte for byte.';
+COMMENT ON COLUMN @hub@.messages.visible_at IS 'From when it can be part of a turn.';
+COMMENT ON COLUMN @hub@.messages.lock_token IS 'Token of the turn that has it; null without one.';
+COMMENT ON COLUMN @hub@.messages.locked_until IS 'Deadline of that turn in ms.';
+COMMENT ON COLUMN @hub@.messages.attempt_count IS 'How often it was part of a turn.';
+COMMENT ON COLUMN @hub@.messages.created_at IS 'When it was enqueued.';
 
 CREATE OR REPLACE VIEW @hub@.instance_lock_states AS
     SELECT l.instance_id,
@@ -94,3 +102,7 @@ CREATE OR REPLACE VIEW @hub@.instance_lock_states AS
       FROM @hub@.instance_locks AS l
      WHERE l.lock_no OPERATOR(pg_catalog.<>) 0;
 COMMENT ON VIEW @hub@.instance_lock_states IS 'Locks of turns, live or expired, tokens included: for the hub''s owner only.';
+COMMENT ON COLUMN @hub@.instance_lock_states.instance_id IS 'The instance.';
+COMMENT ON COLUMN @hub@.instance_lock_states.lock_token IS 'Token of the turn.';
+COMMENT ON COLUMN @hub@.instance_lock_states.locked_until IS 'Deadline in ms; in the past: expired.';
+COMMENT ON COLUMN @hub@.instance_lock_states.locked_at IS 'When the turn was fetched.';

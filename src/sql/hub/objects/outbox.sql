@@ -55,3 +55,10 @@ CREATE OR REPLACE VIEW @hub@.subscriptions AS
            AND (s.topics IS NULL OR e.topic OPERATOR(pg_catalog.=) ANY (s.topics))) AS g;
 COMMENT ON VIEW @hub@.subscriptions IS
     'Subscriptions: how many events each has not read, how old the oldest of them is, until when its batch is leased, and which process keeps events from being read.';
+COMMENT ON COLUMN @hub@.subscriptions.name IS 'Its name.';
+COMMENT ON COLUMN @hub@.subscriptions.topics IS 'Topics that it gets; null: all.';
+COMMENT ON COLUMN @hub@.subscriptions.lag_rows IS 'Events that it has not read.';
+COMMENT ON COLUMN @hub@.subscriptions.lag_seconds IS 'Age of the oldest of them.';
+COMMENT ON COLUMN @hub@.subscriptions.lease_until IS 'Until when its batch is leased; null if none is.';
+COMMENT ON COLUMN @hub@.subscriptions.horizon_pid IS 'Process whose open transaction keeps the latest events from being read; null if there is none.';
+COMMENT ON COLUMN @hub@.subscriptions.created_at IS 'When it was made.';

@@ -21,3 +21,7 @@ CREATE OR REPLACE VIEW @hub@.slot_leases AS
       JOIN @hub@.slot_owners AS o
         ON o.queue OPERATOR(pg_catalog.=) s.queue AND o.owner OPERATOR(pg_catalog.=) s.owner;
 COMMENT ON VIEW @hub@.slot_leases IS 'Which owner has which slot of a queue, and until when. Leases that are over stay until somebody else takes the slot.';
+COMMENT ON COLUMN @hub@.slot_leases.queue IS 'orchestrator or worker.';
+COMMENT ON COLUMN @hub@.slot_leases.slot IS 'Number of the slot.';
+COMMENT ON COLUMN @hub@.slot_leases.owner IS 'Who has it.';
+COMMENT ON COLUMN @hub@.slot_leases.locked_until IS 'Until when, in ms.';

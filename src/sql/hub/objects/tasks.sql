@@ -317,6 +317,17 @@ CREATE OR REPLACE VIEW @hub@.task_states AS
          WHERE x.lane = t.lane AND t.state IN ('delayed', 'ready')) AS q ON true
       LEFT JOIN @hub@.suspensions AS s ON t.state = 'suspended' AND s.task_id = t.id AND s.closed_at_ms IS NULL;
 COMMENT ON VIEW @hub@.task_states IS 'The state of each task in the words of its parts: phase, owner, eligibility, attempt, reason, outcome.';
+COMMENT ON COLUMN @hub@.task_states.task_id IS 'The task.';
+COMMENT ON COLUMN @hub@.task_states.lane IS 'Its lane.';
+COMMENT ON COLUMN @hub@.task_states.kind IS 'As given to create_task.';
+COMMENT ON COLUMN @hub@.task_states.state IS 'The one state that is stored.';
+COMMENT ON COLUMN @hub@.task_states.lifecycle_phase IS 'runnable, active, suspended or terminal.';
+COMMENT ON COLUMN @hub@.task_states.ownership_state IS 'unowned, leased or lease_expired_reclaimable.';
+COMMENT ON COLUMN @hub@.task_states.eligibility_state IS 'eligible_now, or what keeps it from being claimed; not_applicable of a task that does not wait for a worker.';
+COMMENT ON COLUMN @hub@.task_states.public_state IS 'The state for people: delayed, waiting, rate_limited, resumable, waiting_children, active, suspended, or its end.';
+COMMENT ON COLUMN @hub@.task_states.attempt_state IS 'Whether its attempt is pending, running, interrupted or over.';
+COMMENT ON COLUMN @hub@.task_states.blocking_reason IS 'What it waits for; none if it waits for nothing.';
+COMMENT ON COLUMN @hub@.task_states.terminal_outcome IS 'success, failed, cancelled, expired, skipped; none before its end.';
 
 CREATE OR REPLACE VIEW @hub@.task_attempts AS
     SELECT a.task_id, a.attempt_index, a.epoch, a.lease_count, a.worker, a.worker_instance, a.kind, a.started_ms, a.ended_ms, a.outcome, a.error
@@ -327,6 +338,17 @@ CREATE OR REPLACE VIEW @hub@.task_attempts AS
       FROM @hub@.tasks AS t
      WHERE t.attempt_started_ms IS NOT NULL;
 COMMENT ON VIEW @hub@.task_attempts IS 'Attempts of tasks: those that have ended, and the running or paused ones.';
+COMMENT ON COLUMN @hub@.task_attempts.task_id IS 'The task.';
+COMMENT ON COLUMN @hub@.task_attempts.attempt_index IS 'Number of the attempt, from 1.';
+COMMENT ON COLUMN @hub@.task_attempts.epoch IS 'Epoch of its last lease.';
+COMMENT ON COLUMN @hub@.task_attempts.lease_count IS 'Leases that it had.';
+COMMENT ON COLUMN @hub@.task_attempts.worker IS 'Who had the last one.';
+COMMENT ON COLUMN @hub@.task_attempts.worker_instance IS 'Which process had it.';
+COMMENT ON COLUMN @hub@.task_attempts.kind IS 'How it began: initial, retry or replay.';
+COMMENT ON COLUMN @hub@.task_attempts.started_ms IS 'First claim.';
+COMMENT ON COLUMN @hub@.task_attempts.ended_ms IS 'End; null while it runs or pauses.';
+COMMENT ON COLUMN @hub@.task_attempts.outcome IS 'How it ended; null while it runs or pauses.';
+COMMENT ON COLUMN @hub@.task_attempts.error IS 'Class, message and details of a failure.';
 
 CREATE OR REPLACE VIEW @hub@.lane_depths AS
     SELECT COALESCE(l.name, d.lane) AS lane,
@@ -357,3 +379,14 @@ CREATE OR REPLACE VIEW @hub@.lane_depths AS
          GROUP BY t.lane) AS d ON d.lane = l.name
       LEFT JOIN @hub@.lane_limits AS q ON q.lane = COALESCE(l.name, d.lane);
 COMMENT ON VIEW @hub@.lane_depths IS 'How many tasks of each lane wait, run or are overdue, and for how long the oldest has been ready.';
+COMMENT ON COLUMN @hub@.lane_depths.lane IS 'Name of the lane.';
+COMMENT ON COLUMN @hub@.lane_depths.paused IS 'Whether claims pass it over.';
+COMMENT ON COLUMN @hub@.lane_depths.ready IS 'Tasks that can be claimed.';
+COMMENT ON COLUMN @hub@.lane_depths.delayed IS 'Tasks that wait for their time.';
+COMMENT ON COLUMN @hub@.lane_depths.blocked IS 'Members of flows that wait for others.';
+COMMENT ON COLUMN @hub@.lane_depths.active IS 'Tasks with a lease.';
+COMMENT ON COLUMN @hub@.lane_depths.suspended IS 'Tasks that wait for signals.';
+COMMENT ON COLUMN @hub@.lane_depths.overdue_leases IS 'Of the active ones: those whose lease is over.';
+COMMENT ON COLUMN @hub@.lane_depths.oldest_ready_age_ms IS 'How long the oldest ready task has been ready; null if there is none.';
+COMMENT ON COLUMN @hub@.lane_depths.concurrency IS 'Most tasks that are active at once; null: no limit.';
+COMMENT ON COLUMN @hub@.lane_depths.rate_per_s IS 'Most claims in a second; null: no limit.';

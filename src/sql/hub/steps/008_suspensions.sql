@@ -3,6 +3,9 @@
 --
 -- A token of a waitpoint is not stored: it is the waitpoint's id, signed with a key of the hub.
 
+-- The reasons of suspensions give a column of it another collation, which a view cannot change.
+DROP VIEW IF EXISTS @hub@.task_states;
+
 CREATE TABLE IF NOT EXISTS @hub@.suspensions (
     task_id         uuid    NOT NULL,
     nr              integer NOT NULL CHECK (nr > 0),

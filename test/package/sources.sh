@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Installation from the sources: what `make install` writes, `make uninstall` removes; `make dist`
+# has all that it takes.
+#
+# One line "ok NAME" or "not ok NAME" per check; the exit code tells of failures, too.
+set -euo pipefail
+# shellcheck source=test/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+
+find_postgres
+mkdir -p "$run_dir"
+work=$(mktemp -d "$run_dir/sources-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+failed=0
+# Also if a make has called us.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+# check NAME COMMAND...: in the command, a failure does not end it by itself.
+check() {
+    local name=$1
+    shift
+    if "$@" >"$work/out" 2>&1; then
+        say "ok $name"
+    else
+        cat "$work/out"
+        say "not ok $name"
+        failed=1
+    fi
+}
+
+# shellcheck disable=SC2317,SC2329  # Called by the functions below, and these by check.
+to_dest() { make -C "$root" --no-print-directory -s "$1" DESTDIR="$work/dest" PG_CONFIG="$PG_CONFIG"; }
+
+# shellcheck disable=SC2317,SC2329
+installs() {
+    local share
+    share=$work/dest$("$PG_CONFIG" --sharedir)/extension
+    # Another extension, which is none of our business.
+    mkdir -p "$share" && touch "$share/belayer.control" "$share/belayer--1.0.sql" &&
+        to_dest install &&
+        [[ -e $work/dest$("$PG_CONFIG" --pkglibdir)/belay.so && -e $share/belay.control ]] &&
+        diff -r "$root/src/sql/hub" "$share/belay/hub" &&
+        diff <(cd "$root/src/sql/extension" && ls) <(cd "$share" && ls belay--*)
+}
+# shellcheck disable=SC2317,SC2329
+uninstalls() {
+    to_dest uninstall &&
+        diff <(printf '%s\n' belayer--1.0.sql belayer.control) <(find "$work/dest" -name 'belay*' -printf '%f\n' | sort)
+}
+# shellcheck disable=SC2317,SC2329
+makes_dist() {
+    local zip
+    # The checkout may belong to another user.
+    zip=$(GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
+        git -C "$root" archive --prefix=dist/ HEAD | tar -tf -) || return
+    grep -qx dist/META.json <<<"$zip" && grep -qx dist/Makefile <<<"$zip" && ! grep -E '^dist/\.(git|ci)' <<<"$zip"
+}
+
+check install installs
+check uninstall uninstalls
+# A copy of the sources has no history to make an archive of.
+if [[ -e $root/.git ]]; then
+    check dist makes_dist
+fi
+exit "$failed"

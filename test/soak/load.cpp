@@ -1,0 +1,946 @@
+#include "load.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <new>
+#include <stdexcept>
+#include <thread>
+
+#include "../stress/client.hpp"
+#include "../stress/tree.hpp"
+#include "journal.hpp"
+
+namespace belay::test::soak {
+
+using std::to_string;
+using stress::Answer;
+using stress::Random;
+using stress::Text;
+namespace tree = stress::tree;
+
+Shared* Shared::make() {
+    void* memory =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        throw std::runtime_error("cannot map memory");
+    }
+    auto* shared = new (memory) Shared();
+    shared->server = -1;
+    shared->most_lease_ms = 3000;
+    return shared;
+}
+
+void Shared::set_address(const std::string& conninfo) {
+    const int next = server + 1;
+    if (next >= kMostServers || conninfo.size() >= sizeof addresses[0]) {
+        throw std::runtime_error("no room for another address");
+    }
+    std::strcpy(addresses[next], conninfo.c_str());
+    server = next;
+}
+
+const char* const kWorkLeft =
+    "SELECT (SELECT count(*) FROM jobs.work_items) + (SELECT count(*) FROM jobs.messages) + "
+    "(SELECT count(*) FROM jobs.intents) + (SELECT count(*) FROM app.intents) + "
+    "(SELECT count(*) FROM app.work_items) + (SELECT count(*) FROM app.messages) + "
+    "(SELECT count(*) FROM app.tasks WHERE state NOT IN "
+    "('completed', 'failed', 'cancelled', 'expired', 'skipped')) + "
+    "(SELECT count(*) FROM app.flows WHERE state IN ('open', 'running')) + "
+    "(SELECT count(*) FROM app.cascade_queue) + "
+    "(SELECT coalesce(sum(lag_rows), 0) FROM app.subscriptions)";
+
+void make_hubs(Conn* conn) {
+    conn->exec("CREATE EXTENSION IF NOT EXISTS amcheck");
+    conn->exec("CREATE EXTENSION belay");
+    conn->exec("SELECT belay.create_hub('app'), belay.create_hub('jobs')");
+    conn->exec("SELECT belay.set_hub_option('jobs', 'max_attempts', '12')");
+    conn->exec("SELECT app.create_subscription('audit', NULL, 'start')");
+    for (const char* lane : {"l0", "l1", "l2"}) {
+        conn->exec(std::string("SELECT app.set_lane('") + lane +
+                   "', '{\"policy\": {\"max_attempts\": 5, \"max_reclaims\": 1000, \"backoff\": "
+                   "{\"kind\": \"fixed\", \"delay_ms\": 50}}}')");
+    }
+    // Without unique keys: what happens twice must show.
+    conn->exec("CREATE TABLE effects (item text NOT NULL, token text NOT NULL)");
+    conn->exec("CREATE TABLE guarded (id text NOT NULL)");
+    conn->exec("CREATE TABLE done (instance_id text NOT NULL)");
+    conn->exec("CREATE TABLE inbox (at bigserial, box text NOT NULL, number bigint NOT NULL)");
+    conn->exec(
+        "CREATE TABLE audit (at bigserial, event_id text NOT NULL, topic text NOT NULL, "
+        "type text NOT NULL, subject text NOT NULL)");
+}
+
+bool is_poison(const std::string& item) {
+    return item.ends_with('p');
+}
+
+namespace {
+
+constexpr int kMostOpen = 150;  // a client creates no more than it has seen ended, plus this
+
+std::string quoted(const std::string& text) {
+    return "'" + text + "'";
+}
+
+void rest(int64_t ms) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+// The statements of a client, journaled, over a connection that may be lost at any moment.
+class Line {
+ public:
+    Line(Shared* shared, const Player& player, const std::string& journal_path)
+        : shared_(shared), player_(player), journal_(journal_path), random_(player.seed + 1) {}
+
+    Phase phase() const { return shared_->phase; }
+    int most_lease_ms() const { return shared_->most_lease_ms; }
+    bool crowded() const { return shared_->crowded; }
+
+    // Runs one or more statements as one transaction; the rows are those of the last. Before it is
+    // sent, the call is in the journal; afterwards, what became of it, with the fields that answer
+    // makes of the rows.
+    template <typename Fields>
+    Answer ask(const char* kind, const std::vector<std::string>& args, const std::string& sql,
+               Fields fields) {
+        if (!conn_ && !connect()) {
+            return lost();
+        }
+        const bool hurried = random_.in_thousand(20);
+        if (hurried) {
+            (void)run("SET statement_timeout = " + to_string(random_.number(1, 30)));
+            if (!conn_) {
+                return lost();
+            }
+        }
+        journal_.begin(kind, args);
+        ++shared_->calls;
+        unreplicated_ = false;
+        Answer answer = run(sql);
+        if (unreplicated_) {
+            // Committed here, and perhaps nowhere else.
+            answer.lost = true;
+            answer.sqlstate = "01000";
+        }
+        if (answer.lost) {
+            ++shared_->unknown;
+            journal_.end(Outcome::kUnknown, {answer.sqlstate});
+        } else if (!answer.ok()) {
+            ++shared_->refused;
+            journal_.end(Outcome::kRefused, {answer.sqlstate, answer.message});
+        } else {
+            ++shared_->done;
+            journal_.end(Outcome::kDone, fields(answer));
+        }
+        if (hurried && conn_) {
+            (void)run("SET statement_timeout = 0");
+        }
+        return answer;
+    }
+    Answer ask(const char* kind, const std::vector<std::string>& args, const std::string& sql) {
+        return ask(kind, args, sql, [](const Answer&) { return std::vector<std::string>(); });
+    }
+
+    // A statement that is no call of the load.
+    void mutter(const std::string& sql) {
+        if (conn_ || connect()) {
+            (void)run(sql);
+        }
+    }
+
+ private:
+    static Answer lost() {
+        Answer answer;
+        answer.lost = true;
+        return answer;
+    }
+
+    bool connect() {
+        while (phase() != Phase::kStop) {
+            try {
+                conn_.emplace(shared_->addresses[shared_->server]);
+                PQsetNoticeReceiver(
+                    conn_->raw(),
+                    [](void* line, const PGresult* notice) {
+                        const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+                        if (text != nullptr &&
+                            std::strstr(text, "wait for synchronous replication") != nullptr) {
+                            static_cast<Line*>(line)->unreplicated_ = true;
+                        }
+                    },
+                    this);
+                conn_->exec("SET application_name = 'soak'");
+                conn_->exec("SET lock_timeout = '500ms'");
+                conn_->exec(std::string("SET belay.fast_path = ") +
+                            (player_.number % 3 == 0 ? "off" : "on"));
+                return true;
+            } catch (const std::exception&) {
+                // The server is starting again, or another one takes over.
+                conn_.reset();
+                rest(30);
+            }
+        }
+        return false;
+    }
+
+    Answer run(const std::string& sql) {
+        Answer answer;
+        const std::unique_ptr<PGresult, void (*)(PGresult*)> result(
+            PQexec(conn_->raw(), sql.c_str()), &PQclear);
+        const auto status = PQresultStatus(result.get());
+        if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+            for (int row = 0; row < PQntuples(result.get()); ++row) {
+                auto& fields = answer.rows.emplace_back();
+                for (int column = 0; column < PQnfields(result.get()); ++column) {
+                    fields.push_back(PQgetisnull(result.get(), row, column)
+                                         ? Text()
+                                         : Text(PQgetvalue(result.get(), row, column)));
+                }
+            }
+            return answer;
+        }
+        const char* sqlstate = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
+        answer.sqlstate = sqlstate != nullptr ? sqlstate : "08006";
+        const char* message = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
+        answer.message = message != nullptr ? message : "";
+        if (PQstatus(conn_->raw()) != CONNECTION_OK || answer.sqlstate.starts_with("08") ||
+            answer.sqlstate.starts_with("57P")) {
+            answer.lost = true;
+            conn_.reset();
+        }
+        return answer;
+    }
+
+    Shared* shared_;
+    Player player_;
+    Journal journal_;
+    Random random_;
+    std::optional<Conn> conn_;
+    bool unreplicated_ = false;
+};
+
+// What all roles have in common.
+class Client {
+ public:
+    Client(Shared* shared, const Player& player, const std::string& journal_path)
+        : line_(shared, player, journal_path), number_(player.number), random_(player.seed) {}
+    virtual ~Client() = default;
+
+    void run() {
+        while (line_.phase() != Phase::kStop) {
+            if (!step()) {
+                idle();
+            }
+        }
+    }
+
+ protected:
+    // False if there was nothing to do.
+    virtual bool step() = 0;
+    virtual const char* waits_for() const = 0;
+
+    bool may_create() const {
+        return line_.phase() == Phase::kRun && !line_.crowded() && created_ < ended_ + kMostOpen;
+    }
+    std::string new_name(const char* prefix) {
+        return prefix + to_string(number_) + "." + to_string(++names_);
+    }
+    // Short, so that many run out; long enough in the end, on any machine.
+    std::string lease() {
+        const int most = line_.phase() == Phase::kRun ? line_.most_lease_ms() : 5000;
+        return to_string(random_.number(most / 10, most));
+    }
+
+    // Some waits are for the server to end.
+    void idle() {
+        if (random_.in_thousand(300)) {
+            line_.mutter(waits_for());
+        } else {
+            rest(random_.number(2, 25));
+        }
+    }
+
+    // Between fetch and ack: mostly nothing, sometimes work, rarely a sleep through the lease.
+    void linger() {
+        if (line_.phase() == Phase::kRun && random_.in_thousand(15)) {
+            rest(random_.number(300, 3500));
+        } else if (random_.in_thousand(200)) {
+            rest(random_.number(1, 40));
+        }
+    }
+
+    Line line_;
+    int number_;
+    Random random_;
+    int64_t created_ = 0;
+    int64_t ended_ = 0;
+
+ private:
+    int64_t names_ = 0;
+};
+
+// ---------------------------------------------------------------- the worker queue
+
+struct Leased {
+    std::string item;
+    std::string token;
+};
+
+// Rows of a fetch: work item, token, attempt.
+std::vector<Leased> leased_of(const Answer& answer) {
+    std::vector<Leased> leased;
+    for (const auto& row : answer.rows) {
+        // {"ActivityExecute": {"input": "<item>"}}
+        const std::string text = row.at(0).value_or("");
+        const auto at = text.find("\"input\"");
+        const auto first = text.find('"', at + 8) + 1;
+        leased.push_back(
+            {text.substr(first, text.find('"', first) - first), row.at(1).value_or("")});
+    }
+    return leased;
+}
+
+std::vector<std::string> leased_fields(const Answer& answer) {
+    std::vector<std::string> fields;
+    for (const auto& leased : leased_of(answer)) {
+        fields.push_back(leased.item + "=" + leased.token);
+    }
+    return {joined(fields)};
+}
+
+std::string job_item(const std::string& item) {
+    return "{\"ActivityExecute\":{\"input\":\"" + item + "\"}}";
+}
+
+class Jobs : public Client {
+ public:
+    using Client::Client;
+
+ private:
+    const char* waits_for() const override { return "CALL jobs.wait_for_work('{worker}', 100)"; }
+
+    bool step() override {
+        if (may_create() && random_.in_thousand(350)) {
+            enqueue();
+            return true;
+        }
+        const bool many = random_.in_thousand(300);
+        const std::string lease_ms = lease();
+        const Answer answer =
+            line_.ask("fetch", {lease_ms},
+                      many ? "SELECT * FROM jobs.fetch_work_items(NULL, " + terms(lease_ms) + ", " +
+                                 to_string(random_.number(2, 10)) + ")"
+                           : "SELECT * FROM jobs.fetch_work_item(NULL, " + terms(lease_ms) + ")",
+                      leased_fields);
+        const auto all = leased_of(answer);
+        if (many) {
+            finish_all(all);
+        } else {
+            for (auto next = all; !next.empty();) {
+                next = finish(next[0]);
+            }
+        }
+        return !all.empty();
+    }
+
+    std::string terms(const std::string& lease_ms) {
+        return lease_ms + ", 'w" + to_string(number_) + "', " +
+               to_string(random_.number(300, 1500)) + ", NULL, 'any'";
+    }
+
+    void enqueue() {
+        const int count = random_.in_thousand(400) ? 1 : static_cast<int>(random_.number(2, 12));
+        std::vector<std::string> names;
+        std::string elements;
+        for (int i = 0; i < count; ++i) {
+            names.push_back(new_name("j") + (random_.in_thousand(10) ? "p" : ""));
+            std::string element = "{\"work_item\":" + job_item(names.back());
+            if (random_.in_thousand(200)) {
+                element += ",\"session_id\":\"s" + to_string(random_.number(1, 20)) + "\"";
+            }
+            if (random_.in_thousand(200)) {
+                element += ",\"tag\":\"t" + to_string(random_.number(1, 3)) + "\"";
+            }
+            if (random_.in_thousand(100)) {
+                element += ",\"delay_ms\":" + to_string(random_.number(1, 500));
+            }
+            elements += (elements.empty() ? "" : ",") + element + "}";
+        }
+        created_ += count;
+        (void)line_.ask("enqueue", {joined(names)},
+                        count == 1 ? "SELECT jobs.enqueue_worker_work('" + job_item(names[0]) + "')"
+                                   : "SELECT jobs.enqueue_worker_items('[" + elements + "]')");
+    }
+
+    // What may happen between fetch and ack. False if the item is not to be acked.
+    bool goes_well(const Leased& leased) {
+        linger();
+        const std::string token = quoted(leased.token);
+        if (is_poison(leased.item) || random_.in_thousand(40)) {
+            static constexpr const char* kHow[] = {"", ", 5", ", 30", ", 200"};
+            (void)line_.ask("abandon", {leased.item, leased.token},
+                            "SELECT jobs.abandon_work_item(" + token + ", NULL" +
+                                kHow[random_.number(0, 3)] + ")");
+            return false;
+        }
+        if (random_.in_thousand(60)) {
+            const std::string extend = lease();
+            if (!line_
+                     .ask("renew", {leased.item, leased.token, extend},
+                          "SELECT jobs.renew_work_item_lock(" + token + ", NULL, " + extend + ")")
+                     .ok()) {
+                return random_.in_thousand(500);  // some do not listen
+            }
+        }
+        if (random_.in_thousand(50)) {
+            const std::string id = new_name("g");
+            const std::string nap =
+                random_.in_thousand(200)
+                    ? "SELECT pg_sleep(" + to_string(random_.number(1, 15)) + " / 10.0);"
+                    : "";
+            (void)line_.ask("guard", {leased.item, leased.token, id},
+                            "SELECT jobs.guard(" + token + "); INSERT INTO guarded VALUES ('" + id +
+                                "');" + nap);
+        }
+        return !random_.in_thousand(10);  // forgotten, until the lease is over
+    }
+
+    static std::string effect(const Leased& leased) {
+        return "INSERT INTO effects VALUES ('" + leased.item + "', '" + leased.token + "')";
+    }
+
+    std::vector<Leased> finish(const Leased& leased) {
+        if (!goes_well(leased)) {
+            return {};
+        }
+        const std::string token = quoted(leased.token);
+        Answer answer;
+        if (random_.in_thousand(500)) {
+            const std::string lease_ms = lease();
+            answer = line_.ask("ackfetch", {leased.item, leased.token, lease_ms},
+                               effect(leased) + "; SELECT * FROM jobs.ack_and_fetch_work_item(" +
+                                   token + ", NULL, NULL, NULL, " + terms(lease_ms) + ")",
+                               leased_fields);
+        } else if (random_.in_thousand(500)) {
+            answer = line_.ask("ack", {leased.item, leased.token},
+                               "SELECT jobs.ack_worker(" + token + "); " + effect(leased));
+        } else {
+            answer = line_.ask("ack", {leased.item, leased.token},
+                               effect(leased) + "; SELECT jobs.ack_worker(" + token + ")");
+        }
+        ended_ += answer.ok() ? 1 : 0;
+        return answer.ok() && !answer.rows.empty() && answer.rows[0].size() > 1
+                   ? leased_of(answer)
+                   : std::vector<Leased>();
+    }
+
+    void finish_all(const std::vector<Leased>& all) {
+        std::vector<std::string> pairs;
+        std::string acks;
+        std::string items;
+        for (const auto& leased : all) {
+            if (goes_well(leased)) {
+                pairs.push_back(leased.item + "=" + leased.token);
+                acks += (acks.empty() ? "" : ",") + ("{\"lock_token\":\"" + leased.token + "\"}");
+                items +=
+                    (items.empty() ? "('" : ", ('") + leased.token + "', '" + leased.item + "')";
+            }
+        }
+        if (pairs.empty()) {
+            return;
+        }
+        const Answer answer = line_.ask(
+            "acks", {joined(pairs)},
+            "WITH a AS MATERIALIZED (SELECT * FROM jobs.ack_workers('[" + acks +
+                "]')) INSERT INTO effects SELECT i.item, i.token FROM a JOIN (VALUES " + items +
+                ") AS i(token, item) ON i.token = a.out_lock_token WHERE a.out_acked "
+                "RETURNING item || '=' || token",
+            [](const Answer& got) {
+                std::vector<std::string> acked;
+                for (const auto& row : got.rows) {
+                    acked.push_back(row.at(0).value_or(""));
+                }
+                return std::vector<std::string>{joined(acked)};
+            });
+        ended_ += static_cast<int64_t>(answer.rows.size());
+    }
+};
+
+// ---------------------------------------------------------------- orchestrations
+
+class Runtime : public Client {
+ public:
+    using Client::Client;
+
+ private:
+    const char* waits_for() const override {
+        return "CALL app.wait_for_work('{orchestrator,worker}', 100)";
+    }
+
+    bool step() override {
+        if (may_create() && random_.in_thousand(25)) {
+            const std::string n = to_string(random_.number(0, 3000));
+            const std::string instance = new_name("i");
+            created_ += 40;  // turns and activities of its tree
+            (void)line_.ask("start", {instance, n},
+                            "SELECT app.start_orchestration('Tree', '" +
+                                tree::root_input(std::stoll(n)) + "', '" + instance + "', '1')");
+            return true;
+        }
+        return random_.in_thousand(500) ? turn() || activity() : activity() || turn();
+    }
+
+    bool turn() {
+        const std::string lease_ms = lease();
+        const Answer answer = line_.ask(
+            "turn", {lease_ms}, tree::fetch_turn_sql("app", lease_ms), [](const Answer& got) {
+                return got.rows.empty()
+                           ? std::vector<std::string>()
+                           : std::vector<std::string>{got.rows[0].at(0).value_or("") + "=" +
+                                                      got.rows[0].at(2).value_or("")};
+            });
+        if (!answer.ok() || answer.rows.empty()) {
+            return false;
+        }
+        const tree::Fetched fetched = tree::read_turn(answer.rows[0]);
+        linger();
+        if (!keeps("turn", "orchestration_item", fetched.instance, fetched.token)) {
+            return true;
+        }
+        std::string sql;
+        bool completes = false;
+        std::vector<std::string> numbers;
+        if (fetched.instance.starts_with("box")) {
+            sql = take_out(fetched, &numbers);
+        } else {
+            tree::Decision decision = tree::decide(fetched);
+            completes = decision.completes;
+            if (completes && decision.is_root) {
+                decision.activities.push_back("{\"ToHub\":{\"hub\":\"jobs\",\"item\":" +
+                                              job_item("r:" + fetched.instance) + "}}");
+            }
+            sql = decision.ack_sql("app", fetched.token);
+            if (completes) {
+                sql += "; INSERT INTO done VALUES ('" + fetched.instance + "')";
+            }
+        }
+        const Answer acked = line_.ask(
+            "turnack",
+            {fetched.instance, fetched.token, completes ? "completes" : "", joined(numbers)}, sql);
+        ended_ += acked.ok() ? 1 : 0;
+        return true;
+    }
+
+    // An instance that takes out what others send to it.
+    std::string take_out(const tree::Fetched& fetched, std::vector<std::string>* numbers) {
+        std::string rows;
+        for (const auto& message : fetched.messages) {
+            if (message.kind == "ExternalRaised") {
+                numbers->push_back(message.value);
+                rows +=
+                    (rows.empty() ? "('" : ", ('") + fetched.instance + "', " + message.value + ")";
+            }
+        }
+        tree::Decision decision;
+        decision.execution = 1;
+        if (fetched.history.empty()) {
+            decision.delta.push_back(
+                "{\"event_id\":1,\"event_type\":\"OrchestrationStarted\",\"event_data\":"
+                "\"{\\\"event_id\\\":1,\\\"type\\\":\\\"OrchestrationStarted\\\","
+                "\\\"source_event_id\\\":0,\\\"value\\\":\\\"\\\"}\"}");
+            decision.metadata = "{\"orchestration_name\":\"Box\",\"orchestration_version\":\"1\"}";
+        }
+        return (rows.empty() ? "" : "INSERT INTO inbox (box, number) VALUES " + rows + "; ") +
+               decision.ack_sql("app", fetched.token);
+    }
+
+    bool activity() {
+        const std::string lease_ms = lease();
+        const auto name_of = [](const std::vector<Text>& row) {
+            return "a:" + row.at(1).value_or("") + "/" + row.at(2).value_or("") + "/" +
+                   row.at(3).value_or("");
+        };
+        const Answer answer = line_.ask(
+            "fetch", {lease_ms}, tree::fetch_activity_sql("app", lease_ms), [&](const Answer& got) {
+                return got.rows.empty() ? std::vector<std::string>()
+                                        : std::vector<std::string>{name_of(got.rows[0]) + "=" +
+                                                                   got.rows[0].at(0).value_or("")};
+            });
+        if (!answer.ok() || answer.rows.empty()) {
+            return false;
+        }
+        const auto& row = answer.rows[0];
+        const std::string name = name_of(row);
+        const std::string token = row.at(0).value_or("");
+        linger();
+        if (keeps("", "work_item", name, token)) {
+            (void)line_.ask("ack", {name, token},
+                            tree::ack_activity_sql("app", row) + "; INSERT INTO effects VALUES ('" +
+                                name + "', '" + token + "')");
+        }
+        return true;
+    }
+
+    // False if the lease was given back or forgotten.
+    bool keeps(const std::string& prefix, const std::string& what, const std::string& subject,
+               const std::string& token) {
+        if (random_.in_thousand(25)) {
+            // A delay lets later messages pass, and those of a box are to stay in order.
+            static constexpr const char* kHow[] = {"", ", NULL, true", ", 5", ", 30, true"};
+            const int64_t most = subject.starts_with("box") ? 1 : 3;
+            (void)line_.ask((prefix + "abandon").c_str(), {subject, token},
+                            "SELECT app.abandon_" + what + "('" + token + "', NULL" +
+                                kHow[random_.number(0, most)] + ")");
+            return false;
+        }
+        if (random_.in_thousand(40)) {
+            const std::string extend = lease();
+            (void)line_.ask(
+                (prefix + "renew").c_str(), {subject, token, extend},
+                "SELECT app.renew_" + what + "_lock('" + token + "', NULL, " + extend + ")");
+        }
+        return !random_.in_thousand(10);
+    }
+};
+
+// ---------------------------------------------------------------- tasks and flows
+
+class Tasks : public Client {
+ public:
+    using Client::Client;
+
+ private:
+    const char* waits_for() const override { return "CALL app.wait_for_work('{lane:*}', 100)"; }
+
+    bool step() override {
+        if (may_create() && random_.in_thousand(200)) {
+            random_.in_thousand(250) ? create_flow() : create();
+            return true;
+        }
+        if (!known_.empty() && line_.phase() == Phase::kRun && random_.in_thousand(60)) {
+            operate(known_[static_cast<std::size_t>(
+                random_.number(0, static_cast<int64_t>(known_.size()) - 1))]);
+        }
+        const std::string lease_ms = lease();
+        const Answer answer =
+            line_.ask("claim", {lease_ms},
+                      "SELECT task_id, lease_epoch FROM app.claim_tasks(" + claim_terms(lease_ms) +
+                          ", " + to_string(random_.number(1, 4)) + ")",
+                      claimed);
+        for (const auto& row : answer.rows) {
+            work(row.at(0).value_or(""), row.at(1).value_or(""));
+        }
+        return !answer.rows.empty();
+    }
+
+    static std::vector<std::string> claimed(const Answer& answer) {
+        std::vector<std::string> fields;
+        for (const auto& row : answer.rows) {
+            fields.push_back(row.at(0).value_or("") + "=" + row.at(1).value_or(""));
+        }
+        return {joined(fields)};
+    }
+
+    std::string claim_terms(const std::string& lease_ms) const {
+        return "'w', 'w" + to_string(number_) + "', NULL, '{}', " + lease_ms;
+    }
+
+    // Its id says who made it, and that it fails for good if the last digit is f.
+    std::string new_task() {
+        char text[40];
+        std::snprintf(text, sizeof text, "%08x-%04x-4000-8000-%012llx", number_,
+                      static_cast<unsigned>(random_.number(0, 0xffff)),
+                      static_cast<unsigned long long>(++tasks_) * 16 +
+                          static_cast<unsigned long long>(random_.number(0, 15)));
+        return text;
+    }
+    static bool fails(const std::string& task) { return task.ends_with('f'); }
+
+    std::string task_terms() {
+        std::string terms = "\"lane\":\"l" + to_string(random_.number(0, 2)) +
+                            "\",\"priority\":" + to_string(random_.number(0, 3) * 100);
+        if (random_.in_thousand(150)) {
+            terms += ",\"delay_ms\":" + to_string(random_.number(1, 400));
+        }
+        return terms;
+    }
+
+    void create() {
+        const auto count = random_.number(1, 8);
+        std::vector<std::string> ids;
+        std::string items;
+        for (int64_t i = 0; i < count; ++i) {
+            ids.push_back(new_task());
+            std::string item = "{\"task_id\":\"" + ids.back() + "\"," + task_terms();
+            if (random_.in_thousand(20)) {
+                item += ",\"deadline_ms\":" + to_string(wall_ms() + random_.number(50, 2000));
+            }
+            items += (items.empty() ? "" : ",") + item + "}";
+        }
+        created_ += count;
+        if (line_
+                .ask("create", {joined(ids)},
+                     "SELECT task_id FROM app.create_tasks('[" + items + "]')")
+                .ok()) {
+            for (const auto& id : ids) {
+                known_.push_back(id);
+            }
+            while (known_.size() > 12) {
+                known_.pop_front();
+            }
+        }
+    }
+
+    // Some tasks in levels, each after some of the level before.
+    void create_flow() {
+        const auto count = random_.number(2, 7);
+        const std::string flow = new_task();
+        std::vector<std::string> ids;
+        std::vector<std::string> shape;  // task:join:after+after
+        std::string items;
+        for (int64_t i = 0; i < count; ++i) {
+            ids.push_back(new_task());
+            std::string after;
+            std::vector<std::string> upstream;
+            for (int64_t j = 0; j < i; ++j) {
+                if (random_.in_thousand(400)) {
+                    after += (after.empty() ? "\"t" : ",\"t") + to_string(j) + "\"";
+                    upstream.push_back(ids[static_cast<std::size_t>(j)]);
+                }
+            }
+            std::string join = "all_of";
+            std::string item = "{\"key\":\"t" + to_string(i) + "\",\"task_id\":\"" + ids.back() +
+                               "\"," + task_terms();
+            if (!upstream.empty()) {
+                item += ",\"after\":[" + after + "]";
+                if (random_.in_thousand(250)) {
+                    join = "any_of";
+                    item += random_.in_thousand(500)
+                                ? ",\"join\":{\"kind\":\"any_of\"}"
+                                : ",\"join\":{\"kind\":\"any_of\",\"on_satisfied\":\"let_run\"}";
+                }
+            }
+            items += (items.empty() ? "" : ",") + item + "}";
+            shape.push_back(ids.back() + ":" + join + ":" + joined(upstream, '+'));
+        }
+        created_ += count;
+        const bool made = line_
+                              .ask("flow", {flow, joined(shape)},
+                                   "SELECT flow_id FROM app.create_flow('{\"flow_id\":\"" + flow +
+                                       "\",\"tasks\":[" + items + "]}')")
+                              .ok();
+        if (made && random_.in_thousand(100)) {
+            (void)line_.ask("cancelflow", {flow},
+                            "SELECT result FROM app.cancel_flow('" + flow + "', 'soak')", first);
+        }
+    }
+
+    static std::vector<std::string> first(const Answer& answer) {
+        std::vector<std::string> fields;
+        if (!answer.rows.empty()) {
+            for (const auto& field : answer.rows[0]) {
+                fields.push_back(field.value_or(""));
+            }
+        }
+        return fields;
+    }
+
+    void operate(const std::string& task) {
+        switch (random_.number(0, 3)) {
+            case 0:
+                (void)line_.ask("cancel", {task},
+                                "SELECT effective FROM app.cancel_task('" + task + "', 'soak')",
+                                first);
+                break;
+            case 1:
+                (void)line_.ask("revoke", {task},
+                                "SELECT result FROM app.revoke_lease('" + task + "', 'soak')",
+                                first);
+                break;
+            case 2:
+                (void)line_.ask("replay", {task},
+                                "SELECT result FROM app.replay_task('" + task + "')", first);
+                break;
+            default:
+                (void)line_.ask("priority", {task},
+                                "SELECT result FROM app.change_priority('" + task + "', " +
+                                    to_string(random_.number(0, 9000)) + ")",
+                                first);
+        }
+    }
+
+    void work(const std::string& task, const std::string& epoch) {
+        const std::string lease_terms = "'" + task + "', " + epoch;
+        linger();
+        if (random_.in_thousand(50)) {
+            const std::string extend = lease();
+            (void)line_.ask("taskrenew", {task, epoch, extend},
+                            random_.in_thousand(500)
+                                ? "SELECT lease_until_ms FROM app.renew_task(" + lease_terms +
+                                      ", " + extend + ")"
+                                : "SELECT lease_until_ms FROM app.progress_task(" + lease_terms +
+                                      ", 50, 'half', '{\"at\": 1}', " + extend + ")");
+        }
+        if (random_.in_thousand(40)) {
+            const std::string id = new_name("g");
+            (void)line_.ask("taskguard", {task, epoch, id},
+                            "SELECT app.guard_task(" + lease_terms +
+                                "); INSERT INTO guarded VALUES ('" + id + "')");
+        }
+        const std::string effect =
+            "INSERT INTO effects VALUES ('t:" + task + "', '" + epoch + "'); ";
+        const auto chance = random_.number(1, 1000);
+        if (chance <= 10) {
+            return;  // forgotten
+        }
+        if (chance <= 40) {
+            (void)line_.ask("release", {task, epoch},
+                            "SELECT state FROM app.release_task(" + lease_terms + ", " +
+                                to_string(random_.number(0, 1) * 50) + ")");
+        } else if (chance <= 60) {
+            (void)line_.ask("release", {task, epoch},
+                            "SELECT state FROM app.delay_task(" + lease_terms + ", 40)");
+        } else if (chance <= 110 || fails(task)) {
+            const Answer answer = line_.ask("fail", {task, epoch},
+                                            "SELECT result FROM app.fail_task(" + lease_terms +
+                                                (fails(task) ? ", 'permanent')" : ", 'transient')"),
+                                            first);
+            ended_ += answer.ok() && fails(task) ? 1 : 0;
+        } else if (chance <= 300) {
+            const std::string lease_ms = lease();
+            const Answer answer =
+                line_.ask("completeclaim", {task, epoch, lease_ms},
+                          effect + "SELECT task_id, lease_epoch FROM app.complete_and_claim(" +
+                              lease_terms + ", '{\"ok\": true}', " + claim_terms(lease_ms) + ", 1)",
+                          claimed);
+            ended_ += answer.ok() ? 1 : 0;
+            for (const auto& row : answer.rows) {
+                work(row.at(0).value_or(""), row.at(1).value_or(""));
+            }
+        } else {
+            ended_ += line_.ask("complete", {task, epoch},
+                                effect + "SELECT result FROM app.complete_task(" + lease_terms +
+                                    ", '{\"ok\": true}')",
+                                first)
+                              .ok()
+                          ? 1
+                          : 0;
+        }
+    }
+
+    std::deque<std::string> known_;  // made by this client, newest last
+    int64_t tasks_ = 0;
+};
+
+// ---------------------------------------------------------------- events and intents
+
+class Events : public Client {
+ public:
+    using Client::Client;
+
+ private:
+    const char* waits_for() const override { return "CALL app.wait_for_work('{outbox}', 100)"; }
+
+    // Copies a batch into table audit, in the transaction that acks it.
+    bool step() override {
+        const Answer answer =
+            line_.ask("read", {},
+                      "SELECT event_id, topic, type, subject, upto FROM app.read_events('audit', " +
+                          to_string(random_.number(1, 100)) + ", " + lease() + ")");
+        if (!answer.ok() || answer.rows.empty()) {
+            return false;
+        }
+        linger();
+        std::string rows;
+        for (const auto& row : answer.rows) {
+            rows += rows.empty() ? "('" : ", ('";
+            for (std::size_t i = 0; i < 4; ++i) {
+                rows += (i > 0 ? "', '" : "") + row.at(i).value_or("");
+            }
+            rows += "')";
+        }
+        const std::string upto = answer.rows.back().at(4).value_or("");
+        (void)line_.ask("readack", {upto},
+                        "INSERT INTO audit (event_id, topic, type, subject) VALUES " + rows +
+                            "; SELECT app.ack_events('audit', '" + upto + "')");
+        return true;
+    }
+};
+
+class Sender : public Client {
+ public:
+    using Client::Client;
+
+ private:
+    const char* waits_for() const override { return "SELECT pg_sleep(0.02)"; }
+
+    bool step() override {
+        rest(random_.number(5, 60));
+        if (line_.phase() != Phase::kRun || line_.crowded()) {
+            return false;
+        }
+        if (random_.in_thousand(400)) {
+            std::vector<std::string> names;
+            std::string sql;
+            for (auto left = random_.number(1, 4); left > 0; --left) {
+                names.push_back(new_name("n"));
+                sql +=
+                    "SELECT app.send_to_hub('jobs', 'worker', '" + job_item(names.back()) + "');";
+            }
+            (void)line_.ask("send", {joined(names)}, sql);
+            return true;
+        }
+        if (box_.empty() || random_.in_thousand(10)) {
+            const std::string box = new_name("box");
+            if (line_.ask("box", {box}, "SELECT app.start_orchestration('Box', '', '" + box + "')")
+                    .ok()) {
+                box_ = box;
+                last_ = 0;
+            }
+            return true;
+        }
+        std::vector<std::string> numbers;
+        std::string sql;
+        for (auto left = random_.number(1, 4); left > 0; --left) {
+            numbers.push_back(to_string(++last_));
+            sql +=
+                "SELECT jobs.send_to_hub('app', 'orchestrator', "
+                "'{\"ExternalRaised\":{\"instance\":\"" +
+                box_ + "\",\"name\":\"n\",\"data\":\"" + numbers.back() + "\"}}');";
+        }
+        (void)line_.ask("post", {box_, joined(numbers)}, sql);
+        return true;
+    }
+
+    std::string box_;
+    int64_t last_ = 0;
+};
+
+template <typename Kind>
+void run_as(Shared* shared, const Player& player, const std::string& journal_path) {
+    Kind client(shared, player, journal_path);
+    client.run();
+}
+
+}  // namespace
+
+void play(Shared* shared, const Player& player, const std::string& journal_path) {
+    switch (player.role) {
+        case Role::kJobs:
+            return run_as<Jobs>(shared, player, journal_path);
+        case Role::kRuntime:
+            return run_as<Runtime>(shared, player, journal_path);
+        case Role::kTasks:
+            return run_as<Tasks>(shared, player, journal_path);
+        case Role::kEvents:
+            return run_as<Events>(shared, player, journal_path);
+        case Role::kSender:
+            return run_as<Sender>(shared, player, journal_path);
+    }
+}
+
+}  // namespace belay::test::soak
