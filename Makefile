@@ -21,7 +21,8 @@ check:
 check-long:
 	+@BELAY_LONG=1 test/run.sh
 
-# Client, tool and core with leak detection; then the server module, in a server that has none.
+# The server module with UndefinedBehaviorSanitizer and under valgrind; AddressSanitizer would have
+# to be in the server, and locks of glibc do not survive it there. Then core, client and tool.
 SANITIZED_SUITES = --suite unit --suite client --suite tool
 check-sanitizers:
 	+@test/sanitize.sh
@@ -87,8 +88,9 @@ endif
 # | make demo                build, start a throw-away server, show a worked example
 # | make check               build and run all tests on throw-away servers
 # | make check-long          the same, long forms of the random and stress tests
-# | make check-sanitizers    the server module, core, client and tool with Address- and
-# |                          UndefinedBehaviorSanitizer, the latter three also with ThreadSanitizer
+# | make check-sanitizers    the server module with UndefinedBehaviorSanitizer and under valgrind;
+# |                          core, client and tool with Address-, UndefinedBehavior- and
+# |                          ThreadSanitizer
 # | make check-all-versions PG_CONFIGS="a b c"    make check for each PostgreSQL
 # | make check-deb           build the Debian packages and use them in a clean system (needs root or sudo)
 # | make deb                 build the Debian packages for the PostgreSQL of PG_CONFIG, in build/deb
@@ -176,7 +178,7 @@ BELAY_CXXFLAGS += -fno-strict-aliasing -fwrapv
 ifdef ASSERTS
 BELAY_CXXFLAGS += -DUSE_ASSERT_CHECKING
 endif
-# SANITIZE=address,undefined: a finding ends the server process. test/sanitize.sh uses it.
+# SANITIZE=undefined: a finding ends the server process. test/sanitize.sh uses it.
 ifdef SANITIZE
 BELAY_CXXFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 SHLIB_LINK += -fsanitize=$(SANITIZE)

@@ -146,13 +146,9 @@ build_module() {
     make -C "$root" --no-print-directory $(make_jobs) all PG_CONFIG="$PG_CONFIG"
 }
 
-# A module with sanitizers needs their runtime in the server from its first instruction on. The
-# server keeps memory until it exits, and siglongjmp leaves frames behind.
+# Findings of a module with sanitizers go to files, and end the server process.
 use_sanitized_module() {
     if [[ -n ${BELAY_SANITIZE_MODULE:-} ]]; then
-        LD_PRELOAD=$(g++ -print-file-name=libasan.so):$(g++ -print-file-name=libubsan.so)
-        export LD_PRELOAD
-        export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0:log_path=$run_dir/log/asan
         export UBSAN_OPTIONS=print_stacktrace=1:abort_on_error=1:log_path=$run_dir/log/ubsan
     fi
 }

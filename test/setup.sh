@@ -27,6 +27,7 @@ need g++ command -v g++
 need cmake command -v cmake
 need pkg-config command -v pkg-config
 need clang command -v clang++
+need valgrind command -v valgrind
 need clang-format command -v clang-format
 need libgtest-dev header gtest/gtest.h
 need libgtest-dev library libgtest
