@@ -27,6 +27,8 @@ need g++ command -v g++
 need cmake command -v cmake
 need pkg-config command -v pkg-config
 need clang command -v clang++
+# libFuzzer's runtime.
+need libclang-rt-14-dev compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
 need valgrind command -v valgrind
 need clang-format command -v clang-format
 need libgtest-dev header gtest/gtest.h
