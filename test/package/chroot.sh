@@ -98,7 +98,7 @@ if [[ $docker == yes ]]; then
         pg_dropcluster $major main
         pg_createcluster $major main --start
         setpriv --reuid=postgres --regid=postgres --init-groups psql -XAt -c 'SHOW shared_preload_libraries' | grep -qx belay
-        setpriv --reuid=postgres --regid=postgres --init-groups env HOME=/tmp /belay/test/docs/pages.sh README.md"
+        setpriv --reuid=postgres --regid=postgres --init-groups env HOME=/tmp BELAY_NO_PROGRAMS=1 /belay/test/docs/pages.sh README.md"
     exit "$failed"
 fi
 
@@ -130,7 +130,7 @@ quickstart() {
     inside bash -euc "
         pg_ctlcluster $major main start
         cd /belay
-        setpriv --reuid=postgres --regid=postgres --init-groups env HOME=/tmp test/docs/pages.sh README.md
+        setpriv --reuid=postgres --regid=postgres --init-groups env HOME=/tmp BELAY_NO_PROGRAMS=1 test/docs/pages.sh README.md
         setpriv --reuid=postgres --regid=postgres --init-groups dropdb docs_1
         pg_ctlcluster $major main stop"
 }
