@@ -260,12 +260,12 @@ rates() {
 }
 
 workload_cycle() {
-    rates cycle own "$BENCH_CLIENTS" "${selected[@]}"
+    rates cycle own "$BENCH_CLIENTS" "${selected[@]}" $flushed $floor
 }
 
 workload_cycle_async() {
     options='-c synchronous_commit=off'
-    rates cycle_async own "$BENCH_CLIENTS" "${selected[@]}" ${with_no_op:+no_op}
+    rates cycle_async own "$BENCH_CLIENTS" "${selected[@]}" $floor ${with_no_op:+no_op}
 }
 
 # Ten and a hundred items at once; PgQ has one consumer.
@@ -294,7 +294,8 @@ workload_enqueue() {
 }
 
 workload_turn() {
-    ((${#with_turns[@]} == 0)) || rates turn turn "$BENCH_TURN_CLIENTS" "${with_turns[@]}"
+    local turns=("${with_turns[@]}" $flushed)
+    ((${#turns[@]} == 0)) || rates turn turn "$BENCH_TURN_CLIENTS" "${turns[@]}"
 }
 
 workload_turn_async() {
@@ -444,11 +445,22 @@ plain=()
 with_turns=()
 with_batches=()
 with_no_op=
+flushed=
+floor=
 for row in "${row_names[@]}"; do
     [[ -z $BENCH_ONLY || " $BENCH_ONLY " == *" $row "* ]] || continue
     case $row in
         no_op)
             with_no_op=yes
+            continue
+            ;;
+        # Only where commits are flushed does it make a difference.
+        belay_async_leases)
+            flushed=belay_async_leases
+            continue
+            ;;
+        commits)
+            floor=commits
             continue
             ;;
         pgq)
@@ -467,8 +479,8 @@ for row in "${row_names[@]}"; do
     case ${row_script[$row]} in
         cycle)
             selected+=("$row")
-            plain+=("$row")
             [[ ! -e $root/bench/queues/${row_queue[$row]}/turn.pgbench ]] || with_turns+=("$row")
+            plain+=("$row")
             [[ ! -e $root/bench/queues/${row_queue[$row]}/batch.pgbench ]] || with_batches+=("$row")
             ;;
         batch) with_batches+=("$row") ;;
@@ -476,7 +488,7 @@ for row in "${row_names[@]}"; do
         *) selected+=("$row") ;;
     esac
 done
-((${#selected[@]} + ${#with_turns[@]} + ${#with_batches[@]} > 0)) || [[ -n $with_no_op ]] || die "no row to measure"
+((${#selected[@]} + ${#with_turns[@]} + ${#with_batches[@]} > 0)) || [[ -n $with_no_op$flushed$floor ]] || die "no row to measure"
 
 printf '%s\t' workload variant clients round place row transactions items items_per_s \
     cpu_us_per_item wal_records_per_item wal_bytes_per_item hot_percent >"$runs"

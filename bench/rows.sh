@@ -13,10 +13,12 @@ rows=(
     "state_column           state_column    cycle"
     "belay                  belay           cycle"
     "belay_sql              belay           cycle"
+    "belay_async_leases     belay           cycle"
     "belay_ack_and_fetch    belay           ack_and_fetch"
     "belay_tasks            belay_tasks     cycle"
     "belay_tasks_fused      belay_tasks     ack_and_fetch"
     "pgq                    pgq             batch"
+    "commits                no_op           commits"
     "no_op                  no_op           cycle"
 )
 row_names=()
@@ -45,6 +47,9 @@ declare -A queue_options=(
 )
 
 # Settings of a row's sessions.
-declare -A row_options=([belay_sql]='-c belay.fast_path=off')
+declare -A row_options=(
+    [belay_sql]='-c belay.fast_path=off'
+    [belay_async_leases]='-c belay.async_leases=on'
+)
 
 workload_names=(cycle cycle_async batch enqueue backend_cpu old_snapshot backlog turn turn_async)

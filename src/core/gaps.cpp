@@ -37,7 +37,7 @@ void Gaps::add(const Gap& gap) {
             ++i;
         }
     }
-    if (!grown && whole.dead < kWorth) {
+    if (!grown && whole.dead < kLeast) {
         return;
     }
     if (count == kMost) {

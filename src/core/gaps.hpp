@@ -43,9 +43,8 @@ struct Gap {
 
 struct Gaps {
     static constexpr int kMost = 48;
-    // Fewer dead entries are not worth a gap: it costs a walk a descent of the index, and in a
-    // small queue what somebody has written by hand is found at once.
-    static constexpr uint32_t kWorth = 64;
+    // Fewer dead entries are not worth a gap: it costs a walk a descent of the index.
+    static constexpr uint32_t kLeast = 16;
 
     int count;
     Gap list[kMost];

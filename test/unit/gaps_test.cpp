@@ -61,9 +61,9 @@ TEST(Gaps, OverlappingOnesBecomeOne) {
 
 TEST(Gaps, WhatSavesLittleIsLeftOut) {
     Gaps gaps{};
-    gaps.add({at(10), at(20), Gaps::kWorth - 1});
+    gaps.add({at(10), at(20), Gaps::kLeast - 1});
     EXPECT_EQ(gaps.count, 0);
-    gaps.add({kQueueStart, at(20), Gaps::kWorth});
+    gaps.add({kQueueStart, at(20), Gaps::kLeast});
     EXPECT_EQ(gaps.count, 1);
     gaps.add({at(19), at(25), 1});  // one that grows costs nothing more
     ASSERT_EQ(gaps.count, 1);

@@ -8,6 +8,13 @@ BEGIN
 END
 $$;
 
+-- The least that can be committed: a transaction id.
+CREATE FUNCTION no_op.commit_something(p_item text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_current_xact_id();
+END
+$$;
+
 -- For the benchmark.
 
 CREATE OR REPLACE FUNCTION bench.no_op_left() RETURNS bigint LANGUAGE sql AS $$

@@ -77,7 +77,7 @@ bool GapWalk::has_missed() const {
 }
 
 void GapWalk::record(const core::QueuePlace& to) {
-    if (dead_ > 0 && (worth_ || dead_ >= core::Gaps::kWorth)) {
+    if (dead_ > 0 && (worth_ || dead_ >= worth_from_)) {
         pg::record_gap(key_, view_, {run_, to, dead_});
     }
 }

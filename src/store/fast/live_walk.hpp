@@ -22,8 +22,8 @@ enum class WalkEnd {
 // What a walk knows of gaps, and what it learns.
 class GapWalk {
  public:
-    GapWalk(const pg::GapKey& key, const core::QueuePlace& after)
-        : key_(key), after_(after), run_(after) {}
+    GapWalk(const pg::GapKey& key, const core::QueuePlace& after, uint32 worth)
+        : key_(key), worth_from_(worth), after_(after), run_(after) {}
 
     // Reads the gaps. The snapshot comes after it.
     void read();
@@ -47,6 +47,7 @@ class GapWalk {
     bool has_missed() const;
 
     pg::GapKey key_;
+    uint32 worth_from_;
     pg::GapView view_{};
     core::QueuePlace after_;
     core::QueuePlace run_;     // no live row was met behind it
@@ -63,12 +64,16 @@ class GapWalk {
 // index entry leads there.
 bool is_live_for_others(const DirectTable& table, const ItemPointerData& tid);
 
+// So many dead entries begin a gap. With as many, what somebody has written into the tables of a
+// small queue by hand is found at once.
+inline constexpr uint32 kGapWorth = 64;
+
 // Visits the live rows of the stream behind a place, in order. refresh() takes a new snapshot for
 // the table; visit() sees table->row, and says whether to go on.
 template <typename Stream, typename Refresh, typename Visit>
 WalkEnd walk_live(DirectTable* table, const Stream& stream, const core::QueuePlace& after,
-                  Refresh refresh, Visit visit) {
-    GapWalk walk(stream.key(), after);
+                  Refresh refresh, Visit visit, uint32 gap_worth = kGapWorth) {
+    GapWalk walk(stream.key(), after, gap_worth);
     walk.read();
     refresh();
     core::QueuePlace from = walk.begin();

@@ -174,7 +174,7 @@ Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<
             now = clock.now();
             stream.now = core::ms_to_pg_us(now);
         };
-        return walk_live(table, stream, after, refresh, [&] {
+        const auto visit = [&] {
             const message::Row& row = message_row(*table);
             const auto instance_id = *text_column(*table, message::kInstanceId);
             if (find_one(locks, 0, lock_keys(instance_id)) && is_live(*locks, now)) {
@@ -189,7 +189,9 @@ Answer<std::span<const WaitingMessage>> peek_messages(const Hub& hub, std::span<
                          .instance_id = instance_id,
                          .pin = instance && *instance ? (*instance)->pin : std::nullopt});
             return --left > 0;
-        });
+        };
+        // Nobody writes messages by hand, as one might set a task's priority.
+        return walk_live(table, stream, after, refresh, visit, core::Gaps::kLeast);
     };
     with_direct(hub, DirectId::kOrchestratorQueue, heap, [&](DirectTable& table) {
         with_direct(hub, DirectId::kInstanceLocks, locks_heap, [&](DirectTable& locks) {
