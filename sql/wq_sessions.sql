@@ -202,6 +202,32 @@ SELECT session_id, worker_id FROM test.wq_sessions;
 SELECT test.refused('SELECT wq_sessions.cleanup_orphaned_sessions(-1)');
 SELECT wq_sessions.cleanup_orphaned_sessions(NULL) AS by_the_server_clock;
 
+-- SE-2, FW-3: the order is that of the rows which the caller may take. A delayed row of a session that another owner has, or
+-- beyond p_max_new_sessions, is no head: an older one behind it, due later, does not wait for ids to pass the one in front.
+CREATE FUNCTION pg_temp.fetch_all(owner text, now_ms bigint, max_new int DEFAULT NULL) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(out_work_item::jsonb #>> '{ActivityExecute,name}', ' ')
+      FROM wq_sessions.fetch_work_items(now_ms, 1000, owner, p_max_items => 9, p_max_new_sessions => max_new)
+$$;
+DO $$
+DECLARE
+    v_path text;
+BEGIN
+    FOREACH v_path IN ARRAY ARRAY['on', 'off'] LOOP
+        CALL pg_temp.clear();
+        PERFORM set_config('belay.fast_path', v_path, true);
+        CALL pg_temp.add('claim', 'S');
+        RAISE NOTICE 'fast path %: A has %', v_path, pg_temp.fetch('A', 1000, 1000, 5000);
+        CALL pg_temp.add('1', NULL, 900);
+        CALL pg_temp.add('2', NULL);
+        CALL pg_temp.add('3', 'S', 500);
+        CALL pg_temp.add('4', 'T', 600);
+        CALL pg_temp.add('5', NULL);
+        CALL pg_temp.add('6', 'S', 700);
+        RAISE NOTICE 'B, no new session: %', pg_temp.fetch_all('B', 2000, 0);
+        RAISE NOTICE 'B later: %', pg_temp.fetch_all('B', 4000);
+    END LOOP;
+END $$;
+
 -- CC-11: a rolled back fetch has claimed nothing.
 CALL pg_temp.clear();
 CALL pg_temp.add('i', 'S');

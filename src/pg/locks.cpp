@@ -41,6 +41,13 @@ void lock_key(LockSpace space, Oid hub, uint64 key) {
     (void)LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
+bool is_key_locked(LockSpace space, Oid hub, uint64 key) {
+    const LOCKTAG tag = hub_tag(space, hub, key);
+    int holders = 0;
+    (void)GetLockConflicts(&tag, ExclusiveLock, &holders);
+    return holders > 0;
+}
+
 bool try_lock_key_for_session(LockSpace space, Oid hub, uint64 key) {
     const LOCKTAG tag = hub_tag(space, hub, key);
     return LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;

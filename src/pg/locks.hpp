@@ -31,6 +31,8 @@ bool try_lock_for_session(LockSpace space);
 // Takes the lock on a key of a hub: if nobody has it; or after waiting.
 bool try_lock_key(LockSpace space, Oid hub, uint64 key);
 void lock_key(LockSpace space, Oid hub, uint64 key);
+// Whether somebody else has it now. Takes nothing.
+bool is_key_locked(LockSpace space, Oid hub, uint64 key);
 
 // The same until the session ends or gives it back, over transactions. Needs no transaction to be
 // given back.

@@ -2,6 +2,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "pg/row_holder.hpp"
 
 namespace belay::store {
 
@@ -262,29 +263,6 @@ Params key_params(std::string_view instance_id) {
     return Params().int8(core::instance_key(instance_id)).text(instance_id);
 }
 
-// The transaction that is still open, is not ours, and has locked or changed the row.
-TransactionId row_holder(const HeapTupleHeader row) {
-    if ((row->t_infomask & HEAP_XMAX_INVALID) != 0) {
-        return InvalidTransactionId;
-    }
-    const TransactionId holder = HeapTupleHeaderGetRawXmax(row);
-    const auto open = [](TransactionId id) {
-        return !TransactionIdIsCurrentTransactionId(id) && TransactionIdIsInProgress(id);
-    };
-    if ((row->t_infomask & HEAP_XMAX_IS_MULTI) == 0) {
-        return open(holder) ? holder : InvalidTransactionId;
-    }
-    MultiXactMember* members = nullptr;
-    const int count =
-        GetMultiXactIdMembers(holder, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(row->t_infomask));
-    for (int i = 0; i < count; ++i) {
-        if (open(members[i].xid)) {
-            return members[i].xid;
-        }
-    }
-    return InvalidTransactionId;
-}
-
 }  // namespace
 
 RowHolder holder_of(Oid table, const Rows& places) {
@@ -296,8 +274,9 @@ RowHolder holder_of(Oid table, const Rows& places) {
             Buffer buffer = InvalidBuffer;
             tuple.t_self =
                 *reinterpret_cast<ItemPointer>(DatumGetPointer(places.datum(i, 1, TIDOID)));
-            if (heap_fetch(relation, GetActiveSnapshot(), &tuple, &buffer, false)) {
-                holder = row_holder(tuple.t_data);
+            // Whoever found the place has seen the row.
+            if (heap_fetch(relation, SnapshotAny, &tuple, &buffer, false)) {
+                holder = pg::row_holder(tuple.t_data);
                 ReleaseBuffer(buffer);
             }
         }

@@ -129,6 +129,10 @@ bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_
     return claimed;
 }
 
+bool is_session_held(const Hub& hub, std::string_view session_id) {
+    return pg::is_key_locked(pg::LockSpace::kSession, hub.schema, core::fnv1a64(session_id));
+}
+
 bool hold_session(const Hub& hub, std::string_view session_id) {
     const uint64 key = core::fnv1a64(session_id);
     if (pg::try_lock_key(pg::LockSpace::kSession, hub.schema, key)) {

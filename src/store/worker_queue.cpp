@@ -8,6 +8,7 @@
 #include "pg/counters.hpp"
 #include "store/fast/direct_table.hpp"
 #include "store/fast/worker_queue.hpp"
+#include "store/listing.hpp"
 #include "store/outbox.hpp"
 #include "store/plan.hpp"
 #include "store/readiness.hpp"
@@ -228,6 +229,13 @@ constexpr Statement kLock = statement(R"sql(
        FOR UPDATE
 )sql",
                                       INT4OID, INT2OID, INT8OID, INT8OID);
+
+constexpr Statement kPlace = statement(R"sql(
+    SELECT w.ctid
+      FROM {hub}.worker_queue AS w
+     WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
+)sql",
+                                       INT4OID, INT2OID, INT8OID, INT8OID);
 
 constexpr Statement kExists = statement(R"sql(
     SELECT w.id
@@ -599,6 +607,14 @@ std::optional<int32> try_hold_free(const Hub& hub, const WorkKey& key, int64 now
     }
     const Rows rows = run(hub, kTryHoldFree, key_params(key).int8(now).int4(hub.incarnation));
     return rows.count == 0 ? std::nullopt : std::optional(rows.int4(0, 1));
+}
+
+bool seems_free(const Hub& hub, const WorkKey& key) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
+        return seems_free_directly(hub, heap, key);
+    }
+    const Rows places = run(hub, kPlace, key_params(key));
+    return places.count > 0 && !holder_of(hub.relations.worker_queue, places).held;
 }
 
 namespace {

@@ -139,6 +139,9 @@ std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& gran
 // Holds one row if it is still free and nobody else holds it; returns how often it was leased.
 std::optional<int32> try_hold_free(const Hub& hub, const WorkKey& key, int64 now);
 
+// Whether nobody else holds the row, told without holding it.
+bool seems_free(const Hub& hub, const WorkKey& key);
+
 // The stored row of a token.
 struct WorkRow {
     WorkKey key;

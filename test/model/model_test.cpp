@@ -1,7 +1,8 @@
 // Random calls of several clients against a hub in memory.
 //
-// BELAY_SEED repeats a run from its first episode, BELAY_MODEL_STEPS sets its length, BELAY_LONG=1
-// makes it ten times as long.
+// BELAY_SEED repeats a run from its first episode, BELAY_MODEL_STEPS sets its length, and
+// BELAY_PATHS_STEPS that of the comparison of the access paths; BELAY_LONG=1 makes both ten times
+// as long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,6 +19,8 @@ namespace {
 constexpr int64_t kSteps = 12000;
 constexpr int64_t kStepsOfEpisode = 1500;
 constexpr int kStepsBetweenComparisons = 40;
+constexpr int64_t kStepsOfPaths = 600;
+constexpr int64_t kPathsEpisode = 300;
 constexpr int kPatience = 4;  // so many times as long a run may be, until it has met all cases
 
 int64_t number_from(const char* variable, int64_t otherwise) {
@@ -109,6 +112,60 @@ TEST_F(Model, RandomCallsOfSeveralClients) {
             EXPECT_GT(met[i], 0) << "never met: " << kCaseNames[i];
         }
     }
+}
+
+// FP-1: whatever is called, direct access and SQL answer the same and leave the same rows.
+class Paths : public Model {
+ protected:
+    Paths() {
+        cluster.connect().exec("CREATE DATABASE twin");
+        cluster.connect("twin").exec("CREATE EXTENSION belay");
+    }
+};
+
+TEST_F(Paths, AnswerTheSameAndLeaveTheSameRows) {
+    uint64_t seed = chosen_seed();
+    const int64_t steps = number_from("BELAY_PATHS_STEPS", kStepsOfPaths) *
+                          (number_from("BELAY_LONG", 0) == 1 ? 10 : 1);
+    std::cout << "BELAY_SEED=" << seed << ", " << steps << " steps" << std::endl;
+    std::map<std::string, int> calls;
+    for (int64_t done = 0; done < steps; ++seed) {
+        Twin twin(&cluster, "twin");
+        Runner runner(&cluster, seed, &twin);
+        try {
+            run_episode(&runner, done + std::min(steps - done, kPathsEpisode), &done);
+        } catch (const Mismatch& mismatch) {
+            FAIL() << "after " << done << " steps: " << mismatch.what();
+        }
+        add(runner.calls(), &calls);
+    }
+    std::cout << "seeds up to " << seed - 1 << "\ncalls\n" << show(calls);
+}
+
+// A path that counts no attempt after the second is noticed, and by this comparison.
+TEST_F(Paths, ADifferenceIsNoticed) {
+    constexpr int64_t kMostSteps = 3000;
+    uint64_t seed = chosen_seed();
+    std::cout << "BELAY_SEED=" << seed << ", at most " << kMostSteps << " steps" << std::endl;
+    for (int64_t done = 0; done < kMostSteps; ++seed) {
+        Twin twin(&cluster, "twin");
+        Runner runner(&cluster, seed, &twin);
+        twin.observer().exec(
+            "CREATE OR REPLACE FUNCTION forget_attempt() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN NEW.attempt_count := OLD.attempt_count; RETURN NEW; END $$; "
+            "CREATE TRIGGER planted BEFORE UPDATE ON app.worker_queue FOR EACH ROW "
+            "WHEN (NEW.attempt_count > 2) EXECUTE FUNCTION forget_attempt()");
+        try {
+            run_episode(&runner, done + kPathsEpisode, &done);
+        } catch (const Mismatch& mismatch) {
+            const std::string text = mismatch.what();
+            EXPECT_TRUE(text.starts_with("the access paths ")) << text;
+            std::cout << "noticed after " << done << " steps: " << text.substr(0, text.find('\n'))
+                      << std::endl;
+            return;
+        }
+    }
+    FAIL() << "nothing was noticed";
 }
 
 // The test itself is tested: deletions that leave something behind are noticed.

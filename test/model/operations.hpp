@@ -38,6 +38,8 @@ struct Call {
     std::function<Expected(Hub*)> apply;
     // Takes what only the server can know into the model. Returns what is wrong with it, or "".
     std::function<std::string(Hub*, const Answer&)> learn = nullptr;
+    // The same call for another hub, where the server is to choose what it chose here.
+    std::function<std::string(const Answer&)> repeated = nullptr;
 };
 
 class Random {

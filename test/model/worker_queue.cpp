@@ -25,118 +25,88 @@ bool serves_tag(const Fetch& request, const Text& tag) {
 
 // ---- Fetch ----
 
-// FW-3. The queue is a set of streams: per lane and slot the rows never delayed, by id, and the
-// delayed rows that are due, by (due, id). Of each kind the lowest head is looked at, and of the
-// two the lower id is tried; a head that turns out not to be eligible is passed. This is exact for
-// everything not delayed.
+// FW-3. The rows never delayed, by id, and the delayed rows that are due, by (due, id). Of the two
+// heads the lower id is tried. A delayed row that the caller cannot have is no head (FW-2, SE-2):
+// it is passed at once. Of the others that makes no difference: whatever is behind it has a higher
+// id.
 class FetchSearch {
  public:
     FetchSearch(Hub* hub, int client, const Fetch& request)
         : hub_(*hub), client_(client), request_(request) {}
 
     std::vector<int64_t> run() {
-        open_streams();
-        while (static_cast<int>(leased_.size()) < request_.max_items) {
-            std::optional<std::size_t> heads[2];  // never delayed, delayed
-            for (std::size_t i = 0; i < streams_.size(); ++i) {
-                auto& lowest = heads[streams_[i].delayed ? 1 : 0];
-                if (!streams_[i].rows.empty() &&
-                    (!lowest || streams_[i].rows.back() < streams_[*lowest].rows.back())) {
-                    lowest = i;
-                }
-            }
-            if (!heads[0] && !heads[1]) {
-                break;
-            }
-            const auto id_of = [this](std::size_t i) { return streams_[i].rows.back().second; };
-            const bool delayed = !heads[0] || (heads[1] && id_of(*heads[1]) < id_of(*heads[0]));
-            const std::size_t chosen = *heads[delayed ? 1 : 0];
-            const int64_t id = id_of(chosen);
-            streams_[chosen].rows.pop_back();
-            if (!try_row(id) && ++streams_[chosen].walked == kMaxWalk) {
-                split_by_session(chosen);
-            }
+        find_rows();
+        while (static_cast<int>(leased_.size()) < request_.max_items &&
+               !(ready_.empty() && delayed_.empty())) {
+            const bool delayed =
+                ready_.empty() || (!delayed_.empty() && (delayed_.back() < ready_.back() ||
+                                                         !is_eligible(delayed_.back().id)));
+            auto& rows = delayed ? delayed_ : ready_;
+            const int64_t id = rows.back().id;
+            rows.pop_back();
+            try_row(id);
         }
         return leased_;
     }
 
  private:
-    // So many rows of others' sessions are walked; then the stream becomes one per session. That
-    // matters for the order of delayed rows only.
-    static constexpr int kMaxWalk = 64;
+    struct Place {
+        int64_t due;
+        int64_t id;
 
-    using Place = std::pair<int64_t, int64_t>;  // due, id
-
-    struct Stream {
-        std::vector<Place> rows;  // the head comes last
-        bool delayed = false;
-        int walked = 0;
+        bool operator<(const Place& other) const { return id < other.id; }
     };
 
-    void open_streams() {
-        std::map<std::tuple<int32_t, int16_t, bool>, Stream> found;
+    void find_rows() {
         for (const Item* item : hub_.items.seen_by(client_)) {
             const bool wanted_slot =
                 !request_.slots || contains(*request_.slots, static_cast<int>(item->slot));
             if (hub_.is_visible(*item, request_.now) && !hub_.is_live(*item, request_.now) &&
                 wanted_slot && serves_tag(request_, item->what.tag) &&
                 (!item->what.session || request_.owner)) {
-                Stream& stream = found[{item->lane, item->slot, item->due > 0}];
-                stream.delayed = item->due > 0;
-                stream.rows.emplace_back(item->due, item->id);
+                (item->due > 0 ? delayed_ : ready_).push_back({item->due, item->id});
             }
         }
-        for (auto& [key, stream] : found) {
-            std::sort(stream.rows.rbegin(), stream.rows.rend());
-            streams_.push_back(stream);
-        }
+        const auto later = [](const Place& a, const Place& b) {
+            return std::pair(a.due, a.id) > std::pair(b.due, b.id);
+        };
+        std::sort(ready_.begin(), ready_.end(), later);
+        std::sort(delayed_.begin(), delayed_.end(), later);
     }
 
-    void split_by_session(std::size_t which) {
-        std::map<Text, Stream> parts;
-        for (const Place& place : streams_[which].rows) {
-            Stream& part = parts[hub_.items.find(place.second, client_)->what.session];
-            part.delayed = streams_[which].delayed;
-            part.rows.push_back(place);
-        }
-        streams_[which].rows.clear();
-        for (const auto& [session, stream] : parts) {
-            streams_.push_back(stream);
-        }
+    bool is_eligible(int64_t id) {
+        const Text& session = hub_.items.find(id, client_)->what.session;
+        return !hub_.items.held_from(id, client_) &&
+               (!session || (may_claim(*session) && !hub_.sessions.held_from(*session, client_)));
     }
 
-    // False if the row's session is not the caller's to take.
-    bool try_row(int64_t id) {
+    void try_row(int64_t id) {
         const Item& item = *hub_.items.find(id, client_);
         const bool held = hub_.items.held_from(id, client_);
         if (!item.what.session) {
             if (!held) {
                 lease(id);
             }
-            return true;
+            return;
         }
         const std::string session = *item.what.session;
-        if (!may_claim(session)) {
-            return false;
-        }
-        if (held) {
-            return true;
+        if (held || !may_claim(session)) {
+            return;
         }
         if (hub_.max_attempts && item.attempts >= *hub_.max_attempts) {
             hub_.bury(client_, id, request_.now);
-            return true;
+            return;
         }
         const int64_t timeout = request_.session_timeout.value_or(request_.lock_timeout);
         if (!hub_.claim_session(client_, session, *request_.owner, request_.now,
                                 request_.now + timeout)) {
             lost_.insert(session);
-            return true;
+            return;
         }
         if (own_.insert(session).second) {
             ++new_sessions_;
         }
         lease(id);
-        return true;
     }
 
     void lease(int64_t id) {
@@ -174,7 +144,8 @@ class FetchSearch {
     Hub& hub_;
     int client_;
     const Fetch& request_;
-    std::vector<Stream> streams_;
+    std::vector<Place> ready_;    // the head comes last
+    std::vector<Place> delayed_;  // likewise
     std::set<std::string> own_;
     std::set<std::string> lost_;
     int new_sessions_ = 0;

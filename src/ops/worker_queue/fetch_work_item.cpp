@@ -1,13 +1,15 @@
 // fetch_work_item.cpp — lease the next activities: try, skip, go on; never wait.
 //
-// Calls    store::take_heads, store::peek_*, store::take, store::try_claim_session
+// Calls    store::take_heads, store::peek_*, store::seems_free, store::take,
+//          store::try_claim_session
 // Touches  <hub>.worker_queue, <hub>.sessions, <hub>.dead_letters
 // Locks    worker rows and sessions, always without waiting
 // Raises   nothing of its own
 //
 // The queue is a set of streams: per lane and slot the rows never delayed, in the order of their
 // ids, and the delayed rows that are due, in the order (due, id). The fetch takes the lowest id of
-// all heads (FW-3). Every candidate is tried once: a stream only moves forward.
+// all heads (FW-3). Every candidate is tried once: a stream only moves forward. A delayed head that
+// is not to be had is tried out of turn, or rows with old ids would wait behind it.
 #include <algorithm>
 
 #include "core/hash.hpp"
@@ -41,6 +43,7 @@ struct Stream {
     int at;
     int asked;  // the limit of the page: a shorter page is the last
     int walked;
+    bool looked_at;  // nobody held the head
     bool ended;
 };
 
@@ -135,6 +138,7 @@ void add_streams(Search* search, int32 lane) {
                                  .at = 0,
                                  .asked = 1,
                                  .walked = 0,
+                                 .looked_at = false,
                                  .ended = false});
         }
     }
@@ -182,31 +186,6 @@ bool has_head(Search* search, Stream* stream) {
     return !stream->ended;
 }
 
-// The stream to take from, or null: of the rows never delayed the lowest id, of the delayed rows
-// the lowest (due, id), and of these two the lower id.
-Stream* lowest_head(Search* search) {
-    Stream* best[2] = {nullptr, nullptr};
-    for (int i = 0; i < search->streams.count; ++i) {
-        Stream* stream = &search->streams.items[i];
-        if (!has_head(search, stream)) {
-            continue;
-        }
-        Stream*& lowest = best[stream->delayed ? 1 : 0];
-        const auto place = [](const Stream* of) {
-            const auto& key = of->page.rows[of->at].key;
-            return std::pair(key.due, key.id);
-        };
-        if (lowest == nullptr || place(stream) < place(lowest)) {
-            lowest = stream;
-        }
-    }
-    if (best[0] == nullptr || best[1] == nullptr) {
-        return best[0] != nullptr ? best[0] : best[1];
-    }
-    const auto id = [](const Stream* of) { return of->page.rows[of->at].key.id; };
-    return id(best[0]) < id(best[1]) ? best[0] : best[1];
-}
-
 KnownSession* known_session(Search* search, std::string_view id) {
     for (int i = 0; i < search->sessions.count; ++i) {
         if (search->sessions.items[i].id == id) {
@@ -232,6 +211,47 @@ bool may_claim(const Search& search, const KnownSession& session) {
         default:
             return false;
     }
+}
+
+// Whether the caller may have the stream's head when its turn comes. Whether somebody holds it is
+// looked at once; that sessions are used up can turn out at any time.
+bool may_have_head(Search* search, Stream* stream) {
+    const store::Candidate& head = stream->page.rows[stream->at];
+    if (!search->serves_tag(head.tag) ||
+        (head.session_id && !may_claim(*search, *known_session(search, *head.session_id)))) {
+        return false;
+    }
+    stream->looked_at =
+        stream->looked_at ||
+        (!(head.session_id && store::is_session_held(search->hub, *head.session_id)) &&
+         store::seems_free(search->hub, head.key));
+    return stream->looked_at;
+}
+
+// The stream to take from, or null: of the rows never delayed the lowest id, of the delayed rows
+// the lowest (due, id), and of these two the lower id; but the delayed one at once if the caller
+// cannot have it, since the rows behind it may have lower ids.
+Stream* lowest_head(Search* search) {
+    Stream* best[2] = {nullptr, nullptr};
+    for (int i = 0; i < search->streams.count; ++i) {
+        Stream* stream = &search->streams.items[i];
+        if (!has_head(search, stream)) {
+            continue;
+        }
+        Stream*& lowest = best[stream->delayed ? 1 : 0];
+        const auto place = [](const Stream* of) {
+            const auto& key = of->page.rows[of->at].key;
+            return std::pair(key.due, key.id);
+        };
+        if (lowest == nullptr || place(stream) < place(lowest)) {
+            lowest = stream;
+        }
+    }
+    if (best[0] == nullptr || best[1] == nullptr) {
+        return best[0] != nullptr ? best[0] : best[1];
+    }
+    const auto id = [](const Stream* of) { return of->page.rows[of->at].key.id; };
+    return id(best[0]) < id(best[1]) && may_have_head(search, best[1]) ? best[0] : best[1];
 }
 
 // Leases a row of a session, and the session with it. The row is held first: a session must not be
@@ -285,6 +305,7 @@ void split_by_session(Search* search, Stream* stream) {
         session.at = 0;
         session.asked = 1;
         session.walked = 0;
+        session.looked_at = false;
         search->streams.add(session);
     }
 }
@@ -293,6 +314,7 @@ void try_candidate(Search* search, Stream* stream) {
     const store::Candidate candidate = stream->page.rows[stream->at++];
     stream->last_due = candidate.key.due;
     stream->last_id = candidate.key.id;
+    stream->looked_at = false;
     if (!search->serves_tag(candidate.tag)) {
         return;  // another tag with the same hash
     }

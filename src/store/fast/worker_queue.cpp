@@ -8,6 +8,7 @@
 #include "pg/faults.hpp"
 #include "pg/list.hpp"
 #include "pg/random.hpp"
+#include "pg/row_holder.hpp"
 #include "store/fast/columns.hpp"
 #include "store/fast/direct_table.hpp"
 #include "store/fast/pass_faults.hpp"
@@ -203,8 +204,8 @@ pg::Place end_of(const Hub& hub, const Part& part) {
 // Visits the free rows of a part in order, behind a place. First those that have entries below the
 // cursor, then the others. visit(now) sees table->row. Looks again if it found nothing and
 // something has changed meanwhile. Rows that a running transaction has leased are visited only
-// with_held: whoever takes rows of one part would fail on them, whoever compares the heads of parts
-// must see them as SQL does.
+// with_held: whoever takes rows of one part would fail on them; whoever compares the heads of parts
+// tries them as SQL does, and so knows that it lost them.
 template <typename Visit>
 void walk(DirectTable* table, const Part& part, const pg::Place& after, const pg::Clock& clock,
           bool with_held, Visit visit) {
@@ -547,6 +548,18 @@ std::optional<WorkRow> lock_directly(const Hub& hub, Relation heap, const WorkKe
         const bool held =
             lock_found(&table, LockTupleExclusive, policy, [&] { return find_row(&table, key); });
         return held ? std::optional(read_work_row(table)) : std::nullopt;
+    });
+}
+
+bool seems_free_directly(const Hub& hub, Relation heap, const WorkKey& key) {
+    pass_faults(pg::FaultPoint::kFastpathFetch);
+    return with_direct(hub, DirectId::kWorkerQueue, heap, [&key](DirectTable& table) {
+        renew_snapshot(&table);
+        if (!find_row(&table, key)) {
+            return false;
+        }
+        const auto* row = reinterpret_cast<const HeapTupleTableSlot*>(table.row);
+        return !TransactionIdIsValid(pg::row_holder(row->tuple->t_data));
     });
 }
 

@@ -46,6 +46,7 @@ std::optional<Renewed> renew_live_directly(const Hub& hub, Relation heap,
                                            const core::Extension& extension);
 std::optional<WorkRow> lock_directly(const Hub& hub, Relation heap, const WorkKey& key,
                                      LockWaitPolicy policy);
+bool seems_free_directly(const Hub& hub, Relation heap, const WorkKey& key);
 bool exists_directly(const Hub& hub, Relation heap, const WorkKey& key);
 
 // These three are for rows that this transaction has locked.

@@ -1,0 +1,190 @@
+#include "twin.hpp"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "core/token.hpp"
+
+namespace belay::test::model {
+
+namespace {
+
+// Times of the server's clock, in ms. Those of the tests are far from it.
+constexpr int64_t kServerFrom = 1'600'000'000'000;
+constexpr int64_t kServerTo = 2'000'000'000'000;
+
+std::string shown(const Text& field) {
+    return field ? *field : "NULL";
+}
+
+bool is_server_time(const Text& field) {
+    if (!field || field->size() != 13 || field->find_first_not_of("0123456789") != field->npos) {
+        return false;
+    }
+    const int64_t ms = std::stoll(*field);
+    return ms >= kServerFrom && ms < kServerTo;
+}
+
+// The same but for the random bits.
+bool same_lease(const std::string& ours, const std::string& its) {
+    if (auto a = core::decode_work_token(ours), b = core::decode_work_token(its); a && b) {
+        a->nonce_hi = b->nonce_hi;
+        a->nonce_lo = b->nonce_lo;
+        return *a == *b;
+    }
+    if (auto a = core::decode_turn_token(ours), b = core::decode_turn_token(its); a && b) {
+        a->nonce_hi = b->nonce_hi;
+        a->nonce_lo = b->nonce_lo;
+        return *a == *b;
+    }
+    return false;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+        lines.push_back(line);
+    }
+    return lines;
+}
+
+}  // namespace
+
+Twin::Twin(Cluster* cluster, const std::string& database)
+    : cluster_(cluster), database_(database), observer_(cluster->connect(database)) {}
+
+void Twin::connect(int clients, const std::string& settings) {
+    for (int i = 0; i < clients; ++i) {
+        clients_.push_back(cluster_->connect(database_));
+        clients_.back().exec(settings);
+        prepare_tables(&clients_.back());
+    }
+}
+
+// Tokens stand in quotes, of SQL or of JSON.
+std::string Twin::translated(const std::string& sql) const {
+    std::string text;
+    std::size_t at = 0;
+    while (at <= sql.size()) {
+        const std::size_t end = std::min(sql.find_first_of("'\"", at), sql.size());
+        const std::string piece = sql.substr(at, end - at);
+        const auto known = tokens_.find(piece);
+        text += known == tokens_.end() ? piece : known->second;
+        if (end < sql.size()) {
+            text += sql[end];
+        }
+        at = end + 1;
+    }
+    return text;
+}
+
+bool Twin::pair_tokens(const std::string& ours, const std::string& its) {
+    if (!same_lease(ours, its)) {
+        return false;
+    }
+    const auto [known, is_new] = tokens_.emplace(ours, its);
+    return is_new || known->second == its;
+}
+
+std::string Twin::difference(const Answer& ours, const Answer& its) {
+    if (ours.sqlstate != its.sqlstate || ours.message != its.message || ours.detail != its.detail ||
+        ours.hint != its.hint) {
+        return "  one:   " + ours.sqlstate + " " + ours.message + " " + ours.detail +
+               "\n  other: " + its.sqlstate + " " + its.message + " " + its.detail + "\n";
+    }
+    if (ours.rows.size() != its.rows.size()) {
+        return "  one:   " + std::to_string(ours.rows.size()) +
+               " rows\n  other: " + std::to_string(its.rows.size()) + " rows\n";
+    }
+    std::string text;
+    for (std::size_t row = 0; row < ours.rows.size(); ++row) {
+        const auto& a = ours.rows[row];
+        const auto& b = its.rows[row];
+        for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+            const bool same = i < a.size() && i < b.size() &&
+                              (a[i] == b[i] || (is_server_time(a[i]) && is_server_time(b[i])) ||
+                               (a[i] && b[i] && pair_tokens(*a[i], *b[i])));
+            if (!same) {
+                text += "  row " + std::to_string(row) +
+                        ", one:   " + (i < a.size() ? shown(a[i]) : "no column") + "\n  row " +
+                        std::to_string(row) +
+                        ", other: " + (i < b.size() ? shown(b[i]) : "no column") + "\n";
+            }
+        }
+    }
+    return text;
+}
+
+// A view, so that its plan can be kept: it is read after every step.
+void make_table_view(Conn* conn) {
+    conn->exec(R"sql(
+DO $do$
+DECLARE
+    v_query text;
+BEGIN
+    SELECT string_agg(format('SELECT %L AS name, (SELECT string_agg(r::text, E''\n'' ORDER BY r::text'
+                             ' COLLATE "C") FROM (SELECT %s FROM app.%I) AS r) AS content',
+                             t.relname, t.columns, t.relname), ' UNION ALL ' ORDER BY t.relname)
+      INTO v_query
+      FROM (SELECT c.relname,
+                   string_agg(CASE a.atttypid
+                              WHEN 'timestamptz'::regtype THEN
+                                  format('CASE WHEN %1$I > %2$L AND %1$I < %3$L'
+                                         ' THEN %4$L ELSE %1$I::text END', a.attname,
+                                         '2020-01-01', '2033-01-01', 'by the server')
+                              WHEN 'bigint'::regtype THEN
+                                  format('CASE WHEN %1$I > 1600000000000 AND %1$I < 2000000000000'
+                                         ' THEN -1 ELSE %1$I END', a.attname)
+                              ELSE quote_ident(a.attname) END, ', ' ORDER BY a.attnum) AS columns
+              FROM pg_class AS c
+              JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+             WHERE c.relnamespace = 'app'::regnamespace AND c.relkind = 'r'
+               AND a.attname NOT IN ('nonce_hi', 'nonce_lo', 'mark', 'secret')
+               AND a.atttypid NOT IN ('uuid'::regtype, 'xid8'::regtype)
+             GROUP BY c.relname) AS t;
+    EXECUTE 'CREATE VIEW shown_tables AS ' || v_query;
+END
+$do$)sql");
+}
+
+void prepare_tables(Conn* conn) {
+    conn->exec("PREPARE shown_tables AS SELECT name, content FROM shown_tables");
+}
+
+std::string difference_of_tables(Conn* ours, Conn* its) {
+    constexpr const char* kAll = "EXECUTE shown_tables";
+    const Rows a = ours->exec(kAll);
+    const Rows b = its->exec(kAll);
+    std::string text;
+    for (int row = 0; row < std::max(a.size(), b.size()); ++row) {
+        if (row >= a.size() || row >= b.size() || a.at(row, 0) != b.at(row, 0)) {
+            return "  the tables are not the same\n";
+        }
+        if (a.at(row, 1) == b.at(row, 1)) {
+            continue;
+        }
+        const auto one = lines_of(a.at(row, 1).value_or(""));
+        const auto other = lines_of(b.at(row, 1).value_or(""));
+        const std::multiset<std::string> in_one(one.begin(), one.end());
+        const std::multiset<std::string> in_other(other.begin(), other.end());
+        const std::string name = a.at(row, 0).value_or("");
+        for (const auto& line : one) {
+            if (!in_other.contains(line)) {
+                text += "  " + name + ", one:   " + line + "\n";
+            }
+        }
+        for (const auto& line : other) {
+            if (!in_one.contains(line)) {
+                text += "  " + name + ", other: " + line + "\n";
+            }
+        }
+        if (text.empty()) {
+            text = "  " + name + " has other numbers of rows\n";
+        }
+    }
+    return text;
+}
+
+}  // namespace belay::test::model
