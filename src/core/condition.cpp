@@ -81,6 +81,17 @@ Fault check_keys(json::Value array, std::span<const std::string_view> keys) {
     if (const Fault fault = check_strings(array, array.text)) {
         return fault;
     }
+    if (json::count(array) > keys.size()) {
+        // Of so many the first are enough to tell what is wrong.
+        json::Elements elements(array);
+        json::Value element;
+        for (std::size_t i = 0; i <= keys.size() && elements.next(element); ++i) {
+            if (!is_one_of(element, keys)) {
+                return ConditionFault{"unknown_waitpoint", element.text};
+            }
+        }
+        return ConditionFault{"duplicate_key", array.text};
+    }
     for (const std::string_view key : keys) {
         json::Elements elements(array);
         json::Value element;
@@ -136,7 +147,9 @@ Fault check_count(json::Value count, std::span<const std::string_view> keys) {
     return std::nullopt;
 }
 
-Fault check(json::Value condition, std::span<const std::string_view> keys, int depth) {
+Fault check(json::Value condition, std::span<const std::string_view> keys, void (*pause)(),
+            int depth) {
+    pause();
     if (depth > kMaxDepth) {
         return ConditionFault{"too_deep", condition.text};
     }
@@ -162,7 +175,7 @@ Fault check(json::Value condition, std::span<const std::string_view> keys, int d
     json::Elements elements(*all);
     json::Value element;
     while (elements.next(element)) {
-        if (const Fault fault = check(element, keys, depth + 1)) {
+        if (const Fault fault = check(element, keys, pause, depth + 1)) {
             return fault;
         }
     }
@@ -206,8 +219,9 @@ bool is_count_met(json::Value count, std::span<const SignalCount> signals) {
 }  // namespace
 
 std::optional<ConditionFault> check_condition(json::Value condition,
-                                              std::span<const std::string_view> keys) {
-    return check(condition, keys, 1);
+                                              std::span<const std::string_view> keys,
+                                              void (*pause)()) {
+    return check(condition, keys, pause, 1);
 }
 
 bool is_met(json::Value condition, std::span<const SignalCount> signals) {

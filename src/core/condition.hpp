@@ -24,9 +24,10 @@ struct ConditionFault {
     std::string_view where;  // the JSON that is wrong
 };
 
-// Checks a condition over waitpoints with these keys, which are distinct.
-std::optional<ConditionFault> check_condition(json::Value condition,
-                                              std::span<const std::string_view> keys);
+// Checks a condition over waitpoints with these keys, which are distinct. A condition may have very
+// many parts: pause is called before each, and may leave by a jump.
+std::optional<ConditionFault> check_condition(
+    json::Value condition, std::span<const std::string_view> keys, void (*pause)() = [] {});
 
 // Signals that are alike, and how many there are.
 struct SignalCount {

@@ -124,16 +124,16 @@ std::optional<int64_t> next_time(const Cron& cron, int64_t after, const Zone& zo
 // The last times from `from` to `upto`, both included, at most so many; add(ms) gets them in order.
 template <typename Zone, typename Add>
 void last_times(const Cron& cron, int64_t from, int64_t upto, int most, const Zone& zone, Add add) {
-    constexpr int64_t kDayMs = 24 * kHourMs;
-    // Few times lie far back, and many need not be looked at.
-    for (const int64_t span : {kHourMs, kDayMs, 40 * kDayMs, 400 * kDayMs, int64_t{1} << 60}) {
+    // Few times lie far back, and many need not be looked at: the span grows until it has enough.
+    constexpr int64_t kLongest = int64_t{1} << 58;
+    for (int64_t span = kHourMs;; span *= 4) {
         const int64_t begin = std::max(from - 1, upto - span);
         int count = 0;
         for (auto at = next_time(cron, begin, zone); at && *at <= upto;
              at = next_time(cron, *at, zone)) {
             ++count;
         }
-        if (count < most && begin > from - 1) {
+        if (count < most && begin > from - 1 && span < kLongest) {
             continue;
         }
         int skip = std::max(0, count - most);

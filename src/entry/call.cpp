@@ -1,9 +1,21 @@
 #include "entry/call.hpp"
 
+#include "ops/input.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 
 namespace belay::entry {
+
+namespace {
+
+// What is done for each element costs memory until the call ends.
+ArrayType* checked_array(ArrayType* array, const char* name) {
+    ops::check_elements(name,
+                        static_cast<std::size_t>(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array))));
+    return array;
+}
+
+}  // namespace
 
 std::optional<std::string_view> Call::text(int i) const {
     if (!has(i)) {
@@ -55,15 +67,15 @@ Jsonb* Call::jsonb(int i) const {
     return has(i) ? PG_GETARG_JSONB_P(i) : nullptr;
 }
 
-std::span<const Datum> Call::texts(int i) const {
+std::span<const Datum> Call::texts(int i, const char* name) const {
     if (!has(i)) {
         return {};
     }
+    ArrayType* array = checked_array(PG_GETARG_ARRAYTYPE_P(i), name);
     Datum* values = nullptr;
     bool* nulls = nullptr;
     int count = 0;
-    deconstruct_array(PG_GETARG_ARRAYTYPE_P(i), TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls,
-                      &count);
+    deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &count);
     for (int at = 0; at < count; ++at) {
         if (nulls[at]) {
             values[at] = 0;
@@ -96,11 +108,11 @@ ops::SlotFilter Call::slots(int i) const {
     if (!has(i)) {
         return {true, {}};
     }
+    ArrayType* array = checked_array(PG_GETARG_ARRAYTYPE_P(i), "p_slots");
     Datum* values = nullptr;
     bool* nulls = nullptr;
     int given = 0;
-    deconstruct_array(PG_GETARG_ARRAYTYPE_P(i), INT4OID, sizeof(int32), true, TYPALIGN_INT, &values,
-                      &nulls, &given);
+    deconstruct_array(array, INT4OID, sizeof(int32), true, TYPALIGN_INT, &values, &nulls, &given);
     auto* wanted = static_cast<int32*>(palloc(sizeof(int32) * static_cast<Size>(given + 1)));
     std::size_t count = 0;
     for (int at = 0; at < given; ++at) {

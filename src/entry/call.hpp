@@ -39,7 +39,8 @@ struct Call {
     std::optional<pg_uuid_t> uuid(int i) const;
     pg_uuid_t required_uuid(int i, const char* name) const;  // NULL is QB006
     Jsonb* jsonb(int i) const;                               // null for NULL
-    std::span<const Datum> texts(int i) const;               // elements that are NULL come as 0
+    // Elements that are NULL come as 0.
+    std::span<const Datum> texts(int i, const char* name) const;
 
     // The call's clock, from the argument p_now_ms at that position.
     pg::Clock clock(int p_now_ms) const;

@@ -146,7 +146,7 @@ Datum delete_instance(const Call& call) {
 }
 
 Datum delete_instances_atomic(const Call& call) {
-    const auto given = call.texts(0);
+    const auto given = call.texts(0, "p_instance_ids");
     auto* ids =
         static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (given.size() + 1)));
     std::size_t count = 0;
@@ -181,7 +181,7 @@ Datum prune_executions_bulk(const Call& call) {
 Datum reconcile(const Call& call) {
     const auto set = call.set();
     auto clock = call.clock(0);
-    const auto names = call.has(1) ? std::optional(call.texts(1)) : std::nullopt;
+    const auto names = call.has(1) ? std::optional(call.texts(1, "p_duties")) : std::nullopt;
     for (const auto& result : ops::reconcile(call.hub, names, &clock)) {
         const Datum values[] = {CStringGetTextDatum(result.name), Int64GetDatum(result.rows),
                                 Int64GetDatum(result.elapsed_ms)};

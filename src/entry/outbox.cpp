@@ -43,7 +43,7 @@ void add_events(const Call::Set& set, const store::Rows& rows, bool by_xid, int6
 
 Datum create_subscription(const Call& call) {
     ops::create_subscription(call.hub, call.required_text(0, "p_name"),
-                             call.has(1) ? std::optional(call.texts(1)) : std::nullopt,
+                             call.has(1) ? std::optional(call.texts(1, "p_topics")) : std::nullopt,
                              call.required_text(2, "p_from"));
     return call.nothing();
 }

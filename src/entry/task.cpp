@@ -19,7 +19,7 @@ constexpr std::size_t kMaxLanes = 1000;
 constexpr int32 kMaxClaim = 1000;
 
 std::span<const std::string_view> words(const Call& call, int i, const char* path) {
-    const auto given = call.texts(i);
+    const auto given = call.texts(i, path);
     auto* all =
         static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (given.size() + 1)));
     for (std::size_t at = 0; at < given.size(); ++at) {

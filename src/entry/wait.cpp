@@ -32,7 +32,7 @@ Datum wait_for_work(const Call& call) {
                   "Pass a number of milliseconds; 0 looks once.");
     }
     call.prepare_row();
-    const auto queues = ops::checked_queues(call.hub, call.texts(0));
+    const auto queues = ops::checked_queues(call.hub, call.texts(0, "p_queues"));
     const auto result = ops::wait_for_work(call.hub, queues, *timeout);
     MemoryContext old = MemoryContextSwitchTo(call.result_memory);
     const Datum values[] = {result.queue != nullptr ? CStringGetTextDatum(result.queue) : 0,

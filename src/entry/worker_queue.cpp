@@ -25,7 +25,7 @@ ops::FetchRequest fetch_request(const Call& call, int first, int slots) {
         call.has(first + 2)
             ? ops::checked_timeout("p_session_lock_timeout_ms", call.int8(first + 2))
             : request.lock_timeout_ms;
-    request.tags = call.texts(first + 3);
+    request.tags = call.texts(first + 3, "p_tag_filter");
     const auto word = call.text(first + 4).value_or("default_only");
     const auto mode = core::parse_tag_mode(word);
     if (!mode) {
@@ -187,14 +187,7 @@ Datum renew_work_item_lock_secs(const Call& call) {
 
 Datum renew_work_item_locks(const Call& call) {
     const int64 extend = ops::checked_timeout("p_extend_ms", call.int8(2));
-    const auto tokens = call.texts(0);
-    if (tokens.size() > kMaxBatch) {
-        pg::raise(pg::kInvalidArgument, "p_lock_tokens has more than 10000 elements",
-                  pg::Facts("too_many")
-                      .add("path", "p_lock_tokens")
-                      .add("elements", static_cast<int64>(tokens.size())),
-                  "Send several smaller batches.");
-    }
+    const auto tokens = call.texts(0, "p_lock_tokens");
     auto clock = call.clock(1);
     pg::begin_lease_write();
     const auto results = ops::renew_work_item_locks(call.hub, tokens, extend, &clock);
@@ -226,7 +219,8 @@ Datum renew_session_lock(const Call& call) {
                           "Pass a number of milliseconds.");
     }
     auto clock = call.clock(1);
-    return Int64GetDatum(ops::renew_session_lock(call.hub, call.texts(0), extend, *idle, &clock));
+    return Int64GetDatum(
+        ops::renew_session_lock(call.hub, call.texts(0, "p_owner_ids"), extend, *idle, &clock));
 }
 
 Datum cleanup_orphaned_sessions(const Call& call) {

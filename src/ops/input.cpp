@@ -205,6 +205,15 @@ Completion checked_completion(const Path& path, const Item& given, const Path& i
     return {.text = given.text, .kind = item->kind, .instance_id = instance};
 }
 
+void check_elements(const char* path, std::size_t count, std::size_t most) {
+    if (count > most) {
+        pg::raise(
+            pg::kInvalidArgument, psprintf("%s has more than %zu elements", path, most),
+            pg::Facts("too_many").add("path", path).add("elements", static_cast<int64>(count)),
+            "Send several smaller batches.");
+    }
+}
+
 std::size_t checked_count(const char* path, Jsonb* value, std::size_t most) {
     if (value == nullptr) {
         return 0;
@@ -214,12 +223,7 @@ std::size_t checked_count(const char* path, Jsonb* value, std::size_t most) {
                           "Pass a JSON array.");
     }
     const std::size_t count = JB_ROOT_COUNT(value);
-    if (count > most) {
-        pg::raise(
-            pg::kInvalidArgument, psprintf("%s has more than %zu elements", path, most),
-            pg::Facts("too_many").add("path", path).add("elements", static_cast<int64>(count)),
-            "Send several smaller batches.");
-    }
+    check_elements(path, count, most);
     return count;
 }
 
@@ -304,6 +308,7 @@ bool each_element(json::Value object, const char* member, const char* path, cons
         pg::raise_invalid("wrong_type", array_path, psprintf("%s has a wrong type", array_path),
                           "Pass a JSON array.");
     }
+    check_elements(array_path, json::count(*array), kMaxElements);
     json::Elements elements(*array);
     json::Value element;
     for (std::size_t i = 0; elements.next(element); ++i) {

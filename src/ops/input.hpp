@@ -90,6 +90,11 @@ struct Completion {
 Completion checked_completion(const Path& path, const Item& item, const Path& instance_path,
                               std::optional<std::string_view> instance_id);
 
+// What an array has at most, where nothing else is said.
+constexpr std::size_t kMaxElements = 10000;
+// Refuses an array of more elements.
+void check_elements(const char* path, std::size_t count, std::size_t most = kMaxElements);
+
 // Elements of an array parameter given as jsonb; NULL is the empty array.
 struct JsonArray {
     core::json::Value array;

@@ -323,7 +323,7 @@ GapKey gap_key(Oid table, uint8 stream, int16 slot, std::string_view lane, int32
                .stream = stream,
                .lane_size = fits ? static_cast<uint8>(lane.size()) : kTooLong,
                .lane = {}};
-    memcpy(key.lane, lane.data(), std::min(lane.size(), sizeof key.lane));
+    (void)lane.copy(key.lane, sizeof key.lane);
     return key;
 }
 

@@ -11,7 +11,9 @@ constexpr int64 kDaySeconds = 24 * 3600;
 
 }  // namespace
 
+// A search for times asks this at every step: there it can be cancelled.
 core::LocalTime TimeZone::local(int64 ms) const {
+    CHECK_FOR_INTERRUPTS();
     const pg_time_t seconds = ms / kSecondMs - (ms % kSecondMs < 0 ? 1 : 0);
     const pg_tm* shown = pg_localtime(&seconds, zone);
     if (shown == nullptr) {

@@ -271,7 +271,9 @@ bool has_prepared_before(TimestampTz time) {
     if (result < 0) {
         elog(ERROR, "could not read the prepared transactions");
     }
-    return SPI_processed > 0;
+    const bool found = SPI_processed > 0;
+    SPI_freetuptable(SPI_tuptable);  // a fetch from many lanes asks for each
+    return found;
 }
 
 bool is_settled_since(TimestampTz made) {

@@ -391,6 +391,10 @@ std::optional<WorkRow> read_row(const Rows& rows) {
 }
 
 Candidates read_candidates(const Rows& rows) {
+    if (rows.count == 0) {
+        rows.release();  // a fetch looks at many lanes
+        return {nullptr, 0};
+    }
     auto* found = static_cast<Candidate*>(palloc(sizeof(Candidate) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         found[i] = {.key = read_key(rows, i),

@@ -63,6 +63,8 @@ TEST(Conditions, AreCheckedOnEntry) {
         {R"({"count":{"n":1,"of":"signals","keys":[]}})", "empty"},
         {R"({"count":{"n":1,"of":"signals","keys":["z"]}})", "unknown_waitpoint"},
         {R"({"count":{"n":1,"of":"signals","keys":["a","a"]}})", "duplicate_key"},
+        {R"({"count":{"n":1,"of":"signals","keys":["a","b","c\"d","a"]}})", "duplicate_key"},
+        {R"({"count":{"n":1,"of":"signals","keys":["a","b","z","a"]}})", "unknown_waitpoint"},
         {R"({"count":{"n":1,"of":"signals","keys":[1]}})", "wrong_type"},
         {R"({"count":{"n":1,"of":"signals","names":["x"]}})", "unknown_key"},
         {R"({"all":[{"all":[{"all":[{"all":[{"single":{"key":"a"}}]}]}]}]})", "too_deep"},

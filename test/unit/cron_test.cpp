@@ -196,6 +196,29 @@ TEST(Cron, ListsTheLastTimes) {
     EXPECT_TRUE(last("0 0 1 1 *", at(2024, 2, 1, 0, 0), at(2024, 6, 1, 0, 0), 5).empty());
 }
 
+// SC-6: however long the downtime was, only its end is looked at.
+TEST(Cron, LooksBackNoFurtherThanItMust) {
+    struct Counting : Utc {
+        int64_t* asked;
+        LocalTime local(int64_t ms) const {
+            ++*asked;
+            return Utc::local(ms);
+        }
+    };
+    const int64_t upto = int64_t{8'210'298'412'800'000};  // in the year 262142
+    for (const char* text : {"* * * * *", "7 * * * *", "0 */5 * * *", "0 0 * * *", "30 8 * * mon",
+                             "0 0 1 1 *", "0 0 29 2 *"}) {
+        int64_t asked = 0;
+        Counting zone;
+        zone.asked = &asked;
+        std::vector<int64_t> all;
+        last_times(cron(text), at(1970, 1, 1, 0, 0), upto, 1000, zone,
+                   [&all](int64_t time) { all.push_back(time); });
+        EXPECT_EQ(all.size(), 1000U) << text;
+        EXPECT_LT(asked, 50'000) << text;
+    }
+}
+
 TEST(Dates, GoThereAndBack) {
     for (int64_t days = -800'000; days <= 800'000; days += 37) {
         EXPECT_EQ(days_of(date_of(days)), days);

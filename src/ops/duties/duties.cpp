@@ -22,6 +22,7 @@
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/queue_gaps.hpp"
+#include "pg/scopes.hpp"
 #include "pg/settings.hpp"
 #include "pg/wakeups.hpp"
 #include "store/dead_letters.hpp"
@@ -98,7 +99,9 @@ const Duty& checked_duty(Datum name, std::size_t index) {
 DutyResult run_duty(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
     const int64 begin = pg::server_now_ms();
     int64 rows = 0;
-    while (const int64 portion = run_portion(hub, duty, clock)) {
+    // What a portion has read goes when it ends: there may be many.
+    while (const int64 portion =
+               pg::with_spi([&hub, &duty, clock] { return run_portion(hub, duty, clock); })) {
         rows += portion;
         if (duty.single) {
             break;

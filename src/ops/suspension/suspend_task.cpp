@@ -92,6 +92,10 @@ std::span<const WaitpointRequest> read_waitpoints(json::Value suspension) {
     return requests.span();
 }
 
+void check_interrupts() {
+    CHECK_FOR_INTERRUPTS();
+}
+
 // Checks the condition and returns its text.
 std::string_view read_condition(json::Value suspension,
                                 std::span<const WaitpointRequest> waitpoints, bool has_timeout) {
@@ -105,7 +109,7 @@ std::string_view read_condition(json::Value suspension,
     for (const auto& waitpoint : waitpoints) {
         keys.add(waitpoint.key);
     }
-    if (const auto fault = core::check_condition(*condition, keys.span())) {
+    if (const auto fault = core::check_condition(*condition, keys.span(), check_interrupts)) {
         pg::raise(pg::kInvalidArgument, "p_suspension.condition is not a condition",
                   pg::Facts(fault->code_detail)
                       .add("path", kPath)
