@@ -5,8 +5,14 @@
 set -euo pipefail
 
 title() { printf '\n== %s\n' "$*"; }
+# Words with spaces are shown as one would write them.
 show() {
-    printf '\n$ %s\n' "$*"
+    local word line=
+    for word; do
+        [[ $word != *' '* ]] || word="'$word'"
+        line+=" $word"
+    done
+    printf '\n$%s\n' "$line"
     "$@"
 }
 

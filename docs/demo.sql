@@ -437,11 +437,11 @@ SELECT task_id AS task, lease_epoch AS epoch FROM demo.claim_tasks('mailer', 'ma
 SELECT result FROM demo.revoke_lease(:'task', 'host is going down');
 SELECT task_id AS task, lease_epoch AS epoch2 FROM demo.claim_tasks('mailer', 'mailer-2') \gset
 \set ECHO none
-\set ON_ERROR_STOP off
+\echo
 \echo 'mailer-1 is too late:'
-SELECT result FROM demo.complete_task(:'task', :epoch);
-\set ON_ERROR_STOP on
+\echo
 \set ECHO queries
+SELECT code, message, hint FROM pg_temp.expect_error(format('SELECT demo.complete_task(%L, %s)', :'task', :'epoch')) \gx
 SELECT result, state FROM demo.complete_task(:'task', :epoch2);
 \set ECHO none
 SELECT pg_temp.expect((SELECT count(*) = 1 FROM demo.task_states), 'a task') \g /dev/null

@@ -248,7 +248,9 @@ void run_worker(Tool& tool, const WorkerArguments& arguments) {
     Report report(arguments);
     arguments.lanes.empty() ? run_items(tool, arguments, report)
                             : run_tasks(tool, arguments, report);
-    tool.say({{"settled", report.settled()}}, std::to_string(report.settled()) + " items settled");
+    tool.say({{"settled", report.settled()}},
+             std::to_string(report.settled()) +
+                 (report.settled() == 1 ? " item settled" : " items settled"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every SQLSTATE of belay's own is produced by a test and explained in docs/errors.md; and neither
-# tests nor docs speak of one that does not exist. The same for the words of code_detail.
+# Every SQLSTATE of belay's own is produced by a test and explained in docs/errors.md, and
+# docs/troubleshooting.md says what to do; neither tests nor docs speak of one that does not exist. The
+# same for the words of code_detail. What docs/errors.md says of PostgreSQL's codes, too, has its advice.
 set -euo pipefail
 # shellcheck source=test/lint/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -15,6 +16,10 @@ for code in $declared; do
     grep -qsE "^\| \`$code\` \| [^|]+ \| [^|]+ \| [^|]+ \|" docs/errors.md ||
         complain src/pg/errors.hpp:1 "docs/errors.md has no row for $code"
 done
+advice=$(sed -n 's/^| \(`[^|]*\) |.*/\1/p' docs/troubleshooting.md)
+while IFS= read -r code; do
+    grep -qF -e "$code" <<<"$advice" || complain docs/errors.md:1 "docs/troubleshooting.md has no row for $code"
+done < <(sed -n 's/^| \(`[^|]*\) |.*/\1/p' docs/errors.md | grep -oE '`[0-9A-Z]{2}([0-9A-Z]{3}|…)`' | sort -u)
 # The reverse: a code that nobody raises. (The decisions also say which codes there are not.)
 complain_each "there is no such SQLSTATE" < <(
     grep -nowHE 'QB[0-9A-Z]{3}' docs/*.md README.md SECURITY.md client/README.md "${outputs[@]}" src/**/*.[ch]pp client/**/*.[ch]pp |

@@ -112,6 +112,7 @@ plant links docs/planted.md '# Nobody links here'
 plant error_codes src/pg/errors.hpp "inline constexpr int kPlanted = MAKE_SQLSTATE('Q', 'B', '0', '9', '9');"
 plant error_codes docs/errors.md 'It raises `QB098`.'
 plant error_codes docs/errors.md "$(sed 's/^| `QB014`/| `QB097`/;t;d' docs/errors.md | head -n 1)"
+plant error_codes docs/errors.md '| `22P99` | a code without advice | no |'
 plant pictures docs/pictures/planted.svg '<svg viewBox="0 0 1 1"><title>a</title><desc>b</desc><style>.a { fill: #fff; }
 @media (prefers-color-scheme: dark) { text { fill: #fff; } }</style><rect class="a"/></svg>'
 plant pictures docs/pictures/planted.svg '<svg viewBox="0 0 1 1"><rect fill="#fff"/></svg>'

@@ -131,7 +131,6 @@ quickstart() {
         pg_ctlcluster $major main start
         cd /belay
         setpriv --reuid=postgres --regid=postgres --init-groups env HOME=/tmp BELAY_NO_PROGRAMS=1 test/docs/pages.sh README.md
-        setpriv --reuid=postgres --regid=postgres --init-groups dropdb docs_1
         pg_ctlcluster $major main stop"
 }
 # shellcheck disable=SC2317,SC2329

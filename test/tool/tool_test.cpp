@@ -538,7 +538,7 @@ TEST_F(ToolProgram, RunsACommandPerTask) {
                                "touch " + begun + "; sleep 0.3"});
     stopper.join();
     EXPECT_EQ(stopped.code, 0);
-    EXPECT_EQ(stopped.out + stopped.err, "1 items settled\n");
+    EXPECT_EQ(stopped.out + stopped.err, "1 item settled\n");
 }
 
 // SIGTERM: what runs may finish, nothing more is fetched, no lease is left.
@@ -554,7 +554,7 @@ TEST_F(ToolProgram, ASignalDrainsTheWorker) {
     const Ran ran = belay({"run-worker", "--shell", "touch " + begun + "; sleep 0.5; echo slept"});
     stopper.join();
     EXPECT_EQ(ran.code, 0);
-    EXPECT_EQ(ran.out, "1 items settled\n");
+    EXPECT_EQ(ran.out, "1 item settled\n");
     const auto rest = hub_.list_work_items();
     ASSERT_EQ(rest.size(), 1u);
     EXPECT_EQ(rest[0].state, "ready");

@@ -124,7 +124,9 @@ bool settle(const store::Hub& hub, const store::Task& task, int64 now) {
     std::optional<store::Suspension> suspension;
     if (task.state == core::TaskState::kSuspended) {
         suspension = store::open_suspension(hub, task.id);
-        times.suspension_timeout = suspension ? suspension->timeout_at : std::nullopt;
+        if (suspension) {
+            times.suspension_timeout = suspension->timeout_at;
+        }
     }
     const auto due = core::first_due(times, now);
     if (due != core::Due::kNothing && task.is_active()) {
