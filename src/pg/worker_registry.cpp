@@ -12,11 +12,13 @@ namespace belay::pg {
 namespace {
 
 constexpr int kMostHolds = 64;
+constexpr int kMostDropped = 64;
 
 // A database that workers must leave alone, because a command of that process needs it.
 struct Hold {
     Oid database;
     pid_t holder;
+    HoldFor purpose;
 };
 
 struct Registry {
@@ -25,6 +27,8 @@ struct Registry {
     int launcher_procno;  // -1: none
     Wanted wanted;
     Hold holds[kMostHolds];
+    Oid dropped[kMostDropped];  // the last ones
+    int next_dropped;
     int slot_count;
     WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -89,6 +93,10 @@ bool is_held(Oid database) {
     return false;
 }
 
+bool was_dropped(Oid database) {
+    return std::ranges::find(registry->dropped, database) != std::end(registry->dropped);
+}
+
 void ring(int procno) {
     if (procno >= 0) {
         SetLatch(&GetPGProcByNumber(procno)->procLatch);
@@ -143,10 +151,15 @@ void call_relay() {
     }
 }
 
-// The launcher remembers whom it has to start again.
-void release_holds() {
+// The launcher remembers whom it has to start again. It may have asked for a worker just before a
+// drop; that one is told here.
+void release_holds(bool commits) {
     for (auto& hold : registry->holds) {
         if (OidIsValid(hold.database) && hold.holder == MyProcPid) {
+            if (commits && hold.purpose == HoldFor::kDrop) {
+                registry->dropped[registry->next_dropped] = hold.database;
+                registry->next_dropped = (registry->next_dropped + 1) % kMostDropped;
+            }
             hold = {};
         }
     }
@@ -167,7 +180,7 @@ void at_end(Ending ending) {
     pending_relay = {};
     if (commits ? pending_count + held_count > 0 : held_count > 0) {
         LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
-        release_holds();
+        release_holds(commits);
         for (int i = 0; commits && i < pending_count; ++i) {
             add_wanted(pending_wanted[i]);
         }
@@ -340,14 +353,14 @@ bool worker_is_here(pid_t which) {
     return found;
 }
 
-void hold_database(Oid database) {
+void hold_database(Oid database, HoldFor purpose) {
     if (registry == nullptr) {
         return;
     }
     LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
     for (auto& hold : registry->holds) {
         if (!OidIsValid(hold.database)) {
-            hold = {.database = database, .holder = MyProcPid};
+            hold = {.database = database, .holder = MyProcPid, .purpose = purpose};
             ++held_count;
             break;
         }
@@ -393,7 +406,8 @@ bool take_slot(Oid database) {
     before_shmem_exit(belay_leave_slot, 0);
     LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
     WorkerSlot* slot = slot_of(database);
-    bool good = !is_held(database) && (slot == nullptr || !is_live(*slot));
+    bool good =
+        !is_held(database) && !was_dropped(database) && (slot == nullptr || !is_live(*slot));
     if (good && slot == nullptr) {
         // A worker that ended long ago gives its place, and its totals, up. There are as many
         // slots as there can be workers.
@@ -535,6 +549,7 @@ void forget_end(Oid database) {
         slot->end = WorkerEnd::kFailed;
         slot->stop = false;
     }
+    std::ranges::replace(registry->dropped, database, InvalidOid);
     LWLockRelease(&registry->lock);
 }
 

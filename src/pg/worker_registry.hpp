@@ -76,15 +76,18 @@ int stop_workers_here();
 // Whether a worker process, that one or any, is in this database.
 bool worker_is_here(pid_t which = 0);
 
-// Keeps workers out of a database until the transaction ends, and asks the one there to end.
-void hold_database(Oid database);
+// Keeps workers out of a database until the transaction ends, and asks the one there to end. If the
+// transaction drops it, a worker that is only starting does not come after the commit either.
+enum class HoldFor : uint8 { kChange, kDrop };
+void hold_database(Oid database, HoldFor purpose);
 
 // Waits until no worker is in the database. False after timeout_ms.
 bool wait_until_left(Oid database, int timeout_ms);
 
 // ---- The worker's own slot ----
 
-// Takes a slot for this process. False: the database has a worker, or must be left alone.
+// Takes a slot for this process. False: the database has a worker, or must be left alone, or was
+// dropped since forget_end.
 bool take_slot(Oid database);
 void set_state(WorkerState state);
 void set_end(WorkerEnd end);
@@ -118,7 +121,8 @@ struct Sighting {
 };
 Sighting sight(Oid database);
 
-// Forgets how the last worker of the database ended.
+// Forgets how the last worker of the database ended, and that a database of this number was
+// dropped. Call it before you look whether the database is there.
 void forget_end(Oid database);
 
 // Asks the worker of the database to end.

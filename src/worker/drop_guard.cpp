@@ -40,20 +40,21 @@ const char* option_of(const List* options, const char* name) {
 }
 
 // Makes the worker leave the database, for those who may do what they are about to do.
-void make_room(const char* name, bool owners_only) {
+void make_room(const char* name, bool owners_only, pg::HoldFor purpose = pg::HoldFor::kChange) {
     const Oid database = get_database_oid(name, true);
     if (!OidIsValid(database) ||
         (owners_only ? !pg::owns_database(database, GetUserId()) : !may_create_databases())) {
         return;
     }
-    pg::hold_database(database);
+    pg::hold_database(database, purpose);
     (void)pg::wait_until_left(database, kPatienceMs);
 }
 
 void before_command(const Node* command) {
     switch (nodeTag(command)) {
         case T_DropdbStmt:
-            make_room(reinterpret_cast<const DropdbStmt*>(command)->dbname, true);
+            make_room(reinterpret_cast<const DropdbStmt*>(command)->dbname, true,
+                      pg::HoldFor::kDrop);
             break;
         case T_RenameStmt: {
             const auto* rename = reinterpret_cast<const RenameStmt*>(command);

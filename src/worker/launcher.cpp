@@ -228,11 +228,11 @@ void end_a_turn() {
 // Starts workers where they are missing. False: there was no room for one.
 bool start_workers() {
     while (Database* database = next_to_start()) {
+        pg::forget_end(database->id);
         if (!can_connect(database->id)) {
             forget(database);
             continue;
         }
-        pg::forget_end(database->id);
         MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
         database->handle = pg::launch_worker(database->id);
         MemoryContextSwitchTo(old);

@@ -84,6 +84,47 @@ TEST_F(Guarded, OtherWritesAreNotWeakened) {
     EXPECT_FALSE(waited) << "alone it need not wait";
 }
 
+// AL-2: tokens have a random part, epochs and positions of events have none. What gives one away
+// waits for the disk: after a crash it would be given to somebody else.
+TEST_F(Guarded, EpochsAndPositionsAreGivenOnce) {
+    const auto claim = [this](const std::string& worker) {
+        return conn.exec("SELECT task_id, lease_epoch FROM app.claim_tasks('w', '" + worker +
+                         "', '{l}', p_lease_ms => 3600000)");
+    };
+    const auto crash = [this] {
+        cluster.kill9();
+        cluster.start();
+        conn = cluster.connect();
+        conn.exec("SET belay.async_leases = on");
+    };
+    conn.exec("SELECT belay.set_hub_option('app', 'events', 'completion')");
+    conn.exec("SELECT app.create_task('l')");
+    const Rows first = claim("first");
+    ASSERT_EQ(first.size(), 1);
+    crash();
+    EXPECT_EQ(claim("second").size(), 0) << "the first claim was forgotten";
+    const std::string lease =
+        "'" + first.at(0, 0).value_or("") + "', " + first.at(0, 1).value_or("");
+    EXPECT_EQ(conn.value("SELECT lease_owner FROM app.tasks"), "first");
+
+    // A renewal may be forgotten, unless an event tells of it.
+    const std::string renew = "SELECT lease_until_ms FROM app.renew_task(" + lease + ", 3600000)";
+    bool waited = true;
+    for (int i = 0; i < 20 && waited; ++i) {
+        waited = waits_for_disk(renew);
+    }
+    EXPECT_FALSE(waited) << "alone it need not wait";
+    conn.exec("SELECT belay.set_hub_option('app', 'events', 'lease')");
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_TRUE(waits_for_disk(renew));
+    }
+    conn.exec(renew);
+    const std::string seen = "SELECT max(position) FROM app.outbox_events";
+    const std::string before = conn.value(seen);
+    crash();
+    EXPECT_EQ(conn.value(seen), before) << "an event that could be read is forgotten";
+}
+
 // GD-2: a guarded transaction whose session hangs for ever, or dies, holds up nobody.
 TEST_F(Guarded, HangingSessionHoldsUpNobody) {
     conn.exec("CREATE TABLE wrote (what text)");

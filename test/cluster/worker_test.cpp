@@ -199,6 +199,28 @@ TEST_F(Worker, MakesRoomForCommandsOnItsDatabase) {
     expect_ok(conn, "DROP DATABASE renamed WITH (FORCE)");
 }
 
+// A worker that is on its way when its database is dropped does not look for it.
+TEST_F(Worker, DoesNotComeToADroppedDatabase) {
+    Conn conn = cluster->connect();
+    pid_t postmaster = 0;
+    std::ifstream(cluster->data() + "/postmaster.pid") >> postmaster;
+    ASSERT_GT(postmaster, 0);
+    // Databases are visited one after the other: when one has a worker, those before it had theirs.
+    for (const char* name : {"before", "between", "behind"}) {
+        Conn other = make_database(*cluster, name);
+        EXPECT_TRUE(comes(other, name));
+        // The launcher asks for a process, and gets it when the database is gone.
+        kill(postmaster, SIGSTOP);
+        EXPECT_NO_THROW(conn.exec("CREATE DATABASE brief"));
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        EXPECT_NO_THROW(conn.exec("DROP DATABASE brief"));
+        kill(postmaster, SIGCONT);
+    }
+    Conn last = make_database(*cluster, "last");
+    EXPECT_TRUE(comes(last, "last"));
+    EXPECT_EQ(count_in(cluster->log(), "FATAL:  database "), 0);
+}
+
 TEST_F(Worker, IsNotDisturbedByThoseWhoMayNot) {
     Conn conn = make_database(*cluster, "theirs");
     conn.exec("CREATE ROLE nobody LOGIN");

@@ -51,6 +51,12 @@ constexpr const char* kPoints[] = {
     "fastpath.turn",       "fastpath.renew",
 };
 
+// The SQLSTATE of a refusal; what cancels a statement has the same one for all reasons.
+std::string meaning_of(const std::vector<std::string>& answer) {
+    const std::string sqlstate = answer.empty() ? "" : answer[0];
+    return sqlstate == "57014" && answer.size() > 1 ? sqlstate + " " + answer[1] : sqlstate;
+}
+
 }  // namespace
 
 std::string Report::text() const {
@@ -59,6 +65,10 @@ std::string Report::text() const {
         << unknown << " of unknown outcome\n";
     for (const auto& [kind, count] : kinds) {
         out << "    " << kind << ": " << count << "\n";
+    }
+    out << "refusals: " << refused << "\n";
+    for (const auto& [refusal, count] : refusals) {
+        out << "    " << refusal << ": " << count << "\n";
     }
     int all = 0;
     for (const auto& [fault, count] : faults) {
@@ -217,7 +227,12 @@ bool Campaign::try_exec(const std::string& sql) {
     }
 }
 
+void Campaign::note_crash(int64_t from_us) {
+    breaks_.push_back({from_us, steady_us(), false, true});
+}
+
 void Campaign::kill_backend() {
+    const int64_t from = steady_us();
     try {
         Conn conn = primary_->connect();
         const std::string pid = conn.value(
@@ -229,15 +244,20 @@ void Campaign::kill_backend() {
     }
     rest(50);
     primary_->wait_ready();
+    note_crash(from);
 }
 
 void Campaign::kill_worker(bool launcher) {
+    const int64_t from = steady_us();
+    const bool crashes = random_.in_thousand(400);
+    ++report_.faults[std::string(launcher ? "launcher " : "background worker ") +
+                     (crashes ? "killed" : "terminated")];
     try {
         Conn conn = primary_->connect();
         const std::string pid =
             conn.value(std::string("SELECT pid FROM pg_stat_activity WHERE backend_type ") +
                        (launcher ? "= 'belay launcher'" : "LIKE 'belay worker%'") + " LIMIT 1");
-        if (random_.in_thousand(400)) {
+        if (crashes) {
             kill(std::stoi(pid), SIGKILL);
         } else {
             conn.exec("SELECT pg_terminate_backend(" + pid + ")");
@@ -247,6 +267,9 @@ void Campaign::kill_worker(bool launcher) {
     }
     rest(50);
     primary_->wait_ready();
+    if (crashes) {
+        note_crash(from);
+    }
 }
 
 void Campaign::kill_client() {
@@ -277,12 +300,16 @@ void Campaign::signal_backend(const char* function) {
 }
 
 void Campaign::restart_server(const char* how) {
+    const int64_t from = steady_us();
     if (std::string_view(how) == "kill") {
         primary_->kill9();
     } else {
         primary_->stop(how);
     }
     primary_->start();
+    if (std::string_view(how) != "fast") {
+        note_crash(from);
+    }
 }
 
 void Campaign::inject() {
@@ -481,10 +508,8 @@ void Campaign::make_mischief() {
         count("backend killed");
         kill_backend();
     } else if (chance <= 92) {
-        count("background worker killed");
         kill_worker(false);
     } else if (chance <= 94) {
-        count("launcher killed");
         kill_worker(true);
     } else if (chance <= 96) {
         count("server stopped at once");
@@ -563,7 +588,12 @@ Report Campaign::run() {
     report_.findings.add(check_calls(calls, breaks_));
     report_.findings.add(check_database(&conn, calls, {}));
     for (const auto& call : calls) {
-        report_.kinds[call.kind] += call.outcome == Outcome::kDone ? 1 : 0;
+        if (call.outcome == Outcome::kDone) {
+            ++report_.kinds[call.kind];
+        }
+        if (call.outcome == Outcome::kRefused) {
+            ++report_.refusals[meaning_of(call.answer)];
+        }
     }
     report_.calls = crew_.shared->calls;
     report_.done = crew_.shared->done;

@@ -32,7 +32,8 @@ struct Report {
     int64_t refused = 0;
     int64_t unknown = 0;
     std::map<std::string, int> faults;
-    std::map<std::string, int64_t> kinds;  // acknowledged calls
+    std::map<std::string, int64_t> kinds;     // acknowledged calls
+    std::map<std::string, int64_t> refusals;  // refused ones, by SQLSTATE and what it means
     Findings findings;
 
     std::string text() const;
@@ -83,6 +84,8 @@ class Campaign {
     void freeze_client();
     void signal_backend(const char* function);
     void restart_server(const char* how);
+    // Notes that the server crashed since, and is there again.
+    void note_crash(int64_t from_us);
     void inject();
     void hold_locks();
     void rest_a_queue();

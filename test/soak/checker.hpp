@@ -38,11 +38,12 @@ struct Findings {
     void add(const Findings& other);
 };
 
-// A time in which all leases were lost: a promotion, a new incarnation.
+// A time in which leases were lost: a promotion, a new incarnation, a crash.
 struct Break {
     int64_t from_us;  // the old server still answered before
     int64_t to_us;    // only the new one answers after
     bool certain = true;
+    bool crash = false;  // only leases that did not wait for the disk may be lost
 };
 
 // What the database may know: everything acknowledged before `from`, nothing that was sent after

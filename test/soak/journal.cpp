@@ -89,6 +89,7 @@ std::vector<Call> read_journals(const std::string& directory) {
     std::vector<Call> calls;
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
         std::ifstream file(entry.path());
+        const int client = std::stoi(entry.path().filename());
         bool open = false;
         for (std::string line; std::getline(file, line);) {
             auto parts = split(line, '\t');
@@ -99,8 +100,11 @@ std::vector<Call> read_journals(const std::string& directory) {
             const int64_t at_ms = std::stoll(parts[2]);
             std::vector<std::string> fields(parts.begin() + 4, parts.end());
             if (parts[0] == "B") {
-                calls.push_back(
-                    {.kind = parts[3], .args = fields, .sent_us = at_us, .sent_ms = at_ms});
+                calls.push_back({.kind = parts[3],
+                                 .args = fields,
+                                 .sent_us = at_us,
+                                 .sent_ms = at_ms,
+                                 .client = client});
                 open = true;
             } else if (open) {
                 Call& call = calls.back();

@@ -31,6 +31,7 @@ struct Call {
     int64_t got_us = INT64_MAX;
     int64_t got_ms = INT64_MAX;
     std::vector<std::string> answer = {};  // of a refused call: SQLSTATE and message
+    int client = 0;                        // number of the client that made it
 };
 
 class Journal {
@@ -49,7 +50,8 @@ class Journal {
     int file_;
 };
 
-// All calls of all journals of a directory. A call without an end is of unknown outcome.
+// All calls of all journals of a directory; each is named after its client. A call without an end
+// is of unknown outcome.
 std::vector<Call> read_journals(const std::string& directory);
 
 // "a,b" as its parts; "a=b" as its two.

@@ -75,6 +75,10 @@ void make_hubs(Conn* conn) {
         "type text NOT NULL, subject text NOT NULL)");
 }
 
+bool has_async_leases(int client) {
+    return client % 4 == 1;
+}
+
 bool is_poison(const std::string& item) {
     return item.ends_with('p');
 }
@@ -177,6 +181,8 @@ class Line {
                 conn_->exec("SET lock_timeout = '500ms'");
                 conn_->exec(std::string("SET belay.fast_path = ") +
                             (player_.number % 3 == 0 ? "off" : "on"));
+                conn_->exec(std::string("SET belay.async_leases = ") +
+                            (has_async_leases(player_.number) ? "on" : "off"));
                 return true;
             } catch (const std::exception&) {
                 // The server is starting again, or another one takes over.

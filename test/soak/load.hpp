@@ -43,6 +43,9 @@ struct Player {
     uint64_t seed;
 };
 
+// Whether this client's leases need not be on disk: those of before a crash may be forgotten.
+bool has_async_leases(int client);
+
 // Makes the hubs and the tables of the application.
 void make_hubs(Conn* conn);
 

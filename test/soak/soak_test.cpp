@@ -21,12 +21,57 @@ double seconds() {
     return stress::is_long() ? 600 : 25;
 }
 
+// What a campaign of this length cannot miss: calls, faults, and errors that clients saw of them.
+constexpr double kCertain = 600;
+constexpr const char* kCalls[] = {"enqueue", "fetch",   "ack",   "start", "turn",
+                                  "turnack", "create",  "claim", "flow",  "complete",
+                                  "read",    "readack", "send",  "post",  "guard"};
+constexpr const char* kFaults[] = {
+    "backend killed",
+    "background worker killed",
+    "client killed",
+    "postmaster killed",
+    "server stopped at once",
+    "server restarted",
+    "backend terminated",
+    "statement cancelled",
+    "client frozen",
+    "locks held",
+    "injected: store.memory",
+    "injected: store.disk",
+    "promotion of a standby",
+    "dump and restore",
+    "base backup",
+    "new incarnation",
+    "queue paused",
+    "vacuum or reindex",
+};
+constexpr const char* kRefusals[] = {
+    "53100",
+    "53200",
+    "55P03",
+    "57014 canceling statement due to statement timeout",
+    "57014 canceling statement due to user request",
+    "QB001",
+};
+
 TEST(Soak, NothingIsLostOrDoneTwice) {
     Campaign campaign({.seconds = seconds(), .least_calls = 5000, .seed = stress::run_seed()});
     const Report report = campaign.run();
     std::cout << report.text();
     EXPECT_EQ(report.findings.violations.size(), 0u);
     EXPECT_GT(report.done, 0);
+    if (seconds() >= kCertain) {
+        for (const char* call : kCalls) {
+            EXPECT_TRUE(report.kinds.contains(call)) << call;
+        }
+        for (const char* fault : kFaults) {
+            EXPECT_TRUE(report.faults.contains(fault)) << fault;
+        }
+        for (const char* refusal : kRefusals) {
+            EXPECT_TRUE(report.refusals.contains(refusal)) << refusal;
+        }
+    }
 }
 
 struct Bug {

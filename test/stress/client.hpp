@@ -100,7 +100,7 @@ bool is_long();
 
 // The lines of a server's log that tell of errors, but for those with these SQLSTATEs. The server
 // must have been started with kLogPrefix.
-inline const std::string kLogPrefix = "log_line_prefix = '%m [%p] SQLSTATE=%e '";
+inline const std::string kLogPrefix = "log_line_prefix = '%m [%p] %b SQLSTATE=%e '";
 std::vector<std::string> unexpected_errors(const std::string& log,
                                            const std::vector<std::string>& expected);
 
