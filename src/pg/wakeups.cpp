@@ -28,6 +28,7 @@ constexpr int kLeaseBuckets = 512;  // per partition
 constexpr int kMaxPrepared = 256;
 constexpr int32 kNone = -1;
 constexpr int64 kRecheckMs = 1000;  // how long a lost wake-up can cost
+constexpr int kChanges = 64;        // remembered, per partition
 
 struct Entry {
     Channel key;
@@ -44,7 +45,16 @@ struct Entry {
     bool known;        // due and leases have been read from the tables
     bool overflow;     // leases that found no room: the tables have to be asked
     bool prepared_unknown;
+    int32 movers;  // transactions that hold rows for a moment, only to move them
     uint64 used;
+};
+
+// The last change of a channel that wakes all who wait for it, for whoever begins to wait later.
+struct Change {
+    Channel channel;
+    uint64 version;  // 0: none
+    int64 mark;
+    WakeReason reason;
 };
 
 struct Lease {
@@ -59,8 +69,8 @@ struct Partition {
     LWLock lock;
     int32 buckets[kBuckets];
     int32 free_entry;
-    // The last change of an owner's channel that is not there: a session may wait for it again.
-    uint64 owner_version;
+    Change changes[kChanges];  // of owners, and those of tasks that have a reason of their own
+    uint64 owner_version;      // the last change of an owner that had to give way
     int32 lease_buckets[kLeaseBuckets];
     int32 free_lease;
     int32 lease_count;
@@ -199,9 +209,42 @@ void free_entry(Partition* partition, Entry* entry) {
     *link = entry->next;
     entry->next = partition->free_entry;
     partition->free_entry = at;
-    if (entry->key.topic == Topic::kOwner) {
-        partition->owner_version = std::max(partition->owner_version, entry->version);
+}
+
+uint64 next_version() {
+    return pg_atomic_add_fetch_u64(&shared->clock, 1);
+}
+
+Change* find_change(Partition* partition, const Channel& channel) {
+    auto* end = std::end(partition->changes);
+    auto* found = std::find_if(partition->changes, end, [&channel](const Change& change) {
+        return change.version != 0 && change.channel == channel;
+    });
+    return found == end ? nullptr : found;
+}
+
+// The oldest one makes room.
+void remember_change(Partition* partition, const Change& change) {
+    Change* place = find_change(partition, change.channel);
+    if (place == nullptr) {
+        place = std::min_element(
+            partition->changes, std::end(partition->changes),
+            [](const Change& a, const Change& b) { return a.version < b.version; });
+        if (place->version != 0 && place->channel.topic == Topic::kOwner) {
+            partition->owner_version = std::max(partition->owner_version, place->version);
+        }
     }
+    *place = change;
+}
+
+// The version of a new entry. A session may wait for an owner again, and nobody knew its channel
+// meanwhile.
+uint64 first_version(Partition* partition, const Channel& channel) {
+    if (channel.topic != Topic::kOwner) {
+        return next_version();
+    }
+    const Change* change = find_change(partition, channel);
+    return std::max(partition->owner_version, change != nullptr ? change->version : 0);
 }
 
 // Whether the entry is worth keeping without waiters: queues are asked for again and again.
@@ -229,10 +272,6 @@ bool evict(Partition* partition) {
     return true;
 }
 
-uint64 next_version() {
-    return pg_atomic_add_fetch_u64(&shared->clock, 1);
-}
-
 Entry* find_or_make_entry(const Place& place, const Channel& channel) {
     Partition* partition = place.partition;
     if (Entry* entry = find_entry(place, channel)) {
@@ -250,7 +289,7 @@ Entry* find_or_make_entry(const Place& place, const Channel& channel) {
               .head = kNone,
               .tail = kNone,
               .waiters = 0,
-              .version = channel.topic == Topic::kOwner ? partition->owner_version : next_version(),
+              .version = first_version(partition, channel),
               .looked = 0,
               .looked_at = 0,
               .due_moves = 0,
@@ -259,6 +298,7 @@ Entry* find_or_make_entry(const Place& place, const Channel& channel) {
               .known = !is_queue(channel),
               .overflow = false,
               .prepared_unknown = is_queue(channel) && max_prepared_xacts > 0,
+              .movers = 0,
               .used = pg_atomic_read_u64(&shared->clock)};
     partition->buckets[place.bucket] = at;
     return entry;
@@ -445,11 +485,11 @@ void LostOwners::tell(const Channel& queue) const {
         const Channel channel{queue.database, queue.hub, Topic::kOwner, 0, names[i]};
         const Place place = place_of(channel);
         LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+        const uint64 version = next_version();
+        remember_change(place.partition, {channel, version, 0, WakeReason::kLeaseExpired});
         if (Entry* entry = find_entry(place, channel)) {
-            entry->version = next_version();
+            entry->version = version;
             wake(*entry, PG_INT32_MAX, WakeReason::kLeaseExpired);
-        } else {
-            place.partition->owner_version = next_version();
         }
         LWLockRelease(&place.partition->lock);
     }
@@ -465,7 +505,8 @@ enum class NoteKind : uint8 {
     kLeaseOver,
     kHeld,
     kChanged,
-    kFreed
+    kFreed,
+    kMoving
 };
 
 struct Note {
@@ -475,7 +516,7 @@ struct Note {
     int32 level;
     int32 items;
     uint64 key;  // of a lease, or a version
-    int64 at;
+    int64 at;    // or the mark of a change
     uint64 owner;
 };
 
@@ -509,8 +550,22 @@ Note* add_note(const Channel& channel, NoteKind kind) {
     return &notes[note_count++];
 }
 
+// The transaction that moved rows has ended.
+void end_move(const Note& note) {
+    const Place place = place_of(note.channel);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    if (Entry* entry = find_entry(place, note.channel); entry != nullptr && entry->movers > 0) {
+        --entry->movers;
+    }
+    LWLockRelease(&place.partition->lock);
+}
+
 // What was held can be taken by others again.
 void undo(const Note& note) {
+    if (note.kind == NoteKind::kMoving) {
+        end_move(note);
+        return;
+    }
     if (note.kind != NoteKind::kLease && note.kind != NoteKind::kHeld) {
         return;
     }
@@ -530,6 +585,14 @@ void apply(const Note& note) {
     // Nobody waits for a channel that is not there; but the version of a queue must not be lost.
     Entry* entry = is_queue(note.channel) ? find_or_make_entry(place, note.channel)
                                           : find_entry(place, note.channel);
+    uint64 version = 0;
+    if (note.kind == NoteKind::kChanged) {
+        version = next_version();
+        if (note.channel.topic == Topic::kOwner ||
+            (note.channel.topic == Topic::kTask && note.reason != WakeReason::kChanged)) {
+            remember_change(place.partition, {note.channel, version, note.at, note.reason});
+        }
+    }
     if (entry != nullptr) {
         switch (note.kind) {
             case NoteKind::kReady:
@@ -560,7 +623,7 @@ void apply(const Note& note) {
             case NoteKind::kHeld:
                 break;
             case NoteKind::kChanged:
-                entry->version = next_version();
+                entry->version = version;
                 wake(*entry, PG_INT32_MAX, note.reason);
                 break;
             case NoteKind::kFreed:
@@ -569,10 +632,9 @@ void apply(const Note& note) {
                     wake(*entry, 1, WakeReason::kWork);
                 }
                 break;
+            case NoteKind::kMoving:
+                break;
         }
-    }
-    if (entry == nullptr && note.channel.topic == Topic::kOwner) {
-        place.partition->owner_version = next_version();
     }
     LWLockRelease(&place.partition->lock);
     lost.tell(note.channel);
@@ -585,8 +647,8 @@ void keep_prepared() {
     LWLockAcquire(&shared->prepared_lock, LW_EXCLUSIVE);
     for (int i = 0; i < note_count && TransactionIdIsValid(xid); ++i) {
         const auto count = static_cast<int>(pg_atomic_read_u32(&shared->prepared_count));
-        if (notes[i].kind == NoteKind::kLeaseOver || notes[i].kind == NoteKind::kDueKnown ||
-            !is_queue(notes[i].channel)) {
+        if (notes[i].kind == NoteKind::kMoving || notes[i].kind == NoteKind::kLeaseOver ||
+            notes[i].kind == NoteKind::kDueKnown || !is_queue(notes[i].channel)) {
             continue;
         }
         PreparedNote* known = nullptr;
@@ -613,6 +675,15 @@ void keep_prepared() {
     LWLockRelease(&shared->prepared_lock);
 }
 
+// After all else: whoever sees that nobody moves rows finds the versions moved.
+void end_moves() {
+    std::for_each_n(notes, note_count, [](const Note& note) {
+        if (note.kind == NoteKind::kMoving) {
+            end_move(note);
+        }
+    });
+}
+
 void apply_notes() {
     // What others did since is asked before our own notes move the version.
     bool ring = false;
@@ -626,6 +697,7 @@ void apply_notes() {
             }
         }
     }
+    end_moves();
     if (ring && settings.notify) {
         wake_worker(Bell::kReady);
     }
@@ -640,6 +712,7 @@ void at_end(Ending ending) {
             apply_notes();
             break;
         case Ending::kPrepare:
+            end_moves();  // nobody knows when it is committed
             keep_prepared();
             break;
         case Ending::kAbort:
@@ -850,10 +923,50 @@ void note_held(const Channel& channel) {
     }
 }
 
-void note_changed(const Channel& channel, WakeReason reason) {
+void note_changed(const Channel& channel, WakeReason reason, int64 mark) {
     if (can_note()) {
-        add_note(channel, NoteKind::kChanged)->reason = reason;
+        Note* note = add_note(channel, NoteKind::kChanged);
+        note->reason = reason;
+        note->at = mark;
     }
+}
+
+std::optional<LastChange> last_change(const Channel& channel) {
+    if (!can_note()) {
+        return std::nullopt;
+    }
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_SHARED);
+    const Change* found = find_change(place.partition, channel);
+    const auto last =
+        found != nullptr ? std::optional(LastChange{found->reason, found->mark}) : std::nullopt;
+    LWLockRelease(&place.partition->lock);
+    return last;
+}
+
+void note_moving(const Channel& channel) {
+    if (!can_note()) {
+        return;
+    }
+    (void)add_note(channel, NoteKind::kMoving);
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
+    if (Entry* entry = find_or_make_entry(place, channel)) {
+        ++entry->movers;
+    }
+    LWLockRelease(&place.partition->lock);
+}
+
+bool is_moving(const Channel& channel) {
+    if (!can_note()) {
+        return false;
+    }
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_SHARED);
+    const Entry* entry = find_entry(place, channel);
+    const bool moving = entry != nullptr && entry->movers > 0;
+    LWLockRelease(&place.partition->lock);
+    return moving;
 }
 
 void note_freed(const Channel& channel, uint64 since_version) {
@@ -1057,14 +1170,20 @@ void note_look(int channel, const Look& look, int64 now) {
     LWLockRelease(&place.partition->lock);
 }
 
-bool moved_since(int channel, uint64 version, int64 now) {
+std::optional<WakeReason> moved_since(int channel, uint64 version, int64 now) {
     const Place place = place_of(waiting_for[channel]);
     LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
     Entry* entry = entry_of(place, channel);
-    const bool moved = entry->version > version;
-    if (!moved) {
+    std::optional<WakeReason> moved;
+    if (entry->version <= version) {
         entry->looked = entry->version;  // an empty fetch is as good as a look
         entry->looked_at = now;
+    } else if (entry->key.topic == Topic::kOwner) {
+        const Change* change = find_change(place.partition, entry->key);
+        moved = change != nullptr && change->version > version ? change->reason
+                                                               : WakeReason::kCancelled;
+    } else {
+        moved = WakeReason::kWork;
     }
     LWLockRelease(&place.partition->lock);
     return moved;

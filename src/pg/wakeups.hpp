@@ -62,10 +62,15 @@ void note_lease(const Channel& channel, uint64 key, int64 deadline, uint64 owner
 void note_lease_over(const Channel& channel, uint64 key);
 // An item is held without being changed yet; undone, it wakes one waiter.
 void note_held(const Channel& channel);
-// Wakes all waiters of the channel.
-void note_changed(const Channel& channel, WakeReason reason);
+// Wakes all waiters of the channel. The mark is the caller's: last_change shows it.
+void note_changed(const Channel& channel, WakeReason reason, int64 mark = 0);
 // Wakes one waiter if anything of the channel became ready since that version.
 void note_freed(const Channel& channel, uint64 since_version);
+
+// This transaction holds rows of the queue for a moment, only to move them, until it ends. Whoever
+// passes them over may look again soon.
+void note_moving(const Channel& channel);
+bool is_moving(const Channel& channel);
 
 // Tells of prepared transactions that have ended since: no callback runs where they end.
 void settle_prepared();
@@ -108,8 +113,16 @@ std::optional<Woken> woken();
 // The wait returns this channel: whatever it was woken for is told.
 void told(int channel);
 
-// Whether the queue's version has moved past what an empty fetch of this session saw.
-bool moved_since(int channel, uint64 version, int64 now);
+// Whether the queue's version has moved past what an empty fetch of this session saw, or an owner's
+// past what was told; and why.
+std::optional<WakeReason> moved_since(int channel, uint64 version, int64 now);
+
+// The last change of a task that had another reason than kChanged, as long as it is remembered.
+struct LastChange {
+    WakeReason reason;
+    int64 mark;
+};
+std::optional<LastChange> last_change(const Channel& channel);
 
 // Goes on waiting after a wake-up that came to nothing.
 void wait_on();

@@ -119,17 +119,23 @@ constexpr Statement kView = query(R"sql(
 )sql",
                                   UUIDOID, TEXTARRAYOID);
 
-// $1 lane, $2 priority, $3 available_at, $4 id, $5 limit.
+// $1 lane, $2 priority, $3 available_at, $4 id, $5 limit, $6 now. What is due counts as ready.
 constexpr Statement kBefore = report(R"sql(
     SELECT pg_catalog.count(*)
       FROM (SELECT 1
-              FROM {hub}.tasks AS t
-             WHERE t.state {=} 'ready' AND t.lane {=} $1
-               AND (t.priority {>} $2
-                    OR (t.priority {=} $2 AND ROW(t.available_at_ms, t.id) {<} ROW($3, $4)))
+              FROM (SELECT t.priority, t.available_at_ms, t.id
+                      FROM {hub}.tasks AS t
+                     WHERE t.state {=} 'ready' AND t.lane {=} $1
+                     UNION ALL
+                    SELECT d.priority, d.available_at_ms, d.id
+                      FROM {hub}.tasks AS d
+                     WHERE d.state {=} 'delayed' AND d.available_at_ms {<=} $6 AND d.lane {=} $1)
+                   AS c
+             WHERE c.priority {>} $2
+                OR (c.priority {=} $2 AND ROW(c.available_at_ms, c.id) {<} ROW($3, $4))
              LIMIT $5) AS x
 )sql",
-                                     TEXTOID, INT4OID, INT8OID, UUIDOID, INT8OID);
+                                     TEXTOID, INT4OID, INT8OID, UUIDOID, INT8OID, INT8OID);
 
 constexpr Statement kPlace = query(R"sql(
     SELECT t.ctid FROM {hub}.tasks AS t WHERE t.id {=} $1
@@ -257,22 +263,40 @@ constexpr Statement kLanePaused = query(R"sql(
 )sql",
                                         TEXTOID);
 
-// The first delayed tasks; those of other lanes bound how soon to look again.
+// $1 lane (null: all), $2 now, $3 limit. The lanes of those that are due, unless they are paused.
+constexpr Statement kDueLanes = query(R"sql(
+    SELECT t.lane
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'delayed' AND t.available_at_ms {<=} $2 AND ($1 IS NULL OR t.lane {=} $1)
+       AND NOT EXISTS (SELECT 1 FROM {hub}.lanes AS l WHERE l.name {=} t.lane AND l.paused)
+     ORDER BY t.available_at_ms, t.id
+     LIMIT $3
+)sql",
+                                      TEXTOID, INT8OID, INT8OID);
+
+// $1 now, $2 limit. The next to fall due; those of other lanes bound how soon to look again.
 constexpr Statement kDelayed = query(R"sql(
     SELECT t.lane, t.available_at_ms
       FROM {hub}.tasks AS t
-     WHERE t.state {=} 'delayed'
+     WHERE t.state {=} 'delayed' AND t.available_at_ms {>} $1
      ORDER BY t.available_at_ms, t.id
-     LIMIT $1
+     LIMIT $2
 )sql",
-                                     INT8OID);
+                                     INT8OID, INT8OID);
 
+// $1 now. What is due counts as ready.
 constexpr Statement kOldestReady = report(R"sql(
-    SELECT pg_catalog.min(t.available_at_ms) FROM {hub}.tasks AS t WHERE t.state {=} 'ready'
-)sql");
+    SELECT LEAST((SELECT pg_catalog.min(t.available_at_ms)
+                    FROM {hub}.tasks AS t
+                   WHERE t.state {=} 'ready'),
+                 (SELECT pg_catalog.min(d.available_at_ms)
+                    FROM {hub}.tasks AS d
+                   WHERE d.state {=} 'delayed' AND d.available_at_ms {<=} $1))
+)sql",
+                                          INT8OID);
 
 constexpr Statement kMark = query(R"sql(
-    SELECT pg_catalog.concat(t.state, ' ', t.lease_epoch)
+    SELECT t.state, t.lease_epoch
       FROM {hub}.tasks AS t
      WHERE t.id {=} CAST($1 AS pg_catalog.uuid)
 )sql",
@@ -357,14 +381,16 @@ std::optional<TaskView> view_task(const Hub& hub, const pg_uuid_t& id,
     return view;
 }
 
-int64 count_before(const Hub& hub, const pg_uuid_t& id, const TaskView& view, int64 limit) {
+int64 count_before(const Hub& hub, const pg_uuid_t& id, const TaskView& view, int64 now,
+                   int64 limit) {
     return run(hub, kBefore,
                Params()
                    .text(view.lane)
                    .int4(view.priority)
                    .int8(view.available_at.value_or(0))
                    .uuid(id)
-                   .int8(limit))
+                   .int8(limit)
+                   .int8(now))
         .int8(0, 1);
 }
 
@@ -400,9 +426,10 @@ std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t
 
 namespace {
 
-// Adds the ready tasks of a lane, as far as its limits let them be claimed.
-void add_ready(const Hub& hub, std::string_view lane, int64 now, int limit, LaneReadiness* result) {
-    const int64 ready = run(hub, kReadyInLane, Params().text(lane).int8(limit)).int8(0, 1);
+// Adds the ready tasks of a lane and those that are due, as far as its limits let them be claimed.
+void add_ready(const Hub& hub, std::string_view lane, int64 due, int64 now, int limit,
+               LaneReadiness* result) {
+    const int64 ready = due + run(hub, kReadyInLane, Params().text(lane).int8(limit)).int8(0, 1);
     const auto bounds = is_limited(hub, lane) ? read_limit(hub, lane) : std::nullopt;
     if (ready == 0 || !bounds) {
         result->items += ready;
@@ -419,6 +446,7 @@ void add_ready(const Hub& hub, std::string_view lane, int64 now, int limit, Lane
 
 LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, int limit) {
     constexpr int kLookAhead = 100;
+    constexpr int64 kRecheckMs = 1000;
     LaneReadiness result{0, core::kNever};
     pg::List<std::string_view> lanes;
     if (lane.empty()) {
@@ -430,33 +458,45 @@ LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, i
     } else {
         return result;
     }
+    const auto due = run(hub, kDueLanes,
+                         Params()
+                             .optional_text(lane.empty() ? std::nullopt : std::optional(lane))
+                             .int8(now)
+                             .int8(kLookAhead))
+                         .texts(1);
+    for (const auto name : due) {
+        lanes.add(name);
+    }
+    std::sort(lanes.begin(), lanes.end());
+    lanes.count = static_cast<int>(std::unique(lanes.begin(), lanes.end()) - lanes.begin());
     for (const auto name : lanes) {
         if (result.items < limit) {
-            add_ready(hub, name, now, limit, &result);
+            add_ready(hub, name, std::count(due.begin(), due.end(), name), now, limit, &result);
         }
         CHECK_FOR_INTERRUPTS();
     }
-    const Rows delayed = run(hub, kDelayed, Params().int8(kLookAhead));
+    if (due.size() == kLookAhead) {
+        // Behind tasks of a lane that is full, those of another may be due.
+        result.next_due = std::min(result.next_due, now + kRecheckMs);
+    }
+    const Rows delayed = run(hub, kDelayed, Params().int8(now).int8(kLookAhead));
     for (uint64 i = 0; i < delayed.count; ++i) {
-        const int64 due = delayed.int8(i, 2);
-        const bool ours = lane.empty() || delayed.text(i, 1) == lane;
-        if (ours && due <= now) {
-            ++result.items;
-        } else if ((ours || i + 1 == kLookAhead) && due > now) {
-            result.next_due = std::min(result.next_due, due);
+        if (lane.empty() || delayed.text(i, 1) == lane || i + 1 == kLookAhead) {
+            result.next_due = std::min(result.next_due, delayed.int8(i, 2));
             break;
         }
     }
     return result;
 }
 
-std::optional<int64> oldest_ready_task(const Hub& hub) {
-    return run(hub, kOldestReady).optional_int8(0, 1);
+std::optional<int64> oldest_ready_task(const Hub& hub, int64 now) {
+    return run(hub, kOldestReady, Params().int8(now)).optional_int8(0, 1);
 }
 
-std::optional<std::string_view> read_task_mark(const Hub& hub, std::string_view id) {
+std::optional<TaskMark> read_task_mark(const Hub& hub, std::string_view id) {
     const Rows rows = run(hub, kMark, Params().text(id));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.text(0, 1));
+    return rows.count == 0 ? std::nullopt
+                           : std::optional(TaskMark{rows.text(0, 1), rows.int8(0, 2)});
 }
 
 }  // namespace belay::store

@@ -53,8 +53,9 @@ struct TaskView {
 std::optional<TaskView> view_task(const Hub& hub, const pg_uuid_t& id,
                                   std::optional<std::span<const std::string_view>> capabilities);
 
-// How many ready tasks of its lane come before the task, counted up to limit.
-int64 count_before(const Hub& hub, const pg_uuid_t& id, const TaskView& view, int64 limit);
+// How many tasks of its lane, ready or due, come before the task, counted up to limit.
+int64 count_before(const Hub& hub, const pg_uuid_t& id, const TaskView& view, int64 now,
+                   int64 limit);
 
 // Whether somebody else holds the row, and who, if it can be told.
 RowHolder row_holder(const Hub& hub, const pg_uuid_t& id);
@@ -72,9 +73,13 @@ struct LaneReadiness {
     int64 next_due;
 };
 LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, int limit);
-std::optional<int64> oldest_ready_task(const Hub& hub);
+std::optional<int64> oldest_ready_task(const Hub& hub, int64 now);
 
 // What a reader can see change of a task.
-std::optional<std::string_view> read_task_mark(const Hub& hub, std::string_view id);
+struct TaskMark {
+    std::string_view state;
+    int64 epoch;
+};
+std::optional<TaskMark> read_task_mark(const Hub& hub, std::string_view id);
 
 }  // namespace belay::store

@@ -101,12 +101,47 @@ constexpr Statement kHoldHeads =
 // $1 ids, $2 now. The state is compared in a form that no partial index fits: a statement that
 // knows ids must not walk over all ready tasks. Statements on held rows leave it out for the same
 // reason.
-constexpr char kStillReady[] = R"sql(
-     WHERE t.id {=} ANY ($1) AND (t.state {||} '') {=} 'ready'
+constexpr char kStillEligible[] = R"sql(
+     WHERE t.id {=} ANY ($1)
+       AND ((t.state {||} '') {=} 'ready'
+            OR ((t.state {||} '') {=} 'delayed' AND t.available_at_ms {<=} $2))
        AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $2)
        FOR NO KEY UPDATE SKIP LOCKED
 )sql";
-constexpr Statement kHoldReady = statement(joined<kClaimable, kStillReady>, UUIDARRAYOID, INT8OID);
+constexpr Statement kHoldEligible =
+    statement(joined<kClaimable, kStillEligible>, UUIDARRAYOID, INT8OID);
+
+// $1 lane, $2 slot, $3 cap_set, $4 now. Whether the stream has a task, held or not.
+constexpr Statement kHasHead = statement(R"sql(
+    SELECT t.id
+      FROM {hub}.tasks AS t
+     WHERE t.lane {=} $1 AND t.slot {=} $2 AND t.cap_set {=} $3 AND t.state {=} 'ready'
+       AND (t.deadline_ms IS NULL OR t.deadline_ms {>} $4)
+     ORDER BY t.priority DESC, t.available_at_ms, t.id
+     LIMIT 1
+)sql",
+                                         TEXTOID, INT2OID, INT4OID, INT8OID);
+
+// $1 available_at and $2 id behind which, $3 now, $4 limit.
+constexpr Statement kPeekDue = statement(R"sql(
+    SELECT t.lane, t.slot, t.cap_set, t.priority, t.available_at_ms, t.id,
+           COALESCE(t.deadline_ms {<=} $3, false)
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'delayed' AND ROW(t.available_at_ms, t.id) {>} ROW($1, $2)
+       AND t.available_at_ms {<=} $3
+     ORDER BY t.available_at_ms, t.id
+     LIMIT $4
+)sql",
+                                         INT8OID, UUIDOID, INT8OID, INT8OID);
+
+constexpr Statement kNextToFallDue = statement(R"sql(
+    SELECT t.available_at_ms
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'delayed' AND t.available_at_ms {>} $1
+     ORDER BY t.available_at_ms, t.id
+     LIMIT 1
+)sql",
+                                               INT8OID);
 
 // $1 lanes, $2 slots, $3 sets, $4 now, $5 limit per stream.
 constexpr Statement kPeekHeads =
@@ -609,7 +644,9 @@ void note_state(const Hub& hub, const pg_uuid_t& task) {
 }
 
 void note_state(const Hub& hub, const Task& task, const Notice& notice) {
-    pg::note_changed(task_channel(hub, uuid_text(task.id)), notice.reason);
+    // The epoch afterwards tells a lost lease from those before it.
+    pg::note_changed(task_channel(hub, uuid_text(task.id)), notice.reason,
+                     task.lease_epoch + (task.is_active() ? 1 : 0));
     if (notice.to_owner && task.lease_owner) {
         pg::note_changed(owner_channel(hub, *task.lease_owner), notice.reason);
     }
@@ -746,26 +783,19 @@ bool TaskPlace::before(const TaskPlace& other) const {
     return memcmp(id.data, other.id.data, UUID_LEN) < 0;
 }
 
-namespace {
-
-// The lanes that may have ready tasks.
 std::span<const std::string_view> ready_lanes(const Hub& hub) {
     const auto found = direct::indexed_lanes(hub);
     return found ? *found : run(hub, kReadyLanes).texts(1);
 }
 
-}  // namespace
-
-std::span<const TaskStream> fitting_streams(const Hub& hub,
-                                            std::optional<std::span<const std::string_view>> lanes,
+std::span<const TaskStream> fitting_streams(const Hub& hub, std::span<const std::string_view> lanes,
                                             std::span<const std::string_view> capabilities,
                                             std::span<const int16> slots) {
-    const auto names = lanes ? *lanes : ready_lanes(hub);
-    if (names.empty()) {
+    if (lanes.empty()) {
         return {};
     }
     const Rows rows =
-        run(hub, kFits, Params().datum(text_array(names)).datum(text_array(capabilities)));
+        run(hub, kFits, Params().datum(text_array(lanes)).datum(text_array(capabilities)));
     // Each lane has its set 0 beside those found; the rows of a lane come together.
     auto* streams =
         static_cast<TaskStream*>(palloc(sizeof(TaskStream) * (2 * rows.count * slots.size() + 1)));
@@ -819,15 +849,21 @@ std::span<const HeldTask> in_order(std::span<const HeldTask> held, std::span<con
 
 }  // namespace
 
-std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, int64 now,
-                                     int limit) {
-    if (const auto ids = direct::hold_heads(hub, stream, now, limit)) {
-        return ids->empty() ? std::span<const HeldTask>()
-                            : in_order(hold_ready(hub, *ids, now), *ids);
+std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, int64 now, int limit,
+                                     bool* lost) {
+    if (const auto heads = direct::hold_heads(hub, stream, now, limit)) {
+        *lost = heads->lost;
+        return heads->ids.empty() ? std::span<const HeldTask>()
+                                  : in_order(hold_eligible(hub, heads->ids, now), heads->ids);
     }
-    return read_held(run(
-        hub, kHoldHeads,
-        Params().text(stream.lane).int2(stream.slot).int4(stream.cap_set).int8(now).int8(limit)));
+    Params params;
+    params.text(stream.lane).int2(stream.slot).int4(stream.cap_set).int8(now);
+    const auto held = read_held(run(hub, kHoldHeads, params.int8(limit)));
+    *lost = held.empty() &&
+            run(hub, kHasHead,
+                Params().text(stream.lane).int2(stream.slot).int4(stream.cap_set).int8(now))
+                    .count > 0;
+    return held;
 }
 
 std::span<const TaskPeek> peek_heads(const Hub& hub, std::span<const TaskStream> streams, int64 now,
@@ -892,8 +928,30 @@ std::span<const TaskPlace> peek_behind(const Hub& hub, const TaskStream& stream,
     return {places, count};
 }
 
-std::span<const HeldTask> hold_ready(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now) {
-    return read_held(run(hub, kHoldReady, Params().datum(uuid_array(ids)).int8(now)));
+DueLook peek_due(const Hub& hub, const std::optional<TaskPlace>& after, int64 now, int limit) {
+    if (const auto look = direct::peek_due(hub, after, now, limit)) {
+        return *look;
+    }
+    const TaskPlace behind = after.value_or(TaskPlace{0, PG_INT64_MIN, {}});
+    const Rows rows = run(hub, kPeekDue,
+                          Params().int8(behind.available_at).uuid(behind.id).int8(now).int8(limit));
+    auto* tasks = static_cast<DueTaskPeek*>(palloc(sizeof(DueTaskPeek) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        tasks[i] = {{rows.text(i, 1), rows.int2(i, 2), rows.int4(i, 3)},
+                    {rows.int4(i, 4), rows.int8(i, 5), rows.uuid(i, 6)},
+                    rows.boolean(i, 7)};
+    }
+    const bool more = rows.count == static_cast<uint64>(limit);
+    DueLook look{{tasks, static_cast<std::size_t>(rows.count)}, more, now};
+    if (!more) {
+        const Rows next = run(hub, kNextToFallDue, Params().int8(now));
+        look.next = next.count == 0 ? core::kNever : next.int8(0, 1);
+    }
+    return look;
+}
+
+std::span<const HeldTask> hold_eligible(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now) {
+    return read_held(run(hub, kHoldEligible, Params().datum(uuid_array(ids)).int8(now)));
 }
 
 namespace {
@@ -950,6 +1008,8 @@ int64 promote_due(const Hub& hub, int64 now, int limit) {
     note_places(hub, rows);
     for (uint64 i = 0; i < rows.count; ++i) {
         note_claimable(hub, rows.text(i, 2), true, now);
+        pg::note_held(lane_channel(hub, rows.text(i, 2)));
+        pg::note_held(all_lanes_channel(hub));
         pg::note_changed(task_channel(hub, uuid_text(rows.uuid(i, 7))), pg::WakeReason::kChanged);
     }
     return static_cast<int64>(rows.count);

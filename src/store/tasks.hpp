@@ -152,9 +152,11 @@ struct TaskStream {
     std::string_view lane;
     int16 slot;
     int32 cap_set;
+
+    auto operator<=>(const TaskStream&) const = default;
 };
 
-// A ready task, and its place in the order.
+// A task, and its place in the order.
 struct TaskPlace {
     int32 priority;
     int64 available_at;
@@ -174,9 +176,9 @@ struct HeldTask {
     std::string_view lane;
 };
 
-// Holds up to limit tasks from the head of one stream, skipping what others hold.
-std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, int64 now,
-                                     int limit);
+// Holds up to limit tasks from the head of one stream, skipping what others hold: lost tells of it.
+std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, int64 now, int limit,
+                                     bool* lost);
 
 // Looks at up to limit tasks from the head of each stream; stream is the index of theirs.
 struct TaskPeek {
@@ -188,13 +190,29 @@ std::span<const TaskPeek> peek_heads(const Hub& hub, std::span<const TaskStream>
 // Looks at those of one stream behind a place.
 std::span<const TaskPlace> peek_behind(const Hub& hub, const TaskStream& stream,
                                        const TaskPlace& after, int64 now, int limit);
-// Holds those of these tasks that are still ready and that nobody else holds.
-std::span<const HeldTask> hold_ready(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now);
+// Looks at up to limit delayed tasks that are due, in the order in which they fell due, behind a
+// place. They are not held, and stay as they are until somebody claims them.
+struct DueTaskPeek {
+    TaskStream stream;
+    TaskPlace place;
+    bool over;  // its deadline has passed
+};
+struct DueLook {
+    std::span<const DueTaskPeek> tasks;
+    bool more;   // are due
+    int64 next;  // when the next falls due; core::kNever if there is none
+};
+DueLook peek_due(const Hub& hub, const std::optional<TaskPlace>& after, int64 now, int limit);
 
-// The streams that fit: those of the given lanes (none given: of all lanes with ready tasks) that
-// are not paused, for each slot and each set that lies within the capabilities.
-std::span<const TaskStream> fitting_streams(const Hub& hub,
-                                            std::optional<std::span<const std::string_view>> lanes,
+// Holds those of these tasks that are still ready, or delayed and due, and that nobody else holds.
+std::span<const HeldTask> hold_eligible(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now);
+
+// The lanes that may have ready tasks.
+std::span<const std::string_view> ready_lanes(const Hub& hub);
+
+// The streams that fit: those of the lanes, each named once, that are not paused, for each slot and
+// each set that lies within the capabilities.
+std::span<const TaskStream> fitting_streams(const Hub& hub, std::span<const std::string_view> lanes,
                                             std::span<const std::string_view> capabilities,
                                             std::span<const int16> slots);
 

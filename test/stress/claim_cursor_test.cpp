@@ -51,8 +51,6 @@ class Queue {
     virtual std::string cut_short(const Rows& item) = 0;
     // How many items are left.
     virtual std::string count() = 0;
-    // Whether an item that has just fallen due can be had by everybody.
-    virtual bool due_for_all() const { return true; }
     // Whether somebody has to settle a lease that is over before its item can be had again.
     virtual bool settles() const { return true; }
 };
@@ -114,9 +112,6 @@ class TaskQueue : public Queue {
  public:
     explicit TaskQueue(uint64_t seed) : random_(seed) {}
 
-    // A claim makes due tasks ready in its own transaction: until that ends nobody else has them.
-    bool due_for_all() const override { return false; }
-
     std::string add(int delay_ms) override {
         return "SELECT app.create_task('l', p_priority => " + to_string(random_.number(0, 9)) +
                ", p_delay_ms => " + to_string(delay_ms) + ")";
@@ -175,9 +170,13 @@ class Worker {
         } else if (way == 2) {
             conn_.exec("BEGIN; " + queue_.add(0) + "; PREPARE TRANSACTION '" + name() + "'");
             conn_.exec("COMMIT PREPARED '" + name() + "'");
-        } else if (way == 3 && queue_.due_for_all()) {
+        } else if (way == 3) {
             conn_.exec(queue_.add(1));
             std::this_thread::sleep_for(std::chrono::milliseconds(3));
+            if (random_.number(0, 1) == 0) {
+                // Makes due tasks ready, its own and those of others.
+                conn_.exec("SELECT app.reconcile(p_duties => '{due_timers}')");
+            }
         } else {
             conn_.exec(queue_.add(0));
         }

@@ -123,7 +123,9 @@ int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock) {
     if (!try_enter(hub, {.tasks = true})) {
         return 0;
     }
-    return promote_tasks(hub, clock->now(), kPortion);
+    // Claims cannot have what it holds until it commits.
+    constexpr int kAtOnce = 100;
+    return promote_tasks(hub, clock->now(), kAtOnce);
 }
 
 int64 retire_tasks(const store::Hub& hub, pg::Clock* clock) {

@@ -30,7 +30,7 @@ std::optional<int64> oldest_ready(const store::Hub& hub, pg::CountedQueue queue,
     const auto since = pg::as_role(hub.owner, [&hub, queue, now] {
         return pg::with_spi([&hub, queue, now] {
             return queue == pg::CountedQueue::kOrchestrator ? store::oldest_ready_message(hub, now)
-                   : queue == pg::CountedQueue::kTasks      ? store::oldest_ready_task(hub)
+                   : queue == pg::CountedQueue::kTasks      ? store::oldest_ready_task(hub, now)
                                                             : store::oldest_ready_work(hub, now);
         });
     });

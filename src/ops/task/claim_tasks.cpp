@@ -1,13 +1,14 @@
 // claim_tasks.cpp — lease the next tasks that the worker may run.
 //
-// Calls    store::fitting_streams, store::hold_heads, store::peek_heads, store::acquire,
-//          store::try_lock_limit, store::charge_limit
+// Calls    store::fitting_streams, store::hold_heads, store::peek_heads, store::peek_due,
+//          store::hold_eligible, store::acquire, store::try_lock_limit, store::charge_limit
 // Touches  <hub>.tasks, <hub>.lane_limits, <hub>.lane_returns; reads <hub>.suspensions,
 // <hub>.waitpoints, <hub>.signals Locks    tasks and limits of lanes, skipping what others hold: a
 // claim never waits Raises   QB006, QB007
 //
 // The ready tasks of a lane, slot and capability set are a stream, in the order of claims. Streams
-// that do not fit the worker are never looked at; those that do are merged by their heads.
+// that do not fit the worker are never looked at; those that do are merged by their heads. Delayed
+// tasks that are due join them as they are: a claim changes and holds what it takes, nothing else.
 #include <algorithm>
 
 #include "core/events.hpp"
@@ -25,7 +26,7 @@ namespace belay::ops {
 
 namespace {
 
-constexpr int kPromotion = 256;
+constexpr int kDuePage = 256;
 constexpr int kLeastPeek = 16;
 
 constexpr int kAcquired = core::event_place("lease", "acquired");
@@ -114,6 +115,64 @@ struct Limits {
     }
 };
 
+// What is due, as far as a claim has looked at it.
+struct Due {
+    pg::DueHint hint;  // read before the look
+    bool asked = false;
+    store::DueLook page{};
+    pg::List<pg_uuid_t> ids{};  // of the page, sorted
+    bool first = true;          // page
+
+    static bool less(const pg_uuid_t& a, const pg_uuid_t& b) {
+        return memcmp(a.data, b.data, UUID_LEN) < 0;
+    }
+    bool holds(const pg_uuid_t& id) const {
+        return std::binary_search(ids.begin(), ids.end(), id, less);
+    }
+    void read(const store::Hub& hub, int64 now) {
+        std::optional<store::TaskPlace> last;
+        if (!page.tasks.empty()) {
+            last = page.tasks.back().place;
+        }
+        page = store::peek_due(hub, last, now, kDuePage);
+        ids.count = 0;
+        for (const auto& task : page.tasks) {
+            ids.add(task.place.id);
+        }
+        std::sort(ids.begin(), ids.end(), less);
+    }
+    void read_next(const store::Hub& hub, int64 now) {
+        first = false;
+        read(hub, now);
+    }
+};
+
+// The first tasks that are due. If nothing can be, nothing is asked.
+Due look_at_due(const store::Hub& hub, int64 now) {
+    Due due{pg::due_hint(store::task_due_channel(hub))};
+    if (due.hint.known && due.hint.due > now) {
+        due.page.next = due.hint.due;
+    } else {
+        due.asked = true;
+        due.read(hub, now);
+    }
+    return due;
+}
+
+// Tells when to look again, if nothing that was due is left after this claim.
+void tell_next_due(const store::Hub& hub, const Due& due,
+                   std::span<const store::HeldTask> granted) {
+    if (!due.asked || !due.first || due.page.more || store::has_old_prepared()) {
+        return;
+    }
+    const auto taken =
+        std::count_if(granted.begin(), granted.end(),
+                      [&due](const store::HeldTask& task) { return due.holds(task.id); });
+    if (taken == due.ids.count) {
+        pg::note_due_known(store::task_due_channel(hub), due.hint, due.page.next);
+    }
+}
+
 // One stream of a merge: what was seen of it and not tried yet.
 struct Stream {
     store::TaskStream range;
@@ -122,6 +181,7 @@ struct Stream {
     store::TaskPlace last;  // behind which it goes on
     bool ended;
     bool full;  // its lane has no place left, for now
+    bool due;   // of delayed tasks
 };
 
 struct Merge {
@@ -129,17 +189,30 @@ struct Merge {
     int64 now;
     int chunk;
     Limits* limits;
+    const Due& due;
     pg::List<Stream> streams;
 
     void open(std::span<const store::TaskStream> ranges) {
         for (const auto& range : ranges) {
-            streams.add({range, {}, 0, {}, false, false});
+            streams.add({range, {}, 0, {}, false, false, false});
         }
         for (const auto& peek : store::peek_heads(hub, ranges, now, chunk)) {
             streams.items[peek.stream].seen.add(peek.place);
         }
         for (Stream& stream : streams) {
             stream.ended = stream.seen.count < chunk;
+        }
+    }
+
+    // Tasks that are due, those of one stream together and in their order.
+    void add_due(std::span<const store::DueTaskPeek> tasks) {
+        const store::DueTaskPeek* before = nullptr;
+        for (const auto& task : tasks) {
+            if (before == nullptr || !(before->stream == task.stream)) {
+                streams.add({task.stream, {}, 0, {}, true, false, true});
+            }
+            streams.items[streams.count - 1].seen.add(task.place);
+            before = &task;
         }
     }
 
@@ -173,11 +246,16 @@ struct Merge {
     // The next task in the order of all streams.
     const store::TaskPlace* next() {
         while (Stream* head = first()) {
-            if (limits->reserve(head->range.lane, now)) {
-                head->last = head->seen.items[head->next++];
+            // A duty may have made it ready since it was seen among those that are due.
+            const bool twice = !head->due && due.holds(head->seen.items[head->next].id);
+            if (!twice && !limits->reserve(head->range.lane, now)) {
+                head->full = true;
+                continue;
+            }
+            head->last = head->seen.items[head->next++];
+            if (!twice) {
                 return &head->last;
             }
-            head->full = true;
         }
         return nullptr;
     }
@@ -196,57 +274,98 @@ void add_all(pg::List<store::HeldTask>* held, std::span<const store::HeldTask> m
     }
 }
 
-// Holds up to max tasks of the streams, in order.
-void hold_merged(const store::Hub& hub, std::span<const store::TaskStream> ranges, int64 now,
-                 int max, Limits* limits, pg::List<store::HeldTask>* held) {
-    Merge merge{hub, now, std::max(max, kLeastPeek), limits, {}};
-    merge.open(ranges);
+// Holds up to max tasks of the merge, in order. True if others had some of them.
+bool hold_merged(Merge* merge, int max, pg::List<store::HeldTask>* held) {
+    bool lost = false;
     while (held->count < max) {
         pg::List<pg_uuid_t> batch;
         while (batch.count < max - held->count) {
-            const auto* place = merge.next();
+            const auto* place = merge->next();
             if (place == nullptr) {
                 break;
             }
             batch.add(place->id);
         }
         if (batch.count == 0) {
-            return;
+            break;
         }
-        const auto more = store::hold_ready(hub, batch.span(), now);
-        limits->settle(more);
-        merge.look_again();
+        const auto more = store::hold_eligible(merge->hub, batch.span(), merge->now);
+        lost = lost || more.size() < static_cast<std::size_t>(batch.count);
+        merge->limits->settle(more);
+        merge->look_again();
         add_all(held, more);
         CHECK_FOR_INTERRUPTS();
     }
+    return lost;
 }
 
+// Those of the due tasks that belong to one of the streams, sorted by stream and place.
+std::span<const store::DueTaskPeek> fitting_due(std::span<const store::DueTaskPeek> tasks,
+                                                std::span<const store::TaskStream> ranges) {
+    if (tasks.empty()) {
+        return {};
+    }
+    auto* sorted =
+        static_cast<store::TaskStream*>(palloc(sizeof(store::TaskStream) * (ranges.size() + 1)));
+    std::copy(ranges.begin(), ranges.end(), sorted);
+    std::sort(sorted, sorted + ranges.size());
+    pg::List<store::DueTaskPeek> fitting;
+    for (const auto& task : tasks) {
+        if (!task.over && std::binary_search(sorted, sorted + ranges.size(), task.stream)) {
+            fitting.add(task);
+        }
+    }
+    std::sort(fitting.begin(), fitting.end(),
+              [](const store::DueTaskPeek& a, const store::DueTaskPeek& b) {
+                  return a.stream == b.stream ? a.place.before(b.place) : a.stream < b.stream;
+              });
+    return fitting.span();
+}
+
+// The lanes that a claim looks at, each once: those that it names, else those with ready tasks, for
+// the first page of due ones, and those of the page.
+std::span<const std::string_view> lanes_of(const store::Hub& hub, const ClaimRequest& request,
+                                           const Due& due) {
+    pg::List<std::string_view> lanes;
+    const auto add = [&lanes](std::string_view lane) { lanes.add(lane); };
+    if (request.lanes) {
+        std::for_each(request.lanes->begin(), request.lanes->end(), add);
+    } else {
+        if (due.first) {
+            const auto ready = store::ready_lanes(hub);
+            std::for_each(ready.begin(), ready.end(), add);
+        }
+        for (const auto& task : due.page.tasks) {
+            add(task.stream.lane);
+        }
+    }
+    std::sort(lanes.begin(), lanes.end());
+    lanes.count = static_cast<int>(std::unique(lanes.begin(), lanes.end()) - lanes.begin());
+    return lanes.span();
+}
+
+// Holds the next tasks among those that are ready, of the first page, and those that are due.
 std::span<const store::HeldTask> hold_next(const store::Hub& hub, const ClaimRequest& request,
-                                           Limits* limits, int64 now) {
-    const auto ranges = store::fitting_streams(hub, request.lanes, request.capabilities,
-                                               slots_of(hub, request.slots));
-    if (ranges.size() == 1) {
+                                           const Due& due, Limits* limits, int64 now, bool* lost) {
+    const auto ranges = store::fitting_streams(hub, lanes_of(hub, request, due),
+                                               request.capabilities, slots_of(hub, request.slots));
+    const auto fitting = fitting_due(due.page.tasks, ranges);
+    if (due.first && ranges.size() == 1 && fitting.empty()) {
         const auto* lane = limits->find(ranges[0].lane, now);
         const int max = lane == nullptr
                             ? request.max
                             : static_cast<int>(std::min<int64>(request.max, lane->places));
         return max == 0 ? std::span<const store::HeldTask>()
-                        : store::hold_heads(hub, ranges[0], now, max);
+                        : store::hold_heads(hub, ranges[0], now, max, lost);
     }
+    Merge merge{hub, now, std::max(request.max, kLeastPeek), limits, due, {}};
+    if (due.first && !ranges.empty()) {
+        merge.open(ranges);
+    }
+    merge.add_due(fitting);
     pg::List<store::HeldTask> held;
-    if (!ranges.empty()) {
-        hold_merged(hub, ranges, now, request.max, limits, &held);
-    }
+    *lost = hold_merged(&merge, request.max, &held);
     return held.span();
-}
-
-// Makes due tasks ready. True if more may be due.
-bool promote(const store::Hub& hub, int64 now) {
-    const auto hint = pg::due_hint(store::task_due_channel(hub));
-    if (hint.known && hint.due > now) {
-        return false;
-    }
-    return promote_tasks(hub, now, kPromotion) == kPromotion;
 }
 
 store::LeaseGrant grant(const store::HeldTask& task, int64 lease_ms, int64 now) {
@@ -325,18 +444,32 @@ Datum* signals_of(const store::Hub& hub, const store::Rows& rows) {
                           none ? store::Rows{} : store::claimed_signals(hub, continued.span()));
 }
 
-Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
+// What a claim that found nothing has to know.
+struct Missed {
+    bool lost;         // others had what it tried
+    int64 next_due;    // of what was not due yet
+    uint64 due_moves;  // 0: it did not look
+};
+
+Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock,
+                  Missed* missed) {
+    *missed = {false, core::kNever, 0};
     if (!try_enter(hub, {.tasks = true}) || hub.is_paused(store::Queue::kTasks)) {
         return {};
     }
-    bool more_due = promote(hub, clock->now());
+    const int64 begin = clock->now();
+    Due due = look_at_due(hub, begin);
+    missed->due_moves = due.hint.moves;
     Limits limits{hub, {}};
-    auto held = hold_next(hub, request, &limits, clock->now());
-    while (held.empty() && more_due) {
-        more_due = promote(hub, clock->now());
-        held = hold_next(hub, request, &limits, clock->now());
+    auto held = hold_next(hub, request, due, &limits, begin, &missed->lost);
+    while (held.empty() && due.page.more) {
+        bool lost = false;
+        due.read_next(hub, begin);
+        held = hold_next(hub, request, due, &limits, begin, &lost);
+        missed->lost = missed->lost || lost;
         CHECK_FOR_INTERRUPTS();
     }
+    missed->next_due = due.page.next;
     const int64 now = clock->now();
     pg::List<store::LeaseGrant> grants;
     pg::List<store::HeldTask> granted;
@@ -348,6 +481,7 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
             granted.add(task);
         }
     }
+    tell_next_due(hub, due, granted.span());
     if (grants.count == 0) {
         return {};
     }
@@ -396,11 +530,24 @@ bool has_moved(std::span<const Watched> watched, const ClaimRequest& request) {
     });
 }
 
+// Whether something has fallen due since, or may have: it came later, and is due already.
+bool has_fallen_due(const store::Hub& hub, const Missed& missed, int64 now) {
+    if (missed.next_due <= now) {
+        return true;
+    }
+    const auto hint = pg::due_hint(store::task_due_channel(hub));
+    return missed.due_moves != 0 && hint.moves != missed.due_moves && hint.due <= now;
+}
+
 }  // namespace
 
 int64 promote_tasks(const store::Hub& hub, int64 now, int limit) {
     const pg::Channel channel = store::task_due_channel(hub);
     const auto hint = pg::due_hint(channel);
+    // In a transaction block nobody knows how long it lasts.
+    if (!IsTransactionBlock()) {
+        pg::note_moving(channel);
+    }
     const int64 promoted = store::promote_due(hub, now, limit);
     if (promoted < limit && !store::has_old_prepared()) {
         pg::note_due_known(channel, hint, store::next_delayed(hub, now));
@@ -410,13 +557,31 @@ int64 promote_tasks(const store::Hub& hub, int64 now, int limit) {
 
 Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
     constexpr int kMostLooks = 32;
-    auto watched = watch(hub, request);
-    auto claimed = claim_now(hub, request, clock);
-    // Whoever was faster may have left something that our snapshot was too old for.
-    for (int look = 1; look < kMostLooks && claimed.order.empty() && has_moved(watched, request);
-         ++look) {
+    constexpr int kUnprompted = 3;
+    constexpr int kMostNaps = 100;
+    std::span<const Watched> watched;
+    Claimed claimed;
+    int naps = 0;
+    for (int looks = 1;; ++looks) {
+        Missed missed{};
         watched = watch(hub, request);
-        claimed = claim_now(hub, request, clock);
+        claimed = claim_now(hub, request, clock, &missed);
+        if (!claimed.order.empty()) {
+            break;
+        }
+        // Whoever was faster may have left something that our snapshot was too old for, or lets go
+        // of what it held before it tells. A duty that makes due tasks ready has them for a moment.
+        const bool moving = missed.lost && pg::is_moving(store::task_due_channel(hub));
+        pg::settle_prepared();
+        if (looks < kMostLooks &&
+            (has_moved(watched, request) || has_fallen_due(hub, missed, clock->now()) ||
+             (missed.lost && looks < kUnprompted))) {
+            continue;
+        }
+        if (!moving || naps++ == kMostNaps) {
+            break;
+        }
+        pg::nap(1);
     }
     for (const auto& [channel, version] : watched) {
         if (!claimed.order.empty()) {

@@ -215,7 +215,7 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
     if (out.all.count > 0 || !waits) {
         return out.all.span();
     }
-    if (const int64 before = store::count_before(hub, id, *task, kMostBefore); before > 0) {
+    if (const int64 before = store::count_before(hub, id, *task, now, kMostBefore); before > 0) {
         out.add("behind", psprintf("{\"tasks\":" INT64_FORMAT "}", before));
     }
     out.add("claimable");

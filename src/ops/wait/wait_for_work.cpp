@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/task.hpp"
 #include "core/time.hpp"
 #include "pg/clock.hpp"
 #include "pg/datum.hpp"
@@ -58,7 +59,7 @@ bool is_watched(pg::Topic topic) {
 struct Seen {
     pg::Channel channel;
     int64 custom_status_version;  // -1: not seen
-    int64 execution_id;           // -1: not seen
+    int64 execution_id;           // -1: not seen; the epoch of a task
     uint64 status;                // hash
 };
 
@@ -92,15 +93,26 @@ Seen* see(const pg::Channel& channel) {
     return seen;
 }
 
-// The same of a task.
-bool is_task_changed(const store::Hub& hub, const WaitQueue& queue) {
+// What has become of the task since the session saw it. Every lease that is lost has an epoch of
+// its own, so one that was lost before tells nothing.
+std::optional<pg::WakeReason> change_of_task(const store::Hub& hub, const WaitQueue& queue) {
     const auto* seen =
         static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
     if (seen == nullptr) {
-        return false;
+        return std::nullopt;
     }
     const auto mark = store::read_task_mark(hub, queue.name);
-    return !mark || seen->status != core::fnv1a64(*mark);
+    if (!mark) {
+        return pg::WakeReason::kChanged;  // deleted since
+    }
+    if (seen->execution_id == mark->epoch && seen->status == core::fnv1a64(mark->state)) {
+        return std::nullopt;
+    }
+    if (mark->state == core::name_of(core::TaskState::kCancelled)) {
+        return pg::WakeReason::kCancelled;
+    }
+    const auto last = pg::last_change(queue.channel);
+    return last && last->mark > seen->execution_id ? last->reason : pg::WakeReason::kChanged;
 }
 
 // Whether the instance is no longer as the session saw it. One it never looked at is not new.
@@ -125,6 +137,7 @@ bool is_changed(const store::Hub& hub, const WaitQueue& queue) {
 struct Found {
     bool hub_gone;
     int64 items;
+    pg::WakeReason reason;  // of the items
     pg::Look look;
 };
 
@@ -159,21 +172,25 @@ void read_leases(const store::Hub& hub, pg::Topic topic, int64 now, pg::Look* lo
 
 Found look_at(const store::Hub& hub, const WaitQueue& queue, const pg::Tending& tending) {
     const int64 now = pg::server_now_ms();
-    Found found{.hub_gone = false,
-                .items = 0,
-                .look = {.version = tending.version,
-                         .due_moves = tending.due_moves,
-                         .next_due = core::kNever,
-                         .leases_read = false,
-                         .all_leases = false,
-                         .leases = {},
-                         .complete = true}};
+    Found found{
+        .hub_gone = false,
+        .items = 0,
+        .reason = is_watched(queue.topic) ? pg::WakeReason::kChanged : pg::WakeReason::kWork,
+        .look = {.version = tending.version,
+                 .due_moves = tending.due_moves,
+                 .next_due = core::kNever,
+                 .leases_read = false,
+                 .all_leases = false,
+                 .leases = {},
+                 .complete = true}};
     if (queue.topic == pg::Topic::kInstance) {
         found.items = is_changed(hub, queue) ? 1 : 0;
         return found;
     }
     if (queue.topic == pg::Topic::kTask) {
-        found.items = is_task_changed(hub, queue) ? 1 : 0;
+        const auto change = change_of_task(hub, queue);
+        found.items = change ? 1 : 0;
+        found.reason = change.value_or(found.reason);
         return found;
     }
     if (queue.topic == pg::Topic::kOwner) {
@@ -257,12 +274,11 @@ std::optional<WaitResult> first_look(const Wait& wait) {
         const WaitQueue& queue = wait.queues[i];
         const auto remembered = pg::take_remembered(queue.channel);
         if (remembered) {
-            if (pg::moved_since(static_cast<int>(i), *remembered, pg::server_now_ms())) {
+            if (const auto moved =
+                    pg::moved_since(static_cast<int>(i), *remembered, pg::server_now_ms())) {
                 if (!standing_of(wait.schema, queue).paused) {
                     pg::told(static_cast<int>(i));
-                    return WaitResult{queue.word, queue.topic == pg::Topic::kOwner
-                                                      ? pg::WakeReason::kCancelled
-                                                      : pg::WakeReason::kWork};
+                    return WaitResult{queue.word, *moved};
                 }
                 let_go();
             }
@@ -277,8 +293,7 @@ std::optional<WaitResult> first_look(const Wait& wait) {
             pg::note_look(static_cast<int>(i), found.look, pg::server_now_ms());
         }
         if (found.items > 0) {
-            return WaitResult{queue.word, is_watched(queue.topic) ? pg::WakeReason::kChanged
-                                                                  : pg::WakeReason::kWork};
+            return WaitResult{queue.word, found.reason};
         }
     }
     return std::nullopt;
@@ -366,8 +381,7 @@ WaitResult poll(const Wait& wait) {
                 return {queue.word, pg::WakeReason::kShutdown};
             }
             if (found.items > 0) {
-                return {queue.word,
-                        is_watched(queue.topic) ? pg::WakeReason::kChanged : pg::WakeReason::kWork};
+                return {queue.word, found.reason};
             }
         }
         const int64 now = pg::server_now_ms();
@@ -471,7 +485,9 @@ void remember_custom_status(const store::Hub& hub, std::string_view instance_id,
 
 void remember_task(const store::Hub& hub, std::string_view id) {
     if (const auto mark = store::read_task_mark(hub, id)) {
-        see(pg::channel_of(hub.schema, pg::Topic::kTask, id))->status = core::fnv1a64(*mark);
+        Seen* seen = see(pg::channel_of(hub.schema, pg::Topic::kTask, id));
+        seen->execution_id = mark->epoch;
+        seen->status = core::fnv1a64(mark->state);
     }
 }
 

@@ -110,8 +110,11 @@ struct ReadyStream {
     }
 };
 
+// Delayed tasks, up to a time; the first entry behind it is noted.
 struct DelayedStream {
     const Hub& hub;
+    int64 until = core::kNever;
+    int64* behind = nullptr;
 
     pg::GapKey key() const { return delayed_gaps(hub); }
     IndexScanDesc open(DirectTable* table, const core::QueuePlace& from) const {
@@ -122,7 +125,13 @@ struct DelayedStream {
         return delayed_place(
             {0, DatumGetInt64(key_column(scan, 1)), *DatumGetUUIDP(key_column(scan, 2))});
     }
-    bool ends(const core::QueuePlace&) const { return false; }
+    bool ends(const core::QueuePlace& place) const {
+        const int64 at = core::unordered(place.parts[0]);
+        if (at > until) {
+            *behind = at;
+        }
+        return at > until;
+    }
 };
 
 TaskPlace place_of_row(const DirectTable& table) {
@@ -527,14 +536,14 @@ core::QueuePlace delayed_place(const TaskPlace& place) {
     return {{core::ordered(place.available_at), half_of(place.id, 0), half_of(place.id, 1), 0}};
 }
 
-Answer<std::span<const pg_uuid_t>> hold_heads(const Hub& hub, const TaskStream& stream, int64 now,
-                                              int limit) {
+Answer<HeldHeads> hold_heads(const Hub& hub, const TaskStream& stream, int64 now, int limit) {
     Relation heap = open_for_direct_access(hub, DirectId::kTasks);
     if (heap == nullptr) {
         return std::nullopt;
     }
     pass_faults(kPoint);
     pg::List<pg_uuid_t> held;
+    bool lost = false;
     with_direct(hub, DirectId::kTasks, heap, [&](DirectTable& table) {
         bool again = true;
         while (again) {
@@ -553,13 +562,52 @@ Answer<std::span<const pg_uuid_t>> hold_heads(const Hub& hub, const TaskStream& 
                     }
                     // Another version may be ready, too; SQL would follow it.
                     changed = changed || result == TM_Updated;
+                    lost = lost || result != TM_Ok;
                     return held.count < limit;
                 });
             again = held.count == 0 && (changed || end == WalkEnd::kMissed);
             CHECK_FOR_INTERRUPTS();
         }
     });
-    return std::span<const pg_uuid_t>(held.span());
+    return HeldHeads{held.span(), lost};
+}
+
+Answer<DueLook> peek_due(const Hub& hub, const std::optional<TaskPlace>& after, int64 now,
+                         int limit) {
+    Relation heap = open_for_direct_access(hub, DirectId::kTasks);
+    if (heap == nullptr) {
+        return std::nullopt;
+    }
+    pass_faults(kPoint);
+    pg::List<DueTaskPeek> found;
+    int64 behind = core::kNever;
+    WalkEnd end = WalkEnd::kMissed;
+    with_direct(hub, DirectId::kTasks, heap, [&](DirectTable& table) {
+        while (end == WalkEnd::kMissed) {
+            found.count = 0;
+            behind = core::kNever;
+            end = walk_live(
+                &table, DelayedStream{hub, now, &behind},
+                after ? delayed_place(*after) : core::kQueueStart,
+                [&table] { renew_snapshot(&table); },
+                [&] {
+                    const bool same_lane =
+                        found.count > 0 &&
+                        text_is(table, task::kLane, found.items[found.count - 1].stream.lane);
+                    const std::string_view lane = same_lane
+                                                      ? found.items[found.count - 1].stream.lane
+                                                      : *text_column(table, task::kLane);
+                    bool null = false;
+                    found.add({{lane, DatumGetInt16(column(table, task::kSlot, &null)),
+                                int4_column(table, task::kCapSet)},
+                               place_of_row(table),
+                               is_past_deadline(table, now)});
+                    return found.count < limit;
+                });
+        }
+    });
+    const bool more = end == WalkEnd::kStopped;
+    return DueLook{found.span(), more, more ? now : behind};
 }
 
 Answer<std::span<const TaskPeek>> peek_heads(const Hub& hub, std::span<const TaskStream> streams,

@@ -38,8 +38,14 @@ core::QueuePlace delayed_place(const TaskPlace& place);
 int64 repair_task_gaps(const Hub& hub, int64 age_ms);
 
 // Holds up to limit tasks from the head of the stream that nobody else holds.
-Answer<std::span<const pg_uuid_t>> hold_heads(const Hub& hub, const TaskStream& stream, int64 now,
-                                              int limit);
+struct HeldHeads {
+    std::span<const pg_uuid_t> ids;
+    bool lost;  // somebody else had one
+};
+Answer<HeldHeads> hold_heads(const Hub& hub, const TaskStream& stream, int64 now, int limit);
+// Looks at up to limit due tasks.
+Answer<DueLook> peek_due(const Hub& hub, const std::optional<TaskPlace>& after, int64 now,
+                         int limit);
 Answer<std::span<const TaskPeek>> peek_heads(const Hub& hub, std::span<const TaskStream> streams,
                                              int64 now, int limit);
 Answer<std::span<const TaskPlace>> peek_behind(const Hub& hub, const TaskStream& stream,
