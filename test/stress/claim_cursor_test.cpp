@@ -344,7 +344,7 @@ TEST(ClaimCursor, NoFetchComesBackEmpty) {
 
 TEST(ClaimCursor, NoFetchOfATurnComesBackEmpty) {
     expect_no_empty_fetch([](uint64_t) { return std::make_unique<TurnQueue>(); },
-                          is_long() ? 200'000 : 4'000);
+                          is_long() ? 1'000'000 : 4'000);
 }
 
 TEST(ClaimCursor, NoClaimComesBackEmpty) {
