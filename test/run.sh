@@ -89,8 +89,9 @@ gtest_suite() {
     finish "$code" "$(count '^\[       OK \]' "$output")" \
         "$(count '^\[  FAILED  \] .* \([0-9]+ ms\)$' "$output")"
     # The failed tests' own output, or, after a crash, the last test's.
-    awk '/^\[ RUN /{text = ""} {text = text $0 "\n"} /^\[  FAILED  \].*ms\)$/{printf "%s", text; text = ""; n++}
-         END {if (!n) printf "%s", text}' "$output" | tail -n 200 >"$result_dir/$suite.details"
+    awk 'function tell(  i) {for (i = 1; i <= n; i++) print lines[i]; n = 0}
+         /^\[ RUN /{n = 0} {lines[++n] = $0} /^\[  FAILED  \].*ms\)$/{tell(); failed++}
+         END {if (!failed) tell()}' "$output" | tail -n 200 >"$result_dir/$suite.details"
 }
 
 suite_unit() { gtest_suite "$cmake_dir/bin/unit_tests"; }
