@@ -3,8 +3,9 @@
 // Calls    store::fitting_streams, store::hold_heads, store::peek_heads, store::peek_due,
 //          store::hold_eligible, store::acquire, store::try_lock_limit, store::charge_limit
 // Touches  <hub>.tasks, <hub>.lane_limits, <hub>.lane_returns; reads <hub>.suspensions,
-// <hub>.waitpoints, <hub>.signals Locks    tasks and limits of lanes, skipping what others hold: a
-// claim never waits Raises   QB006, QB007
+//          <hub>.waitpoints, <hub>.signals
+// Locks    tasks and limits of lanes, skipping what others hold: a claim waits for nobody's rows
+// Raises   QB006, QB007
 //
 // The ready tasks of a lane, slot and capability set are a stream, in the order of claims. Streams
 // that do not fit the worker are never looked at; those that do are merged by their heads. Delayed
