@@ -17,6 +17,7 @@ for code in $declared; do
         complain src/pg/errors.hpp:1 "docs/errors.md has no row for $code"
 done
 advice=$(sed -n 's/^| \(`[^|]*\) |.*/\1/p' docs/troubleshooting.md)
+# shellcheck disable=SC2016  # Backquotes of Markdown.
 while IFS= read -r code; do
     grep -qF -e "$code" <<<"$advice" || complain docs/errors.md:1 "docs/troubleshooting.md has no row for $code"
 done < <(sed -n 's/^| \(`[^|]*\) |.*/\1/p' docs/errors.md | grep -oE '`[0-9A-Z]{2}([0-9A-Z]{3}|…)`' | sort -u)
