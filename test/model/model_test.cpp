@@ -1,8 +1,8 @@
 // Random calls of several clients against a hub in memory.
 //
 // BELAY_SEED repeats a run from its first episode, BELAY_MODEL_STEPS sets its length, and
-// BELAY_PATHS_STEPS that of the comparison of the access paths; BELAY_LONG=1 makes both ten times
-// as long.
+// BELAY_PATHS_STEPS and BELAY_TASK_STEPS those of the comparisons of the access paths; BELAY_LONG=1
+// makes them ten times as long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <random>
 
 #include "runner.hpp"
+#include "task_runner.hpp"
 
 namespace belay::test::model {
 namespace {
@@ -21,6 +22,8 @@ constexpr int64_t kStepsOfEpisode = 1500;
 constexpr int kStepsBetweenComparisons = 40;
 constexpr int64_t kStepsOfPaths = 600;
 constexpr int64_t kPathsEpisode = 300;
+constexpr int64_t kStepsOfTasks = 300;
+constexpr int64_t kTasksEpisode = 300;
 constexpr int kPatience = 4;  // so many times as long a run may be, until it has met all cases
 
 int64_t number_from(const char* variable, int64_t otherwise) {
@@ -157,6 +160,71 @@ TEST_F(Paths, ADifferenceIsNoticed) {
             "WHEN (NEW.attempt_count > 2) EXECUTE FUNCTION forget_attempt()");
         try {
             run_episode(&runner, done + kPathsEpisode, &done);
+        } catch (const Mismatch& mismatch) {
+            const std::string text = mismatch.what();
+            EXPECT_TRUE(text.starts_with("the access paths ")) << text;
+            std::cout << "noticed after " << done << " steps: " << text.substr(0, text.find('\n'))
+                      << std::endl;
+            return;
+        }
+    }
+    FAIL() << "nothing was noticed";
+}
+
+// The same of tasks.
+void run_task_episode(TaskRunner* runner, int64_t end, int64_t* done) {
+    for (; *done < end; ++*done) {
+        runner->step();
+    }
+    runner->finish();
+}
+
+TEST_F(Paths, OfTasksAnswerTheSameAndLeaveTheSameRows) {
+    uint64_t seed = chosen_seed();
+    const int64_t steps = number_from("BELAY_TASK_STEPS", kStepsOfTasks) *
+                          (number_from("BELAY_LONG", 0) == 1 ? 10 : 1);
+    std::cout << "BELAY_SEED=" << seed << ", " << steps << " steps" << std::endl;
+    std::map<std::string, int> calls;
+    std::map<std::string, int> served;
+    std::map<std::string, int> refused;
+    for (int64_t done = 0; done < steps; ++seed) {
+        Twin twin(&cluster, "twin");
+        TaskRunner runner(&cluster, seed, &twin);
+        try {
+            run_task_episode(&runner, done + std::min(steps - done, kTasksEpisode), &done);
+        } catch (const Mismatch& mismatch) {
+            FAIL() << "after " << done << " steps: " << mismatch.what();
+        }
+        add(runner.calls(), &calls);
+        add(runner.served(), &served);
+        add(runner.refused(), &refused);
+    }
+    std::cout << "seeds up to " << seed - 1 << "\ncalls\n"
+              << show(calls) << "with rows\n"
+              << show(served) << "refused\n"
+              << show(refused);
+    if (steps >= 10 * kStepsOfTasks) {
+        for (const auto& operation : task_operations()) {
+            EXPECT_GT(served[operation.name], 0) << "never served: " << operation.name;
+        }
+    }
+}
+
+// A path that counts no retries is noticed.
+TEST_F(Paths, ADifferenceOfTasksIsNoticed) {
+    constexpr int64_t kMostSteps = 3000;
+    uint64_t seed = chosen_seed();
+    std::cout << "BELAY_SEED=" << seed << ", at most " << kMostSteps << " steps" << std::endl;
+    for (int64_t done = 0; done < kMostSteps; ++seed) {
+        Twin twin(&cluster, "twin");
+        TaskRunner runner(&cluster, seed, &twin);
+        twin.observer().exec(
+            "CREATE OR REPLACE FUNCTION forget_retry() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN NEW.retry_count := OLD.retry_count; RETURN NEW; END $$; "
+            "CREATE TRIGGER planted BEFORE UPDATE ON app.tasks FOR EACH ROW "
+            "WHEN (NEW.retry_count > OLD.retry_count) EXECUTE FUNCTION forget_retry()");
+        try {
+            run_task_episode(&runner, done + kTasksEpisode, &done);
         } catch (const Mismatch& mismatch) {
             const std::string text = mismatch.what();
             EXPECT_TRUE(text.starts_with("the access paths ")) << text;

@@ -34,11 +34,6 @@ std::string show(const Expected& rows) {
     return text.empty() ? "    no rows\n" : text;
 }
 
-std::string field_of(const PGresult* result, int field) {
-    const char* text = PQresultErrorField(result, field);
-    return text != nullptr ? text : "";
-}
-
 }  // namespace
 
 Runner::Runner(Cluster* cluster, uint64_t seed, Twin* twin)
@@ -118,9 +113,9 @@ void Runner::repeat(int client, const std::string& sql, const Answer& answer) {
 
 void Runner::compare_tables(int client) {
     auto& state = clients_[static_cast<std::size_t>(client)];
-    std::string difference = difference_of_tables(&observer_, &twin_->observer());
+    std::string difference = difference_of_tables(&observer_, *twin_, &twin_->observer());
     if (difference.empty() && state.in_transaction && !state.failed) {
-        difference = difference_of_tables(&state.conn, &twin_->client(client));
+        difference = difference_of_tables(&state.conn, *twin_, &twin_->client(client));
     }
     if (!difference.empty()) {
         fail("the access paths leave different tables: " + history_.back() + "\n" + difference);
@@ -169,32 +164,6 @@ void Runner::fail(const std::string& what) {
          << (hub_.orchestrator_paused ? ", orchestrator queue paused" : "") << "\n"
          << "Run again with BELAY_SEED=" << seed_ << "\n";
     throw Mismatch(text.str());
-}
-
-Answer Runner::ask(Conn& conn, const std::string& sql) {
-    const std::unique_ptr<PGresult, void (*)(PGresult*)> result(PQexec(conn.raw(), sql.c_str()),
-                                                                &PQclear);
-    Answer answer;
-    const auto status = PQresultStatus(result.get());
-    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-        answer.sqlstate = field_of(result.get(), PG_DIAG_SQLSTATE);
-        answer.message = field_of(result.get(), PG_DIAG_MESSAGE_PRIMARY);
-        answer.detail = field_of(result.get(), PG_DIAG_MESSAGE_DETAIL);
-        answer.hint = field_of(result.get(), PG_DIAG_MESSAGE_HINT);
-        if (answer.sqlstate.empty()) {
-            answer.sqlstate = "08006";
-        }
-        return answer;
-    }
-    for (int row = 0; row < PQntuples(result.get()); ++row) {
-        auto& fields = answer.rows.emplace_back();
-        for (int column = 0; column < PQnfields(result.get()); ++column) {
-            fields.push_back(PQgetisnull(result.get(), row, column)
-                                 ? Text()
-                                 : Text(PQgetvalue(result.get(), row, column)));
-        }
-    }
-    return answer;
 }
 
 void Runner::command(int client, const std::string& sql) {

@@ -46,7 +46,6 @@ class Runner {
     };
     enum class Outcome { kDone, kRefused, kBlocked };
 
-    static Answer ask(Conn& conn, const std::string& sql);
     void command(int client, const std::string& sql);
     void end_transaction(int client, bool commit);
     void make_hubs(Conn* observer);

@@ -1,6 +1,8 @@
 #include "twin.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <memory>
 #include <set>
 #include <sstream>
 
@@ -13,6 +15,10 @@ namespace {
 // Times of the server's clock, in ms. Those of the tests are far from it.
 constexpr int64_t kServerFrom = 1'600'000'000'000;
 constexpr int64_t kServerTo = 2'000'000'000'000;
+
+constexpr std::size_t kIdLength = 36;
+// The time and the version of an id that the server has made.
+constexpr std::size_t kIdTime = 15;
 
 std::string shown(const Text& field) {
     return field ? *field : "NULL";
@@ -41,12 +47,54 @@ bool same_lease(const std::string& ours, const std::string& its) {
     return false;
 }
 
+std::string field_of(const PGresult* result, int field) {
+    const char* text = PQresultErrorField(result, field);
+    return text != nullptr ? text : "";
+}
+
+// Whether a uuid begins there.
+bool is_id_at(std::string_view text, std::size_t at) {
+    if (text.size() - at < kIdLength) {
+        return false;
+    }
+    for (std::size_t i = 0; i < kIdLength; ++i) {
+        const char c = text[at + i];
+        const bool hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+        if (hyphen ? c != '-' : std::isxdigit(static_cast<unsigned char>(c)) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <typename Names>
+std::string with_ids(std::string_view text, const Names& ids) {
+    std::string out;
+    std::size_t copied = 0;
+    for (std::size_t at = 0; at + kIdLength <= text.size();) {
+        if (!is_id_at(text, at)) {
+            ++at;
+            continue;
+        }
+        const auto known = ids.find(text.substr(at, kIdLength));
+        if (known != ids.end()) {
+            out += text.substr(copied, at - copied);
+            out += known->second;
+            copied = at + kIdLength;
+        }
+        at += kIdLength;
+    }
+    out += text.substr(copied);
+    return out;
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) {
         lines.push_back(line);
     }
+    std::sort(lines.begin(), lines.end());
     return lines;
 }
 
@@ -77,7 +125,11 @@ std::string Twin::translated(const std::string& sql) const {
         }
         at = end + 1;
     }
-    return text;
+    return with_ids(text, ids_);
+}
+
+std::string Twin::with_our_ids(std::string_view its) const {
+    return with_ids(its, our_ids_);
 }
 
 bool Twin::pair_tokens(const std::string& ours, const std::string& its) {
@@ -88,9 +140,19 @@ bool Twin::pair_tokens(const std::string& ours, const std::string& its) {
     return is_new || known->second == its;
 }
 
+bool Twin::pair_ids(const std::string& ours, const std::string& its) {
+    if (ours.size() != kIdLength || its.size() != kIdLength || !is_id_at(ours, 0) ||
+        !is_id_at(its, 0) || ours[kIdTime - 1] != '7' ||
+        ours.compare(0, kIdTime, its, 0, kIdTime) != 0) {
+        return false;
+    }
+    const bool is_new = ids_.emplace(ours, its).second;
+    return our_ids_.emplace(its, ours).second && is_new;
+}
+
 std::string Twin::difference(const Answer& ours, const Answer& its) {
-    if (ours.sqlstate != its.sqlstate || ours.message != its.message || ours.detail != its.detail ||
-        ours.hint != its.hint) {
+    if (ours.sqlstate != its.sqlstate || ours.message != with_our_ids(its.message) ||
+        ours.detail != with_our_ids(its.detail) || ours.hint != with_our_ids(its.hint)) {
         return "  one:   " + ours.sqlstate + " " + ours.message + " " + ours.detail +
                "\n  other: " + its.sqlstate + " " + its.message + " " + its.detail + "\n";
     }
@@ -105,7 +167,9 @@ std::string Twin::difference(const Answer& ours, const Answer& its) {
         for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
             const bool same = i < a.size() && i < b.size() &&
                               (a[i] == b[i] || (is_server_time(a[i]) && is_server_time(b[i])) ||
-                               (a[i] && b[i] && pair_tokens(*a[i], *b[i])));
+                               (a[i] && b[i] &&
+                                (*a[i] == with_our_ids(*b[i]) || pair_tokens(*a[i], *b[i]) ||
+                                 pair_ids(*a[i], *b[i]))));
             if (!same) {
                 text += "  row " + std::to_string(row) +
                         ", one:   " + (i < a.size() ? shown(a[i]) : "no column") + "\n  row " +
@@ -115,6 +179,32 @@ std::string Twin::difference(const Answer& ours, const Answer& its) {
         }
     }
     return text;
+}
+
+Answer ask(Conn& conn, const std::string& sql) {
+    const std::unique_ptr<PGresult, void (*)(PGresult*)> result(PQexec(conn.raw(), sql.c_str()),
+                                                                &PQclear);
+    Answer answer;
+    const auto status = PQresultStatus(result.get());
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+        answer.sqlstate = field_of(result.get(), PG_DIAG_SQLSTATE);
+        answer.message = field_of(result.get(), PG_DIAG_MESSAGE_PRIMARY);
+        answer.detail = field_of(result.get(), PG_DIAG_MESSAGE_DETAIL);
+        answer.hint = field_of(result.get(), PG_DIAG_MESSAGE_HINT);
+        if (answer.sqlstate.empty()) {
+            answer.sqlstate = "08006";
+        }
+        return answer;
+    }
+    for (int row = 0; row < PQntuples(result.get()); ++row) {
+        auto& fields = answer.rows.emplace_back();
+        for (int column = 0; column < PQnfields(result.get()); ++column) {
+            fields.push_back(PQgetisnull(result.get(), row, column)
+                                 ? Text()
+                                 : Text(PQgetvalue(result.get(), row, column)));
+        }
+    }
+    return answer;
 }
 
 // A view, so that its plan can be kept: it is read after every step.
@@ -141,8 +231,8 @@ BEGIN
               FROM pg_class AS c
               JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
              WHERE c.relnamespace = 'app'::regnamespace AND c.relkind = 'r'
-               AND a.attname NOT IN ('nonce_hi', 'nonce_lo', 'mark', 'secret')
-               AND a.atttypid NOT IN ('uuid'::regtype, 'xid8'::regtype)
+               AND a.attname NOT IN ('nonce_hi', 'nonce_lo', 'mark', 'secret', 'uuid', 'source_uuid')
+               AND a.atttypid <> 'xid8'::regtype
              GROUP BY c.relname) AS t;
     EXECUTE 'CREATE VIEW shown_tables AS ' || v_query;
 END
@@ -153,7 +243,7 @@ void prepare_tables(Conn* conn) {
     conn->exec("PREPARE shown_tables AS SELECT name, content FROM shown_tables");
 }
 
-std::string difference_of_tables(Conn* ours, Conn* its) {
+std::string difference_of_tables(Conn* ours, const Twin& twin, Conn* its) {
     constexpr const char* kAll = "EXECUTE shown_tables";
     const Rows a = ours->exec(kAll);
     const Rows b = its->exec(kAll);
@@ -166,7 +256,10 @@ std::string difference_of_tables(Conn* ours, Conn* its) {
             continue;
         }
         const auto one = lines_of(a.at(row, 1).value_or(""));
-        const auto other = lines_of(b.at(row, 1).value_or(""));
+        const auto other = lines_of(twin.with_our_ids(b.at(row, 1).value_or("")));
+        if (one == other) {
+            continue;
+        }
         const std::multiset<std::string> in_one(one.begin(), one.end());
         const std::multiset<std::string> in_other(other.begin(), other.end());
         const std::string name = a.at(row, 0).value_or("");

@@ -1,12 +1,13 @@
 // A second hub, in a database of its own, to which the same calls are made by the other access
 // path.
 //
-// What a server makes up by itself, lease tokens, differs between the two: the twin knows which of
-// its tokens stands for which.
+// What a server makes up by itself, lease tokens and ids of tasks, differs between the two: the
+// twin knows which of its own stands for which.
 #pragma once
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster.hpp"
@@ -28,11 +29,15 @@ class Twin {
     Conn& client(int number) { return clients_[static_cast<std::size_t>(number)]; }
     void connect(int clients, const std::string& settings);
 
-    // The statement with the twin's tokens.
+    // The statement with the twin's tokens and ids.
     std::string translated(const std::string& sql) const;
+    // A text of the twin's, with our ids.
+    std::string with_our_ids(std::string_view its) const;
     // Notes that its token stands for ours. False: they are not tokens of the same lease.
     bool pair_tokens(const std::string& ours, const std::string& its);
-    // What is different in the twin's answer, or "". Tokens in it are paired.
+    // Notes that its id stands for ours. False: the server did not make both at the same time.
+    bool pair_ids(const std::string& ours, const std::string& its);
+    // What is different in the twin's answer, or "". Tokens and ids in it are paired.
     std::string difference(const Answer& ours, const Answer& its);
 
  private:
@@ -40,15 +45,21 @@ class Twin {
     std::string database_;
     Conn observer_;
     std::vector<Conn> clients_;
-    std::map<std::string, std::string> tokens_;  // its, by ours
+    using Names = std::map<std::string, std::string, std::less<>>;
+    Names tokens_;   // its, by ours
+    Names ids_;      // likewise
+    Names our_ids_;  // ours, by its
 };
+
+// What the server answers to a statement.
+Answer ask(Conn& conn, const std::string& sql);
 
 // Makes the view shown_tables, which lists all tables of the hub app with their rows, but for what
 // is random and for the server's clock. Whoever compares tables prepares for it.
 void make_table_view(Conn* conn);
 void prepare_tables(Conn* conn);
 
-// What differs between the tables as these two connections see them, or "".
-std::string difference_of_tables(Conn* ours, Conn* its);
+// What differs between the tables as our connection and one of the twin see them, or "".
+std::string difference_of_tables(Conn* ours, const Twin& twin, Conn* its);
 
 }  // namespace belay::test::model
