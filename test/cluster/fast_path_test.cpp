@@ -478,7 +478,8 @@ TEST(FastPath, LeavesSoundIndexesUnderLoadAndKills) {
     const int seconds = is_long() ? 600 : 8;
     int crashes = 0;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-    for (int i = 1; std::chrono::steady_clock::now() < end; ++i) {
+    // On a slow machine longer: no run goes without a crash.
+    for (int i = 1; crashes == 0 || std::chrono::steady_clock::now() < end; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(250));
         if (i % 10 != 0) {
             main.exec("SELECT pg_terminate_backend(pid)" + victim);
@@ -497,7 +498,6 @@ TEST(FastPath, LeavesSoundIndexesUnderLoadAndKills) {
         thread.join();
     }
     EXPECT_GT(calls, 100);
-    EXPECT_GT(crashes, 0);
 
     // Duties wait; what they did before is in the log by then.
     const Rows tables = main.exec(
