@@ -853,8 +853,9 @@ std::span<const HeldTask> hold_heads(const Hub& hub, const TaskStream& stream, i
                                      bool* lost) {
     if (const auto heads = direct::hold_heads(hub, stream, now, limit)) {
         *lost = heads->lost;
-        return heads->ids.empty() ? std::span<const HeldTask>()
-                                  : in_order(hold_eligible(hub, heads->ids, now), heads->ids);
+        return heads->tasks.size() == heads->ids.size()
+                   ? heads->tasks
+                   : in_order(hold_eligible(hub, heads->ids, now), heads->ids);
     }
     Params params;
     params.text(stream.lane).int2(stream.slot).int4(stream.cap_set).int8(now);

@@ -1,9 +1,11 @@
 #include "store/fast/tasks.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/time.hpp"
 #include "pg/datum.hpp"
+#include "pg/jsonb.hpp"
 #include "pg/list.hpp"
 #include "store/fast/columns.hpp"
 #include "store/fast/live_walk.hpp"
@@ -536,13 +538,105 @@ core::QueuePlace delayed_place(const TaskPlace& place) {
     return {{core::ordered(place.available_at), half_of(place.id, 0), half_of(place.id, 1), 0}};
 }
 
+namespace {
+
+// The timeout of attempts in a policy.
+struct Timeout {
+    enum class Kind { kAbsent, kGiven, kUnreadable };  // unreadable: for SQL to complain of
+    Kind kind;
+    std::optional<int64> ms;  // given, and not null
+};
+
+Timeout timeout_in(const DirectTable& table, AttrNumber number) {
+    bool null = false;
+    const Datum value = column(table, number, &null);
+    if (null) {
+        return {Timeout::Kind::kAbsent, std::nullopt};
+    }
+    Jsonb* policy = DatumGetJsonbP(value);
+    if (!JB_ROOT_IS_OBJECT(policy)) {
+        return {Timeout::Kind::kUnreadable, std::nullopt};
+    }
+    JsonbValue object{};
+    object.type = jbvBinary;
+    object.val.binary.data = &policy->root;
+    object.val.binary.len = static_cast<int>(VARSIZE(policy) - VARHDRSZ);
+    const auto found = pg::any_member(object, "attempt_timeout_ms");
+    if (!found) {
+        return {Timeout::Kind::kAbsent, std::nullopt};
+    }
+    if (found->type == jbvNull) {
+        return {Timeout::Kind::kGiven, std::nullopt};
+    }
+    int64 ms = 0;
+    const std::string_view digits =
+        found->type == jbvNumeric ? pg::print_number(*found) : std::string_view();
+    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), ms);
+    const bool whole =
+        !digits.empty() && fault == std::errc() && end == digits.data() + digits.size();
+    return whole ? Timeout{Timeout::Kind::kGiven, ms}
+                 : Timeout{Timeout::Kind::kUnreadable, std::nullopt};
+}
+
+Timeout timeout_of_lane(const Hub& hub, std::string_view name) {
+    return looking(hub, kPoint, DirectId::kLanes,
+                   [name](DirectTable& table) {
+                       ScanKeys keys;
+                       return find_one(&table, 0, keys.text(name))
+                                  ? timeout_in(table, lane::kPolicy)
+                                  : Timeout{Timeout::Kind::kAbsent, std::nullopt};
+                   })
+        .value_or(Timeout{Timeout::Kind::kUnreadable, std::nullopt});
+}
+
+// A task that was just held, with the timeout of its own policy.
+struct HeldRow {
+    HeldTask task;
+    Timeout::Kind timeout;
+};
+
+HeldRow read_held_row(const DirectTable& table, std::string_view lane) {
+    bool null = false;
+    const Timeout timeout = timeout_in(table, task::kPolicy);
+    return {{.id = *DatumGetUUIDP(column(table, task::kId, &null)),
+             .pending = word_column(table, task::kPending, core::parse_pending),
+             .attempt_deadline = optional_int8(table, task::kAttemptDeadline),
+             .deadline = optional_int8(table, task::kDeadline),
+             .attempt_timeout = timeout.ms,
+             .lane = lane},
+            timeout.kind};
+}
+
+// Adds the timeout of the lane where a task has none of its own. None: SQL has to read them.
+std::span<const HeldTask> with_timeouts(const Hub& hub, std::string_view lane,
+                                        std::span<const HeldRow> rows) {
+    std::optional<Timeout> of_lane;
+    pg::List<HeldTask> tasks;
+    for (const HeldRow& row : rows) {
+        HeldTask task = row.task;
+        Timeout::Kind kind = row.timeout;
+        if (kind == Timeout::Kind::kAbsent) {
+            of_lane = of_lane ? of_lane : timeout_of_lane(hub, lane);
+            task.attempt_timeout = of_lane->ms;
+            kind = of_lane->kind;
+        }
+        if (kind == Timeout::Kind::kUnreadable) {
+            return {};
+        }
+        tasks.add(task);
+    }
+    return tasks.span();
+}
+
+}  // namespace
+
 Answer<HeldHeads> hold_heads(const Hub& hub, const TaskStream& stream, int64 now, int limit) {
     Relation heap = open_for_direct_access(hub, DirectId::kTasks);
     if (heap == nullptr) {
         return std::nullopt;
     }
     pass_faults(kPoint);
-    pg::List<pg_uuid_t> held;
+    pg::List<HeldRow> held;
     bool lost = false;
     with_direct(hub, DirectId::kTasks, heap, [&](DirectTable& table) {
         bool again = true;
@@ -555,10 +649,9 @@ Answer<HeldHeads> hold_heads(const Hub& hub, const TaskStream& stream, int64 now
                     if (is_past_deadline(table, now)) {
                         return true;
                     }
-                    const pg_uuid_t id = place_of_row(table).id;
                     const TM_Result result = lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip);
                     if (result == TM_Ok) {
-                        held.add(id);
+                        held.add(read_held_row(table, stream.lane));
                     }
                     // Another version may be ready, too; SQL would follow it.
                     changed = changed || result == TM_Updated;
@@ -569,7 +662,11 @@ Answer<HeldHeads> hold_heads(const Hub& hub, const TaskStream& stream, int64 now
             CHECK_FOR_INTERRUPTS();
         }
     });
-    return HeldHeads{held.span(), lost};
+    pg::List<pg_uuid_t> ids;
+    for (const HeldRow& row : held) {
+        ids.add(row.task.id);
+    }
+    return HeldHeads{ids.span(), with_timeouts(hub, stream.lane, held.span()), lost};
 }
 
 Answer<DueLook> peek_due(const Hub& hub, const std::optional<TaskPlace>& after, int64 now,

@@ -40,7 +40,8 @@ int64 repair_task_gaps(const Hub& hub, int64 age_ms);
 // Holds up to limit tasks from the head of the stream that nobody else holds.
 struct HeldHeads {
     std::span<const pg_uuid_t> ids;
-    bool lost;  // somebody else had one
+    std::span<const HeldTask> tasks;  // in the same order; none if SQL has to read them
+    bool lost;                        // somebody else had one
 };
 Answer<HeldHeads> hold_heads(const Hub& hub, const TaskStream& stream, int64 now, int limit);
 // Looks at up to limit due tasks.
