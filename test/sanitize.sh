@@ -9,7 +9,7 @@
 # process, which fails the test that met it. Of what valgrind finds, only reports with a frame of
 # ours count: the server has some of its own. Reports are in build/sanitized/build/run/log and, of
 # valgrind, in build/sanitized/build/run/valgrind. Under valgrind all is slow: BELAY_FUZZ_ROUNDS says
-# how often each function is called there (default 3).
+# how often each function is called there (default 10, at most for two minutes).
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -65,7 +65,7 @@ rm -rf "$BELAY_VALGRIND"
 mkdir -m 777 "$BELAY_VALGRIND"
 export BELAY_VALGRIND
 # Without large arguments: what they cost is not for valgrind to tell.
-BELAY_FUZZ_ROUNDS=${BELAY_FUZZ_ROUNDS:-3} run_copy --built --suite robust \
+BELAY_FUZZ_ROUNDS=${BELAY_FUZZ_ROUNDS:-10} run_copy --built --suite robust \
     --only 'Fuzz.NothingButExpectedErrors:Fuzz.TypeAndLanguage'
 # Reports are separated by lines that are empty but for the process.
 found=$(cat "$BELAY_VALGRIND"/valgrind.* | awk '/^==[0-9]+== $/ {if (ours) printf "%s\n", text; text = ""; ours = 0; next}
