@@ -14,7 +14,7 @@ constexpr std::size_t kHistory = 60;
 constexpr int64_t kPast = 1'000'000'000'000;
 constexpr int64_t kFuture = 4'000'000'000'000;
 
-void make_hub(Conn* observer, bool slots, bool tells) {
+void make_hub(Conn* observer, bool slots) {
     observer->exec("DROP VIEW IF EXISTS shown_tables");
     observer->exec("SELECT belay.drop_hub(name, true) FROM belay.hubs WHERE name = 'app'");
     observer->exec(
@@ -23,9 +23,6 @@ void make_hub(Conn* observer, bool slots, bool tells) {
         "belay.set_hub_option('app', 'task_retention', '4000')");
     if (slots) {
         observer->exec("SELECT belay.set_hub_option('app', 'slot_count', '3')");
-    }
-    if (tells) {
-        observer->exec("SELECT belay.set_hub_option('app', 'events', 'lease,operator,completion')");
     }
     make_table_view(observer);
     prepare_tables(observer);
@@ -52,9 +49,8 @@ TaskRunner::TaskRunner(Cluster* cluster, uint64_t seed, Twin* twin)
       slots_(seed / 2 % 3 == 0),
       now_(seed % 2 == 0 ? kPast : kFuture) {
     const std::string patience = "SET lock_timeout = '8ms'; ";
-    const bool tells = random_.percent(75);
     for (Conn* observer : {&observer_, &twin_->observer()}) {
-        make_hub(observer, slots_, tells);
+        make_hub(observer, slots_);
     }
     for (int i = 0; i < kClients; ++i) {
         clients_.push_back({cluster->connect()});
@@ -62,6 +58,27 @@ TaskRunner::TaskRunner(Cluster* cluster, uint64_t seed, Twin* twin)
         prepare_tables(&clients_.back().conn);
     }
     twin_->connect(kClients, patience + kTwinsPath);
+    if (random_.percent(60)) {
+        leave_dead_entries();
+    }
+    if (random_.percent(75)) {
+        command(0, "SELECT belay.set_hub_option('app', 'events', 'lease,operator,completion')");
+    }
+}
+
+// Runs of tasks that were there once, ready and delayed: claims learn to jump over them, and must
+// still see what comes to lie between.
+void TaskRunner::leave_dead_entries() {
+    const std::string now = std::to_string(now_);
+    command(0,
+            "SELECT count(*) FROM generate_series(0, 14) AS k, LATERAL app.create_tasks(("
+            "SELECT jsonb_agg(jsonb_build_object('lane', 'a', 'priority', n % 3, 'delay_ms', "
+            "CASE WHEN n > 45 THEN n * 10 ELSE 0 END, 'task_id', '00000000-0000-4000-9000-' || "
+            "lpad((k * 100 + n)::text, 12, '0'))) FROM generate_series(1, 55) AS n), " +
+                now + " + k * 100)");
+    command(0, "SELECT count(*) FROM app.tasks AS t, app.cancel_task(t.id, p_now_ms => " + now +
+                   ") AS c");
+    command(0, "SELECT count(*) FROM app.tasks AS t WHERE app.delete_task(t.id)");
 }
 
 void TaskRunner::fail(const std::string& what) {

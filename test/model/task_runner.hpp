@@ -62,6 +62,7 @@ class TaskRunner {
         bool failed = false;  // only a rollback is possible
     };
 
+    void leave_dead_entries();
     void both(int client, const std::string& sql, Answer* answer);
     void command(int client, const std::string& sql);
     void end_transaction(int client, bool commit);
