@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "core/token.hpp"
 
@@ -111,15 +112,30 @@ void Twin::connect(int clients, const std::string& settings) {
     }
 }
 
+// The twin's token for ours; what is none, or was made up, stays as it is. An item that changes its
+// slot takes the token of a lease that is over along: only the random bits are as they were given.
+std::string Twin::token(const std::string& ours) const {
+    if (const auto known = tokens_.find(ours); known != tokens_.end()) {
+        return known->second;
+    }
+    auto moved = core::decode_work_token(ours);
+    const auto nonce = moved ? nonces_.find({moved->nonce_hi, moved->nonce_lo}) : nonces_.end();
+    if (nonce == nonces_.end()) {
+        return ours;
+    }
+    std::tie(moved->nonce_hi, moved->nonce_lo) = nonce->second;
+    std::string its(core::kWorkTokenChars, ' ');
+    core::encode(*moved, its.data());
+    return its;
+}
+
 // Tokens stand in quotes, of SQL or of JSON.
 std::string Twin::translated(const std::string& sql) const {
     std::string text;
     std::size_t at = 0;
     while (at <= sql.size()) {
         const std::size_t end = std::min(sql.find_first_of("'\"", at), sql.size());
-        const std::string piece = sql.substr(at, end - at);
-        const auto known = tokens_.find(piece);
-        text += known == tokens_.end() ? piece : known->second;
+        text += token(sql.substr(at, end - at));
         if (end < sql.size()) {
             text += sql[end];
         }
@@ -135,6 +151,9 @@ std::string Twin::with_our_ids(std::string_view its) const {
 bool Twin::pair_tokens(const std::string& ours, const std::string& its) {
     if (!same_lease(ours, its)) {
         return false;
+    }
+    if (const auto a = core::decode_work_token(ours), b = core::decode_work_token(its); a && b) {
+        nonces_.emplace(Nonce(a->nonce_hi, a->nonce_lo), Nonce(b->nonce_hi, b->nonce_lo));
     }
     const auto [known, is_new] = tokens_.emplace(ours, its);
     return is_new || known->second == its;

@@ -46,9 +46,13 @@ class Twin {
     Conn observer_;
     std::vector<Conn> clients_;
     using Names = std::map<std::string, std::string, std::less<>>;
-    Names tokens_;   // its, by ours
-    Names ids_;      // likewise
-    Names our_ids_;  // ours, by its
+    std::string token(const std::string& ours) const;
+
+    using Nonce = std::pair<uint64_t, uint64_t>;
+    Names tokens_;                   // its, by ours
+    std::map<Nonce, Nonce> nonces_;  // of work tokens, likewise
+    Names ids_;                      // likewise
+    Names our_ids_;                  // ours, by its
 };
 
 // What the server answers to a statement.
