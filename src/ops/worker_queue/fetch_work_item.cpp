@@ -413,14 +413,19 @@ Fetched fetch_now(const store::Hub& hub, const FetchRequest& request, pg::Clock*
 store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
                                    pg::Clock* clock) {
     const pg::Channel channel = store::worker_channel(hub);
-    uint64 version = pg::queue_version(channel);
-    auto [leased, lost_one] = fetch_now(hub, request, clock);
-    // Who lost what it saw, while something else became ready, looks again.
-    while (leased.count == 0 && lost_one && version != pg::queue_version(channel)) {
+    constexpr int kMostLooks = 8;
+    constexpr int kUnprompted = 3;
+    uint64 version = 0;
+    store::LeasedRows leased{nullptr, 0};
+    bool again = true;
+    // What has become ready since is looked for: those who were faster may have left it for us. And
+    // what was lost, a few times: whoever gives it back lets go of it before the version moves.
+    for (int look = 1; again && look <= kMostLooks; ++look) {
         version = pg::queue_version(channel);
-        const Fetched again = fetch_now(hub, request, clock);
-        leased = again.leased;
-        lost_one = again.lost_one;
+        const Fetched fetched = fetch_now(hub, request, clock);
+        leased = fetched.leased;
+        again = leased.count == 0 &&
+                ((fetched.lost_one && look < kUnprompted) || version != pg::queue_version(channel));
     }
     if (leased.count > 0) {
         pg::settle_hint(channel, false);
