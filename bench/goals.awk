@@ -41,7 +41,7 @@ END {
     goal("cycle, 16 clients: belay / visibility", 3, 1, over(rate("cycle", 16, "belay"), rate("cycle", 16, "visibility")))
     goal("cycle, 16 clients: belay / state_column", 5, 1, over(rate("cycle", 16, "belay"), rate("cycle", 16, "state_column")))
     goal("cycle, 16 clients: belay_ack_and_fetch / plpgsql_token", 4, 1, over(rate("cycle", 16, "belay_ack_and_fetch"), rate("cycle", 16, "plpgsql_token")))
-    shown("  had belay nothing to do: commits / plpgsql_token", over(rate("cycle", 16, "commits"), rate("cycle", 16, "plpgsql_token")))
+    shown("  three commits that do nothing else: commits / plpgsql_token", over(rate("cycle", 16, "commits"), rate("cycle", 16, "plpgsql_token")))
     shown("  as the client library does: belay_async_leases / plpgsql_token", over(rate("cycle", 16, "belay_async_leases"), rate("cycle", 16, "plpgsql_token")))
     nothing = get("backend_cpu", "-", 1, "no_op", "backend_cpu_us")
     cpu = get("backend_cpu", "-", 1, "belay", "backend_cpu_us")
