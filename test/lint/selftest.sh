@@ -49,6 +49,8 @@ keep_sql() {
     rm -f "$copy/src/store/planted.cpp"
 }
 
+plant operator_precedence src/store/planted.cpp 'constexpr auto kPlanted = R"sql(SELECT $1 {-} $2 {*} 3)sql";'
+plant operator_precedence src/sql/hub/objects/planted.sql 'SELECT GREATEST(0, a OPERATOR(pg_catalog.-) b OPERATOR(pg_catalog./) 1000);'
 plant jumps src/ops/planted.cpp '#include <string>
 #include "pg/pg.hpp"
 namespace belay::ops {
