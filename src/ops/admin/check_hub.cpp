@@ -1,6 +1,6 @@
 // check_hub.cpp — compare a hub with what its version asks for.
 //
-// Calls    store::hub_relations, store::hub_functions, store::check_tasks
+// Calls    store::hub_relations, store::hub_functions, store::check_tasks, pg::quarantined_hubs
 // Touches  nothing
 // Raises   QB002 unknown hub, 42501
 #include "core/levels.hpp"
@@ -8,6 +8,7 @@
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/scopes.hpp"
+#include "pg/worker_registry.hpp"
 #include "store/grants.hpp"
 #include "store/hub_row.hpp"
 #include "store/task_reads.hpp"
@@ -103,6 +104,17 @@ void check_task_rows(const store::Hub& hub, Findings* findings) {
     });
 }
 
+void check_quarantine(const store::Hub& hub, Findings* findings) {
+    for (const auto& resting : pg::quarantined_hubs()) {
+        if (resting.hub == hub.schema) {
+            findings->add("belay_hub",
+                          psprintf("is left alone by the background worker: %s took longer than "
+                                   "belay.duty_timeout",
+                                   resting.what));
+        }
+    }
+}
+
 }  // namespace
 
 std::span<const HubProblem> check_hub(const char* name, VerbsOf verbs_of) {
@@ -118,6 +130,7 @@ std::span<const HubProblem> check_hub(const char* name, VerbsOf verbs_of) {
     if (OidIsValid(hub.relations.tasks) && findings.problems.count == 0) {
         check_task_rows(hub, &findings);
     }
+    check_quarantine(hub, &findings);
     return findings.problems.span();
 }
 
