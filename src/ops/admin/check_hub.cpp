@@ -1,6 +1,7 @@
 // check_hub.cpp — compare a hub with what its version asks for.
 //
-// Calls    store::hub_relations, store::hub_functions, store::read_hub_design, store::check_tasks
+// Calls    store::hub_relations, store::hub_functions, store::read_hub_design, store::check_tasks,
+//          pg::quarantined_hubs
 // Touches  nothing
 // Raises   QB002 unknown hub, QB006 bad argument, 42501
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/scopes.hpp"
+#include "pg/worker_registry.hpp"
 #include "store/grants.hpp"
 #include "store/hub_design.hpp"
 #include "store/hub_files.hpp"
@@ -243,6 +245,17 @@ void check_word(std::string_view rows) {
     }
 }
 
+void check_quarantine(const store::Hub& hub, Findings* findings) {
+    for (const auto& resting : pg::quarantined_hubs()) {
+        if (resting.hub == hub.schema) {
+            findings->add("belay_hub",
+                          psprintf("is left alone by the background worker: %s took longer than "
+                                   "belay.duty_timeout",
+                                   resting.what));
+        }
+    }
+}
+
 }  // namespace
 
 std::span<const HubProblem> check_hub(const char* name, std::string_view rows, VerbsOf verbs_of) {
@@ -262,6 +275,7 @@ std::span<const HubProblem> check_hub(const char* name, std::string_view rows, V
     if (findings.problems.count == 0 && rows != "none") {
         check_task_rows(hub, checked_rows(hub, rows), &findings);
     }
+    check_quarantine(hub, &findings);
     return findings.problems.span();
 }
 
