@@ -491,7 +491,10 @@ void fairness(Hub& hub, const Jobs& queue, const Settings& settings) {
     // A steady stream: so many jobs are always there that no handler has begun.
     const auto begin = Clock::now();
     const auto end = begin + std::chrono::seconds(settings["seconds"]);
-    busy = 0;
+    {
+        const std::lock_guard lock(mutex);
+        busy = 0;
+    }
     while (Clock::now() < end) {
         const std::size_t wanted = begun + ready;
         if (wanted > enqueued) {

@@ -8,7 +8,7 @@ BEGIN {
     title["drain_100"] = "drain, 100 handlers: jobs/s"
     title["enqueue_bulk"] = "enqueue, 1,000 in a call: jobs/s"
     title["enqueue_16"] = "enqueue, 16 clients, single jobs: jobs/s"
-    title["latency"] = "lone job, p50 in ms (less is better)"
+    title["latency"] = "lone job, p50 in ms (less is better; logarithmic)"
     title["fairness"] = "4 workers, short queue: % of the ideal time"
     title["slow_500"] = "500 handlers of 100 ms: jobs/s, at most 5,000"
     title["hello"] = "empty workflows/s, 16 at once"
@@ -30,6 +30,9 @@ FNR > 1 && $3 == (($1 in figure) ? figure[$1] : "rate") {
     if ($6 + 0 > highest[$1]) {
         highest[$1] = $6 + 0
     }
+    if (!($1 in lowest) || $5 + 0 < lowest[$1]) {
+        lowest[$1] = $5 + 0
+    }
 }
 
 function with_commas(v,    text, result) {
@@ -48,19 +51,36 @@ function text(x, y, class, anchor, words) {
     printf "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\" text-anchor=\"%s\">%s</text>\n", x, y, class, anchor, words
 }
 
+function line(from, to, y, class) {
+    printf "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", from, y, to, y, class
+}
+
+# How far a value reaches, from 0 to 1. Latencies differ by orders of magnitude: the scale of theirs is
+# logarithmic and begins at half of the lowest.
+function share(m, v,    least) {
+    if (highest[m] <= 0) {
+        return 0
+    }
+    if (m != "latency") {
+        return v / highest[m]
+    }
+    least = lowest[m] / 2
+    return least > 0 && v > least ? log(v / least) / log(highest[m] / least) : 0
+}
+
 function panel(m, x, y,    i, wide, room, class, middle) {
     text(x, y + 14, "head", "start", title[m])
     room = panel_width - label_width - value_width
     for (i = 1; i <= rows[m]; ++i) {
         middle = y + 24 + (i - 0.5) * row_height
-        wide = highest[m] > 0 ? room * median[m, i] / highest[m] : 0
+        wide = room * share(m, median[m, i])
         class = name[m, i] == "belay_engine" ? "engine" : name[m, i] ~ /^belay/ ? "belay" : "peer"
         text(x + label_width - 6, middle + 4, "label", "end", name[m, i])
         printf "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" class=\"%s\"><title>%s: %s</title></rect>\n", \
             x + label_width, middle - 7, wide < 1 ? 1 : wide, 14, class, name[m, i], with_commas(median[m, i])
-        if (highest[m] > 0 && high[m, i] > low[m, i]) {
-            printf "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"range\"/>\n", \
-                x + label_width + room * low[m, i] / highest[m], middle, x + label_width + room * high[m, i] / highest[m], middle
+        if (high[m, i] > low[m, i]) {
+            line(x + label_width + room * share(m, low[m, i]), x + label_width + room * share(m, high[m, i]), middle, "halo")
+            line(x + label_width + room * share(m, low[m, i]), x + label_width + room * share(m, high[m, i]), middle, "range")
         }
         text(x + panel_width - 4, middle + 4, "label", "end", with_commas(median[m, i]))
     }
@@ -92,6 +112,7 @@ END {
     print ".belay { fill: #0b6bcb }"
     print ".engine { fill: #8fbce6 }"
     print ".peer { fill: #c4570c }"
+    print ".halo { stroke: #ffffff; stroke-width: 4 }"
     print ".range { stroke: #1f2328; stroke-width: 1.5 }"
     print "@media (prefers-color-scheme: dark) {"
     print "text { fill: #e6edf3 }"
@@ -102,6 +123,7 @@ END {
     print ".belay { fill: #6cb6ff }"
     print ".engine { fill: #2f5d8a }"
     print ".peer { fill: #ffa657 }"
+    print ".halo { stroke: #0d1117 }"
     print ".range { stroke: #e6edf3 }"
     print "}"
     print "</style>"

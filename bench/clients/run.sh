@@ -115,6 +115,8 @@ install_peers() {
         touch "$peers_dir/installed"
     fi
     cp "$root"/bench/clients/*.mjs "$peers_dir/"
+    # The runs are the test user's.
+    chmod -R go+rX "$peers_dir"
 }
 
 # The results belong to the checkout from which this was called, see move_if_unreachable.

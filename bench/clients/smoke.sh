@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs belay's own part of bench/clients with a handful of jobs: that every job is done once, and that
 # report, goals and plot can be made of it. No time is judged. Run by test/run.sh with a server.
+# shellcheck disable=SC2317,SC2329  # The functions are called through check.
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../test/lib.sh"

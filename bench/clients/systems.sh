@@ -1,6 +1,6 @@
 # The systems and measurements of bench/clients. Sourced, never run.
 # shellcheck shell=bash
-# shellcheck disable=SC2034  # The variables are for the scripts that source this file.
+# shellcheck disable=SC2034,SC2154  # The variables are for the scripts that source this file; they set root.
 
 # Each system: its name, its program, what the program calls it, and what the numbers of jobs and of
 # samples are divided by, because it is slow; then the measurements that it takes part in.
