@@ -29,8 +29,9 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Redis, without a port and without snapshots; the log of commands is its only file. Debian's
-# redis-tools have the server's program under another name, and start no service.
+# Redis, without a port and without snapshots; the log of commands is its only file, and is not rewritten
+# in the middle of a run. Debian's redis-tools have the server's program under another name, and start no
+# service.
 start_redis() {
     local directory
     directory=$(mktemp -d /tmp/belay-XXXXXX)
@@ -38,7 +39,7 @@ start_redis() {
     ln -s "$(command -v redis-server || command -v redis-check-rdb)" "$directory/redis-server"
     mkdir -p "$BENCH_WORK/redis"
     "$directory/redis-server" --port 0 --unixsocket "$REDIS_SOCKET" --dir "$BENCH_WORK/redis" \
-        --appendonly yes --save '' --daemonize no >"$BENCH_WORK/redis.log" 2>&1 &
+        --appendonly yes --auto-aof-rewrite-percentage 0 --save '' --daemonize no >"$BENCH_WORK/redis.log" 2>&1 &
     redis_pid=$!
     for _ in {1..100}; do
         [[ $(redis-cli -s "$REDIS_SOCKET" ping 2>/dev/null) != PONG ]] || return 0
