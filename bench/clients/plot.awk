@@ -6,7 +6,7 @@ BEGIN {
     measurement_count = split("drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 hello workflow", measurements, " ")
     title["drain_16"] = "drain, 16 handlers: jobs/s"
     title["drain_100"] = "drain, 100 handlers: jobs/s"
-    title["enqueue_bulk"] = "enqueue, 1,000 in a call: jobs/s"
+    title["enqueue_bulk"] = "enqueue, 1,000 per call: jobs/s"
     title["enqueue_16"] = "enqueue, 16 clients, single jobs: jobs/s"
     title["latency"] = "lone job, p50 in ms (less is better; logarithmic)"
     title["fairness"] = "4 workers, short queue: % of the ideal time"

@@ -3,14 +3,14 @@
 
 BEGIN {
     FS = "\t"
-    title["drain_16"] = "drain, handlers that do nothing, 16 at once, 3 connections"
-    title["drain_100"] = "drain, handlers that do nothing, 100 at once, 3 connections"
-    title["enqueue_bulk"] = "enqueue, one client, 1,000 jobs in a call"
-    title["enqueue_16"] = "enqueue, 16 clients, one job in a call"
-    title["latency"] = "a lone job: from enqueue to its completion committed, idle worker"
+    title["drain_16"] = "one worker, 16 no-op handlers, 3 connections"
+    title["drain_100"] = "one worker, 100 no-op handlers, 3 connections"
+    title["enqueue_bulk"] = "one client, 1,000 jobs per call"
+    title["enqueue_16"] = "16 clients, one job per call"
+    title["latency"] = "one job on an idle worker, from enqueue to the committed completion"
     title["fairness"] = "4 workers with 8 handlers, jobs of 10 ms, 64 ready"
     title["slow_500"] = "500 handlers of 100 ms each, 3 connections"
-    title["hello"] = "workflows that do nothing, 16 at once"
+    title["hello"] = "workflows without steps, 16 at once"
     title["workflow"] = "workflows of three steps, 16 at once"
 }
 
