@@ -181,6 +181,19 @@ BELAY_FUNCTION(belay_drop_hub_link) {
     PG_RETURN_VOID();
 }
 
+BELAY_FUNCTION(belay_run_as_owner) {
+    const auto answer = entry::answer_rows(fcinfo);
+    ops::run_as_owner(
+        entry::required_name(fcinfo, 0, "p_hub"), entry::required_text(fcinfo, 1, "p_statement"),
+        [](uint64 nr, Datum row, const void* to) {
+            const Datum values[] = {Int64GetDatum(static_cast<int64>(nr)), row};
+            const bool nulls[lengthof(values)] = {};
+            static_cast<const entry::Call::Set*>(to)->add(values, nulls);
+        },
+        &answer);
+    return 0;
+}
+
 BELAY_FUNCTION(belay_new_incarnation) {
     PG_RETURN_INT32(
         ops::new_incarnation(PG_ARGISNULL(0) ? nullptr : pstrdup(NameStr(*PG_GETARG_NAME(0)))));
