@@ -123,6 +123,7 @@ set_test_user_prefix
 # The same server for all rows. Checkpoints come between the runs, by command. Autovacuum comes
 # often enough for the queues to meet it in short runs.
 server=(--preload
+    --conf belay.dense_epochs=off
     --conf fsync=on
     --conf shared_buffers=256MB
     --conf wal_buffers=16MB

@@ -457,14 +457,14 @@ SELECT flow_id AS flow, state FROM demo.create_flow('{"kind": "quote", "tasks": 
     {"key": "south", "lane": "quotes"},
     {"key": "offer", "lane": "offers", "after": ["north", "south"], "join": {"kind": "any_of"}},
     {"key": "send",  "lane": "offers", "after": ["offer"]}]}') \gset
-SELECT flow_key, lease_epoch FROM demo.claim_tasks('buyer', 'buyer-1', ARRAY['quotes'], p_max => 2);
+SELECT lease_epoch AS epoch FROM demo.claim_tasks('buyer', 'buyer-1', ARRAY['quotes'], p_max => 2) WHERE flow_key = 'north' \gset
 SELECT result FROM demo.complete_task((SELECT task_id FROM demo.list_tasks(jsonb_build_object('flow_id', :'flow'))
-                                        WHERE flow_key = 'north'), 1, '{"price": 95}');
+                                        WHERE flow_key = 'north'), :epoch, '{"price": 95}');
 SELECT flow_key, state, cancel_reason FROM demo.list_tasks(jsonb_build_object('flow_id', :'flow')) ORDER BY flow_key;
-SELECT task_id AS offer, flow_key, jsonb_path_query_first(upstream, '$[*].result ? (@ != null)') AS price
+SELECT task_id AS offer, lease_epoch AS epoch, flow_key, jsonb_path_query_first(upstream, '$[*].result ? (@ != null)') AS price
   FROM demo.claim_tasks('seller', 'seller-1', ARRAY['offers']) \gset
 \echo :flow_key gets :price
-SELECT result FROM demo.complete_task(:'offer', 1);
+SELECT result FROM demo.complete_task(:'offer', :epoch);
 SELECT state, ready, completed, cancelled FROM demo.flow_summary WHERE flow_id = :'flow';
 SELECT result, member_count FROM demo.cancel_flow(:'flow', 'the customer called off');
 \set ECHO none

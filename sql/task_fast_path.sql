@@ -78,7 +78,7 @@ BEGIN
             ELSE PERFORM task_fast.create_task('l5', '{}', p_delay_ms => 5000, p_now_ms => 1003);
         END CASE;
     END LOOP;
-    RETURN QUERY SELECT 'task ' || (jsonb_strip_nulls(to_jsonb(t)) - 'id')::text FROM task_fast.tasks AS t ORDER BY t.lane;
+    RETURN QUERY SELECT 'task ' || (jsonb_strip_nulls(to_jsonb(t)) - '{id,lease_nonce}'::text[] || jsonb_build_object('nonce', t.lease_nonce IS NOT NULL))::text FROM task_fast.tasks AS t ORDER BY t.lane;
     RETURN QUERY SELECT 'attempt ' || (to_jsonb(a) - 'task_id')::text FROM task_fast.attempts AS a JOIN task_fast.tasks AS t ON t.id = a.task_id ORDER BY t.lane;
     RETURN QUERY SELECT 'told ' || (to_jsonb(e) - '{incarnation,position,subject,xid}'::text[] || jsonb_build_object('details', e.details - 'lease_id'))::text FROM task_fast.outbox_events AS e ORDER BY e.position;
 END $$;

@@ -54,7 +54,7 @@ SELECT test.sqlstate($$SELECT task_life.create_task('', p_now_ms => 1)$$), test.
 SELECT belay.set_hub_option('task_life', 'max_clock_skew', '0');
 
 -- TQ-1: priority, then time, then id; a due one joins; one that is not due does not.
-SELECT pg_temp.n(task_id), lane, payload, priority, attempt_index, attempt_kind, lease_epoch, replace(lease_id, task_id::text, '<id>') AS lease_id, lease_until_ms FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1100);
+SELECT pg_temp.n(task_id), lane, payload, priority, attempt_index, attempt_kind, lease_epoch, regexp_replace(replace(lease_id, task_id::text, '<id>'), ':[0-9a-f]{32}$', ':<nonce>') AS lease_id, lease_until_ms FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1100);
 SELECT * FROM pg_temp.told();
 SELECT pg_temp.n(task_id) FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1499);
 SELECT pg_temp.n(task_id), lease_until_ms FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1500);
@@ -81,9 +81,11 @@ SELECT * FROM progress_task(pg_temp.id(2), 1, p_message => 'more', p_lease_ms =>
 SELECT progress_pct, progress_message, progress_at_ms, checkpoint FROM tasks WHERE id = pg_temp.id(2);
 SELECT test.refused($$SELECT task_life.progress_task('00000000-0000-4000-8000-000000000002', 1, 101, p_now_ms => 1700)$$);
 
--- TW-3: complete, and complete once more.
+-- TW-3: complete; the lease that has done so is refused, and told whether the result is the stored one.
 SELECT result, state, lease_epoch FROM complete_task(pg_temp.id(2), 1, '{"ok":true}', p_now_ms => 1800);
-SELECT result, state, lease_epoch FROM complete_task(pg_temp.id(2), 1, '{"ok":false}', p_now_ms => 1900);
+SELECT test.refused($$SELECT task_life.complete_task('00000000-0000-4000-8000-000000000002', 1, '{"ok":true}', p_now_ms => 1900)$$);
+SELECT test.refused($$SELECT task_life.complete_task('00000000-0000-4000-8000-000000000002', 1, '{"ok":false}', p_now_ms => 1900)$$);
+SELECT test.refused($$SELECT task_life.complete_task('00000000-0000-4000-8000-000000000002', 1, NULL, p_now_ms => 1900)$$);
 SELECT test.refused($$SELECT task_life.complete_task('00000000-0000-4000-8000-000000000002', 2, NULL, p_now_ms => 1900)$$);
 SELECT * FROM pg_temp.told();
 SELECT * FROM pg_temp.t WHERE n = 2;

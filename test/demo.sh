@@ -20,7 +20,7 @@ prepare
 say "starting a throw-away server"
 # The exit must be waited for, not replaced: a copy made above is removed by our own trap.
 # shellcheck disable=SC2016  # The inner shell expands.
-"$root/test/server.sh" --preload -- bash -euc '
+"$root/test/server.sh" --preload --conf belay.dense_epochs=off -- bash -euc '
     psql -X -q -v ON_ERROR_STOP=1 -P pager=off -d postgres -f "$1/docs/demo.sql"
     PATH=$2:$PATH "$1/docs/demo.sh"' demo "$root" "$cmake_dir/bin"
 say "the server is stopped and removed"

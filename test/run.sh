@@ -149,7 +149,7 @@ suite_lint() {
 
 suite_docs() {
     local code=0 output=$log_dir/$suite.tests
-    with_server --preload -- "$root/test/docs/run.sh" ${only:+"$only"} >"$output" 2>&1 || code=$?
+    with_server --preload --conf belay.dense_epochs=off -- "$root/test/docs/run.sh" ${only:+"$only"} >"$output" 2>&1 || code=$?
     cat "$output"
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }

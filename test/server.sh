@@ -95,6 +95,7 @@ show_log() {
     say "log_line_prefix = '%m [%p] %q%a '"
     say "log_min_messages = warning"
     say "timezone = 'UTC'"
+    say "belay.dense_epochs = on"
     say "shared_preload_libraries = '$preload'"
     [[ -z ${BELAY_FAST_PATH:-} ]] || say "belay.fast_path = $BELAY_FAST_PATH"
     for line in "${conf[@]}"; do

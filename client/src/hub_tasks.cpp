@@ -115,24 +115,52 @@ std::int64_t Hub::progress_task(const TaskFence& fence, const TaskProgress& prog
         where));
 }
 
+namespace {
+
+constexpr const char* kAlreadyCompleted = "already_completed";
+
+// Whether a repetition has found that the run whose answer was lost had completed the task.
+bool is_done(const Error& error) {
+    return error.outcome_unknown() && error.code_detail() == kAlreadyCompleted;
+}
+
+}  // namespace
+
 CompletedTask Hub::complete_task(const TaskFence& fence, const OptionalText& result,
                                  std::string_view source, Where where) {
-    return first_row<CompletedTask>(
-               call(effect_of(fence), kAll, "complete_task",
-                    {uuid_of(fence.task_id), fence.epoch, json_of(result), source, clock_()},
-                    where),
-               [](Reader& from, CompletedTask& to) {
-                   from >> to.result >> to.task_id >> to.state >> to.lease_epoch;
-               })
-        .value();
+    try {
+        return first_row<CompletedTask>(
+                   call(effect_of(fence), kAll, "complete_task",
+                        {uuid_of(fence.task_id), fence.epoch, json_of(result), source, clock_()},
+                        where),
+                   [](Reader& from, CompletedTask& to) {
+                       from >> to.result >> to.task_id >> to.state >> to.lease_epoch;
+                   })
+            .value();
+    } catch (const Error& error) {
+        if (!is_done(error)) {
+            throw;
+        }
+        return {.result = kAlreadyCompleted,
+                .task_id = std::string(fence.task_id),
+                .state = "completed",
+                .lease_epoch = fence.epoch.value_or(0) + 1};
+    }
 }
 
 std::vector<ClaimedTask> Hub::complete_and_claim(const TaskFence& fence, const OptionalText& result,
                                                  const ClaimOptions& options, Where where) {
     Params params = {uuid_of(fence.task_id), fence.epoch, json_of(result)};
     append_claim(params, options, clock_());
-    return all_rows<ClaimedTask>(call(Effect::kAck, kAll, "complete_and_claim", params, where),
-                                 read_claimed);
+    try {
+        return all_rows<ClaimedTask>(call(Effect::kAck, kAll, "complete_and_claim", params, where),
+                                     read_claimed);
+    } catch (const Error& error) {
+        if (!is_done(error)) {
+            throw;
+        }
+        return {};  // what the first run has claimed is unknown here: its leases lapse
+    }
 }
 
 FailedTask Hub::fail_task(const TaskFence& fence, const TaskFailure& failure,

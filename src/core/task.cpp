@@ -229,6 +229,14 @@ bool is_sound(const TaskRow& row) {
            (attempt || (!row.has_attempt_deadline && row.attempt_leases == 0));
 }
 
+int64_t next_epoch(int64_t epoch, int64_t floor, uint32_t random) {
+    constexpr int64_t kWidest = int64_t{1} << 24;
+    const int64_t next = std::max(epoch + 1, floor);
+    const int64_t room = floor + kEpochsPerIncarnation - next;
+    const int64_t width = std::clamp<int64_t>(room >> 21, 1, kWidest);
+    return next + random % width;
+}
+
 int64_t backoff_ms(const Policy& policy, int64_t n, double random) {
     double wait = static_cast<double>(policy.delay_ms);
     if (policy.exponential) {

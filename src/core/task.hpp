@@ -156,6 +156,17 @@ constexpr CappedDeadline cap_deadline(int64_t wanted, std::optional<int64_t> att
     return {until, until < wanted};
 }
 
+// ---- Epochs ----
+
+// Epochs of one incarnation of a hub: the floor of the next one lies so much higher.
+inline constexpr int64_t kEpochsPerIncarnation = int64_t{1} << 46;
+
+// The epoch of the next lease, from the epoch in the row: at least one more, and by a random step
+// of up to 2^24. So an epoch that was handed out and then forgotten, by a rollback or a crash, is
+// not given to another lease. The steps shrink when an incarnation's epochs run short: after four
+// million claims of one task.
+int64_t next_epoch(int64_t epoch, int64_t floor, uint32_t random);
+
 // ---- Rows ----
 
 // What of a task's row depends on each other: which columns are null, and a few values.

@@ -288,12 +288,12 @@ Datum complete_task(const Call& call) {
     const auto fence = sourced_fence(call, 1, 3);
     Jsonb* result = ops::checked_body(call.hub, "p_result", call.jsonb(2));
     auto clock = call.unchecked_clock(4);
-    const auto completed = ops::complete_task(call.hub, id, fence, result, &clock);
-    return answer_row(call, [&completed, &id](Datum* values, bool*) {
-        values[0] = CStringGetTextDatum(completed.repeated ? "already_completed" : "completed");
+    const int64 epoch = ops::complete_task(call.hub, id, fence, result, &clock);
+    return answer_row(call, [epoch, &id](Datum* values, bool*) {
+        values[0] = CStringGetTextDatum("completed");
         values[1] = uuid_datum(id);
         values[2] = state_datum(core::TaskState::kCompleted);
-        values[3] = Int64GetDatum(completed.lease_epoch);
+        values[3] = Int64GetDatum(epoch);
     });
 }
 

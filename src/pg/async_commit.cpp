@@ -38,7 +38,7 @@ void end_lease_write() {
     }
 }
 
-void wait_for_disk() {
+void commit_as_asked() {
     refused = true;
 }
 

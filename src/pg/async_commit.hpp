@@ -12,7 +12,7 @@ void begin_lease_write();
 void end_lease_write();
 
 // This transaction commits as its user asked, whatever else it does.
-void wait_for_disk();
+void commit_as_asked();
 
 // Registers the callback that decides at commit. Called once, from _PG_init.
 void watch_commits();

@@ -49,6 +49,14 @@ Facts& Facts::add(const char* key, int64 value) {
     return *this;
 }
 
+Facts& Facts::add_flag(const char* key, bool value) {
+    text->data[--text->len] = '\0';
+    appendStringInfoChar(text, ',');
+    escape_json(text, key);
+    appendStringInfoString(text, value ? ":true}" : ":false}");
+    return *this;
+}
+
 Facts& Facts::add_optional(const char* key, std::optional<std::string_view> value) {
     if (value) {
         return add(key, *value);

@@ -26,6 +26,7 @@ struct Facts {
     explicit Facts(const char* code_detail);
     Facts& add(const char* key, std::string_view value);
     Facts& add(const char* key, int64 value);
+    Facts& add_flag(const char* key, bool value);
     Facts& add_optional(const char* key, std::optional<std::string_view> value);  // null if absent
     Facts& add_list(const char* key, std::span<const std::string_view> values);
     // The first characters of a token: enough to find it in a log, too few to use it.

@@ -8,6 +8,7 @@ namespace belay::pg {
 
 constinit Settings settings{.async_leases = false,
                             .cursor_slots = 4096,
+                            .dense_epochs = false,
                             .duty_timeout_ms = 60 * 1000,
                             .fast_path = true,
                             .intent_age_ms = 2000,
@@ -33,6 +34,12 @@ void define_settings() {
             &settings.cursor_slots, 4096, 64, 1048576, PGC_POSTMASTER, 0, nullptr, nullptr,
             nullptr);
     }
+    DefineCustomBoolVariable("belay.dense_epochs",
+                             "Lets the epochs of a task's leases follow one another.",
+                             "For tests only: an epoch that a rollback or a crash forgot may be "
+                             "given once more.",
+                             &settings.dense_epochs, false, PGC_SUSET,
+                             GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "belay.duty_timeout", "Longest time that the background worker spends on a portion.",
         "A portion that takes longer is cancelled, one that goes on is ended with its process a "

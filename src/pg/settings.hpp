@@ -6,6 +6,7 @@ namespace belay::pg {
 struct Settings {
     bool async_leases;
     int cursor_slots;
+    bool dense_epochs;  // of tests
     int duty_timeout_ms;
     bool fast_path;
     int intent_age_ms;

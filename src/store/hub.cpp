@@ -277,7 +277,7 @@ constexpr Statement kNewIncarnation = statement(R"sql(
     UPDATE {hub}.belay_hub
        SET incarnation = incarnation {+} 1,
            uuid = pg_catalog.gen_random_uuid(),
-           epoch_floor = epoch_floor {+} 4294967296,
+           epoch_floor = epoch_floor {+} 70368744177664,
            mark = CAST($1 AS belay.hub_mark)
 )sql",
                                                 TEXTOID);

@@ -1,7 +1,7 @@
 #include "store/outbox.hpp"
 
 #include "core/time.hpp"
-#include "pg/async_commit.hpp"
+#include "pg/durable.hpp"
 #include "pg/compat.hpp"
 #include "pg/event_writers.hpp"
 #include "pg/settings.hpp"
@@ -279,7 +279,7 @@ void write_event(const Hub& hub, int event, std::optional<std::string_view> subj
     refresh_hub(hub);
     pg::register_event_writer(hub.schema, hub.relations.outbox_events_position);
     // Who has read it must not find another event at its position after a crash.
-    pg::wait_for_disk();
+    pg::flush_at_commit();
     const int64 position = nextval_internal(hub.relations.outbox_events_position, false);
     const Datum facts = DirectFunctionCall1(jsonb_in, CStringGetDatum(details.text->data));
     if (!direct::try_insert_event(hub, {.position = position,

@@ -12,7 +12,7 @@ inline constexpr char kTaskColumns[] = R"sql(
            t.lease_epoch, t.lease_until_ms, t.lease_check_ms, t.available_at_ms, t.deadline_ms,
            t.attempt_started_ms, t.attempt_deadline_ms, t.lease_owner, t.lease_worker,
            t.attempt_kind, t.attempt_worker, t.attempt_worker_instance, t.cancel_reason,
-           t.cancelled_by, t.policy, t.held
+           t.cancelled_by, t.policy, t.held, t.lease_nonce
       FROM {hub}.tasks AS t
 )sql";
 

@@ -5,6 +5,7 @@
 #include "core/hash.hpp"
 #include "pg/counters.hpp"
 #include "pg/datum.hpp"
+#include "pg/durable.hpp"
 #include "pg/errors.hpp"
 #include "store/fast/tasks.hpp"
 #include "store/lanes.hpp"
@@ -39,6 +40,12 @@ constexpr Statement kState = statement(R"sql(
     SELECT t.state, t.flow_id, t.lease_epoch FROM {hub}.tasks AS t WHERE t.id {=} $1
 )sql",
                                        UUIDOID);
+
+constexpr Statement kHasResult = statement(R"sql(
+    SELECT COALESCE(t.result {=} $2, t.result IS NULL AND $2 IS NULL)
+      FROM {hub}.tasks AS t WHERE t.id {=} $1
+)sql",
+                                           UUIDOID, JSONBOID);
 
 constexpr Statement kReadKey = statement(R"sql(
     SELECT t.lane, t.dedup_key FROM {hub}.tasks AS t WHERE t.id {=} $1
@@ -83,7 +90,7 @@ constexpr char kClaimable[] = R"sql(
                 ELSE (SELECT CAST(l.policy {->>} 'attempt_timeout_ms' AS pg_catalog.int8)
                         FROM {hub}.lanes AS l
                        WHERE l.name {=} t.lane) END,
-           t.lane
+           t.lane, t.lease_epoch
       FROM {hub}.tasks AS t
 )sql";
 
@@ -185,12 +192,12 @@ constexpr Statement kPeekLowerPriority =
               TEXTOID, INT2OID, INT4OID, INT4OID, INT8OID, INT8OID);
 
 // $1 ids, $2 attempt deadlines (the greatest number: none), $3 lease deadlines, $4 worker,
-// $5 worker instance, $6 now, $7 epoch floor.
-constexpr Statement kAcquire =
-    statement(R"sql(
+// $5 worker instance, $6 now, $7 epochs, $8 nonces, $9 incarnation.
+constexpr Statement kAcquire = statement(R"sql(
     UPDATE {hub}.tasks AS t
        SET state = 'active',
-           lease_epoch = GREATEST(t.lease_epoch {+} 1, $7),
+           lease_epoch = g.epoch,
+           lease_nonce = g.nonce,
            lease_owner = $5,
            lease_worker = $4,
            lease_until_ms = g.lease_until,
@@ -209,12 +216,14 @@ constexpr Statement kAcquire =
            attempt_worker_instance = $5,
            started_at_ms = COALESCE(t.started_at_ms, $6),
            updated_at_ms = $6
-      FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3))
-           AS g(id, attempt_deadline, lease_until)
+      FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3),
+                      pg_catalog.unnest($7), pg_catalog.unnest($8))
+           AS g(id, attempt_deadline, lease_until, epoch, nonce)
      WHERE t.id {=} g.id
     RETURNING t.id, t.lane, t.kind, t.payload, t.tags, t.priority, t.attempt_index,
               t.pending_attempt, t.retry_count, t.reclaim_count, t.replay_count, t.lease_epoch,
-              pg_catalog.concat('belay:', t.id, ':', t.attempt_index, ':', t.lease_epoch),
+              pg_catalog.concat('belay:', t.id, ':', t.attempt_index, ':', t.lease_epoch, ':', $9,
+                  ':', pg_catalog.replace(CAST(t.lease_nonce AS pg_catalog.text), '-', '')),
               t.lease_until_ms, t.attempt_deadline_ms, t.deadline_ms, t.checkpoint,
               CASE WHEN t.failure_class IS NOT NULL
                    THEN pg_catalog.jsonb_build_object('class', t.failure_class, 'message',
@@ -222,7 +231,8 @@ constexpr Statement kAcquire =
               t.flow_id, t.flow_key, CAST(NULL AS pg_catalog.jsonb),
               CAST(NULL AS pg_catalog.jsonb), t.available_at_ms
 )sql",
-              UUIDARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
+                                         UUIDARRAYOID, INT8ARRAYOID, INT8ARRAYOID, TEXTOID, TEXTOID,
+                                         INT8OID, INT8ARRAYOID, UUIDARRAYOID, INT4OID);
 
 // $1 now, $2 limit, $3 when the first can be due.
 constexpr Statement kPromote = statement(R"sql(
@@ -505,7 +515,8 @@ std::span<const HeldTask> read_held(const Rows& rows) {
                    .attempt_deadline = rows.optional_int8(i, 3),
                    .deadline = rows.optional_int8(i, 4),
                    .attempt_timeout = rows.optional_int8(i, 5),
-                   .lane = rows.text(i, 6)};
+                   .lane = rows.text(i, 6),
+                   .lease_epoch = rows.int8(i, 7)};
     }
     return {held, static_cast<std::size_t>(rows.count)};
 }
@@ -560,6 +571,7 @@ Task read_task(const Rows& rows, uint64 row) {
                 .lease_epoch = rows.int8(row, 14),
                 .lease_until = rows.optional_int8(row, 15),
                 .lease_check = rows.optional_int8(row, 16),
+                .lease_nonce = rows.optional_uuid(row, 30),
                 .available_at = rows.optional_int8(row, 17),
                 .deadline = rows.optional_int8(row, 18),
                 .attempt_started = rows.optional_int8(row, 19),
@@ -662,6 +674,13 @@ const char* lease_id(const pg_uuid_t& task, int32 attempt_index, int64 epoch) {
     return psprintf("belay:%s:%d:" INT64_FORMAT, uuid_text(task), attempt_index, epoch);
 }
 
+const char* secret_lease_id(const Hub& hub, const LeaseName& lease) {
+    char nonce[2 * UUID_LEN];
+    (void)hex_encode(reinterpret_cast<const char*>(lease.nonce.data), UUID_LEN, nonce);
+    return psprintf("%s:%d:%.*s", lease_id(lease.task, lease.attempt_index, lease.epoch),
+                    hub.incarnation, static_cast<int>(sizeof nonce), nonce);
+}
+
 // ---------------------------------------------------------------- creating and locking
 
 bool insert_task(const Hub& hub, const NewTask& task) {
@@ -704,6 +723,11 @@ bool insert_task(const Hub& hub, const NewTask& task) {
 std::optional<core::TaskState> task_state(const Hub& hub, const pg_uuid_t& id) {
     const Rows rows = run(hub, kState, Params().uuid(id));
     return rows.count == 0 ? std::nullopt : core::parse_task_state(rows.text(0, 1));
+}
+
+bool has_result(const Hub& hub, const pg_uuid_t& id, Jsonb* result) {
+    const Rows rows = run(hub, kHasResult, Params().uuid(id).jsonb(result));
+    return rows.count > 0 && rows.boolean(0, 1);
 }
 
 std::optional<LeaseState> read_lease_state(const Hub& hub, const pg_uuid_t& id) {
@@ -962,10 +986,14 @@ Rows acquire_by_sql(const Hub& hub, std::span<const LeaseGrant> grants, std::str
     auto* ids = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * grants.size()));
     auto* attempt_deadlines = static_cast<int64*>(palloc(sizeof(int64) * grants.size()));
     auto* lease_untils = static_cast<int64*>(palloc(sizeof(int64) * grants.size()));
+    auto* epochs = static_cast<int64*>(palloc(sizeof(int64) * grants.size()));
+    auto* nonces = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t) * grants.size()));
     for (std::size_t i = 0; i < grants.size(); ++i) {
         ids[i] = grants[i].id;
         attempt_deadlines[i] = grants[i].attempt_deadline.value_or(core::kNever);
         lease_untils[i] = grants[i].lease_until;
+        epochs[i] = grants[i].epoch;
+        nonces[i] = grants[i].nonce;
     }
     return run(hub, kAcquire,
                Params()
@@ -975,13 +1003,17 @@ Rows acquire_by_sql(const Hub& hub, std::span<const LeaseGrant> grants, std::str
                    .text(worker)
                    .text(worker_instance)
                    .int8(now)
-                   .int8(hub.epoch_floor));
+                   .datum(int8_array({epochs, grants.size()}))
+                   .datum(uuid_array({nonces, grants.size()}))
+                   .int4(hub.incarnation));
 }
 
 }  // namespace
 
 Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
              std::string_view worker_instance, int64 now) {
+    // After a crash no other lease may be given under these epochs.
+    pg::flush_at_commit();
     const auto taken = direct::acquire(hub, grants, worker, worker_instance, now);
     const Rows rows = taken ? *taken : acquire_by_sql(hub, grants, worker, worker_instance, now);
     if (rows.count != grants.size()) {

@@ -15,8 +15,17 @@ namespace belay::store {
 // An id as text, in the current memory context.
 const char* uuid_text(const pg_uuid_t& id);
 
-// belay:<task>:<attempt>:<epoch>.
+// belay:<task>:<attempt>:<epoch>. Names a lease; proves nothing.
 const char* lease_id(const pg_uuid_t& task, int32 attempt_index, int64 epoch);
+
+// The same, and :<incarnation>:<nonce>, at most 117 bytes: only the claim returns it.
+struct LeaseName {
+    pg_uuid_t task;
+    int32 attempt_index;
+    int64 epoch;
+    pg_uuid_t nonce;
+};
+const char* secret_lease_id(const Hub& hub, const LeaseName& lease);
 
 // ---- Creating ----
 
@@ -41,6 +50,9 @@ bool insert_task(const Hub& hub, const NewTask& task);
 
 // The state of a task, as it is now.
 std::optional<core::TaskState> task_state(const Hub& hub, const pg_uuid_t& id);
+
+// Whether this is the result that is stored of a task that is held; null for NULL.
+bool has_result(const Hub& hub, const pg_uuid_t& id, Jsonb* result);
 
 // What tells whether a lease may still be there, as it is now.
 struct LeaseState {
@@ -103,6 +115,7 @@ struct Task {
     int64 lease_epoch;
     std::optional<int64> lease_until;
     std::optional<int64> lease_check;
+    std::optional<pg_uuid_t> lease_nonce;  // of the lease that is, or was last, held
     std::optional<int64> available_at;
     std::optional<int64> deadline;
     std::optional<int64> attempt_started;
@@ -174,6 +187,7 @@ struct HeldTask {
     std::optional<int64> deadline;
     std::optional<int64> attempt_timeout;  // of its policy, or its lane's
     std::string_view lane;
+    int64 lease_epoch;
 };
 
 // Holds up to limit tasks from the head of one stream, skipping what others hold: lost tells of it.
@@ -221,10 +235,13 @@ struct LeaseGrant {
     pg_uuid_t id;
     std::optional<int64> attempt_deadline;
     int64 lease_until;
+    int64 epoch;
+    pg_uuid_t nonce;
 };
 
-// Gives the leases. The rows have the columns of claim_tasks and, as the last, whether an attempt
-// began; they come in no particular order.
+// Gives the leases, and has the transaction wait for the disk when it commits. The rows have the
+// columns of claim_tasks and, as the last, whether an attempt began; they come in no particular
+// order.
 Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_view worker,
              std::string_view worker_instance, int64 now);
 

@@ -14,6 +14,7 @@
 #include "ops/intents/intents.hpp"
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
+#include "pg/durable.hpp"
 #include "pg/locks.hpp"
 #include "pg/remote.hpp"
 #include "pg/settings.hpp"
@@ -295,6 +296,9 @@ void send(Link* link) {
     }
     link->single_left = std::max(0, link->single_left - 1);
     link->deadline_ms = pg::monotonic_ms() + kAnswerMs;
+    // A crash must not forget what the target knows: ids would be given once more, and the target
+    // would drop other intents as received.
+    pg::flush_committed();
     MemoryContext old = MemoryContextSwitchTo(link_memory);
     pg::ask_remote(&link->remote, question(*link), link->batch.text);
     MemoryContextSwitchTo(old);

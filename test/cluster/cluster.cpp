@@ -245,6 +245,7 @@ Cluster::Cluster(Options options) {
     configure("wal_level = logical");
     configure("max_prepared_transactions = 10");
     configure("timezone = 'UTC'");
+    configure("belay.dense_epochs = on");
     if (options.preload) {
         configure("shared_preload_libraries = 'belay'");
     }

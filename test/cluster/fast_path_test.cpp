@@ -109,6 +109,8 @@ std::string decoded(Conn* conn, const std::string& slot, const std::string& hub)
         }
     }
     text = std::regex_replace(text, std::regex(hub + "\\."), "hub.");
+    text =
+        std::regex_replace(text, std::regex("lease_nonce\\[uuid\\]:'[0-9a-f-]*'"), "lease_nonce");
     return std::regex_replace(text, std::regex("nonce_(hi|lo)\\[bigint\\]:-?[1-9][0-9]*"), "nonce");
 }
 

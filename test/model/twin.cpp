@@ -48,6 +48,15 @@ bool same_lease(const std::string& ours, const std::string& its) {
     return false;
 }
 
+// The id that a claim returns, without its random bits.
+std::string_view without_nonce(std::string_view lease_id) {
+    constexpr std::size_t kNonce = 32;
+    const std::size_t colon = lease_id.rfind(':');
+    return lease_id.starts_with("belay:") && colon + 1 + kNonce == lease_id.size()
+               ? lease_id.substr(0, colon)
+               : lease_id;
+}
+
 std::string field_of(const PGresult* result, int field) {
     const char* text = PQresultErrorField(result, field);
     return text != nullptr ? text : "";
@@ -187,8 +196,8 @@ std::string Twin::difference(const Answer& ours, const Answer& its) {
             const bool same = i < a.size() && i < b.size() &&
                               (a[i] == b[i] || (is_server_time(a[i]) && is_server_time(b[i])) ||
                                (a[i] && b[i] &&
-                                (*a[i] == with_our_ids(*b[i]) || pair_tokens(*a[i], *b[i]) ||
-                                 pair_ids(*a[i], *b[i]))));
+                                (without_nonce(*a[i]) == without_nonce(with_our_ids(*b[i])) ||
+                                 pair_tokens(*a[i], *b[i]) || pair_ids(*a[i], *b[i]))));
             if (!same) {
                 text += "  row " + std::to_string(row) +
                         ", one:   " + (i < a.size() ? shown(a[i]) : "no column") + "\n  row " +
@@ -250,7 +259,7 @@ BEGIN
               FROM pg_class AS c
               JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
              WHERE c.relnamespace = 'app'::regnamespace AND c.relkind = 'r'
-               AND a.attname NOT IN ('nonce_hi', 'nonce_lo', 'mark', 'secret', 'uuid', 'source_uuid')
+               AND a.attname NOT IN ('nonce_hi', 'nonce_lo', 'lease_nonce', 'mark', 'secret', 'uuid', 'source_uuid')
                AND a.atttypid <> 'xid8'::regtype
              GROUP BY c.relname) AS t;
     EXECUTE 'CREATE VIEW shown_tables AS ' || v_query;

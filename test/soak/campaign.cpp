@@ -38,7 +38,8 @@ std::vector<std::string> settings() {
         "autovacuum_naptime = '5s'",  "deadlock_timeout = '200ms'",
         "restart_after_crash = on",   "max_wal_senders = 8",
         "wal_keep_size = '256MB'",    "belay.reconcile_interval = '200ms'",
-        "belay.intent_age = '500ms'", stress::kLogPrefix,
+        "belay.intent_age = '500ms'", "belay.dense_epochs = off",
+        stress::kLogPrefix,
     };
 }
 

@@ -269,7 +269,7 @@ TEST_F(ToolProgram, SteersTasks) {
     EXPECT_EQ(parsed({"revoke", id, "--lease-id", "x"})["reason"], "lease_id_mismatch");
     EXPECT_EQ(parsed({"revoke", id, "--epoch", "9"})["reason"], "epoch_moved");
     EXPECT_EQ(text({"revoke", id, "--reason", "test", "--lease-id", task.lease_id}),
-              "revoked lease " + task.lease_id + "\n");
+              "revoked lease belay:" + id + ":1:1\n");
     EXPECT_EQ(text({"cancel", id, "--reason", "enough"}), "task " + id + " is cancelled\n");
     EXPECT_EQ(text({"cancel", id}), "task " + id + " was cancelled before\n");
     EXPECT_EQ(parsed({"cancel", id, "--task"})["effective"], false);

@@ -90,6 +90,25 @@ TEST(Leases, AreCapped) {
 }
 
 // TS-1: execution deadline, then attempt deadline, then lease.
+// TL-2, TL-5: epochs grow by the step that chance asks for, reach the floor, and stay within their
+// incarnation however many there are.
+TEST(Epochs, GrowByRandomSteps) {
+    EXPECT_EQ(next_epoch(0, 0, 0), 1);
+    EXPECT_EQ(next_epoch(7, 0, 5), 13);
+    EXPECT_EQ(next_epoch(7, 100, 0), 100);
+    EXPECT_EQ(next_epoch(7, 100, 3), 103);
+    EXPECT_EQ(next_epoch(0, 0, (1U << 24) - 1), 1 << 24);
+    EXPECT_EQ(next_epoch(0, 0, 1U << 24), 1);
+    constexpr int64_t kFloor = 3 * kEpochsPerIncarnation;
+    int64_t epoch = kFloor;
+    for (int64_t left = kEpochsPerIncarnation; left > 1; left /= 2) {
+        epoch = kFloor + kEpochsPerIncarnation - left;
+        const int64_t next = next_epoch(epoch, kFloor, UINT32_MAX);
+        EXPECT_GT(next, epoch);
+        EXPECT_LT(next, kFloor + kEpochsPerIncarnation);
+    }
+}
+
 TEST(Due, HasOnePrecedence) {
     TaskTimes times{TaskState::kActive, 50, 40, 30, false};
     EXPECT_EQ(first_due(times, 29), Due::kNothing);

@@ -8,8 +8,8 @@
 // - acks are repeated with the same token; if the token is then unknown, the first run may have
 //   done it: the error says outcome_unknown();
 // - abandons are repeated until the token is gone;
-// - what ends the lease of a task is repeated with the same epoch, as an ack is; a completion then
-//   answers already_completed, which is a success;
+// - what ends the lease of a task is repeated with the same epoch, as an ack is; a completion that
+//   then finds that the first run has done it is a success;
 // - a task that has an id or a dedup key is created once, however often the call is repeated; so
 // are
 //   flows with an id, signals with an id or a key, and suspensions with a key;
@@ -298,7 +298,7 @@ struct TaskProgress {
 };
 
 struct CompletedTask {
-    std::string result;  // completed, already_completed
+    std::string result;  // completed; already_completed by a run whose answer was lost
     std::string task_id;
     std::string state;
     std::int64_t lease_epoch = 0;

@@ -290,7 +290,7 @@ void set_guard(const store::Hub& hub, const Guard& wanted) {
     if (finding.fault != core::LeaseFault::kNone) {
         raise_lost(wanted, finding);
     }
-    pg::wait_for_disk();
+    pg::commit_as_asked();
     add(&guards, wanted);
 }
 

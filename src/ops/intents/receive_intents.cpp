@@ -8,6 +8,7 @@
 
 #include "ops/intents/intents.hpp"
 #include "ops/orchestration/orchestration.hpp"
+#include "pg/durable.hpp"
 #include "pg/errors.hpp"
 
 namespace belay::ops {
@@ -152,6 +153,8 @@ int64 receive_intents(const store::Hub& hub, const JsonArray& intents) {
         checked[i] = checked_element(element, i);
     }
     require_intents(hub);
+    // The source deletes what has arrived.
+    pg::flush_at_commit();
     auto clock = pg::start_clock(std::nullopt, 0);
     enter(hub, {.worker_queue = true, .orchestrator_queue = true}, &clock);
     return take_in(hub, {checked, intents.count}, clock.now());

@@ -10,6 +10,7 @@
 #include "core/time.hpp"
 #include "ops/enter.hpp"
 #include "ops/slot/slot.hpp"
+#include "pg/durable.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "store/slots.hpp"
@@ -72,6 +73,8 @@ std::span<const int32> acquire_slots(const store::Hub& hub, std::string_view own
                                      pg::Clock* clock) {
     enter(hub, {.slots = true}, clock);
     check_count(hub, slots);
+    // No token proves a share: after a crash another owner must not be given the same slots.
+    pg::flush_at_commit();
     if (store::hold_slots(hub, queue)) {
         clock->mark_waited();
     }

@@ -18,6 +18,8 @@
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
 #include "pg/datum.hpp"
+#include "pg/random.hpp"
+#include "pg/settings.hpp"
 #include "store/flow_reads.hpp"
 #include "store/limits.hpp"
 #include "store/outbox.hpp"
@@ -371,7 +373,8 @@ std::span<const store::HeldTask> hold_next(const store::Hub& hub, const ClaimReq
     return held.span();
 }
 
-store::LeaseGrant grant(const store::HeldTask& task, int64 lease_ms, int64 now) {
+store::LeaseGrant grant(const store::Hub& hub, const store::HeldTask& task, int64 lease_ms,
+                        int64 now) {
     std::optional<int64> attempt_deadline = task.attempt_deadline;
     const bool begins = !core::continues_attempt(task.pending);
     if (begins || (attempt_deadline && *attempt_deadline <= now)) {
@@ -379,8 +382,16 @@ store::LeaseGrant grant(const store::HeldTask& task, int64 lease_ms, int64 now) 
                                ? std::optional(core::add_ms(now, *task.attempt_timeout))
                                : std::nullopt;
     }
+    struct {
+        pg_uuid_t nonce;
+        uint32 step;
+    } random;
+    pg::fill_random(&random, sizeof random);
     return {task.id, attempt_deadline,
-            core::cap_deadline(core::add_ms(now, lease_ms), attempt_deadline, task.deadline).until};
+            core::cap_deadline(core::add_ms(now, lease_ms), attempt_deadline, task.deadline).until,
+            core::next_epoch(task.lease_epoch, hub.epoch_floor,
+                             pg::settings.dense_epochs ? 0 : random.step),
+            random.nonce};
 }
 
 void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows& rows,
@@ -543,7 +554,7 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     pg::List<store::LeaseGrant> grants;
     pg::List<store::HeldTask> granted;
     for (const auto& task : held) {
-        const auto given = grant(task, request.lease_ms, now);
+        const auto given = grant(hub, task, request.lease_ms, now);
         // With the server's clock a deadline may have passed since the task was found.
         if (given.lease_until > now) {
             grants.add(given);

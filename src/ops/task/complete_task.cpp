@@ -3,20 +3,37 @@
 // Calls    end_task
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.outbox_events
 // Locks    its flow, the task
-// Raises   QB001, QB002, QB006, QB007, QB012, QB013
+// Raises   QB001 lease lost or used before, QB002, QB006, QB007, QB012, QB013
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
+#include "pg/errors.hpp"
 
 namespace belay::ops {
 
-CompletedTask complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
-                            Jsonb* result, pg::Clock* clock) {
+namespace {
+
+// The lease has completed the task before, and perhaps the answer was lost. No success: a
+// transaction that is run once more must not commit its effects once more.
+[[noreturn]] void raise_completed(const store::Hub& hub, const store::Task& task, Jsonb* result) {
+    pg::raise(pg::kLockLost,
+              psprintf("task %s was completed by this lease already", store::uuid_text(task.id)),
+              pg::Facts("already_completed")
+                  .add("task_id", store::uuid_text(task.id))
+                  .add("lease_epoch", task.lease_epoch)
+                  .add_flag("same_result", store::has_result(hub, task.id, result)),
+              "The first completion counts. What was written with it is committed: do not write it "
+              "again.");
+}
+
+}  // namespace
+
+int64 complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence, Jsonb* result,
+                    pg::Clock* clock) {
     const auto task = hold_task_and_flow(hub, id, clock);
     const int64 now = clock->now();
-    // The same lease has said so before: perhaps its answer was lost.
     if (task.state == core::TaskState::kCompleted && fence.epoch &&
         task.lease_epoch == core::add_ms(*fence.epoch, 1)) {
-        return {true, task.lease_epoch};
+        raise_completed(hub, task, result);
     }
     check_fence(hub, task, fence, now);
     note_own_end(task, fence);
@@ -27,7 +44,7 @@ CompletedTask complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fe
                                   .result = result,
                                   .notice = {pg::WakeReason::kChanged, fence.override}});
     pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kAcked);
-    return {false, epoch};
+    return epoch;
 }
 
 }  // namespace belay::ops

@@ -10,6 +10,7 @@
 #include "ops/flow/flow.hpp"
 #include "ops/task/task.hpp"
 #include "pg/errors.hpp"
+#include "pg/hmac.hpp"
 #include "store/outbox.hpp"
 
 namespace belay::ops {
@@ -83,6 +84,21 @@ CancelledTask cancel_task(const store::Hub& hub, const pg_uuid_t& id, const Canc
     return {task.state, true};
 }
 
+namespace {
+
+// Whether the text is the lease's id, with or without what only its claim returned.
+bool names_lease(const store::Hub& hub, const store::Task& task, std::string_view text) {
+    return text == store::lease_id(task.id, task.attempt_index, task.lease_epoch) ||
+           (task.lease_nonce &&
+            pg::equal_in_constant_time(
+                text, store::secret_lease_id(hub, {.task = task.id,
+                                                   .attempt_index = task.attempt_index,
+                                                   .epoch = task.lease_epoch,
+                                                   .nonce = *task.lease_nonce})));
+}
+
+}  // namespace
+
 RevokedLease revoke_lease(const store::Hub& hub, const pg_uuid_t& id, const RevokeRequest& request,
                           pg::Clock* clock) {
     const auto task = hold_task_and_flow(hub, id, clock);
@@ -93,7 +109,7 @@ RevokedLease revoke_lease(const store::Hub& hub, const pg_uuid_t& id, const Revo
     if (!request.worker_instance.empty() && request.worker_instance != *task.lease_owner) {
         return {"different_worker_instance_id", lease_id, task.lease_epoch};
     }
-    if (!request.lease_id.empty() && request.lease_id != lease_id) {
+    if (!request.lease_id.empty() && !names_lease(hub, task, request.lease_id)) {
         return {"lease_id_mismatch", lease_id, task.lease_epoch};
     }
     if (request.epoch && *request.epoch != task.lease_epoch) {

@@ -228,12 +228,9 @@ struct ProgressReport {
 int64 progress_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
                     const ProgressReport& report, pg::Clock* clock);
 
-struct CompletedTask {
-    bool repeated;
-    int64 lease_epoch;
-};
-CompletedTask complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
-                            Jsonb* result, pg::Clock* clock);
+// Returns the epoch afterwards. QB001 already_completed if the lease has done so before.
+int64 complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence, Jsonb* result,
+                    pg::Clock* clock);
 
 struct FailedTask {
     const char* result;

@@ -151,6 +151,7 @@ enum Column : AttrNumber {
     kLeaseEpoch,
     kLeaseUntil,
     kLeaseCheck,
+    kLeaseNonce,
     kAvailableAt,
     kStartDelay,
     kDeadline,

@@ -201,6 +201,7 @@ constexpr ColumnShape kTaskColumns[] = {
     {"lease_epoch", INT8OID, kNoCollation, true},
     {"lease_until_ms", INT8OID, kNoCollation, false},
     {"lease_check_ms", INT8OID, kNoCollation, false},
+    {"lease_nonce", UUIDOID, kNoCollation, false},
     {"available_at_ms", INT8OID, kNoCollation, false},
     {"start_delay_ms", INT8OID, kNoCollation, true},
     {"deadline_ms", INT8OID, kNoCollation, false},

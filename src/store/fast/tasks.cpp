@@ -206,6 +206,8 @@ Task read_lone_task(const DirectTable& table) {
     read.lease_epoch = int8_column(table, task::kLeaseEpoch);
     read.lease_until = optional_int8(table, task::kLeaseUntil);
     read.lease_check = optional_int8(table, task::kLeaseCheck);
+    const Datum nonce = column(table, task::kLeaseNonce, &null);
+    read.lease_nonce = null ? std::nullopt : std::optional(*DatumGetUUIDP(nonce));
     read.available_at = optional_int8(table, task::kAvailableAt);
     read.deadline = optional_int8(table, task::kDeadline);
     read.attempt_started = optional_int8(table, task::kAttemptStarted);
@@ -297,7 +299,7 @@ constexpr ClaimColumn kClaimColumns[] = {
     {JSONBOID, 0},
     {INT8OID, task::kAvailableAt},
 };
-constexpr int kClaimKey = 12;  // belay:<task>:<attempt>:<epoch>
+constexpr int kClaimKey = 12;  // secret_lease_id
 constexpr int kLastError = 17;
 
 // Made once for the session.
@@ -328,9 +330,11 @@ HeapTuple claimed_row(const DirectTable& table, HeapTuple version) {
         nulls[i] = number == 0 || of.nulls[number - 1];
         values[i] = nulls[i] ? 0 : value(number);
     }
-    values[kClaimKey] = CStringGetTextDatum(psprintf(
-        "belay:%s:%d:" INT64_FORMAT, uuid_text(*DatumGetUUIDP(value(task::kId))),
-        DatumGetInt32(value(task::kAttemptIndex)), DatumGetInt64(value(task::kLeaseEpoch))));
+    values[kClaimKey] = CStringGetTextDatum(
+        secret_lease_id(table.hub, {.task = *DatumGetUUIDP(value(task::kId)),
+                                    .attempt_index = DatumGetInt32(value(task::kAttemptIndex)),
+                                    .epoch = DatumGetInt64(value(task::kLeaseEpoch)),
+                                    .nonce = *DatumGetUUIDP(value(task::kLeaseNonce))}));
     nulls[kClaimKey] = false;
     if (!of.nulls[task::kFailureClass - 1]) {
         values[kLastError] = JsonbPGetDatum(error_of(
@@ -352,8 +356,8 @@ void set_lease(const DirectTable& table, const LeaseGrant& grant, Datum worker,
     const bool begins = pending == core::Pending::kInitial || pending == core::Pending::kRetry ||
                         pending == core::Pending::kReplay;
     changes->set(task::kState, pg::text_datum(core::name_of(core::TaskState::kActive)))
-        .set(task::kLeaseEpoch, Int64GetDatum(std::max(int8_column(table, task::kLeaseEpoch) + 1,
-                                                       table.hub.epoch_floor)))
+        .set(task::kLeaseEpoch, Int64GetDatum(grant.epoch))
+        .set(task::kLeaseNonce, UUIDPGetDatum(&grant.nonce))
         .set(task::kLeaseOwner, worker_instance)
         .set(task::kLeaseWorker, worker)
         .set(task::kLeaseUntil, Int64GetDatum(grant.lease_until))
@@ -603,7 +607,8 @@ HeldRow read_held_row(const DirectTable& table, std::string_view lane) {
              .attempt_deadline = optional_int8(table, task::kAttemptDeadline),
              .deadline = optional_int8(table, task::kDeadline),
              .attempt_timeout = timeout.ms,
-             .lane = lane},
+             .lane = lane,
+             .lease_epoch = int8_column(table, task::kLeaseEpoch)},
             timeout.kind};
 }
 

@@ -143,8 +143,8 @@ WorkRow read_work_row(const DirectTable& table) {
 
 // Whether the token is that of the row's live lease.
 bool opens(const core::WorkToken& token, const WorkRow& row, int64 now) {
-    return row.lease.nonce_hi == token.nonce_hi && row.lease.nonce_lo == token.nonce_lo &&
-           row.lease.incarnation == token.incarnation && row.lease.locked_until > now;
+    const bool same = core::matches(row.lease, token.incarnation, token.nonce_hi, token.nonce_lo);
+    return same && row.lease.locked_until > now;
 }
 
 // Leases table.row, unless somebody else has it.

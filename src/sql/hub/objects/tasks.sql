@@ -101,7 +101,7 @@ CREATE OR REPLACE FUNCTION @hub@.complete_task(
 ) RETURNS TABLE (result text, task_id uuid, state text, lease_epoch bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'complete_task';
 COMMENT ON FUNCTION @hub@.complete_task(uuid, bigint, jsonb, text, bigint) IS
-    'Finishes a leased task and stores its result. Repeated by the same lease it answers already_completed.';
+    'Finishes a leased task and stores its result. Repeated by the same lease it is QB001 already_completed.';
 
 CREATE OR REPLACE FUNCTION @hub@.complete_and_claim(
     p_task_id uuid,
@@ -140,7 +140,7 @@ CREATE OR REPLACE FUNCTION @hub@.complete_and_claim(
     signals jsonb
 ) LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 10 AS 'complete_and_claim';
 COMMENT ON FUNCTION @hub@.complete_and_claim(uuid, bigint, jsonb, text, text, text[], text[], bigint, integer, integer[], bigint) IS
-    'complete_task and claim_tasks in one call. If the completion is refused, nothing is claimed.';
+    'complete_task and claim_tasks in one call. If the completion is refused, or repeated, nothing is claimed.';
 
 CREATE OR REPLACE FUNCTION @hub@.fail_task(
     p_task_id uuid,

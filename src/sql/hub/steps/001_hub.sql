@@ -414,6 +414,7 @@ CREATE TABLE @hub@.tasks (
     lease_epoch             bigint   NOT NULL,
     lease_until_ms          bigint,
     lease_check_ms          bigint,
+    lease_nonce             uuid,
     available_at_ms         bigint,
     start_delay_ms          bigint   NOT NULL,
     deadline_ms             bigint,
@@ -474,7 +475,8 @@ CREATE TABLE @hub@.tasks (
 COMMENT ON TABLE @hub@.tasks IS 'Tasks. Read views task_states and task_attempts, or get_task, instead.';
 COMMENT ON COLUMN @hub@.tasks.cap_set IS '0 = needs no capability; else a row of capability_sets.';
 COMMENT ON COLUMN @hub@.tasks.slot IS 'Slot of the task, 0 unless the hub option slot_count is above 1.';
-COMMENT ON COLUMN @hub@.tasks.lease_epoch IS 'Grows with each acquisition and each loss of a lease, and with a replay: the fence of worker calls.';
+COMMENT ON COLUMN @hub@.tasks.lease_epoch IS 'Grows with each acquisition (by a random step) and each loss of a lease, and with a replay: the fence of worker calls.';
+COMMENT ON COLUMN @hub@.tasks.lease_nonce IS '128 random bits of the present lease, or of the last one; part of the lease id that its claim returned.';
 COMMENT ON COLUMN @hub@.tasks.lease_check_ms IS 'When the duty lease_expiry looks at the lease again; never after its deadline.';
 COMMENT ON COLUMN @hub@.tasks.pending_attempt IS 'What the next claim begins (initial, retry, replay) or goes on with (reclaim, snooze, resume); of an active task, what its claim did.';
 COMMENT ON COLUMN @hub@.tasks.attempt_kind IS 'How the running or paused attempt began.';
