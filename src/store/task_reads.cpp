@@ -295,6 +295,20 @@ constexpr Statement kOldestReady = report(R"sql(
 )sql",
                                           INT8OID);
 
+constexpr Statement kGauges = query(R"sql(
+    SELECT (SELECT pg_catalog.count(*)
+              FROM (SELECT 1 FROM {hub}.tasks AS r WHERE r.state {=} 'ready' LIMIT $2) AS a),
+           (SELECT pg_catalog.count(*)
+              FROM (SELECT 1 FROM {hub}.tasks AS d WHERE d.state {=} 'delayed' LIMIT $2) AS b),
+           (SELECT pg_catalog.count(*)
+              FROM (SELECT 1 FROM {hub}.tasks AS l WHERE l.state {=} 'active' LIMIT $2) AS c),
+           (SELECT pg_catalog.count(*)
+              FROM (SELECT 1
+                      FROM {hub}.tasks AS o
+                     WHERE o.state {=} 'active' AND o.lease_check_ms {<} $1 LIMIT $2) AS d)
+)sql",
+                                    INT8OID, INT8OID);
+
 constexpr Statement kMark = query(R"sql(
     SELECT t.state, t.lease_epoch
       FROM {hub}.tasks AS t
@@ -491,6 +505,14 @@ LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, i
 
 std::optional<int64> oldest_ready_task(const Hub& hub, int64 now) {
     return run(hub, kOldestReady, Params().int8(now)).optional_int8(0, 1);
+}
+
+TaskGauges read_task_gauges(const Hub& hub, int64 now, int64 limit) {
+    const Rows rows = run(hub, kGauges, Params().int8(now).int8(limit));
+    return {.ready = rows.int8(0, 1),
+            .delayed = rows.int8(0, 2),
+            .leases = rows.int8(0, 3),
+            .overdue = rows.int8(0, 4)};
 }
 
 std::optional<TaskMark> read_task_mark(const Hub& hub, std::string_view id) {

@@ -13,6 +13,7 @@
 #include "ops/duties/duties.hpp"
 #include "pg/boundary.hpp"
 #include "pg/clock.hpp"
+#include "pg/counters.hpp"
 #include "pg/scopes.hpp"
 #include "pg/settings.hpp"
 #include "pg/worker_registry.hpp"
@@ -146,7 +147,9 @@ struct Listing {
 void list_hubs(void* context) {
     auto* result = static_cast<Listing*>(context);
     result->extension = OidIsValid(get_extension_oid("belay", true));
+    const auto counted = pg::counted_hubs();
     const auto found = result->extension ? store::all_hubs() : std::span<const Oid>();
+    pg::forget_counts(counted, found);
     MemoryContextReset(hubs_memory);
     hubs = {};
     auto* copy =

@@ -435,7 +435,7 @@ Cluster* Duties::cluster = nullptr;
 TEST_F(Duties, LeaveHubsOfOlderReleasesAlone) {
     Conn conn = make_database(*cluster, "older");
     conn.exec(
-        "BEGIN; SELECT belay.create_hub('old'); UPDATE old.belay_hub SET version = 1; DROP "
+        "BEGIN; SELECT belay.create_hub('old'); UPDATE old.belay_hub SET version = 0; DROP "
         "TABLE old.sessions, old.instance_locks, old.dead_letters, old.worker_queue CASCADE; "
         "COMMIT");
     conn.exec("SELECT belay.create_hub('new')");
