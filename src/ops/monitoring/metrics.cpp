@@ -1,8 +1,8 @@
 // metrics.cpp — what Prometheus wants to know, as text.
 //
 // Calls    queue_stats, store::count_messages, store::count_work, store::count_dead_letters,
-//          store::count_schedule_errors, store::reader_lags, store::read_task_gauges,
-//          pg::live_workers, pg::quarantined_hubs
+//          store::count_schedule_errors, store::reader_lags, pg::live_workers,
+//          pg::quarantined_hubs
 // Touches  nothing
 // Locks    nothing
 // Raises   nothing of its own
@@ -15,7 +15,6 @@
 #include "pg/scopes.hpp"
 #include "pg/worker_registry.hpp"
 #include "store/readiness.hpp"
-#include "store/task_reads.hpp"
 
 namespace belay::ops {
 
@@ -146,11 +145,6 @@ void read_gauges(HubGauges* gauges, int64 now) {
             gauges->depth[static_cast<int>(pg::CountedQueue::kWorker)] =
                 store::count_work(hub, kMostCounted);
             gauges->dead_letters = store::count_dead_letters(hub, kMostCounted);
-            if (OidIsValid(hub.relations.tasks)) {
-                const auto tasks = store::read_task_gauges(hub, now, kMostCounted);
-                gauges->depth[static_cast<int>(pg::CountedQueue::kTasks)] = tasks.ready;
-                gauges->delayed = tasks.delayed;
-            }
             gauges->schedule_errors = store::count_schedule_errors(hub);
             if (OidIsValid(hub.relations.outbox_events)) {
                 for (const auto& lag : store::reader_lags(hub, now)) {
@@ -167,14 +161,18 @@ std::span<const HubGauges> all_gauges(std::span<const QueueStats> queues) {
     pg::List<HubGauges> all;
     const int64 now = pg::server_now_ms();
     for (const auto& stats : queues) {
-        if (all.count > 0 && all.items[all.count - 1].hub == stats.hub) {
-            continue;
+        if (all.count == 0 || all.items[all.count - 1].hub != stats.hub) {
+            HubGauges gauges{};
+            gauges.hub = stats.hub;
+            read_gauges(&gauges, now);
+            all.add(gauges);
+            CHECK_FOR_INTERRUPTS();
         }
-        HubGauges gauges{};
-        gauges.hub = stats.hub;
-        read_gauges(&gauges, now);
-        all.add(gauges);
-        CHECK_FOR_INTERRUPTS();
+        if (stats.queue == pg::CountedQueue::kTasks) {
+            HubGauges& gauges = all.items[all.count - 1];
+            gauges.depth[static_cast<int>(stats.queue)] = stats.ready;
+            gauges.delayed = stats.delayed;
+        }
     }
     return all.span();
 }

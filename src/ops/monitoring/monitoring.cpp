@@ -54,6 +54,8 @@ void look(const store::Hub& hub, std::span<QueueStats> queues, int64 now) {
                     const auto gauges = store::read_task_gauges(hub, now, kMostCounted);
                     stats.leases = gauges.leases;
                     stats.overdue = gauges.overdue;
+                    stats.ready = gauges.ready;
+                    stats.delayed = gauges.delayed;
                 }
             }
         });
@@ -90,6 +92,8 @@ std::span<const QueueStats> queue_stats() {
                      .waiters = 0,
                      .leases = 0,
                      .overdue = 0,
+                     .ready = 0,
+                     .delayed = 0,
                      .oldest_ready = std::nullopt});
         }
     }

@@ -21,6 +21,8 @@ struct QueueStats {
     int64 waiters;
     int64 leases;                       // of work items and turns: that shared memory knows
     int64 overdue;                      // of them, those whose time is over
+    int64 ready;                        // tasks
+    int64 delayed;                      // tasks
     std::optional<int64> oldest_ready;  // ms that the oldest item has been ready and free
 };
 
