@@ -109,7 +109,8 @@ TEST_F(Monitoring, ShowsOnlyWhatTheCallerMayMonitor) {
 
 // ---- Counters and transactions ----
 
-// What a subtransaction did that was rolled back is not counted; what it did that was kept is.
+// MT-1: what a subtransaction did that was rolled back is not counted; what it did that was kept
+// is.
 TEST_F(Monitoring, CountsNothingThatWasUndone) {
     const std::string counters =
         "concat_ws(' ', enqueued, fetched, acked, abandoned, renewed, lost_leases)";
@@ -159,7 +160,7 @@ TEST_F(Monitoring, CountsHowTasksEnd) {
     EXPECT_EQ(stat(counters, "tasks"), "1 1 1 1 0");
 }
 
-// ---- Slots ----
+// ---- Slots (MT-2) ----
 
 class CounterSlots : public testing::Test {
  protected:
@@ -248,7 +249,7 @@ TEST(CounterSlotsFull, LeaveCountersNull) {
               "1");
 }
 
-// ---- Gauges ----
+// ---- Gauges (MT-3) ----
 
 TEST_F(Monitoring, WaitersAndLeasesOfTasks) {
     conn.exec("SELECT app.create_task('mail')");
@@ -257,8 +258,7 @@ TEST_F(Monitoring, WaitersAndLeasesOfTasks) {
     // One session that waits for two lanes is one waiter.
     Conn waiter = cluster.connect();
     ASSERT_EQ(
-        PQsendQuery(waiter.raw(),
-                    "CALL app.wait_for_work(ARRAY['lane:mail', 'lane:post'], 60000)"),
+        PQsendQuery(waiter.raw(), "CALL app.wait_for_work(ARRAY['lane:mail', 'lane:post'], 60000)"),
         1);
     std::string seen;
     for (int i = 0; i < 1200 && seen != "1 1"; ++i) {
@@ -269,7 +269,7 @@ TEST_F(Monitoring, WaitersAndLeasesOfTasks) {
     conn.exec("SELECT pg_cancel_backend(" + std::to_string(waiter.backend_pid()) + ")");
 }
 
-// ---- Text for Prometheus ----
+// ---- Text for Prometheus (MT-4) ----
 
 struct Metrics {
     std::map<std::string, std::string> types;    // of families
