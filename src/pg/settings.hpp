@@ -5,6 +5,7 @@ namespace belay::pg {
 
 struct Settings {
     bool async_leases;
+    int counter_slots;
     int cursor_slots;
     bool dense_epochs;  // of tests
     int duty_timeout_ms;
