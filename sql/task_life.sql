@@ -56,6 +56,7 @@ SELECT belay.set_hub_option('task_life', 'max_clock_skew', '0');
 -- TQ-1: priority, then time, then id; a due one joins; one that is not due does not.
 SELECT pg_temp.n(task_id), lane, payload, priority, attempt_index, attempt_kind, lease_epoch, regexp_replace(replace(lease_id, task_id::text, '<id>'), ':[0-9a-f]{32}$', ':<nonce>') AS lease_id, lease_until_ms FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1100);
 SELECT * FROM pg_temp.told();
+-- What is delayed is not claimed before its time; leases that are over come back (TQ-7).
 SELECT pg_temp.n(task_id) FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1499);
 SELECT pg_temp.n(task_id), lease_until_ms FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1500);
 SELECT test.refused($$SELECT task_life.claim_tasks(NULL, 'i')$$), test.refused($$SELECT task_life.claim_tasks('w', '')$$);
@@ -92,11 +93,11 @@ SELECT * FROM pg_temp.t WHERE n = 2;
 SELECT outcome, kind, lease_count, epoch, worker, worker_instance, started_ms, ended_ms, error FROM task_attempts WHERE task_id = pg_temp.id(2);
 -- Refused: nothing is claimed (TW-4).
 SELECT test.refused($$SELECT task_life.complete_and_claim('00000000-0000-4000-8000-000000000002', 5, NULL, 'w', 'i', p_now_ms => 1900)$$);
-SELECT count(*) FROM create_task('mail', NULL, pg_temp.id(6), p_now_ms => 1900);
-SELECT pg_temp.n(task_id), attempt_kind FROM claim_tasks('w', 'w-2', p_now_ms => 1900, p_lease_ms => 1000);
-SELECT count(*) FROM create_task('mail', NULL, pg_temp.id(7), p_now_ms => 1900);
-SELECT pg_temp.n(task_id) FROM complete_and_claim(pg_temp.id(6), 1, '6', 'w', 'w-2', p_lease_ms => 1000, p_now_ms => 2000);
-SELECT pg_temp.n(task_id) FROM complete_and_claim(pg_temp.id(7), 1, '7', 'w', 'w-2', p_lease_ms => 1000, p_now_ms => 2000);
+SELECT count(*) FROM create_task('post', NULL, pg_temp.id(6), p_now_ms => 1900);
+SELECT pg_temp.n(task_id), attempt_kind FROM claim_tasks('w', 'w-2', '{post}', p_now_ms => 1900, p_lease_ms => 1000);
+SELECT count(*) FROM create_task('post', NULL, pg_temp.id(7), p_now_ms => 1900);
+SELECT pg_temp.n(task_id) FROM complete_and_claim(pg_temp.id(6), 1, '6', 'w', 'w-2', '{post}', p_lease_ms => 1000, p_now_ms => 2000);
+SELECT pg_temp.n(task_id) FROM complete_and_claim(pg_temp.id(7), 1, '7', 'w', 'w-2', '{post}', p_lease_ms => 1000, p_now_ms => 2000);
 SELECT n, state, result FROM pg_temp.t WHERE n IN (6, 7);
 
 -- Retries: classes, backoff, counts.

@@ -252,7 +252,7 @@ uint64 first_version(Partition* partition, const Channel& channel) {
 bool is_queue(const Channel& channel) {
     return channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker ||
            channel.topic == Topic::kOutbox || channel.topic == Topic::kLane ||
-           channel.topic == Topic::kTaskDue;
+           channel.topic == Topic::kTaskDue || channel.topic == Topic::kTaskLease;
 }
 
 // Makes room by forgetting the channel that was used longest ago and has no waiters.
@@ -715,7 +715,8 @@ void apply_notes() {
                 apply(notes[i]);
                 ring = ring || notes[i].kind == NoteKind::kReady ||
                        notes[i].kind == NoteKind::kFreed || notes[i].kind == NoteKind::kChanged ||
-                       notes[i].kind == NoteKind::kDue;
+                       (notes[i].kind == NoteKind::kDue &&
+                        notes[i].channel.topic != Topic::kTaskLease);
             }
         }
     }

@@ -21,7 +21,8 @@ enum class Topic : uint32 {
     kOutbox,
     kLane,  // name 0: all lanes
     kTask,
-    kTaskDue,  // when the next delayed task falls due; nobody waits for it
+    kTaskDue,    // when the next delayed task falls due; nobody waits for it
+    kTaskLease,  // when the next lease of a task may be over; nobody waits for it
 };
 
 struct Channel {

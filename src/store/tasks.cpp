@@ -432,6 +432,14 @@ constexpr Statement kExpired = statement(R"sql(
 )sql",
                                          INT8OID, INT8OID, INT8OID);
 
+constexpr Statement kNextCheck = statement(R"sql(
+    SELECT t.lease_check_ms
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'active'
+     ORDER BY t.lease_check_ms
+     LIMIT 1
+)sql");
+
 constexpr Statement kVoid = statement(R"sql(
     SELECT t.id, t.flow_id
       FROM {hub}.tasks AS t
@@ -1025,9 +1033,12 @@ Rows acquire(const Hub& hub, std::span<const LeaseGrant> grants, std::string_vie
         pg::note_held(lane_channel(hub, rows.text(i, 2)));
         pg::note_held(all_lanes_channel(hub));
     }
+    int64 first_end = core::kNever;
     for (std::size_t i = 0; i < grants.size(); ++i) {
         pg::note_changed(task_channel(hub, uuid_text(grants[i].id)), pg::WakeReason::kChanged);
+        first_end = std::min(first_end, grants[i].lease_until);
     }
+    pg::note_due(task_lease_channel(hub), first_end);
     return rows;
 }
 
@@ -1234,6 +1245,11 @@ std::span<const DueTask> expired_leases(const Hub& hub, int64 now, int limit, in
 
 std::span<const DueTask> void_leases(const Hub& hub, int limit, int offset) {
     return read_due(run(hub, kVoid, Params().int8(hub.epoch_floor).int8(limit).int8(offset)));
+}
+
+int64 next_lease_check(const Hub& hub) {
+    const Rows rows = run(hub, kNextCheck);
+    return rows.count == 0 ? core::kNever : rows.int8(0, 1);
 }
 
 bool has_void_leases(const Hub& hub) {

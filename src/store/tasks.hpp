@@ -336,6 +336,8 @@ struct DueTask {
     std::optional<pg_uuid_t> flow_id;
 };
 std::span<const DueTask> expired_leases(const Hub& hub, int64 now, int limit, int offset);
+// When the first lease has to be looked at; kNever without one.
+int64 next_lease_check(const Hub& hub);
 std::span<const DueTask> void_leases(const Hub& hub, int limit, int offset);
 std::span<const DueTask> past_deadline(const Hub& hub, int64 now, int limit, int offset);
 // Terminal, without a flow, and older than their lane's retention or the hub's.

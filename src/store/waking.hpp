@@ -44,6 +44,13 @@ inline pg::Channel task_due_channel(const Hub& hub) {
     return pg::channel_of(hub.schema, pg::Topic::kTaskDue);
 }
 
+// Of the leases since the hub's last incarnation began. What is known of earlier ones does not hold
+// for these.
+inline pg::Channel task_lease_channel(const Hub& hub) {
+    return pg::channel_of(hub.schema, pg::Topic::kTaskLease,
+                          psprintf(INT64_FORMAT, hub.epoch_floor));
+}
+
 // An item that can be fetched from visible_at on, in ms.
 inline void note_item(const pg::Channel& channel, int64 visible_at) {
     if (visible_at <= pg::server_now_ms()) {

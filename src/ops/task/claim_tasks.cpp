@@ -1,6 +1,7 @@
 // claim_tasks.cpp — lease the next tasks that the worker may run.
 //
-// Calls    store::fitting_streams, store::hold_heads, store::peek_heads, store::peek_due,
+// Calls    settle_leases, store::fitting_streams, store::hold_heads, store::peek_heads,
+// store::peek_due,
 //          store::hold_eligible, store::acquire, store::try_lock_limit, store::charge_limit
 // Touches  <hub>.tasks, <hub>.lane_limits, <hub>.lane_returns; reads <hub>.suspensions,
 //          <hub>.waitpoints, <hub>.signals
@@ -9,7 +10,8 @@
 //
 // The ready tasks of a lane, slot and capability set are a stream, in the order of claims. Streams
 // that do not fit the worker are never looked at; those that do are merged by their heads. Delayed
-// tasks that are due join them as they are: a claim changes and holds what it takes, nothing else.
+// tasks that are due join them as they are. A claim changes and holds what it takes, and takes back
+// leases that are over, some at a time; nothing else.
 #include <algorithm>
 
 #include "core/events.hpp"
@@ -33,6 +35,7 @@ namespace {
 
 constexpr int kDuePage = 256;
 constexpr int kLeastPeek = 16;
+constexpr int kMostSettled = 32;
 
 constexpr int kAcquired = core::event_place("lease", "acquired");
 constexpr int kReclaimed = core::event_place("lease", "reclaimed");
@@ -529,14 +532,16 @@ struct Missed {
     bool lost;         // others had what it tried
     int64 next_due;    // of what was not due yet
     uint64 due_moves;  // 0: it did not look
+    bool settled;      // so many leases were over that there may be more of them
 };
 
 Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock,
                   Missed* missed) {
-    *missed = {false, core::kNever, 0};
+    *missed = {false, core::kNever, 0, false};
     if (!try_enter(hub, {.tasks = true}) || hub.is_paused(store::Queue::kTasks)) {
         return {};
     }
+    missed->settled = settle_leases(hub, clock, kMostSettled) >= kMostSettled;
     const int64 begin = clock->now();
     Due due = look_at_due(hub, begin);
     missed->due_moves = due.hint.moves;
@@ -659,7 +664,7 @@ Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Cloc
         pg::settle_prepared();
         if (looks < kMostLooks &&
             (has_moved(watched, request) || has_fallen_due(hub, missed, clock->now()) ||
-             (missed.lost && looks < kUnprompted))) {
+             missed.settled || (missed.lost && looks < kUnprompted))) {
             continue;
         }
         if (!moving || naps++ == kMostNaps) {

@@ -1,14 +1,19 @@
 // settle.cpp — the end of an attempt by failure, and the one precedence for all that falls due.
 //
-// Calls    put_back, end_task, time_out_suspension
+// Calls    put_back, end_task, time_out_suspension, store::expired_leases, store::void_leases
 // Touches  <hub>.tasks, <hub>.attempts, <hub>.outbox_events
-// Locks    nothing: the task and its flow are held
+// Locks    tasks and their flows, skipping what others hold
 // Raises   nothing of its own
+#include <algorithm>
+
 #include "core/events.hpp"
 #include "core/time.hpp"
 #include "ops/suspension/suspension.hpp"
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
+#include "store/flows.hpp"
+#include "store/readiness.hpp"
+#include "store/waking.hpp"
 
 namespace belay::ops {
 
@@ -85,6 +90,40 @@ void expire_lease(const store::Hub& hub, const store::Task& task, int64 now) {
                     .notice = kLost});
 }
 
+// Up to which floor this process has seen that no lease of an earlier incarnation is left. None can
+// come back: whoever claims takes an epoch from the floor on.
+struct Swept {
+    Oid schema;
+    int64 floor;
+};
+constinit HTAB* swept = nullptr;
+
+Swept* swept_of(const store::Hub& hub) {
+    if (swept == nullptr) {
+        HASHCTL control{};
+        control.keysize = sizeof(Oid);
+        control.entrysize = sizeof(Swept);
+        control.hcxt = TopMemoryContext;
+        swept =
+            hash_create("belay swept leases", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    }
+    bool found = false;
+    auto* entry = static_cast<Swept*>(hash_search(swept, &hub.schema, HASH_ENTER, &found));
+    if (!found) {
+        entry->floor = 0;
+    }
+    return entry;
+}
+
+// Holds the task, its flow first; nothing if others have one of them, or if it is another flow now.
+std::optional<store::Task> try_hold(const store::Hub& hub, const store::DueTask& due) {
+    if (due.flow_id && !store::try_lock_flow(hub, *due.flow_id)) {
+        return std::nullopt;
+    }
+    const auto task = store::try_lock_task(hub, due.id);
+    return task && task->flow_id.has_value() == due.flow_id.has_value() ? task : std::nullopt;
+}
+
 }  // namespace
 
 FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const FailedAttempt& how,
@@ -149,6 +188,56 @@ bool settle(const store::Hub& hub, const store::Task& task, int64 now) {
             return true;
     }
     return false;
+}
+
+int64 settle_all(const store::Hub& hub, std::span<const store::DueTask> all, int64 now) {
+    int64 changed = 0;
+    for (const store::DueTask& due : all) {
+        const auto task = try_hold(hub, due);
+        if (!task) {
+            continue;
+        }
+        if (settle(hub, *task, now)) {
+            ++changed;
+        } else if (task->is_active() && *task->lease_check < *task->lease_until) {
+            store::move_lease_check(hub, due.id);  // renewed: look again when it ends
+            ++changed;
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    return changed;
+}
+
+bool may_have_void_leases(const store::Hub& hub) {
+    return hub.epoch_floor > swept_of(hub)->floor;
+}
+
+void look_for_void_leases(const store::Hub& hub) {
+    const int64 floor = hub.epoch_floor;
+    if (!store::has_void_leases(hub)) {
+        swept_of(hub)->floor = floor;
+    }
+}
+
+int64 settle_leases(const store::Hub& hub, pg::Clock* clock, int limit) {
+    const pg::Channel channel = store::task_lease_channel(hub);
+    const auto hint = pg::due_hint(channel);
+    // A caller whose clock is ahead must not end the leases of others.
+    const int64 now = std::min(clock->now(), pg::server_now_ms());
+    if (hint.known && hint.due > now) {
+        return 0;
+    }
+    const auto expired = store::expired_leases(hub, now, limit, 0);
+    int64 changed = settle_all(hub, expired, now);
+    if (may_have_void_leases(hub)) {
+        changed += settle_all(hub, store::void_leases(hub, limit, 0), now);
+        look_for_void_leases(hub);
+    }
+    if (expired.size() < static_cast<std::size_t>(limit) && !may_have_void_leases(hub) &&
+        !store::has_old_prepared()) {
+        pg::note_due_known(channel, hint, store::next_lease_check(hub));
+    }
+    return changed;
 }
 
 }  // namespace belay::ops

@@ -126,6 +126,18 @@ FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const
 // deadline, lease, timeout of its suspension. False if nothing has.
 bool settle(const store::Hub& hub, const store::Task& task, int64 now);
 
+// Settles those of the tasks that nobody else holds, and moves the check of leases that were
+// renewed. Returns how many it changed.
+int64 settle_all(const store::Hub& hub, std::span<const store::DueTask> all, int64 now);
+
+// Takes back up to limit leases that are over. Asks the tables only if one may be. Returns how many
+// tasks it changed.
+int64 settle_leases(const store::Hub& hub, pg::Clock* clock, int limit);
+
+// Whether a lease of an earlier incarnation may be left; looks for one.
+bool may_have_void_leases(const store::Hub& hub);
+void look_for_void_leases(const store::Hub& hub);
+
 // ---- Clients ----
 
 // A random uuid of version 7: ids that a session makes one after the other sort that way.
