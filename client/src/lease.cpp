@@ -24,6 +24,7 @@ struct LeaseState {
     TaskFence fence = {};  // of a task
     std::stop_source stop = {};
     std::atomic<bool> settled = false;
+    std::atomic<bool> unknown = false;  // settled, or perhaps not
     std::atomic<bool> lost = false;
     std::atomic<bool> ended = false;  // lost because the task has ended
     // By this clock of ours the lease is certainly over. Used by the keeper's thread only, once it
@@ -84,6 +85,10 @@ bool LeaseBase::settled() const {
     return state_->settled;
 }
 
+bool LeaseBase::unknown() const {
+    return state_->unknown;
+}
+
 template <typename Call>
 auto LeaseBase::use(Call call) {
     try {
@@ -108,7 +113,9 @@ auto LeaseBase::settle(Call call) {
     try {
         return use(call);
     } catch (const Error& error) {
-        if (!error.lock_lost() && !error.outcome_unknown()) {
+        if (error.outcome_unknown()) {
+            state_->unknown = true;
+        } else if (!error.lock_lost()) {
             state_->settled = false;
         }
         throw;
@@ -120,11 +127,26 @@ auto LeaseBase::settle(Call call) {
 
 template <typename GiveBack>
 void LeaseBase::end(GiveBack give_back) noexcept {
-    if (!state_ || state_->settled || state_->lost) {
+    if (!state_ || state_->lost || (state_->settled && !state_->unknown)) {
         return;
     }
     try {
-        give_back();
+        use([&](Hub& hub) {
+            if (!state_->unknown) {
+                return give_back(hub, false);
+            }
+            hub.connection().with_transaction([&] {
+                // A server that has not noticed yet may hold the lease for long, until then or
+                // until the lease ends the item has to wait.
+                hub.connection().exec("SET LOCAL lock_timeout = 5000");
+                give_back(hub, true);
+            });
+        });
+    } catch (const Error& error) {
+        // Of an unknown end: it has happened.
+        if (!state_->unknown || !error.lock_lost()) {
+            keeper_->report(error);
+        }
     } catch (const std::exception& error) {
         keeper_->report(error);
     }
@@ -147,7 +169,9 @@ void in_one_transaction(Hub& hub, const std::function<void(Connection&)>& body, 
 }  // namespace
 
 WorkLease::~WorkLease() {
-    end([this] { abandon(); });
+    end([this](Hub& hub, bool ignore_attempt) {
+        hub.abandon_work_item(item_.lock_token, {}, ignore_attempt);
+    });
 }
 
 void WorkLease::ack(const OptionalText& completion, Where where) {
@@ -182,7 +206,9 @@ void WorkLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt, 
 }
 
 TurnLease::~TurnLease() {
-    end([this] { abandon(); });
+    end([this](Hub& hub, bool ignore_attempt) {
+        hub.abandon_orchestration_item(turn_.lock_token, {}, ignore_attempt);
+    });
 }
 
 void TurnLease::ack(const Decision& decision, Where where) {
@@ -205,7 +231,7 @@ void TurnLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt, 
 }
 
 TaskLease::~TaskLease() {
-    end([this] { release(); });
+    end([this](Hub& hub, bool) { hub.release_task(fence()); });
 }
 
 void TaskLease::complete(const OptionalText& result, Where where) {
@@ -396,14 +422,20 @@ std::vector<AckResult> LeaseKeeper::ack_all(std::span<WorkLease> leases,
         auto connection = pool_.take();
         auto results = Hub(*connection, options_.hub, options_.clock).ack_workers(acks, where);
         for (std::size_t i = 0; i < results.size(); ++i) {
-            if (!results[i].acked && !results[i].outcome_unknown) {
+            if (results[i].outcome_unknown) {
+                leases[i].state_->unknown = true;
+            } else if (!results[i].acked) {
                 leases[i].state_->lost = true;
                 leases[i].state_->stop.request_stop();
             }
         }
         return results;
     } catch (const Error& error) {
-        if (!error.outcome_unknown()) {
+        if (error.outcome_unknown()) {
+            for (auto& lease : leases) {
+                lease.state_->unknown = true;
+            }
+        } else {
             open_again();
         }
         throw;

@@ -170,12 +170,13 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
                                     .elapsed = elapsed_since(began)});
         };
         std::optional<ClaimedTask> next;
-        report_failures<Kind>([&] { next = work_on(lease, task, report); }, report);
+        const bool infrastructure =
+            report_failures<Kind>([&] { next = work_on(lease, task, report); }, report);
         // A refused call keeps the lease. It would be refused again, so that is a failed attempt.
-        if (!lease.settled() && !lease.lost()) {
+        if (!infrastructure && !lease.settled() && !lease.lost()) {
             report_failures<Kind>([&] { fail(lease, {.message = last_message}, report); }, report);
         }
-        give_back_later(lease, options.retry_delay);
+        give_back_later(lease, options.retry_delay, true);
         confirm_cancel(lease);
         return next;
     }
@@ -207,8 +208,13 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
                     return TaskOutcome::failed(failed.failure());
                 }
             },
-            [](std::string message) {
-                return TaskOutcome::failed({.message = std::move(message)});
+            [&](HandlerFailure failure) {
+                TaskOutcome outcome = TaskOutcome::failed({.message = std::move(failure.message)});
+                if (failure.infrastructure) {
+                    outcome.kind = TaskOutcome::Kind::kReleased;
+                    outcome.delay = options.retry_delay;
+                }
+                return outcome;
             });
     }
 
@@ -222,6 +228,10 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
             return std::nullopt;
         }
         const TaskOutcome outcome = run_handler(*handler, task);
+        if (lease.unknown()) {
+            report(Kind::kUnknown, unknown_text(outcome.failure.message));
+            return std::nullopt;
+        }
         if (lease.lost()) {
             report(Kind::kLost, "the lease was lost while the handler ran");
             return std::nullopt;
@@ -238,7 +248,7 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
                 break;
             case TaskOutcome::Kind::kReleased:
                 lease.release(outcome.delay);
-                report(Kind::kReleased, "");
+                report(Kind::kReleased, outcome.failure.message);
                 break;
             case TaskOutcome::Kind::kSettled:
             case TaskOutcome::Kind::kSuspended:

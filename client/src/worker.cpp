@@ -134,16 +134,17 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
     }
 
     Outcome run_handler(const Handler& handler, Activity& activity) const {
-        return run_guarded<Outcome>([&] { return handler(activity); },
-                                    [&](std::string message) {
-                                        if (activity.attempt() >= options.max_attempts) {
-                                            return Outcome::failed(std::move(message));
-                                        }
-                                        Outcome outcome =
-                                            Outcome::retry(delay_after(activity.attempt()));
-                                        outcome.text = std::move(message);
-                                        return outcome;
-                                    });
+        return run_guarded<Outcome>(
+            [&] { return handler(activity); },
+            [&](HandlerFailure failure) {
+                if (!failure.infrastructure && activity.attempt() >= options.max_attempts) {
+                    return Outcome::failed(std::move(failure.message));
+                }
+                Outcome outcome =
+                    Outcome::retry(delay_after(activity.attempt()), failure.infrastructure);
+                outcome.text = std::move(failure.message);
+                return outcome;
+            });
     }
 
     std::optional<WorkItem> handle(LeaseKeeper& keeper, Pool&, WorkItem item) override {
@@ -160,9 +161,10 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
                                     .elapsed = elapsed_since(began)});
         };
         std::optional<WorkItem> next;
-        report_failures<Kind>([&] { next = work_on(lease, activity, event); }, event);
+        const bool infrastructure =
+            report_failures<Kind>([&] { next = work_on(lease, activity, event); }, event);
         // A refused ack keeps the lease.
-        give_back_later(lease, delay_after(activity.attempt()));
+        give_back_later(lease, delay_after(activity.attempt()), infrastructure);
         return next;
     }
 
@@ -177,6 +179,10 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
             return std::nullopt;
         }
         const Outcome outcome = run_handler(*handler, activity);
+        if (lease.unknown()) {
+            event(Kind::kUnknown, unknown_text(outcome.text));
+            return std::nullopt;
+        }
         if (lease.lost()) {
             event(Kind::kLost, "the lease was lost while the handler ran");
             return std::nullopt;

@@ -636,6 +636,64 @@ TEST_F(ClientTaskWorker, ARestartLosesNothing) {
     std::cout << runs << " runs for " << count << " tasks\n";
 }
 
+// TX-21: the COMMIT of complete_with is lost with its connection. The task is completed, or it is
+// there again at once, long before its lease ends.
+TEST_F(ClientTaskWorker, ALostCommitIsUnknownAndReleasesTheTask) {
+    for (const bool commits : {true, false}) {
+        BrokenCommit broken(cluster->conninfo(), commits);
+        const auto id = create({.lane = "cpu"});
+        events_.clear();
+        auto options = worker_options();
+        options.lease = seconds(600);
+        TaskWorker worker(options);
+        std::atomic<int> runs = 0;
+        worker.on("cpu", [&](Task& task) {
+            ++runs;
+            task.complete_with([&](Connection& own) { broken.write(own); });
+            return TaskOutcome::settled();
+        });
+        Running running(worker);
+        broken.let_go();
+        ASSERT_TRUE(wait_until([&] { return state_of(id) == "completed"; }));
+        ASSERT_TRUE(wait_until([&] { return events(Kind::kUnknown) == 1; }));
+        running.end();
+        EXPECT_EQ(runs, commits ? 1 : 2);
+        EXPECT_EQ(broken.effects(), 1);
+        EXPECT_EQ(task(id)["attempt_index"], 1);
+        EXPECT_EQ(task(id)["retry_count"], 0);
+        EXPECT_EQ(events(Kind::kUnknown), 1);
+        EXPECT_EQ(events(Kind::kError), 0);
+    }
+}
+
+// TX-22
+TEST_F(ClientTaskWorker, InfrastructureErrorsAreNoAttempts) {
+    const auto id = create({.lane = "cpu", .policy = R"({"max_attempts": 1})"});
+    TaskWorker worker(worker_options());
+    std::atomic<int> runs = 0;
+    worker.on("cpu", [&](Task& task) {
+        switch (++runs) {
+            case 1:
+                throw Error({.message = "too many clients", .sqlstate = "53300"});
+            case 2:
+                task.write([](Connection& own) {
+                    own.exec("SELECT pg_terminate_backend(pg_backend_pid())");
+                });
+                break;
+            default:
+                break;
+        }
+        return TaskOutcome::completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return state_of(id) == "completed"; }));
+    running.end();
+    EXPECT_EQ(runs, 3);
+    EXPECT_EQ(task(id)["retry_count"], 0);
+    EXPECT_EQ(events(Kind::kReleased), 2);
+    EXPECT_TRUE(said("too many clients (53300)"));
+}
+
 // TX-13: connections die at any moment, many of them in the middle of a completion: each task has
 // one effect, which is written with its completion.
 TEST_F(ClientTaskWorker, AKilledConnectionEndsInOneOutcome) {

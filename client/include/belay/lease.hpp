@@ -49,6 +49,10 @@ class LeaseBase {
     // released.
     bool settled() const;
 
+    // As settled(), but the connection broke, and nobody can say whether the call has happened. The
+    // destructor gives back what is still held then.
+    bool unknown() const;
+
  protected:
     LeaseBase(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state);
     ~LeaseBase();
@@ -62,7 +66,9 @@ class LeaseBase {
     template <typename Call>
     auto use(Call call);
 
-    // Runs give_back(), for the destructors of leases that nobody has settled.
+    // Runs give_back(hub, ignore_attempt), for the destructors of leases that nobody has settled,
+    // or perhaps nobody. Where the end is unknown this is safe: an ack that the server still works
+    // on has locked the lease or finds it gone, and if the ack has happened the lease is gone.
     template <typename GiveBack>
     void end(GiveBack give_back) noexcept;
 
