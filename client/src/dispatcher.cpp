@@ -144,6 +144,7 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
                                     .elapsed = elapsed_since(began)});
         };
         const bool infrastructure = report_failures<Kind>(
+            lease,
             [&] {
                 context.emplace(lease, history_of(pool, lease),
                                 elements_of_array(lease.turn().messages));
@@ -194,7 +195,7 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
             return;
         }
         if (lease.lost()) {
-            event(Kind::kLost, "the lease was lost while the handler ran");
+            event(kind_of<Kind>(lease.stop_reason()), lease.stop_text());
             return;
         }
         switch (outcome.kind) {

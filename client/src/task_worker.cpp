@@ -170,11 +170,12 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
                                     .elapsed = elapsed_since(began)});
         };
         std::optional<ClaimedTask> next;
-        const bool infrastructure =
-            report_failures<Kind>([&] { next = work_on(lease, task, report); }, report);
+        const bool infrastructure = report_failures<Kind>(
+            lease, [&] { next = work_on(lease, task, report); }, report);
         // A refused call keeps the lease. It would be refused again, so that is a failed attempt.
         if (!infrastructure && !lease.settled() && !lease.lost()) {
-            report_failures<Kind>([&] { fail(lease, {.message = last_message}, report); }, report);
+            report_failures<Kind>(
+                lease, [&] { fail(lease, {.message = last_message}, report); }, report);
         }
         give_back_later(lease, options.retry_delay, true);
         confirm_cancel(lease);
@@ -233,7 +234,7 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
             return std::nullopt;
         }
         if (lease.lost()) {
-            report(Kind::kLost, "the lease was lost while the handler ran");
+            report(kind_of<Kind>(lease.stop_reason()), lease.stop_text());
             return std::nullopt;
         }
         switch (outcome.kind) {

@@ -40,11 +40,28 @@ struct LoopOptions {
     KeeperOptions keeper;  // also has the hub and the clock
 };
 
+// What the loss of a lease is called in events. Not every kind of work has a deadline, or can be
+// cancelled.
+template <typename Kind>
+Kind kind_of(StopReason reason) {
+    if constexpr (requires { Kind::kCancelled; }) {
+        if (reason == StopReason::kCancelled) {
+            return Kind::kCancelled;
+        }
+    }
+    if constexpr (requires { Kind::kDeadline; }) {
+        if (reason == StopReason::kDeadline) {
+            return Kind::kDeadline;
+        }
+    }
+    return Kind::kLost;
+}
+
 // What a handler's failed call means, as a kind of event.
 template <typename Kind>
-Kind kind_of(const Error& error) {
+Kind kind_of(const Error& error, StopReason reason) {
     return error.outcome_unknown() ? Kind::kUnknown
-           : error.lock_lost()     ? Kind::kLost
+           : error.lock_lost()     ? kind_of<Kind>(reason)
                                    : Kind::kError;
 }
 
@@ -150,11 +167,11 @@ class WorkLoop {
     // Runs what a handler's thread does with an item; report(kind, message) is told how it failed.
     // Returns true if the infrastructure is to blame.
     template <typename Kind, typename Body, typename Report>
-    bool report_failures(Body body, const Report& report) const {
+    bool report_failures(const Lease& lease, Body body, const Report& report) const {
         try {
             body();
         } catch (const Error& error) {
-            report(kind_of<Kind>(error), error.what());
+            report(kind_of<Kind>(error, lease.stop_reason()), error.what());
             return error.infrastructure();
         } catch (const std::logic_error& error) {
             // The drain was faster.

@@ -161,8 +161,8 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
                                     .elapsed = elapsed_since(began)});
         };
         std::optional<WorkItem> next;
-        const bool infrastructure =
-            report_failures<Kind>([&] { next = work_on(lease, activity, event); }, event);
+        const bool infrastructure = report_failures<Kind>(
+            lease, [&] { next = work_on(lease, activity, event); }, event);
         // A refused ack keeps the lease.
         give_back_later(lease, delay_after(activity.attempt()), infrastructure);
         return next;
@@ -184,7 +184,7 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
             return std::nullopt;
         }
         if (lease.lost()) {
-            event(Kind::kLost, "the lease was lost while the handler ran");
+            event(kind_of<Kind>(lease.stop_reason()), lease.stop_text());
             return std::nullopt;
         }
         std::optional<WorkItem> next;

@@ -375,6 +375,7 @@ TEST_F(ClientWorker, ALostLeaseStopsTheHandler) {
     EXPECT_EQ(events(WorkerEvent::Kind::kLost), 1);
 }
 
+// TX-23
 TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
     auto options = worker_options();
     options.lock_timeout = seconds(600);  // so that no renewal comes by itself
@@ -385,9 +386,12 @@ TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
         Worker worker(options);
         std::atomic<bool> began = false;
         std::atomic<bool> stopped = false;
+        std::atomic<StopReason> reason = StopReason::kNone;
         worker.on("Work", [&](Activity& activity) {
             began = true;
-            stopped = wait_for_stop(activity.stop_token());
+            const bool told = wait_for_stop(activity.stop_token());
+            reason = activity.stop_reason();
+            stopped = told;
             return Outcome::completed();
         });
         Running running(worker);
@@ -401,6 +405,10 @@ TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
         const auto took = Steady::now() - cancelled;
         std::cout << "cancel to stop: " << took / std::chrono::microseconds(1) << " us\n";
         EXPECT_LT(took, seconds(5));
+        running.end();
+        EXPECT_EQ(reason, StopReason::kCancelled);
+        EXPECT_EQ(events(WorkerEvent::Kind::kCancelled), concurrency);
+        EXPECT_EQ(events(WorkerEvent::Kind::kLost), 0);
     }
 }
 

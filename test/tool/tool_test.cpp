@@ -210,13 +210,14 @@ TEST_F(ToolProgram, ShowsInstances) {
 }
 
 TEST_F(ToolProgram, ShowsTasks) {
-    const auto id = hub_.create_task({.lane = "cpu",
-                                      .payload = R"({"a": "red \u001b[31m"})",
-                                      .kind = "resize",
-                                      .priority = 5,
-                                      .policy = R"({"backoff": {"kind":"fixed","delay_ms":0}})",
-                                      .tags = R"({"tenant": "acme"})"})
-                        .task_id;
+    const auto id =
+        hub_.create_task({.lane = "cpu",
+                          .payload = R"({"a": "red \u001b[31m"})",
+                          .kind = "resize",
+                          .priority = 5,
+                          .policy = TaskPolicy{.backoff = Backoff::fixed(Milliseconds(0))},
+                          .tags = R"({"tenant": "acme"})"})
+            .task_id;
     const auto other = hub_.create_task({.lane = "io", .delay = Milliseconds(60000)}).task_id;
     const ClaimOptions claim{.worker = "resizer", .worker_instance = "resizer-1"};
     hub_.fail_task(fence_of(hub_.claim_tasks(claim).at(0)), {.message = "no luck"});
@@ -495,7 +496,7 @@ TEST_F(ToolProgram, RunsACommandPerItem) {
 }
 
 TEST_F(ToolProgram, RunsACommandPerTask) {
-    const std::string policy = R"({"backoff": {"kind": "fixed", "delay_ms": 0}})";
+    const TaskPolicy policy{.backoff = Backoff::fixed(Milliseconds(0))};
     hub_.create_tasks({{.lane = "cpu", .payload = R"({"n": 1})", .kind = "good"},
                        {.lane = "cpu", .kind = "bad"},
                        {.lane = "io", .kind = "later", .policy = policy},

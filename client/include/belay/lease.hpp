@@ -29,6 +29,15 @@ class LeaseKeeper;
 // What a lease and its keeper share.
 struct LeaseState;
 
+// Why a lease's stop_token fired.
+enum class StopReason {
+    kNone,       // it did not
+    kCancelled,  // the item or task was cancelled
+    kDeadline,   // of the task, or of its attempt
+    kLost,       // expired, revoked or taken over
+    kRequested,  // by request_stop(): the drain deadline of a worker has passed
+};
+
 // The parts that all leases have in common.
 class LeaseBase {
  public:
@@ -41,6 +50,10 @@ class LeaseBase {
     // request_stop().
     std::stop_token stop_token() const;
     void request_stop();
+
+    // Why, as soon as a stop is requested; and in words, for a log: "cancelled: enough".
+    StopReason stop_reason() const;
+    std::string stop_text() const;
 
     // The lease is known to be lost: nothing that was done under it will be accepted.
     bool lost() const;
@@ -254,6 +267,8 @@ class LeaseKeeper {
     void run(const std::stop_token& stop);
     void renew_all();
     void renew_leases();
+    void find_out_why(Hub& hub, LeaseState& state, const Error& error) const noexcept;
+    void ask_why(Hub& hub, const States& lost) const;
     void renew_items(Hub& hub, const States& items) const;
     void renew_turns(Hub& hub, const States& turns) const;
     void renew_tasks(Hub& hub, const States& tasks) const;
