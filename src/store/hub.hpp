@@ -12,7 +12,7 @@ namespace belay::store {
 
 // The version of the hub files that this library was built with: the number of the last file in
 // sql/hub/steps. A lint compares the two.
-inline constexpr int32 kHubVersion = 10;
+inline constexpr int32 kHubVersion = 1;
 
 enum class Api : int { kBelay, kDuroxidePg };
 inline constexpr const char* kApiNames[] = {"belay", "duroxide-pg"};

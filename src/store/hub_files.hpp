@@ -14,7 +14,7 @@
 
 namespace belay::store {
 
-// Runs the steps with a number above `after`, in order.
+// Runs the steps with a number above `after`, up to kHubVersion, in order.
 void run_hub_steps(const char* hub, int32 after);
 
 // Runs the files of functions and views.

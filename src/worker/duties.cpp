@@ -188,7 +188,7 @@ void run_portion(void* context) {
         return pg::with_spi([&hub, portion] {
             auto clock = pg::start_clock(std::nullopt, 0);
             const int64 rows = ops::run_portion(hub, *portion->duty, &clock);
-            if (portion->duty->next != nullptr && hub.version >= portion->duty->since) {
+            if (portion->duty->next != nullptr) {
                 portion->wait_ms = portion->duty->next(hub) - clock.now();
             }
             return rows;

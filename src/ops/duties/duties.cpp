@@ -48,24 +48,24 @@ bool has_repairs() {
 }
 
 constexpr Duty kDuties[] = {
-    {"cancel_backlog", drain_cancel_backlog, 10, 1, FaultPoint::kDutyCancelBacklog},
-    {"cursor_repair", repair_shared_memory, 2, 1, FaultPoint::kDutyCursorRepair, has_repairs},
-    {"dead_letters", discard_old_dead_letters, 2, 60, FaultPoint::kDutyDeadLetters},
-    {"deadlines", expire_tasks, 7, 1, FaultPoint::kDutyDeadlines},
-    {"dispatch_sweep", sweep_dispatches, 10, 1, FaultPoint::kDutyDispatchSweep},
-    {"due_timers", promote_due_tasks, 7, 1, FaultPoint::kDutyDueTimers},
-    {"instance_retention", retire_finished_instances, 3, 60, FaultPoint::kDutyInstanceRetention,
+    {"cancel_backlog", drain_cancel_backlog, 1, FaultPoint::kDutyCancelBacklog},
+    {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair, has_repairs},
+    {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
+    {"deadlines", expire_tasks, 1, FaultPoint::kDutyDeadlines},
+    {"dispatch_sweep", sweep_dispatches, 1, FaultPoint::kDutyDispatchSweep},
+    {"due_timers", promote_due_tasks, 1, FaultPoint::kDutyDueTimers},
+    {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
      nullptr, true},
-    {"intent_relay", relay_old_intents, 6, 1, FaultPoint::kDutyIntentRelay},
-    {"lease_expiry", expire_task_leases, 7, 1, FaultPoint::kDutyLeaseExpiry},
-    {"lock_cleanup", clean_up_locks, 3, 300, FaultPoint::kDutyLockCleanup},
-    {"orphan_messages", bury_orphan_messages, 3, 60, FaultPoint::kDutyOrphanMessages},
-    {"outbox_retention", clean_up_outbox, 4, 10, FaultPoint::kDutyOutboxRetention},
-    {"retention", retire_tasks, 7, 60, FaultPoint::kDutyRetention},
-    {"schedules", run_schedules, 9, 1, FaultPoint::kDutySchedules, nullptr, false, next_schedule},
-    {"session_cleanup", clean_up_sessions, 2, 10, FaultPoint::kDutySessionCleanup},
-    {"sibling_cancel", cancel_siblings, 10, 1, FaultPoint::kDutySiblingCancel},
-    {"xmin_watch", watch_snapshots, 1, 60, FaultPoint::kDutyXminWatch},
+    {"intent_relay", relay_old_intents, 1, FaultPoint::kDutyIntentRelay},
+    {"lease_expiry", expire_task_leases, 1, FaultPoint::kDutyLeaseExpiry},
+    {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
+    {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
+    {"outbox_retention", clean_up_outbox, 10, FaultPoint::kDutyOutboxRetention},
+    {"retention", retire_tasks, 60, FaultPoint::kDutyRetention},
+    {"schedules", run_schedules, 1, FaultPoint::kDutySchedules, nullptr, false, next_schedule},
+    {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
+    {"sibling_cancel", cancel_siblings, 1, FaultPoint::kDutySiblingCancel},
+    {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };
 
 static_assert(std::is_sorted(std::begin(kDuties), std::end(kDuties),
@@ -118,9 +118,6 @@ std::span<const Duty> duties() {
 }
 
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
-    if (hub.version < duty.since) {
-        return 0;
-    }
     pg::fail_here(duty.fault);
     return duty.run(hub, clock);
 }

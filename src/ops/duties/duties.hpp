@@ -15,8 +15,6 @@ struct Duty {
     const char* name;
     // Does one portion; returns how many rows it changed.
     int64 (*run)(const store::Hub& hub, pg::Clock* clock);
-    // The first version of a hub that has its tables. Of an older one there is nothing to do.
-    int32 since;
     // How long the background worker waits after a portion that found nothing, in multiples of
     // belay.reconcile_interval. After one that found something it goes on at once.
     int pace;
@@ -35,7 +33,7 @@ std::span<const Duty> duties();
 // The duty of that name, or null.
 const Duty* find_duty(std::string_view name);
 
-// One portion of a duty; nothing in a hub that is too old for it.
+// One portion of a duty.
 int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock);
 
 // The single duties.

@@ -1,5 +1,10 @@
+-- What a hub stores: its tables, indexes and sequences, grouped by subject. create_hub runs it once.
+-- Functions and views are in ../objects.
+
+-- ---- hub ----
+
 -- The hub itself: one row that makes the schema a hub.
-CREATE TABLE IF NOT EXISTS @hub@.belay_hub (
+CREATE TABLE @hub@.belay_hub (
     uuid        uuid        PRIMARY KEY,
     api         text        NOT NULL,
     version     integer     NOT NULL,
@@ -10,3 +15,759 @@ CREATE TABLE IF NOT EXISTS @hub@.belay_hub (
     mark        belay.hub_mark NOT NULL
 );
 COMMENT ON TABLE @hub@.belay_hub IS 'Makes this schema a belay hub. One row.';
+
+-- ---- worker queue ----
+
+-- The worker queue: activities for workers to run, sessions that pin them to an owner, and the dead
+-- letters of both queues. The orchestrator queue is here too: a worker's ack sends its completion.
+--
+-- Lease columns are fixed width, adjacent and in no index: fetch, renew and abandon are HOT updates
+-- with a small WAL span. A token holds the primary key, so it needs no index of its own.
+-- autovacuum: a queue's dead rows are all at its head, so a fraction of the table means nothing.
+
+CREATE SEQUENCE @hub@.worker_queue_id AS bigint CACHE 1;
+COMMENT ON SEQUENCE @hub@.worker_queue_id IS 'Ids of the worker queue: insertion order is delivery order.';
+
+CREATE TABLE @hub@.worker_queue (
+    lane          integer     NOT NULL,
+    slot          smallint    NOT NULL,
+    due           bigint      NOT NULL,
+    id            bigint      NOT NULL,
+    visible_at    timestamptz NOT NULL,
+    created_at    timestamptz NOT NULL,
+    locked_until  bigint      NOT NULL,
+    nonce_hi      bigint      NOT NULL,
+    nonce_lo      bigint      NOT NULL,
+    lease_inc     integer     NOT NULL,
+    attempt_count integer     NOT NULL CHECK (attempt_count >= 0),
+    execution_id  bigint,
+    activity_id   bigint,
+    tag           text COLLATE "C",
+    session_id    text COLLATE "C",
+    instance_id   text COLLATE "C",
+    locked_by     text COLLATE "C",
+    work_item     text        NOT NULL,
+    CONSTRAINT worker_queue_pkey PRIMARY KEY (lane, slot, due, id)
+) WITH (
+    fillfactor = 70,
+    toast_tuple_target = 512,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.worker_queue IS 'Activities for workers to run. Read view work_items instead.';
+COMMENT ON COLUMN @hub@.worker_queue.lane IS 'Twice a hash of the tag (0 = untagged), plus 1 if the row has a session.';
+COMMENT ON COLUMN @hub@.worker_queue.slot IS 'Slot of the row, 0 unless the hub option slot_count is above 1.';
+COMMENT ON COLUMN @hub@.worker_queue.due IS '0 = never delayed; else visible_at in ms.';
+COMMENT ON COLUMN @hub@.worker_queue.locked_until IS 'Deadline of the lease in ms; 0 = no lease.';
+COMMENT ON COLUMN @hub@.worker_queue.lease_inc IS 'Incarnation of the hub in which the lease was granted.';
+
+CREATE INDEX worker_queue_activity
+    ON @hub@.worker_queue (instance_id, execution_id, activity_id) WHERE instance_id IS NOT NULL;
+CREATE INDEX worker_queue_session
+    ON @hub@.worker_queue (session_id, lane, slot, due, id) WHERE session_id IS NOT NULL;
+
+CREATE TABLE @hub@.sessions (
+    session_id       text COLLATE "C" NOT NULL,
+    worker_id        text COLLATE "C" NOT NULL,
+    locked_until     bigint NOT NULL,
+    last_activity_at bigint NOT NULL,
+    lease_inc        integer NOT NULL,
+    CONSTRAINT sessions_pkey PRIMARY KEY (session_id)
+) WITH (
+    fillfactor = 70,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.sessions IS 'Which owner has claimed a session, and until when.';
+COMMENT ON COLUMN @hub@.sessions.lease_inc IS 'Incarnation of the hub in which the session was claimed.';
+
+CREATE SEQUENCE @hub@.orchestrator_queue_id AS bigint CACHE 1;
+COMMENT ON SEQUENCE @hub@.orchestrator_queue_id IS 'Ids of the orchestrator queue: insertion order is delivery order.';
+
+CREATE TABLE @hub@.orchestrator_queue (
+    instance_key  bigint      NOT NULL,
+    id            bigint      NOT NULL,
+    visible_at    timestamptz NOT NULL,
+    created_at    timestamptz NOT NULL,
+    lock_no       bigint      NOT NULL,
+    attempt_count integer     NOT NULL CHECK (attempt_count >= 0),
+    slot          smallint    NOT NULL,
+    kind          "char"      NOT NULL,
+    parked        boolean     NOT NULL,
+    instance_id   text COLLATE "C" NOT NULL,
+    parent_id     text COLLATE "C",
+    work_item     text        NOT NULL,
+    CONSTRAINT orchestrator_queue_pkey PRIMARY KEY (instance_key, id)
+) WITH (
+    fillfactor = 70,
+    toast_tuple_target = 512,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.orchestrator_queue IS 'Messages to instances. Read view messages instead.';
+COMMENT ON COLUMN @hub@.orchestrator_queue.lock_no IS 'Number of the instance lock that leased the message; 0 = none.';
+COMMENT ON COLUMN @hub@.orchestrator_queue.parked IS 'Message of an instance that never started; out of the claim index.';
+COMMENT ON COLUMN @hub@.orchestrator_queue.parent_id IS 'Parent named by a start message: a delete of the parent finds it.';
+COMMENT ON COLUMN @hub@.orchestrator_queue.kind IS 's = start, n = continue-as-new, q = queue message, t = timer, o = other.';
+CREATE INDEX orchestrator_queue_claim
+    ON @hub@.orchestrator_queue (slot, visible_at, id) WHERE NOT parked;
+CREATE INDEX orchestrator_queue_parked
+    ON @hub@.orchestrator_queue (created_at) WHERE parked;
+CREATE INDEX orchestrator_queue_parent
+    ON @hub@.orchestrator_queue (parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE SEQUENCE @hub@.dead_letters_id AS bigint CACHE 1;
+COMMENT ON SEQUENCE @hub@.dead_letters_id IS 'Ids of dead letters.';
+
+CREATE TABLE @hub@.dead_letters (
+    id            bigint      NOT NULL,
+    queue         text        NOT NULL CHECK (queue IN ('orchestrator', 'worker', 'intent')),
+    source_id     bigint      NOT NULL,
+    instance_id   text COLLATE "C",
+    execution_id  bigint,
+    activity_id   bigint,
+    session_id    text COLLATE "C",
+    tag           text COLLATE "C",
+    work_item     text        NOT NULL,
+    attempt_count integer     NOT NULL,
+    reason        text        NOT NULL CHECK (reason IN ('max_attempts', 'orphan', 'undeliverable')),
+    detail        text,
+    enqueued_at   timestamptz NOT NULL,
+    dead_at       timestamptz NOT NULL,
+    CONSTRAINT dead_letters_pkey PRIMARY KEY (id)
+);
+COMMENT ON TABLE @hub@.dead_letters IS 'Queue items set aside, with the reason.';
+CREATE INDEX dead_letters_instance
+    ON @hub@.dead_letters (instance_id, id) WHERE instance_id IS NOT NULL;
+
+-- ---- orchestration ----
+
+-- Orchestrations: instances, their executions and history, the locks of their turns, and their
+-- key/value state. There are no foreign keys: nothing requires an instance row. vacuum_truncate is off
+-- because truncation locks out readers, and a fetch does not wait.
+
+CREATE TABLE @hub@.instances (
+    instance_id           text COLLATE "C" NOT NULL,
+    orchestration_name    text        NOT NULL,
+    orchestration_version text,
+    current_execution_id  bigint      NOT NULL,
+    parent_instance_id    text COLLATE "C",
+    custom_status         text,
+    custom_status_version bigint      NOT NULL,
+    created_at            timestamptz NOT NULL,
+    updated_at            timestamptz NOT NULL,
+    CONSTRAINT instances_pkey PRIMARY KEY (instance_id)
+) WITH (fillfactor = 85, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.instances IS 'Orchestration instances, born in an ack.';
+CREATE INDEX instances_parent
+    ON @hub@.instances (parent_instance_id) WHERE parent_instance_id IS NOT NULL;
+CREATE INDEX instances_created
+    ON @hub@.instances (created_at, instance_id);
+
+CREATE TABLE @hub@.executions (
+    instance_id            text COLLATE "C" NOT NULL,
+    execution_id           bigint      NOT NULL,
+    status                 text        NOT NULL
+        CHECK (status IN ('Running', 'Completed', 'Failed', 'ContinuedAsNew')),
+    output                 text,
+    started_at             timestamptz NOT NULL,
+    completed_at           timestamptz,
+    duroxide_version_major integer,
+    duroxide_version_minor integer,
+    duroxide_version_patch integer,
+    event_count            bigint      NOT NULL DEFAULT 0,
+    CONSTRAINT executions_pkey PRIMARY KEY (instance_id, execution_id)
+) WITH (fillfactor = 85, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.executions IS 'The runs of each instance, with status, output and pinned client version.';
+COMMENT ON COLUMN @hub@.executions.event_count IS 'Events of the execution, so that totals need not read history.';
+CREATE INDEX executions_completed
+    ON @hub@.executions (completed_at, instance_id, execution_id) WHERE completed_at IS NOT NULL;
+
+CREATE TABLE @hub@.history (
+    instance_id  text COLLATE "C" NOT NULL,
+    execution_id bigint      NOT NULL,
+    event_id     bigint      NOT NULL,
+    event_type   text        NOT NULL,
+    event_data   text        NOT NULL,
+    created_at   timestamptz NOT NULL,
+    CONSTRAINT history_pkey PRIMARY KEY (instance_id, execution_id, event_id)
+) WITH (vacuum_truncate = off);
+COMMENT ON TABLE @hub@.history IS 'Append-only events of each execution.';
+
+CREATE SEQUENCE @hub@.instance_locks_no AS bigint CACHE 1;
+COMMENT ON SEQUENCE @hub@.instance_locks_no IS 'Numbers of instance locks; each ties a batch to its lock.';
+
+-- The row stays after a release, so that the next fetch and ack are HOT updates; a terminal ack
+-- deletes it.
+CREATE TABLE @hub@.instance_locks (
+    instance_key bigint NOT NULL,
+    locked_until bigint NOT NULL,
+    locked_at    bigint NOT NULL,
+    lock_no      bigint NOT NULL,
+    nonce_hi     bigint NOT NULL,
+    nonce_lo     bigint NOT NULL,
+    lease_inc    integer NOT NULL,
+    instance_id  text COLLATE "C" NOT NULL,
+    CONSTRAINT instance_locks_pkey PRIMARY KEY (instance_key, instance_id)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.instance_locks IS 'The lock of each instance''s turn. Read view instance_lock_states instead.';
+
+CREATE TABLE @hub@.kv_store (
+    instance_id        text COLLATE "C" NOT NULL,
+    key                text COLLATE "C" NOT NULL,
+    value              text   NOT NULL,
+    execution_id       bigint,
+    last_updated_at_ms bigint NOT NULL,
+    CONSTRAINT kv_store_pkey PRIMARY KEY (instance_id, key)
+) WITH (vacuum_truncate = off);
+COMMENT ON TABLE @hub@.kv_store IS 'Key/value state as of the end of the last finished execution.';
+
+CREATE TABLE @hub@.kv_delta (
+    instance_id        text COLLATE "C" NOT NULL,
+    key                text COLLATE "C" NOT NULL,
+    value              text,
+    last_updated_at_ms bigint NOT NULL,
+    CONSTRAINT kv_delta_pkey PRIMARY KEY (instance_id, key)
+) WITH (vacuum_truncate = off);
+COMMENT ON TABLE @hub@.kv_delta IS 'Changes of the current execution; a NULL value is a tombstone.';
+
+-- ---- outbox ----
+
+-- The outbox: events that tell the outside what happened, and who has read how far.
+
+CREATE SEQUENCE @hub@.outbox_events_position AS bigint CACHE 1;
+COMMENT ON SEQUENCE @hub@.outbox_events_position IS 'Positions of events, drawn in the order in which they were written.';
+
+CREATE TABLE @hub@.outbox_events (
+    incarnation    integer NOT NULL,
+    position       bigint  NOT NULL,
+    xid            xid8    NOT NULL,
+    topic          text    NOT NULL,
+    type           text    NOT NULL,
+    subject        text,
+    details        jsonb   NOT NULL,
+    occurred_at_ms bigint  NOT NULL,
+    CONSTRAINT outbox_events_pkey PRIMARY KEY (incarnation, position)
+) WITH (vacuum_truncate = off);
+COMMENT ON TABLE @hub@.outbox_events IS 'Events, each written in the transaction of the change that it tells of.';
+
+-- A row has been seen up to seen_position, and in the order of xids up to (seen_xid,
+-- seen_xid_position): which of the two moves depends on how the reader can tell what is complete.
+-- When no transaction older than final_xid runs any more, the positions up to final_position are complete.
+CREATE TABLE @hub@.outbox_subscriptions (
+    name              text COLLATE "C" NOT NULL,
+    topics            text[],
+    seen_incarnation  integer     NOT NULL,
+    seen_position     bigint      NOT NULL,
+    seen_xid          xid8        NOT NULL,
+    seen_xid_position bigint      NOT NULL,
+    final_xid         xid8        NOT NULL,
+    final_position    bigint      NOT NULL,
+    lease             bigint      NOT NULL,
+    lease_until       bigint      NOT NULL,
+    lease_inc         integer     NOT NULL,
+    last_incarnation  integer     NOT NULL,
+    last_position     bigint      NOT NULL,
+    created_at        timestamptz NOT NULL,
+    CONSTRAINT outbox_subscriptions_pkey PRIMARY KEY (name)
+) WITH (fillfactor = 30, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.outbox_subscriptions IS 'Readers of the outbox: how far each has come, and the lease on the batch that is being read.';
+
+-- ---- slots ----
+
+-- Slot leases: which dispatcher serves which slots of a queue. The deadline stands with the owner, so
+-- a renewal changes one row, however many slots it has. A slot without a row is free.
+
+CREATE TABLE @hub@.slot_owners (
+    queue        text COLLATE "C" NOT NULL,
+    owner        text COLLATE "C" NOT NULL,
+    locked_until bigint  NOT NULL,
+    lease_inc    integer NOT NULL,
+    CONSTRAINT slot_owners_pkey PRIMARY KEY (queue, owner)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.slot_owners IS 'Who has a share of the slots of a queue, and until when.';
+COMMENT ON COLUMN @hub@.slot_owners.locked_until IS 'Deadline of the lease in ms.';
+COMMENT ON COLUMN @hub@.slot_owners.lease_inc IS 'Incarnation of the hub in which the lease was granted.';
+
+CREATE TABLE @hub@.slot_shares (
+    queue text COLLATE "C" NOT NULL,
+    slot  smallint NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    CONSTRAINT slot_shares_pkey PRIMARY KEY (queue, slot)
+) WITH (
+    fillfactor = 70,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.slot_shares IS 'Which owner has a slot. Read view slot_leases instead.';
+
+-- ---- intents ----
+
+-- Intents: work items on their way to other hubs, what arrived from other hubs, and links to hubs
+-- of other databases.
+--
+-- Only the first intent of a pair (source instance, target instance) can be tried. Those that were
+-- found standing behind another are marked as blocked and leave the index of what is due, so a pair
+-- that cannot be delivered costs nothing however long it grows.
+
+CREATE SEQUENCE @hub@.intent_queue_id AS bigint CACHE 1;
+COMMENT ON SEQUENCE @hub@.intent_queue_id IS 'Ids of intents: with the uuid of the hub the key of a delivery.';
+
+CREATE TABLE @hub@.intent_queue (
+    id              bigint      NOT NULL,
+    source_uuid     uuid        NOT NULL,
+    created_at      timestamptz NOT NULL,
+    next_try_at     timestamptz NOT NULL,
+    visible_at      timestamptz,
+    attempt_count   integer     NOT NULL CHECK (attempt_count >= 0),
+    blocked         boolean     NOT NULL,
+    queue           text COLLATE "C" NOT NULL CHECK (queue IN ('orchestrator', 'worker')),
+    target_hub      text COLLATE "C" NOT NULL,
+    source_instance text COLLATE "C" NOT NULL,
+    target_instance text COLLATE "C" NOT NULL,
+    last_error      text,
+    work_item       text        NOT NULL,
+    CONSTRAINT intent_queue_pkey PRIMARY KEY (id)
+) WITH (
+    toast_tuple_target = 512,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.intent_queue IS 'Work items for other hubs that are not delivered yet. Read view intents instead.';
+COMMENT ON COLUMN @hub@.intent_queue.source_uuid IS 'The uuid that this hub had when it wrote the intent.';
+COMMENT ON COLUMN @hub@.intent_queue.blocked IS 'Known to stand behind another intent of its pair.';
+COMMENT ON COLUMN @hub@.intent_queue.source_instance IS 'The instance whose turn sent it; empty: send_to_hub did.';
+COMMENT ON COLUMN @hub@.intent_queue.target_instance IS 'The instance it is for; empty: none, so nothing orders it.';
+CREATE INDEX intent_queue_due
+    ON @hub@.intent_queue (target_hub, next_try_at, id) WHERE NOT blocked;
+CREATE INDEX intent_queue_pair
+    ON @hub@.intent_queue (target_hub, source_instance, target_instance, id);
+CREATE INDEX intent_queue_created
+    ON @hub@.intent_queue (target_hub, created_at);
+
+CREATE TABLE @hub@.intents_received (
+    source_uuid uuid        NOT NULL,
+    intent_id   bigint      NOT NULL,
+    received_at timestamptz NOT NULL,
+    CONSTRAINT intents_received_pkey PRIMARY KEY (source_uuid, intent_id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.intents_received IS 'Keys of intents that arrived: one that comes again is not delivered again.';
+CREATE INDEX intents_received_at ON @hub@.intents_received (received_at);
+
+CREATE TABLE @hub@.intent_links (
+    target_hub text COLLATE "C" NOT NULL,
+    server     text NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT intent_links_pkey PRIMARY KEY (target_hub)
+);
+COMMENT ON TABLE @hub@.intent_links IS 'Which foreign server leads to a hub of another database. Read view hub_links instead.';
+
+-- ---- tasks ----
+
+-- Tasks: units of work with a lane, a policy and one state; the attempts that have ended; lanes,
+-- capability sets and dedup keys. The running or paused attempt lives in the task's row, so that a
+-- claim writes one row.
+--
+-- The deadline of a lease is in no index: a renewal is a HOT update. lease_check_ms, which is, only
+-- moves when the deadline that it stands for has passed. Bodies go out of line early, so that
+-- changes of state do not copy them.
+
+CREATE TABLE @hub@.tasks (
+    id                      uuid     NOT NULL,
+    flow_id                 uuid,
+    lease_epoch             bigint   NOT NULL,
+    lease_until_ms          bigint,
+    lease_check_ms          bigint,
+    available_at_ms         bigint,
+    start_delay_ms          bigint   NOT NULL,
+    deadline_ms             bigint,
+    attempt_started_ms      bigint,
+    attempt_deadline_ms     bigint,
+    created_at_ms           bigint   NOT NULL,
+    started_at_ms           bigint,
+    updated_at_ms           bigint   NOT NULL,
+    terminal_at_ms          bigint,
+    progress_at_ms          bigint,
+    cap_set                 integer  NOT NULL,
+    priority                integer  NOT NULL,
+    attempt_index           integer  NOT NULL,
+    attempt_leases          integer  NOT NULL,
+    retry_count             integer  NOT NULL,
+    reclaim_count           integer  NOT NULL,
+    replay_count            integer  NOT NULL,
+    slot                    smallint NOT NULL,
+    held                    boolean  NOT NULL,
+    state                   text COLLATE "C" NOT NULL,
+    pending_attempt         text COLLATE "C" NOT NULL,
+    attempt_kind            text COLLATE "C",
+    lane                    text COLLATE "C" NOT NULL,
+    kind                    text COLLATE "C" NOT NULL,
+    flow_key                text COLLATE "C",
+    dedup_key               text COLLATE "C",
+    lease_owner             text COLLATE "C",
+    lease_worker            text COLLATE "C",
+    attempt_worker          text COLLATE "C",
+    attempt_worker_instance text COLLATE "C",
+    failure_class           text COLLATE "C",
+    failure_message         text,
+    cancel_reason           text,
+    cancelled_by            text,
+    progress_pct            numeric,
+    progress_message        text,
+    payload                 jsonb,
+    result                  jsonb,
+    checkpoint              jsonb,
+    tags                    jsonb    NOT NULL,
+    policy                  jsonb,
+    failure_details         jsonb,
+    CONSTRAINT tasks_pkey PRIMARY KEY (id),
+    -- The owner, worker, deadline and check of a lease are there if and only if the task is active; an end
+    -- has its time; what can be claimed has its; an attempt that runs or is paused is described. As one call,
+    -- because the server reads every CHECK anew for each statement.
+    CONSTRAINT tasks_sound CHECK (belay.task_is_sound(
+        state, pending_attempt, attempt_kind, lease_owner, lease_worker, lease_until_ms, lease_check_ms, available_at_ms,
+        terminal_at_ms, attempt_started_ms, attempt_deadline_ms, attempt_worker, attempt_worker_instance, attempt_leases,
+        attempt_index, retry_count, reclaim_count, replay_count, priority, lease_epoch, start_delay_ms))
+) WITH (
+    fillfactor = 70,
+    toast_tuple_target = 256,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.tasks IS 'Tasks. Read views task_states and task_attempts, or get_task, instead.';
+COMMENT ON COLUMN @hub@.tasks.cap_set IS '0 = needs no capability; else a row of capability_sets.';
+COMMENT ON COLUMN @hub@.tasks.slot IS 'Slot of the task, 0 unless the hub option slot_count is above 1.';
+COMMENT ON COLUMN @hub@.tasks.lease_epoch IS 'Grows with each acquisition and each loss of a lease, and with a replay: the fence of worker calls.';
+COMMENT ON COLUMN @hub@.tasks.lease_check_ms IS 'When the duty lease_expiry looks at the lease again; never after its deadline.';
+COMMENT ON COLUMN @hub@.tasks.pending_attempt IS 'What the next claim begins (initial, retry, replay) or goes on with (reclaim, snooze, resume); of an active task, what its claim did.';
+COMMENT ON COLUMN @hub@.tasks.attempt_kind IS 'How the running or paused attempt began.';
+COMMENT ON COLUMN @hub@.tasks.attempt_leases IS 'Leases of the running or paused attempt.';
+COMMENT ON COLUMN @hub@.tasks.held IS 'Blocked until its open flow is sealed.';
+
+-- A claim merges the heads of the ranges (lane, slot, cap_set) that fit the worker.
+CREATE INDEX tasks_claim
+    ON @hub@.tasks (lane, slot, cap_set, priority DESC, available_at_ms, id) WHERE state = 'ready';
+CREATE INDEX tasks_due
+    ON @hub@.tasks (available_at_ms, id) WHERE state = 'delayed';
+CREATE INDEX tasks_expiry
+    ON @hub@.tasks (lease_check_ms) WHERE state = 'active';
+CREATE INDEX tasks_deadline
+    ON @hub@.tasks (deadline_ms) WHERE deadline_ms IS NOT NULL AND state <> 'active' AND terminal_at_ms IS NULL;
+CREATE INDEX tasks_flow
+    ON @hub@.tasks (flow_id, id) WHERE flow_id IS NOT NULL;
+CREATE INDEX tasks_terminal_at
+    ON @hub@.tasks (terminal_at_ms) WHERE terminal_at_ms IS NOT NULL;
+
+CREATE TABLE @hub@.attempts (
+    task_id         uuid    NOT NULL,
+    attempt_index   integer NOT NULL,
+    lease_count     integer NOT NULL,
+    epoch           bigint  NOT NULL,
+    started_ms      bigint  NOT NULL,
+    ended_ms        bigint  NOT NULL,
+    kind            text COLLATE "C" NOT NULL,
+    outcome         text COLLATE "C" NOT NULL CHECK (outcome IN ('success', 'retry', 'failed', 'timed_out', 'cancelled', 'expired')),
+    worker          text COLLATE "C" NOT NULL,
+    worker_instance text COLLATE "C" NOT NULL,
+    error           jsonb,
+    CONSTRAINT attempts_pkey PRIMARY KEY (task_id, attempt_index)
+) WITH (vacuum_truncate = off);
+COMMENT ON TABLE @hub@.attempts IS 'Attempts that have ended; never changed. View task_attempts has the running ones, too.';
+COMMENT ON COLUMN @hub@.attempts.epoch IS 'Epoch of the last lease of the attempt.';
+
+CREATE SEQUENCE @hub@.capability_sets_id AS integer CACHE 1;
+COMMENT ON SEQUENCE @hub@.capability_sets_id IS 'Ids of capability sets.';
+
+CREATE TABLE @hub@.capability_sets (
+    id     integer NOT NULL CHECK (id > 0),
+    lane   text COLLATE "C" NOT NULL,
+    digest bytea   NOT NULL,
+    tokens text[]  NOT NULL,
+    CONSTRAINT capability_sets_pkey PRIMARY KEY (id)
+);
+COMMENT ON TABLE @hub@.capability_sets IS 'The sets of capabilities that tasks of a lane ask for, sorted and each once.';
+COMMENT ON COLUMN @hub@.capability_sets.digest IS 'SHA-256 of the tokens: they may be longer than an index entry.';
+CREATE UNIQUE INDEX capability_sets_lane ON @hub@.capability_sets (lane, digest);
+
+CREATE TABLE @hub@.lanes (
+    name          text COLLATE "C" NOT NULL,
+    paused        boolean NOT NULL,
+    retention_ms  bigint CHECK (retention_ms >= 0),
+    created_at_ms bigint  NOT NULL,
+    policy        jsonb,
+    CONSTRAINT lanes_pkey PRIMARY KEY (name)
+);
+COMMENT ON TABLE @hub@.lanes IS 'Lanes and their settings. A lane without a row has the defaults.';
+
+CREATE TABLE @hub@.dedup_keys (
+    lane            text COLLATE "C" NOT NULL,
+    key             text COLLATE "C" NOT NULL,
+    task_id         uuid   NOT NULL,
+    window_until_ms bigint NOT NULL,
+    CONSTRAINT dedup_keys_pkey PRIMARY KEY (lane, key)
+) WITH (fillfactor = 90, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.dedup_keys IS 'Keys that make the creation of a task idempotent, and until when at least.';
+
+-- ---- suspensions ----
+
+-- Suspensions: what a task without a lease waits for, the points at which signals reach it, and the
+-- signals. Their keys begin with the task: whoever looks at them holds it.
+--
+-- A token of a waitpoint is not stored: it is the waitpoint's id, signed with a key of the hub.
+
+CREATE TABLE @hub@.suspensions (
+    task_id         uuid    NOT NULL,
+    nr              integer NOT NULL CHECK (nr > 0),
+    id              uuid    NOT NULL,
+    attempt_index   integer NOT NULL,
+    created_at_ms   bigint  NOT NULL,
+    closed_at_ms    bigint,
+    timeout_at_ms   bigint,
+    resume_delay_ms bigint  NOT NULL CHECK (resume_delay_ms >= 0),
+    on_timeout      text COLLATE "C" NOT NULL CHECK (on_timeout IN ('fail', 'cancel', 'expire', 'auto_resume', 'escalate')),
+    reason_code     text COLLATE "C" NOT NULL CHECK (reason_code IN ('waiting_for_signal', 'waiting_for_approval', 'waiting_for_callback', 'waiting_for_tool_result')),
+    closed_by       text COLLATE "C" CHECK (closed_by IN ('at_once', 'condition', 'operator', 'timeout', 'end')),
+    idempotency_key text COLLATE "C",
+    condition       jsonb   NOT NULL,
+    CONSTRAINT suspensions_pkey PRIMARY KEY (task_id, nr),
+    CONSTRAINT suspensions_closed CHECK ((closed_at_ms IS NULL) = (closed_by IS NULL))
+) WITH (fillfactor = 70, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.suspensions IS 'What suspended tasks wait for, and waited for. Read get_task instead.';
+COMMENT ON COLUMN @hub@.suspensions.closed_by IS 'at_once: signals were there before the task slept; end: the task ended meanwhile.';
+CREATE UNIQUE INDEX suspensions_key
+    ON @hub@.suspensions (task_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX suspensions_timeout
+    ON @hub@.suspensions (timeout_at_ms) WHERE closed_at_ms IS NULL AND timeout_at_ms IS NOT NULL;
+
+CREATE TABLE @hub@.waitpoints (
+    task_id       uuid   NOT NULL,
+    id            uuid   NOT NULL,
+    suspension_nr integer,
+    created_at_ms bigint NOT NULL,
+    expires_at_ms bigint,
+    closed_at_ms  bigint,
+    key           text COLLATE "C" NOT NULL,
+    kid           text COLLATE "C" NOT NULL,
+    CONSTRAINT waitpoints_pkey PRIMARY KEY (task_id, id)
+) WITH (fillfactor = 70, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.waitpoints IS 'Where signals reach a task. Read list_waitpoints instead.';
+COMMENT ON COLUMN @hub@.waitpoints.suspension_nr IS 'NULL: pending, made ahead of a suspension.';
+COMMENT ON COLUMN @hub@.waitpoints.expires_at_ms IS 'Until when a pending one takes signals.';
+COMMENT ON COLUMN @hub@.waitpoints.kid IS 'The key that signed its token.';
+
+CREATE TABLE @hub@.signals (
+    task_id         uuid   NOT NULL,
+    nr              bigint NOT NULL CHECK (nr > 0),
+    waitpoint_id    uuid,
+    suspension_nr   integer,
+    accepted_at_ms  bigint NOT NULL,
+    signal_id       text COLLATE "C" NOT NULL,
+    idempotency_key text COLLATE "C",
+    name            text COLLATE "C" NOT NULL,
+    source          text COLLATE "C",
+    payload         jsonb,
+    CONSTRAINT signals_pkey PRIMARY KEY (task_id, nr)
+) WITH (fillfactor = 90, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.signals IS 'Signals to tasks, in the order in which they were accepted.';
+COMMENT ON COLUMN @hub@.signals.suspension_nr IS 'NULL: buffered at a pending waitpoint.';
+CREATE UNIQUE INDEX signals_id
+    ON @hub@.signals (task_id, waitpoint_id, signal_id);
+CREATE UNIQUE INDEX signals_key
+    ON @hub@.signals (task_id, waitpoint_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+CREATE TABLE @hub@.waitpoint_keys (
+    kid            text COLLATE "C" NOT NULL,
+    signs          boolean NOT NULL,
+    created_at_ms  bigint  NOT NULL,
+    valid_until_ms bigint,
+    secret         bytea   NOT NULL CHECK (pg_catalog.octet_length(secret) >= 32),
+    CONSTRAINT waitpoint_keys_pkey PRIMARY KEY (kid)
+);
+COMMENT ON TABLE @hub@.waitpoint_keys IS 'Secrets that sign the tokens of waitpoints: the hub owner''s alone. Grant nothing on it.';
+COMMENT ON COLUMN @hub@.waitpoint_keys.signs IS 'Whether new tokens are made with it; one key does.';
+CREATE UNIQUE INDEX waitpoint_keys_signs ON @hub@.waitpoint_keys (signs) WHERE signs;
+
+-- The first key. gen_random_uuid draws from the server's strong random numbers; three of them hold
+-- more than the 256 bits that are kept.
+INSERT INTO @hub@.waitpoint_keys (kid, signs, created_at_ms, secret)
+SELECT 'k1', true, pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::bigint,
+       pg_catalog.sha256(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()) || pg_catalog.uuid_send(pg_catalog.gen_random_uuid())
+                         || pg_catalog.uuid_send(pg_catalog.gen_random_uuid()))
+ WHERE NOT EXISTS (SELECT 1 FROM @hub@.waitpoint_keys);
+
+-- ---- limits schedules ----
+
+-- Limits of lanes, and schedules that create tasks.
+
+CREATE TABLE @hub@.lane_limits (
+    lane           text COLLATE "C" NOT NULL,
+    concurrency    bigint CHECK (concurrency >= 0),
+    rate_per_s     double precision CHECK (rate_per_s > 0),
+    burst          double precision NOT NULL CHECK (burst >= 1),
+    tokens         double precision NOT NULL CHECK (tokens >= 0),
+    refilled_at_ms bigint NOT NULL,
+    active         bigint NOT NULL CHECK (active >= 0),
+    CONSTRAINT lane_limits_pkey PRIMARY KEY (lane),
+    CONSTRAINT lane_limits_some CHECK (concurrency IS NOT NULL OR rate_per_s IS NOT NULL)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.lane_limits IS 'Limits of lanes that have some. Claims alone write it, and none waits for it.';
+COMMENT ON COLUMN @hub@.lane_limits.tokens IS 'Tokens in the bucket at refilled_at_ms.';
+COMMENT ON COLUMN @hub@.lane_limits.active IS 'Active tasks of the lane, and those whose place is in lane_returns.';
+
+CREATE TABLE @hub@.lane_returns (
+    lane text COLLATE "C" NOT NULL
+) WITH (
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.lane_returns IS 'A row for each place of a limited lane that was given back and that no claim has counted yet.';
+CREATE INDEX lane_returns_lane ON @hub@.lane_returns (lane);
+
+CREATE TABLE @hub@.schedules (
+    name          text COLLATE "C" NOT NULL,
+    cron          text COLLATE "C" NOT NULL,
+    time_zone     text COLLATE "C" NOT NULL,
+    catch_up      text COLLATE "C" NOT NULL CHECK (catch_up IN ('one', 'all', 'none')),
+    paused        boolean NOT NULL,
+    next_due_ms   bigint NOT NULL,
+    next_run_ms   bigint NOT NULL,
+    last_due_ms   bigint,
+    created_at_ms bigint NOT NULL,
+    last_error    text,
+    task          jsonb  NOT NULL,
+    CONSTRAINT schedules_pkey PRIMARY KEY (name)
+) WITH (fillfactor = 70);
+COMMENT ON TABLE @hub@.schedules IS 'Schedules that create tasks. Read list_schedules instead.';
+COMMENT ON COLUMN @hub@.schedules.next_run_ms IS 'When the duty looks at it: next_due_ms, or later after an error.';
+CREATE INDEX schedules_due ON @hub@.schedules (next_run_ms) WHERE NOT paused;
+
+-- ---- flows ----
+
+-- Flows: graphs of tasks. An edge says that its downstream task needs the success of its upstream; a group is all edges
+-- into one task, with the policy that joins them and the counts of what became of them.
+--
+-- Whoever changes a member other than by claim, renewal, progress or priority holds the row of its flow first. So the
+-- counts of flows and groups are exact, and edges need no locks of their own.
+
+CREATE TABLE @hub@.flows (
+    id                  uuid    NOT NULL,
+    graph_revision      bigint  NOT NULL CHECK (graph_revision >= 1),
+    member_count        bigint  NOT NULL,
+    open_count          bigint  NOT NULL CHECK (open_count BETWEEN 0 AND member_count),
+    bad_sink_count      bigint  NOT NULL CHECK (bad_sink_count BETWEEN 0 AND member_count - open_count),
+    edge_count          bigint  NOT NULL CHECK (edge_count >= 0),
+    created_at_ms       bigint  NOT NULL,
+    updated_at_ms       bigint  NOT NULL,
+    terminal_at_ms      bigint,
+    sealed              boolean NOT NULL,
+    struck              boolean NOT NULL CHECK (NOT struck OR (state = 'failed' AND fail_policy = 'fail_fast')),
+    state               text COLLATE "C" NOT NULL CHECK (state IN ('open', 'running', 'completed', 'failed', 'cancelled')),
+    fail_policy         text COLLATE "C" NOT NULL CHECK (fail_policy IN ('continue', 'fail_fast')),
+    cancellation_policy text COLLATE "C" CHECK (cancellation_policy IN ('cancel_all', 'cancel_pending', 'flow_only')),
+    kind                text COLLATE "C" NOT NULL,
+    cancel_reason       text,
+    cancelled_by        text,
+    tags                jsonb   NOT NULL,
+    CONSTRAINT flows_pkey PRIMARY KEY (id),
+    CONSTRAINT flows_sound CHECK ((terminal_at_ms IS NOT NULL) = (state IN ('completed', 'failed', 'cancelled'))
+        AND (cancellation_policy IS NOT NULL) = (state = 'cancelled') AND (state = 'open') <= (NOT sealed)
+        AND (state IN ('running', 'completed', 'failed')) <= sealed)
+) WITH (fillfactor = 70, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.flows IS 'Flows and their counts. Read view flow_summary, or get_flow, instead.';
+COMMENT ON COLUMN @hub@.flows.open_count IS 'Members that have not ended.';
+COMMENT ON COLUMN @hub@.flows.bad_sink_count IS 'Members without outgoing edges that have ended other than completed.';
+COMMENT ON COLUMN @hub@.flows.struck IS 'Ended by its fail policy fail_fast; members that are left are being cancelled.';
+CREATE INDEX flows_terminal_at
+    ON @hub@.flows (terminal_at_ms) WHERE terminal_at_ms IS NOT NULL;
+
+CREATE TABLE @hub@.edges (
+    flow_id        uuid   NOT NULL,
+    downstream_id  uuid   NOT NULL,
+    upstream_id    uuid   NOT NULL CHECK (upstream_id <> downstream_id),
+    resolved_at_ms bigint,
+    state          text COLLATE "C" NOT NULL CHECK (state IN ('unsatisfied', 'satisfied', 'impossible')),
+    pass_as        text COLLATE "C",
+    CONSTRAINT edges_pkey PRIMARY KEY (flow_id, downstream_id, upstream_id),
+    CONSTRAINT edges_sound CHECK ((state = 'unsatisfied') = (resolved_at_ms IS NULL))
+) WITH (fillfactor = 80, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.edges IS 'What the tasks of flows wait for.';
+CREATE INDEX edges_upstream ON @hub@.edges (upstream_id, downstream_id);
+
+CREATE TABLE @hub@.groups (
+    downstream_id uuid    NOT NULL,
+    flow_id       uuid    NOT NULL,
+    closed_at_ms  bigint,
+    k             integer NOT NULL CHECK (k >= 0),
+    total         integer NOT NULL,
+    satisfied     integer NOT NULL CHECK (satisfied >= 0),
+    failed        integer NOT NULL CHECK (failed >= 0),
+    skipped       integer NOT NULL CHECK (skipped >= 0),
+    policy        text COLLATE "C" NOT NULL CHECK (policy IN ('all_of', 'any_of', 'quorum')),
+    on_satisfied  text COLLATE "C" CHECK (on_satisfied IN ('cancel_remaining', 'let_run')),
+    state         text COLLATE "C" NOT NULL CHECK (state IN ('open', 'satisfied', 'impossible')),
+    CONSTRAINT groups_pkey PRIMARY KEY (downstream_id),
+    CONSTRAINT groups_sound CHECK (satisfied + failed + skipped <= total AND (state = 'open') = (closed_at_ms IS NULL)
+        AND (on_satisfied IS NULL) = (policy = 'all_of') AND (policy = 'quorum') = (k > 0))
+) WITH (fillfactor = 80, vacuum_truncate = off);
+COMMENT ON TABLE @hub@.groups IS 'The edges into one task together: how they are joined, and how many have been resolved.';
+CREATE INDEX groups_flow ON @hub@.groups (flow_id, downstream_id);
+
+CREATE TABLE @hub@.cascade_queue (
+    flow_id        uuid   NOT NULL,
+    task_id        uuid   NOT NULL,
+    enqueued_at_ms bigint NOT NULL,
+    what           text COLLATE "C" NOT NULL CHECK (what IN ('dispatch', 'sibling_cancel', 'fail_fast')),
+    CONSTRAINT cascade_queue_pkey PRIMARY KEY (task_id, what)
+) WITH (vacuum_truncate = off);
+COMMENT ON TABLE @hub@.cascade_queue IS 'What a call left to the duties dispatch_sweep and sibling_cancel, because it was too much or the row was not free.';
+CREATE INDEX cascade_queue_order ON @hub@.cascade_queue (enqueued_at_ms, task_id);
+CREATE INDEX cascade_queue_flow ON @hub@.cascade_queue (flow_id);
+
+CREATE TABLE @hub@.cancel_backlog (
+    flow_id             uuid   NOT NULL,
+    requested_at_ms     bigint NOT NULL,
+    grace_until_ms      bigint NOT NULL,
+    requester           text   NOT NULL,
+    reason              text   NOT NULL,
+    cancellation_policy text COLLATE "C" NOT NULL,
+    CONSTRAINT cancel_backlog_pkey PRIMARY KEY (flow_id)
+) WITH (vacuum_truncate = off);
+COMMENT ON TABLE @hub@.cancel_backlog IS 'Cancelled flows whose workers have not all said that they stopped.';
+CREATE INDEX cancel_backlog_grace ON @hub@.cancel_backlog (grace_until_ms);
+
+CREATE TABLE @hub@.cancel_backlog_members (
+    flow_id         uuid   NOT NULL,
+    task_id         uuid   NOT NULL,
+    lease_epoch     bigint NOT NULL,
+    worker          text COLLATE "C" NOT NULL,
+    worker_instance text COLLATE "C" NOT NULL,
+    CONSTRAINT cancel_backlog_members_pkey PRIMARY KEY (flow_id, task_id)
+) WITH (vacuum_truncate = off);
+COMMENT ON TABLE @hub@.cancel_backlog_members IS 'The members whose workers are still to acknowledge the cancellation.';
+COMMENT ON COLUMN @hub@.cancel_backlog_members.lease_epoch IS 'Epoch of the lease that was revoked.';
