@@ -1291,6 +1291,7 @@ ChannelUse channel_use(const Channel& channel) {
     if (!can_note()) {
         return use;
     }
+    use.known = true;
     const Place place = place_of(channel);
     LWLockAcquire(&place.partition->lock, LW_SHARED);
     if (const Entry* entry = find_entry(place, channel)) {

@@ -186,6 +186,7 @@ void note_due_known(const Channel& channel, const DueHint& before, int64 due);
 
 // How much a channel is used.
 struct ChannelUse {
+    bool known;  // false without shared memory
     int64 waiters;
     int64 leases;
 };
