@@ -249,9 +249,11 @@ void WorkLease::ack_with(const std::function<void(Connection&)>& body,
     });
 }
 
-void WorkLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt, Where where) {
-    settle(
-        [&](Hub& hub) { hub.abandon_work_item(item_.lock_token, delay, ignore_attempt, where); });
+void WorkLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt,
+                        const OptionalText& reason, Where where) {
+    settle([&](Hub& hub) {
+        hub.abandon_work_item(item_.lock_token, delay, ignore_attempt, reason, where);
+    });
 }
 
 TurnLease::~TurnLease() {

@@ -4,8 +4,6 @@
 #include <set>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "belay/worker.hpp"
 #include "work_loop.hpp"
 
@@ -13,20 +11,12 @@ namespace belay {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-using nlohmann::json;
 
 // wait_for_work takes 64 queues, and one of them is the owner's.
 constexpr std::size_t kMaxLaneQueues = 63;
 
 // claim_tasks gives no more.
 constexpr int kMaxClaim = 1000;
-
-// Text as the server takes it, of whatever an exception says: bytes that are no UTF-8 are replaced.
-std::string clean(std::string text) {
-    std::ranges::replace(text, '\0', ' ');
-    return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
-        .get<std::string>();
-}
 
 }  // namespace
 

@@ -25,6 +25,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "belay/hub.hpp"
 #include "belay/lease.hpp"
 #include "belay/pool.hpp"
@@ -59,7 +61,7 @@ Kind kind_of(StopReason reason) {
 
 // What a handler's failed call means, as a kind of event.
 template <typename Kind>
-Kind kind_of(const Error& error, StopReason reason) {
+Kind kind_of(const Error& error, StopReason reason = StopReason::kLost) {
     return error.outcome_unknown() ? Kind::kUnknown
            : error.lock_lost()     ? kind_of<Kind>(reason)
                                    : Kind::kError;
@@ -444,6 +446,14 @@ Outcome run_guarded(const Handler& handler, const OrElse& or_else) {
         // Not even a message.
     }
     return or_else(std::move(failure));
+}
+
+// Text as the server takes it, of whatever an exception says: bytes that are no UTF-8 are replaced.
+inline std::string clean(std::string text) {
+    using nlohmann::json;
+    std::ranges::replace(text, '\0', ' ');
+    return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
+        .get<std::string>();
 }
 
 // An id that no other process has.

@@ -140,10 +140,8 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
                 if (!failure.infrastructure && activity.attempt() >= options.max_attempts) {
                     return Outcome::failed(std::move(failure.message));
                 }
-                Outcome outcome =
-                    Outcome::retry(delay_after(activity.attempt()), failure.infrastructure);
-                outcome.text = std::move(failure.message);
-                return outcome;
+                return Outcome::retry(delay_after(activity.attempt()), failure.infrastructure,
+                                      std::move(failure.message));
             });
     }
 
@@ -190,7 +188,8 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
         std::optional<WorkItem> next;
         switch (outcome.kind) {
             case Outcome::Kind::kRetry:
-                lease.abandon(outcome.delay, outcome.ignore_attempt);
+                lease.abandon(outcome.delay, outcome.ignore_attempt,
+                              outcome.text.empty() ? OptionalText() : clean(outcome.text));
                 event(Kind::kRetried, outcome.text);
                 break;
             case Outcome::Kind::kSettled:

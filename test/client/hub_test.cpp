@@ -5,6 +5,8 @@
 #include <set>
 #include <thread>
 
+#include <nlohmann/json.hpp>
+
 #include "belay/hub.hpp"
 #include "server.hpp"
 
@@ -196,6 +198,8 @@ TEST_F(ClientHub, HasOrchestrations) {
     EXPECT_TRUE(ONE(list_children, "o").empty());
     EXPECT_EQ(ONE(get_parent_id, "o"), std::nullopt);
     EXPECT_EQ(ONE(get_instance_tree, "o").size(), 1u);
+    EXPECT_EQ(ONE(explain_work_item, -1).at(0).reason, "not_found");
+    EXPECT_TRUE(hub_.pending_starts("o").empty());
     EXPECT_FALSE(ONE(explain_fetch, "o").empty());
     EXPECT_EQ(ONE(prune_executions, "o", 1).executions_deleted, 0);
     EXPECT_EQ(ONE(prune_executions_bulk, R"({"instance_ids": ["o"]})", R"({"keep_last": 1})")
@@ -252,11 +256,11 @@ TEST_F(ClientHub, CreatesTasks) {
 // TX-24
 TEST_F(ClientHub, CountsDeadlinesFromTheServersNow) {
     const NewTask task{.lane = "cpu", .deadline_in = Milliseconds(60000)};
-    const std::string one = ONE(create_task, task).task_id;
+    const std::string single = ONE(create_task, task).task_id;
     const std::string many = hub_.create_tasks({task}).at(0).task_id;
     const std::string member =
         hub_.create_flow({.tasks = {{.key = "a", .task = task}}}).task_ids.at("a");
-    for (const auto& id : {one, many, member}) {
+    for (const auto& id : {single, many, member}) {
         const auto found = nlohmann::json::parse(hub_.get_task(id).value());
         EXPECT_EQ(
             found["deadline_ms"].get<std::int64_t>() - found["created_at_ms"].get<std::int64_t>(),
@@ -289,14 +293,14 @@ TEST_F(ClientHub, BuildsPoliciesFromStructs) {
     using std::chrono::seconds;
     const TaskPolicy policy{.max_attempts = 7,
                             .backoff = Backoff::exponential(seconds(1), seconds(30), 3, 0.5),
-                            .retryable = {{"transient", "permanent"}},
+                            .retryable = {{"transient", "timeout"}},
                             .attempt_timeout = seconds(5),
                             .on_lease_expiry = "retry",
                             .max_reclaims = 3,
                             .max_replays = 2,
                             .max_signals = 9};
     const auto expected = nlohmann::json::parse(
-        R"({"max_attempts": 7, "retryable": ["transient", "permanent"], "attempt_timeout_ms": 5000,
+        R"({"max_attempts": 7, "retryable": ["transient", "timeout"], "attempt_timeout_ms": 5000,
             "on_lease_expiry": "retry", "max_reclaims": 3, "max_replays": 2, "max_signals": 9,
             "backoff": {"kind": "exponential", "initial_ms": 1000, "max_ms": 30000,
                         "multiplier": 3.0, "jitter": 0.5}})");
@@ -309,7 +313,7 @@ TEST_F(ClientHub, BuildsPoliciesFromStructs) {
                           .burst = 4});
     const Result lane = connection_.exec(
         "SELECT l.policy::text, l.retention_ms, d.concurrency, d.rate_per_s FROM app.lanes l JOIN "
-        "app.lane_depths d USING (lane) WHERE lane = 'cpu'");
+        "app.lane_depths d ON d.lane = l.name WHERE l.name = 'cpu'");
     EXPECT_EQ(nlohmann::json::parse(lane.get<std::string>(0, 0)), expected);
     EXPECT_EQ(lane.get<int>(0, 1), 60000);
     EXPECT_EQ(lane.get<int>(0, 2), 3);

@@ -222,7 +222,7 @@ struct Backoff {
 struct TaskPolicy {
     std::optional<int> max_attempts = {};  // 0: no limit
     std::optional<Backoff> backoff = {};
-    // Classes of failures: transient, permanent, timeout, infra_crash.
+    // Classes of failures: transient, timeout, infra_crash.
     std::optional<std::vector<std::string>> retryable = {};
     std::optional<Milliseconds> attempt_timeout = {};
     OptionalText on_lease_expiry = {};  // continue the attempt, or retry
@@ -766,6 +766,16 @@ struct InstanceInfo {
     OptionalText parent_instance_id;
 };
 
+// A row of view pending_starts: started, and no dispatcher has picked it up yet.
+struct PendingStart {
+    std::string instance_id;
+    OptionalText orchestration_name;
+    OptionalText orchestration_version;
+    OptionalNumber visible_at;
+    OptionalNumber created_at;
+    int attempt_count = 0;
+};
+
 struct ExecutionInfo {
     std::int64_t execution_id = 0;
     OptionalText status;
@@ -858,8 +868,10 @@ class Hub {
                               Where where = Where::current());
     std::vector<Renewal> renew_work_item_locks(const std::vector<std::string>& lock_tokens,
                                                Milliseconds extend, Where where = Where::current());
+    // The reason is kept with the item, for its dead letter.
     void abandon_work_item(std::string_view lock_token, std::optional<Milliseconds> delay = {},
-                           bool ignore_attempt = false, Where where = Where::current());
+                           bool ignore_attempt = false, const OptionalText& reason = {},
+                           Where where = Where::current());
     std::int64_t renew_session_lock(const std::vector<std::string>& owner_ids, Milliseconds extend,
                                     Milliseconds idle_timeout, Where where = Where::current());
     std::int64_t cleanup_orphaned_sessions(Where where = Where::current());
@@ -935,6 +947,9 @@ class Hub {
                                        Where where = Where::current());
     std::optional<InstanceInfo> get_instance_info(std::string_view instance_id,
                                                   Where where = Where::current());
+    // Of one instance, or of all: those that were started first.
+    std::vector<PendingStart> pending_starts(const OptionalText& instance_id = {}, int limit = 100,
+                                             Where where = Where::current());
     std::optional<ExecutionInfo> get_execution_info(std::string_view instance_id,
                                                     std::int64_t execution_id,
                                                     Where where = Where::current());
@@ -951,6 +966,7 @@ class Hub {
                                            OptionalNumber min_version_packed = {},
                                            OptionalNumber max_version_packed = {},
                                            Where where = Where::current());
+    std::vector<FetchReason> explain_work_item(std::int64_t id, Where where = Where::current());
     Deleted delete_instance(std::string_view instance_id, bool force = false,
                             Where where = Where::current());
     Deleted delete_instances_atomic(const std::vector<std::string>& instance_ids,

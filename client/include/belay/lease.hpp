@@ -110,9 +110,9 @@ class WorkLease : public LeaseBase {
     void ack_with(const std::function<void(Connection&)>& body, const OptionalText& completion = {},
                   Where where = Where::current());
 
-    // Gives the item back.
+    // Gives the item back. The reason is kept with it, for its dead letter.
     void abandon(std::optional<Milliseconds> delay = {}, bool ignore_attempt = false,
-                 Where where = Where::current());
+                 const OptionalText& reason = {}, Where where = Where::current());
 
  private:
     friend class LeaseKeeper;

@@ -92,9 +92,10 @@ struct Outcome {
     }
     // The instance is told that the activity has failed.
     static Outcome failed(std::string message) { return {Kind::kFailed, std::move(message)}; }
-    // The item is given back, for another attempt after the delay.
-    static Outcome retry(Milliseconds delay, bool ignore_attempt = false) {
-        return {Kind::kRetry, "", delay, ignore_attempt};
+    // The item is given back, for another attempt after the delay. The reason is kept with it, for
+    // its dead letter.
+    static Outcome retry(Milliseconds delay, bool ignore_attempt = false, std::string reason = "") {
+        return {Kind::kRetry, std::move(reason), delay, ignore_attempt};
     }
     // Activity::complete_with has done it.
     static Outcome settled() { return {Kind::kSettled}; }
