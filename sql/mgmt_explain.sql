@@ -185,4 +185,12 @@ SELECT test.sqlstate('SELECT mgmt_explain.explain_fetch(''x'', -1)');
 SELECT belay.set_hub_option('mgmt_explain', 'max_clock_skew', NULL);
 SELECT test.sqlstate('SELECT mgmt_explain.explain_fetch(''x'', 1000)');
 
+-- Started, and no dispatcher has picked it up: view pending_starts.
+SELECT belay.set_hub_option('mgmt_explain', 'max_clock_skew', '0');
+SELECT mgmt_explain.start_orchestration('Bill', '', p_instance_id => 'unborn', p_now_ms => 1000);
+SELECT mgmt_explain.start_orchestration('Bill', '', p_instance_id => 'later', p_version => '1.2.3', p_delay_ms => 500, p_now_ms => 1000);
+SELECT mgmt_explain.raise_event('orphan', 'e', '', p_now_ms => 1000);
+SELECT instance_id, orchestration_name, orchestration_version, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms, attempt_count
+  FROM mgmt_explain.pending_starts WHERE instance_id IN ('unborn', 'later', 'orphan') ORDER BY instance_id;
+
 SELECT belay.drop_hub('mgmt_explain', true);

@@ -33,14 +33,16 @@ SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('task_id'
 SELECT pg_temp.n(task_id) FROM list_expired_leases(1005, 'ties', p_limit => 2); SELECT pg_temp.n(task_id) FROM list_expired_leases(1005, 'ties', 1005, pg_temp.id(22), 2);
 -- TV-5: lane_depths equals a count.
 SELECT lane, paused, ready, delayed, active, overdue_leases, oldest_ready_age_ms > 0 AS aged FROM lane_depths ORDER BY lane COLLATE "C";
--- TV-6: every reason of explain_claim.
-SELECT n, e.* FROM unnest('{1,2,4,5,9,11,13,99}'::int[]) AS n, explain_claim(pg_temp.id(n), p_now_ms => 5000) AS e;
-SELECT e.reason, e.detail - 'until_ms' AS detail FROM explain_claim(pg_temp.id(3)) AS e;
-SELECT e.* FROM explain_claim(pg_temp.id(13), '{eu}', '{}', 5000) AS e; SELECT e.* FROM explain_claim(pg_temp.id(13), '{eu,gpu}', '{0}', 5000) AS e;
+-- TV-6: every reason of explain_claim. How many sessions wait is known with shared memory only.
+CREATE FUNCTION pg_temp.why(id uuid, capabilities text[] DEFAULT NULL, slots integer[] DEFAULT NULL, p_now_ms bigint DEFAULT NULL) RETURNS TABLE (reason text, detail jsonb) LANGUAGE sql
+    AS $$ SELECT e.reason, nullif(e.detail - 'waiting_sessions', '{}') FROM explain_claim(id, capabilities, slots, p_now_ms) AS e $$;
+SELECT n, e.* FROM unnest('{1,2,4,5,9,11,13,99}'::int[]) AS n, pg_temp.why(pg_temp.id(n), p_now_ms => 5000) AS e;
+SELECT e.reason, e.detail - 'until_ms' AS detail FROM pg_temp.why(pg_temp.id(3)) AS e;
+SELECT e.* FROM pg_temp.why(pg_temp.id(13), '{eu}', '{}', 5000) AS e; SELECT e.* FROM pg_temp.why(pg_temp.id(13), '{eu,gpu}', '{0}', 5000) AS e;
 SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('task_id', pg_temp.id(n), 'lane', 'behind', 'priority', 100 - n)) FROM generate_series(31, 33) AS n), 1000);
-SELECT e.* FROM explain_claim(pg_temp.id(33), p_now_ms => 5000) AS e;
-SELECT state FROM create_task('dl', NULL, pg_temp.id(14), p_deadline_ms => 3000, p_now_ms => 1000); SELECT e.* FROM explain_claim(pg_temp.id(14), p_now_ms => 5000) AS e;
-SELECT pause_hub('tasks'); SELECT e.* FROM explain_claim(pg_temp.id(11), p_now_ms => 5000) AS e; SELECT resume_hub('tasks');
+SELECT e.* FROM pg_temp.why(pg_temp.id(33), p_now_ms => 5000) AS e;
+SELECT state FROM create_task('dl', NULL, pg_temp.id(14), p_deadline_ms => 3000, p_now_ms => 1000); SELECT e.* FROM pg_temp.why(pg_temp.id(14), p_now_ms => 5000) AS e;
+SELECT pause_hub('tasks'); SELECT e.* FROM pg_temp.why(pg_temp.id(11), p_now_ms => 5000) AS e; SELECT resume_hub('tasks');
 -- TV-8: what a wait sees at once.
 SET client_min_messages = warning;  -- without shared memory it polls, and says so
 CALL wait_for_work('{lane:l1}', 0); CALL wait_for_work('{lane:none,lane:*}', 0); CALL wait_for_work('{lane:paused}', 0); CALL wait_for_work('{task:00000000-0000-4000-8000-000000000001}', 0);

@@ -57,6 +57,28 @@ SELECT pg_temp.fetch(1005);
 SELECT * FROM test.wq_dead_letters;
 CALL pg_temp.clear();
 
+-- PO-9: the last reason with which the item was abandoned, by either path; without one it stays.
+CALL pg_temp.add('a');
+SELECT out_lock_token AS token FROM wq_dead_letters.fetch_work_item(1000, 1000) \gset
+SELECT wq_dead_letters.abandon_work_item(:'token', 1001, NULL, false, 'first');
+SELECT out_lock_token AS token FROM wq_dead_letters.fetch_work_item(1002, 1000) \gset
+SELECT wq_dead_letters.abandon_work_item(:'token', 1003, 5, false, repeat('x', 9000));
+SELECT pg_temp.fetch(1004);
+SELECT pg_temp.fetch(1008);
+SELECT reason, length(detail) FROM wq_dead_letters.list_dead_letters();
+CALL pg_temp.clear();
+CALL pg_temp.add('a');
+SELECT out_lock_token AS token FROM wq_dead_letters.fetch_work_item(1000, 1000) \gset
+SELECT wq_dead_letters.abandon_work_item(:'token', 1001, NULL, false, 'the bank does not answer');
+SELECT out_lock_token AS token FROM wq_dead_letters.fetch_work_item(1002, 1000) \gset
+SELECT wq_dead_letters.abandon_work_item(:'token', 1003);
+SELECT pg_temp.fetch(1004);
+SELECT reason, detail FROM wq_dead_letters.list_dead_letters();
+-- Put back, it starts anew.
+SELECT wq_dead_letters.redrive_dead_letters('{}');
+SELECT last_error FROM wq_dead_letters.worker_queue;
+CALL pg_temp.clear();
+
 -- In a batch: all that are used up go, all others come.
 DO $$ BEGIN FOR n IN 1..6 LOOP CALL pg_temp.add(n::text, 'i', CASE WHEN n % 2 = 0 THEN 's' END); END LOOP; END $$;
 UPDATE wq_dead_letters.worker_queue SET attempt_count = 2 WHERE work_item ~ '"[1256]"';

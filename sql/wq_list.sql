@@ -95,4 +95,28 @@ SELECT count(*) FROM wq_list.fetch_work_item(1000, 1000, 'o');
 SELECT belay.new_incarnation('wq_list');
 SELECT state, locked_until, locked_by, attempt_count FROM wq_list.list_work_items(p_now_ms => 1500);
 
-SELECT belay.drop_hub('wq_list');
+-- Why an item is not fetched: explain_work_item. How many sessions wait is known with shared memory only.
+TRUNCATE wq_list.worker_queue, wq_list.sessions;
+CALL pg_temp.add('1 leased');
+CALL pg_temp.add('2 of s', NULL, 's');
+CALL pg_temp.add('3 of s', NULL, 's');
+CALL pg_temp.add('4 due 9000', NULL, NULL, NULL, 8000);
+CALL pg_temp.add('5 gpu', NULL, NULL, 'gpu');
+CALL pg_temp.add('6 ready');
+SELECT count(*) FROM wq_list.fetch_work_item(1000, 1000, 'o', 60000);
+SELECT count(*) FROM wq_list.fetch_work_item(1000, 1000, 'o', 60000);
+CREATE FUNCTION pg_temp.why(now_ms bigint) RETURNS TABLE (name text, reason text, detail text, until_ms bigint) LANGUAGE sql AS $$
+    SELECT w.work_item::jsonb #>> '{ActivityExecute,name}', e.reason, nullif(regexp_replace(e.detail, '(; )?waiting sessions: 0', ''), ''), (extract(epoch FROM e.until_at) * 1000)::bigint
+      FROM wq_list.worker_queue AS w, LATERAL wq_list.explain_work_item(w.id, now_ms) AS e ORDER BY 1, 2
+$$;
+SELECT * FROM pg_temp.why(1500);
+-- The lease is over, the session is not.
+SELECT * FROM pg_temp.why(2000) WHERE name < '4';
+SELECT wq_list.pause_hub('worker');
+SELECT belay.set_hub_option('wq_list', 'max_attempts', '1');
+SELECT * FROM pg_temp.why(9000) WHERE name < '2' OR name > '4';
+SELECT wq_list.resume_hub('worker');
+SELECT reason FROM wq_list.explain_work_item(-1, 1500);
+SELECT test.refused('SELECT wq_list.explain_work_item(NULL)');
+
+SELECT belay.drop_hub('wq_list', true);

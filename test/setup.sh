@@ -39,6 +39,8 @@ need libcli11-dev header CLI/CLI.hpp
 need libpq-dev library libpq.so
 # promtool, for the alert rules.
 need prometheus command -v promtool
+# The tests start one of their own; Debian's service stays off.
+need pgbouncer test -x /usr/sbin/pgbouncer
 for group; do
     case $group in
         deb)
@@ -74,6 +76,8 @@ fi
 if ((${#missing[@]} == 0)); then
     exit 0
 fi
+stop_pgbouncer=no
+[[ " ${missing[*]} " != *" pgbouncer "* ]] || stop_pgbouncer=yes
 mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
 
 command -v apt-get >/dev/null ||
@@ -101,5 +105,8 @@ if ! apt install --no-install-recommends "${missing[@]}" >/dev/null 2>&1; then
     # Most likely the package lists are old or absent.
     apt update
     apt install --no-install-recommends "${missing[@]}"
+fi
+if [[ $stop_pgbouncer == yes ]] && command -v systemctl >/dev/null; then
+    "${as_root[@]}" systemctl disable --now -q pgbouncer >/dev/null 2>&1 || true
 fi
 say "installed: ${missing[*]}"

@@ -66,7 +66,8 @@ int main(int argc, char** argv) {
     belay::Hub hub(connection, name);
     hub.set_lane(
         "example-images",
-        R"({"policy": {"max_attempts": 3, "backoff": {"kind": "fixed", "delay_ms": 20}}})");
+        {.policy = belay::TaskPolicy{
+             .max_attempts = 3, .backoff = belay::Backoff::fixed(std::chrono::milliseconds(20))}});
 
     belay::TaskWorker worker({.hub = name, .worker = "resizer", .concurrency = 3});
     worker.on("example-images", "resize", resize);

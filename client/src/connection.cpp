@@ -137,6 +137,21 @@ struct ClearResult {
 };
 using ResultPointer = std::unique_ptr<PGresult, ClearResult>;
 
+// The 128-bit FNV-1a hash of bytes, as hexadecimal digits.
+std::string fnv1a_128(std::string_view bytes) {
+    __extension__ using Hash = unsigned __int128;
+    constexpr Hash kPrime = (Hash{1} << 88) + 0x13b;
+    Hash hash = (Hash{0x6c62272e07bb0142} << 64) + 0x62b821756295c58d;
+    for (const char byte : bytes) {
+        hash = (hash ^ static_cast<unsigned char>(byte)) * kPrime;
+    }
+    std::string digits;
+    for (int shift = 124; shift >= 0; shift -= 4) {
+        digits += "0123456789abcdef"[static_cast<unsigned>(hash >> shift) & 0xf];
+    }
+    return digits;
+}
+
 bool is_success(const PGresult* result) {
     const auto status = PQresultStatus(result);
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
@@ -293,12 +308,18 @@ struct Connection::Impl {
     ConnPointer conn = ConnPointer(nullptr);
     // A transaction was lost with its connection: nothing runs until its owner has rolled back.
     bool doomed = false;
-    // The last error was about a prepared statement that is out of date, and is worth another run.
+    // The last error was about a prepared statement, came before the execution, and is worth
+    // another run.
     bool stale = false;
     // A run of the present call before the last one may have taken effect.
     bool unknown = false;
-    std::unordered_map<std::string, std::string> prepared = {};
-    std::uint64_t next_statement = 0;
+    // By text and types. A statement that the server could not use any more is prepared under the
+    // name of the next generation.
+    struct Prepared {
+        bool made = false;
+        int generation = 0;
+    };
+    std::unordered_map<std::string, Prepared> prepared = {};
     std::uint64_t round_trips = 0;
     std::minstd_rand random{std::random_device{}()};
 
@@ -495,6 +516,23 @@ struct Connection::Impl {
         return last;
     }
 
+    // The name of a prepared statement. Behind a pooler that changes servers between transactions
+    // another client may have given a name to a server: the same name is always the same text with
+    // the same types.
+    static std::string name_of(const std::string& key, int generation) {
+        return "belay_" + fnv1a_128(key) +
+               (generation == 0 ? "" : "_" + std::to_string(generation));
+    }
+
+    // The server has a statement that we have not prepared (42P05), or does not have one that we
+    // have (26000): it is not the server of before, or somebody has run DISCARD ALL. Nothing was
+    // executed. From now on this connection sends the text each time.
+    void stop_preparing(bool was_in_transaction) {
+        options.prepare = false;
+        prepared.clear();
+        stale = !was_in_transaction;
+    }
+
     // Runs a statement once. No result: it was interrupted.
     std::optional<Result> run_once(std::string_view sql, const Params& params,
                                    const Interrupt* interrupt, const Where& where) {
@@ -517,21 +555,25 @@ struct Connection::Impl {
         }
         const int count = static_cast<int>(params.size());
         const std::string text(sql);
+        std::string name;  // "" if it is not prepared
         int sent = 0;
         if (options.prepare) {
-            auto found = prepared.find(key);
-            if (found == prepared.end()) {
-                const std::string name = "belay_" + std::to_string(next_statement++);
+            Prepared& statement = prepared[key];
+            name = name_of(key, statement.generation);
+            if (!statement.made) {
                 ++round_trips;
                 const ResultPointer made(
                     PQprepare(conn.get(), name.c_str(), text.c_str(), count, types.data()));
                 if (!made || !is_success(made.get())) {
+                    if (field_of(made.get(), PG_DIAG_SQLSTATE) == "42P05") {
+                        stop_preparing(was_in_transaction);
+                    }
                     throw_unprepared(made.get(), was_in_transaction, where);
                 }
-                found = prepared.emplace(key, name).first;
+                statement.made = true;
             }
             ++round_trips;
-            sent = PQsendQueryPrepared(conn.get(), found->second.c_str(), count, values.data(),
+            sent = PQsendQueryPrepared(conn.get(), name.c_str(), count, values.data(),
                                        lengths.data(), formats.data(), 0);
         } else {
             ++round_trips;
@@ -550,10 +592,13 @@ struct Connection::Impl {
         if (interrupted && sqlstate == "57014") {
             return std::nullopt;
         }
-        // The statement was dropped (DISCARD ALL), or its columns have changed (upgrade_hub).
-        if (sqlstate == "26000" ||
-            field_of(result.get(), PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery") {
-            prepared.erase(key);
+        if (sqlstate == "26000" && !name.empty() &&
+            field_of(result.get(), PG_DIAG_MESSAGE_PRIMARY).find(name) != std::string::npos) {
+            stop_preparing(was_in_transaction);
+        } else if (!name.empty() &&
+                   field_of(result.get(), PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery") {
+            // Its columns have changed (upgrade_hub).
+            prepared[key] = {.made = false, .generation = prepared[key].generation + 1};
             stale = !was_in_transaction;
         }
         throw_failed(result.get(), was_in_transaction, where);
@@ -574,7 +619,7 @@ struct Connection::Impl {
     std::optional<Result> run(Effect effect, std::string_view sql, const Params& params,
                               const Interrupt* interrupt, const Where& where) {
         unknown = false;
-        bool was_stale = false;
+        int stales = 0;
         int losses = 0;
         for (int runs = 1;;) {
             try {
@@ -614,9 +659,7 @@ struct Connection::Impl {
                 } else if (unknown && is_lease_lost(facts.sqlstate) && effect == Effect::kAck) {
                     facts.outcome_unknown = true;
                     throw Error(std::move(facts), where);
-                } else if (stale && !was_stale) {
-                    was_stale = true;
-                } else {
+                } else if (!stale || ++stales == kMaxRuns) {
                     throw;
                 }
             }

@@ -143,7 +143,8 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
                                     .message = std::move(message),
                                     .elapsed = elapsed_since(began)});
         };
-        report_failures<Kind>(
+        const bool infrastructure = report_failures<Kind>(
+            lease,
             [&] {
                 context.emplace(lease, history_of(pool, lease),
                                 elements_of_array(lease.turn().messages));
@@ -155,7 +156,7 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
             },
             event);
         // A refused ack keeps the lease; so does a history that could not be read.
-        give_back_later(lease, delay_after(lease.turn().attempt_count));
+        give_back_later(lease, delay_after(lease.turn().attempt_count), infrastructure);
         if (stopping()) {
             return std::nullopt;
         }
@@ -183,13 +184,18 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
         }
         const TurnOutcome outcome = run_guarded<TurnOutcome>(
             [&] { return (*handler)(context); },
-            [&](std::string message) {
-                TurnOutcome retry = TurnOutcome::retry(delay_after(context.attempt()));
-                retry.message = std::move(message);
+            [&](HandlerFailure failure) {
+                TurnOutcome retry =
+                    TurnOutcome::retry(delay_after(context.attempt()), failure.infrastructure);
+                retry.message = std::move(failure.message);
                 return retry;
             });
+        if (lease.unknown()) {
+            event(Kind::kUnknown, unknown_text(outcome.message));
+            return;
+        }
         if (lease.lost()) {
-            event(Kind::kLost, "the lease was lost while the handler ran");
+            event(kind_of<Kind>(lease.stop_reason()), lease.stop_text());
             return;
         }
         switch (outcome.kind) {

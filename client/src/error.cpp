@@ -38,6 +38,13 @@ bool Error::retryable() const noexcept {
     return facts_.sqlstate == "40001" || facts_.sqlstate == "40P01";
 }
 
+bool Error::infrastructure() const noexcept {
+    const std::string_view state = facts_.sqlstate;
+    return facts_.connection_lost || facts_.timed_out || state.starts_with("08") ||
+           state.starts_with("53") || state.starts_with("57P0") || state.starts_with("58") ||
+           state == "26000" || state == "42P05";
+}
+
 std::string Error::code_detail() const {
     const auto json = nlohmann::json::parse(facts_.detail, nullptr, false);
     if (!json.is_object()) {

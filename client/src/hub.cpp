@@ -193,9 +193,9 @@ std::vector<Renewal> Hub::renew_work_item_locks(const std::vector<std::string>& 
 }
 
 void Hub::abandon_work_item(std::string_view lock_token, std::optional<Milliseconds> delay,
-                            bool ignore_attempt, Where where) {
+                            bool ignore_attempt, const OptionalText& reason, Where where) {
     call(Effect::kGiveBack, kAll, "abandon_work_item",
-         {lock_token, clock_(), count_of(delay), ignore_attempt}, where);
+         {lock_token, clock_(), count_of(delay), ignore_attempt, reason}, where);
 }
 
 std::int64_t Hub::renew_session_lock(const std::vector<std::string>& owner_ids, Milliseconds extend,
@@ -429,6 +429,23 @@ std::optional<InstanceInfo> Hub::get_instance_info(std::string_view instance_id,
         read_instance);
 }
 
+std::vector<PendingStart> Hub::pending_starts(const OptionalText& instance_id, int limit,
+                                              Where where) {
+    return all_rows<PendingStart>(
+        connection_->call(
+            Effect::kRepeatable,
+            "SELECT instance_id, orchestration_name, orchestration_version, " BELAY_MS(
+                "visible_at") ", " BELAY_MS("created_at") ", attempt_count FROM " +
+                schema_ +
+                ".pending_starts WHERE $1 IS NULL OR instance_id = $1 ORDER BY "
+                "created_at, instance_id LIMIT $2",
+            {instance_id, limit}, where),
+        [](Reader& from, PendingStart& to) {
+            from >> to.instance_id >> to.orchestration_name >> to.orchestration_version >>
+                to.visible_at >> to.created_at >> to.attempt_count;
+        });
+}
+
 std::optional<ExecutionInfo> Hub::get_execution_info(std::string_view instance_id,
                                                      std::int64_t execution_id, Where where) {
     return first_row<ExecutionInfo>(
@@ -498,6 +515,13 @@ std::vector<FetchReason> Hub::explain_fetch(std::string_view instance_id,
     return all_rows<FetchReason>(
         call(Effect::kRepeatable, "reason, detail, " BELAY_MS("until_at"), "explain_fetch",
              {instance_id, clock_(), min_version_packed, max_version_packed}, where),
+        [](Reader& from, FetchReason& to) { from >> to.reason >> to.detail >> to.until_at; });
+}
+
+std::vector<FetchReason> Hub::explain_work_item(std::int64_t id, Where where) {
+    return all_rows<FetchReason>(
+        call(Effect::kRepeatable, "reason, detail, " BELAY_MS("until_at"), "explain_work_item",
+             {id, clock_()}, where),
         [](Reader& from, FetchReason& to) { from >> to.reason >> to.detail >> to.until_at; });
 }
 

@@ -23,6 +23,7 @@ std::string suspension_text(const NewSuspension& given, const Where& where) {
                    {"reason_code", given.reason_code},
                    {"resume_delay_ms", count_of(given.resume_delay)}};
     put(object, "timeout_at_ms", given.timeout_at_ms);
+    put(object, "timeout_in_ms", count_of(given.timeout_in));
     put(object, "on_timeout", given.on_timeout);
     put(object, "idempotency_key", given.idempotency_key);
     std::string text = dumped(object, where);

@@ -45,13 +45,18 @@ void append_claim(Params& params, const ClaimOptions& options, const OptionalNum
 // ---- Creating. ----
 
 CreatedTask Hub::create_task(const NewTask& task, Where where) {
+    if (task.deadline_in) {
+        return create_tasks({task}, where).at(0);  // create_task takes instants only
+    }
     return first_row<CreatedTask>(
                call(is_created_once(task) ? Effect::kRepeatable : Effect::kWrite, kAll,
                     "create_task",
                     {task.lane, json_of(task.payload), optional_uuid(task.task_id), task.kind,
                      task.priority, count_of(task.delay), task.available_at_ms, task.deadline_ms,
-                     task.capabilities, json_of(task.policy), task.dedup_key,
-                     count_of(task.dedup_window), Json{task.tags.value_or("{}")}, clock_()},
+                     task.capabilities,
+                     json_of(task.policy ? OptionalText(task.policy->json()) : std::nullopt),
+                     task.dedup_key, count_of(task.dedup_window), Json{task.tags.value_or("{}")},
+                     clock_()},
                     where),
                read_created)
         .value();
@@ -252,6 +257,10 @@ ReplayedTask Hub::replay_task(std::string_view task_id, bool cascade, Where wher
                    to.waiting_on = ids_of(waiting_on.value_or(""));
                })
         .value();
+}
+
+void Hub::set_lane(std::string_view lane, const QueueSettings& settings, Where where) {
+    set_lane(lane, settings.json(), where);
 }
 
 void Hub::set_lane(std::string_view lane, std::string_view settings, Where where) {

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "json_parts.hpp"
 #include "signals.hpp"
 
@@ -13,6 +15,10 @@ namespace belay {
 
 // renew_work_item_locks and renew_tasks take no more.
 constexpr std::size_t kMaxRenewals = 10000;
+
+// Of so many leases that are lost at once the reason is asked for; more are lost after a failover
+// or a restore, and not because each was cancelled.
+constexpr std::size_t kMaxQuestions = 100;
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
@@ -24,34 +30,70 @@ struct LeaseState {
     TaskFence fence = {};  // of a task
     std::stop_source stop = {};
     std::atomic<bool> settled = false;
+    std::atomic<bool> unknown = false;  // settled, or perhaps not
     std::atomic<bool> lost = false;
     std::atomic<bool> ended = false;  // lost because the task has ended
-    // By this clock of ours the lease is certainly over. Used by the keeper's thread only, once it
-    // is in the list.
-    SteadyTime deadline = {};
-
-    // Notes what a renewal has found.
-    void note(bool renewed, SteadyTime until) {
-        if (renewed) {
-            deadline = until;
-        } else {
-            lose();
-        }
-    }
-    void note(const Renewal& renewal, SteadyTime until) { note(renewal.renewed, until); }
-    void note(const TaskRenewal& renewal, SteadyTime until) {
-        ended = ended || renewal.reason == "terminal";
-        note(renewal.renewed, until);
-    }
+    // By this clock of ours the lease is certainly over.
+    std::atomic<SteadyTime> deadline = {};
+    OptionalNumber task_deadline_ms = {};  // of the task or its attempt, whichever comes first
 
     // Notes the loss, unless the lease was ended by its owner meanwhile.
-    void lose() {
+    void lose(StopReason why, std::string text) {
         if (!settled) {
             lost = true;
-            stop.request_stop();
+            request_stop(why, std::move(text));
         }
     }
+
+    // The first reason stays.
+    void request_stop(StopReason why, std::string text) {
+        {
+            const std::lock_guard lock(mutex);
+            if (reason == StopReason::kNone) {
+                reason = why;
+                reason_text = std::move(text);
+            }
+        }
+        stop.request_stop();
+    }
+
+    mutable std::mutex mutex = {};
+    StopReason reason = StopReason::kNone;  // guarded by mutex, as is the next
+    std::string reason_text = {};
 };
+
+namespace {
+
+// Whether a renewal has succeeded. Notes that a task has ended.
+bool is_renewed(const Renewal& renewal, LeaseState&) {
+    return renewal.renewed;
+}
+bool is_renewed(const TaskRenewal& renewal, LeaseState& state) {
+    state.ended = state.ended || renewal.reason == "terminal";
+    return renewal.renewed;
+}
+
+// A field of the JSON in an error's DETAIL; "" if there is none.
+std::string detail_of(const Error& error, const char* key) {
+    const auto object = nlohmann::json::parse(error.detail(), nullptr, false);
+    if (!object.is_object()) {
+        return "";
+    }
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// The time by which the hub decides.
+std::int64_t now_of(Hub& hub, const Clock& clock) {
+    if (const auto now = clock()) {
+        return *now;
+    }
+    return hub.connection()
+        .call(Effect::kRepeatable, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+        .get<std::int64_t>(0, 0);
+}
+
+}  // namespace
 
 // ---- Leases. ----
 
@@ -73,7 +115,17 @@ std::stop_token LeaseBase::stop_token() const {
 }
 
 void LeaseBase::request_stop() {
-    state_->stop.request_stop();
+    state_->request_stop(StopReason::kRequested, "asked to stop");
+}
+
+StopReason LeaseBase::stop_reason() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->reason;
+}
+
+std::string LeaseBase::stop_text() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->reason_text;
 }
 
 bool LeaseBase::lost() const {
@@ -84,17 +136,19 @@ bool LeaseBase::settled() const {
     return state_->settled;
 }
 
+bool LeaseBase::unknown() const {
+    return state_->unknown;
+}
+
 template <typename Call>
 auto LeaseBase::use(Call call) {
+    auto connection = keeper_->pool_.take();
+    Hub hub(*connection, keeper_->options_.hub, keeper_->options_.clock);
     try {
-        auto connection = keeper_->pool_.take();
-        Hub hub(*connection, keeper_->options_.hub, keeper_->options_.clock);
         return call(hub);
     } catch (const Error& error) {
         if (error.lock_lost()) {
-            state_->ended = state_->ended || error.already_terminal();
-            state_->lost = true;
-            state_->stop.request_stop();
+            keeper_->find_out_why(hub, *state_, error);
         }
         throw;
     }
@@ -108,7 +162,9 @@ auto LeaseBase::settle(Call call) {
     try {
         return use(call);
     } catch (const Error& error) {
-        if (!error.lock_lost() && !error.outcome_unknown()) {
+        if (error.outcome_unknown()) {
+            state_->unknown = true;
+        } else if (!error.lock_lost()) {
             state_->settled = false;
         }
         throw;
@@ -120,11 +176,26 @@ auto LeaseBase::settle(Call call) {
 
 template <typename GiveBack>
 void LeaseBase::end(GiveBack give_back) noexcept {
-    if (!state_ || state_->settled || state_->lost) {
+    if (!state_ || state_->lost || (state_->settled && !state_->unknown)) {
         return;
     }
     try {
-        give_back();
+        use([&](Hub& hub) {
+            if (!state_->unknown) {
+                return give_back(hub, false);
+            }
+            hub.connection().with_transaction([&] {
+                // A server that has not noticed yet may hold the lease for long, until then or
+                // until the lease ends the item has to wait.
+                hub.connection().exec("SET LOCAL lock_timeout = 5000");
+                give_back(hub, true);
+            });
+        });
+    } catch (const Error& error) {
+        // Of an unknown end: it has happened.
+        if (!state_->unknown || !error.lock_lost()) {
+            keeper_->report(error);
+        }
     } catch (const std::exception& error) {
         keeper_->report(error);
     }
@@ -147,7 +218,9 @@ void in_one_transaction(Hub& hub, const std::function<void(Connection&)>& body, 
 }  // namespace
 
 WorkLease::~WorkLease() {
-    end([this] { abandon(); });
+    end([this](Hub& hub, bool ignore_attempt) {
+        hub.abandon_work_item(item_.lock_token, {}, ignore_attempt);
+    });
 }
 
 void WorkLease::ack(const OptionalText& completion, Where where) {
@@ -176,13 +249,17 @@ void WorkLease::ack_with(const std::function<void(Connection&)>& body,
     });
 }
 
-void WorkLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt, Where where) {
-    settle(
-        [&](Hub& hub) { hub.abandon_work_item(item_.lock_token, delay, ignore_attempt, where); });
+void WorkLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt,
+                        const OptionalText& reason, Where where) {
+    settle([&](Hub& hub) {
+        hub.abandon_work_item(item_.lock_token, delay, ignore_attempt, reason, where);
+    });
 }
 
 TurnLease::~TurnLease() {
-    end([this] { abandon(); });
+    end([this](Hub& hub, bool ignore_attempt) {
+        hub.abandon_orchestration_item(turn_.lock_token, {}, ignore_attempt);
+    });
 }
 
 void TurnLease::ack(const Decision& decision, Where where) {
@@ -205,7 +282,7 @@ void TurnLease::abandon(std::optional<Milliseconds> delay, bool ignore_attempt, 
 }
 
 TaskLease::~TaskLease() {
-    end([this] { release(); });
+    end([this](Hub& hub, bool) { hub.release_task(fence()); });
 }
 
 void TaskLease::complete(const OptionalText& result, Where where) {
@@ -341,6 +418,11 @@ TurnLease LeaseKeeper::keep(Turn turn) {
 TaskLease LeaseKeeper::keep(ClaimedTask task) {
     auto state = state_of(LeaseState::Kind::kTask, task.lease_id);
     state->fence = fence_of(task);
+    for (const auto& deadline : {task.attempt_deadline_ms, task.deadline_ms}) {
+        if (deadline && (!state->task_deadline_ms || *deadline < *state->task_deadline_ms)) {
+            state->task_deadline_ms = deadline;
+        }
+    }
     add(state);
     return TaskLease(*this, std::move(state), std::move(task));
 }
@@ -402,14 +484,20 @@ std::vector<AckResult> LeaseKeeper::ack_all(std::span<WorkLease> leases,
         auto connection = pool_.take();
         auto results = Hub(*connection, options_.hub, options_.clock).ack_workers(acks, where);
         for (std::size_t i = 0; i < results.size(); ++i) {
-            if (!results[i].acked && !results[i].outcome_unknown) {
+            if (results[i].outcome_unknown) {
+                leases[i].state_->unknown = true;
+            } else if (!results[i].acked) {
                 leases[i].state_->lost = true;
-                leases[i].state_->stop.request_stop();
+                leases[i].state_->request_stop(StopReason::kLost, "the ack was refused");
             }
         }
         return results;
     } catch (const Error& error) {
-        if (!error.outcome_unknown()) {
+        if (error.outcome_unknown()) {
+            for (auto& lease : leases) {
+                lease.state_->unknown = true;
+            }
+        } else {
             open_again();
         }
         throw;
@@ -500,8 +588,9 @@ void LeaseKeeper::renew_leases() {
     } catch (...) {
         for (const auto& [kind, states] : held) {
             for (const auto& state : states) {
-                if (std::chrono::steady_clock::now() >= state->deadline) {
-                    state->lose();
+                if (std::chrono::steady_clock::now() >= state->deadline.load()) {
+                    state->lose(StopReason::kLost,
+                                "the lease has expired: it could not be renewed in time");
                 }
             }
         }
@@ -512,10 +601,12 @@ void LeaseKeeper::renew_leases() {
 namespace {
 
 // Renews with renew(keys), whose answers are in the order of the keys, as many at a time as it
-// takes.
+// takes. Returns those that are lost.
 template <typename KeyOf, typename Renew>
-void renew_many(std::span<const std::shared_ptr<LeaseState>> states, Milliseconds timeout,
-                KeyOf key_of, Renew renew) {
+std::vector<std::shared_ptr<LeaseState>> renew_many(
+    std::span<const std::shared_ptr<LeaseState>> states, Milliseconds timeout, KeyOf key_of,
+    Renew renew) {
+    std::vector<std::shared_ptr<LeaseState>> lost;
     while (!states.empty()) {
         const auto some = states.first(std::min(kMaxRenewals, states.size()));
         states = states.subspan(some.size());
@@ -526,25 +617,88 @@ void renew_many(std::span<const std::shared_ptr<LeaseState>> states, Millisecond
         const auto deadline = std::chrono::steady_clock::now() + timeout;
         const auto renewals = renew(keys);
         for (std::size_t i = 0; i < some.size() && i < renewals.size(); ++i) {
-            some[i]->note(renewals[i], deadline);
+            if (is_renewed(renewals[i], *some[i])) {
+                some[i]->deadline = deadline;
+            } else if (!some[i]->settled) {
+                lost.push_back(some[i]);
+            }
         }
     }
+    return lost;
 }
 
 }  // namespace
 
+// What the error of a call under a lease says about its loss. An item that is gone before its time
+// was cancelled: nobody else could have acked it.
+void LeaseKeeper::find_out_why(Hub& hub, LeaseState& state, const Error& error) const noexcept {
+    StopReason why = StopReason::kLost;
+    std::string text;
+    try {
+        const std::string code = error.code_detail();
+        text = "the lease was lost" + (code.empty() ? "" : ": " + code);
+        const std::string task_state = detail_of(error, "state");
+        const bool is_gone_early = state.kind == LeaseState::Kind::kItem && code == "gone" &&
+                                   std::chrono::steady_clock::now() < state.deadline.load();
+        if (is_gone_early || task_state == "cancelled") {
+            why = StopReason::kCancelled;
+            const std::string reason = detail_of(error, "cancel_reason");
+            text = "cancelled" + (reason.empty() ? "" : ": " + reason);
+        } else if (task_state == "expired" ||
+                   (task_state != "completed" && state.task_deadline_ms &&
+                    now_of(hub, options_.clock) >= *state.task_deadline_ms)) {
+            why = StopReason::kDeadline;
+            text = "the deadline of the task or of its attempt has passed";
+        }
+    } catch (const std::exception& failure) {
+        report(failure);
+    }
+    state.ended = state.ended || error.already_terminal();
+    state.lost = true;
+    state.request_stop(why, std::move(text));
+}
+
+// Renewals of many do not say why one was refused: its own does.
+void LeaseKeeper::ask_why(Hub& hub, const States& lost) const {
+    for (std::size_t i = 0; i < lost.size(); ++i) {
+        LeaseState& state = *lost[i];
+        if (i >= kMaxQuestions) {
+            state.lose(StopReason::kLost, "the lease was lost");
+            continue;
+        }
+        try {
+            if (state.kind == LeaseState::Kind::kTask) {
+                hub.renew_task(state.fence, options_.lock_timeout);
+            } else {
+                hub.renew_work_item_lock(state.token, options_.lock_timeout);
+            }
+        } catch (const Error& error) {
+            // Whatever it is, the lease is gone; a task may have been deleted.
+            if (!state.settled) {
+                find_out_why(hub, state, error);
+            }
+            if (error.infrastructure()) {
+                throw;
+            }
+        }
+    }
+}
+
 void LeaseKeeper::renew_items(Hub& hub, const States& items) const {
-    renew_many(
-        items, options_.lock_timeout, [](const LeaseState& state) { return state.token; },
-        [&](const auto& tokens) {
-            return hub.renew_work_item_locks(tokens, options_.lock_timeout);
-        });
+    ask_why(hub,
+            renew_many(
+                items, options_.lock_timeout, [](const LeaseState& state) { return state.token; },
+                [&](const auto& tokens) {
+                    return hub.renew_work_item_locks(tokens, options_.lock_timeout);
+                }));
 }
 
 void LeaseKeeper::renew_tasks(Hub& hub, const States& tasks) const {
-    renew_many(
-        tasks, options_.lock_timeout, [](const LeaseState& state) { return state.fence; },
-        [&](const auto& fences) { return hub.renew_tasks(fences, options_.lock_timeout); });
+    ask_why(
+        hub,
+        renew_many(
+            tasks, options_.lock_timeout, [](const LeaseState& state) { return state.fence; },
+            [&](const auto& fences) { return hub.renew_tasks(fences, options_.lock_timeout); }));
 }
 
 void LeaseKeeper::renew_turns(Hub& hub, const States& turns) const {
@@ -552,12 +706,14 @@ void LeaseKeeper::renew_turns(Hub& hub, const States& turns) const {
         const auto deadline = std::chrono::steady_clock::now() + options_.lock_timeout;
         try {
             hub.renew_orchestration_item_lock(state->token, options_.lock_timeout);
-            state->note(true, deadline);
+            state->deadline = deadline;
         } catch (const Error& error) {
             if (!error.lock_lost()) {
                 throw;
             }
-            state->note(false, deadline);
+            if (!state->settled) {
+                find_out_why(hub, *state, error);
+            }
         }
     }
 }

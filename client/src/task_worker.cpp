@@ -4,8 +4,6 @@
 #include <set>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "belay/worker.hpp"
 #include "work_loop.hpp"
 
@@ -13,20 +11,12 @@ namespace belay {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-using nlohmann::json;
 
 // wait_for_work takes 64 queues, and one of them is the owner's.
 constexpr std::size_t kMaxLaneQueues = 63;
 
 // claim_tasks gives no more.
 constexpr int kMaxClaim = 1000;
-
-// Text as the server takes it, of whatever an exception says: bytes that are no UTF-8 are replaced.
-std::string clean(std::string text) {
-    std::ranges::replace(text, '\0', ' ');
-    return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
-        .get<std::string>();
-}
 
 }  // namespace
 
@@ -170,12 +160,14 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
                                     .elapsed = elapsed_since(began)});
         };
         std::optional<ClaimedTask> next;
-        report_failures<Kind>([&] { next = work_on(lease, task, report); }, report);
+        const bool infrastructure = report_failures<Kind>(
+            lease, [&] { next = work_on(lease, task, report); }, report);
         // A refused call keeps the lease. It would be refused again, so that is a failed attempt.
-        if (!lease.settled() && !lease.lost()) {
-            report_failures<Kind>([&] { fail(lease, {.message = last_message}, report); }, report);
+        if (!infrastructure && !lease.settled() && !lease.lost()) {
+            report_failures<Kind>(
+                lease, [&] { fail(lease, {.message = last_message}, report); }, report);
         }
-        give_back_later(lease, options.retry_delay);
+        give_back_later(lease, options.retry_delay, true);
         confirm_cancel(lease);
         return next;
     }
@@ -207,8 +199,13 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
                     return TaskOutcome::failed(failed.failure());
                 }
             },
-            [](std::string message) {
-                return TaskOutcome::failed({.message = std::move(message)});
+            [&](HandlerFailure failure) {
+                TaskOutcome outcome = TaskOutcome::failed({.message = std::move(failure.message)});
+                if (failure.infrastructure) {
+                    outcome.kind = TaskOutcome::Kind::kReleased;
+                    outcome.delay = options.retry_delay;
+                }
+                return outcome;
             });
     }
 
@@ -222,8 +219,12 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
             return std::nullopt;
         }
         const TaskOutcome outcome = run_handler(*handler, task);
+        if (lease.unknown()) {
+            report(Kind::kUnknown, unknown_text(outcome.failure.message));
+            return std::nullopt;
+        }
         if (lease.lost()) {
-            report(Kind::kLost, "the lease was lost while the handler ran");
+            report(kind_of<Kind>(lease.stop_reason()), lease.stop_text());
             return std::nullopt;
         }
         switch (outcome.kind) {
@@ -238,7 +239,7 @@ struct TaskWorker::Impl : OwnerLoop<ClaimedTask, TaskLease> {
                 break;
             case TaskOutcome::Kind::kReleased:
                 lease.release(outcome.delay);
-                report(Kind::kReleased, "");
+                report(Kind::kReleased, outcome.failure.message);
                 break;
             case TaskOutcome::Kind::kSettled:
             case TaskOutcome::Kind::kSuspended:

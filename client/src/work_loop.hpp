@@ -25,6 +25,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "belay/hub.hpp"
 #include "belay/lease.hpp"
 #include "belay/pool.hpp"
@@ -40,25 +42,41 @@ struct LoopOptions {
     KeeperOptions keeper;  // also has the hub and the clock
 };
 
+// What the loss of a lease is called in events. Not every kind of work has a deadline, or can be
+// cancelled.
+template <typename Kind>
+Kind kind_of(StopReason reason) {
+    if constexpr (requires { Kind::kCancelled; }) {
+        if (reason == StopReason::kCancelled) {
+            return Kind::kCancelled;
+        }
+    }
+    if constexpr (requires { Kind::kDeadline; }) {
+        if (reason == StopReason::kDeadline) {
+            return Kind::kDeadline;
+        }
+    }
+    return Kind::kLost;
+}
+
 // What a handler's failed call means, as a kind of event.
 template <typename Kind>
-Kind kind_of(const Error& error) {
+Kind kind_of(const Error& error, StopReason reason = StopReason::kLost) {
     return error.outcome_unknown() ? Kind::kUnknown
-           : error.lock_lost()     ? Kind::kLost
+           : error.lock_lost()     ? kind_of<Kind>(reason)
                                    : Kind::kError;
 }
 
-// Gives back what a lease holds, if nobody has settled it: later, or at once and without counting
-// the attempt.
+// Gives back what a lease holds, if nobody has settled it. The attempt of a task is never counted.
 template <typename Lease>
-void give_up(Lease& lease, std::optional<Milliseconds> delay) {
+void give_up(Lease& lease, std::optional<Milliseconds> delay, bool ignore_attempt) {
     if (lease.settled() || lease.lost()) {
         return;
     }
     if constexpr (std::is_same_v<Lease, TaskLease>) {
         lease.release(delay.value_or(Milliseconds(0)));
     } else {
-        lease.abandon(delay, !delay);
+        lease.abandon(delay, ignore_attempt);
     }
 }
 
@@ -140,25 +158,28 @@ class WorkLoop {
     virtual void tell_error(const std::exception& error) const noexcept = 0;
 
     // Gives back, after a delay, what is still held though its handling has failed.
-    void give_back_later(Lease& lease, Milliseconds delay) const noexcept {
+    void give_back_later(Lease& lease, Milliseconds delay, bool ignore_attempt) const noexcept {
         try {
-            give_up(lease, delay);
+            give_up(lease, delay, ignore_attempt);
         } catch (const std::exception& error) {
             tell_error(error);
         }
     }
 
     // Runs what a handler's thread does with an item; report(kind, message) is told how it failed.
+    // Returns true if the infrastructure is to blame.
     template <typename Kind, typename Body, typename Report>
-    void report_failures(Body body, const Report& report) const {
+    bool report_failures(const Lease& lease, Body body, const Report& report) const {
         try {
             body();
         } catch (const Error& error) {
-            report(kind_of<Kind>(error), error.what());
+            report(kind_of<Kind>(error, lease.stop_reason()), error.what());
+            return error.infrastructure();
         } catch (const std::logic_error& error) {
             // The drain was faster.
             report(stopping() ? Kind::kAbandoned : Kind::kError, error.what());
         }
+        return false;
     }
 
     // Fetches again, though nothing has woken the loop.
@@ -326,7 +347,7 @@ class WorkLoop {
         for (Lease* lease : active_) {
             lease->request_stop();
             try {
-                give_up(*lease, {});
+                give_up(*lease, {}, true);
             } catch (const std::exception& error) {
                 tell_error(error);
             }
@@ -382,6 +403,11 @@ class OwnerLoop : public WorkLoop<Item, Lease> {
     std::vector<std::string> work_queues_ = {};  // after the owner's
 };
 
+// What the event of a lease says whose end is unknown: what the handler says, else in our words.
+inline std::string unknown_text(const std::string& message) {
+    return message.empty() ? "the connection broke while the lease was being ended" : message;
+}
+
 // Calls a hook of the application. One that throws must not stop the work.
 template <typename Event>
 void tell(const std::function<void(const Event&)>& hook, const Event& event) noexcept {
@@ -400,18 +426,34 @@ inline std::chrono::microseconds elapsed_since(std::chrono::steady_clock::time_p
                                                                  then);
 }
 
-// Runs a handler; an exception that leaves it becomes or_else(message).
+// An exception that has left a handler.
+struct HandlerFailure {
+    std::string message = "unrecognized exception";
+    bool infrastructure = false;  // it does not count as an attempt
+};
+
+// Runs a handler; an exception that leaves it becomes or_else(failure).
 template <typename Outcome, typename Handler, typename OrElse>
 Outcome run_guarded(const Handler& handler, const OrElse& or_else) {
-    std::string message = "unrecognized exception";
+    HandlerFailure failure;
     try {
         return handler();
+    } catch (const Error& error) {
+        failure = {error.what(), error.infrastructure()};
     } catch (const std::exception& error) {
-        message = error.what();
+        failure.message = error.what();
     } catch (...) {
         // Not even a message.
     }
-    return or_else(std::move(message));
+    return or_else(std::move(failure));
+}
+
+// Text as the server takes it, of whatever an exception says: bytes that are no UTF-8 are replaced.
+inline std::string clean(std::string text) {
+    using nlohmann::json;
+    std::ranges::replace(text, '\0', ' ');
+    return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
+        .get<std::string>();
 }
 
 // An id that no other process has.

@@ -134,16 +134,15 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
     }
 
     Outcome run_handler(const Handler& handler, Activity& activity) const {
-        return run_guarded<Outcome>([&] { return handler(activity); },
-                                    [&](std::string message) {
-                                        if (activity.attempt() >= options.max_attempts) {
-                                            return Outcome::failed(std::move(message));
-                                        }
-                                        Outcome outcome =
-                                            Outcome::retry(delay_after(activity.attempt()));
-                                        outcome.text = std::move(message);
-                                        return outcome;
-                                    });
+        return run_guarded<Outcome>(
+            [&] { return handler(activity); },
+            [&](HandlerFailure failure) {
+                if (!failure.infrastructure && activity.attempt() >= options.max_attempts) {
+                    return Outcome::failed(std::move(failure.message));
+                }
+                return Outcome::retry(delay_after(activity.attempt()), failure.infrastructure,
+                                      std::move(failure.message));
+            });
     }
 
     std::optional<WorkItem> handle(LeaseKeeper& keeper, Pool&, WorkItem item) override {
@@ -160,9 +159,10 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
                                     .elapsed = elapsed_since(began)});
         };
         std::optional<WorkItem> next;
-        report_failures<Kind>([&] { next = work_on(lease, activity, event); }, event);
+        const bool infrastructure = report_failures<Kind>(
+            lease, [&] { next = work_on(lease, activity, event); }, event);
         // A refused ack keeps the lease.
-        give_back_later(lease, delay_after(activity.attempt()));
+        give_back_later(lease, delay_after(activity.attempt()), infrastructure);
         return next;
     }
 
@@ -177,14 +177,19 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
             return std::nullopt;
         }
         const Outcome outcome = run_handler(*handler, activity);
+        if (lease.unknown()) {
+            event(Kind::kUnknown, unknown_text(outcome.text));
+            return std::nullopt;
+        }
         if (lease.lost()) {
-            event(Kind::kLost, "the lease was lost while the handler ran");
+            event(kind_of<Kind>(lease.stop_reason()), lease.stop_text());
             return std::nullopt;
         }
         std::optional<WorkItem> next;
         switch (outcome.kind) {
             case Outcome::Kind::kRetry:
-                lease.abandon(outcome.delay, outcome.ignore_attempt);
+                lease.abandon(outcome.delay, outcome.ignore_attempt,
+                              outcome.text.empty() ? OptionalText() : clean(outcome.text));
                 event(Kind::kRetried, outcome.text);
                 break;
             case Outcome::Kind::kSettled:

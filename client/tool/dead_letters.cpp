@@ -1,26 +1,58 @@
-// belay dead-letters list, redrive, discard.
+// belay dead-letters list, show, redrive, discard.
+#include <iostream>
+
 #include "tool.hpp"
 
 namespace belay::tool {
 namespace {
 
+Json letter_json(const DeadLetter& letter) {
+    return {{"id", letter.id},
+            {"queue", letter.queue},
+            {"source_id", json_of(letter.source_id)},
+            {"instance_id", json_of(letter.instance_id)},
+            {"execution_id", json_of(letter.execution_id)},
+            {"activity_id", json_of(letter.activity_id)},
+            {"session_id", json_of(letter.session_id)},
+            {"tag", json_of(letter.tag)},
+            {"attempt_count", letter.attempt_count},
+            {"reason", letter.reason},
+            {"detail", json_of(letter.detail)},
+            {"enqueued_at", json_of(letter.enqueued_at)},
+            {"dead_at", json_of(letter.dead_at)},
+            {"work_item", letter.work_item}};
+}
+
+void show_letter(Tool& tool, std::int64_t id) {
+    const auto found = tool.hub().list_dead_letters({.after = id - 1, .limit = 1});
+    if (found.empty() || found[0].id != id) {
+        throw UnknownId("no dead letter " + std::to_string(id));
+    }
+    const Json letter = letter_json(found[0]);
+    if (tool.json) {
+        std::cout << json_text(letter) << "\n";
+        return;
+    }
+    std::cout << list(letter, {{"id", "dead letter"},
+                               {"queue", "queue"},
+                               {"reason", "reason"},
+                               {"detail", "detail"},
+                               {"attempt_count", "attempts"},
+                               {"instance_id", "instance"},
+                               {"execution_id", "execution"},
+                               {"activity_id", "activity"},
+                               {"session_id", "session"},
+                               {"tag", "tag"},
+                               {"source_id", "item id"},
+                               {"enqueued_at", "enqueued", Show::kTime},
+                               {"dead_at", "dead since", Show::kTime},
+                               {"work_item", "item"}});
+}
+
 void list_letters(Tool& tool, const DeadLetterFilter& filter) {
     Json rows = Json::array();
     for (const auto& letter : tool.hub().list_dead_letters(filter)) {
-        rows.push_back({{"id", letter.id},
-                        {"queue", letter.queue},
-                        {"source_id", json_of(letter.source_id)},
-                        {"instance_id", json_of(letter.instance_id)},
-                        {"execution_id", json_of(letter.execution_id)},
-                        {"activity_id", json_of(letter.activity_id)},
-                        {"session_id", json_of(letter.session_id)},
-                        {"tag", json_of(letter.tag)},
-                        {"attempt_count", letter.attempt_count},
-                        {"reason", letter.reason},
-                        {"detail", json_of(letter.detail)},
-                        {"enqueued_at", json_of(letter.enqueued_at)},
-                        {"dead_at", json_of(letter.dead_at)},
-                        {"work_item", letter.work_item}});
+        rows.push_back(letter_json(letter));
     }
     tool.print(rows, {{"id", "ID", Show::kNumber},
                       {"queue", "QUEUE"},
@@ -28,6 +60,7 @@ void list_letters(Tool& tool, const DeadLetterFilter& filter) {
                       {"attempt_count", "ATT", Show::kNumber},
                       {"instance_id", "INSTANCE"},
                       {"dead_at", "DEAD SINCE", Show::kTime},
+                      {"detail", "DETAIL"},
                       {"work_item", "ITEM"}});
 }
 
@@ -86,6 +119,11 @@ void add_dead_letters(CLI::App& app, Tool& tool) {
     list->add_option("--after", filter->after, "with a greater id");
     list->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
     on_run(tool, list, [&tool, filter] { list_letters(tool, *filter); });
+
+    auto id = std::make_shared<std::int64_t>();
+    auto* show = group->add_subcommand("show", "all about one dead letter");
+    show->add_option("ID", *id, "which")->required();
+    on_run(tool, show, [&tool, id] { show_letter(tool, *id); });
 
     auto given = std::make_shared<Redrive>();
     auto* again = group->add_subcommand("redrive", "put dead letters back into their queues");

@@ -1,5 +1,6 @@
 // belay instances, history, start, raise; and show, explain, cancel, which are for tasks, too.
 #include <iostream>
+#include <limits>
 
 #include "flows.hpp"
 #include "tasks.hpp"
@@ -19,9 +20,54 @@ Json instance_json(const InstanceInfo& info) {
             {"updated_at", json_of(info.updated_at)}};
 }
 
+// An instance that is not there yet, with a status in words.
+Json started_json(const PendingStart& start) {
+    return {{"instance_id", start.instance_id},
+            {"orchestration_name", json_of(start.orchestration_name)},
+            {"orchestration_version", json_of(start.orchestration_version)},
+            {"current_execution_id", nullptr},
+            {"status", "started, waiting for a dispatcher" +
+                           (start.orchestration_name ? " of " + *start.orchestration_name : "")},
+            {"output", nullptr},
+            {"parent_instance_id", nullptr},
+            {"created_at", json_of(start.created_at)},
+            {"updated_at", json_of(start.created_at)},
+            {"visible_at", json_of(start.visible_at)}};
+}
+
+// Started instances that no dispatcher has picked up; none if the role may not see them, or if the
+// hub is of a version that does not tell.
+std::vector<PendingStart> pending_starts(Hub& hub, const OptionalText& id, int limit) {
+    try {
+        return hub.pending_starts(id, limit);
+    } catch (const Error& error) {
+        if (error.sqlstate() != "42501" && error.sqlstate() != "42P01") {
+            throw;
+        }
+        return {};
+    }
+}
+
+Json started_json(Hub& hub, const std::string& id) {
+    const auto found = pending_starts(hub, id, 1);
+    PendingStart unnamed;
+    unnamed.instance_id = id;
+    return started_json(found.empty() ? unnamed : found[0]);
+}
+
 void list_instances(Tool& tool, const InstanceFilter& filter) {
     Json rows = Json::array();
-    for (const auto& info : tool.hub().list_instance_infos(filter)) {
+    Hub hub = tool.hub();
+    // They have no status and no place in the order yet: only the first page of all has them.
+    if (!filter.status && !filter.after && !filter.created_from_ms && !filter.created_before_ms) {
+        for (const auto& start : pending_starts(hub, {}, filter.limit.value_or(100))) {
+            if ((!filter.name || start.orchestration_name == filter.name) &&
+                start.instance_id.starts_with(filter.prefix.value_or(""))) {
+                rows.push_back(started_json(start));
+            }
+        }
+    }
+    for (const auto& info : hub.list_instance_infos(filter)) {
         rows.push_back(instance_json(info));
     }
     tool.print(rows, {{"instance_id", "INSTANCE"},
@@ -47,11 +93,56 @@ Json executions_json(Hub& hub, const std::string& id) {
     return rows;
 }
 
+// What there is of an instance.
+enum class Being {
+    kUnknown,   // nothing, or messages that came before a start
+    kStarted,   // a start is queued, and no dispatcher has taken it yet
+    kInstance,  // it has had a turn
+};
+
+Being being_of(Hub& hub, const std::string& id) {
+    if (hub.get_instance_info(id)) {
+        return Being::kInstance;
+    }
+    for (const auto& reason : hub.explain_fetch(id)) {
+        if (reason.reason == "no_messages" || reason.reason == "never_started") {
+            return Being::kUnknown;
+        }
+    }
+    return Being::kStarted;
+}
+
+// Refuses to send to an instance that is not there: the message would wait for its start.
+void require_instance(Tool& tool, const std::string& id, bool early) {
+    if (early) {
+        return;
+    }
+    const std::string hint =
+        "--early sends it all the same; it then waits for the start of " + id + ".";
+    try {
+        Hub hub = tool.hub();
+        if (being_of(hub, id) == Being::kUnknown) {
+            throw UnknownId("no instance or task " + id, hint);
+        }
+    } catch (const Error& error) {
+        if (error.sqlstate() != "42501") {
+            throw;
+        }
+        throw UnknownId("this role may not see whether there is an instance " + id,
+                        "belay.grant_hub with level monitor lets it; " + hint);
+    }
+}
+
 void show_instance(Tool& tool, const std::string& id) {
     Hub hub = tool.hub();
     const auto info = hub.get_instance_info(id);
     if (!info) {
-        throw std::runtime_error("no instance " + id + " (belay explain says what there is of it)");
+        if (being_of(hub, id) == Being::kUnknown) {
+            throw UnknownId("no instance or task " + id);
+        }
+        const Json started = started_json(hub, id);
+        tool.say(started, id + ": " + started["status"].get<std::string>());
+        return;
     }
     Json object = instance_json(*info);
     const auto status = hub.get_custom_status(id);
@@ -121,19 +212,53 @@ void show_history(Tool& tool, const HistoryRange& range) {
                       {"event_data", "DATA"}});
 }
 
-void explain(Tool& tool, const std::string& id) {
+Json rows_of(const std::vector<FetchReason>& reasons) {
     Json rows = Json::array();
-    for (const auto& reason : tool.hub().explain_fetch(id)) {
+    for (const auto& reason : reasons) {
         rows.push_back({{"reason", reason.reason},
                         {"detail", json_of(reason.detail)},
                         {"until_at", json_of(reason.until_at)}});
+    }
+    return rows;
+}
+
+void print_reasons(const Tool& tool, const Json& rows) {
+    tool.print(rows,
+               {{"reason", "REASON"}, {"until_at", "UNTIL", Show::kTime}, {"detail", "DETAIL"}});
+}
+
+void explain(Tool& tool, const std::string& id) {
+    Hub hub = tool.hub();
+    const Being being = being_of(hub, id);
+    if (being == Being::kUnknown) {
+        throw UnknownId("no instance or task " + id);
+    }
+    Json rows = rows_of(hub.explain_fetch(id));
+    if (rows.empty() && being == Being::kStarted) {
+        rows.push_back({{"reason", "waiting_for_dispatcher"},
+                        {"detail", started_json(hub, id)["status"]},
+                        {"until_at", nullptr}});
     }
     if (rows.empty() && !tool.json) {
         std::cout << "nothing keeps " << printable(id) << " from its next turn\n";
         return;
     }
-    tool.print(rows,
-               {{"reason", "REASON"}, {"until_at", "UNTIL", Show::kTime}, {"detail", "DETAIL"}});
+    print_reasons(tool, rows);
+}
+
+void explain_item(Tool& tool, const std::string& text) {
+    std::int64_t id = 0;
+    try {
+        id = parse_integer(text, 1, std::numeric_limits<std::int64_t>::max());
+    } catch (const Error&) {
+        throw UsageError("the id of a work item is a number");
+    }
+    const auto reasons = tool.hub().explain_work_item(id);
+    if (!reasons.empty() && reasons[0].reason == "not_found") {
+        throw UnknownId("no work item " + text,
+                        "It was acked, cancelled or set aside: belay dead-letters list.");
+    }
+    print_reasons(tool, rows_of(reasons));
 }
 
 void add_reading(CLI::App& app, Tool& tool) {
@@ -168,7 +293,14 @@ void add_reading(CLI::App& app, Tool& tool) {
     auto* why = app.add_subcommand(
         "explain", "what keeps an instance from its next turn, or a task from being claimed");
     add_target(why, target);
-    on_run(tool, why, [&tool, target] {
+    auto is_item = std::make_shared<bool>(false);
+    why->add_flag("--item", *is_item, "the ID is a work item's, as belay queue lists them")
+        ->excludes("--task")
+        ->excludes("--instance");
+    on_run(tool, why, [&tool, target, is_item] {
+        if (*is_item) {
+            return explain_item(tool, target->id);
+        }
         means_task(tool, *target) ? explain_task(tool, target->id) : explain(tool, target->id);
     });
 }
@@ -178,10 +310,13 @@ struct Message {
     std::string event;
     std::string text;
     bool queued = false;
+    bool early = false;
     OptionalText instance_id;
     OptionalText version;
     std::int64_t delay_ms = 0;
 };
+
+constexpr const char* kEarly = "also to an instance that was not started yet";
 
 void add_sending(CLI::App& app, Tool& tool) {
     auto message = std::make_shared<Message>();
@@ -205,7 +340,9 @@ void add_sending(CLI::App& app, Tool& tool) {
     raise->add_option("EVENT", message->event, "the event's name")->required();
     raise->add_option("--data", message->text, "what comes with it");
     raise->add_flag("--queued", message->queued, "keep it until it is read");
+    raise->add_flag("--early", message->early, kEarly);
     on_run(tool, raise, [&tool, message] {
+        require_instance(tool, message->target, message->early);
         tool.hub().raise_event(message->target, message->event, message->text, message->queued);
         tool.say({{"instance_id", message->target}, {"event", message->event}},
                  "raised " + message->event + " for " + message->target);
@@ -217,6 +354,7 @@ void add_sending(CLI::App& app, Tool& tool) {
         "ask an instance to end, or cancel a task or a flow; workers lose their leases at once");
     add_target(cancel, target);
     cancel->add_option("--reason", message->text, "why");
+    cancel->add_flag("--early", message->early, kEarly);
     auto flow = std::make_shared<FlowCancel>();
     auto is_flow = std::make_shared<bool>(false);
     auto* flag = cancel->add_flag("--flow", *is_flow, "the ID is a flow's")
@@ -234,6 +372,7 @@ void add_sending(CLI::App& app, Tool& tool) {
         if (means_task(tool, *target)) {
             return cancel_task(tool, target->id, message->text);
         }
+        require_instance(tool, target->id, message->early);
         tool.hub().cancel_instance(target->id, message->text);
         tool.say({{"instance_id", target->id}, {"cancel_requested", true}},
                  "asked " + target->id + " to end");

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <string>
 
+#include "suggest.hpp"
 #include "tool.hpp"
 
 namespace {
@@ -11,11 +12,26 @@ constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
 int complain(const std::string& message, const std::string& hint, int code) {
-    std::cerr << "belay: " << belay::tool::printable(message) << "\n";
+    std::cerr << "belay: " << belay::tool::printable_lines(message) << "\n";
     if (!hint.empty()) {
         std::cerr << "hint: " << belay::tool::printable(hint) << "\n";
     }
     return code;
+}
+
+int complain(const belay::tool::UnknownCommand& unknown) {
+    std::string hint;
+    for (std::size_t i = 0; i < unknown.near.size(); ++i) {
+        hint += (i == 0                         ? "Did you mean "
+                 : i + 1 == unknown.near.size() ? " or "
+                                                : ", ") +
+                ("\"" + unknown.near[i] + "\"");
+    }
+    const std::string program =
+        "belay " + (unknown.group.empty() ? "" : unknown.group + " ") + "--help";
+    return complain("unknown command \"" + unknown.word + "\"" +
+                        (unknown.group.empty() ? "" : " of " + unknown.group),
+                    hint.empty() ? program + " lists the commands." : hint + "?", kUsage);
 }
 
 }  // namespace
@@ -50,6 +66,10 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
+        const auto unknown = unknown_command(app, argc, argv);
+        if (unknown && error.get_exit_code() != 0) {
+            return complain(*unknown);
+        }
         // Help and version are "errors" with code 0, and go to standard output.
         return app.exit(error, std::cout, std::cerr) == 0 ? 0 : kUsage;
     }
@@ -58,8 +78,13 @@ int main(int argc, char** argv) {
         std::cout.flush();
         return std::cout ? 0 : complain("cannot write the output", "", kFailure);
     } catch (const UsageError& error) {
-        return complain(error.what(), "", kUsage);
+        return complain(error.what(), error.hint(), kUsage);
+    } catch (const UnknownId& error) {
+        return complain(error.what(), error.hint(), kFailure);
     } catch (const belay::Error& error) {
+        if (const auto missing = tool.find_missing(error)) {
+            return complain(missing->what, missing->hint, kFailure);
+        }
         return complain(error.what(), error.hint(), kFailure);
     } catch (const std::exception& error) {
         return complain(error.what(), "", kFailure);

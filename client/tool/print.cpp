@@ -102,6 +102,20 @@ std::string printable(std::string_view text) {
     return result;
 }
 
+std::string printable_lines(std::string_view text) {
+    std::string lines;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+        if (!line.empty()) {
+            lines += (lines.empty() ? "" : "\n  ") + printable(line);
+        }
+    }
+    return lines;
+}
+
 std::size_t width_of(std::string_view text) {
     return static_cast<std::size_t>(
         std::ranges::count_if(text, [](char c) { return !is_continuation(c); }));

@@ -18,6 +18,9 @@ using Json = nlohmann::ordered_json;
 // writing, and for bytes that are no UTF-8.
 std::string printable(std::string_view text);
 
+// As printable, of a text of several lines: each is on its own, those after the first indented.
+std::string printable_lines(std::string_view text);
+
 // How many columns a printable text takes: one per code point.
 std::size_t width_of(std::string_view text);
 

@@ -95,6 +95,8 @@ const char* common_word(Kind kind) {
             return "failed";
         case Kind::kRetried:
             return "retried";
+        case Kind::kCancelled:
+            return "cancelled";
         case Kind::kLost:
             return "lost";
         case Kind::kUnknown:
@@ -125,6 +127,8 @@ const char* word_of(TaskEvent::Kind kind) {
             return "released";
         case Kind::kSuspended:
             return "suspended";
+        case Kind::kDeadline:
+            return "past its deadline";
         default:
             return common_word(kind);
     }

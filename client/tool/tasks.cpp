@@ -1,6 +1,7 @@
 // belay tasks, task, revoke, replay, priority, lanes.
 #include "tasks.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 namespace belay::tool {
@@ -123,7 +124,7 @@ void list_lanes(Tool& tool) {
 void add_reading(CLI::App& app, Tool& tool) {
     auto filter = std::make_shared<TaskFilter>();
     auto* tasks = app.add_subcommand("tasks", "list tasks");
-    tasks->add_option("--lane", filter->lane, "of this lane");
+    tasks->add_option("--queue,--lane", filter->lane, "of this queue");
     tasks->add_option("--state", filter->states,
                       "blocked, delayed, ready, active, suspended, completed, failed, cancelled, "
                       "expired or skipped; repeatable");
@@ -148,6 +149,7 @@ void add_reading(CLI::App& app, Tool& tool) {
 
 struct Steering {
     std::string id;
+    TaskFilter many;  // of replay, instead of an id
     std::string reason;
     RevokeTarget target;
     int priority = 0;
@@ -164,7 +166,55 @@ void revoke(Tool& tool, const Steering& given) {
                                          : "nothing to revoke: " + revoked.reason.value_or(""));
 }
 
+// Replays all tasks that fit, page by page, and goes on after one that cannot be.
+void replay_many(Tool& tool, const Steering& given) {
+    constexpr int kPage = 100;
+    TaskFilter filter = given.many;
+    if (filter.states.empty()) {
+        filter.states = {"failed"};
+    }
+    Hub hub = tool.hub();
+    Json replayed = Json::array();
+    Json refused = Json::array();
+    for (int left = given.many.limit; left > 0;) {
+        const auto page =
+            hub.list_tasks(json_text(filter_json(filter)), filter.after, std::min(left, kPage));
+        for (const auto& task : page) {
+            filter.after = task.task_id;
+            try {
+                hub.replay_task(task.task_id, given.cascade);
+                replayed.push_back(task.task_id);
+            } catch (const Error& error) {
+                if (error.infrastructure()) {
+                    throw;
+                }
+                refused.push_back({{"task_id", task.task_id}, {"error", error.what()}});
+                std::cerr << "belay: " << printable(error.what()) << "\n";
+            }
+        }
+        left -= static_cast<int>(page.size());
+        if (page.size() < static_cast<std::size_t>(kPage)) {
+            break;
+        }
+    }
+    const std::size_t count = replayed.size();
+    tool.say({{"replayed", replayed}, {"refused", refused}},
+             std::to_string(count) + (count == 1 ? " task runs" : " tasks run") + " once more" +
+                 (refused.empty() ? "" : ", " + std::to_string(refused.size()) + " cannot"));
+    if (!refused.empty()) {
+        throw std::runtime_error("not all of these tasks can run once more");
+    }
+}
+
 void replay(Tool& tool, const Steering& given) {
+    const bool many = given.many.lane || given.many.kind || !given.many.states.empty() ||
+                      !given.many.tags.empty();
+    if (given.id.empty() != many) {
+        throw UsageError("name a task, or else which ones with --queue, --state, --kind or --tag");
+    }
+    if (many) {
+        return replay_many(tool, given);
+    }
     const auto replayed = tool.hub().replay_task(given.id, given.cascade);
     tool.say({{"result", replayed.result},
               {"task_id", replayed.task_id},
@@ -189,7 +239,7 @@ void add_steering(CLI::App& app, Tool& tool) {
     auto given = std::make_shared<Steering>();
     const auto add = [&](const char* name, const char* help, void (*body)(Tool&, const Steering&)) {
         auto* command = app.add_subcommand(name, help);
-        command->add_option("ID", given->id, "the task")->required();
+        command->add_option("ID", given->id, "the task")->required(body != replay);
         on_run(tool, command, [&tool, given, body] { body(tool, *given); });
         return command;
     };
@@ -200,7 +250,15 @@ void add_steering(CLI::App& app, Tool& tool) {
                          "only if this worker holds it");
     revoking->add_option("--lease-id", given->target.lease_id, "only if it is this lease");
     revoking->add_option("--epoch", given->target.epoch, "only if it has this epoch");
-    auto* replaying = add("replay", "run a task that has ended once more", replay);
+    auto* replaying = add("replay", "run a task that has ended once more, or many", replay);
+    replaying->add_option("--queue,--lane", given->many.lane, "those of this queue");
+    replaying->add_option("--state", given->many.states,
+                          "those in this state: failed (default), completed, cancelled, expired or "
+                          "skipped; repeatable");
+    replaying->add_option("--kind", given->many.kind, "those of this kind");
+    replaying->add_option("--tag", given->many.tags, "those with this tag, KEY=VALUE; repeatable");
+    given->many.limit = 1000;
+    replaying->add_option("--limit", given->many.limit, "at most so many")->capture_default_str();
     replaying->add_flag("--cascade", given->cascade, "and those that were skipped because of it");
     auto* changing =
         add("priority", "give a task that waits for a worker another priority", change_priority);
@@ -299,6 +357,9 @@ void show_task(Tool& tool, const std::string& id) {
 void explain_task(Tool& tool, const std::string& id) {
     Json rows = Json::array();
     for (const auto& reason : tool.hub().explain_claim(id)) {
+        if (reason.reason == "not_found") {
+            throw UnknownId("no task " + id);
+        }
         rows.push_back({{"reason", reason.reason},
                         {"detail", reason.detail ? Json::parse(*reason.detail) : Json(nullptr)}});
     }

@@ -3,10 +3,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 
 namespace belay::tool {
 namespace {
+
+std::string names_of(const std::vector<HubInfo>& hubs) {
+    std::string names;
+    for (const auto& hub : hubs) {
+        names += (names.empty() ? "" : ", ") + hub.name;
+    }
+    return names;
+}
 
 std::optional<winsize> terminal_size() {
     winsize size{};
@@ -58,8 +67,10 @@ const std::string& Tool::chosen_hub() {
     if (hub_name.empty()) {
         const auto hubs = admin().hubs();
         if (hubs.size() != 1) {
-            throw UsageError(hubs.empty() ? "this database has no hub"
-                                          : "this database has several hubs: name one with --hub");
+            throw hubs.empty() ? UsageError("this database has no hub",
+                                            "SELECT belay.create_hub('app') makes one.")
+                               : UsageError("this database has several hubs: name one with --hub",
+                                            "Hubs: " + names_of(hubs) + ".");
         }
         hub_name = hubs[0].name;
     }
@@ -69,6 +80,36 @@ const std::string& Tool::chosen_hub() {
 Hub Tool::hub() {
     const std::string& name = chosen_hub();
     return Hub(connection(), name);
+}
+
+std::optional<Tool::Missing> Tool::find_missing(const Error& error) noexcept {
+    // A schema, table, view or function that does not exist.
+    static constexpr std::string_view kStates[] = {"3F000", "42P01", "42883"};
+    if (std::ranges::find(kStates, error.sqlstate()) == std::end(kStates)) {
+        return std::nullopt;
+    }
+    try {
+        const Result found = connection().call(
+            Effect::kRepeatable,
+            "SELECT current_database(), EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname "
+            "= 'belay')");
+        const std::string database = "database \"" + found.get<std::string>(0, 0) + "\"";
+        if (!found.get<bool>(0, 1)) {
+            return Missing{database + " does not have the extension belay",
+                           "CREATE EXTENSION belay makes it; --dsn or PGDATABASE names another "
+                           "database."};
+        }
+        const auto hubs = admin().hubs();
+        if (hub_name.empty() ||
+            std::ranges::find(hubs, hub_name, &HubInfo::name) != std::end(hubs)) {
+            return std::nullopt;
+        }
+        return Missing{database + " has no hub \"" + hub_name + "\"",
+                       hubs.empty() ? "SELECT belay.create_hub('" + hub_name + "') makes it."
+                                    : "Hubs there: " + names_of(hubs) + "."};
+    } catch (const std::exception&) {
+        return std::nullopt;  // the error speaks for itself
+    }
 }
 
 void Tool::print(const Json& rows, const std::vector<Column>& columns) const {

@@ -22,7 +22,25 @@ namespace belay::tool {
 // The command line is understood and yet not enough: exit code 2.
 class UsageError : public std::runtime_error {
  public:
-    using std::runtime_error::runtime_error;
+    explicit UsageError(const std::string& message, std::string hint = {})
+        : std::runtime_error(message), hint_(std::move(hint)) {}
+
+    const std::string& hint() const { return hint_; }
+
+ private:
+    std::string hint_;
+};
+
+// What the command names does not exist: exit code 1.
+class UnknownId : public std::runtime_error {
+ public:
+    explicit UnknownId(const std::string& message, std::string hint = {})
+        : std::runtime_error(message), hint_(std::move(hint)) {}
+
+    const std::string& hint() const { return hint_; }
+
+ private:
+    std::string hint_;
 };
 
 class Tool {
@@ -40,6 +58,13 @@ class Tool {
     Hub hub();
     const std::string& chosen_hub();
     Admin admin() { return Admin(connection()); }
+
+    // What is not there, if that is why a call has failed: the extension, or the hub.
+    struct Missing {
+        std::string what;
+        std::string hint;
+    };
+    std::optional<Missing> find_missing(const Error& error) noexcept;
 
     // Rows for whoever reads: a table, or with --json an array with all fields.
     void print(const Json& rows, const std::vector<Column>& columns) const;

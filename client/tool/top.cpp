@@ -2,12 +2,15 @@
 #include "top.hpp"
 
 #include <poll.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <iostream>
 
 #include "tool.hpp"
@@ -60,24 +63,192 @@ OptionalNumber depth_of(const TopSample& sample, const std::string& hub, const s
                                      : OptionalNumber();
 }
 
-std::string line_of(const TopRow& row) {
-    return left(printable(row.hub), 14) + " " + left(printable(row.queue), 12) + " " +
-           right(number(row.depth), 7) + " " +
-           right(row.oldest_ms ? duration_text(*row.oldest_ms) : "-", 6) + " " +
-           right(number(row.leases), 6) + " " + right(number(row.waiters), 5) + " " +
-           right(rate(row.enqueued), 7) + " " + right(rate(row.acked), 7) + " " +
-           right(number(row.dead_lettered), 5);
+// A column of a part of the view.
+template <typename Row>
+struct Cell {
+    const char* title;
+    std::size_t width;
+    bool to_left;
+    int rank;  // the lower, the sooner it is left out; 0: never
+    std::function<std::string(const Row&)> text;
+};
+
+template <typename Row>
+using Cells = std::vector<Cell<Row>>;
+
+template <typename Row>
+std::size_t width_of_all(const Cells<Row>& cells) {
+    std::size_t sum = cells.size() - 1;
+    for (const auto& cell : cells) {
+        sum += cell.width;
+    }
+    return sum;
 }
 
-std::string line_of(const TopSample::Lane& lane) {
-    const auto& age = lane.depth.oldest_ready_age_ms;
-    return left(printable(lane.hub), 14) + " " + left(printable(lane.depth.lane), 20) + " " +
-           right(std::to_string(lane.depth.ready), 8) + " " +
-           right(std::to_string(lane.depth.delayed), 8) + " " +
-           right(std::to_string(lane.depth.active), 7) + " " +
-           right(std::to_string(lane.depth.overdue_leases), 7) + " " +
-           right(age ? duration_text(*age) : "-", 6);
+// Leaves columns out, lowest rank first, until the others fit.
+template <typename Row>
+void fit(Cells<Row>& cells, std::size_t width) {
+    while (width_of_all(cells) > width) {
+        auto least = cells.end();
+        for (auto cell = cells.begin(); cell != cells.end(); ++cell) {
+            if (cell->rank > 0 && (least == cells.end() || cell->rank < least->rank)) {
+                least = cell;
+            }
+        }
+        if (least == cells.end()) {
+            return;
+        }
+        cells.erase(least);
+    }
 }
+
+template <typename Row>
+std::string titles_of(const Cells<Row>& cells) {
+    std::string line;
+    for (const auto& cell : cells) {
+        line += (line.empty() ? "" : " ") +
+                (cell.to_left ? left(cell.title, cell.width) : right(cell.title, cell.width));
+    }
+    return line;
+}
+
+template <typename Row>
+std::string line_of(const Cells<Row>& cells, const Row& row) {
+    std::string line;
+    for (const auto& cell : cells) {
+        const std::string text = cell.text(row);
+        line += (line.empty() ? "" : " ") +
+                (cell.to_left ? left(text, cell.width) : right(text, cell.width));
+    }
+    return line;
+}
+
+// The rank of the column of hubs: if there is but one, the first to go.
+int hub_rank(const TopSample& now) {
+    return now.hubs.size() <= 1 ? 1 : 9;
+}
+
+Cells<TopRow> queue_cells(const TopSample& now, std::size_t width) {
+    Cells<TopRow> cells = {
+        {"HUB", 14, true, hub_rank(now), [](const TopRow& row) { return printable(row.hub); }},
+        {"QUEUE", 12, true, 0, [](const TopRow& row) { return printable(row.queue); }},
+        {"DEPTH", 7, false, 0, [](const TopRow& row) { return number(row.depth); }},
+        {"OLDEST", 6, false, 4,
+         [](const TopRow& row) { return row.oldest_ms ? duration_text(*row.oldest_ms) : "-"; }},
+        {"LEASED", 6, false, 3, [](const TopRow& row) { return number(row.leases); }},
+        {"WAIT", 5, false, 2, [](const TopRow& row) { return number(row.waiters); }},
+        {"IN/s", 7, false, 10, [](const TopRow& row) { return rate(row.enqueued); }},
+        {"DONE/s", 7, false, 11, [](const TopRow& row) { return rate(row.acked); }},
+        {"DEAD", 5, false, 5, [](const TopRow& row) { return number(row.dead_lettered); }}};
+    fit(cells, width);
+    return cells;
+}
+
+Cells<TopSample::Lane> lane_cells(const TopSample& now, std::size_t width) {
+    using Lane = TopSample::Lane;
+    const auto count = [](std::int64_t LaneDepth::*field) {
+        return [field](const Lane& lane) { return std::to_string(lane.depth.*field); };
+    };
+    Cells<Lane> cells = {
+        {"HUB", 14, true, hub_rank(now), [](const Lane& lane) { return printable(lane.hub); }},
+        {"LANE", 20, true, 0, [](const Lane& lane) { return printable(lane.depth.lane); }},
+        {"READY", 8, false, 0, count(&LaneDepth::ready)},
+        {"DELAYED", 8, false, 2, count(&LaneDepth::delayed)},
+        {"ACTIVE", 7, false, 5, count(&LaneDepth::active)},
+        {"OVERDUE", 7, false, 3, count(&LaneDepth::overdue_leases)},
+        {"OLDEST", 6, false, 4, [](const Lane& lane) {
+             const auto& age = lane.depth.oldest_ready_age_ms;
+             return age ? duration_text(*age) : "-";
+         }}};
+    fit(cells, width);
+    return cells;
+}
+
+Cells<TopSample::Owner> owner_cells(const TopSample& now, std::size_t width) {
+    using Owner = TopSample::Owner;
+    Cells<Owner> cells = {
+        {"HUB", 14, true, hub_rank(now), [](const Owner& owner) { return printable(owner.hub); }},
+        {"WORKER", 57, true, 0, [](const Owner& owner) { return printable(owner.owner_id); }},
+        {"LEASED", 6, false, 0, [](const Owner& owner) { return std::to_string(owner.leases); }}};
+    if (now.hubs.size() <= 1 && width_of_all(cells) > width) {
+        cells.erase(cells.begin());
+    }
+    // Names take what is left.
+    const std::size_t all = width_of_all(cells);
+    auto& name = cells[cells.size() - 2];
+    name.width = all > width ? name.width - std::min(name.width - 10, all - width) : name.width;
+    return cells;
+}
+
+bool fits(const TopView& view, const std::string& hub, const std::string& name) {
+    return hub.find(view.filter) != std::string::npos ||
+           name.find(view.filter) != std::string::npos;
+}
+
+// The rows that the filter lets through, in the wanted order: the greatest first.
+std::vector<TopRow> shown_rows(std::vector<TopRow> rows, const TopView& view) {
+    std::erase_if(rows, [&](const TopRow& row) { return !fits(view, row.hub, row.queue); });
+    const auto value = [&](const TopRow& row) -> double {
+        switch (view.sort) {
+            case TopView::Sort::kDepth:
+                return static_cast<double>(row.depth.value_or(-1));
+            case TopView::Sort::kOldest:
+                return static_cast<double>(row.oldest_ms.value_or(-1));
+            case TopView::Sort::kRate:
+                return row.enqueued.value_or(-1) + row.acked.value_or(-1);
+            case TopView::Sort::kName:
+                break;
+        }
+        return 0;
+    };
+    std::ranges::stable_sort(rows, std::ranges::greater(), value);
+    return rows;
+}
+
+std::vector<TopSample::Lane> shown_lanes(std::vector<TopSample::Lane> lanes, const TopView& view) {
+    std::erase_if(lanes, [&](const auto& lane) { return !fits(view, lane.hub, lane.depth.lane); });
+    std::ranges::stable_sort(lanes, std::ranges::greater(), [&](const TopSample::Lane& lane) {
+        return view.sort == TopView::Sort::kDepth    ? lane.depth.ready
+               : view.sort == TopView::Sort::kOldest ? lane.depth.oldest_ready_age_ms.value_or(-1)
+               : view.sort == TopView::Sort::kRate   ? lane.depth.active
+                                                     : 0;
+    });
+    return lanes;
+}
+
+std::string sort_text(TopView::Sort sort) {
+    switch (sort) {
+        case TopView::Sort::kDepth:
+            return "depth";
+        case TopView::Sort::kOldest:
+            return "age";
+        case TopView::Sort::kRate:
+            return "rate";
+        case TopView::Sort::kName:
+            break;
+    }
+    return "name";
+}
+
+// What the keys have changed; "" if that is nothing.
+std::string view_text(const TopView& view) {
+    std::string text;
+    if (view.sort != TopView::Sort::kName) {
+        text += "sorted by " + sort_text(view.sort);
+    }
+    if (view.asks_filter || !view.filter.empty()) {
+        text += (text.empty() ? "" : "  ") + ("filter: " + printable(view.filter)) +
+                (view.asks_filter ? "_" : "");
+    }
+    return text;
+}
+
+constexpr const char* kHelp[] = {
+    "q  leave",
+    "s  sort by name, depth, age of the oldest, rate",
+    "f  filter by a part of a name; Enter keeps it, Escape drops it",
+    "?  this help, and back",
+};
 
 // What hands out no work, with commas.
 std::string paused_text(const TopSample& sample) {
@@ -210,10 +381,61 @@ struct TopOptions {
     int count = 0;  // 0: until Ctrl-C
 };
 
-// Sleeps; false if it is time to leave.
-bool sleep_for(double seconds) {
-    pollfd ready{.fd = leave().descriptor(), .events = POLLIN, .revents = 0};
-    return poll(&ready, 1, static_cast<int>(seconds * 1000)) == 0;
+// The keyboard without lines and echo, for as long as it lives.
+class Keyboard {
+ public:
+    explicit Keyboard(bool used) : used_(used && tcgetattr(STDIN_FILENO, &before_) == 0) {
+        if (used_) {
+            termios raw = before_;
+            raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+            tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+        }
+    }
+    ~Keyboard() {
+        if (used_) {
+            tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+        }
+    }
+    Keyboard(const Keyboard&) = delete;
+    Keyboard& operator=(const Keyboard&) = delete;
+
+    int descriptor() const { return used_ ? STDIN_FILENO : -1; }
+
+ private:
+    termios before_{};
+    bool used_;
+};
+
+enum class Awoken { kByTime, kByKey, kToLeave };
+
+// Sleeps until the time is over, a key is pressed, or it is time to leave.
+Awoken sleep_until(std::chrono::steady_clock::time_point end, const Keyboard& keyboard,
+                   TopView& view) {
+    using std::chrono::milliseconds;
+    const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
+    pollfd ready[2] = {{.fd = leave().descriptor(), .events = POLLIN, .revents = 0},
+                       {.fd = keyboard.descriptor(), .events = POLLIN, .revents = 0}};
+    if (poll(ready, 2, static_cast<int>(std::max(left, milliseconds(0)).count())) == 0) {
+        return Awoken::kByTime;
+    }
+    if (ready[1].revents == 0) {
+        return Awoken::kToLeave;
+    }
+    char keys[64];
+    const auto count = read(STDIN_FILENO, keys, sizeof keys);
+    if (count <= 0) {
+        return Awoken::kToLeave;
+    }
+    // Keys such as arrows come as several bytes, and mean nothing here.
+    if (count > 1 && keys[0] == '\x1b') {
+        return Awoken::kByKey;
+    }
+    for (ssize_t i = 0; i < count; ++i) {
+        if (!press(view, keys[i])) {
+            return Awoken::kToLeave;
+        }
+    }
+    return Awoken::kByKey;
 }
 
 void show_top(Tool& tool, const TopOptions& options) {
@@ -234,23 +456,40 @@ void show_top(Tool& tool, const TopOptions& options) {
             }
         }
     } use(screen);
+    const Keyboard keyboard(screen && isatty(STDIN_FILENO) != 0);
+    TopView view;
+    view.colours = screen && std::getenv("NO_COLOR") == nullptr;
     Sampler sampler(tool);
     std::optional<TopSample> before;
     for (int shown = 1;; ++shown) {
         TopSample now = sampler.take();
+        const auto next = std::chrono::steady_clock::now() +
+                          std::chrono::duration_cast<std::chrono::milliseconds>(
+                              std::chrono::duration<double>(options.interval));
         const TopSample* earlier = before ? &*before : nullptr;
+        const auto draw = [&] {
+            const std::size_t width = terminal_width().value_or(80);
+            const std::size_t height = terminal_height().value_or(24);
+            std::cout << (screen ? "\x1b[H\x1b[2J" : "")
+                      << render_top(earlier, now, width, height, view) << (screen ? "" : "\n")
+                      << std::flush;
+        };
         if (tool.json) {
             std::cout << json_text(top_json(earlier, now)) << std::endl;
         } else {
-            const std::size_t width = terminal_width().value_or(80);
-            const std::size_t height = terminal_height().value_or(24);
-            std::cout << (screen ? "\x1b[H\x1b[2J" : "") << render_top(earlier, now, width, height)
-                      << (screen ? "" : "\n") << std::flush;
+            draw();
         }
-        before = std::move(now);
-        if (options.once || shown == options.count || !sleep_for(options.interval)) {
+        if (options.once || shown == options.count) {
             return;
         }
+        Awoken awoken = Awoken::kByKey;
+        while ((awoken = sleep_until(next, keyboard, view)) == Awoken::kByKey) {
+            draw();
+        }
+        if (awoken == Awoken::kToLeave) {
+            return;
+        }
+        before = std::move(now);
         if (!screen && !tool.json) {
             std::cout << "\n";
         }
@@ -294,50 +533,117 @@ std::vector<TopRow> top_rows(const TopSample* before, const TopSample& now) {
     return rows;
 }
 
+bool press(TopView& view, char key) {
+    constexpr char kEscape = '\x1b';
+    if (view.asks_filter) {
+        if (key == '\n' || key == '\r') {
+            view.asks_filter = false;
+        } else if (key == kEscape) {
+            view.asks_filter = false;
+            view.filter.clear();
+        } else if (key == '\x7f' || key == '\b') {
+            if (!view.filter.empty()) {
+                view.filter.pop_back();
+            }
+        } else if (static_cast<unsigned char>(key) >= ' ') {
+            view.filter += key;
+        }
+        return true;
+    }
+    switch (key) {
+        case 'q':
+        case '\x03':
+            return false;
+        case 's':
+            view.sort = view.sort == TopView::Sort::kRate
+                            ? TopView::Sort::kName
+                            : static_cast<TopView::Sort>(static_cast<int>(view.sort) + 1);
+            break;
+        case 'f':
+        case '/':
+            view.asks_filter = true;
+            break;
+        case kEscape:
+            view.filter.clear();
+            view.help = false;
+            break;
+        case '?':
+        case 'h':
+            view.help = !view.help;
+            break;
+        default:
+            break;
+    }
+    return true;
+}
+
 std::string render_top(const TopSample* before, const TopSample& now, std::size_t width,
-                       std::size_t height) {
-    std::vector<std::string> lines;
+                       std::size_t height, const TopView& view) {
+    enum class Style { kPlain, kTitle, kWarning, kAlarm };
+    std::vector<std::pair<Style, std::string>> lines;
+    const auto add = [&](std::string line, Style style = Style::kPlain) {
+        lines.emplace_back(style, std::move(line));
+    };
     const std::string paused = paused_text(now);
-    lines.push_back(
-        "belay top  " + printable(now.database) + "  " + time_text(now.at_ms) + "  hubs " +
+    const std::string changed = view_text(view);
+    add("belay top  " + printable(now.database) + "  " + time_text(now.at_ms) + "  hubs " +
         std::to_string(now.hubs.size()) +
         (now.background.empty() ? "" : "  background worker " + printable(now.background)));
-    lines.push_back(paused.empty() ? "" : "paused: " + printable(paused));
-    lines.push_back(left("HUB", 14) + " " + left("QUEUE", 12) + " " + right("DEPTH", 7) + " " +
-                    right("OLDEST", 6) + " " + right("LEASED", 6) + " " + right("WAIT", 5) + " " +
-                    right("IN/s", 7) + " " + right("DONE/s", 7) + " " + right("DEAD", 5));
-    for (const auto& row : top_rows(before, now)) {
-        lines.push_back(line_of(row));
+    if (!changed.empty()) {
+        add(changed);
+    }
+    add(paused.empty() ? "" : "paused: " + printable(paused), Style::kWarning);
+    if (view.help) {
+        for (const char* line : kHelp) {
+            add(line);
+        }
+        add("");
+    }
+    const auto queues = queue_cells(now, width);
+    add(titles_of(queues), Style::kTitle);
+    for (const auto& row : shown_rows(top_rows(before, now), view)) {
+        add(line_of(queues, row),
+            row.dead_lettered.value_or(0) > 0 ? Style::kAlarm : Style::kPlain);
     }
     if (!now.lanes.empty()) {
-        lines.push_back("");
-        lines.push_back(left("HUB", 14) + " " + left("LANE", 20) + " " + right("READY", 8) + " " +
-                        right("DELAYED", 8) + " " + right("ACTIVE", 7) + " " + right("OVERDUE", 7) +
-                        " " + right("OLDEST", 6));
-        for (const auto& lane : now.lanes) {
-            lines.push_back(line_of(lane));
+        const auto cells = lane_cells(now, width);
+        add("");
+        add(titles_of(cells), Style::kTitle);
+        for (const auto& lane : shown_lanes(now.lanes, view)) {
+            add(line_of(cells, lane), lane.depth.overdue_leases > 0 ? Style::kAlarm
+                                      : lane.depth.paused           ? Style::kWarning
+                                                                    : Style::kPlain);
         }
     }
     if (now.owners_known || !now.owners.empty()) {
-        lines.push_back("");
-        lines.push_back(left("HUB", 14) + " " + left("WORKER", 57) + " " + right("LEASED", 6));
+        const auto cells = owner_cells(now, width);
+        add("");
+        add(titles_of(cells), Style::kTitle);
         auto owners = now.owners;
+        std::erase_if(owners,
+                      [&](const auto& owner) { return !fits(view, owner.hub, owner.owner_id); });
         std::ranges::stable_sort(owners, std::ranges::greater(), &TopSample::Owner::leases);
         for (const auto& owner : owners) {
-            lines.push_back(left(printable(owner.hub), 14) + " " +
-                            left(printable(owner.owner_id), 57) + " " +
-                            right(std::to_string(owner.leases), 6));
+            add(line_of(cells, owner));
         }
     }
     if (lines.size() > height) {
         const std::size_t hidden = lines.size() - height + 1;
         lines.resize(height - 1);
-        lines.push_back("... " + std::to_string(hidden) + " more lines");
+        add("... " + std::to_string(hidden) + " more lines");
     }
     std::string text;
-    for (auto& line : lines) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        auto& [style, line] = lines[i];
         line.erase(line.find_last_not_of(' ') + 1);
-        text += (text.empty() ? "" : "\n") + cut(line, width);
+        line = cut(line, width);
+        if (view.colours && style != Style::kPlain && !line.empty()) {
+            line = (style == Style::kTitle     ? "\x1b[1m"
+                    : style == Style::kWarning ? "\x1b[33m"
+                                               : "\x1b[31m") +
+                   line + "\x1b[0m";
+        }
+        text += (i == 0 ? "" : "\n") + line;
     }
     return text;
 }

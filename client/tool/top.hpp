@@ -51,9 +51,24 @@ struct TopRow {
 
 std::vector<TopRow> top_rows(const TopSample* before, const TopSample& now);
 
-// The view in width columns and height lines, without a line break at the end.
+// How the view is shown: what its keys change.
+struct TopView {
+    enum class Sort { kName, kDepth, kOldest, kRate };
+
+    Sort sort = Sort::kName;
+    std::string filter = {};   // part of the name of a hub, queue or worker; "" for all
+    bool asks_filter = false;  // keys are letters of the filter
+    bool help = false;
+    bool colours = false;
+};
+
+// Does what a key asks for. False: leave.
+bool press(TopView& view, char key);
+
+// The view in width columns and height lines, without a line break at the end. What does not fit is
+// left out: first the hub if there is only one, then what can be seen elsewhere, rates last.
 std::string render_top(const TopSample* before, const TopSample& now, std::size_t width,
-                       std::size_t height);
+                       std::size_t height, const TopView& view = {});
 
 Json top_json(const TopSample* before, const TopSample& now);
 

@@ -122,13 +122,11 @@ Datum get_instance_tree(const Call& call) {
     return rows_by_id(call, ops::instance_tree);
 }
 
-Datum explain_fetch(const Call& call) {
+namespace {
+
+Datum answer_reasons(const Call& call, std::span<const ops::BlockingReason> reasons) {
     const auto set = call.set();
-    const auto instance_id = call.required_text(0, "p_instance_id");
-    const auto clock = call.clock(1);
-    const ops::ExplainRequest request{.instance_id = instance_id,
-                                      .versions = {call.int8(2), call.int8(3)}};
-    for (const auto& reason : ops::explain_fetch(call.hub, request, clock)) {
+    for (const auto& reason : reasons) {
         const Datum values[] = {
             CStringGetTextDatum(reason.reason),
             reason.detail != nullptr ? CStringGetTextDatum(reason.detail) : 0,
@@ -137,6 +135,25 @@ Datum explain_fetch(const Call& call) {
         set.add(values, nulls);
     }
     return call.nothing();
+}
+
+}  // namespace
+
+Datum explain_fetch(const Call& call) {
+    const auto instance_id = call.required_text(0, "p_instance_id");
+    const auto clock = call.clock(1);
+    const ops::ExplainRequest request{.instance_id = instance_id,
+                                      .versions = {call.int8(2), call.int8(3)}};
+    return answer_reasons(call, ops::explain_fetch(call.hub, request, clock));
+}
+
+Datum explain_work_item(const Call& call) {
+    const auto id = call.int8(0);
+    if (!id) {
+        pg::raise_invalid("null", "p_id", "p_id must not be null", "Pass the id of a work item.");
+    }
+    const auto clock = call.clock(1);
+    return answer_reasons(call, ops::explain_work_item(call.hub, *id, clock));
 }
 
 Datum delete_instance(const Call& call) {

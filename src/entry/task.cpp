@@ -137,6 +137,7 @@ Datum create_task(const Call& call) {
         .delay_ms = call.int8(5).value_or(0),
         .available_at = call.int8(6),
         .deadline = call.int8(7),
+        .deadline_in_ms = std::nullopt,
         .capabilities =
             ops::checked_capabilities("p_capabilities", words(call, 8, "p_capabilities")),
         .dedup_key = call.text(10),

@@ -7,6 +7,7 @@ namespace belay::entry {
 
 Datum abandon_orchestration_item(const Call& call);
 Datum abandon_work_item(const Call& call);
+Datum abandon_work_item_without_reason(const Call& call);
 Datum ack_and_fetch_work_item(const Call& call);
 Datum ack_cancel_member(const Call& call);
 Datum ack_events(const Call& call);
@@ -51,6 +52,7 @@ Datum enqueue_worker_items(const Call& call);
 Datum enqueue_worker_work(const Call& call);
 Datum explain_claim(const Call& call);
 Datum explain_fetch(const Call& call);
+Datum explain_work_item(const Call& call);
 Datum fail_task(const Call& call);
 Datum fetch_history(const Call& call);
 Datum fetch_history_with_execution(const Call& call);

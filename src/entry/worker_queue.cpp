@@ -204,11 +204,24 @@ Datum renew_work_item_locks(const Call& call) {
     return call.nothing();
 }
 
-Datum abandon_work_item(const Call& call) {
+namespace {
+
+Datum abandon(const Call& call, std::optional<std::string_view> reason) {
     const auto delay = ops::checked_delay("p_delay_ms", call.int8(2));
     auto clock = call.clock(1);
-    ops::abandon_work_item(call.hub, call.text(0), delay, call.boolean(3).value_or(false), &clock);
+    ops::abandon_work_item(call.hub, call.text(0), delay, call.boolean(3).value_or(false), reason,
+                           &clock);
     return call.nothing();
+}
+
+}  // namespace
+
+Datum abandon_work_item(const Call& call) {
+    return abandon(call, call.text(4));
+}
+
+Datum abandon_work_item_without_reason(const Call& call) {
+    return abandon(call, std::nullopt);
 }
 
 Datum renew_session_lock(const Call& call) {

@@ -1397,6 +1397,18 @@ void read_queue_uses(std::span<QueueUse> uses) {
     pfree(lines);
 }
 
+std::optional<int64> channel_waiters(const Channel& channel) {
+    if (!can_note()) {
+        return std::nullopt;
+    }
+    const Place place = place_of(channel);
+    LWLockAcquire(&place.partition->lock, LW_SHARED);
+    const Entry* entry = find_entry(place, channel);
+    const int64 waiters = entry == nullptr ? 0 : entry->waiters;
+    LWLockRelease(&place.partition->lock);
+    return waiters;
+}
+
 WaitCounts count_waits() {
     WaitCounts counts{};
     if (!can_note()) {

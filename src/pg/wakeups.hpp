@@ -198,6 +198,9 @@ struct QueueUse {
 };
 void read_queue_uses(std::span<QueueUse> uses);
 
+// How many sessions wait on a channel; no value without shared memory.
+std::optional<int64> channel_waiters(const Channel& channel);
+
 // For tests and monitoring: registered waiters, channels and leases in shared memory.
 struct WaitCounts {
     int64 waiters;

@@ -100,6 +100,7 @@ constexpr HubRelation kHubRelations[] = {
     {"outbox_gaps_pkey", RELKIND_INDEX, core::kNoLevel},
     {"outbox_subscriptions", RELKIND_RELATION, core::kNoLevel},
     {"outbox_subscriptions_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"pending_starts", RELKIND_VIEW, core::kForMonitor},
     {"schedules", RELKIND_RELATION, core::kNoLevel},
     {"schedules_due", RELKIND_INDEX, core::kNoLevel},
     {"schedules_pkey", RELKIND_INDEX, core::kNoLevel},

@@ -267,6 +267,17 @@ constexpr Statement kRelease = statement(R"sql(
 )sql",
                                          INT4OID, INT2OID, INT8OID, INT8OID, INT4OID);
 
+// Both of them with $6 reason; the item keeps its place if $7 is null.
+constexpr Statement kReleaseWithReason =
+    statement(R"sql(
+    UPDATE {hub}.worker_queue AS w
+       SET locked_until = 0, nonce_hi = 0, nonce_lo = 0, lease_inc = 0, attempt_count = $5,
+           locked_by = NULL, last_error = $6, due = coalesce($7, w.due),
+           visible_at = coalesce($8, w.visible_at)
+     WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
+)sql",
+              INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, TEXTOID, INT8OID, TIMESTAMPTZOID);
+
 constexpr Statement kReleaseDelayed =
     statement(R"sql(
     UPDATE {hub}.worker_queue AS w
@@ -290,13 +301,13 @@ constexpr Statement kBury =
         DELETE FROM {hub}.worker_queue AS w
          WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
         RETURNING w.id, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.tag,
-                  w.work_item, w.created_at
+                  w.work_item, w.created_at, w.last_error
     )
     INSERT INTO {hub}.dead_letters
            (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
             attempt_count, reason, detail, enqueued_at, dead_at)
     SELECT $5, 'worker', g.id, g.instance_id, g.execution_id, g.activity_id, g.session_id, g.tag,
-           g.work_item, $6, 'max_attempts', NULL, g.created_at, $7
+           g.work_item, $6, 'max_attempts', g.last_error, g.created_at, $7
       FROM gone AS g
     RETURNING instance_id, execution_id, activity_id, work_item
 )sql",
@@ -330,6 +341,19 @@ constexpr Statement kList =
 )sql",
           INT8OID, INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT4OID, INT2OID,
           INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID);
+
+// $1 id, $2 now, $3 incarnation.
+constexpr Statement kView = query(R"sql(
+    SELECT w.visible_at,
+           CASE WHEN w.locked_until {>} $2 AND w.lease_inc {=} $3 THEN w.locked_until END,
+           w.locked_by, w.attempt_count, w.tag, w.session_id,
+           CASE WHEN s.locked_until {>} $2 AND s.lease_inc {=} $3 THEN s.locked_until END,
+           s.worker_id
+      FROM {hub}.worker_queue AS w
+      LEFT JOIN {hub}.sessions AS s ON s.session_id {=} w.session_id
+     WHERE w.id {=} $1
+)sql",
+                                  INT8OID, INT8OID, INT4OID);
 
 constexpr Statement kAllForSlots = statement(R"sql(
     SELECT w.lane, w.slot, w.due, w.id, w.instance_id, w.session_id
@@ -716,10 +740,17 @@ void set_deadline(const Hub& hub, const WorkKey& key, int64 locked_until) {
 }
 
 void release_work(const Hub& hub, const WorkKey& key, int32 attempt,
-                  std::optional<int64> visible_at) {
+                  std::optional<int64> visible_at, std::optional<std::string_view> reason) {
     pg::note_lease_over(worker_channel(hub), lease_key_of_work(key.id));
     note_item(worker_channel(hub), visible_at.value_or(0));
-    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
+    if (reason) {
+        run(hub, kReleaseWithReason,
+            key_params(key)
+                .int4(attempt)
+                .text(*reason)
+                .optional_int8(visible_at ? std::optional(delayed_due(*visible_at)) : std::nullopt)
+                .optional_timestamp(visible_at));
+    } else if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
         release_directly(hub, heap, key, attempt, visible_at);
     } else if (!visible_at) {
         run(hub, kRelease, key_params(key).int4(attempt));
@@ -783,6 +814,21 @@ Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> 
                    .int8(from.id)
                    .int8(limit)
                    .timestamp(now));
+}
+
+std::optional<WorkView> view_work(const Hub& hub, int64 id, int64 now) {
+    const Rows rows = run(hub, kView, Params().int8(id).int8(now).int4(live_incarnation(hub)));
+    if (rows.count == 0) {
+        return std::nullopt;
+    }
+    return WorkView{.visible_at = rows.optional_ms(0, 1).value_or(0),
+                    .leased_until = rows.optional_int8(0, 2),
+                    .owner = rows.optional_text(0, 3),
+                    .attempts = rows.int4(0, 4),
+                    .tag = rows.optional_text(0, 5),
+                    .session_id = rows.optional_text(0, 6),
+                    .session_until = rows.optional_int8(0, 7),
+                    .session_owner = rows.optional_text(0, 8)};
 }
 
 void reslot_work(const Hub& hub, int32 slot_count) {

@@ -168,9 +168,10 @@ bool work_exists(const Hub& hub, const WorkKey& key);
 void delete_work(const Hub& hub, const WorkKey& key);
 void set_deadline(const Hub& hub, const WorkKey& key, int64 locked_until);
 
-// Gives a row back. With a delay its visibility, and so its key, changes.
+// Gives a row back. With a delay its visibility, and so its key, changes. Without a reason the one
+// of before stays.
 void release_work(const Hub& hub, const WorkKey& key, int32 attempt,
-                  std::optional<int64> visible_at);
+                  std::optional<int64> visible_at, std::optional<std::string_view> reason);
 
 // The rows of an activity, leased or not, in key order.
 std::span<const WorkKey> find_activity(const Hub& hub, std::string_view instance_id,
@@ -186,6 +187,20 @@ struct DeadWork {
     int32 attempt;
 };
 DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now);
+
+// What can be known of a work item without its payload.
+struct WorkView {
+    int64 visible_at;
+    std::optional<int64> leased_until;  // of a live lease
+    std::optional<std::string_view> owner;
+    int32 attempts;
+    std::optional<std::string_view> tag;
+    std::optional<std::string_view> session_id;
+    std::optional<int64> session_until;  // of a live one
+    std::optional<std::string_view> session_owner;
+};
+// Looks through the whole queue: an id alone is no key.
+std::optional<WorkView> view_work(const Hub& hub, int64 id, int64 now);
 
 // One page of list_work_items.
 struct WorkFilter {

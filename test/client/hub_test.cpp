@@ -5,6 +5,8 @@
 #include <set>
 #include <thread>
 
+#include <nlohmann/json.hpp>
+
 #include "belay/hub.hpp"
 #include "server.hpp"
 
@@ -196,6 +198,8 @@ TEST_F(ClientHub, HasOrchestrations) {
     EXPECT_TRUE(ONE(list_children, "o").empty());
     EXPECT_EQ(ONE(get_parent_id, "o"), std::nullopt);
     EXPECT_EQ(ONE(get_instance_tree, "o").size(), 1u);
+    EXPECT_EQ(ONE(explain_work_item, -1).at(0).reason, "not_found");
+    EXPECT_TRUE(hub_.pending_starts("o").empty());
     EXPECT_FALSE(ONE(explain_fetch, "o").empty());
     EXPECT_EQ(ONE(prune_executions, "o", 1).executions_deleted, 0);
     EXPECT_EQ(ONE(prune_executions_bulk, R"({"instance_ids": ["o"]})", R"({"keep_last": 1})")
@@ -215,7 +219,7 @@ TEST_F(ClientHub, CreatesTasks) {
                                            .kind = "resize",
                                            .priority = 7,
                                            .capabilities = {"gpu"},
-                                           .policy = R"({"max_attempts": 2})",
+                                           .policy = TaskPolicy{.max_attempts = 2},
                                            .tags = R"({"tenant": "acme"})"});
     EXPECT_EQ(created.state, "ready");
     EXPECT_TRUE(created.created);
@@ -225,7 +229,7 @@ TEST_F(ClientHub, CreatesTasks) {
                                          {.lane = "io", .delay = Milliseconds(60000)},
                                          {.lane = "io", .dedup_key = "k"},
                                          {.lane = "io",
-                                          .policy = R"({"max_attempts": 1})",
+                                          .policy = TaskPolicy{.max_attempts = 1},
                                           .dedup_key = "k",
                                           .dedup_window = Milliseconds(1000),
                                           .tags = R"({"a": "b"})"}});
@@ -249,6 +253,76 @@ TEST_F(ClientHub, CreatesTasks) {
     EXPECT_EQ(hub_.get_task("0190c2a4-0000-7000-8000-0000000000ff"), std::nullopt);
 }
 
+// TX-24
+TEST_F(ClientHub, CountsDeadlinesFromTheServersNow) {
+    const NewTask task{.lane = "cpu", .deadline_in = Milliseconds(60000)};
+    const std::string single = ONE(create_task, task).task_id;
+    const std::string many = hub_.create_tasks({task}).at(0).task_id;
+    const std::string member =
+        hub_.create_flow({.tasks = {{.key = "a", .task = task}}}).task_ids.at("a");
+    for (const auto& id : {single, many, member}) {
+        const auto found = nlohmann::json::parse(hub_.get_task(id).value());
+        EXPECT_EQ(
+            found["deadline_ms"].get<std::int64_t>() - found["created_at_ms"].get<std::int64_t>(),
+            60000);
+    }
+    try {
+        hub_.create_task({.lane = "cpu", .deadline_in = Milliseconds(0)});
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.sqlstate(), "QB006");
+    }
+    // The earlier of the two.
+    const std::string both =
+        hub_.create_task(
+                {.lane = "cpu", .deadline_ms = 99999999999999, .deadline_in = Milliseconds(1000)})
+            .task_id;
+    EXPECT_LT(nlohmann::json::parse(hub_.get_task(both).value())["deadline_ms"], 99999999999999);
+    // A suspension.
+    const auto claimed = hub_.claim_tasks({.worker = "w", .worker_instance = "w1"}).at(0);
+    hub_.suspend_task(fence_of(claimed), {.waitpoints = {{"x"}},
+                                          .condition = Condition::timeout_only(),
+                                          .timeout_in = Milliseconds(60000)});
+    EXPECT_EQ(connection_.exec("SELECT timeout_at_ms - created_at_ms FROM app.suspensions")
+                  .get<std::int64_t>(0, 0),
+              60000);
+}
+
+// TX-24
+TEST_F(ClientHub, BuildsPoliciesFromStructs) {
+    using std::chrono::seconds;
+    const TaskPolicy policy{.max_attempts = 7,
+                            .backoff = Backoff::exponential(seconds(1), seconds(30), 3, 0.5),
+                            .retryable = {{"transient", "timeout"}},
+                            .attempt_timeout = seconds(5),
+                            .on_lease_expiry = "retry",
+                            .max_reclaims = 3,
+                            .max_replays = 2,
+                            .max_signals = 9};
+    const auto expected = nlohmann::json::parse(
+        R"({"max_attempts": 7, "retryable": ["transient", "timeout"], "attempt_timeout_ms": 5000,
+            "on_lease_expiry": "retry", "max_reclaims": 3, "max_replays": 2, "max_signals": 9,
+            "backoff": {"kind": "exponential", "initial_ms": 1000, "max_ms": 30000,
+                        "multiplier": 3.0, "jitter": 0.5}})");
+    const auto id = hub_.create_task({.lane = "cpu", .policy = policy}).task_id;
+    EXPECT_EQ(nlohmann::json::parse(hub_.get_task(id).value())["policy"], expected);
+    hub_.set_lane("cpu", {.policy = policy,
+                          .retention = seconds(60),
+                          .concurrency = 3,
+                          .rate_per_s = 2.5,
+                          .burst = 4});
+    const Result lane = connection_.exec(
+        "SELECT l.policy::text, l.retention_ms, d.concurrency, d.rate_per_s FROM app.lanes l JOIN "
+        "app.lane_depths d ON d.lane = l.name WHERE l.name = 'cpu'");
+    EXPECT_EQ(nlohmann::json::parse(lane.get<std::string>(0, 0)), expected);
+    EXPECT_EQ(lane.get<int>(0, 1), 60000);
+    EXPECT_EQ(lane.get<int>(0, 2), 3);
+    EXPECT_EQ(lane.get<double>(0, 3), 2.5);
+    hub_.set_lane("cpu", R"({"concurrency": null})");
+    EXPECT_TRUE(connection_.exec("SELECT concurrency FROM app.lane_depths WHERE lane = 'cpu'")
+                    .is_null(0, 0));
+}
+
 TEST_F(ClientHub, WorksOnTasks) {
     const ClaimOptions claim{.worker = "resizer",
                              .worker_instance = "resizer-1",
@@ -264,7 +338,7 @@ TEST_F(ClientHub, WorksOnTasks) {
                           .kind = "k",
                           .priority = 10 - i,
                           .capabilities = {"gpu"},
-                          .policy = R"({"backoff": {"kind": "fixed", "delay_ms": 0}})",
+                          .policy = TaskPolicy{.backoff = Backoff::fixed(Milliseconds(0))},
                           .tags = R"({"a": "b"})"});
     }
     auto tasks = ONE(claim_tasks, claim);

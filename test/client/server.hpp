@@ -2,7 +2,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <libpq-fe.h>
+#include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <stop_token>
@@ -46,6 +49,57 @@ struct Running {
     }
     Loop& loop;
     std::thread thread;
+};
+
+// A table `effects`, whose first writer loses its connection during the COMMIT: before the server
+// has committed, or after.
+class BrokenCommit {
+ public:
+    explicit BrokenCommit(const std::string& conninfo, bool commits)
+        : commits_(commits), conn_(conninfo) {
+        conn_.exec("CREATE TABLE effects (a bigint); CREATE SEQUENCE commits");
+        conn_.exec(
+            "CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "IF nextval('commits') = 1 THEN " +
+            std::string(commits ? "PERFORM pg_advisory_xact_lock(20);"
+                                : "PERFORM pg_terminate_backend(pg_backend_pid());") +
+            " END IF; RETURN NULL; END $$");
+        conn_.exec(
+            "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON effects DEFERRABLE INITIALLY DEFERRED "
+            "FOR EACH ROW EXECUTE FUNCTION at_commit()");
+        conn_.exec("SELECT pg_advisory_lock(20)");
+    }
+    ~BrokenCommit() {
+        conn_.exec("DROP TABLE effects; DROP FUNCTION at_commit(); DROP SEQUENCE commits");
+    }
+    BrokenCommit(const BrokenCommit&) = delete;
+    BrokenCommit& operator=(const BrokenCommit&) = delete;
+
+    // For the body of a transaction.
+    void write(Connection& own) {
+        socket_ = PQsocket(own.raw());
+        own.exec("INSERT INTO effects VALUES (1)");
+    }
+
+    // Breaks the connection: its answer to the COMMIT will not be read.
+    void let_go() {
+        if (commits_) {
+            EXPECT_TRUE(wait_until([this] {
+                return conn_.value(
+                           "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND "
+                           "NOT granted") == "1";
+            }));
+            ::shutdown(socket_, SHUT_RD);
+        }
+        conn_.exec("SELECT pg_advisory_unlock(20)");
+    }
+
+    int effects() { return std::stoi(conn_.value("SELECT count(*) FROM effects")); }
+
+ private:
+    bool commits_;
+    Conn conn_;
+    std::atomic<int> socket_ = -1;
 };
 
 class WithServer : public testing::Test {

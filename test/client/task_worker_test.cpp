@@ -19,7 +19,7 @@ using nlohmann::json;
 using std::chrono::seconds;
 using Kind = TaskEvent::Kind;
 
-const std::string kAtOnce = R"({"backoff": {"kind": "fixed", "delay_ms": 0}})";
+const TaskPolicy kAtOnce{.backoff = Backoff::fixed(Milliseconds(0))};
 
 class WithTasks : public WithServer {
  protected:
@@ -136,7 +136,7 @@ TEST_F(ClientTaskLease, NoticesItsLoss) {
     TaskLease cancelled = lease(keeper);
     TaskLease revoked = lease(keeper);
     TaskLease expired = lease(keeper);
-    hub_.cancel_task(cancelled.task().task_id);
+    hub_.cancel_task(cancelled.task().task_id, "enough");
     hub_.revoke_lease(revoked.task().task_id);
     Admin(connection_).new_incarnation("app");
     const std::map<TaskLease*, std::string> states = {
@@ -155,6 +155,11 @@ TEST_F(ClientTaskLease, NoticesItsLoss) {
         // A late call fails and is reported.
         EXPECT_THROW(lease->complete(), Error);
     }
+    EXPECT_EQ(cancelled.stop_reason(), StopReason::kCancelled);
+    EXPECT_EQ(cancelled.stop_text(), "cancelled: enough");
+    EXPECT_EQ(revoked.stop_reason(), StopReason::kLost);
+    EXPECT_EQ(expired.stop_reason(), StopReason::kLost);
+    EXPECT_EQ(expired.stop_text(), "the lease was lost: lease_expired");
 }
 
 // TX-6
@@ -471,27 +476,35 @@ TEST_F(ClientTaskWorker, LeavesACheckpointForTheNextRun) {
     connection_.exec("DROP TABLE effects");
 }
 
-// TX-11
+// TX-11, TX-23
 TEST_F(ClientTaskWorker, ALostTaskStopsItsHandlerAtOnce) {
     auto options = worker_options();
     options.lease = seconds(600);  // so that no renewal comes by itself
-    int lost = 0;
+    const std::map<std::string, std::pair<StopReason, Kind>> reasons = {
+        {"cancel", {StopReason::kCancelled, Kind::kCancelled}},
+        {"revoke", {StopReason::kLost, Kind::kLost}},
+        {"timeout", {StopReason::kDeadline, Kind::kDeadline}}};
     // One handler is busy and nothing free; one of two is free.
     for (const int concurrency : {1, 2}) {
-        for (const std::string how : {"cancel", "revoke", "timeout"}) {
+        for (const auto& [how, expected] : reasons) {
             options.concurrency = concurrency;
             const auto id = create(
                 {.lane = "cpu",
-                 .policy = how == "timeout" ? R"({"attempt_timeout_ms": 1000, "max_attempts": 1})"
-                                            : "{}"});
+                 .policy = how == "timeout" ? TaskPolicy{.max_attempts = 1,
+                                                         .attempt_timeout = Milliseconds(1000)}
+                                            : TaskPolicy{}});
             TaskWorker worker(options);
             std::atomic<bool> began = false;
             std::atomic<bool> stopped = false;
+            std::atomic<StopReason> reason = StopReason::kNone;
             worker.on("cpu", [&](Task& task) {
                 if (began.exchange(true)) {
                     return TaskOutcome::completed();  // revoked, it comes again
                 }
-                stopped = wait_for_stop(task.stop_token());
+                EXPECT_EQ(task.stop_reason(), StopReason::kNone);
+                const bool told = wait_for_stop(task.stop_token());
+                reason = task.stop_reason();
+                stopped = told;
                 return TaskOutcome::completed();
             });
             Running running(worker);
@@ -514,7 +527,8 @@ TEST_F(ClientTaskWorker, ALostTaskStopsItsHandlerAtOnce) {
                                                       : "expired";
             EXPECT_TRUE(wait_until([&] { return state_of(id) == end; })) << how;
             running.end();
-            EXPECT_EQ(events(Kind::kLost), ++lost) << how;
+            EXPECT_EQ(reason, expected.first) << how;
+            EXPECT_EQ(events(expected.second), concurrency) << how;
         }
     }
 }
@@ -634,6 +648,64 @@ TEST_F(ClientTaskWorker, ARestartLosesNothing) {
     ASSERT_TRUE(wait_until([&] { return in_state("completed") == count; }));
     running.end();
     std::cout << runs << " runs for " << count << " tasks\n";
+}
+
+// TX-21: the COMMIT of complete_with is lost with its connection. The task is completed, or it is
+// there again at once, long before its lease ends.
+TEST_F(ClientTaskWorker, ALostCommitIsUnknownAndReleasesTheTask) {
+    for (const bool commits : {true, false}) {
+        BrokenCommit broken(cluster->conninfo(), commits);
+        const auto id = create({.lane = "cpu"});
+        events_.clear();
+        auto options = worker_options();
+        options.lease = seconds(600);
+        TaskWorker worker(options);
+        std::atomic<int> runs = 0;
+        worker.on("cpu", [&](Task& task) {
+            ++runs;
+            task.complete_with([&](Connection& own) { broken.write(own); });
+            return TaskOutcome::settled();
+        });
+        Running running(worker);
+        broken.let_go();
+        ASSERT_TRUE(wait_until([&] { return state_of(id) == "completed"; }));
+        ASSERT_TRUE(wait_until([&] { return events(Kind::kUnknown) == 1; }));
+        running.end();
+        EXPECT_EQ(runs, commits ? 1 : 2);
+        EXPECT_EQ(broken.effects(), 1);
+        EXPECT_EQ(task(id)["attempt_index"], 1);
+        EXPECT_EQ(task(id)["retry_count"], 0);
+        EXPECT_EQ(events(Kind::kUnknown), 1);
+        EXPECT_EQ(events(Kind::kError), 0);
+    }
+}
+
+// TX-22
+TEST_F(ClientTaskWorker, InfrastructureErrorsAreNoAttempts) {
+    const auto id = create({.lane = "cpu", .policy = TaskPolicy{.max_attempts = 1}});
+    TaskWorker worker(worker_options());
+    std::atomic<int> runs = 0;
+    worker.on("cpu", [&](Task& task) {
+        switch (++runs) {
+            case 1:
+                throw Error({.message = "too many clients", .sqlstate = "53300"});
+            case 2:
+                task.write([](Connection& own) {
+                    own.exec("SELECT pg_terminate_backend(pg_backend_pid())");
+                });
+                break;
+            default:
+                break;
+        }
+        return TaskOutcome::completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return state_of(id) == "completed"; }));
+    running.end();
+    EXPECT_EQ(runs, 3);
+    EXPECT_EQ(task(id)["retry_count"], 0);
+    EXPECT_EQ(events(Kind::kReleased), 2);
+    EXPECT_TRUE(said("too many clients (53300)"));
 }
 
 // TX-13: connections die at any moment, many of them in the middle of a completion: each task has

@@ -375,6 +375,7 @@ TEST_F(ClientWorker, ALostLeaseStopsTheHandler) {
     EXPECT_EQ(events(WorkerEvent::Kind::kLost), 1);
 }
 
+// TX-23
 TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
     auto options = worker_options();
     options.lock_timeout = seconds(600);  // so that no renewal comes by itself
@@ -385,9 +386,12 @@ TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
         Worker worker(options);
         std::atomic<bool> began = false;
         std::atomic<bool> stopped = false;
+        std::atomic<StopReason> reason = StopReason::kNone;
         worker.on("Work", [&](Activity& activity) {
             began = true;
-            stopped = wait_for_stop(activity.stop_token());
+            const bool told = wait_for_stop(activity.stop_token());
+            reason = activity.stop_reason();
+            stopped = told;
             return Outcome::completed();
         });
         Running running(worker);
@@ -401,6 +405,10 @@ TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
         const auto took = Steady::now() - cancelled;
         std::cout << "cancel to stop: " << took / std::chrono::microseconds(1) << " us\n";
         EXPECT_LT(took, seconds(5));
+        running.end();
+        EXPECT_EQ(reason, StopReason::kCancelled);
+        EXPECT_EQ(events(WorkerEvent::Kind::kCancelled), concurrency);
+        EXPECT_EQ(events(WorkerEvent::Kind::kLost), 0);
     }
 }
 
@@ -496,6 +504,78 @@ TEST_F(ClientWorker, ARestartLosesNothing) {
     running.end();
     EXPECT_EQ(completions(), std::pair(count, count));
     std::cout << runs << " runs for " << count << " items\n";
+}
+
+// TX-21: the COMMIT of complete_with is lost with its connection. The item is settled, or it is
+// there again at once, long before its lease ends.
+TEST_F(ClientWorker, ALostCommitIsUnknownAndGivesBackTheItem) {
+    for (const bool commits : {true, false}) {
+        BrokenCommit broken(cluster->conninfo(), commits);
+        enqueue(1);
+        events_.clear();
+        auto options = worker_options();
+        options.lock_timeout = seconds(600);
+        options.max_attempts = 1;
+        Worker worker(options);
+        std::atomic<int> runs = 0;
+        std::atomic<int> attempt = 0;
+        worker.on("Work", [&](Activity& activity) {
+            ++runs;
+            attempt = activity.attempt();
+            activity.complete_with([&](Connection& own) { broken.write(own); }, "r");
+            return Outcome::settled();
+        });
+        Running running(worker);
+        broken.let_go();
+        ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
+        ASSERT_TRUE(wait_until([&] { return events(WorkerEvent::Kind::kUnknown) == 1; }));
+        running.end();
+        EXPECT_EQ(runs, commits ? 1 : 2);
+        EXPECT_EQ(attempt, 1) << "a broken connection is no attempt";
+        EXPECT_EQ(broken.effects(), 1);
+        EXPECT_EQ(events(WorkerEvent::Kind::kUnknown), 1);
+        EXPECT_EQ(events(WorkerEvent::Kind::kError), 0);
+        EXPECT_EQ(events(WorkerEvent::Kind::kCompleted), commits ? 0 : 1);
+    }
+    EXPECT_EQ(completions(), std::pair(2, 1));
+}
+
+// TX-22: neither an exception of the infrastructure nor a call of the worker that fails so is an
+// attempt.
+TEST_F(ClientWorker, InfrastructureErrorsAreNoAttempts) {
+    enqueue(1);
+    auto options = worker_options();
+    options.max_attempts = 2;
+    Worker worker(options);
+    std::vector<int> attempts;
+    worker.on("Work", [&](Activity& activity) -> Outcome {
+        attempts.push_back(activity.attempt());
+        switch (attempts.size()) {
+            case 1:
+                throw Error({.message = "too many clients", .sqlstate = "53300"});
+            case 2:
+                throw Error({.message = "no statement", .sqlstate = "26000"});
+            case 3:
+                // In the body: the transaction is rolled back for certain.
+                activity.complete_with(
+                    [&](Connection& own) {
+                        own.exec("SELECT pg_terminate_backend(pg_backend_pid())");
+                    },
+                    "");
+                break;
+            case 4:
+                throw Error({.message = "wrong", .sqlstate = "22012"});
+            default:
+                break;
+        }
+        return Outcome::completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
+    running.end();
+    EXPECT_EQ(attempts, (std::vector{1, 1, 1, 1, 2}));
+    EXPECT_EQ(events(WorkerEvent::Kind::kFailed), 0);
+    EXPECT_EQ(events(WorkerEvent::Kind::kRetried), 4);
 }
 
 // Connections die at any moment, many of them in the middle of an ack: each item has one

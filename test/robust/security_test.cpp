@@ -72,7 +72,8 @@ constexpr Grant kGrants[] = {
      "resume_task revoke_lease set_lane"},
     // Views and reads only.
     {"om",
-     "check_tasks explain_claim explain_fetch get_instance_stats get_instance_tree "
+     "check_tasks explain_claim explain_fetch explain_work_item get_instance_stats "
+     "get_instance_tree "
      "get_queue_depths "
      "get_system_metrics list_children list_executions list_expired_leases list_flows "
      "list_instances list_instances_by_status list_schedules list_tasks list_waitpoints"},

@@ -5,6 +5,7 @@
 
 #include "print.hpp"
 #include "shell.hpp"
+#include "suggest.hpp"
 #include "top.hpp"
 
 namespace belay::tool {
@@ -144,6 +145,86 @@ TEST(ToolTop, FitsATerminal) {
         EXPECT_LE(end - from, 40u);
         from = end + 1;
     }
+}
+
+// What goes first when there is little room: the hub if there is one, what others show, rates last.
+TEST(ToolTop, KeepsRatesInNarrowTerminals) {
+    TopSample before = sample(1'800'000'000'000, 1000);
+    TopSample now = sample(1'800'000'002'000, 2000);
+    for (auto* one : {&before, &now}) {
+        one->hubs.resize(1);
+    }
+    EXPECT_EQ(render_top(&before, now, 60, 24),
+              "belay top  shop  2027-01-15 08:00:02Z  hubs 1  background w~\n"
+              "\n"
+              "QUEUE          DEPTH OLDEST LEASED    IN/s  DONE/s  DEAD\n"
+              "orchestrator      12   40ms      3   500.0   250.0     0\n"
+              "worker        123456     1m      8    5000    2500     9\n"
+              "timers             7      -      -       -       -     -\n"
+              "\n"
+              "WORKER                                                LEASED\n"
+              "worker-18-2                                                5\n"
+              "worker-17-1                                                3");
+    const std::string tiny = render_top(&before, now, 40, 24);
+    EXPECT_NE(tiny.find("QUEUE          DEPTH    IN/s  DONE/s"), std::string::npos) << tiny;
+}
+
+TEST(ToolTop, SortsFiltersAndColours) {
+    const TopSample before = sample(1'800'000'000'000, 1000);
+    const TopSample now = sample(1'800'000'002'000, 2000);
+    TopView view;
+    const auto first_row = [&] {
+        const std::string picture = render_top(&before, now, 80, 40, view);
+        const std::size_t from = picture.find('\n', picture.find("HUB ")) + 1;
+        return picture.substr(from, picture.find(' ', from + 15) - from);
+    };
+    EXPECT_EQ(first_row(), "app            orchestrator");
+    EXPECT_TRUE(press(view, 's'));
+    EXPECT_EQ(first_row(), "app            worker");
+    EXPECT_TRUE(press(view, 's'));
+    EXPECT_EQ(view.sort, TopView::Sort::kOldest);
+    EXPECT_EQ(first_row(), "app            worker");
+    press(view, 's');
+    EXPECT_EQ(view.sort, TopView::Sort::kRate);
+    press(view, 's');
+    EXPECT_EQ(view.sort, TopView::Sort::kName);
+    for (const char key : std::string_view("/tiq\x7fm")) {
+        EXPECT_TRUE(press(view, key));
+    }
+    EXPECT_EQ(view.filter, "tim");
+    press(view, '\r');
+    EXPECT_FALSE(view.asks_filter);
+    EXPECT_EQ(first_row(), "app            timers");
+    press(view, '\x1b');
+    EXPECT_EQ(view.filter, "");
+    press(view, '?');
+    EXPECT_NE(render_top(&before, now, 80, 40, view).find("q  leave"), std::string::npos);
+    press(view, 'h');
+    EXPECT_FALSE(view.help);
+    EXPECT_FALSE(press(view, 'q'));
+    EXPECT_EQ(render_top(&before, now, 80, 40, view).find('\x1b'), std::string::npos);
+    view.colours = true;
+    const std::string coloured = render_top(&before, now, 80, 40, view);
+    EXPECT_NE(coloured.find("\x1b[31mapp            worker"), std::string::npos);
+    EXPECT_NE(coloured.find("\x1b[33mpaused: "), std::string::npos);
+    EXPECT_NE(coloured.find("\x1b[1mHUB"), std::string::npos);
+}
+
+TEST(ToolPrint, PrintsLinesApart) {
+    EXPECT_EQ(printable_lines("one"), "one");
+    EXPECT_EQ(printable_lines("one\n\ttwo\x1b\n\n three\n"), "one\n  two\\u001b\n  three");
+}
+
+TEST(ToolSuggest, FindsNearNames) {
+    EXPECT_EQ(distance("", "abc"), 3u);
+    EXPECT_EQ(distance("histroy", "history"), 1u);
+    EXPECT_EQ(distance("kitten", "sitting"), 3u);
+    const std::vector<std::string> names = {"top", "task", "tasks", "lanes", "schedules", "show"};
+    using Names = std::vector<std::string>;
+    EXPECT_EQ(near_names("tsk", names), Names{"task"});
+    EXPECT_EQ(near_names("task", names), (Names{"task", "tasks"}));
+    EXPECT_EQ(near_names("sched", names), Names{"schedules"});
+    EXPECT_EQ(near_names("xyzzy", names), Names{});
 }
 
 TEST(ToolTop, ShowsLanes) {

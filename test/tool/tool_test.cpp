@@ -1,5 +1,9 @@
 // Every command of the tool, run as a program against a real server.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -70,7 +74,7 @@ TEST_F(ToolProgram, HasHelpForEverything) {
                   std::string::npos)
             << command;
     }
-    for (const char* command : {"list", "redrive", "discard"}) {
+    for (const char* command : {"list", "show", "redrive", "discard"}) {
         EXPECT_NE(text({"dead-letters", command, "--help"}).find("Usage:"), std::string::npos);
     }
     EXPECT_TRUE(text({"--version"}).starts_with("belay "));
@@ -210,13 +214,14 @@ TEST_F(ToolProgram, ShowsInstances) {
 }
 
 TEST_F(ToolProgram, ShowsTasks) {
-    const auto id = hub_.create_task({.lane = "cpu",
-                                      .payload = R"({"a": "red \u001b[31m"})",
-                                      .kind = "resize",
-                                      .priority = 5,
-                                      .policy = R"({"backoff": {"kind":"fixed","delay_ms":0}})",
-                                      .tags = R"({"tenant": "acme"})"})
-                        .task_id;
+    const auto id =
+        hub_.create_task({.lane = "cpu",
+                          .payload = R"({"a": "red \u001b[31m"})",
+                          .kind = "resize",
+                          .priority = 5,
+                          .policy = TaskPolicy{.backoff = Backoff::fixed(Milliseconds(0))},
+                          .tags = R"({"tenant": "acme"})"})
+            .task_id;
     const auto other = hub_.create_task({.lane = "io", .delay = Milliseconds(60000)}).task_id;
     const ClaimOptions claim{.worker = "resizer", .worker_instance = "resizer-1"};
     hub_.fail_task(fence_of(hub_.claim_tasks(claim).at(0)), {.message = "no luck"});
@@ -277,7 +282,7 @@ TEST_F(ToolProgram, SteersTasks) {
     EXPECT_EQ(text({"replay", id}), "task " + id + " runs once more; it is waiting\n");
     EXPECT_EQ(belay({"replay", id}).code, 1);
     // An id that no task has is an instance's, also if it could be a task's.
-    EXPECT_EQ(text({"cancel", kNoTask}), "asked " + kNoTask + " to end\n");
+    EXPECT_EQ(text({"cancel", kNoTask, "--early"}), "asked " + kNoTask + " to end\n");
 
     EXPECT_EQ(text({"pause", "--lane", "cpu"}), "paused lane cpu of hub app\n");
     const json lanes = parsed({"lanes"});
@@ -364,8 +369,10 @@ TEST_F(ToolProgram, SendsMessages) {
     EXPECT_EQ(text({"raise", "b", "go", "--data", "1"}), "raised go for b\n");
     EXPECT_EQ(parsed({"raise", "b", "go", "--queued"})["event"], "go");
     EXPECT_EQ(text({"cancel", "b", "--reason", "enough"}), "asked b to end\n");
-    EXPECT_EQ(text({"explain", "b"}), "nothing keeps b from its next turn\n");
-    EXPECT_EQ(parsed({"explain", "b"}), json::array());
+    const json why = parsed({"explain", "b"});
+    ASSERT_EQ(why.size(), 1u);
+    EXPECT_EQ(why[0]["reason"], "waiting_for_dispatcher");
+    EXPECT_EQ(why[0]["detail"], "started, waiting for a dispatcher of Bill");
     const auto turn = hub_.fetch_orchestration_item({});
     ASSERT_TRUE(turn);
     const json messages = json::parse(turn->messages);
@@ -373,6 +380,165 @@ TEST_F(ToolProgram, SendsMessages) {
     EXPECT_EQ(messages[0]["StartOrchestration"]["input"], "9");
     EXPECT_EQ(messages[3]["CancelInstance"]["reason"], "enough");
     EXPECT_NE(parsed({"start", "Bill", "--delay-ms", "100000"})["instance_id"], "");
+}
+
+// A started orchestration can be seen before a dispatcher has taken it.
+TEST_F(ToolProgram, ShowsWhatNoDispatcherHasPickedUp) {
+    text({"start", "Bill", "--id", "b"});
+    text({"start", "Bill", "--id", "later", "--delay-ms", "1000000"});
+    const std::string status = "started, waiting for a dispatcher of Bill";
+    EXPECT_EQ(text({"show", "b"}), "b: " + status + "\n");
+    EXPECT_EQ(parsed({"show", "later"})["status"], status);
+    EXPECT_GT(parsed({"show", "later"})["visible_at"], parsed({"show", "b"})["visible_at"]);
+    const json all = parsed({"instances"});
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0]["instance_id"], "b");
+    EXPECT_EQ(all[0]["status"], status);
+    EXPECT_NE(text({"instances"}).find(status), std::string::npos);
+    EXPECT_EQ(parsed({"instances", "--name", "Other"}), json::array());
+    EXPECT_EQ(parsed({"instances", "--prefix", "la"}).size(), 1u);
+    EXPECT_EQ(parsed({"instances", "--status", "Running"}), json::array());
+    // It may be sent events, and cancelled.
+    EXPECT_EQ(text({"raise", "later", "go"}), "raised go for later\n");
+    EXPECT_EQ(text({"cancel", "later"}), "asked later to end\n");
+    // A turn is in progress: it is picked up.
+    ASSERT_TRUE(hub_.fetch_orchestration_item({}));
+    EXPECT_EQ(parsed({"instances", "--prefix", "b"}), json::array());
+}
+
+// A message to an id that does not exist would wait for its start, and be done then.
+TEST_F(ToolProgram, RefusesUnknownIds) {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"cancel", "nobody"},
+                                               {"cancel", kNoTask},
+                                               {"raise", "nobody", "go"},
+                                               {"explain", "nobody"},
+                                               {"explain", kNoTask},
+                                               {"explain", kNoTask, "--task"},
+                                               {"explain", "nobody", "--instance"},
+                                               {"dead-letters", "show", "7"}}) {
+        const Ran ran = belay(words);
+        EXPECT_EQ(ran.code, 1) << testing::PrintToString(words);
+        EXPECT_EQ(ran.out, "") << testing::PrintToString(words);
+        EXPECT_NE(ran.err.find("no "), std::string::npos) << ran.err;
+    }
+    EXPECT_EQ(connection_.exec("SELECT FROM app.messages").size(), 0);
+    EXPECT_EQ(text({"raise", "nobody", "go", "--early"}), "raised go for nobody\n");
+    EXPECT_EQ(text({"cancel", "nobody", "--early"}), "asked nobody to end\n");
+    // Early messages do not make an instance.
+    EXPECT_EQ(belay({"explain", "nobody"}).code, 1);
+    EXPECT_EQ(belay({"raise", "nobody", "go"}).code, 1);
+    EXPECT_EQ(connection_.exec("SELECT FROM app.messages").size(), 2);
+    // A role that may not look is told so.
+    connection_.exec("CREATE ROLE tool_client LOGIN");
+    connection_.exec("SELECT belay.grant_hub('app', 'tool_client', 'client')");
+    const std::string dsn = cluster->conninfo("postgres", "tool_client");
+    const Ran blind = belay({"--dsn", dsn, "--hub", "app", "raise", "nobody", "go"});
+    EXPECT_EQ(blind.code, 1);
+    EXPECT_NE(blind.err.find("--early"), std::string::npos) << blind.err;
+    EXPECT_EQ(belay({"--dsn", dsn, "--hub", "app", "raise", "nobody", "go", "--early"}).code, 0);
+    connection_.exec("SELECT belay.revoke_hub('app', 'tool_client', 'client')");
+    connection_.exec("DROP ROLE tool_client");
+}
+
+TEST_F(ToolProgram, SuggestsAndSaysWhatToDo) {
+    const auto error_of = [](const std::vector<std::string>& words) { return belay(words).err; };
+    EXPECT_EQ(error_of({"toop"}), "belay: unknown command \"toop\"\nhint: Did you mean \"top\"?\n");
+    EXPECT_EQ(error_of({"--hub", "app", "--json", "histroy", "x"}),
+              "belay: unknown command \"histroy\"\nhint: Did you mean \"history\"?\n");
+    EXPECT_EQ(error_of({"dead-letters", "lst"}),
+              "belay: unknown command \"lst\" of dead-letters\nhint: Did you mean \"list\"?\n");
+    EXPECT_EQ(error_of({"xyzzy"}),
+              "belay: unknown command \"xyzzy\"\nhint: belay --help lists the commands.\n");
+    EXPECT_EQ(belay({"toop"}).code, 2);
+    // Near is the word, not what follows a command that exists.
+    EXPECT_NE(error_of({"show"}).find("ID"), std::string::npos);
+
+    EXPECT_EQ(error_of({"--hub", "nowhere", "queue"}),
+              "belay: database \"postgres\" has no hub \"nowhere\"\nhint: Hubs there: app.\n");
+    connection_.exec("CREATE DATABASE bare");
+    const Ran bare = belay({"--dsn", cluster->conninfo("bare"), "--hub", "app", "queue"});
+    EXPECT_EQ(bare.code, 1);
+    EXPECT_NE(bare.err.find("database \"bare\" does not have the extension belay\nhint: CREATE "
+                            "EXTENSION belay"),
+              std::string::npos)
+        << bare.err;
+    EXPECT_EQ(belay({"--dsn", cluster->conninfo("bare"), "hubs"}).err, bare.err);
+    cluster->connect("bare").exec("CREATE EXTENSION belay");
+    const Ran empty = belay({"--dsn", cluster->conninfo("bare"), "queue"});
+    EXPECT_EQ(empty.code, 2);
+    EXPECT_NE(empty.err.find("belay.create_hub"), std::string::npos) << empty.err;
+    connection_.exec("DROP DATABASE bare");
+
+    const std::string away = error_of({"--dsn", "host=/nonexistent", "hubs"});
+    EXPECT_NE(away.find("\n  Is the server running"), std::string::npos) << away;
+    EXPECT_EQ(away.find("\\"), std::string::npos) << away;
+}
+
+TEST_F(ToolProgram, ExplainsWhichWorkersATaskNeeds) {
+    const auto id = hub_.create_task({.lane = "cpu", .capabilities = {"gpu", "eu"}}).task_id;
+    const json needed = parsed({"explain", id});
+    ASSERT_EQ(needed.size(), 1u);
+    EXPECT_EQ(needed[0]["reason"], "capabilities_needed");
+    EXPECT_EQ(needed[0]["detail"]["capabilities"], json::parse(R"(["eu", "gpu"])"));
+    EXPECT_EQ(needed[0]["detail"]["waiting_sessions"], 0);
+    EXPECT_NE(text({"explain", id}).find("gpu"), std::string::npos);
+    const auto plain = hub_.create_task({.lane = "io"}).task_id;
+    const json claimable = parsed({"explain", plain});
+    EXPECT_EQ(claimable[0]["reason"], "claimable");
+    EXPECT_EQ(claimable[0]["detail"]["waiting_sessions"], 0);
+}
+
+TEST_F(ToolProgram, ExplainsWorkItems) {
+    hub_.enqueue_worker_items({{.work_item = item(1), .tag = "gpu"},
+                               {.work_item = item(2), .delay_ms = 1000000},
+                               {.work_item = item(3)},
+                               {.work_item = item(4), .session_id = "s"},
+                               {.work_item = item(5), .session_id = "s"}});
+    ASSERT_TRUE(hub_.fetch_work_item({.owner_id = "me"}));
+    ASSERT_TRUE(
+        hub_.fetch_work_item({.owner_id = "me", .session_lock_timeout = Milliseconds(60000)}));
+    std::map<std::string, std::string> reasons;
+    for (const auto& row : parsed({"queue"})) {
+        const json why = parsed({"explain", "--item", row["id"].dump()});
+        ASSERT_EQ(why.size(), 1u);
+        reasons[row["work_item"]] =
+            why[0]["reason"].get<std::string>() + " " + why[0]["detail"].dump();
+    }
+    EXPECT_EQ(reasons[item(1)],
+              R"(tag_needed "workers with the tag \"gpu\"; waiting sessions: 0")");
+    EXPECT_EQ(reasons[item(2)], "not_visible null");
+    EXPECT_EQ(reasons[item(3)], R"(leased "by \"me\"")");
+    EXPECT_EQ(reasons[item(4)], R"(leased "by \"me\"")");
+    EXPECT_EQ(reasons[item(5)], R"(session_held "session \"s\" is with owner \"me\"")");
+    EXPECT_EQ(belay({"explain", "--item", "999999"}).code, 1);
+    EXPECT_EQ(belay({"explain", "--item", "x"}).code, 2);
+    EXPECT_EQ(belay({"explain", "--item", "1", "--task"}).code, 2);
+    hub_.pause_hub("worker");
+    EXPECT_NE(text({"explain", "--item", parsed({"queue", "--tag", "gpu"})[0]["id"].dump()})
+                  .find("paused"),
+              std::string::npos);
+    hub_.resume_hub("worker");
+}
+
+TEST_F(ToolProgram, ReplaysMany) {
+    hub_.create_tasks({{.lane = "charge", .kind = "a"},
+                       {.lane = "charge", .kind = "b"},
+                       {.lane = "charge", .kind = "a"},
+                       {.lane = "other", .kind = "a"}});
+    for (const auto& task :
+         hub_.claim_tasks({.worker = "w", .worker_instance = "w-1", .max_tasks = 10})) {
+        hub_.fail_task(fence_of(task), {.failure_class = "permanent"});
+    }
+    EXPECT_EQ(belay({"replay"}).code, 2);
+    EXPECT_EQ(belay({"replay", kNoTask, "--queue", "charge"}).code, 2);
+    EXPECT_EQ(text({"replay", "--queue", "charge", "--state", "failed", "--kind", "b"}),
+              "1 task runs once more\n");
+    EXPECT_EQ(parsed({"replay", "--queue", "charge", "--limit", "1"})["replayed"].size(), 1u);
+    EXPECT_EQ(text({"replay", "--queue", "charge"}), "1 task runs once more\n");
+    EXPECT_EQ(text({"replay", "--queue", "charge"}), "0 tasks run once more\n");
+    EXPECT_EQ(parsed({"tasks", "--queue", "charge", "--state", "ready"}).size(), 3u);
+    EXPECT_EQ(parsed({"tasks", "--state", "failed"}).size(), 1u);
 }
 
 TEST_F(ToolProgram, ListsTheQueue) {
@@ -393,13 +559,17 @@ TEST_F(ToolProgram, DealsWithDeadLetters) {
     Admin(connection_).set_hub_option("app", "max_attempts", "1");
     for (int id = 1; id <= 4; ++id) {
         hub_.enqueue_worker_work({.work_item = item(id)});
-        hub_.abandon_work_item(hub_.fetch_work_item({})->lock_token);
+        hub_.abandon_work_item(hub_.fetch_work_item({})->lock_token, {}, false,
+                               "no luck \x1b with " + std::to_string(id));
     }
     EXPECT_FALSE(hub_.fetch_work_item({}));
     const json letters = parsed({"dead-letters", "list", "--queue", "worker"});
     ASSERT_EQ(letters.size(), 4u);
     const auto id = [&](std::size_t i) { return letters[i]["id"].dump(); };
     EXPECT_NE(text({"dead-letters", "list"}).find("max_attempts"), std::string::npos);
+    EXPECT_NE(text({"dead-letters", "show", id(1)}).find("no luck \\u001b with 2"),
+              std::string::npos);
+    EXPECT_EQ(parsed({"dead-letters", "show", id(1)})["detail"], "no luck \x1b with 2");
     EXPECT_EQ(text({"dead-letters", "redrive", id(0)}), "1 put back\n");
     // All or none.
     EXPECT_EQ(belay({"dead-letters", "discard", id(1), "999999"}).code, 1);
@@ -461,6 +631,55 @@ TEST_F(ToolProgram, Watches) {
     connection_.exec("DROP ROLE tool_monitor");
 }
 
+// On a terminal: keys change the view, and q leaves.
+TEST_F(ToolProgram, TopHasKeys) {
+    int master = -1;
+    winsize size{.ws_row = 24, .ws_col = 60, .ws_xpixel = 0, .ws_ypixel = 0};
+    const pid_t pid = forkpty(&master, nullptr, nullptr, &size);
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+        const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "belay";
+        setenv("BELAY_DSN", cluster->conninfo().c_str(), 1);
+        unsetenv("NO_COLOR");
+        execl(here.c_str(), "belay", "top", "--interval", "60", nullptr);
+        _exit(127);
+    }
+    std::string seen;
+    const auto read_until = [&](const std::string& wanted) {
+        const std::size_t from = seen.size();
+        while (seen.find(wanted, from) == std::string::npos) {
+            pollfd ready{.fd = master, .events = POLLIN, .revents = 0};
+            char buffer[4096];
+            const auto count =
+                poll(&ready, 1, 60000) > 0 ? read(master, buffer, sizeof buffer) : -1;
+            if (count <= 0) {
+                return false;
+            }
+            seen.append(buffer, static_cast<std::size_t>(count));
+        }
+        return true;
+    };
+    const auto press = [&](const std::string& keys) {
+        EXPECT_EQ(write(master, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+    };
+    EXPECT_TRUE(read_until("DONE/s"));
+    EXPECT_NE(seen.find("\x1b[1m"), std::string::npos) << "no colours";
+    press("s");
+    EXPECT_TRUE(read_until("sorted by depth"));
+    press("?");
+    EXPECT_TRUE(read_until("leave"));
+    press("f");
+    EXPECT_TRUE(read_until("filter: _"));
+    press("timers\r");
+    EXPECT_TRUE(read_until("filter: timers"));
+    press("q");
+    EXPECT_TRUE(read_until("\x1b[?1049l"));
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+    close(master);
+}
+
 TEST_F(ToolProgram, TopEndsWithASignal) {
     std::thread stopper([] {
         for (int i = 0; i < 2000 && running_pid() == 0; ++i) {
@@ -495,7 +714,7 @@ TEST_F(ToolProgram, RunsACommandPerItem) {
 }
 
 TEST_F(ToolProgram, RunsACommandPerTask) {
-    const std::string policy = R"({"backoff": {"kind": "fixed", "delay_ms": 0}})";
+    const TaskPolicy policy{.backoff = Backoff::fixed(Milliseconds(0))};
     hub_.create_tasks({{.lane = "cpu", .payload = R"({"n": 1})", .kind = "good"},
                        {.lane = "cpu", .kind = "bad"},
                        {.lane = "io", .kind = "later", .policy = policy},

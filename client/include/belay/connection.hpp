@@ -8,6 +8,9 @@
 // - A connection that is lost (08xxx, 57P0x) is made again, for at most reconnect_timeout. Whether
 //   the statement is then repeated depends on its Effect. Inside a transaction nothing is repeated;
 //   every statement fails until rollback().
+// - A prepared statement that the server does not know (26000) or that another client of a pooler
+//   has prepared (42P05) was not executed: the statement is run again, not prepared. Inside a
+//   transaction it fails.
 // - A connection that broke while nobody used it is noticed before a statement is sent, so an idle
 //   program does not see a restart of the server.
 //
@@ -151,8 +154,10 @@ class Interrupt {
 struct ConnectionOptions {
     // As libpq understands it: "host=... dbname=...", a URI, or "" for the environment.
     std::string conninfo = {};
-    // Keep statements prepared. Switch it off behind a pooler that changes servers between
-    // transactions and does not know prepared statements.
+    // Keep statements prepared, under names that are hashes of text and types. Behind a pooler that
+    // changes servers between transactions and does not know prepared statements (pgbouncer before
+    // 1.21) switch it off: a connection that finds out by itself (26000, 42P05) prepares nothing
+    // more and runs the statement again, but cannot do that inside a transaction.
     bool prepare = true;
     // Sets belay.async_leases: a fetch or renewal does not wait for the disk.
     bool async_leases = true;

@@ -63,6 +63,7 @@ class TurnContext {
     const OptionalText& kv_snapshot() const { return lease_.turn().kv_snapshot; }
 
     std::stop_token stop_token() const { return lease_.stop_token(); }
+    StopReason stop_reason() const { return lease_.stop_reason(); }
 
     // An empty decision for this execution.
     Decision decision() const { return {.execution_id = execution_id()}; }
@@ -99,7 +100,8 @@ struct TurnOutcome {
 };
 
 // An exception that leaves a handler is a retry with a growing delay. So is a decision that the
-// server refuses. How often that may happen is the hub's option max_attempts.
+// server refuses. How often that may happen is the hub's option max_attempts. Errors of the
+// infrastructure (Error::infrastructure()) do not count.
 using TurnHandler = std::function<TurnOutcome(TurnContext&)>;
 
 struct DispatcherEvent {

@@ -53,6 +53,12 @@ class Error : public std::runtime_error {
     // it is delivered again. For a message: sent again, it may exist twice.
     bool outcome_unknown() const noexcept { return facts_.outcome_unknown; }
 
+    // The server, a pooler or the network is to blame, not the call: the connection was lost or did
+    // not come about in time, the server has no memory, disk or connections left (53xxx), has a
+    // fault of its system (58xxx) or shuts down (57P0x), or does not know a prepared statement
+    // (26000, 42P05). A worker does not count it as an attempt.
+    bool infrastructure() const noexcept;
+
     // A deadline of this library has passed: of a pool, or of a connection that is being made.
     bool timed_out() const noexcept { return facts_.timed_out; }
 

@@ -205,18 +205,60 @@ struct KeyValue {
 
 // ---- Tasks. ----
 
+// The pause before another attempt.
+//
+//     Backoff::exponential(1s, 60s)  // 1 s, 2 s, 4 s, ... 60 s
+struct Backoff {
+    std::string text;  // JSON
+
+    // jitter: the random part of each pause, from 0 to 1.
+    static Backoff fixed(Milliseconds delay, double jitter = 0);
+    static Backoff exponential(Milliseconds initial, Milliseconds most, double multiplier = 2,
+                               double jitter = 0);
+};
+
+// How a task is tried again, and how long it may take. What is not given says the settings of its
+// queue, or else the server's defaults.
+struct TaskPolicy {
+    std::optional<int> max_attempts = {};  // 0: no limit
+    std::optional<Backoff> backoff = {};
+    // Classes of failures: transient, timeout, infra_crash.
+    std::optional<std::vector<std::string>> retryable = {};
+    std::optional<Milliseconds> attempt_timeout = {};
+    OptionalText on_lease_expiry = {};  // continue the attempt, or retry
+    std::optional<int> max_reclaims = {};
+    std::optional<int> max_replays = {};
+    std::optional<int> max_signals = {};
+
+    std::string json() const;
+};
+
+// What set_lane changes; what is not given stays as it is.
+struct QueueSettings {
+    std::optional<bool> paused = {};
+    std::optional<TaskPolicy> policy = {};
+    std::optional<Milliseconds> retention = {};  // of tasks that have ended
+    std::optional<int> concurrency = {};         // tasks that may run at a time
+    std::optional<double> rate_per_s = {};
+    std::optional<double> burst = {};
+
+    std::string json() const;
+};
+
 struct NewTask {
     std::string lane;
-    OptionalText payload = {};  // JSON, as are policy and tags
+    OptionalText payload = {};  // JSON, as are tags
     // With an id or a dedup key the call may be repeated: the task is created once.
     OptionalText task_id = {};  // a UUID; one is made up otherwise
     std::string kind = {};
     int priority = 0;
     Milliseconds delay{0};
     OptionalNumber available_at_ms = {};
+    // An instant, or a time from the creation on, by the hub's clock. Of two the earlier counts.
     OptionalNumber deadline_ms = {};
+    std::optional<Milliseconds> deadline_in = {};
     std::vector<std::string> capabilities = {};
-    OptionalText policy = {};
+    std::optional<TaskPolicy> policy = {};
     OptionalText dedup_key = {};
     std::optional<Milliseconds> dedup_window = {};
     OptionalText tags = {};
@@ -588,7 +630,9 @@ struct NewSuspension {
     Condition condition;
     // waiting_for_signal, waiting_for_approval, waiting_for_callback, waiting_for_tool_result
     std::string reason_code = "waiting_for_signal";
+    // An instant, or a time from now on, by the hub's clock. Of two the earlier counts.
     OptionalNumber timeout_at_ms = {};
+    std::optional<Milliseconds> timeout_in = {};
     OptionalText on_timeout = {};  // fail, cancel, expire, auto_resume, escalate
     Milliseconds resume_delay{0};
     // With a key the call may be repeated: it returns what the first run has returned.
@@ -659,7 +703,7 @@ struct WaitpointInfo {
 struct NewSchedule {
     std::string name;
     std::string cron;  // minute, hour, day, month, weekday
-    NewTask task;      // without id, key, deadline and available time
+    NewTask task;      // without id, key, deadline_ms and available time
     std::string time_zone = "UTC";
     std::string catch_up = "one";  // after a downtime: one, all, none
 };
@@ -721,6 +765,16 @@ struct InstanceInfo {
     OptionalText status;
     OptionalText output;
     OptionalText parent_instance_id;
+};
+
+// A row of view pending_starts: started, and no dispatcher has picked it up yet.
+struct PendingStart {
+    std::string instance_id;
+    OptionalText orchestration_name;
+    OptionalText orchestration_version;
+    OptionalNumber visible_at;
+    OptionalNumber created_at;
+    int attempt_count = 0;
 };
 
 struct ExecutionInfo {
@@ -815,8 +869,10 @@ class Hub {
                               Where where = Where::current());
     std::vector<Renewal> renew_work_item_locks(const std::vector<std::string>& lock_tokens,
                                                Milliseconds extend, Where where = Where::current());
+    // The reason is kept with the item, for its dead letter.
     void abandon_work_item(std::string_view lock_token, std::optional<Milliseconds> delay = {},
-                           bool ignore_attempt = false, Where where = Where::current());
+                           bool ignore_attempt = false, const OptionalText& reason = {},
+                           Where where = Where::current());
     std::int64_t renew_session_lock(const std::vector<std::string>& owner_ids, Milliseconds extend,
                                     Milliseconds idle_timeout, Where where = Where::current());
     std::int64_t cleanup_orphaned_sessions(Where where = Where::current());
@@ -892,6 +948,9 @@ class Hub {
                                        Where where = Where::current());
     std::optional<InstanceInfo> get_instance_info(std::string_view instance_id,
                                                   Where where = Where::current());
+    // Of one instance, or of all: those that were started first.
+    std::vector<PendingStart> pending_starts(const OptionalText& instance_id = {}, int limit = 100,
+                                             Where where = Where::current());
     std::optional<ExecutionInfo> get_execution_info(std::string_view instance_id,
                                                     std::int64_t execution_id,
                                                     Where where = Where::current());
@@ -908,6 +967,7 @@ class Hub {
                                            OptionalNumber min_version_packed = {},
                                            OptionalNumber max_version_packed = {},
                                            Where where = Where::current());
+    std::vector<FetchReason> explain_work_item(std::int64_t id, Where where = Where::current());
     Deleted delete_instance(std::string_view instance_id, bool force = false,
                             Where where = Where::current());
     Deleted delete_instances_atomic(const std::vector<std::string>& instance_ids,
@@ -957,7 +1017,7 @@ class Hub {
     // Binds the caller's transaction to the lease of a task, as guard() does.
     void guard_task(const TaskFence& fence, Where where = Where::current());
 
-    // Tasks: steering. The settings of a lane are JSON.
+    // Tasks: steering.
     CancelledTask cancel_task(std::string_view task_id, std::string_view reason = "",
                               std::string_view source = kOperatorOverride,
                               OptionalNumber lease_epoch = {}, Where where = Where::current());
@@ -967,6 +1027,9 @@ class Hub {
                                     Where where = Where::current());
     ReplayedTask replay_task(std::string_view task_id, bool cascade = false,
                              Where where = Where::current());
+    void set_lane(std::string_view lane, const QueueSettings& settings,
+                  Where where = Where::current());
+    // The settings as JSON, where null restores a default.
     void set_lane(std::string_view lane, std::string_view settings, Where where = Where::current());
     void pause_lane(std::string_view lane, Where where = Where::current());
     void resume_lane(std::string_view lane, Where where = Where::current());

@@ -29,6 +29,15 @@ class LeaseKeeper;
 // What a lease and its keeper share.
 struct LeaseState;
 
+// Why a lease's stop_token fired.
+enum class StopReason {
+    kNone,       // it did not
+    kCancelled,  // the item or task was cancelled
+    kDeadline,   // of the task, or of its attempt
+    kLost,       // expired, revoked or taken over
+    kRequested,  // by request_stop(): the drain deadline of a worker has passed
+};
+
 // The parts that all leases have in common.
 class LeaseBase {
  public:
@@ -42,12 +51,20 @@ class LeaseBase {
     std::stop_token stop_token() const;
     void request_stop();
 
+    // Why, as soon as a stop is requested; and in words, for a log: "cancelled: enough".
+    StopReason stop_reason() const;
+    std::string stop_text() const;
+
     // The lease is known to be lost: nothing that was done under it will be accepted.
     bool lost() const;
 
     // Ended by its owner: acked or abandoned; of a task: completed, failed, delayed, suspended or
     // released.
     bool settled() const;
+
+    // As settled(), but the connection broke, and nobody can say whether the call has happened. The
+    // destructor gives back what is still held then.
+    bool unknown() const;
 
  protected:
     LeaseBase(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state);
@@ -62,7 +79,9 @@ class LeaseBase {
     template <typename Call>
     auto use(Call call);
 
-    // Runs give_back(), for the destructors of leases that nobody has settled.
+    // Runs give_back(hub, ignore_attempt), for the destructors of leases that nobody has settled,
+    // or perhaps nobody. Where the end is unknown this is safe: an ack that the server still works
+    // on has locked the lease or finds it gone, and if the ack has happened the lease is gone.
     template <typename GiveBack>
     void end(GiveBack give_back) noexcept;
 
@@ -91,9 +110,9 @@ class WorkLease : public LeaseBase {
     void ack_with(const std::function<void(Connection&)>& body, const OptionalText& completion = {},
                   Where where = Where::current());
 
-    // Gives the item back.
+    // Gives the item back. The reason is kept with it, for its dead letter.
     void abandon(std::optional<Milliseconds> delay = {}, bool ignore_attempt = false,
-                 Where where = Where::current());
+                 const OptionalText& reason = {}, Where where = Where::current());
 
  private:
     friend class LeaseKeeper;
@@ -249,6 +268,8 @@ class LeaseKeeper {
     void run(const std::stop_token& stop);
     void renew_all();
     void renew_leases();
+    void find_out_why(Hub& hub, LeaseState& state, const Error& error) const noexcept;
+    void ask_why(Hub& hub, const States& lost) const;
     void renew_items(Hub& hub, const States& items) const;
     void renew_turns(Hub& hub, const States& turns) const;
     void renew_tasks(Hub& hub, const States& tasks) const;

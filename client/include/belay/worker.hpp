@@ -18,9 +18,9 @@
 // connections, and one more waits: for work, and for word that something this worker runs was
 // cancelled. Behind a pooler that one needs a session of its own.
 //
-// A handler learns from its stop_token that it should stop: its item or task was cancelled, its
-// lease was lost or revoked, or the worker's drain deadline has passed. What it returns is then not
-// used.
+// A handler learns from its stop_token that it should stop, and from stop_reason() why: its item or
+// task was cancelled, a deadline of the task has passed, its lease was lost or revoked, or the
+// worker's drain deadline has passed. What it returns is then not used.
 //
 // Thread-safety: on() is called before run(). stop() may be called by any thread and by a signal
 // handler. Handlers and hooks are called by several threads at once.
@@ -57,6 +57,7 @@ class Activity {
     const std::string& work_item() const { return item_.work_item; }  // JSON, as enqueued
     int attempt() const { return item_.attempt_count; }               // 1 for the first
     std::stop_token stop_token() const { return lease_.stop_token(); }
+    StopReason stop_reason() const { return lease_.stop_reason(); }
 
     // Completes the activity in one transaction with what body writes through the connection: both
     // happen, or neither. The handler then returns Outcome::settled().
@@ -91,16 +92,18 @@ struct Outcome {
     }
     // The instance is told that the activity has failed.
     static Outcome failed(std::string message) { return {Kind::kFailed, std::move(message)}; }
-    // The item is given back, for another attempt after the delay.
-    static Outcome retry(Milliseconds delay, bool ignore_attempt = false) {
-        return {Kind::kRetry, "", delay, ignore_attempt};
+    // The item is given back, for another attempt after the delay. The reason is kept with it, for
+    // its dead letter.
+    static Outcome retry(Milliseconds delay, bool ignore_attempt = false, std::string reason = "") {
+        return {Kind::kRetry, std::move(reason), delay, ignore_attempt};
     }
     // Activity::complete_with has done it.
     static Outcome settled() { return {Kind::kSettled}; }
 };
 
 // An exception that leaves a handler is a retry with a growing delay; after
-// WorkerOptions::max_attempts it is a failure.
+// WorkerOptions::max_attempts it is a failure. One of the infrastructure (Error::infrastructure())
+// is a retry that counts as no attempt.
 using Handler = std::function<Outcome(Activity&)>;
 
 struct WorkerEvent {
@@ -109,7 +112,8 @@ struct WorkerEvent {
         kCompleted,
         kFailed,
         kRetried,
-        kLost,       // cancelled or taken over; also an ack that came too late
+        kCancelled,  // while the handler ran, or before its ack
+        kLost,       // expired or taken over; also an ack that came too late
         kUnknown,    // the connection broke, and nobody can say whether the ack has happened
         kAbandoned,  // given back because the worker stops
         kNoHandler,  // given back, for a worker that has one
@@ -195,6 +199,7 @@ class Task {
     // What came to the waitpoints of the suspension that the task goes on from.
     std::vector<Signal> signals(Where where = Where::current()) { return lease_.signals(where); }
     std::stop_token stop_token() const { return lease_.stop_token(); }
+    StopReason stop_reason() const { return lease_.stop_reason(); }
 
     // Tells whoever looks how far the work is: percent from 0 to 100, a message, or both.
     void progress(std::optional<double> percent, const OptionalText& message = {},
@@ -223,7 +228,8 @@ class Task {
 };
 
 // Thrown by a handler whose attempt has failed: with the class, which decides whether there is
-// another, details, and when to try again. Every other exception is a failure of class transient.
+// another, details, and when to try again. Every other exception is a failure of class transient,
+// but for those of the infrastructure (Error::infrastructure()): the task is released.
 class TaskFailed : public std::runtime_error {
  public:
     explicit TaskFailed(TaskFailure failure)
@@ -275,7 +281,9 @@ struct TaskEvent {
         kDelayed,
         kReleased,
         kSuspended,
-        kLost,       // cancelled, revoked or expired; also a call that came too late
+        kCancelled,  // while the handler ran, or before its call
+        kDeadline,   // of the task or its attempt has passed
+        kLost,       // revoked or expired; also a call that came too late
         kUnknown,    // the connection broke, and nobody can say whether the call has happened
         kAbandoned,  // released because the worker stops
         kNoHandler,  // released, for a worker that has one
@@ -298,7 +306,7 @@ struct TaskWorkerOptions {
     Milliseconds lease{30000};
     Milliseconds wait_timeout{30000};
     Milliseconds drain_timeout{30000};
-    Milliseconds retry_delay{1000};  // for tasks without a handler
+    Milliseconds retry_delay{1000};  // for tasks without a handler, and after infrastructure errors
     std::optional<std::vector<std::int32_t>> slots = {};
     Clock clock = server_clock();
     std::function<void(const TaskEvent&)> on_event = {};

@@ -19,9 +19,10 @@ namespace {
 namespace json = core::json;
 
 constexpr const char* kMemberKeys[] = {
-    "key",     "after",   "join",         "hold",     "lane",
-    "payload", "task_id", "kind",         "priority", "available_at_ms",
-    "policy",  "tags",    "capabilities", "delay_ms", "deadline_ms",
+    "key",          "after",           "join",        "hold",
+    "lane",         "payload",         "task_id",     "kind",
+    "priority",     "available_at_ms", "policy",      "tags",
+    "capabilities", "delay_ms",        "deadline_ms", "deadline_in_ms",
 };
 constexpr const char* kAfterKeys[] = {"key", "pass_as"};
 constexpr const char* kJoinKeys[] = {"kind", "k", "on_satisfied"};
@@ -135,7 +136,7 @@ store::NewMember new_member(const MemberItem& item, const pg_uuid_t& id, int32 c
             .priority = request.priority,
             .start_delay = blocked ? request.delay_ms : 0,
             .available_at = blocked ? request.available_at : std::optional(begin),
-            .deadline = request.deadline,
+            .deadline = deadline_of(request, now),
             .payload = request.payload,
             .tags = request.tags,
             .policy = request.policy};

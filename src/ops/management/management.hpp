@@ -56,6 +56,11 @@ struct ExplainRequest {
 std::span<const BlockingReason> explain_fetch(const store::Hub& hub, const ExplainRequest& request,
                                               const pg::Clock& clock);
 
+// Why a work item is not being fetched; fetchable or tag_needed if nothing keeps it but that no
+// worker takes it.
+std::span<const BlockingReason> explain_work_item(const store::Hub& hub, int64 id,
+                                                  const pg::Clock& clock);
+
 // ---- Removing ----
 
 store::Removed delete_instance(const store::Hub& hub, std::string_view instance_id, bool force);

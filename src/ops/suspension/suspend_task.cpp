@@ -5,8 +5,11 @@
 // Touches  <hub>.tasks, <hub>.suspensions, <hub>.waitpoints, <hub>.signals, <hub>.outbox_events
 // Locks    the task
 // Raises   QB001, QB002, QB006, QB007, QB010, QB012, QB013
+#include <algorithm>
+
 #include "core/condition.hpp"
 #include "core/events.hpp"
+#include "core/time.hpp"
 #include "ops/suspension/suspension.hpp"
 #include "pg/counters.hpp"
 #include "pg/errors.hpp"
@@ -20,8 +23,9 @@ namespace json = core::json;
 constexpr int kReleased = core::event_place("lease", "released");
 constexpr std::size_t kMaxWaitpoints = 1000;
 
-constexpr const char* kKeys[] = {"waitpoints", "condition",       "reason_code",    "timeout_at_ms",
-                                 "on_timeout", "resume_delay_ms", "idempotency_key"};
+constexpr const char* kKeys[] = {"waitpoints",      "condition",      "reason_code",
+                                 "timeout_at_ms",   "on_timeout",     "timeout_in_ms",
+                                 "resume_delay_ms", "idempotency_key"};
 constexpr const char* kWaitpointKeys[] = {"key", "waitpoint_id"};
 constexpr std::string_view kTimeouts[] = {"fail", "cancel", "expire", "auto_resume", "escalate"};
 constexpr std::string_view kReasons[] = {"waiting_for_signal", "waiting_for_approval",
@@ -39,9 +43,18 @@ struct SuspendRequest {
     std::string_view reason_code;
     std::string_view on_timeout;
     std::optional<int64> timeout_at;
+    std::optional<int64> timeout_in_ms;  // from the suspension; of the two, the earlier counts
     int64 resume_delay_ms;
     std::optional<std::string_view> idempotency_key;
 };
+
+std::optional<int64> timeout_of(const SuspendRequest& request, int64 now) {
+    if (!request.timeout_in_ms) {
+        return request.timeout_at;
+    }
+    const int64 until = core::add_ms(now, *request.timeout_in_ms);
+    return request.timeout_at ? std::min(*request.timeout_at, until) : until;
+}
 
 // A member that has to be one of a few words.
 std::string_view word_of(json::Value object, const char* member,
@@ -120,7 +133,7 @@ std::string_view read_condition(json::Value suspension,
     }
     if (condition->text == core::kTimeoutOnly && !has_timeout) {
         pg::raise_invalid("missing_field", "p_suspension.timeout_at_ms",
-                          "condition timeout_only needs a timeout_at_ms",
+                          "condition timeout_only needs a timeout_at_ms or timeout_in_ms",
                           "Without one the task would never go on.");
     }
     return condition->text;
@@ -131,8 +144,17 @@ SuspendRequest read_request(json::Value suspension) {
     SuspendRequest request{};
     request.waitpoints = read_waitpoints(suspension);
     request.timeout_at = optional_int(suspension, "timeout_at_ms", "p_suspension");
+    request.timeout_in_ms = optional_int(suspension, "timeout_in_ms", "p_suspension");
+    if (request.timeout_in_ms && *request.timeout_in_ms <= 0) {
+        pg::raise(pg::kInvalidArgument, "p_suspension.timeout_in_ms must be above 0",
+                  pg::Facts("out_of_range")
+                      .add("path", "p_suspension.timeout_in_ms")
+                      .add("value", *request.timeout_in_ms),
+                  "Pass milliseconds from now.");
+    }
     request.condition =
-        read_condition(suspension, request.waitpoints, request.timeout_at.has_value());
+        read_condition(suspension, request.waitpoints,
+                       request.timeout_at.has_value() || request.timeout_in_ms.has_value());
     request.reason_code = word_of(suspension, "reason_code", kReasons,
                                   "Reason codes are waiting_for_signal, waiting_for_approval, "
                                   "waiting_for_callback and waiting_for_tool_result.");
@@ -262,7 +284,7 @@ SuspendedTask suspend_task(const store::Hub& hub, const pg_uuid_t& id, const Fen
                                                     .reason_code = request.reason_code,
                                                     .condition = request.condition,
                                                     .idempotency_key = request.idempotency_key,
-                                                    .timeout_at = request.timeout_at,
+                                                    .timeout_at = timeout_of(request, now),
                                                     .resume_delay_ms = request.resume_delay_ms,
                                                     .now = now});
     store_waitpoints(hub, task, request.waitpoints, nr, now);

@@ -20,9 +20,9 @@ namespace {
 namespace json = core::json;
 
 constexpr const char* kItemKeys[] = {
-    "lane",     "payload",         "task_id",         "kind",   "priority",
-    "delay_ms", "deadline_ms",     "available_at_ms", "policy", "dedup_key",
-    "tags",     "dedup_window_ms", "capabilities",
+    "lane",     "payload",         "task_id",         "kind",           "priority",
+    "delay_ms", "deadline_ms",     "available_at_ms", "policy",         "dedup_key",
+    "tags",     "dedup_window_ms", "capabilities",    "deadline_in_ms",
 };
 
 const char* path_of(const TaskRequest& request, const char* member) {
@@ -142,7 +142,7 @@ void insert_one(const store::Hub& hub, Work* work, int64 now) {
                                                    .priority = request.priority,
                                                    .now = now,
                                                    .available_at = available_at,
-                                                   .deadline = request.deadline,
+                                                   .deadline = deadline_of(request, now),
                                                    .dedup_key = request.dedup_key,
                                                    .payload = request.payload,
                                                    .tags = request.tags,
@@ -214,6 +214,7 @@ TaskRequest read_request(json::Value item, const char* path, std::span<const cha
         .delay_ms = optional_int(item, "delay_ms", path).value_or(0),
         .available_at = optional_int(item, "available_at_ms", path),
         .deadline = optional_int(item, "deadline_ms", path),
+        .deadline_in_ms = optional_int(item, "deadline_in_ms", path),
         .capabilities = checked_capabilities(psprintf("%s.capabilities", path),
                                              optional_texts(item, "capabilities", path)
                                                  .value_or(std::span<const std::string_view>())),
@@ -234,6 +235,14 @@ void check_deadline(const TaskRequest& request, int64 now) {
                   pg::Facts("out_of_range").add("path", path).add("value", *request.deadline),
                   "Pass an instant after now, in milliseconds since 1970.");
     }
+}
+
+std::optional<int64> deadline_of(const TaskRequest& request, int64 now) {
+    if (!request.deadline_in_ms) {
+        return request.deadline;
+    }
+    const int64 until = core::add_ms(now, *request.deadline_in_ms);
+    return request.deadline ? std::min(*request.deadline, until) : until;
 }
 
 std::span<const int32> prepare_lanes(const store::Hub& hub,
@@ -295,6 +304,12 @@ void check_request(const store::Hub& hub, const TaskRequest& request) {
     check_not_negative(request, "delay_ms", request.delay_ms);
     check_not_negative(request, "available_at_ms", request.available_at);
     check_not_negative(request, "dedup_window_ms", request.dedup_window_ms);
+    if (request.deadline_in_ms && *request.deadline_in_ms <= 0) {
+        const char* path = path_of(request, "deadline_in_ms");
+        pg::raise(pg::kInvalidArgument, psprintf("%s must be above 0", path),
+                  pg::Facts("out_of_range").add("path", path).add("value", *request.deadline_in_ms),
+                  "Pass milliseconds from now.");
+    }
     check_tags(path_of(request, "tags"), checked_body(hub, path_of(request, "tags"), request.tags));
     check_policy(path_of(request, "policy"),
                  checked_body(hub, path_of(request, "policy"), request.policy));

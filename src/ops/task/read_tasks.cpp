@@ -10,10 +10,12 @@
 #include "ops/wait/wait_for_work.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "pg/wakeups.hpp"
 #include "store/flow_reads.hpp"
 #include "store/limits.hpp"
 #include "store/suspensions.hpp"
 #include "store/task_reads.hpp"
+#include "store/waking.hpp"
 
 namespace belay::ops {
 
@@ -115,6 +117,25 @@ void explain_limits(const store::Hub& hub, std::string_view lane, int64 now, Rea
     }
 }
 
+// Nothing keeps the task but that nobody claims it: which workers could, and how many sessions
+// wait.
+void explain_lack_of_workers(const store::Hub& hub, const store::TaskView& task, bool has_caller,
+                             Reasons* out) {
+    StringInfo detail = makeStringInfo();
+    const bool needs = !has_caller && task.missing != nullptr;
+    if (needs) {
+        appendStringInfo(detail, "\"capabilities\":%s", task.missing);
+    }
+    const auto own = pg::channel_waiters(store::lane_channel(hub, task.lane));
+    if (own) {
+        const int64 waiters =
+            *own + pg::channel_waiters(store::all_lanes_channel(hub)).value_or(0);
+        appendStringInfo(detail, "%s\"waiting_sessions\":" INT64_FORMAT, needs ? "," : "", waiters);
+    }
+    out->add(needs ? "capabilities_needed" : "claimable",
+             detail->len == 0 ? nullptr : psprintf("{%s}", detail->data));
+}
+
 // The task with what it is suspended for.
 Jsonb* with_suspension(const store::Hub& hub, const pg_uuid_t& id, Jsonb* task) {
     Jsonb* suspension = store::has_suspensions(hub) ? store::suspension_json(hub, id) : nullptr;
@@ -185,7 +206,9 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
                                       const SlotFilter& slots, int64 now) {
     constexpr int64 kMostBefore = 1000;
     Reasons out;
-    const auto task = store::view_task(hub, id, capabilities);
+    // Without the caller's, all that the task needs are missing.
+    const auto task =
+        store::view_task(hub, id, capabilities.value_or(std::span<const std::string_view>()));
     if (!task) {
         out.add("not_found");
         return out.all.span();
@@ -201,7 +224,7 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
         out.add("lane_paused");
     }
     explain_limits(hub, task->lane, now, &out);
-    if (task->missing != nullptr) {
+    if (capabilities && task->missing != nullptr) {
         out.add("capabilities_missing", psprintf("{\"missing\":%s}", task->missing));
     }
     const auto served = slots_of(hub, slots);
@@ -218,7 +241,7 @@ std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id
     if (const int64 before = store::count_before(hub, id, *task, now, kMostBefore); before > 0) {
         out.add("behind", psprintf("{\"tasks\":" INT64_FORMAT "}", before));
     }
-    out.add("claimable");
+    explain_lack_of_workers(hub, *task, capabilities.has_value(), &out);
     return out.all.span();
 }
 

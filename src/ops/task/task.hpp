@@ -152,6 +152,7 @@ struct TaskRequest {
     int64 delay_ms;
     std::optional<int64> available_at;
     std::optional<int64> deadline;
+    std::optional<int64> deadline_in_ms;  // from the creation
     std::span<const std::string_view> capabilities;
     std::optional<std::string_view> dedup_key;
     int64 dedup_window_ms;
@@ -167,6 +168,8 @@ TaskRequest read_request(core::json::Value item, const char* path,
 // Tags are a flat object of strings. QB006.
 void check_tags(const char* path, Jsonb* tags);
 void check_deadline(const TaskRequest& request, int64 now);
+// The deadline of a task that is created now; of two, the earlier.
+std::optional<int64> deadline_of(const TaskRequest& request, int64 now);
 // Registers the lanes of the requests and finds their capability sets, in one order for everybody.
 std::span<const int32> prepare_lanes(const store::Hub& hub,
                                      std::span<const TaskRequest* const> requests, int64 now);

@@ -11,8 +11,16 @@
 
 namespace belay::ops {
 
+namespace {
+
+// How much of a reason is kept with the item.
+constexpr std::size_t kMaxReason = 8192;
+
+}  // namespace
+
 void abandon_work_item(const store::Hub& hub, std::optional<std::string_view> token,
-                       std::optional<int64> delay_ms, bool ignore_attempt, pg::Clock* clock) {
+                       std::optional<int64> delay_ms, bool ignore_attempt,
+                       std::optional<std::string_view> reason, pg::Clock* clock) {
     enter(hub, {.worker_queue = true}, clock);
     const HeldWork held = hold_work(hub, token, clock);
     if (!held.row) {
@@ -23,7 +31,8 @@ void abandon_work_item(const store::Hub& hub, std::optional<std::string_view> to
         ignore_attempt ? core::previous_attempt(held.row->attempt) : held.row->attempt;
     const auto visible_at =
         delay_ms ? std::optional(core::add_ms(clock->now(), *delay_ms)) : std::nullopt;
-    store::release_work(hub, held.row->key, attempt, visible_at);
+    store::release_work(hub, held.row->key, attempt, visible_at,
+                        reason ? std::optional(clip(*reason, kMaxReason)) : std::nullopt);
     if (held.fault == core::LeaseFault::kNone) {
         note_finished(held.row->lease);
     }

@@ -99,8 +99,10 @@ std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
                                                    std::span<const Datum> tokens, int64 extend_ms,
                                                    pg::Clock* clock);
 
+// The reason is kept with the item, and gets into its dead letter.
 void abandon_work_item(const store::Hub& hub, std::optional<std::string_view> token,
-                       std::optional<int64> delay_ms, bool ignore_attempt, pg::Clock* clock);
+                       std::optional<int64> delay_ms, bool ignore_attempt,
+                       std::optional<std::string_view> reason, pg::Clock* clock);
 
 // Extends the live sessions of these owners (0 for NULL) that were active within the idle timeout.
 int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, int64 extend_ms,

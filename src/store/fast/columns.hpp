@@ -26,7 +26,8 @@ enum Column : AttrNumber {
     kInstanceId,
     kLockedBy,
     kWorkItem,
-    kColumns = kWorkItem,
+    kLastError,
+    kColumns = kLastError,
 };
 
 struct Row {

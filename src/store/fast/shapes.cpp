@@ -32,6 +32,7 @@ constexpr ColumnShape kWorkColumns[] = {
     {"instance_id", TEXTOID, C_COLLATION_OID, false},
     {"locked_by", TEXTOID, C_COLLATION_OID, false},
     {"work_item", TEXTOID, DEFAULT_COLLATION_OID, true},
+    {"last_error", TEXTOID, DEFAULT_COLLATION_OID, false},
 };
 static_assert(std::size(kWorkColumns) == work::kColumns);
 

@@ -94,6 +94,38 @@ COMMENT ON COLUMN @hub@.messages.locked_until IS 'Deadline of that turn in ms.';
 COMMENT ON COLUMN @hub@.messages.attempt_count IS 'How often it was part of a turn.';
 COMMENT ON COLUMN @hub@.messages.created_at IS 'When it was enqueued.';
 
+-- Of each slot only the first messages, so that a look costs little however long the queue is.
+CREATE OR REPLACE VIEW @hub@.pending_starts AS
+    SELECT m.instance_id,
+           pg_catalog.json_extract_path_text(m.work_item::pg_catalog.json, 'StartOrchestration', 'orchestration')
+               AS orchestration_name,
+           pg_catalog.json_extract_path_text(m.work_item::pg_catalog.json, 'StartOrchestration', 'version')
+               AS orchestration_version,
+           m.visible_at,
+           m.created_at,
+           m.attempt_count
+      FROM pg_catalog.generate_series(0, 1023) AS s (slot)
+     CROSS JOIN LATERAL (
+           SELECT q.instance_id, q.work_item, q.kind, q.lock_no, q.visible_at, q.created_at, q.attempt_count
+             FROM @hub@.orchestrator_queue AS q
+            WHERE NOT q.parked
+              AND q.slot OPERATOR(pg_catalog.=) s.slot::smallint
+            ORDER BY q.visible_at, q.id
+            LIMIT 1000) AS m
+     WHERE m.kind OPERATOR(pg_catalog.=) 's'::"char"
+       AND m.lock_no OPERATOR(pg_catalog.=) 0
+       AND NOT EXISTS (
+           SELECT
+             FROM @hub@.instances AS i
+            WHERE i.instance_id OPERATOR(pg_catalog.=) m.instance_id);
+COMMENT ON VIEW @hub@.pending_starts IS 'Started instances that no dispatcher has picked up yet, of the first 1000 messages of each slot.';
+COMMENT ON COLUMN @hub@.pending_starts.instance_id IS 'The instance.';
+COMMENT ON COLUMN @hub@.pending_starts.orchestration_name IS 'What was started.';
+COMMENT ON COLUMN @hub@.pending_starts.orchestration_version IS 'Its version, if the start names one.';
+COMMENT ON COLUMN @hub@.pending_starts.visible_at IS 'From when a dispatcher can pick it up.';
+COMMENT ON COLUMN @hub@.pending_starts.created_at IS 'When it was started.';
+COMMENT ON COLUMN @hub@.pending_starts.attempt_count IS 'How often a dispatcher has had it and gave it back.';
+
 CREATE OR REPLACE VIEW @hub@.instance_lock_states AS
     SELECT l.instance_id,
            belay.turn_token(l.instance_key, l.lock_no, l.lease_inc, l.nonce_hi, l.nonce_lo) AS lock_token,

@@ -89,15 +89,6 @@ CREATE OR REPLACE FUNCTION @hub@.renew_work_item_locks(
 COMMENT ON FUNCTION @hub@.renew_work_item_locks(text[], bigint, bigint) IS
     'Renews many leases in one unit. A lost lease is reported in its row and undoes nothing.';
 
-CREATE OR REPLACE FUNCTION @hub@.abandon_work_item(
-    p_lock_token text,
-    p_now_ms bigint,
-    p_delay_ms bigint DEFAULT NULL,
-    p_ignore_attempt boolean DEFAULT false
-) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'abandon_work_item';
-COMMENT ON FUNCTION @hub@.abandon_work_item(text, bigint, bigint, boolean) IS
-    'Gives a leased activity back, at once or after a delay, with or without counting the attempt.';
-
 CREATE OR REPLACE FUNCTION @hub@.renew_session_lock(
     p_owner_ids text[],
     p_now_ms bigint,
@@ -129,6 +120,14 @@ CREATE OR REPLACE FUNCTION @hub@.list_work_items(
     LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_work_items';
 COMMENT ON FUNCTION @hub@.list_work_items(jsonb, text, integer, bigint) IS
     'What is in the worker queue, page by page, without tokens.';
+
+CREATE OR REPLACE FUNCTION @hub@.explain_work_item(
+    p_id bigint,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS TABLE (reason text, detail text, until_at timestamptz)
+    LANGUAGE belay STABLE PARALLEL UNSAFE ROWS 2 AS 'explain_work_item';
+COMMENT ON FUNCTION @hub@.explain_work_item(bigint, bigint) IS
+    'Why a work item is not fetched: every reason that holds; fetchable or tag_needed if none does. Looks through the queue for it.';
 
 CREATE OR REPLACE VIEW @hub@.work_items AS
     SELECT w.id,

@@ -47,6 +47,7 @@ CREATE TABLE @hub@.worker_queue (
     instance_id   text COLLATE "C",
     locked_by     text COLLATE "C",
     work_item     text        NOT NULL,
+    last_error    text,
     CONSTRAINT worker_queue_pkey PRIMARY KEY (lane, slot, due, id)
 ) WITH (
     fillfactor = 70,
@@ -60,6 +61,7 @@ COMMENT ON COLUMN @hub@.worker_queue.lane IS 'Twice a hash of the tag (0 = untag
 COMMENT ON COLUMN @hub@.worker_queue.slot IS 'Slot of the row, 0 unless the hub option slot_count is above 1.';
 COMMENT ON COLUMN @hub@.worker_queue.due IS '0 = never delayed; else visible_at in ms.';
 COMMENT ON COLUMN @hub@.worker_queue.locked_until IS 'Deadline of the lease in ms; 0 = no lease.';
+COMMENT ON COLUMN @hub@.worker_queue.last_error IS 'Why the item was abandoned last; its dead letter gets it.';
 COMMENT ON COLUMN @hub@.worker_queue.lease_inc IS 'Incarnation of the hub in which the lease was granted.';
 
 CREATE INDEX worker_queue_activity

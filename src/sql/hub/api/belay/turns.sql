@@ -1,4 +1,4 @@
--- What api belay has in a form of its own: JSON as it is stored, and times in milliseconds.
+-- What api belay has in a form of its own: JSON as it is stored, times in milliseconds, and reasons.
 
 CREATE OR REPLACE FUNCTION @hub@.fetch_orchestration_item(
     p_now_ms bigint,
@@ -28,3 +28,13 @@ CREATE OR REPLACE FUNCTION @hub@.renew_work_item_lock(
 ) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'renew_work_item_lock';
 COMMENT ON FUNCTION @hub@.renew_work_item_lock(text, bigint, bigint) IS
     'Moves the deadline of a live lease to now + p_extend_ms. QB001 tells a running activity that it was cancelled.';
+
+CREATE OR REPLACE FUNCTION @hub@.abandon_work_item(
+    p_lock_token text,
+    p_now_ms bigint,
+    p_delay_ms bigint DEFAULT NULL,
+    p_ignore_attempt boolean DEFAULT false,
+    p_reason text DEFAULT NULL
+) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'abandon_work_item';
+COMMENT ON FUNCTION @hub@.abandon_work_item(text, bigint, bigint, boolean, text) IS
+    'Gives a leased activity back, at once or after a delay, with or without counting the attempt; the reason is kept for its dead letter.';

@@ -50,3 +50,12 @@ CREATE OR REPLACE FUNCTION @hub@.cleanup_schema()
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'cleanup_schema';
 COMMENT ON FUNCTION @hub@.cleanup_schema() IS
     'Removes the hub''s tables and functions with all that is in them, and keeps the schema. For the hub''s owner only.';
+
+CREATE OR REPLACE FUNCTION @hub@.abandon_work_item(
+    p_lock_token text,
+    p_now_ms bigint,
+    p_delay_ms bigint DEFAULT NULL,
+    p_ignore_attempt boolean DEFAULT false
+) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'abandon_work_item_without_reason';
+COMMENT ON FUNCTION @hub@.abandon_work_item(text, bigint, bigint, boolean) IS
+    'Gives a leased activity back, at once or after a delay, with or without counting the attempt.';

@@ -1,0 +1,77 @@
+// explain_work_item.cpp — why a work item is not being fetched.
+//
+// Calls    store::view_work
+// Touches  nothing
+// Locks    nothing
+// Raises   QB006, QB007 clock skew
+#include "ops/management/management.hpp"
+#include "pg/errors.hpp"
+#include "pg/list.hpp"
+#include "pg/wakeups.hpp"
+#include "store/waking.hpp"
+#include "store/worker_queue.hpp"
+
+namespace belay::ops {
+
+namespace {
+
+struct Explanation {
+    pg::List<BlockingReason> reasons;
+
+    void add(const char* reason, const char* detail = nullptr,
+             std::optional<int64> until = std::nullopt) {
+        reasons.add({reason, detail, until});
+    }
+};
+
+// Nothing keeps the item but that nobody fetches it: which workers could, and how many sessions
+// wait.
+void explain_lack_of_workers(const store::Hub& hub, const store::WorkView& work, Explanation* out) {
+    StringInfo detail = makeStringInfo();
+    if (work.tag) {
+        appendStringInfo(detail, "workers with the tag \"%s\"", pg::c_string(*work.tag));
+    }
+    if (const auto waiters = pg::channel_waiters(store::worker_channel(hub))) {
+        appendStringInfo(detail, "%swaiting sessions: " INT64_FORMAT, detail->len > 0 ? "; " : "",
+                         *waiters);
+    }
+    out->add(work.tag ? "tag_needed" : "fetchable", detail->len > 0 ? detail->data : nullptr);
+}
+
+}  // namespace
+
+std::span<const BlockingReason> explain_work_item(const store::Hub& hub, int64 id,
+                                                  const pg::Clock& clock) {
+    Explanation out;
+    const int64 now = clock.now();
+    const auto work = store::view_work(hub, id, now);
+    if (!work) {
+        out.add("not_found");
+        return out.reasons.span();
+    }
+    const int64 max_attempts = hub.options[store::Option::kMaxAttempts];
+    if (hub.is_paused(store::Queue::kWorker)) {
+        out.add("paused", "the worker queue of the hub is paused");
+    }
+    if (work->leased_until) {
+        out.add("leased", work->owner ? psprintf("by \"%s\"", pg::c_string(*work->owner)) : nullptr,
+                work->leased_until);
+    } else if (work->visible_at > now) {
+        out.add("not_visible", nullptr, work->visible_at);
+    }
+    if (work->session_until && !work->leased_until) {
+        out.add("session_held",
+                psprintf("session \"%s\" is with owner \"%s\"", pg::c_string(*work->session_id),
+                         pg::c_string(*work->session_owner)),
+                work->session_until);
+    }
+    if (!work->leased_until && max_attempts != store::kOff && work->attempts >= max_attempts) {
+        out.add("dead_lettered", "the next fetch sets it aside, reason max_attempts");
+    }
+    if (out.reasons.count == 0) {
+        explain_lack_of_workers(hub, *work, &out);
+    }
+    return out.reasons.span();
+}
+
+}  // namespace belay::ops
