@@ -32,7 +32,8 @@ constexpr Statement kInsert =
 // $1 lane, $2 slot, $3 now, $4 incarnation, $5 locked_until, $6 owner, $7 limit, $8 tag, $9 look at
 // the session lane too. Here and below rows that were just locked are changed by ctid: a version
 // that this statement's snapshot does not see is left alone, as if somebody else still had it.
-constexpr Statement kTakeHeads = statement(R"sql(
+constexpr Statement kTakeHeads =
+    statement(R"sql(
     UPDATE {hub}.worker_queue AS w
        SET locked_until = $5,
            nonce_hi = belay.random_int8(),
@@ -44,7 +45,7 @@ constexpr Statement kTakeHeads = statement(R"sql(
      WHERE w.ctid {=} ANY (ARRAY(
         SELECT c.ctid
           FROM {hub}.worker_queue AS c
-         WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} 0 AND c.visible_at {<=} $10
+         WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} 0
            AND (c.locked_until {<=} $3 OR c.lease_inc {<>} $4)
            AND (c.tag {=} $8 OR (c.tag IS NULL AND $8 IS NULL))
            AND NOT EXISTS (SELECT 1
@@ -60,8 +61,7 @@ constexpr Statement kTakeHeads = statement(R"sql(
            FOR NO KEY UPDATE SKIP LOCKED))
     RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item
 )sql",
-                                           INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID,
-                                           INT8OID, TEXTOID, BOOLOID, TIMESTAMPTZOID);
+              INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID, INT8OID, TEXTOID, BOOLOID);
 
 constexpr Statement kNextLane = statement(R"sql(
     SELECT w.lane
@@ -81,11 +81,11 @@ constexpr Statement kPeekReady =
         SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
           FROM {hub}.worker_queue AS q
          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {=} 0 AND q.id {>} $3
-           AND q.visible_at {<=} $7 AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
+           AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
          ORDER BY q.id
          LIMIT $6) AS w
 )sql",
-              INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID, TIMESTAMPTZOID);
+              INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 // $1 lane, $2 slots, $3 after due, $4 after id, $5 now, $6 incarnation, $7 limit.
 constexpr Statement kPeekDelayed =
@@ -109,12 +109,11 @@ constexpr Statement kPeekSessionReady =
     SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
       FROM {hub}.worker_queue AS q
      WHERE q.session_id {=} $1 AND q.due {=} 0 AND q.id {>} $4 AND q.lane {=} $2 AND q.slot {=} $3
-       AND q.visible_at {<=} $8
        AND (q.locked_until {<=} $5 OR q.lease_inc {<>} $6)
      ORDER BY q.id
      LIMIT $7
 )sql",
-              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID, TIMESTAMPTZOID);
+              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 // $1 session, $2 lane, $3 slot, $4 after due, $5 after id, $6 now, $7 incarnation, $8 limit.
 constexpr Statement kPeekSessionDelayed =
@@ -153,7 +152,7 @@ constexpr Statement kPeekSessions = statement(R"sql(
         SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
           FROM {hub}.worker_queue AS q
          WHERE q.session_id {=} k.session_id AND q.lane {=} $2 AND q.slot {=} $3
-           AND q.due {<=} $7 AND (q.due {>} 0) {=} $4 AND q.visible_at {<=} $9
+           AND q.due {<=} $7 AND (q.due {>} 0) {=} $4
            AND ROW(q.due, q.id) {>} ROW($5, $6)
            AND (q.locked_until {<=} $7 OR q.lease_inc {<>} $8)
          ORDER BY q.due, q.id
@@ -310,7 +309,7 @@ constexpr Statement kList =
       FROM {hub}.worker_queue AS w
      CROSS JOIN LATERAL (
         SELECT CASE WHEN w.locked_until {>} $1 AND w.lease_inc {=} $2 THEN 'leased'
-                    WHEN w.visible_at {>} $14 THEN 'delayed'
+                    WHEN w.due {>} $1 THEN 'delayed'
                     ELSE 'ready' END AS state,
                CASE WHEN w.locked_until {>} $1 AND w.lease_inc {=} $2 THEN w.locked_until END
                    AS locked_until,
@@ -438,10 +437,9 @@ void insert_by_sql(const Hub& hub, const WorkKey& key, const NewWork& work) {
             .text(work.work_item));
 }
 
-void note_inserted_work(const Hub& hub, const WorkKey& key, const NewWork& work,
-                        const pg::RowHint& hint) {
+void note_inserted_work(const Hub& hub, const WorkKey& key, const pg::RowHint& hint) {
     pg::note_inserted(cursor_of(hub, key), place_of(key), hint);
-    note_item(worker_channel(hub), work.visible_at);
+    note_item(worker_channel(hub), key.due);
 }
 
 }  // namespace
@@ -454,7 +452,7 @@ int64 insert_work(const Hub& hub, const NewWork& work) {
     } else {
         insert_by_sql(hub, key, work);
     }
-    note_inserted_work(hub, key, work, hint);
+    note_inserted_work(hub, key, hint);
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEnqueued);
     return key.id;
 }
@@ -474,7 +472,7 @@ void insert_works(const Hub& hub, std::span<const NewWork> works) {
     }
     insert_many_directly(hub, heap, {keys, works.size()}, works, hints);
     for (std::size_t i = 0; i < works.size(); ++i) {
-        note_inserted_work(hub, keys[i], works[i], hints[i]);
+        note_inserted_work(hub, keys[i], hints[i]);
     }
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEnqueued,
               static_cast<int64>(works.size()));
@@ -511,8 +509,7 @@ LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std:
                               .optional_text(grant.owner)
                               .int8(limit)
                               .optional_text(tag)
-                              .boolean(with_sessions)
-                              .timestamp(grant.now));
+                              .boolean(with_sessions));
     auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         leased[i] = read_leased(hub, rows, i);
@@ -552,9 +549,6 @@ Candidates look_at_lane(const Hub& hub, int32 lane, std::span<const int16> slots
         params.int8(after_due);
     }
     params.int8(after_id).int8(now).int4(hub.incarnation).int8(limit);
-    if (!delayed) {
-        params.timestamp(now);
-    }
     return read_candidates(run(hub, delayed ? kPeekDelayed : kPeekReady, params));
 }
 
@@ -566,9 +560,6 @@ Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane,
         params.int8(after_due);
     }
     params.int8(after_id).int8(now).int4(hub.incarnation).int8(limit);
-    if (!delayed) {
-        params.timestamp(now);
-    }
     return read_candidates(run(hub, delayed ? kPeekSessionDelayed : kPeekSessionReady, params));
 }
 
@@ -583,8 +574,7 @@ Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int
                                    .int8(after_due)
                                    .int8(after_id)
                                    .int8(now)
-                                   .int4(hub.incarnation)
-                                   .timestamp(now)));
+                                   .int4(hub.incarnation)));
 }
 
 std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& grant) {
@@ -776,8 +766,7 @@ Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> 
                    .int2(from.slot)
                    .int8(from.due)
                    .int8(from.id)
-                   .int8(limit)
-                   .timestamp(now));
+                   .int8(limit));
 }
 
 void reslot_work(const Hub& hub, int32 slot_count) {

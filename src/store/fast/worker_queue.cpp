@@ -114,14 +114,7 @@ pg::RowHint place_in_heap(const DirectTable& table, HeapTuple version) {
 // When table.row may be taken, in ms.
 int64 free_at(const DirectTable& table) {
     const work::Row& row = columns(table);
-    int64 at = row.due;
-    if (row.due == 0) {
-        at = core::pg_us_to_ms(row.visible_at);
-        if (core::ms_to_pg_us(at) < row.visible_at) {
-            ++at;
-        }
-    }
-    return row.lease_inc == table.hub.incarnation ? std::max(at, row.locked_until) : at;
+    return row.lease_inc == table.hub.incarnation ? std::max(row.due, row.locked_until) : row.due;
 }
 
 bool has_live_lease(const DirectTable& table, int64 now) {
