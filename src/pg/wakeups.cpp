@@ -71,6 +71,7 @@ struct Partition {
     LWLock lock;
     int32 buckets[kBuckets];
     int32 free_entry;
+    int32 hand;                // which entries are looked at next for one to forget
     Change changes[kChanges];  // of owners, and those of tasks that have a reason of their own
     uint64 owner_version;      // the last change of an owner that had to give way
     int32 lease_buckets[kLeaseBuckets];
@@ -256,15 +257,18 @@ bool is_queue(const Channel& channel) {
            channel.topic == Topic::kTaskDue;
 }
 
-// Makes room by forgetting the channel that was used longest ago and has no waiters.
+// Makes room by forgetting a channel without waiters: of a few, the one that was used longest ago.
+// All entries are in use.
 bool evict(Partition* partition) {
+    constexpr int kChoices = 8;
     Entry* oldest = nullptr;
-    for (int32 bucket : partition->buckets) {
-        for (; bucket != kNone; bucket = partition->entries[bucket].next) {
-            Entry* entry = &partition->entries[bucket];
-            if (entry->waiters == 0 && (oldest == nullptr || entry->used < oldest->used)) {
-                oldest = entry;
-            }
+    int choices = 0;
+    for (int i = 0; i < kEntries && choices < kChoices; ++i) {
+        Entry* entry = &partition->entries[partition->hand];
+        partition->hand = (partition->hand + 1) % kEntries;
+        if (entry->waiters == 0) {
+            ++choices;
+            oldest = oldest == nullptr || entry->used < oldest->used ? entry : oldest;
         }
     }
     if (oldest == nullptr) {

@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "pg/prepared_marks.hpp"
 #include "pg/faults.hpp"
 #include "pg/shared_memory.hpp"
 #include "store/outbox.hpp"
@@ -155,7 +156,12 @@ Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
     const auto slots = all_slots(hub);
     Readiness result{0, core::kNever};
     constexpr int32 kBelowAll = -1;
+    constexpr int64 kRecheckMs = 1000;
     for (auto lane = next_lane(hub, kBelowAll); lane; lane = next_lane(hub, *lane)) {
+        if (result.items >= limit) {
+            result.next_due = std::min(result.next_due, now + kRecheckMs);  // of the other lanes
+            break;
+        }
         for (const bool delayed : {false, true}) {
             if (result.items < limit) {
                 result.items +=
@@ -279,6 +285,11 @@ bool is_settled_since(TimestampTz made) {
         return false;
     }
     asked = now;
+    const uint64 mark = pg::prepare_mark();
+    if (!has_prepared_before(DT_NOEND)) {
+        pg::none_prepared_at(mark);
+        return true;
+    }
     return !has_prepared_before(made);
 }
 

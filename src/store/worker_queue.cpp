@@ -6,6 +6,7 @@
 #include "core/time.hpp"
 #include "pg/datum.hpp"
 #include "pg/counters.hpp"
+#include "pg/list.hpp"
 #include "store/fast/direct_table.hpp"
 #include "store/fast/worker_queue.hpp"
 #include "store/listing.hpp"
@@ -520,16 +521,42 @@ LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std:
     return {leased, static_cast<int>(rows.count)};
 }
 
-std::optional<int32> next_lane_to_fetch(const Hub& hub, int32 lane) {
-    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
-        return next_lane_directly(hub, heap, lane);
-    }
-    return next_lane(hub, lane);
-}
-
 std::optional<int32> next_lane(const Hub& hub, int32 lane) {
     const Rows rows = run(hub, kNextLane, Params().int4(lane));
     return rows.count == 0 ? std::nullopt : std::optional(rows.int4(0, 1));
+}
+
+std::span<const int32> lanes_to_fetch(const Hub& hub, int32 after, int32 up_to, bool with_sessions,
+                                      int limit) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
+        return lanes_to_fetch_directly(hub, heap, after, up_to, with_sessions, limit);
+    }
+    pg::List<int32> lanes;
+    for (auto lane = next_lane(hub, after); lane && *lane <= up_to && lanes.count < limit;
+         lane = next_lane(hub, *lane)) {
+        if (with_sessions || !is_session_lane(*lane)) {
+            lanes.add(*lane);
+        }
+    }
+    return lanes.span();
+}
+
+Candidates peek_lanes(const Hub& hub, std::span<const int32> lanes, std::span<const int16> slots,
+                      const pg::Clock& clock) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
+        return peek_lanes_directly(hub, heap, lanes, slots, clock);
+    }
+    pg::List<Candidate> found;
+    for (const int32 lane : lanes) {
+        for (const bool delayed : {false, true}) {
+            const auto heads = look_at_lane(hub, lane, slots, delayed, 0,
+                                            delayed ? PG_INT64_MAX : 0, clock.now(), 1);
+            for (int i = 0; i < heads.count; ++i) {
+                found.add(heads.rows[i]);
+            }
+        }
+    }
+    return {found.items, found.count};
 }
 
 Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
