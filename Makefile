@@ -4,7 +4,7 @@
 # in `make help` work on a machine where PostgreSQL is not installed yet, and pgxs.mk has a goal
 # `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
 
-LOCAL_GOALS = bench check check-all-versions check-deb check-long check-sanitizers deb demo dist format help lint \
+LOCAL_GOALS = bench bench-clients check check-all-versions check-deb check-long check-sanitizers deb demo dist format help lint \
 	setup soak stage
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
@@ -56,6 +56,9 @@ bench:
 	+@test/optional.sh bench/run.sh
 	+@test/optional.sh bench/wakeup.sh
 
+bench-clients:
+	+@bench/clients/run.sh
+
 lint:
 	+@test/run.sh --suite lint
 
@@ -97,6 +100,7 @@ endif
 # | make dist                the source archive for PGXN, in build/dist
 # | make soak SECONDS=600    a mixed load with faults of every kind, and a checker that saw it all
 # | make bench               measure
+# | make bench-clients       measure the client library beside those of others (Node.js, npm, Redis)
 # | make lint                the lints alone
 # | make format              apply clang-format
 # | make stage               private installation under build/stage, as the tests use it

@@ -20,6 +20,7 @@ EXCEPTION WHEN SQLSTATE 'HK000' THEN
 END $$;
 
 SELECT belay.create_hub('hk_app');
+CREATE TABLE test.hk_parent ();
 
 -- Nothing on a healthy hub: new, used, with roles, upgraded, of a new incarnation.
 SELECT * FROM belay.check_hub('hk_app');
@@ -50,6 +51,45 @@ SELECT test.hk_after('CREATE TRIGGER t BEFORE UPDATE ON hk_app.belay_hub FOR EAC
 SELECT test.hk_after('CREATE RULE r AS ON UPDATE TO hk_app.belay_hub DO ALSO NOTHING');
 SELECT test.hk_after('ALTER TABLE hk_app.belay_hub ENABLE ROW LEVEL SECURITY');
 SELECT test.hk_after('ALTER TABLE hk_app.belay_hub SET UNLOGGED');
+SELECT test.hk_after('CREATE TABLE test.hk_child () INHERITS (hk_app.tasks)');
+SELECT test.hk_after('ALTER TABLE hk_app.lanes INHERIT test.hk_parent');
+-- Columns, checks and indexes that are not as the hub files say.
+SELECT test.hk_after('ALTER TABLE hk_app.lanes ADD COLUMN extra text', 'CREATE INDEX ON hk_app.lanes (extra)');
+SELECT test.hk_after('ALTER TABLE hk_app.lanes ADD COLUMN extra text NOT NULL');
+SELECT test.hk_after('ALTER TABLE hk_app.lanes ADD COLUMN extra text NOT NULL DEFAULT 1');
+SELECT test.hk_after('ALTER TABLE hk_app.schedules ALTER COLUMN last_error TYPE varchar(10)');
+SELECT test.hk_after('ALTER TABLE hk_app.schedules ALTER COLUMN last_error SET NOT NULL');
+SELECT test.hk_after('ALTER TABLE hk_app.schedules ALTER COLUMN name TYPE text COLLATE "POSIX"');
+SELECT test.hk_after('ALTER TABLE hk_app.schedules RENAME COLUMN last_error TO failure');
+SELECT test.hk_after('ALTER TABLE hk_app.schedules DROP COLUMN last_error');
+SELECT test.hk_after('ALTER TABLE hk_app.schedules ADD CHECK (name <> ''x'')');
+SELECT test.hk_after('ALTER TABLE hk_app.dead_letters DROP CONSTRAINT dead_letters_queue_check');
+SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules (next_run_ms)');
+SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules (next_due_ms) WHERE NOT paused');
+SELECT test.hk_after('UPDATE pg_index SET indisvalid = false WHERE indexrelid = ''hk_app.schedules_due''::regclass');
+SELECT test.hk_after('UPDATE pg_index SET indisready = false WHERE indexrelid = ''hk_app.schedules_due''::regclass');
+-- Code in a view, and functions that were altered.
+SELECT test.hk_after(format('CREATE OR REPLACE VIEW hk_app.dead_letter_summary AS %s', replace(pg_get_viewdef('hk_app.dead_letter_summary'), 'count(*)', 'count(1)')));
+SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub STRICT');
+SELECT test.hk_after('ALTER FUNCTION hk_app.get_task IMMUTABLE');
+SELECT test.hk_after('ALTER FUNCTION hk_app.get_task PARALLEL SAFE');
+SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub SECURITY DEFINER');
+SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub SET search_path = hk_app');
+SELECT test.hk_after('DROP FUNCTION hk_app.resume_hub(text)', 'CREATE FUNCTION hk_app.resume_hub(p_queue text DEFAULT NULL) RETURNS void LANGUAGE sql AS ''''');
+-- Which rows are read is the caller's choice.
+SELECT hk_app.create_task('q', '{}', '00000000-0000-4000-8000-000000000001');
+SELECT test.hk_after('UPDATE hk_app.tasks SET retry_count = 5');
+SELECT count(*) FROM belay.check_hub('hk_app', 'all');
+SELECT count(*) FROM belay.check_hub('hk_app', 'sample');
+BEGIN;
+UPDATE hk_app.tasks SET retry_count = 5;
+SELECT * FROM belay.check_hub('hk_app', 'none');
+SELECT object, problem FROM belay.check_hub('hk_app', 'sample');
+UPDATE pg_class SET reltuples = 2000000 WHERE oid = 'hk_app.tasks'::regclass;
+SELECT object, problem FROM belay.check_hub('hk_app');
+ROLLBACK;
+SELECT test.error($$SELECT * FROM belay.check_hub('hk_app', 'some')$$);
+SELECT hk_app.cancel_task('00000000-0000-4000-8000-000000000001');
 -- When the trigger is gone, all is well again.
 CREATE TRIGGER t BEFORE UPDATE ON hk_app.belay_hub
     FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
@@ -57,13 +97,16 @@ DROP TRIGGER t ON hk_app.belay_hub;
 SELECT * FROM belay.check_hub('hk_app');
 
 -- A hub of another release.
-UPDATE hk_app.belay_hub SET version = 0;
+UPDATE hk_app.belay_hub SET version = 2;
 \c -
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT object, regexp_replace(problem, '\d+$', 'N') AS problem FROM belay.check_hub('hk_app');
 SELECT is_current FROM belay.hubs WHERE name = 'hk_app';
-SELECT belay.upgrade_hub('hk_app');
+UPDATE hk_app.belay_hub SET version = 1;
+\c -
+\set VERBOSITY terse
+\set SHOW_CONTEXT never
 SELECT * FROM belay.check_hub('hk_app');
 
 -- Only for the owner.
@@ -76,3 +119,4 @@ SELECT test.error($$SELECT * FROM belay.check_hub(NULL)$$);
 SELECT belay.drop_hub('hk_app');
 CALL test.drop_role('regress_belay_hk');
 DROP FUNCTION test.hk_after(text[]);
+DROP TABLE test.hk_parent;

@@ -1,30 +1,20 @@
--- serial: with preloading, an injected fault strikes whichever session passes first.
--- belay.upgrade_hub brings a hub made by an older release to this one.
+-- belay.upgrade_hub brings a hub made by an older release to this one. Steps of versions are run by
+-- the cluster test upgrade_test, which installs synthetic ones; here the hub has the current version.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
-\getenv abs_srcdir PG_ABS_SRCDIR
 
--- A hub of version 1 comes out of a dump of another cluster.
 CALL test.create_owner('regress_belay_hu_owner');
 CREATE ROLE regress_belay_hu_operator;
-\set dump :abs_srcdir '/test/upgrade/v1.sql'
-\set ECHO none
-\o /dev/null
-\i :dump
-\o
-\set ECHO all
-RESET ALL;
-SELECT name, owner, version, is_current, paused_queues FROM belay.hubs WHERE name = 'hu_old';
-SELECT test.option('hu_old', 'slot_count');
-SELECT incarnation, epoch_floor FROM hu_old.belay_hub;
-
--- Until it is upgraded, this library serves it as it is. (Its leases were another cluster's.)
+SET ROLE regress_belay_hu_owner;
+SELECT belay.create_hub('hu_old');
+SELECT belay.grant_hub('hu_old', 'regress_belay_hu_operator', 'operator');
+-- It lacks a function and a view of this release.
+DROP FUNCTION hu_old.list_expired_leases;
+DROP VIEW hu_old.dead_letter_summary;
+RESET ROLE;
 SET ROLE regress_belay_hu_operator;
 SELECT hu_old.pause_hub('worker', 'old');
 RESET ROLE;
-SELECT uuid <> '11111111-1111-4111-8111-111111111111' AS new_life, version, incarnation, epoch_floor, options,
-       created_at = '2026-11-16 06:41:11.512518+00' AS same_date
-  FROM hu_old.belay_hub;
 
 -- What a hub consists of, without its name.
 CREATE FUNCTION test.hu_shape(hub name) RETURNS TABLE (line text) LANGUAGE sql AS $$
@@ -60,18 +50,11 @@ CREATE TEMP TABLE old_shape AS SELECT line FROM test.hu_shape('hu_old');
 CREATE TEMP TABLE old_row AS SELECT * FROM hu_old.belay_hub;
 CREATE TEMP TABLE old_function AS SELECT oid, proname FROM pg_proc WHERE pronamespace = 'hu_old'::regnamespace;
 
--- An upgrade that is interrupted has done nothing. It is simply run again.
-SELECT belay.inject_fault('upgrade.step', 1);
-SELECT test.error($$SELECT belay.upgrade_hub('hu_old')$$);
-SELECT line FROM test.hu_shape('hu_old') EXCEPT SELECT line FROM old_shape;
-SELECT version, is_current FROM belay.hubs WHERE name = 'hu_old';
 -- Rolled back, it never was.
 BEGIN;
 SELECT belay.upgrade_hub('hu_old');
-SELECT is_current FROM belay.hubs WHERE name = 'hu_old';
 ROLLBACK;
 SELECT line FROM test.hu_shape('hu_old') EXCEPT SELECT line FROM old_shape;
-SELECT is_current FROM belay.hubs WHERE name = 'hu_old';
 
 -- Only the owner upgrades.
 SET ROLE regress_belay_hu_operator;
@@ -135,25 +118,19 @@ SELECT line FROM test.hu_shape('hu_old') EXCEPT SELECT line FROM new_shape;
 SELECT count(*) AS rows, count(o.uuid) AS same_uuid FROM hu_old.belay_hub AS h LEFT JOIN old_row AS o USING (uuid);
 SELECT * FROM belay.check_hub('hu_old');
 
--- HB-5: live leases and their tokens stay valid: here a turn and an activity, while all steps run again.
+-- HB-5: live leases and their tokens stay valid: here a turn and an activity.
 SELECT length(hu_new.start_orchestration('O', '', 'i'));
 SELECT hu_new.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1}}');
 SELECT out_lock_token AS turn FROM hu_new.fetch_orchestration_item(NULL, 600000) \gset
 SELECT out_lock_token AS work FROM hu_new.fetch_work_item(NULL, 600000) \gset
-UPDATE hu_new.belay_hub SET version = 1;
-\c -
-\set VERBOSITY terse
-\set SHOW_CONTEXT never
-SELECT is_current FROM belay.hubs WHERE name = 'hu_new';
 SELECT belay.upgrade_hub('hu_new');
-SELECT is_current FROM belay.hubs WHERE name = 'hu_new';
 SELECT hu_new.renew_orchestration_item_lock(:'turn', NULL, 600000), hu_new.renew_work_item_lock(:'work', NULL, 600000);
 SELECT count(*) FROM hu_new.fetch_orchestration_item(NULL, 1000);
 SELECT hu_new.ack_worker(:'work', NULL, '{"ActivityCompleted":{"instance":"i","execution_id":1,"id":1,"result":""}}');
 SELECT hu_new.ack_orchestration_item(:'turn', NULL, 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1"}');
 SELECT out_messages FROM hu_new.fetch_orchestration_item(NULL, 1);
 
--- What somebody removed or changed by mistake comes back with an upgrade.
+-- What was removed or changed by mistake comes back with an upgrade.
 DROP FUNCTION hu_new.pause_hub(text, text);
 GRANT EXECUTE ON FUNCTION hu_new.resume_hub(text) TO PUBLIC;
 SELECT count(*) FROM belay.check_hub('hu_new');

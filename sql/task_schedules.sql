@@ -49,7 +49,7 @@ SELECT pg_temp.at(resume_schedule('all', pg_temp.ms('2024-06-01 13:35 UTC'))), p
 SELECT rows FROM reconcile(pg_temp.ms('2024-06-01 13:40 UTC'), '{schedules}');
 SELECT lane, due FROM pg_temp.made;
 SELECT drop_schedule('all'); DELETE FROM tasks; DELETE FROM dedup_keys;
--- SC-3: time zones by name, as the server knows them; where clocks go forward a time that is left out comes an hour later, where they go back it comes once.
+-- SC-3: time zones by name, as the server knows them; where clocks go forward a time that is left out comes later by the length of the change, where they go back it comes once.
 SELECT z, pg_temp.at(create_schedule(z, '30 2 * * *', '{"lane": "z"}', z, 'all', pg_temp.ms(t))) AS first FROM (VALUES ('Europe/Berlin', '2024-03-30 12:00 UTC'), ('America/New_York', '2024-11-02 12:00 UTC'), ('Asia/Kolkata', '2024-03-30 12:00 UTC'), ('Australia/Lord_Howe', '2024-10-05 00:00 UTC')) AS x(z, t);
 SELECT rows FROM reconcile(pg_temp.ms('2024-04-02 12:00 UTC'), '{schedules}');
 SELECT split_part(dedup_key, ':', 2) AS zone, string_agg(pg_temp.at(split_part(dedup_key, ':', 3)::bigint), ', ' ORDER BY dedup_key) AS due FROM tasks GROUP BY 1 ORDER BY 1;

@@ -41,6 +41,7 @@ list_suites() {
     if compgen -G "$root/test/soak/*.cpp" >/dev/null; then say soak; fi
     say client
     say tool
+    say bench
     say package
     if makes_debs; then say deb; fi
     say unit
@@ -160,6 +161,14 @@ suite_fuzz() {
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }
 
+# belay's own part of bench/clients, as a test.
+suite_bench() {
+    local code=0 output=$log_dir/$suite.tests
+    with_server --preload --conf 'max_connections = 200' -- "$root/bench/clients/smoke.sh" >"$output" 2>&1 || code=$?
+    cat "$output"
+    finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
+}
+
 suite_package() {
     local code=0 output=$log_dir/$suite.tests
     {
@@ -237,6 +246,7 @@ cmake_targets() {
         case $suite in
             unit | cluster | model | stress | robust | soak | client | tool) say "${suite}_tests" ;;
             docs | package | deb) say belay ;;
+            bench) say clients_bench ;;
         esac
     done
 }
@@ -253,7 +263,7 @@ if [[ $built == no ]]; then
     build_module
     mapfile -t targets < <(cmake_targets)
     if [[ $all == yes ]]; then
-        build_cmake
+        build_cmake all "${targets[@]}"
     elif ((${#targets[@]} > 0)); then
         build_cmake "${targets[@]}"
     fi

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
 #
-#   test/setup.sh [deb] [chroot]
+#   test/setup.sh [deb] [chroot] [clients]
 #
 #   deb      also what building packages needs
 #   chroot   also what testing them in a clean system needs
+#   clients  also what measuring other client libraries needs, see bench/clients
 #
 # PG_CONFIG names another PostgreSQL: then none is installed.
 set -euo pipefail
@@ -45,6 +46,12 @@ for group; do
         chroot)
             need mmdebstrap command -v mmdebstrap
             need lintian command -v lintian
+            ;;
+        clients)
+            need nodejs command -v node
+            need npm command -v npm
+            # Has the server's program, but no service that the installation would start.
+            need redis-tools command -v redis-check-rdb
             ;;
         *) die "unknown group $group" ;;
     esac

@@ -8,7 +8,8 @@
 //
 // Where clocks change: an hour field that begins with a star means all hours that pass, so those
 // that come twice count twice and those that are left out do not exist. Any other hour field names
-// times of the day: each counts once a day, and one that is left out counts an hour later.
+// times of the day: each counts once a day, and one that is left out counts later by the
+// length of the gap.
 #pragma once
 
 #include <algorithm>

@@ -135,7 +135,8 @@ BELAY_FUNCTION(belay_upgrade_hub) {
 
 BELAY_FUNCTION(belay_check_hub) {
     const auto problems =
-        ops::check_hub(entry::required_name(fcinfo, 0, "p_name"), entry::verbs_of);
+        ops::check_hub(entry::required_name(fcinfo, 0, "p_name"),
+                       entry::required_text(fcinfo, 1, "p_rows"), entry::verbs_of);
     const auto answer = entry::answer_rows(fcinfo);
     for (const auto& [object, problem] : problems) {
         const Datum values[] = {CStringGetTextDatum(object), CStringGetTextDatum(problem)};

@@ -39,6 +39,28 @@ void add_events(const Call::Set& set, const store::Rows& rows, bool by_xid, int6
     }
 }
 
+// The report of events that retention deleted before they were read, as an event of its own.
+void add_lost(const Call::Set& set, const ops::EventBatch& batch, std::string_view subscription) {
+    if (batch.lost == 0) {
+        return;
+    }
+    char upto[core::kEventPlaceChars];
+    core::encode(batch.lost_upto, upto);
+    const auto details = store::Details()
+                             .add("count", batch.lost)
+                             .add("first_event_id", batch.lost_first)
+                             .add("last_event_id", batch.lost_last);
+    const Datum values[] = {pg::text_datum(batch.lost_last),
+                            CStringGetTextDatum("outbox"),
+                            CStringGetTextDatum("events_lost"),
+                            pg::text_datum(subscription),
+                            DirectFunctionCall1(jsonb_in, CStringGetDatum(details.text->data)),
+                            Int64GetDatum(batch.reported_at),
+                            PointerGetDatum(cstring_to_text_with_len(upto, sizeof upto))};
+    const bool nulls[7] = {};
+    set.add(values, nulls);
+}
+
 }  // namespace
 
 Datum create_subscription(const Call& call) {
@@ -56,8 +78,9 @@ Datum drop_subscription(const Call& call) {
 Datum read_events(const Call& call) {
     const auto set = call.set();
     auto clock = call.clock(3);
-    const auto batch = ops::read_events(call.hub, call.required_text(0, "p_subscription"),
-                                        call.int4(1), call.int8(2), &clock);
+    const auto name = call.required_text(0, "p_subscription");
+    const auto batch = ops::read_events(call.hub, name, call.int4(1), call.int8(2), &clock);
+    add_lost(set, batch, name);
     add_events(set, batch.old, false, batch.lease);
     add_events(set, batch.current, batch.by_xid, batch.lease);
     return call.nothing();

@@ -1,7 +1,10 @@
 // The functions of schema belay that concern the background worker.
+#include <algorithm>
+
 #include "entry/call.hpp"
 #include "ops/duties/duties.hpp"
 #include "pg/boundary.hpp"
+#include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/settings.hpp"
@@ -59,11 +62,12 @@ Datum time_or_null(TimestampTz time, bool* null) {
 }
 
 void add_worker(const pg::WorkerSlot& slot, int duty, const Call::Set& answer) {
-    constexpr int kColumns = 13;
+    constexpr int kColumns = 14;
     Datum values[kColumns] = {ObjectIdGetDatum(slot.database), Int32GetDatum(slot.pid),
                               CStringGetTextDatum(pg::state_name(slot.state))};
     bool nulls[kColumns] = {};
-    values[3] = time_or_null(slot.started_at, &nulls[3]);
+    nulls[1] = slot.pid == 0;
+    values[3] = time_or_null(slot.pid == 0 ? 0 : slot.started_at, &nulls[3]);
     values[4] = time_or_null(slot.last_loop_at, &nulls[4]);
     if (duty < 0) {
         for (int i = 5; i < kColumns; ++i) {
@@ -79,6 +83,7 @@ void add_worker(const pg::WorkerSlot& slot, int duty, const Call::Set& answer) {
         values[10] = text_or_null(totals.last_error, &nulls[10]);
         values[11] = text_or_null(NameStr(totals.last_error_hub), &nulls[11]);
         values[12] = time_or_null(totals.last_error_at, &nulls[12]);
+        values[13] = Int64GetDatum(totals.timeouts);
     }
     answer.add(values, nulls);
 }
@@ -130,7 +135,8 @@ BELAY_FUNCTION(belay_worker_rows) {
     for (const auto& slot : pg::live_workers()) {
         bool any = false;
         for (int i = 0; i < static_cast<int>(ops::duties().size()); ++i) {
-            if (slot.duties[i].runs > 0) {
+            // The totals of a process that was given up are with its successor.
+            if (slot.duties[i].runs > 0 && slot.state != pg::WorkerState::kStuck) {
                 any = true;
                 entry::add_worker(slot, i, answer);
             }
@@ -138,6 +144,25 @@ BELAY_FUNCTION(belay_worker_rows) {
         if (!any) {
             entry::add_worker(slot, -1, answer);
         }
+    }
+    return 0;
+}
+
+BELAY_FUNCTION(belay_quarantined_hubs) {
+    const auto answer = entry::answer_rows(fcinfo);
+    const TimestampTz now = GetCurrentTimestamp();
+    const int64 now_ms = pg::monotonic_ms();
+    for (const auto& hub : pg::quarantined_hubs()) {
+        NameData name = hub.name;
+        const int64 rest_ms = std::max<int64>(0, hub.rest.until_ms - now_ms);
+        const Datum values[] = {NameGetDatum(&name),
+                                CStringGetTextDatum(hub.what),
+                                Int32GetDatum(hub.rest.times),
+                                TimestampTzGetDatum(hub.since),
+                                TimestampTzGetDatum(TimestampTzPlusMilliseconds(now, rest_ms)),
+                                Int32GetDatum(hub.stuck)};
+        const bool nulls[lengthof(values)] = {false, false, false, false, false, hub.stuck == 0};
+        answer.add(values, nulls);
     }
     return 0;
 }

@@ -1,15 +1,19 @@
 #include "pg/settings.hpp"
 
+#include <algorithm>
+
 #include "pg/pg.hpp"
 
 namespace belay::pg {
 
 constinit Settings settings{.async_leases = false,
                             .cursor_slots = 4096,
+                            .duty_timeout_ms = 60 * 1000,
                             .fast_path = true,
                             .intent_age_ms = 2000,
                             .lease_slots = 65536,
                             .logical_events = false,
+                            .max_workers = 1,
                             .notify = false,
                             .reconcile_interval_ms = 1000};
 
@@ -29,6 +33,12 @@ void define_settings() {
             &settings.cursor_slots, 4096, 64, 1048576, PGC_POSTMASTER, 0, nullptr, nullptr,
             nullptr);
     }
+    DefineCustomIntVariable(
+        "belay.duty_timeout", "Longest time that the background worker spends on a portion.",
+        "A portion that takes longer is cancelled, one that goes on is ended with its process a "
+        "second later, and the hub rests.",
+        &settings.duty_timeout_ms, 60 * 1000, 100, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr,
+        nullptr, nullptr);
     DefineCustomBoolVariable("belay.fast_path",
                              "Lets hot operations access their tables and indexes directly.",
                              "Off, they run as SQL statements. The results are the same.",
@@ -51,6 +61,12 @@ void define_settings() {
                              "Prefix belay.<hub>, the event as JSON; needs wal_level = logical.",
                              &settings.logical_events, false, PGC_SUSET, 0, nullptr, nullptr,
                              nullptr);
+    DefineCustomIntVariable(
+        "belay.max_workers", "Background workers of belay in all databases, without the launcher.",
+        "If more databases have the extension, they are served in turn. Default: a quarter of "
+        "max_worker_processes, at least one.",
+        &settings.max_workers, std::max(1, max_worker_processes / 4), 1, 262143, PGC_SIGHUP, 0,
+        nullptr, nullptr, nullptr);
     DefineCustomBoolVariable(
         "belay.notify", "Lets the background worker send a NOTIFY when work may be ready.",
         "Channel belay.<hub>, payload orchestrator or worker; off the transaction that enqueues.",

@@ -6,10 +6,12 @@ namespace belay::pg {
 struct Settings {
     bool async_leases;
     int cursor_slots;
+    int duty_timeout_ms;
     bool fast_path;
     int intent_age_ms;
     int lease_slots;
     bool logical_events;
+    int max_workers;
     bool notify;
     int reconcile_interval_ms;  // 0: the background worker rests
 };

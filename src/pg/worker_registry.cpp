@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "pg/list.hpp"
 #include "pg/shared_memory.hpp"
@@ -13,6 +14,19 @@ namespace {
 
 constexpr int kMostHolds = 64;
 constexpr int kMostDropped = 64;
+constexpr int kMostQuarantined = 256;
+constexpr int kMostWaiting = 256;
+
+// After its limit a portion's process has ended itself within a second. The launcher signals it
+// after two, and gives it up after five.
+constexpr int64 kUrgeAfterMs = 2000;
+constexpr int64 kGiveUpAfterMs = 5000;
+
+// A database that waits for a process.
+struct Waiting {
+    Oid database;
+    pg_atomic_uint32 called;  // a session of the database has rung
+};
 
 // A database that workers must leave alone, because a command of that process needs it.
 struct Hold {
@@ -29,6 +43,9 @@ struct Registry {
     Hold holds[kMostHolds];
     Oid dropped[kMostDropped];  // the last ones
     int next_dropped;
+    QuarantinedHub quarantined[kMostQuarantined];
+    Waiting waiting[kMostWaiting];
+    int waiting_count;
     int slot_count;
     WorkerSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -59,6 +76,9 @@ void init_registry(void* piece) {
     for (int i = 0; i < made->slot_count; ++i) {
         pg_atomic_init_u32(&made->slots[i].bells, 0);
     }
+    for (auto& waiting : made->waiting) {
+        pg_atomic_init_u32(&waiting.called, 0);
+    }
 }
 
 void use_registry(void* piece) {
@@ -73,11 +93,12 @@ bool is_live(const WorkerSlot& slot) {
     return slot.pid != 0;
 }
 
-// The slot of a database's worker, live or ended, or null. The lock is held.
+// The slot of a database's worker, live or ended, or null. One that is stuck is not the database's
+// any more. The lock is held.
 WorkerSlot* slot_of(Oid database) {
     WorkerSlot* found = nullptr;
     for (auto& slot : slots()) {
-        if (slot.database == database && (found == nullptr || is_live(slot))) {
+        if (slot.database == database && !slot.stuck && (found == nullptr || is_live(slot))) {
             found = &slot;
         }
     }
@@ -138,16 +159,30 @@ void add_call(RelayCalls* calls, Oid hub) {
     calls->hubs[calls->count++] = hub;
 }
 
+// Lets the launcher know that the database without a worker has something to do. The lock is held.
+void call_launcher() {
+    for (int i = 0; i < registry->waiting_count; ++i) {
+        if (registry->waiting[i].database == MyDatabaseId) {
+            pg_atomic_write_u32(&registry->waiting[i].called, 1);
+        }
+    }
+}
+
 // Passes on what the transaction has for other hubs. The lock is held.
 void call_relay() {
+    bool heard = false;
     for (auto& slot : slots()) {
-        if (slot.database == MyDatabaseId && is_live(slot)) {
+        if (slot.database == MyDatabaseId && is_live(slot) && !slot.stuck) {
+            heard = true;
             for (int i = 0; i < pending_relay.count; ++i) {
                 add_call(&slot.relay_calls, pending_relay.hubs[i]);
             }
             slot.relay_calls.all = slot.relay_calls.all || pending_relay.all;
             ring(slot.procno);
         }
+    }
+    if (!heard) {
+        call_launcher();
     }
 }
 
@@ -196,6 +231,67 @@ void at_end(Ending ending) {
     }
 }
 
+// The entry of a hub, or the one that is needed least. The lock is held.
+QuarantinedHub* quarantine_entry(Oid database, Oid hub) {
+    QuarantinedHub* spare = &registry->quarantined[0];
+    for (auto& entry : registry->quarantined) {
+        if (entry.database == database && entry.hub == hub) {
+            return &entry;
+        }
+        if (entry.rest.until_ms < spare->rest.until_ms) {
+            spare = &entry;
+        }
+    }
+    *spare = {};
+    spare->database = database;
+    spare->hub = hub;
+    return spare;
+}
+
+void copy_message(char* to, std::size_t size, const char* message) {
+    const int length =
+        pg_mbcliplen(message, static_cast<int>(strlen(message)), static_cast<int>(size) - 1);
+    memcpy(to, message, static_cast<Size>(length));
+    to[length] = '\0';
+}
+
+// Puts the hub that answers for the portion into quarantine. Returns how long it rests. The lock is
+// held.
+int64 quarantine(WorkerSlot* slot, pid_t stuck) {
+    const Portion& portion = slot->portion;
+    const int64 now = monotonic_ms();
+    const TimestampTz at = GetCurrentTimestamp();
+    if (portion.duty >= 0) {
+        DutyTotals& totals = slot->duties[portion.duty];
+        ++totals.timeouts;
+        totals.last_error_at = at;
+        totals.last_error_hub = portion.hub_name;
+        copy_message(totals.last_error, sizeof totals.last_error,
+                     "took longer than belay.duty_timeout");
+    }
+    if (!OidIsValid(portion.hub)) {
+        return 0;
+    }
+    QuarantinedHub* entry = quarantine_entry(slot->database, portion.hub);
+    entry->name = portion.hub_name;
+    memcpy(entry->what, portion.what, sizeof entry->what);
+    entry->rest.exceeded(now, portion.limit_ms);
+    entry->since = at;
+    entry->stuck = stuck;
+    return entry->rest.until_ms - now;
+}
+
+void log_quarantine(const Portion& portion, int64 rest_ms) {
+    ereport(
+        WARNING,
+        (errmsg("%s of hub \"%s\" took longer than belay.duty_timeout", portion.what,
+                NameStr(portion.hub_name)),
+         errdetail("The background worker leaves the hub alone for " INT64_FORMAT " ms.", rest_ms),
+         errhint("Look for triggers, policies and index expressions on the tables of the hub: "
+                 "SELECT * FROM belay.check_hub('%s').",
+                 NameStr(portion.hub_name))));
+}
+
 extern "C" void belay_leave_slot(int, Datum) {
     if (mine == nullptr) {
         return;
@@ -207,9 +303,31 @@ extern "C" void belay_leave_slot(int, Datum) {
     if (mine->stop && mine->end == WorkerEnd::kFailed) {
         mine->end = WorkerEnd::kStopped;
     }
+    const Portion portion = mine->portion;
+    const bool over = portion.is_over(monotonic_ms());
+    int64 rest_ms = 0;
+    if (mine->stuck) {
+        // The hub rests as long as when it was given up.
+        for (auto& entry : registry->quarantined) {
+            entry.stuck = entry.stuck == MyProcPid ? 0 : entry.stuck;
+        }
+        mine->database = InvalidOid;
+        mine->stuck = false;
+    } else if (over) {
+        if (portion.duty >= 0) {
+            ++mine->duties[portion.duty].runs;
+            ++mine->duties[portion.duty].errors;
+        }
+        rest_ms = quarantine(mine, 0);
+        mine->end = WorkerEnd::kOverLimit;
+    }
+    mine->portion.deadline_ms = 0;
     mine = nullptr;
     const int launcher = registry->launcher_procno;
     LWLockRelease(&registry->lock);
+    if (rest_ms > 0) {
+        log_quarantine(portion, rest_ms);
+    }
     ConditionVariableBroadcast(&registry->left);
     ring(launcher);
 }
@@ -258,6 +376,10 @@ const char* state_name(WorkerState state) {
             return "resting";
         case WorkerState::kEnded:
             return "ended";
+        case WorkerState::kStuck:
+            return "stuck";
+        case WorkerState::kWaiting:
+            return "waiting";
     }
     return "unknown";
 }
@@ -272,11 +394,16 @@ void wake_worker(Bell bell) {
         return;
     }
     LWLockAcquire(&registry->lock, LW_SHARED);
+    bool heard = false;
     for (auto& slot : slots()) {
-        if (slot.database == MyDatabaseId && is_live(slot)) {
+        if (slot.database == MyDatabaseId && is_live(slot) && !slot.stuck) {
+            heard = true;
             pg_atomic_fetch_or_u32(&slot.bells, static_cast<uint32>(bell));
             ring(slot.procno);
         }
+    }
+    if (!heard) {
+        call_launcher();
     }
     LWLockRelease(&registry->lock);
 }
@@ -323,14 +450,32 @@ std::span<const WorkerSlot> live_workers() {
     // Nothing is allocated under the lock.
     const auto bytes = sizeof(WorkerSlot) * static_cast<Size>(registry->slot_count);
     auto* copies = static_cast<WorkerSlot*>(palloc(bytes));
+    Oid waiting[kMostWaiting];
     LWLockAcquire(&registry->lock, LW_SHARED);
     memcpy(static_cast<void*>(copies), registry->slots, bytes);
     const int count = registry->slot_count;
+    const int waiting_count = registry->waiting_count;
+    for (int i = 0; i < waiting_count; ++i) {
+        waiting[i] = registry->waiting[i].database;
+    }
     LWLockRelease(&registry->lock);
     for (int i = 0; i < count; ++i) {
         if (is_live(copies[i])) {
             found.add(copies[i]);
         }
+    }
+    for (int i = 0; i < waiting_count; ++i) {
+        // What its last worker did is known as long as nobody has taken the slot.
+        WorkerSlot slot{};
+        for (int j = 0; j < count; ++j) {
+            if (copies[j].database == waiting[i] && !is_live(copies[j])) {
+                memcpy(static_cast<void*>(&slot), &copies[j], sizeof slot);
+            }
+        }
+        slot.database = waiting[i];
+        slot.pid = 0;
+        slot.state = WorkerState::kWaiting;
+        found.add(slot);
     }
     return found.span();
 }
@@ -419,6 +564,12 @@ bool take_slot(Oid database) {
         good = slot != nullptr;
         if (good) {
             memset(static_cast<void*>(slot->duties), 0, sizeof slot->duties);
+            // The totals of a process that was given up go on with its successor.
+            for (const auto& other : slots()) {
+                if (other.stuck && other.database == database) {
+                    memcpy(static_cast<void*>(slot->duties), other.duties, sizeof slot->duties);
+                }
+            }
         }
     }
     if (good) {
@@ -430,6 +581,9 @@ bool take_slot(Oid database) {
         slot->stop = false;
         slot->started_at = GetCurrentTimestamp();
         slot->last_loop_at = 0;
+        slot->found_work = false;
+        slot->stuck = false;
+        slot->portion = {};
         pg_atomic_write_u32(&slot->bells, 0);
         slot->relay_calls = {};
         mine = slot;
@@ -493,6 +647,7 @@ void note_duty(int duty, int64 rows) {
         DutyTotals& totals = mine->duties[duty];
         ++totals.runs;
         totals.rows += rows;
+        mine->found_work = mine->found_work || rows > 0;
         totals.last_run = GetCurrentTimestamp();
         LWLockRelease(&registry->lock);
     }
@@ -507,12 +662,97 @@ void note_duty_error(int duty, const char* hub, const char* message) {
         totals.last_run = GetCurrentTimestamp();
         totals.last_error_at = totals.last_run;
         namestrcpy(&totals.last_error_hub, hub);
-        const int length =
-            pg_mbcliplen(message, static_cast<int>(strlen(message)), sizeof totals.last_error - 1);
-        memcpy(totals.last_error, message, static_cast<Size>(length));
-        totals.last_error[length] = '\0';
+        copy_message(totals.last_error, sizeof totals.last_error, message);
         LWLockRelease(&registry->lock);
     }
+}
+
+void begin_portion(const char* what, int duty, Oid hub, int64 limit_ms) {
+    if (mine != nullptr) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        mine->portion = {};
+        strlcpy(mine->portion.what, what, sizeof mine->portion.what);
+        mine->portion.duty = duty;
+        mine->portion.hub = hub;
+        mine->portion.limit_ms = limit_ms;
+        mine->portion.deadline_ms = monotonic_ms() + limit_ms;
+        LWLockRelease(&registry->lock);
+    }
+}
+
+void name_portion(Oid owner, const NameData& name) {
+    if (mine != nullptr) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        mine->portion.owner = owner;
+        mine->portion.hub_name = name;
+        LWLockRelease(&registry->lock);
+    }
+}
+
+bool end_portion() {
+    if (mine == nullptr) {
+        return false;
+    }
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    const Portion portion = mine->portion;
+    const bool over = portion.is_over(monotonic_ms());
+    const int64 rest_ms = over ? quarantine(mine, 0) : 0;
+    mine->portion.deadline_ms = 0;
+    LWLockRelease(&registry->lock);
+    if (rest_ms > 0) {
+        log_quarantine(portion, rest_ms);
+    }
+    return over;
+}
+
+void blame(const Blame& hub) {
+    if (mine != nullptr) {
+        LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+        mine->portion.hub = hub.hub;
+        mine->portion.owner = hub.owner;
+        mine->portion.hub_name = hub.name;
+        LWLockRelease(&registry->lock);
+    }
+}
+
+int64 rest_of(Oid hub, Oid owner) {
+    if (mine == nullptr) {
+        return 0;
+    }
+    int64 rest_ms = 0;
+    LWLockAcquire(&registry->lock, LW_SHARED);
+    for (const auto& entry : registry->quarantined) {
+        if (entry.hub == hub && entry.database == MyDatabaseId) {
+            rest_ms = std::max<int64>(0, entry.rest.until_ms - monotonic_ms());
+        }
+    }
+    for (const auto& slot : slots()) {
+        if (slot.stuck && slot.database == MyDatabaseId &&
+            (slot.portion.hub == hub || (OidIsValid(owner) && slot.portion.owner == owner))) {
+            rest_ms = std::max<int64>(rest_ms, 1000);  // look again
+        }
+    }
+    LWLockRelease(&registry->lock);
+    return rest_ms;
+}
+
+std::span<const QuarantinedHub> quarantined_hubs() {
+    List<QuarantinedHub> found;
+    if (!attach_shared_memory()) {
+        return found.span();
+    }
+    auto* copies = static_cast<QuarantinedHub*>(palloc(sizeof registry->quarantined));
+    LWLockAcquire(&registry->lock, LW_SHARED);
+    memcpy(static_cast<void*>(copies), registry->quarantined, sizeof registry->quarantined);
+    LWLockRelease(&registry->lock);
+    const int64 now = monotonic_ms();
+    for (int i = 0; i < kMostQuarantined; ++i) {
+        if (copies[i].database == MyDatabaseId &&
+            (copies[i].rest.is_on(now) || copies[i].stuck != 0)) {
+            found.add(copies[i]);
+        }
+    }
+    return found.span();
 }
 
 void become_launcher() {
@@ -537,7 +777,12 @@ Sighting sight(Oid database) {
         result.live = is_live(*slot);
         result.state = slot->state;
         result.end = slot->end;
-        result.started_at = slot->started_at;
+        result.found_work = slot->found_work;
+    }
+    for (int i = 0; i < registry->waiting_count; ++i) {
+        if (registry->waiting[i].database == database) {
+            result.called = pg_atomic_read_u32(&registry->waiting[i].called) != 0;
+        }
     }
     LWLockRelease(&registry->lock);
     return result;
@@ -558,6 +803,83 @@ void stop_worker_of(Oid database) {
     if (WorkerSlot* slot = slot_of(database); slot != nullptr && is_live(*slot)) {
         ask_to_end(slot, SIGUSR2);
     }
+    LWLockRelease(&registry->lock);
+}
+
+int64 watch_portions() {
+    int64 next = -1;
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    const int64 now = monotonic_ms();
+    for (auto& slot : slots()) {
+        if (!is_live(slot) || slot.stuck || slot.portion.deadline_ms == 0) {
+            continue;
+        }
+        const int64 late = now - slot.portion.deadline_ms;
+        if (late >= kGiveUpAfterMs) {
+            const Portion portion = slot.portion;
+            const pid_t pid = slot.pid;
+            (void)quarantine(&slot, pid);
+            slot.stuck = true;
+            slot.state = WorkerState::kStuck;
+            LWLockRelease(&registry->lock);
+            ereport(WARNING,
+                    (errmsg("background worker with PID %d does not end", static_cast<int>(pid)),
+                     errdetail("%s of hub \"%s\" took longer than belay.duty_timeout. Another "
+                               "worker takes its place. The hubs of the same owner rest until "
+                               "the process has ended.",
+                               portion.what, NameStr(portion.hub_name)),
+                     errhint("Code of the hub's owner may wait where PostgreSQL cannot interrupt "
+                             "it. If the process stays, restart the server.")));
+            LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+            continue;
+        }
+        if (late >= kUrgeAfterMs) {
+            (void)kill(slot.pid, SIGTERM);
+        }
+        const int64 wait = late >= kUrgeAfterMs ? kGiveUpAfterMs - late : kUrgeAfterMs - late;
+        next = next < 0 ? wait : std::min(next, wait);
+    }
+    LWLockRelease(&registry->lock);
+    return next;
+}
+
+int stuck_workers() {
+    int count = 0;
+    LWLockAcquire(&registry->lock, LW_SHARED);
+    for (const auto& slot : slots()) {
+        count += slot.stuck ? 1 : 0;
+    }
+    LWLockRelease(&registry->lock);
+    return count;
+}
+
+bool is_stuck(pid_t pid) {
+    bool found = false;
+    LWLockAcquire(&registry->lock, LW_SHARED);
+    for (const auto& slot : slots()) {
+        found = found || (slot.stuck && slot.pid == pid);
+    }
+    LWLockRelease(&registry->lock);
+    return found;
+}
+
+void show_waiting(std::span<const Oid> databases) {
+    LWLockAcquire(&registry->lock, LW_EXCLUSIVE);
+    Waiting before[kMostWaiting];
+    memcpy(static_cast<void*>(before), registry->waiting, sizeof before);
+    const int before_count = registry->waiting_count;
+    const auto count = std::min<std::size_t>(databases.size(), kMostWaiting);
+    for (std::size_t i = 0; i < count; ++i) {
+        uint32 called = 0;
+        for (int j = 0; j < before_count; ++j) {
+            if (before[j].database == databases[i]) {
+                called = pg_atomic_read_u32(&before[j].called);
+            }
+        }
+        registry->waiting[i].database = databases[i];
+        pg_atomic_write_u32(&registry->waiting[i].called, called);
+    }
+    registry->waiting_count = static_cast<int>(count);
     LWLockRelease(&registry->lock);
 }
 

@@ -5,6 +5,7 @@
 // All functions but attach are harmless without shared memory.
 #pragma once
 
+#include "core/quarantine.hpp"
 #include "pg/pg.hpp"
 #include "pg/worker_signal.hpp"
 
@@ -21,17 +22,20 @@ enum class WorkerState : uint8 {
     kWorking,
     kResting,  // belay.reconcile_interval is 0
     kEnded,
+    kStuck,    // does not end although its portion is over its limit; another one has its place
+    kWaiting,  // the database waits for a process
 };
 const char* state_name(WorkerState state);
 
 // How a worker ended.
-enum class WorkerEnd : uint8 { kFailed, kStopped, kNoExtension };
+enum class WorkerEnd : uint8 { kFailed, kStopped, kNoExtension, kOverLimit };
 
 // What a duty did in a database, all hubs together.
 struct DutyTotals {
     int64 runs;
     int64 rows;
     int64 errors;
+    int64 timeouts;  // portions over their limit; errors, too
     TimestampTz last_run;
     TimestampTz last_error_at;
     NameData last_error_hub;
@@ -45,6 +49,21 @@ struct RelayCalls {
     bool all;  // more than there was room for
 };
 
+inline constexpr int kMostWhat = 32;
+
+// What a worker is doing in a transaction of its own, for how long, and whose code may run in it.
+struct Portion {
+    char what[kMostWhat];
+    int duty;           // -1: no duty
+    int64 limit_ms;     // how long it may take
+    int64 deadline_ms;  // of the steady clock; 0: nothing is being done
+    Oid hub;            // invalid: of no hub
+    Oid owner;
+    NameData hub_name;
+
+    bool is_over(int64 now_ms) const { return deadline_ms != 0 && now_ms >= deadline_ms; }
+};
+
 struct WorkerSlot {
     Oid database;
     pid_t pid;  // 0: not connected any more
@@ -56,6 +75,9 @@ struct WorkerSlot {
     RelayCalls relay_calls;
     TimestampTz started_at;
     TimestampTz last_loop_at;
+    bool found_work;  // since it started
+    bool stuck;       // see WorkerState::kStuck
+    Portion portion;
     DutyTotals duties[kMostDuties];
 };
 
@@ -67,7 +89,7 @@ void share_worker_registry();
 // Starts a worker process for the database. Null: max_worker_processes is too small.
 BackgroundWorkerHandle* launch_worker(Oid database);
 
-// The live slots, copied.
+// The live slots, copied; then those of databases that wait for a process.
 std::span<const WorkerSlot> live_workers();
 
 // Asks the workers of this database to end, with shared memory or without. Returns how many.
@@ -84,6 +106,21 @@ void hold_database(Oid database, HoldFor purpose);
 // Waits until no worker is in the database. False after timeout_ms.
 bool wait_until_left(Oid database, int timeout_ms);
 
+// ---- Quarantine: hubs whose portions took longer than they may ----
+
+struct QuarantinedHub {
+    Oid database;
+    Oid hub;
+    NameData name;
+    char what[kMostWhat];
+    core::Quarantine rest;
+    TimestampTz since;
+    pid_t stuck;  // a process that does not end; 0: none
+};
+
+// The hubs of this database that rest, copied.
+std::span<const QuarantinedHub> quarantined_hubs();
+
 // ---- The worker's own slot ----
 
 // Takes a slot for this process. False: the database has a worker, or must be left alone, or was
@@ -97,6 +134,25 @@ RelayCalls take_relay_calls();
 void note_loop();
 void note_duty(int duty, int64 rows);
 void note_duty_error(int duty, const char* hub, const char* message);
+
+// Between these the process has a portion under way. The name and owner are known later.
+void begin_portion(const char* what, int duty, Oid hub, int64 limit_ms);
+void name_portion(Oid owner, const NameData& name);
+// Puts the hub into quarantine if the portion took longer than it may. True: it did.
+bool end_portion();
+
+// Says whose code runs in the portion from now on: the hub that answers for its length. Harmless
+// outside of a worker.
+struct Blame {
+    Oid hub;
+    Oid owner;
+    NameData name;
+};
+void blame(const Blame& hub);
+
+// How long the worker has to leave a hub alone, in ms; 0: not at all. Always 0 outside of a worker.
+// Of an owner that is known, a process of his that does not end counts for all his hubs.
+int64 rest_of(Oid hub, Oid owner = InvalidOid);
 
 // ---- The launcher's side ----
 
@@ -117,7 +173,8 @@ struct Sighting {
     bool held;
     WorkerState state;
     WorkerEnd end;
-    TimestampTz started_at;
+    bool found_work;
+    bool called;  // a session of the database has rung while no worker was there
 };
 Sighting sight(Oid database);
 
@@ -127,5 +184,16 @@ void forget_end(Oid database);
 
 // Asks the worker of the database to end.
 void stop_worker_of(Oid database);
+
+// Ends workers whose portion is over its limit, and gives those up that do not end. Returns the ms
+// until it has to be called again, or a negative number if no worker has a portion under way.
+int64 watch_portions();
+
+// Workers that were given up and still live.
+int stuck_workers();
+bool is_stuck(pid_t pid);
+
+// The databases that wait for a process, as others see them.
+void show_waiting(std::span<const Oid> databases);
 
 }  // namespace belay::pg

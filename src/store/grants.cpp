@@ -44,6 +44,11 @@ const Acl* acl_of(Oid relation) {
     return acl;
 }
 
+bool is_altered(const FormData_pg_proc* form) {
+    return form->proisstrict || form->prosecdef || form->proleakproof ||
+           form->provolatile == PROVOLATILE_IMMUTABLE || form->proparallel != PROPARALLEL_UNSAFE;
+}
+
 bool names(const Acl* acl, Oid grantee, AclMode right) {
     const AclItem* items = ACL_DAT(acl);
     for (int i = 0; i < ACL_NUM(acl); ++i) {
@@ -86,7 +91,9 @@ std::span<const HubFunction> hub_functions(Oid schema) {
                    .verb = null ? "" : TextDatumGetCString(source),
                    .signature = format_procedure_qualified(form->oid),
                    .is_public = names(acl_of(row, descriptor, form), ACL_ID_PUBLIC, ACL_EXECUTE),
-                   .owner = form->proowner});
+                   .owner = form->proowner,
+                   .is_altered = is_altered(form) ||
+                                 !heap_attisnull(row, Anum_pg_proc_proconfig, descriptor)});
     });
     return found.span();
 }

@@ -13,6 +13,8 @@ struct HubFunction {
     const char* signature;  // schema-qualified, ready for GRANT and DROP
     bool is_public;         // anybody may call it
     Oid owner;
+    bool is_altered;  // strict, immutable, parallel safe, leakproof, security definer, or with
+                      // settings
 };
 
 std::span<const HubFunction> hub_functions(Oid schema);

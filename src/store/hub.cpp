@@ -315,6 +315,29 @@ Oid hub_relation(Oid schema) {
     return relation;
 }
 
+namespace {
+
+// Whether Citus has made the table one of its own: then its rows are in a shard, perhaps on another
+// node, and statements on it mean something else.
+bool is_distributed(Oid relation) {
+    const Oid catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
+    const AttrNumber column =
+        OidIsValid(catalog) ? get_attnum(catalog, "logicalrelid") : InvalidAttrNumber;
+    if (column == InvalidAttrNumber) {
+        return false;
+    }
+    Relation partitions = table_open(catalog, AccessShareLock);
+    ScanKeyData key;
+    ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
+    SysScanDesc scan = systable_beginscan(partitions, InvalidOid, false, nullptr, 1, &key);
+    const bool found = HeapTupleIsValid(systable_getnext(scan));
+    systable_endscan(scan);
+    table_close(partitions, AccessShareLock);
+    return found;
+}
+
+}  // namespace
+
 const Hub* find_hub(Oid schema, bool lenient) {
     if (hubs == nullptr) {
         make_table();
@@ -327,6 +350,16 @@ const Hub* find_hub(Oid schema, bool lenient) {
     const Oid relation = hub_relation(schema);
     if (!OidIsValid(relation)) {
         return nullptr;
+    }
+    if (is_distributed(relation)) {
+        if (lenient) {
+            return nullptr;
+        }
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                 errmsg("hub \"%s\" is distributed by Citus, which this release does not serve",
+                        get_namespace_name(schema)),
+                 errhint("Make its schema local again with citus_schema_undistribute.")));
     }
     if (hub == nullptr) {
         bool found = false;

@@ -1,9 +1,11 @@
 #include "store/hub_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "pg/faults.hpp"
+#include "pg/list.hpp"
 #include "store/plan.hpp"
 
 namespace belay::store {
@@ -87,6 +89,15 @@ void run_file(const char* dir, const char* name, const char* hub) {
     error_context_stack = context.previous;
 }
 
+// Files of a newer release may lie there before the server has its library.
+bool is_known_step(const char* name) {
+    return atoi(name) <= kHubVersion;
+}
+
+std::array<const char*, 2> object_directories(Api api) {
+    return {directory("objects"), directory(psprintf("api/%s", kApiNames[static_cast<int>(api)]))};
+}
+
 }  // namespace
 
 void pin_settings() {
@@ -108,7 +119,7 @@ void pin_settings() {
 void run_hub_steps(const char* hub, int32 after) {
     const char* dir = directory("steps");
     for (const char* name : sql_files(dir)) {
-        if (atoi(name) > after) {
+        if (atoi(name) > after && is_known_step(name)) {
             pg::fail_here(pg::FaultPoint::kUpgradeStep);
             run_file(dir, name, hub);
         }
@@ -116,12 +127,28 @@ void run_hub_steps(const char* hub, int32 after) {
 }
 
 void run_hub_objects(const char* hub, Api api) {
-    for (const char* dir :
-         {directory("objects"), directory(psprintf("api/%s", kApiNames[static_cast<int>(api)]))}) {
+    for (const char* dir : object_directories(api)) {
         for (const char* name : sql_files(dir)) {
             run_file(dir, name, hub);
         }
     }
+}
+
+std::span<const char* const> hub_file_texts(const char* hub, Api api) {
+    pg::List<const char*> texts;
+    const char* quoted = quote_identifier(hub);
+    const char* steps = directory("steps");
+    for (const char* name : sql_files(steps)) {
+        if (is_known_step(name)) {
+            texts.add(read_file(psprintf("%s/%s", steps, name), quoted));
+        }
+    }
+    for (const char* dir : object_directories(api)) {
+        for (const char* name : sql_files(dir)) {
+            texts.add(read_file(psprintf("%s/%s", dir, name), quoted));
+        }
+    }
+    return texts.span();
 }
 
 }  // namespace belay::store

@@ -14,11 +14,15 @@
 
 namespace belay::store {
 
-// Runs the steps with a number above `after`, in order.
+// Runs the steps with a number above `after`, up to kHubVersion, in order.
 void run_hub_steps(const char* hub, int32 after);
 
 // Runs the files of functions and views.
 void run_hub_objects(const char* hub, Api api);
+
+// The texts of the files that a hub of this version is made of, in order, with the hub's name
+// filled in.
+std::span<const char* const> hub_file_texts(const char* hub, Api api);
 
 // Lends body the settings that hub files and grants need: nothing of the caller's changes what they
 // mean. Undone afterwards, by the transaction on ERROR.

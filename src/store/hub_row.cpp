@@ -96,6 +96,8 @@ constexpr HubRelation kHubRelations[] = {
     {"outbox_events", RELKIND_RELATION, core::kNoLevel},
     {"outbox_events_pkey", RELKIND_INDEX, core::kNoLevel},
     {"outbox_events_position", RELKIND_SEQUENCE, core::kNoLevel},
+    {"outbox_gaps", RELKIND_RELATION, core::kNoLevel},
+    {"outbox_gaps_pkey", RELKIND_INDEX, core::kNoLevel},
     {"outbox_subscriptions", RELKIND_RELATION, core::kNoLevel},
     {"outbox_subscriptions_pkey", RELKIND_INDEX, core::kNoLevel},
     {"schedules", RELKIND_RELATION, core::kNoLevel},

@@ -43,7 +43,7 @@ constexpr Statement kDeleteSubscription = statement(R"sql(
 constexpr Statement kReadSubscription = statement(R"sql(
     SELECT s.topics, s.seen_incarnation, s.seen_position, s.seen_xid, s.seen_xid_position,
            s.final_xid, s.final_position, s.lease, s.lease_until, s.lease_inc, s.last_incarnation,
-           s.last_position
+           s.last_position, s.lost_events, s.untold_events, s.untold_first, s.untold_last
       FROM {hub}.outbox_subscriptions AS s
      WHERE s.name {=} $1
 )sql",
@@ -54,11 +54,34 @@ constexpr Statement kUpdateSubscription =
     UPDATE {hub}.outbox_subscriptions AS s
        SET seen_incarnation = $2, seen_position = $3, seen_xid = $4, seen_xid_position = $5,
            final_xid = $6, final_position = $7, lease = $8, lease_until = $9, lease_inc = $10,
-           last_incarnation = $11, last_position = $12
+           last_incarnation = $11, last_position = $12, lost_events = $13, untold_events = $14,
+           untold_first = $15, untold_last = $16
      WHERE s.name {=} $1
 )sql",
               TEXTOID, INT4OID, INT8OID, XID8OID, INT8OID, XID8OID, INT8OID, INT8OID, INT8OID,
-              INT4OID, INT4OID, INT8OID);
+              INT4OID, INT4OID, INT8OID, INT8OID, INT8OID, TEXTOID, TEXTOID);
+
+// Gaps that end below what the subscription has seen are no gaps: it was faster after all.
+constexpr Statement kTakeGaps = statement(R"sql(
+    WITH d AS MATERIALIZED (
+        DELETE FROM {hub}.outbox_gaps AS g
+         WHERE g.subscription {=} $1
+        RETURNING g.first_incarnation, g.first_position, g.last_incarnation, g.last_position,
+                  g.events
+    )
+    SELECT d.events, pg_catalog.concat(d.first_incarnation, '-', d.first_position),
+           pg_catalog.concat(d.last_incarnation, '-', d.last_position)
+      FROM d
+     WHERE ROW(d.last_incarnation, d.last_position) {>} ROW($2, $3)
+     ORDER BY d.last_incarnation, d.last_position
+)sql",
+                                          TEXTOID, INT4OID, INT8OID);
+
+constexpr Statement kDeleteGaps = statement(R"sql(
+    DELETE FROM {hub}.outbox_gaps AS g
+     WHERE g.subscription {=} $1
+)sql",
+                                            TEXTOID);
 
 constexpr Statement kSnapshotXmin = statement(R"sql(
     SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())
@@ -133,16 +156,36 @@ constexpr Statement kForget = statement(R"sql(
          ORDER BY e.incarnation, e.position
          LIMIT $2
     ), c AS MATERIALIZED (
-        SELECT e.incarnation, e.position
+        SELECT e.incarnation, e.position, e.xid, e.topic
           FROM h
           LEFT JOIN f ON true
          CROSS JOIN LATERAL (
-            SELECT q.incarnation, q.position
+            SELECT q.incarnation, q.position, q.xid, q.topic
               FROM {hub}.outbox_events AS q
              WHERE q.incarnation {=} h.incarnation AND q.position {=} h.position
                FOR UPDATE SKIP LOCKED) AS e
          WHERE h.occurred_at_ms {<} $1
             OR ROW(h.incarnation, h.position) {<=} ROW(f.seen_incarnation, f.seen_position)
+    ), u AS MATERIALIZED (
+        SELECT s.name, c.incarnation, c.position
+          FROM {hub}.outbox_subscriptions AS s
+          JOIN c ON (c.incarnation {>} s.seen_incarnation
+                     OR (c.incarnation {=} s.seen_incarnation AND c.position {>} s.seen_position
+                         AND ROW(c.xid, c.position) {>} ROW(s.seen_xid, s.seen_xid_position)))
+                AND (s.topics IS NULL OR c.topic {=} ANY (s.topics))
+    ), g AS (
+        INSERT INTO {hub}.outbox_gaps
+               (subscription, first_incarnation, first_position, last_incarnation, last_position,
+                events)
+        SELECT w.name, w.first_incarnation, w.first_position, w.incarnation, w.position, w.events
+          FROM (SELECT u.name, u.incarnation, u.position,
+                       pg_catalog.first_value(u.incarnation) OVER o AS first_incarnation,
+                       pg_catalog.first_value(u.position) OVER o AS first_position,
+                       pg_catalog.count(*) OVER o AS events,
+                       pg_catalog.lead(u.position) OVER o AS next
+                  FROM u
+                WINDOW o AS (PARTITION BY u.name ORDER BY u.incarnation, u.position)) AS w
+         WHERE w.next IS NULL
     )
     DELETE FROM {hub}.outbox_events AS e
      USING c
@@ -304,6 +347,7 @@ bool insert_subscription(const Hub& hub, std::string_view name, std::optional<Da
 }
 
 bool delete_subscription(const Hub& hub, std::string_view name) {
+    run(hub, kDeleteGaps, Params().text(name));
     return run(hub, kDeleteSubscription, Params().text(name)).count == 1;
 }
 
@@ -324,8 +368,36 @@ std::optional<Subscription> read_subscription(const Hub& hub, std::string_view n
         .lease_until = rows.int8(0, 9),
         .lease_inc = rows.int4(0, 10),
         .last_incarnation = rows.int4(0, 11),
-        .last_position = rows.int8(0, 12)};
+        .last_position = rows.int8(0, 12),
+        .lost = rows.int8(0, 13),
+        .untold = rows.int8(0, 14),
+        .untold_first = rows.is_null(0, 15) ? std::string_view() : rows.text(0, 15),
+        .untold_last = rows.is_null(0, 16) ? std::string_view() : rows.text(0, 16)};
 }
+
+void take_gaps(const Hub& hub, std::string_view name, Subscription* subscription) {
+    const Rows rows = run(
+        hub, kTakeGaps,
+        Params().text(name).int4(subscription->seen.incarnation).int8(subscription->seen.position));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        if (subscription->untold == 0) {
+            subscription->untold_first = rows.text(i, 2);
+        }
+        subscription->untold_last = rows.text(i, 3);
+        subscription->untold += rows.int8(i, 1);
+        subscription->lost += rows.int8(i, 1);
+    }
+}
+
+namespace {
+
+// An id of lost events, if some are yet to be reported.
+std::optional<std::string_view> told_or_null(const Subscription& subscription,
+                                             std::string_view id) {
+    return subscription.untold == 0 ? std::nullopt : std::optional(id);
+}
+
+}  // namespace
 
 void update_subscription(const Hub& hub, std::string_view name, const Subscription& subscription) {
     run_for_one(hub, kUpdateSubscription,
@@ -341,7 +413,11 @@ void update_subscription(const Hub& hub, std::string_view name, const Subscripti
                     .int8(subscription.lease_until)
                     .int4(subscription.lease_inc)
                     .int4(subscription.last_incarnation)
-                    .int8(subscription.last_position));
+                    .int8(subscription.last_position)
+                    .int8(subscription.lost)
+                    .int8(subscription.untold)
+                    .optional_text(told_or_null(subscription, subscription.untold_first))
+                    .optional_text(told_or_null(subscription, subscription.untold_last)));
 }
 
 Rows read_old_events(const Hub& hub, const Subscription& subscription, int64 limit) {

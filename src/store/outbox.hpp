@@ -55,6 +55,12 @@ struct Subscription {
     int32 lease_inc;
     int32 last_incarnation;
     int64 last_position;
+    // Events that retention deleted before they were read: all of them, and those that the reader
+    // has not acknowledged yet, with the ids of the first and the last.
+    int64 lost;
+    int64 untold;
+    std::string_view untold_first;
+    std::string_view untold_last;
 };
 
 // What can be read without leaving a gap behind. Take it before the statement that reads.
@@ -80,6 +86,9 @@ Rows read_events_upto(const Hub& hub, const Subscription& subscription, const Ho
 // Writes what has changed of a subscription back.
 void update_subscription(const Hub& hub, std::string_view name, const Subscription& subscription);
 
+// Moves what retention has noted of lost events into the subscription; the caller writes it back.
+void take_gaps(const Hub& hub, std::string_view name, Subscription* subscription);
+
 // The first position up to `most` that the subscription has not seen.
 std::optional<int64> first_unseen(const Hub& hub, const Subscription& subscription, int64 most);
 
@@ -91,7 +100,8 @@ struct Probe {
 Probe probe_positions(const Hub& hub);
 
 // Deletes, of the first `portion` events, those that all subscriptions have seen, and those that
-// happened before an instant. Returns how many.
+// happened before an instant; notes the latter as lost for the subscriptions that have not seen
+// them. Returns how many.
 int64 forget_events(const Hub& hub, int64 before, int64 portion);
 
 }  // namespace belay::store

@@ -175,25 +175,25 @@ constexpr Statement kCheck = report(R"sql(
         ('has a capability set of another lane',
          t.cap_set {<>} 0 AND (c.lane IS NULL OR c.lane {<>} t.lane))
         ) AS p(problem, found)
-     WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1)
+     WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1) AND ($2 IS NULL OR t.id {>} $2)
     UNION ALL
     SELECT pg_catalog.concat('attempt ', a.task_id, ' ', a.attempt_index), 'has no task'
       FROM {hub}.attempts AS a
-     WHERE $1 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} a.task_id)
+     WHERE $1 IS NULL AND $2 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} a.task_id)
     UNION ALL
     SELECT pg_catalog.concat('dedup key ', k.lane, ' ', k.key), 'names a task without it'
       FROM {hub}.dedup_keys AS k
       JOIN {hub}.tasks AS t ON t.id {=} k.task_id
-     WHERE $1 IS NULL AND (t.lane {<>} k.lane OR t.dedup_key IS NULL OR t.dedup_key {<>} k.key)
+     WHERE $1 IS NULL AND $2 IS NULL AND (t.lane {<>} k.lane OR t.dedup_key IS NULL OR t.dedup_key {<>} k.key)
     UNION ALL
     SELECT pg_catalog.concat('task ', t.id), 'has lost its dedup key'
       FROM {hub}.tasks AS t
-     WHERE $1 IS NULL AND t.dedup_key IS NOT NULL AND t.terminal_at_ms IS NULL AND t.replay_count {=} 0
+     WHERE $1 IS NULL AND $2 IS NULL AND t.dedup_key IS NOT NULL AND t.terminal_at_ms IS NULL AND t.replay_count {=} 0
        AND NOT EXISTS (SELECT 1
                          FROM {hub}.dedup_keys AS k
                         WHERE k.lane {=} t.lane AND k.key {=} t.dedup_key AND k.task_id {=} t.id)
 )sql",
-                                    UUIDOID);
+                                    UUIDOID, UUIDOID);
 
 // The same of suspensions: $1 flow.
 constexpr Statement kCheckSuspensions = report(R"sql(
@@ -219,7 +219,7 @@ constexpr Statement kCheckSuspensions = report(R"sql(
                                      WHERE s.task_id {=} w.task_id AND s.nr {=} w.suspension_nr
                                        AND s.closed_at_ms IS NULL)))
         ) AS p(problem, found)
-     WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1)
+     WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1) AND ($2 IS NULL OR t.id {>} $2)
     UNION ALL
     SELECT pg_catalog.concat(x.kind, ' ', x.task_id, ' ', x.nr), 'has no task'
       FROM (SELECT 'suspension' AS kind, s.task_id, CAST(s.nr AS pg_catalog.text) AS nr
@@ -229,9 +229,19 @@ constexpr Statement kCheckSuspensions = report(R"sql(
             UNION ALL
             SELECT 'signal', g.task_id, CAST(g.nr AS pg_catalog.text)
               FROM {hub}.signals AS g) AS x
-     WHERE $1 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} x.task_id)
+     WHERE $1 IS NULL AND $2 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} x.task_id)
 )sql",
-                                               UUIDOID);
+                                               UUIDOID, UUIDOID);
+
+// $1 how many of the newest tasks are above the id.
+constexpr Statement kNewestAbove = query(R"sql(
+    SELECT t.id
+      FROM {hub}.tasks AS t
+     ORDER BY t.id DESC
+    OFFSET $1
+     LIMIT 1
+)sql",
+                                         INT8OID);
 
 // The same of limits: places that are taken, counted anew.
 constexpr Statement kCheckLimits = report(R"sql(
@@ -422,28 +432,29 @@ RowHolder row_holder(const Hub& hub, const pg_uuid_t& id) {
     return holder_of(hub.relations.tasks, run(hub, kPlace, Params().uuid(id)));
 }
 
-std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow) {
-    Params params;
-    add_uuid(&params, flow);
+std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow,
+                                         std::optional<int64> newest) {
+    std::optional<pg_uuid_t> above;
+    if (newest) {
+        if (const Rows rows = run(hub, kNewestAbove, Params().int8(*newest)); rows.count > 0) {
+            above = rows.uuid(0, 1);
+        }
+    }
     pg::List<TaskProblem> problems;
-    const auto add = [&hub, &params, &problems](const Statement& check) {
-        const Rows rows = run(hub, check, params);
+    const auto add = [&problems](const Rows& rows) {
         for (uint64 i = 0; i < rows.count; ++i) {
             problems.add({rows.text(i, 1), rows.text(i, 2)});
         }
     };
-    add(kCheck);
-    if (has_suspensions(hub)) {
-        add(kCheckSuspensions);
-    }
-    if (OidIsValid(hub.relations.lane_limits)) {
-        add(kCheckLimits);
-    }
-    if (OidIsValid(hub.relations.flows)) {
-        const Rows rows = check_flows(hub, flow);
-        for (uint64 i = 0; i < rows.count; ++i) {
-            problems.add({rows.text(i, 1), rows.text(i, 2)});
-        }
+    Params of_flow;
+    add_uuid(&of_flow, flow);
+    Params params = of_flow;
+    add_uuid(&params, above);
+    add(run(hub, kCheck, params));
+    add(run(hub, kCheckSuspensions, params));
+    add(run(hub, kCheckLimits, of_flow));
+    if (!above) {
+        add(check_flows(hub, flow));
     }
     return problems.span();
 }

@@ -65,7 +65,9 @@ struct TaskProblem {
     std::string_view object;
     std::string_view problem;
 };
-std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow);
+// newest: looks at so many of the newest tasks only, and at no flows.
+std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow,
+                                         std::optional<int64> newest = std::nullopt);
 
 // Whether tasks can be claimed now, and when the next falls due: of one lane, or of all.
 struct LaneReadiness {

@@ -9,6 +9,7 @@
 #include "pg/compat.hpp"
 #include "pg/locks.hpp"
 #include "pg/settings.hpp"
+#include "pg/shared_memory.hpp"
 #include "pg/worker_registry.hpp"
 #include "worker/duties.hpp"
 #include "worker/notify.hpp"
@@ -54,8 +55,12 @@ void pin_settings() {
     }
 }
 
-// Whether this is the only worker of the database. The registry knows, if there is one.
+// Whether this is the only worker of the database. The registry knows, if there is one: a process
+// that it has given up may still hold the lock.
 bool is_only_one() {
+    if (pg::attach_shared_memory()) {
+        return true;
+    }
     StartTransactionCommand();
     const bool alone = pg::try_lock_for_session(pg::LockSpace::kBackgroundWorker);
     CommitTransactionCommand();

@@ -3,7 +3,8 @@
 // Calls    store::all_hubs, store::settle_incarnation, ops::run_portion
 // Touches  what the duties touch, with the rights of each hub's owner
 // Must not let an ERROR of one portion reach another: it is logged once per burst, rolled back, and
-//          the duty of that hub is pushed back.
+//          the duty of that hub is pushed back. A hub whose portion took longer than
+//          belay.duty_timeout is left alone for a while.
 #include "worker/duties.hpp"
 
 #include <algorithm>
@@ -21,8 +22,9 @@ namespace belay::worker {
 
 namespace {
 
-// A portion that takes longer is cancelled: the code of a hub's owner may run in it.
-constexpr int kPortionLimitMs = 60 * 1000;
+// The code of a hub's owner may run in a portion. One that takes longer than belay.duty_timeout is
+// cancelled. Code that survives that is ended with the process, so much later.
+constexpr int kGraceMs = 1000;
 // A duty that keeps failing is mentioned again after so long.
 constexpr int64 kReminderMs = int64{3600} * 1000;
 
@@ -46,6 +48,7 @@ constinit std::span<const Oid> hubs{};
 constinit uint64 listing = 0;
 constinit int64 listing_logged_ms = 0;
 constinit int64 alone_logged_ms = 0;
+constinit TimeoutId end_timeout{};
 
 // What is being done, for messages.
 struct Doing {
@@ -62,30 +65,47 @@ extern "C" void belay_duty_context(void*) {
     }
 }
 
+// No handler of an exception catches the end of the process, as it does a cancellation.
+extern "C" void belay_end_portion() {
+    (void)kill(MyProcPid, SIGTERM);
+}
+
 // How a transaction went.
 struct Attempt {
     bool good;
+    bool over;  // it took longer than it may
     char message[256];
 };
 
+// Whose portion it is, and of which duty; -1: of none.
+struct Whose {
+    Oid hub;
+    int duty;
+};
+constexpr Whose kNobodys{InvalidOid, -1};
+
 // Runs body(context) in a transaction of its own. An ERROR costs that transaction and nothing else.
-Attempt in_own_transaction(void (*body)(void*), void* context, bool quiet) {
+Attempt in_own_transaction(const Whose& whose, void (*body)(void*), void* context, bool quiet) {
     Attempt attempt{};
+    const int limit_ms = pg::settings.duty_timeout_ms;
     volatile bool good = false;
     ErrorContextCallback callback{};
     callback.callback = belay_duty_context;
     callback.previous = error_context_stack;
     error_context_stack = &callback;
+    pg::begin_portion(doing.duty, whose.duty, whose.hub, limit_ms);
     PG_TRY();
     {
         SetCurrentStatementStartTimestamp();
         StartTransactionCommand();
-        enable_timeout_after(STATEMENT_TIMEOUT, kPortionLimitMs);
+        enable_timeout_after(STATEMENT_TIMEOUT, limit_ms);
+        enable_timeout_after(end_timeout, limit_ms + kGraceMs);
         PushActiveSnapshot(GetTransactionSnapshot());
         pg::at_boundary([body, context] { body(context); });
         PopActiveSnapshot();
         disable_timeout(STATEMENT_TIMEOUT, false);
         CommitTransactionCommand();
+        disable_timeout(end_timeout, false);
         good = true;
     }
     PG_CATCH();
@@ -107,6 +127,7 @@ Attempt in_own_transaction(void (*body)(void*), void* context, bool quiet) {
     PG_END_TRY();
     error_context_stack = callback.previous;
     attempt.good = good;
+    attempt.over = pg::end_portion();
     MemoryContextSwitchTo(loop_memory);
     MemoryContextReset(loop_memory);
     pgstat_report_stat(false);
@@ -170,6 +191,7 @@ struct Portion {
     const ops::Duty* duty;
     int64 rows;
     int64 wait_ms;  // until there is something to do again, as far as is known
+    int64 rest_ms;  // > 0: the hub must be left alone
 };
 
 void run_portion(void* context) {
@@ -178,7 +200,12 @@ void run_portion(void* context) {
     if (found == nullptr) {
         return;  // dropped, or its row cannot be read
     }
+    portion->rest_ms = pg::rest_of(found->schema, found->owner);
+    if (portion->rest_ms > 0) {
+        return;
+    }
     doing.hub = found->name;
+    pg::name_portion(found->owner, found->name);
     char activity[NAMEDATALEN * 2];
     snprintf(activity, sizeof activity, "duty %s of hub %s", portion->duty->name,
              NameStr(found->name));
@@ -205,11 +232,16 @@ void run_entry(Entry* entry) {
     const ops::Duty& duty = ops::duties()[static_cast<std::size_t>(entry->key.duty)];
     const int64 interval = pg::settings.reconcile_interval_ms;
     doing = {duty.name, {}};
-    Portion portion{entry->key.schema, &duty, 0, PG_INT64_MAX};
-    const Attempt attempt =
-        in_own_transaction(run_portion, &portion, in_burst(entry->logged_ms, pg::monotonic_ms()));
+    Portion portion{entry->key.schema, &duty, 0, PG_INT64_MAX, pg::rest_of(entry->key.schema)};
+    Attempt attempt{.good = true, .over = false, .message = {}};
+    if (portion.rest_ms == 0) {
+        attempt = in_own_transaction({entry->key.schema, entry->key.duty}, run_portion, &portion,
+                                     in_burst(entry->logged_ms, pg::monotonic_ms()));
+    }
     const int64 now = pg::monotonic_ms();
-    if (attempt.good) {
+    if (attempt.good && portion.rest_ms > 0) {
+        entry->pace.due_ms = now + portion.rest_ms;
+    } else if (attempt.good) {
         pg::note_duty(entry->key.duty, portion.rows);
         if (entry->pace.failures > 1) {
             ereport(LOG, (errmsg("duty %s of hub \"%s\" succeeded after %d failures", duty.name,
@@ -221,7 +253,8 @@ void run_entry(Entry* entry) {
             entry->pace.due_ms = std::min(entry->pace.due_ms, now + portion.wait_ms);
         }
     } else {
-        pg::note_duty_error(entry->key.duty, NameStr(doing.hub), attempt.message);
+        pg::note_duty_error(entry->key.duty, NameStr(doing.hub),
+                            attempt.over ? "took longer than belay.duty_timeout" : attempt.message);
         if (!in_burst(entry->logged_ms, now)) {
             entry->logged_ms = now;
         }
@@ -242,6 +275,7 @@ void begin_duties() {
     control.entrysize = sizeof(Entry);
     control.hcxt = TopMemoryContext;
     entries = hash_create("belay duties", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    end_timeout = RegisterTimeout(USER_TIMEOUT, belay_end_portion);
     MemoryContextSwitchTo(loop_memory);
 }
 
@@ -250,7 +284,7 @@ bool find_hubs() {
     doing = {"list_hubs", {}};
     const int64 now = pg::monotonic_ms();
     const Attempt attempt =
-        in_own_transaction(list_hubs, &result, in_burst(listing_logged_ms, now));
+        in_own_transaction(kNobodys, list_hubs, &result, in_burst(listing_logged_ms, now));
     doing = {};
     if (!attempt.good) {
         if (!in_burst(listing_logged_ms, now)) {
@@ -266,7 +300,8 @@ bool find_hubs() {
 bool run_alone(const char* what, void (*body)(void*), void* context) {
     doing = {what, {}};
     const int64 now = pg::monotonic_ms();
-    const Attempt attempt = in_own_transaction(body, context, in_burst(alone_logged_ms, now));
+    const Attempt attempt =
+        in_own_transaction(kNobodys, body, context, in_burst(alone_logged_ms, now));
     doing = {};
     if (attempt.good) {
         alone_logged_ms = 0;
@@ -292,8 +327,12 @@ void run_as_owner(void* context) {
     if (found == nullptr) {
         return;
     }
+    if (pg::rest_of(found->schema, found->owner) > 0) {
+        return;
+    }
     run->found = true;
     doing.hub = found->name;
+    pg::name_portion(found->owner, found->name);
     char activity[NAMEDATALEN * 2];
     snprintf(activity, sizeof activity, "%s of hub %s", run->what, NameStr(found->name));
     pgstat_report_activity(STATE_RUNNING, activity);
@@ -306,11 +345,17 @@ void run_as_owner(void* context) {
 
 bool run_for_hub(const char* what, Oid schema, void (*body)(const store::Hub& hub, void* context),
                  void* context, HubFailure* failure, bool quiet) {
+    if (failure != nullptr) {
+        failure->message[0] = '\0';
+    }
+    if (pg::rest_of(schema) > 0) {
+        return false;
+    }
     HubRun run{schema, what, body, context, false};
     doing = {what, {}};
     const int64 now = pg::monotonic_ms();
-    const Attempt attempt =
-        in_own_transaction(run_as_owner, &run, quiet || in_burst(alone_logged_ms, now));
+    const Attempt attempt = in_own_transaction({schema, -1}, run_as_owner, &run,
+                                               quiet || in_burst(alone_logged_ms, now));
     doing = {};
     if (failure != nullptr) {
         strlcpy(failure->message, attempt.message, sizeof failure->message);

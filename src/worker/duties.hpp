@@ -24,7 +24,8 @@ std::span<const Oid> known_hubs();
 bool run_alone(const char* what, void (*body)(void*), void* context);
 
 // Runs body in a transaction of its own as the owner of a hub, which is found and settled first. An
-// error is logged unless quiet; its text goes to error. False: it failed, or the hub is gone.
+// error is logged unless quiet; its text goes to error. False: it failed, or the hub is gone or in
+// quarantine.
 struct HubFailure {
     char message[256];
 };

@@ -25,8 +25,14 @@ constexpr int64 kLastRetryMs = 60 * 1000;
 constexpr int64 kProvenMs = 60 * 1000;
 // A visit that takes longer does not keep the other databases waiting.
 constexpr int64 kVisitMs = 10 * 1000;
-// How many reconcile intervals a worker may stay while another database waits for its place.
+// How many reconcile intervals a worker may stay while another database waits for its place: one
+// that has something to do, and one that has not.
 constexpr int64 kTurn = 5;
+constexpr int64 kIdleTurn = 1;
+constexpr int64 kLeastTurnMs = 1000;
+// How much sooner a database is served whose sessions have rung, or whose last worker had work.
+constexpr int64 kCalledWeight = 4;
+constexpr int64 kBusyWeight = 2;
 
 struct Database {
     Oid id;
@@ -34,6 +40,7 @@ struct Database {
     bool active;                     // a worker was started, and its end has not been seen
     bool has_extension;              // a worker found it
     bool look_again;                 // somebody asked while a worker was there
+    bool had_work;                   // its last worker found something to do
     int failures;
     int64 started_ms;
     int64 ready_ms;    // not to be started before
@@ -146,6 +153,13 @@ bool has_process(const Database& database) {
     return status == BGWH_STARTED || status == BGWH_NOT_YET_STARTED;
 }
 
+// Whether its process was given up.
+bool is_stuck(const Database& database) {
+    pid_t pid = 0;
+    return database.handle != nullptr &&
+           GetBackgroundWorkerPid(database.handle, &pid) == BGWH_STARTED && pg::is_stuck(pid);
+}
+
 // Takes note of how its worker does. False: there is nothing more to do for it.
 bool follow(Database* database) {
     if (!database->active) {
@@ -159,21 +173,24 @@ bool follow(Database* database) {
         }
         return true;
     }
-    if (has_process(*database)) {
+    const bool stuck = is_stuck(*database);
+    if (!stuck && has_process(*database)) {
         return true;
     }
     database->active = false;
+    database->had_work = seen.found_work;
     database->waiting_ms = now;
     if (database->handle != nullptr) {
         pfree(database->handle);
         database->handle = nullptr;
     }
-    switch (seen.end) {
+    switch (stuck ? pg::WorkerEnd::kOverLimit : seen.end) {
         case pg::WorkerEnd::kNoExtension:
             database->has_extension = false;
             database->ready_ms = 0;
             return database->look_again;
         case pg::WorkerEnd::kStopped:
+        case pg::WorkerEnd::kOverLimit:  // the hub rests, the others go on at once
             database->ready_ms = 0;
             return true;
         case pg::WorkerEnd::kFailed:
@@ -192,7 +209,13 @@ bool is_visit(const Database& database, int64 now) {
     return database.active && !database.has_extension && now - database.started_ms < kVisitMs;
 }
 
-// The database that has waited longest for a worker, or null.
+// How long a database has waited, by need.
+int64 urgency(const Database& database, const pg::Sighting& seen, int64 now) {
+    const int64 weight = seen.called ? kCalledWeight : database.had_work ? kBusyWeight : 1;
+    return (now - database.waiting_ms + 1) * weight;
+}
+
+// The database that needs a worker most, or null.
 Database* next_to_start() {
     const int64 now = pg::monotonic_ms();
     bool visiting = false;
@@ -200,29 +223,85 @@ Database* next_to_start() {
         visiting = visiting || is_visit(*database, now);
     });
     Database* next = nullptr;
-    each_database([&next, visiting, now](Database* database) {
-        if (!database->active && database->ready_ms <= now &&
-            (database->has_extension || !visiting) && !pg::sight(database->id).held &&
-            (next == nullptr || database->waiting_ms < next->waiting_ms)) {
+    int64 most = 0;
+    each_database([&next, &most, visiting, now](Database* database) {
+        if (database->active || database->ready_ms > now ||
+            (!database->has_extension && visiting)) {
+            return;
+        }
+        const pg::Sighting seen = pg::sight(database->id);
+        if (!seen.held && urgency(*database, seen, now) > most) {
             next = database;
+            most = urgency(*database, seen, now);
         }
     });
     return next;
 }
 
-// Ends the worker that has been there longest, if its turn is over: another database waits.
+int active_workers() {
+    int count = 0;
+    each_database([&count](const Database* database) { count += database->active ? 1 : 0; });
+    return count;
+}
+
+// A process that does not end keeps its place, but never the last one.
+bool has_room() {
+    return active_workers() < std::max(1, pg::settings.max_workers - pg::stuck_workers());
+}
+
+// Ends a worker whose turn is over, because another database waits: one without work rather than
+// one with work, and of these the one that has been there longest.
 void end_a_turn() {
-    const int64 turn =
-        std::max<int64>(1000, kTurn * std::min(pg::settings.reconcile_interval_ms, 10 * 1000));
-    Database* oldest = nullptr;
-    each_database([&oldest](Database* database) {
-        if (database->active && (oldest == nullptr || database->started_ms < oldest->started_ms)) {
-            oldest = database;
+    const int64 interval = std::min(pg::settings.reconcile_interval_ms, 10 * 1000);
+    const int64 now = pg::monotonic_ms();
+    Database* chosen = nullptr;
+    bool chosen_idle = false;
+    each_database([&chosen, &chosen_idle, interval, now](Database* database) {
+        if (!database->active) {
+            return;
+        }
+        const bool idle = pg::sight(database->id).state == pg::WorkerState::kIdle;
+        const int64 turn = std::max(kLeastTurnMs, (idle ? kIdleTurn : kTurn) * interval);
+        if (now - database->started_ms < turn) {
+            return;
+        }
+        if (chosen == nullptr || idle != chosen_idle ? idle || chosen == nullptr
+                                                     : database->started_ms < chosen->started_ms) {
+            chosen = database;
+            chosen_idle = idle;
         }
     });
-    if (oldest != nullptr && pg::monotonic_ms() - oldest->started_ms >= turn) {
-        pg::stop_worker_of(oldest->id);
+    if (chosen != nullptr) {
+        pg::stop_worker_of(chosen->id);
     }
+}
+
+// Says once that databases with the extension have to wait for each other. One that may not have it
+// is only visited.
+void say_crowded(const Database& waiting) {
+    if (said_crowded || !waiting.has_extension) {
+        return;
+    }
+    said_crowded = true;
+    ereport(WARNING, (errmsg("there are not enough background workers for belay"),
+                      errdetail("Databases are served in turn."),
+                      errhint("Increase belay.max_workers (now %d) to the number of databases with "
+                              "the extension, and max_worker_processes (now %d) if it does not "
+                              "leave room for them.",
+                              pg::settings.max_workers, max_worker_processes)));
+}
+
+// Lets others see who waits.
+void show_waiting() {
+    constexpr int kMost = 256;
+    Oid waiting[kMost];
+    int count = 0;
+    each_database([&waiting, &count](const Database* database) {
+        if (!database->active && database->has_extension && count < kMost) {
+            waiting[count++] = database->id;
+        }
+    });
+    pg::show_waiting({waiting, static_cast<std::size_t>(count)});
 }
 
 // Starts workers where they are missing. False: there was no room for one.
@@ -234,17 +313,10 @@ bool start_workers() {
             continue;
         }
         MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-        database->handle = pg::launch_worker(database->id);
+        database->handle = has_room() ? pg::launch_worker(database->id) : nullptr;
         MemoryContextSwitchTo(old);
         if (database->handle == nullptr) {
-            if (!said_crowded) {
-                said_crowded = true;
-                ereport(LOG, (errmsg("there are not enough background workers for belay"),
-                              errdetail("Databases are served in turn."),
-                              errhint("Increase max_worker_processes (now %d): one for each "
-                                      "database with the extension, and one more.",
-                                      max_worker_processes)));
-            }
+            say_crowded(*database);
             end_a_turn();
             return false;
         }
@@ -255,10 +327,18 @@ bool start_workers() {
     return true;
 }
 
+// Ends portions that are over their limit. Returns ms until it has to look again: no portion that
+// begins until then can be over its limit before.
+int64 watch_portions() {
+    const int64 next = pg::watch_portions();
+    const int64 limit = pg::settings.duty_timeout_ms;
+    return next < 0 ? limit : std::min(next, limit);
+}
+
 // How long nothing happens by itself.
-int64 sleep_ms(bool crowded) {
+int64 sleep_ms(bool crowded, int64 watch_ms) {
     const int64 now = pg::monotonic_ms();
-    int64 next = now + 60 * 1000;
+    int64 next = now + std::min<int64>(60 * 1000, watch_ms);
     each_database([&next, now](const Database* database) {
         if (!database->active && database->ready_ms > now) {
             next = std::min(next, database->ready_ms);
@@ -283,14 +363,16 @@ void loop() {
             ProcessConfigFile(PGC_SIGHUP);
         }
         hear_requests();
+        const int64 watch_ms = watch_portions();
         each_database([](Database* database) {
             if (!follow(database)) {
                 forget(database);
             }
         });
         const bool enough = start_workers();
+        show_waiting();
         (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-                        static_cast<long>(sleep_ms(!enough)), event);
+                        static_cast<long>(sleep_ms(!enough, watch_ms)), event);
     }
 }
 

@@ -195,8 +195,43 @@ void Cluster::make_directories() {
         make_temporary(std::string(socket_dir != nullptr ? socket_dir : "/tmp") + "/belay-XXXXXX");
 }
 
+// The server finds its files relative to its own program, after following links: so that program
+// and the hub files are copied, and all else is linked.
+void Cluster::make_installation() {
+    namespace fs = std::filesystem;
+    fs::path stage = bindir();
+    while (stage.has_relative_path() && stage.parent_path().filename() != "stage") {
+        stage = stage.parent_path();
+    }
+    if (!stage.has_relative_path()) {
+        throw std::runtime_error("BELAY_BINDIR is no directory of a stage");
+    }
+    const fs::path root = home_ + "/installation";
+    fs::create_directories(root);
+    for (const auto& entry : fs::recursive_directory_iterator(stage)) {
+        const fs::path copy = root / entry.path().lexically_relative(stage);
+        const bool hub_file =
+            entry.path().string().find("/extension/belay/hub/") != std::string::npos;
+        if (entry.is_directory() && !entry.is_symlink()) {
+            fs::create_directory(copy);
+        } else if (hub_file || entry.path().filename() == "postgres") {
+            fs::copy_file(entry.path(), copy);
+        } else {
+            fs::create_symlink(entry.path(), copy);
+        }
+        if (hub_file && copy.filename() == "001_hub.sql") {
+            hub_steps_ = copy.parent_path();
+        } else if (copy.filename() == "postgres" && copy.parent_path().filename() == "bin") {
+            server_ = copy;
+        }
+    }
+}
+
 Cluster::Cluster(Options options) {
     make_directories();
+    if (options.own_hub_files) {
+        make_installation();
+    }
     if (options.own_identity) {
         init_data(data_);
     } else {
@@ -251,7 +286,13 @@ Cluster::~Cluster() {
 void Cluster::start() {
     Output output{};
     const auto try_once = [&] {
-        output = run_program({"pg_ctl", "-D", data_, "-l", home_ + "/log", "-w", "-s", "start"});
+        std::vector<std::string> command = {"pg_ctl",       "-D", data_, "-l",
+                                            home_ + "/log", "-w", "-s"};
+        if (!server_.empty()) {
+            command.insert(command.end(), {"-p", server_});
+        }
+        command.push_back("start");
+        output = run_program(command);
         return output.code == 0;
     };
     if (killed_) {

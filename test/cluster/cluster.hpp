@@ -69,6 +69,8 @@ class Cluster {
         bool preload = false;
         // Clusters of one test program share their system identifier, unless this is true.
         bool own_identity = false;
+        // The server gets an installation of its own, whose hub files the test may replace.
+        bool own_hub_files = false;
         std::vector<std::string> conf = {};  // lines for postgresql.conf
     };
 
@@ -112,6 +114,8 @@ class Cluster {
     // A file for the test's own use, removed with the cluster.
     std::string file(const std::string& name) const { return home_ + "/" + name; }
     const std::string& data() const { return data_; }
+    // The directory of the hub's step files, if the server has files of its own.
+    const std::string& hub_steps() const { return hub_steps_; }
     std::string log() const;
 
  private:
@@ -122,10 +126,13 @@ class Cluster {
     explicit Cluster(const Backup& backup);
 
     void make_directories();
+    void make_installation();
 
     std::string home_;  // everything but the socket
     std::string data_;
-    std::string socket_;  // short, because a socket's path is limited
+    std::string server_;     // the server program, if it is not that of BELAY_BINDIR
+    std::string hub_steps_;  // empty without files of its own
+    std::string socket_;     // short, because a socket's path is limited
     bool running_ = false;
     bool killed_ = false;
 };

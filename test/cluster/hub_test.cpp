@@ -326,5 +326,48 @@ TEST_F(Hub, DropSchemaCascadeLeavesNothing) {
     EXPECT_EQ(conn.error_of("DROP EXTENSION belay"), "");
 }
 
+// ---- Citus ----
+
+// A hub whose schema Citus has distributed is refused by every function, and left out of lists; the
+// background worker leaves it alone. (The catalog of Citus is imitated: the extension need not be
+// there.)
+TEST(Distributed, IsRefused) {
+    Cluster cluster({.preload = true, .conf = {"belay.reconcile_interval = 20ms"}});
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    conn.exec("SELECT belay.create_hub('app'), belay.create_hub('other')");
+    conn.exec("SET allow_system_table_mods = on");
+    conn.exec("CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid oid)");
+    expect_works(conn, "app");
+    conn.exec("INSERT INTO pg_dist_partition VALUES ('app.belay_hub'::regclass)");
+    // As Citus does.
+    conn.exec(
+        "COMMENT ON COLUMN app.belay_hub.uuid IS 'x'; ALTER TABLE app.belay_hub SET (fillfactor = "
+        "99)");
+    const Rows calls = conn.exec(R"sql(
+        SELECT format('%s app.%I(%s)', CASE p.prokind WHEN 'p' THEN 'CALL' ELSE 'SELECT' END, p.proname,
+                      (SELECT string_agg('NULL::' || format_type(t, NULL), ', ' ORDER BY n)
+                         FROM unnest(p.proargtypes) WITH ORDINALITY AS a (t, n)))
+          FROM pg_proc AS p WHERE p.pronamespace = 'app'::regnamespace)sql");
+    EXPECT_GT(calls.size(), 100);
+    for (int row = 0; row < calls.size(); ++row) {
+        EXPECT_EQ(conn.error_of(*calls.at(row, 0)), "0A000") << *calls.at(row, 0);
+    }
+    for (const std::string sql : {"SELECT belay.drop_hub('app')", "SELECT belay.upgrade_hub('app')",
+                                  "SELECT belay.check_hub('app')",
+                                  "SELECT belay.set_hub_option('app', 'max_attempts', '8')",
+                                  "SELECT belay.new_incarnation('app')",
+                                  "SELECT belay.grant_hub('app', 'postgres', 'client')",
+                                  "SELECT belay.revoke_hub('app', 'postgres', 'client')"}) {
+        EXPECT_EQ(conn.error_of(sql), "0A000") << sql;
+    }
+    EXPECT_EQ(conn.value("SELECT string_agg(name, ',') FROM belay.hubs"), "other");
+    expect_works(conn, "other");
+    EXPECT_EQ(conn.value("SELECT coalesce(sum(errors), 0) FROM belay.pg_stat_belay_duty"), "0");
+    // Local again, it works as before.
+    conn.exec("DELETE FROM pg_dist_partition; ALTER TABLE app.belay_hub RESET (fillfactor)");
+    expect_works(conn, "app");
+}
+
 }  // namespace
 }  // namespace belay::test

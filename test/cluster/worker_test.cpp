@@ -67,7 +67,7 @@ long count_in(const std::string& text, const std::string& part) {
 }
 
 Cluster::Options preloaded(std::vector<std::string> conf = {}) {
-    conf.insert(conf.begin(), "max_worker_processes = 40");
+    conf.insert(conf.begin(), {"max_worker_processes = 40", "belay.max_workers = 30"});
     return {.preload = true, .conf = std::move(conf)};
 }
 
@@ -355,6 +355,64 @@ TEST(WorkerLife, ServesInTurnIfThereAreTooFewProcesses) {
         return left.empty();
     }));
     EXPECT_EQ(count_in(cluster.log(), "not enough background workers for belay"), 1);
+}
+
+TEST(WorkerLife, TakesAQuarterOfTheProcesses) {
+    Cluster cluster({.preload = true, .conf = {"max_worker_processes = 8"}});
+    Conn conn = cluster.connect();
+    EXPECT_EQ(conn.value("SHOW belay.max_workers"), "2");
+    cluster.configure("max_worker_processes = 3");
+    cluster.restart();
+    conn = cluster.connect();
+    EXPECT_EQ(conn.value("SHOW belay.max_workers"), "1");
+}
+
+// However many databases there are, no more workers than allowed run, and each gets its turn.
+TEST(WorkerLife, KeepsToItsShare) {
+    Cluster cluster(preloaded({"belay.max_workers = 2", "belay.reconcile_interval = 50"}));
+    const std::vector<std::string> names{"one", "two", "three", "four", "five"};
+    std::vector<Conn> conns;
+    for (const auto& name : names) {
+        conns.push_back(make_database(cluster, name));
+        conns.back().exec("SELECT belay.create_hub('app')");
+    }
+    Conn conn = std::move(conns.front());
+    conns.front() = cluster.connect("one");
+    int most = 0;
+    for (int round = 0; round < 2; ++round) {
+        for (auto& there : conns) {
+            add_old_letters(there, "app", 10);
+        }
+        EXPECT_TRUE(eventually([&] {
+            most =
+                std::max(most, std::stoi(conn.value("SELECT count(*) FROM pg_stat_activity WHERE "
+                                                    "backend_type = 'belay worker'")));
+            for (auto& there : conns) {
+                if (letters(there, "app") != "0") {
+                    return false;
+                }
+            }
+            return true;
+        }));
+    }
+    EXPECT_EQ(most, 2);
+    EXPECT_TRUE(eventually([&] {
+        return conn.value(
+                   "SELECT count(DISTINCT database) FROM belay.workers WHERE state = "
+                   "'waiting' AND pid IS NULL") == "3";
+    }));
+    EXPECT_EQ(count_in(cluster.log(), "WARNING:  there are not enough background workers"), 1);
+    // Room for all: nobody waits.
+    cluster.configure("belay.max_workers = 5");
+    conn.exec("SELECT pg_reload_conf()");
+    EXPECT_TRUE(eventually([&] {
+        return conn.value(
+                   "SELECT count(DISTINCT pid) FROM belay.workers WHERE state <> "
+                   "'waiting'") == "5";
+    }));
+    EXPECT_TRUE(eventually([&] {
+        return conn.value("SELECT count(*) FROM belay.workers WHERE state = 'waiting'") == "0";
+    }));
 }
 
 // ---- What it does ----
@@ -725,6 +783,148 @@ TEST_F(Malice, SettingsOfTheDatabaseDoNotReachIt) {
 }
 
 // ---- An old snapshot ----
+
+// ---- Portions that take too long ----
+
+// A server that allows half a second for a portion, with a database that two owners share.
+class TimeLimit : public testing::Test {
+ protected:
+    TimeLimit()
+        : cluster_(preloaded({"belay.reconcile_interval = 20", "belay.duty_timeout = 500",
+                              "belay.intent_age = 0"})),
+          super_(make_database(cluster_, "shared")),
+          mallory_(login(cluster_, super_)) {
+        super_.exec("SELECT belay.create_hub('good')");
+        mallory_.exec("SELECT belay.create_hub('bad')");
+        mallory_.exec(R"sql(
+            CREATE FUNCTION bad.hang() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                LOOP
+                    BEGIN
+                        PERFORM pg_sleep(3600);
+                    EXCEPTION WHEN query_canceled THEN NULL;
+                    END;
+                END LOOP;
+            END $$)sql");
+    }
+
+    static Conn login(Cluster& cluster, Conn& super) {
+        super.exec("CREATE ROLE mallory LOGIN");
+        super.exec("GRANT CREATE ON DATABASE shared TO mallory");
+        super.exec("GRANT USAGE ON LANGUAGE belay TO mallory");
+        return cluster.connect("shared", "mallory");
+    }
+
+    void hang(const std::string& when) {
+        mallory_.exec("CREATE TRIGGER t BEFORE " + when +
+                      " FOR EACH ROW EXECUTE FUNCTION bad.hang()");
+    }
+
+    testing::AssertionResult serves(Conn& conn, const std::string& hub) {
+        add_old_letters(conn, hub, 1);
+        return eventually([&] { return letters(conn, hub) == "0"; });
+    }
+
+    testing::AssertionResult rests(const std::string& hub, int times) {
+        return eventually([&] {
+            return super_.value(
+                       "SELECT count(*) FROM belay.pg_stat_belay_quarantine WHERE hub = '" + hub +
+                       "' AND until > now() AND times >= " + std::to_string(times)) == "1";
+        });
+    }
+
+    Cluster cluster_;
+    Conn super_;
+    Conn mallory_;
+};
+
+// No exception handler of a hub's owner keeps the worker from the other hubs.
+TEST_F(TimeLimit, EndsWhatCatchesCancellations) {
+    hang("DELETE ON bad.dead_letters");
+    add_old_letters(mallory_, "bad", 1);
+    EXPECT_TRUE(rests("bad", 1));
+    EXPECT_TRUE(serves(super_, "good"));
+    EXPECT_EQ(mallory_.value("SELECT count(*) FROM belay.check_hub('bad') WHERE object = "
+                             "'belay_hub' AND problem = 'is left alone by the background worker: "
+                             "dead_letters took longer than belay.duty_timeout'"),
+              "1");
+    // The pause grows, and the totals outlive the process.
+    EXPECT_TRUE(rests("bad", 3));
+    EXPECT_TRUE(serves(super_, "good"));
+    EXPECT_TRUE(eventually([&] {
+        return super_.value(
+                   "SELECT count(*) FROM belay.pg_stat_belay_duty WHERE duty = "
+                   "'dead_letters' AND timeouts >= 3 AND errors >= 3 AND last_error = "
+                   "'took longer than belay.duty_timeout' AND last_error_hub = "
+                   "'bad'") == "1";
+    }));
+    EXPECT_NE(cluster_.log().find("WARNING:  dead_letters of hub \"bad\" took longer than "
+                                  "belay.duty_timeout"),
+              std::string::npos);
+    EXPECT_EQ(super_.value("SELECT count(*) FROM belay.check_hub('good')"), "0");
+
+    mallory_.exec("DROP TRIGGER t ON bad.dead_letters");
+    EXPECT_TRUE(eventually([&] { return letters(mallory_, "bad") == "0"; }));
+    EXPECT_TRUE(eventually([&] {
+        return super_.value("SELECT count(*) FROM belay.pg_stat_belay_quarantine") == "0";
+    }));
+}
+
+// A process that does not even end is replaced. Its owner's hubs rest until it is gone.
+TEST_F(TimeLimit, ReplacesAProcessThatDoesNotEnd) {
+    mallory_.exec("SELECT belay.create_hub('other')");
+    hang("DELETE ON bad.dead_letters");
+    add_old_letters(mallory_, "bad", 1);
+    // Stopped inside of the portion, it hears no signal.
+    pid_t stopped = 0;
+    EXPECT_TRUE(eventually([&] {
+        const Rows rows = super_.exec(
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'belay worker' AND datname = "
+            "'shared' AND query = 'duty dead_letters of hub bad' AND wait_event = 'PgSleep'");
+        if (rows.size() == 1) {
+            stopped = std::stoi(*rows.at(0, 0));
+            kill(stopped, SIGSTOP);
+        }
+        return stopped != 0 && super_.value("SELECT count(*) FROM pg_stat_activity WHERE pid = " +
+                                            std::to_string(stopped)) == "1";
+    }));
+    EXPECT_TRUE(eventually([&] {
+        return super_.value("SELECT count(*) FROM belay.workers WHERE state = 'stuck' AND pid = " +
+                            std::to_string(stopped)) == "1";
+    }));
+    EXPECT_EQ(
+        super_.value("SELECT stuck_pid FROM belay.pg_stat_belay_quarantine WHERE hub = 'bad'"),
+        std::to_string(stopped));
+    add_old_letters(mallory_, "other", 1);
+    EXPECT_TRUE(serves(super_, "good"));
+    EXPECT_TRUE(serves(super_, "good"));
+    EXPECT_EQ(letters(mallory_, "other"), "1");
+    EXPECT_EQ(count_in(cluster_.log(), "does not end"), 1);
+    kill(stopped, SIGCONT);
+    mallory_.exec("DROP TRIGGER t ON bad.dead_letters");
+    EXPECT_TRUE(eventually([&] { return letters(mallory_, "other") == "0"; }));
+    EXPECT_TRUE(eventually([&] { return letters(mallory_, "bad") == "0"; }));
+    EXPECT_EQ(super_.value("SELECT count(*) FROM belay.workers WHERE state = 'stuck'"), "0");
+}
+
+// Who receives answers for his own code, not who sends.
+TEST_F(TimeLimit, BlamesTheHubWhoseCodeRuns) {
+    mallory_.exec("SELECT belay.grant_hub('bad', 'postgres', 'client')");
+    super_.exec("SELECT belay.create_hub('best')");
+    hang("INSERT ON bad.worker_queue");
+    const std::string item =
+        R"('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1,"name":"n","input":""}}')";
+    super_.exec("SELECT good.send_to_hub('bad', 'worker', " + item + ")");
+    EXPECT_TRUE(rests("bad", 1));
+    super_.exec("SELECT good.send_to_hub('best', 'worker', " + item + ")");
+    EXPECT_TRUE(
+        eventually([&] { return super_.value("SELECT count(*) FROM best.worker_queue") == "1"; }));
+    EXPECT_EQ(super_.value("SELECT count(*) FROM belay.pg_stat_belay_quarantine WHERE hub = "
+                           "'good'"),
+              "0");
+    mallory_.exec("DROP TRIGGER t ON bad.worker_queue");
+    EXPECT_TRUE(
+        eventually([&] { return mallory_.value("SELECT count(*) FROM bad.worker_queue") == "1"; }));
+}
 
 TEST(XminWatch, NamesTheProcessOnce) {
     Cluster cluster(preloaded({"belay.reconcile_interval = 0", "autovacuum = off"}));

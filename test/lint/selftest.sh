@@ -49,6 +49,8 @@ keep_sql() {
     rm -f "$copy/src/store/planted.cpp"
 }
 
+plant operator_precedence src/store/planted.cpp 'constexpr auto kPlanted = R"sql(SELECT $1 {-} $2 {*} 3)sql";'
+plant operator_precedence src/sql/hub/objects/planted.sql 'SELECT GREATEST(0, a OPERATOR(pg_catalog.-) b OPERATOR(pg_catalog./) 1000);'
 plant jumps src/ops/planted.cpp '#include <string>
 #include "pg/pg.hpp"
 namespace belay::ops {
@@ -127,6 +129,8 @@ plant delivery .github/workflows/ci.yml '  planted'
 plant delivery .github/workflows/ci.yml '        run: make planted'
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
+plant no_machine_paths docs/planted.md "Ask $(printf '%s.%s.%s.%s' 10 1 2 3)."
+plant no_machine_paths docs/planted.md "Ask $(printf '%s.%s.%s.%s' 192 168 2 3)."
 
 plant_sql 'SELECT a FROM {hub}.t WHERE a = 1'
 plant_sql 'SELECT a + 1 FROM {hub}.t'

@@ -46,8 +46,9 @@ struct HubProblem {
     const char* problem;
 };
 
-// Compares the hub with what its version asks for. Empty for a healthy hub.
-std::span<const HubProblem> check_hub(const char* name, VerbsOf verbs_of);
+// Compares the hub with what its version asks for. Empty for a healthy hub. rows: auto, all, sample
+// or none of the tasks are looked at.
+std::span<const HubProblem> check_hub(const char* name, std::string_view rows, VerbsOf verbs_of);
 
 // Begins a new incarnation of one hub, or with no name of every hub that the caller owns. Returns
 // how many.

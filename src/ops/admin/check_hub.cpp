@@ -1,14 +1,21 @@
 // check_hub.cpp — compare a hub with what its version asks for.
 //
-// Calls    store::hub_relations, store::hub_functions, store::check_tasks
+// Calls    store::hub_relations, store::hub_functions, store::read_hub_design, store::check_tasks,
+//          pg::quarantined_hubs
 // Touches  nothing
-// Raises   QB002 unknown hub, 42501
+// Raises   QB002 unknown hub, QB006 bad argument, 42501
+#include <algorithm>
+#include <cmath>
+
 #include "core/levels.hpp"
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/scopes.hpp"
+#include "pg/worker_registry.hpp"
 #include "store/grants.hpp"
+#include "store/hub_design.hpp"
+#include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
 #include "store/task_reads.hpp"
 
@@ -22,22 +29,117 @@ struct Findings {
     void add(const char* object, const char* problem) { problems.add({object, problem}); }
 };
 
-// Triggers, rules and row security can make a change vanish or run code of the owner's.
-void check_extras(const char* name, Oid id, Findings* findings) {
-    Relation relation = try_relation_open(id, AccessShareLock);
-    if (relation == nullptr) {
-        return;
-    }
+// Triggers, rules and row security can make a change vanish or run code of the owner's; children
+// hide rows from it.
+void check_extras(const char* name, Relation relation, Findings* findings) {
     if (relation->trigdesc != nullptr) {
         findings->add(name, "has triggers");
     }
-    if (relation->rd_rel->relkind == RELKIND_RELATION && relation->rd_rules != nullptr) {
+    if (relation->rd_rules != nullptr) {
         findings->add(name, "has rules");
     }
     if (relation->rd_rel->relrowsecurity) {
         findings->add(name, "has row security");
     }
+    if (has_subclass(RelationGetRelid(relation))) {
+        findings->add(name, "has child tables");
+    }
+    if (relation->rd_rel->relispartition || has_superclass(RelationGetRelid(relation))) {
+        findings->add(name, "is a child of another table");
+    }
+}
+
+bool equals(const store::ColumnDesign& wanted, const FormData_pg_attribute& found) {
+    return wanted.type == found.atttypid && wanted.type_modifier == found.atttypmod &&
+           wanted.collation == found.attcollation && wanted.not_null == found.attnotnull;
+}
+
+// Columns of the design stand first, in its order; behind them the owner may have added columns
+// that need no value.
+void check_columns(const store::TableDesign& table, Relation relation, Findings* findings) {
+    const TupleDesc descriptor = RelationGetDescr(relation);
+    const int wanted = static_cast<int>(table.columns.size());
+    for (int i = 0; i < std::max(wanted, descriptor->natts); ++i) {
+        const FormData_pg_attribute* found =
+            i < descriptor->natts ? TupleDescAttr(descriptor, i) : nullptr;
+        if (i < wanted) {
+            const auto& column = table.columns[static_cast<std::size_t>(i)];
+            if (found == nullptr || strcmp(NameStr(found->attname), column.name) != 0 ||
+                !equals(column, *found)) {
+                findings->add(table.name, psprintf("has another column \"%s\"", column.name));
+            }
+        } else if (!found->attisdropped && found->attnotnull && !found->atthasdef) {
+            findings->add(table.name, psprintf("has an added column \"%s\" that needs a value",
+                                               NameStr(found->attname)));
+        }
+    }
+    const int checks = descriptor->constr != nullptr ? descriptor->constr->num_check : 0;
+    if (checks != table.checks) {
+        findings->add(table.name, checks > table.checks ? "has added check constraints"
+                                                        : "lacks check constraints");
+    }
+}
+
+void check_table(const store::Hub& hub, const store::TableDesign& table, Findings* findings) {
+    const Oid id = get_relname_relid(table.name, hub.schema);
+    Relation relation = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
+    if (relation == nullptr) {
+        return;  // check_relations tells
+    }
+    if (relation->rd_rel->relkind == RELKIND_RELATION) {
+        check_extras(table.name, relation, findings);
+        check_columns(table, relation, findings);
+    }
     relation_close(relation, AccessShareLock);
+}
+
+bool equals(const store::IndexDesign& wanted, Relation index) {
+    const FormData_pg_index& form = *index->rd_index;
+    if (form.indnkeyatts != static_cast<int>(wanted.columns.size()) ||
+        form.indisunique != wanted.unique ||
+        (heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, nullptr)) == wanted.partial) {
+        return false;
+    }
+    for (int i = 0; i < form.indnkeyatts; ++i) {
+        const char* column = get_attname(form.indrelid, form.indkey.values[i], true);
+        if (column == nullptr || strcmp(column, wanted.columns[static_cast<std::size_t>(i)]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void check_index(const store::Hub& hub, const store::IndexDesign& wanted, Findings* findings) {
+    const Oid id = get_relname_relid(wanted.name, hub.schema);
+    Relation index = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
+    if (index == nullptr) {
+        return;  // check_relations tells
+    }
+    if (index->rd_index == nullptr || !equals(wanted, index)) {
+        findings->add(wanted.name, "is another index");
+    } else if (!index->rd_index->indisvalid || !index->rd_index->indisready) {
+        findings->add(wanted.name, "is not valid; REINDEX it");
+    }
+    relation_close(index, AccessShareLock);
+}
+
+// Tables, indexes and views as the hub files say.
+void check_design(const store::Hub& hub, Findings* findings) {
+    store::with_pinned_settings([&hub, findings] {
+        const auto design = store::read_hub_design(hub);
+        for (const auto& table : design.tables) {
+            check_table(hub, table, findings);
+        }
+        for (const auto& index : design.indexes) {
+            check_index(hub, index, findings);
+        }
+        for (const auto& view : design.views) {
+            const Oid id = get_relname_relid(view.name, hub.schema);
+            if (OidIsValid(id) && !store::has_design(id, view)) {
+                findings->add(view.name, "has another definition");
+            }
+        }
+    });
 }
 
 void check_relations(const store::Hub& hub, Findings* findings) {
@@ -63,7 +165,6 @@ void check_relations(const store::Hub& hub, Findings* findings) {
             if (form.relpersistence != RELPERSISTENCE_PERMANENT) {
                 findings->add(expected.name, "is not permanent");
             }
-            check_extras(expected.name, id, findings);
         }
     }
 }
@@ -81,6 +182,12 @@ void check_functions(const store::Hub& hub, std::span<const char* const> verbs,
         }
     }
     for (const auto& function : functions) {
+        if (function.is_altered) {
+            findings->add(
+                function.signature,
+                "was made strict, immutable, parallel safe, leakproof or security definer, "
+                "or was given settings");
+        }
         if (function.owner != hub.owner) {
             findings->add(function.signature, "does not belong to the hub's owner");
         }
@@ -90,11 +197,37 @@ void check_functions(const store::Hub& hub, std::span<const char* const> verbs,
     }
 }
 
-void check_task_rows(const store::Hub& hub, Findings* findings) {
+// Which rows are looked at.
+constexpr int64 kFewTasks = 100000;
+constexpr int64 kSample = 10000;
+
+// How many tasks to look at; none: all of them.
+std::optional<int64> checked_rows(const store::Hub& hub, std::string_view rows) {
+    if (rows == "sample") {
+        return kSample;
+    }
+    if (rows != "auto") {
+        return std::nullopt;
+    }
+    Relation tasks = table_open(hub.relations.tasks, AccessShareLock);
+    const double estimate = tasks->rd_rel->reltuples;
+    table_close(tasks, AccessShareLock);
+    if (estimate <= kFewTasks) {
+        return std::nullopt;
+    }
+    ereport(NOTICE,
+            (errmsg("only the newest " INT64_FORMAT " of about %.0f tasks are checked", kSample,
+                    estimate),
+             errhint("belay.check_hub('%s', 'all') reads every task; allow it about %.0f seconds.",
+                     NameStr(hub.name), std::ceil(estimate / kFewTasks))));
+    return kSample;
+}
+
+void check_task_rows(const store::Hub& hub, std::optional<int64> newest, Findings* findings) {
     MemoryContext memory = CurrentMemoryContext;
-    pg::as_role(hub.owner, [&hub, findings, memory] {
-        pg::with_spi([&hub, findings, memory] {
-            const auto problems = store::check_tasks(hub, std::nullopt);
+    pg::as_role(hub.owner, [&hub, newest, findings, memory] {
+        pg::with_spi([&hub, newest, findings, memory] {
+            const auto problems = store::check_tasks(hub, std::nullopt, newest);
             MemoryContextSwitchTo(memory);
             for (const auto& [object, problem] : problems) {
                 findings->add(pg::c_string(object), pg::c_string(problem));
@@ -103,9 +236,30 @@ void check_task_rows(const store::Hub& hub, Findings* findings) {
     });
 }
 
+void check_word(std::string_view rows) {
+    if (rows != "auto" && rows != "all" && rows != "sample" && rows != "none") {
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("unrecognized value for p_rows: \"%s\"", pg::excerpt(rows)),
+                  pg::Facts("bad_value").add("path", "p_rows").add("value", rows),
+                  "Pass auto, all, sample or none.");
+    }
+}
+
+void check_quarantine(const store::Hub& hub, Findings* findings) {
+    for (const auto& resting : pg::quarantined_hubs()) {
+        if (resting.hub == hub.schema) {
+            findings->add("belay_hub",
+                          psprintf("is left alone by the background worker: %s took longer than "
+                                   "belay.duty_timeout",
+                                   resting.what));
+        }
+    }
+}
+
 }  // namespace
 
-std::span<const HubProblem> check_hub(const char* name, VerbsOf verbs_of) {
+std::span<const HubProblem> check_hub(const char* name, std::string_view rows, VerbsOf verbs_of) {
+    check_word(rows);
     const store::Hub& hub = store::own_hub_by_name(name);
     Findings findings;
     if (hub.version != store::kHubVersion) {
@@ -114,10 +268,14 @@ std::span<const HubProblem> check_hub(const char* name, VerbsOf verbs_of) {
     }
     check_relations(hub, &findings);
     check_functions(hub, verbs_of(hub.api), &findings);
-    // Rows are read only in tables that are as they should be.
-    if (OidIsValid(hub.relations.tasks) && findings.problems.count == 0) {
-        check_task_rows(hub, &findings);
+    if (findings.problems.count == 0) {
+        check_design(hub, &findings);
     }
+    // Rows are read only in tables that are as they should be.
+    if (findings.problems.count == 0 && rows != "none") {
+        check_task_rows(hub, checked_rows(hub, rows), &findings);
+    }
+    check_quarantine(hub, &findings);
     return findings.problems.span();
 }
 

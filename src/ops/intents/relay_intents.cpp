@@ -19,6 +19,7 @@
 #include "pg/scopes.hpp"
 #include "pg/settings.hpp"
 #include "pg/subtransaction.hpp"
+#include "pg/worker_registry.hpp"
 #include "store/dead_letters.hpp"
 #include "store/grants.hpp"
 
@@ -161,13 +162,17 @@ void fail_all(const Delivery& to, const Batch& batch, std::string_view error) {
 // it was not; null if it was.
 const char* try_put(const Delivery& to, const store::Hub& target,
                     std::span<const store::Intent> intents) {
-    const auto end = pg::try_in_subtransaction([&to, &target, intents] {
+    const pg::Blame source{to.hub.schema, to.hub.owner, to.hub.name};
+    const pg::Blame receiver{target.schema, target.owner, target.name};
+    const auto end = pg::try_in_subtransaction([&to, &target, intents, &source, &receiver] {
         for (std::size_t i = 0; i < intents.size(); ++i) {
             pg::fail_here(pg::FaultPoint::kOutboxDeliver);
         }
         remove(to, intents);
+        pg::blame(receiver);
         pg::as_role(target.owner,
                     [&target, intents, &to] { (void)take_in(target, intents, to.now); });
+        pg::blame(source);
         return true;
     });
     if (end.error == nullptr) {
@@ -177,6 +182,7 @@ const char* try_put(const Delivery& to, const store::Hub& target,
     if (ERRCODE_TO_CATEGORY(end.error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION) {
         ReThrowError(end.error);
     }
+    pg::blame(source);
     return psprintf("%s: %s", unpack_sql_state(end.error->sqlerrcode), end.error->message);
 }
 
@@ -212,7 +218,12 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
     if (!try_enter(*found, {.worker_queue = true, .orchestrator_queue = true})) {
         return 0;  // somebody is changing it
     }
+    if (pg::rest_of(found->schema, found->owner) > 0) {
+        return 0;  // it is in quarantine
+    }
+    pg::blame({found->schema, found->owner, found->name});
     const store::Hub& target = store::settle_incarnation(*found);
+    pg::blame({to.hub.schema, to.hub.owner, to.hub.name});
     if (try_put(to, target, batch.intents) == nullptr) {
         return static_cast<int64>(batch.intents.size());
     }

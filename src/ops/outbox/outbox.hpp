@@ -20,6 +20,12 @@ struct EventBatch {
     store::Rows current;  // of this one
     bool by_xid;          // the order of the second
     int64 lease;
+    // Events that retention deleted before they were read; the report of them comes first.
+    int64 lost;
+    std::string_view lost_first;  // ids
+    std::string_view lost_last;
+    core::EventPlace lost_upto;  // a place that moves nothing
+    int64 reported_at;
 };
 
 // Leases the next events; no rows if there are none, or if another reader has the lease.

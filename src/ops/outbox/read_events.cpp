@@ -1,8 +1,8 @@
 // read_events.cpp — lease the next events of a subscription, and take them as read.
 //
-// Calls    store::read_horizon, store::read_events_upto, store::update_subscription
-// Touches  <hub>.outbox_subscriptions, <hub>.outbox_events
-// Locks    the key of the subscription: a reader without waiting, an ack waiting
+// Calls    store::read_horizon, store::read_events_upto, store::take_gaps,
+// store::update_subscription Touches  <hub>.outbox_subscriptions, <hub>.outbox_events,
+// <hub>.outbox_gaps Locks    the key of the subscription: a reader without waiting, an ack waiting
 // Raises   QB001 lease lost, QB002 unknown subscription, QB006 bad argument, QB007 clock skew
 #include "core/lease.hpp"
 #include "core/time.hpp"
@@ -90,6 +90,17 @@ EventBatch nothing_read(const store::Hub& hub, std::string_view name) {
     return {};
 }
 
+// Puts a report of lost events at the head of the batch. Its place is one that has been seen.
+void report_lost(const store::Subscription& subscription, int64 now, EventBatch* batch) {
+    batch->lost = subscription.untold;
+    batch->lost_first = subscription.untold_first;
+    batch->lost_last = subscription.untold_last;
+    batch->lost_upto = {.lease = batch->lease,
+                        .incarnation = subscription.seen.incarnation,
+                        .position = subscription.seen.position};
+    batch->reported_at = now;
+}
+
 EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, int64 lease_ms,
                     pg::Clock* clock) {
     EventBatch batch{};
@@ -103,6 +114,7 @@ EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, i
     if (is_leased(hub, *subscription, clock->now())) {
         return nothing_read(hub, name);
     }
+    store::take_gaps(hub, name, &*subscription);
     const auto horizon = store::read_horizon(hub);
     batch.by_xid = !horizon.exact;
     if (subscription->seen.incarnation < hub.incarnation) {
@@ -113,11 +125,10 @@ EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, i
         batch.current =
             store::read_events_upto(hub, in_this_incarnation(hub, *subscription), horizon, left);
     }
-    if (batch.old.count + batch.current.count == 0) {
+    if (batch.old.count + batch.current.count == 0 && subscription->untold == 0) {
         return move_past_others(hub, name, horizon, *subscription) ? EventBatch{}
                                                                    : nothing_read(hub, name);
     }
-    const auto& last = batch.current.count > 0 ? batch.current : batch.old;
     const int64 now = clock->now();
     batch.lease = random_lease();
     if (batch.old.count == 0) {
@@ -127,8 +138,14 @@ EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, i
     subscription->lease = batch.lease;
     subscription->lease_until = core::add_ms(now, lease_ms);
     subscription->lease_inc = hub.incarnation;
-    subscription->last_incarnation = last.int4(last.count - 1, 1);
-    subscription->last_position = last.int8(last.count - 1, 2);
+    report_lost(*subscription, now, &batch);
+    if (const auto& last = batch.current.count > 0 ? batch.current : batch.old; last.count > 0) {
+        subscription->last_incarnation = last.int4(last.count - 1, 1);
+        subscription->last_position = last.int8(last.count - 1, 2);
+    } else {
+        subscription->last_incarnation = batch.lost_upto.incarnation;
+        subscription->last_position = batch.lost_upto.position;
+    }
     store::update_subscription(hub, name, *subscription);
     pg::note_lease(store::outbox_channel(hub), store::lease_key_of_batch(name),
                    subscription->lease_until, 0);
@@ -188,6 +205,7 @@ void ack_events(const store::Hub& hub, std::string_view name, std::string_view u
     if (!is_seen(subscription->seen, *place)) {
         subscription->seen = moved_to(subscription->seen, *place);
     }
+    subscription->untold = 0;  // the report is the first row of a batch: each place covers it
     if (place->incarnation == subscription->last_incarnation &&
         place->position == subscription->last_position) {
         subscription->lease = 0;

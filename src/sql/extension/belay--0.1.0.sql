@@ -74,11 +74,11 @@ CREATE FUNCTION belay.upgrade_hub(p_name name) RETURNS void
 COMMENT ON FUNCTION belay.upgrade_hub(name) IS
     'Brings a hub made by an older release to this one, in place, keeping rows, leases and grants.';
 
-CREATE FUNCTION belay.check_hub(p_name name)
+CREATE FUNCTION belay.check_hub(p_name name, p_rows text DEFAULT 'auto')
     RETURNS TABLE (object text, problem text)
     LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_check_hub';
-COMMENT ON FUNCTION belay.check_hub(name) IS
-    'What is not as the hub''s version asks for. No row on a healthy hub.';
+COMMENT ON FUNCTION belay.check_hub(name, text) IS
+    'What is not as the hub''s version asks for. No row on a healthy hub. p_rows says which tasks are read: all, sample (the newest 10,000), none, or auto: all up to 100,000 tasks, else a sample.';
 
 CREATE FUNCTION belay.set_hub_option(p_name name, p_option text, p_value text) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_set_hub_option';
@@ -324,7 +324,7 @@ CREATE FUNCTION belay.worker_rows()
     RETURNS TABLE (database oid, pid integer, state text, started_at timestamptz,
                    last_loop_at timestamptz, duty text, last_run timestamptz, runs bigint,
                    rows bigint, errors bigint, last_error text, last_error_hub text,
-                   last_error_at timestamptz)
+                   last_error_at timestamptz, timeouts bigint)
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_worker_rows';
 COMMENT ON FUNCTION belay.worker_rows() IS 'Behind view belay.workers.';
 
@@ -341,14 +341,15 @@ CREATE VIEW belay.workers AS
            w.errors,
            w.last_error,
            w.last_error_hub,
-           w.last_error_at
+           w.last_error_at,
+           w.timeouts
       FROM belay.worker_rows() AS w
       LEFT JOIN pg_catalog.pg_database AS d ON d.oid = w.database;
 COMMENT ON VIEW belay.workers IS
     'The background workers of all databases, with a row per duty that has run.';
 COMMENT ON COLUMN belay.workers.database IS 'Its database.';
-COMMENT ON COLUMN belay.workers.pid IS 'Its process.';
-COMMENT ON COLUMN belay.workers.state IS 'starting, idle, working, or resting while belay.reconcile_interval is 0.';
+COMMENT ON COLUMN belay.workers.pid IS 'Its process; null while the database waits for one.';
+COMMENT ON COLUMN belay.workers.state IS 'starting, idle, working, or resting while belay.reconcile_interval is 0; waiting: belay.max_workers are busy with other databases; stuck: a portion is over its limit, its process does not end, and another one has its place.';
 COMMENT ON COLUMN belay.workers.started_at IS 'When it started.';
 COMMENT ON COLUMN belay.workers.last_loop_at IS 'When it last looked for something to do.';
 COMMENT ON COLUMN belay.workers.duty IS 'A duty that has run; null in the only row of a worker that has run none yet.';
@@ -359,11 +360,33 @@ COMMENT ON COLUMN belay.workers.errors IS 'Runs that failed.';
 COMMENT ON COLUMN belay.workers.last_error IS 'The message, cut to 191 bytes.';
 COMMENT ON COLUMN belay.workers.last_error_hub IS 'In which hub.';
 COMMENT ON COLUMN belay.workers.last_error_at IS 'When.';
+COMMENT ON COLUMN belay.workers.timeouts IS 'Runs that took longer than belay.duty_timeout.';
 GRANT SELECT ON belay.workers TO pg_monitor;
+
+CREATE FUNCTION belay.quarantined_hubs()
+    RETURNS TABLE (hub name, duty text, times integer, since timestamptz, until timestamptz,
+                   stuck_pid integer)
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_quarantined_hubs';
+COMMENT ON FUNCTION belay.quarantined_hubs() IS 'Behind view belay.pg_stat_belay_quarantine.';
+
+CREATE VIEW belay.pg_stat_belay_quarantine AS
+    SELECT q.hub, q.duty, q.times, q.since, q.until, q.stuck_pid
+      FROM belay.quarantined_hubs() AS q;
+COMMENT ON VIEW belay.pg_stat_belay_quarantine IS
+    'The hubs of this database that the background worker leaves alone, because a portion took longer than belay.duty_timeout.';
+COMMENT ON COLUMN belay.pg_stat_belay_quarantine.hub IS 'The hub.';
+COMMENT ON COLUMN belay.pg_stat_belay_quarantine.duty IS 'What took so long.';
+COMMENT ON COLUMN belay.pg_stat_belay_quarantine.times IS 'How often in a row; each time the pause doubles, up to an hour.';
+COMMENT ON COLUMN belay.pg_stat_belay_quarantine.since IS 'When the pause began.';
+COMMENT ON COLUMN belay.pg_stat_belay_quarantine.until IS 'When it ends.';
+COMMENT ON COLUMN belay.pg_stat_belay_quarantine.stuck_pid IS 'The process that does not end, if there is one; the hub rests until it has.';
+GRANT SELECT ON belay.pg_stat_belay_quarantine TO pg_monitor;
 
 CREATE VIEW belay.pg_stat_belay_duty AS
     SELECT w.duty, w.last_run, w.runs, w.rows, w.errors, w.last_error, w.last_error_hub,
-           w.last_error_at
+           w.last_error_at, w.timeouts,
+           (SELECT pg_catalog.count(*) FROM belay.quarantined_hubs() AS q WHERE q.duty = w.duty)
+               AS quarantined
       FROM belay.workers AS w
      WHERE w.database = pg_catalog.current_database() AND w.duty IS NOT NULL;
 COMMENT ON VIEW belay.pg_stat_belay_duty IS
@@ -376,6 +399,8 @@ COMMENT ON COLUMN belay.pg_stat_belay_duty.errors IS 'Runs that failed.';
 COMMENT ON COLUMN belay.pg_stat_belay_duty.last_error IS 'The message, cut to 191 bytes.';
 COMMENT ON COLUMN belay.pg_stat_belay_duty.last_error_hub IS 'In which hub.';
 COMMENT ON COLUMN belay.pg_stat_belay_duty.last_error_at IS 'When.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.timeouts IS 'Runs that took longer than belay.duty_timeout.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.quarantined IS 'Hubs that rest because of it.';
 GRANT SELECT ON belay.pg_stat_belay_duty TO pg_monitor;
 
 -- ---------------------------------------------------------------- faults, for tests
@@ -386,8 +411,9 @@ CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer
 -- Callers need no other right: each function checks what it does.
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA belay TO PUBLIC;
 REVOKE ALL ON FUNCTION belay.inject_fault(text, integer, integer), belay.start_worker(),
-    belay.stop_worker(), belay.worker_rows(), belay.stat_reset() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION belay.worker_rows() TO pg_monitor;
+    belay.stop_worker(), belay.worker_rows(), belay.quarantined_hubs(), belay.stat_reset()
+    FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION belay.worker_rows(), belay.quarantined_hubs() TO pg_monitor;
 COMMENT ON FUNCTION belay.inject_fault(text, integer, integer) IS
     'Makes the next passes of a fault point fail, after p_skip that do not. Superusers only; for tests.';
 

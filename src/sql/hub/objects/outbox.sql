@@ -24,7 +24,7 @@ CREATE OR REPLACE FUNCTION @hub@.read_events(
     upto text
 ) LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'read_events';
 COMMENT ON FUNCTION @hub@.read_events(text, integer, bigint, bigint) IS
-    'Leases the next events of a subscription. No row: there are none, or another reader has the lease.';
+    'Leases the next events of a subscription. No row: there are none, or another reader has the lease. A first row of topic outbox and type events_lost reports events that retention deleted before they were read.';
 
 CREATE OR REPLACE FUNCTION @hub@.ack_events(p_subscription text, p_upto text, p_now_ms bigint DEFAULT NULL)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'ack_events';
@@ -40,19 +40,24 @@ CREATE OR REPLACE VIEW @hub@.subscriptions AS
                 THEN pg_catalog.to_timestamp(s.lease_until::double precision OPERATOR(pg_catalog./) 1000)
            END AS lease_until,
            belay.event_horizon_pid(s.tableoid) AS horizon_pid,
-           s.created_at
+           s.created_at,
+           s.lost_events OPERATOR(pg_catalog.+) l.events AS lost_events
       FROM @hub@.outbox_subscriptions AS s
      CROSS JOIN LATERAL (
         SELECT pg_catalog.count(*) AS lag_rows,
                GREATEST(0, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
                            OPERATOR(pg_catalog.-)
-                           pg_catalog.min(e.occurred_at_ms)::double precision OPERATOR(pg_catalog./) 1000) AS lag_seconds
+                           (pg_catalog.min(e.occurred_at_ms)::double precision OPERATOR(pg_catalog./) 1000)) AS lag_seconds
           FROM @hub@.outbox_events AS e
          WHERE (e.incarnation OPERATOR(pg_catalog.>) s.seen_incarnation
                 OR (e.incarnation OPERATOR(pg_catalog.=) s.seen_incarnation
                     AND e.position OPERATOR(pg_catalog.>) s.seen_position
                     AND ROW(e.xid, e.position) OPERATOR(pg_catalog.>) ROW(s.seen_xid, s.seen_xid_position)))
-           AND (s.topics IS NULL OR e.topic OPERATOR(pg_catalog.=) ANY (s.topics))) AS g;
+           AND (s.topics IS NULL OR e.topic OPERATOR(pg_catalog.=) ANY (s.topics))) AS g
+     CROSS JOIN LATERAL (
+        SELECT COALESCE(pg_catalog.sum(p.events), 0)::bigint AS events
+          FROM @hub@.outbox_gaps AS p
+         WHERE p.subscription OPERATOR(pg_catalog.=) s.name) AS l;
 COMMENT ON VIEW @hub@.subscriptions IS
     'Subscriptions: how many events each has not read, how old the oldest of them is, until when its batch is leased, and which process keeps events from being read.';
 COMMENT ON COLUMN @hub@.subscriptions.name IS 'Its name.';
@@ -62,3 +67,4 @@ COMMENT ON COLUMN @hub@.subscriptions.lag_seconds IS 'Age of the oldest of them.
 COMMENT ON COLUMN @hub@.subscriptions.lease_until IS 'Until when its batch is leased; null if none is.';
 COMMENT ON COLUMN @hub@.subscriptions.horizon_pid IS 'Process whose open transaction keeps the latest events from being read; null if there is none.';
 COMMENT ON COLUMN @hub@.subscriptions.created_at IS 'When it was made.';
+COMMENT ON COLUMN @hub@.subscriptions.lost_events IS 'Events that retention deleted before it had read them.';

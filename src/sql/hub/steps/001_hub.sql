@@ -276,10 +276,27 @@ CREATE TABLE @hub@.outbox_subscriptions (
     lease_inc         integer     NOT NULL,
     last_incarnation  integer     NOT NULL,
     last_position     bigint      NOT NULL,
+    lost_events       bigint      NOT NULL DEFAULT 0,
+    untold_events     bigint      NOT NULL DEFAULT 0,
+    untold_first      text COLLATE "C",
+    untold_last       text COLLATE "C",
     created_at        timestamptz NOT NULL,
     CONSTRAINT outbox_subscriptions_pkey PRIMARY KEY (name)
 ) WITH (fillfactor = 30, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.outbox_subscriptions IS 'Readers of the outbox: how far each has come, and the lease on the batch that is being read.';
+COMMENT ON COLUMN @hub@.outbox_subscriptions.lost_events IS 'Events that retention deleted before they were read, without those in outbox_gaps.';
+COMMENT ON COLUMN @hub@.outbox_subscriptions.untold_events IS 'Those of them that no acknowledged batch has reported yet; untold_first and untold_last are the ids of the first and the last.';
+
+CREATE TABLE @hub@.outbox_gaps (
+    subscription      text COLLATE "C" NOT NULL,
+    last_incarnation  integer NOT NULL,
+    last_position     bigint  NOT NULL,
+    first_incarnation integer NOT NULL,
+    first_position    bigint  NOT NULL,
+    events            bigint  NOT NULL CHECK (events > 0),
+    CONSTRAINT outbox_gaps_pkey PRIMARY KEY (subscription, last_incarnation, last_position)
+) WITH (vacuum_truncate = off);
+COMMENT ON TABLE @hub@.outbox_gaps IS 'Events that retention deleted before a subscription had read them. The next read_events moves the rows into the subscription.';
 
 -- ---- slots ----
 

@@ -1,21 +1,9 @@
-#include "old_hub.hpp"
-
-#include <cstdlib>
-#include <stdexcept>
+#include "hub_shape.hpp"
 
 namespace belay::test {
 namespace {
 
 constexpr const char* kLevels[] = {"client", "worker", "operator", "monitor"};
-
-std::string frozen_file(int version) {
-    const char* root = std::getenv("BELAY_ROOT");
-    if (root == nullptr || *root == '\0') {
-        throw std::runtime_error(
-            "BELAY_ROOT is not set: run these tests with test/run.sh --suite cluster");
-    }
-    return std::string(root) + "/test/upgrade/v" + std::to_string(version) + ".sql";
-}
 
 std::vector<std::string> column(const Rows& rows) {
     std::vector<std::string> values;
@@ -29,7 +17,7 @@ std::vector<std::string> column(const Rows& rows) {
 constexpr const char* kShape = R"sql(
 WITH relation AS (
     SELECT c.*, c.oid::regclass::text AS name FROM pg_class AS c
-     WHERE c.relnamespace = 'old'::regnamespace AND c.relkind IN ('r', 'v', 'S', 'i') AND c.relname !~ '^kept'
+     WHERE c.relnamespace = 'old'::regnamespace AND c.relkind IN ('r', 'v', 'S', 'i')
 ), granted (object, acl) AS (
     SELECT 'schema', coalesce(n.nspacl, acldefault('n', n.nspowner)) FROM pg_namespace AS n WHERE n.nspname = 'old'
     UNION ALL
@@ -127,19 +115,6 @@ void make_upgrade_database(Cluster& cluster, const std::string& database) {
     conn.exec("GRANT CREATE ON DATABASE " + database + " TO upgrade_owner");
 }
 
-void revive(Cluster& cluster, const std::string& database, int version) {
-    make_upgrade_database(cluster, database);
-    // In one transaction: nobody sees the hub before it finds itself where it last ran.
-    cluster.run(
-        {"psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-1", "-o", "/dev/null", "-d", database, "-f",
-         frozen_file(version), "-c",
-         "UPDATE old.belay_hub SET mark = pg_catalog.format('%s/%s/%s/%s', s.system_identifier,"
-         " c.timeline_id, d.oid, n.oid)::belay.hub_mark"
-         " FROM pg_catalog.pg_control_system() AS s, pg_catalog.pg_control_checkpoint() AS c,"
-         " pg_catalog.pg_database AS d, pg_catalog.pg_namespace AS n"
-         " WHERE d.datname = pg_catalog.current_database() AND n.nspname = 'old'"});
-}
-
 void make_fresh(Cluster& cluster, const std::string& database) {
     make_upgrade_database(cluster, database);
     Conn conn = cluster.connect(database, "upgrade_owner");
@@ -178,10 +153,6 @@ std::map<std::string, std::vector<std::string>> contents(Conn& conn) {
             column(conn.exec("SELECT last_value || ' ' || is_called FROM old." + sequence));
     }
     return all;
-}
-
-std::string kept(Conn& conn, const std::string& what) {
-    return conn.value("SELECT value FROM old.kept WHERE what = '" + what + "'");
 }
 
 }  // namespace belay::test

@@ -1,4 +1,5 @@
-// Hubs of older versions, frozen in test/upgrade, brought to life in a database of the test.
+// What a hub consists of and what it stores, as text that tests compare; and the roles and
+// databases of the tests of upgrade_hub. The hub is always called "old".
 #pragma once
 
 #include <map>
@@ -9,22 +10,13 @@
 
 namespace belay::test {
 
-// The versions that are frozen with rows in them.
-inline constexpr int kFrozen[] = {2, 3, 7, 9};
-
-// When the frozen rows were made, in ms. Leases of then end an hour later, or more.
-inline constexpr long long kThen = 4102444800000;
-
-// Makes the roles that own and use a frozen hub. Once per cluster.
+// Makes the roles that own and use the hub. Once per cluster.
 void make_upgrade_roles(Cluster& cluster);
 
 // A database in which upgrade_owner may have hubs.
 void make_upgrade_database(Cluster& cluster, const std::string& database);
 
-// A database with hub "old" of that version, as if it had always been there: its leases are live.
-void revive(Cluster& cluster, const std::string& database, int version);
-
-// A database with a hub "old" made by this library, with the grants of a frozen one.
+// A database with a hub "old" of upgrade_owner; the other roles have the level of their name.
 void make_fresh(Cluster& cluster, const std::string& database);
 
 // Dumps a database and restores it as another one.
@@ -36,8 +28,5 @@ std::vector<std::string> shape(Conn& conn);
 
 // The rows of each of the hub's tables, and the state of each of its sequences, as text, sorted.
 std::map<std::string, std::vector<std::string>> contents(Conn& conn);
-
-// What the frozen hub's workers remember: a token, an epoch.
-std::string kept(Conn& conn, const std::string& what);
 
 }  // namespace belay::test

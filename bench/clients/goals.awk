@@ -1,0 +1,65 @@
+# Prints what belay's client wants to reach beside what was measured. Input is summary.tsv. A goal whose
+# systems were not all measured is left out.
+
+BEGIN { FS = "\t" }
+FNR > 1 { value[$1, $2, $3] = $4 }
+
+function get(measurement, name, figure) {
+    return (measurement, name, figure) in value ? value[measurement, name, figure] + 0 : ""
+}
+
+function over(a, b) { return a == "" || b == "" || b == 0 ? "" : a / b }
+
+function goal(what, wanted, least, got,    met) {
+    if (got == "") {
+        return
+    }
+    if (!n++) {
+        printf "\ngoals\n%-74s %9s %10s\n", "", "wanted", "measured"
+    }
+    met = least ? got >= wanted : got <= wanted
+    printf "%-74s %s %6g %10.2f  %s\n", what, least ? ">=" : "<=", wanted, got, met ? "met" : "missed"
+}
+
+function rate(measurement, name) { return get(measurement, name, "rate") }
+
+function ratio(measurement, name, other, wanted) {
+    goal(measurement ": " name " / " other, wanted, 1, over(rate(measurement, name), rate(measurement, other)))
+}
+
+# The fastest of those that have a job on disk when they say so. Sets best_name.
+function best_durable_peer(measurement,    names, i, r, best) {
+    best = ""
+    split("graphile pgboss bullmq_always", names, " ")
+    for (i = 1; i in names; ++i) {
+        r = rate(measurement, names[i])
+        if (r != "" && (best == "" || r > best)) {
+            best = r
+            best_name = names[i]
+        }
+    }
+    return best
+}
+
+function against_best(measurement, wanted,    best) {
+    best = best_durable_peer(measurement)
+    goal(measurement ": belay_worker / the best peer (" best_name ")", wanted, 1, over(rate(measurement, "belay_worker"), best))
+}
+
+END {
+    ratio("drain_16", "belay_worker", "graphile_batch", 2)
+    ratio("drain_16", "belay_worker", "bullmq_always", 5)
+    ratio("drain_16", "belay_worker", "pgboss_batch", 5)
+    ratio("drain_16", "belay_tasks", "graphile_batch", 1)
+    ratio("drain_100", "belay_worker", "belay_engine", 0.6)
+    ratio("drain_100", "belay_worker", "graphile_batch", 2.5)
+    ratio("enqueue_bulk", "belay_tasks", "graphile", 1.5)
+    against_best("enqueue_bulk", 2)
+    against_best("enqueue_16", 1)
+    goal("latency: p50 of belay_worker / p50 of belay_engine", 1.1, 0, over(get("latency", "belay_worker", "p50_ms"), get("latency", "belay_engine", "p50_ms")))
+    goal("fairness: belay_worker, % of the ideal time, bursts", 90, 1, get("fairness", "belay_worker", "share"))
+    goal("fairness: belay_worker, % of the handlers' time, steady", 90, 1, get("fairness", "belay_worker", "steady"))
+    goal("slow_500: belay_worker, jobs/s of at most 5000", 4800, 1, rate("slow_500", "belay_worker"))
+    goal("slow_500: belay_worker, CPU of the client in cores", 0.5, 0, get("slow_500", "belay_worker", "cores"))
+    ratio("workflow", "belay_runtime", "dbos", 10)
+}
