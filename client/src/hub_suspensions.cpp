@@ -51,20 +51,24 @@ std::string hex_of(std::string_view bytes) {
     return hex;
 }
 
-SuspendedWaitpoint waitpoint_of(std::string_view object) {
-    const ObjectParts parts = object_parts(object);
-    return {.key = text_part(parts, "key").value_or(""),
-            .waitpoint_id = text_part(parts, "waitpoint_id").value_or(""),
-            .token = text_part(parts, "token"),
-            .signals = signals_of(json_part(parts, "signals").value_or("[]"))};
-}
+// An answer, and behind which number more signals came than it has.
+struct Suspended {
+    SuspendedTask task;
+    OptionalNumber cut_after;
+};
 
-void read_suspended(Reader& from, SuspendedTask& to) {
+void read_suspended(Reader& from, Suspended& to) {
     OptionalText waitpoints;
-    from >> to.result >> to.suspension_id >> waitpoints;
+    from >> to.task.result >> to.task.suspension_id >> waitpoints;
     const std::string array = waitpoints.value_or("[]");
     for (const auto part : array_parts(array)) {
-        to.waitpoints.push_back(waitpoint_of(part));
+        const ObjectParts parts = object_parts(part);
+        SignalList list = signals_of(json_part(parts, "signals").value_or("[]"));
+        to.cut_after = list.cut_after;
+        to.task.waitpoints.push_back({.key = text_part(parts, "key").value_or(""),
+                                      .waitpoint_id = text_part(parts, "waitpoint_id").value_or(""),
+                                      .token = text_part(parts, "token"),
+                                      .signals = std::move(list.signals)});
     }
 }
 
@@ -74,11 +78,16 @@ void read_delivered(Reader& from, DeliveredSignal& to) {
 
 }  // namespace
 
-std::vector<Signal> signals_of(std::string_view array) {
-    std::vector<Signal> signals;
+SignalList signals_of(std::string_view array) {
+    SignalList list;
     for (const auto part : array_parts(array)) {
         const ObjectParts parts = object_parts(part);
-        signals.push_back(
+        if (parts.contains("truncated")) {
+            list.cut_after =
+                json::parse(json_part(parts, "after").value_or("0")).get<std::int64_t>();
+            break;
+        }
+        list.signals.push_back(
             {.key = text_part(parts, "key").value_or(""),
              .name = text_part(parts, "name").value_or(""),
              .payload = json_part(parts, "payload"),
@@ -88,7 +97,25 @@ std::vector<Signal> signals_of(std::string_view array) {
              .accepted_at_ms = json::parse(json_part(parts, "accepted_at_ms").value_or("0"))
                                    .get<std::int64_t>()});
     }
-    return signals;
+    return list;
+}
+
+std::vector<Signal> signals_behind(Hub& hub, std::string_view task_id, std::int64_t after,
+                                   Where where) {
+    // Each may be as large as a body.
+    constexpr int kPage = 10;
+    std::vector<Signal> all;
+    while (true) {
+        auto page = hub.list_signals(task_id, after, kPage, where);
+        const bool last = page.size() < static_cast<std::size_t>(kPage);
+        for (auto& signal : page) {
+            after = signal.nr;
+            all.push_back(std::move(signal));
+        }
+        if (last) {
+            return all;
+        }
+    }
 }
 
 // ---- Conditions. ----
@@ -129,14 +156,24 @@ Condition Condition::timeout_only() {
 
 SuspendedTask Hub::suspend_task(const TaskFence& fence, const NewSuspension& suspension,
                                 Where where) {
-    return first_row<SuspendedTask>(
-               call(suspension.idempotency_key ? Effect::kRepeatable : Effect::kAck, kAll,
-                    "suspend_task",
-                    {uuid_of(fence.task_id), fence.epoch, Json{suspension_text(suspension, where)},
-                     clock_()},
-                    where),
-               read_suspended)
-        .value();
+    Suspended suspended =
+        first_row<Suspended>(call(suspension.idempotency_key ? Effect::kRepeatable : Effect::kAck,
+                                  kAll, "suspend_task",
+                                  {uuid_of(fence.task_id), fence.epoch,
+                                   Json{suspension_text(suspension, where)}, clock_()},
+                                  where),
+                             read_suspended)
+            .value();
+    if (suspended.cut_after) {
+        for (auto& signal : signals_behind(*this, fence.task_id, *suspended.cut_after, where)) {
+            for (auto& waitpoint : suspended.task.waitpoints) {
+                if (waitpoint.waitpoint_id == signal.waitpoint_id) {
+                    waitpoint.signals.push_back(signal);
+                }
+            }
+        }
+    }
+    return std::move(suspended.task);
 }
 
 CreatedWaitpoint Hub::create_waitpoint(const TaskFence& fence, std::string_view key,
@@ -192,6 +229,20 @@ std::vector<WaitpointInfo> Hub::list_waitpoints(std::string_view task_id, const 
                                            to.signals >> to.created_at_ms >> to.expires_at_ms >>
                                            to.closed_at_ms;
                                    });
+}
+
+std::vector<Signal> Hub::list_signals(std::string_view task_id, std::int64_t after, int limit,
+                                      Where where) {
+    return all_rows<Signal>(
+        call(Effect::kRepeatable, kAll, "list_signals", {uuid_of(task_id), after, limit}, where),
+        [](Reader& from, Signal& to) {
+            OptionalText waitpoint_id;
+            OptionalText key;
+            from >> to.nr >> to.signal_id >> waitpoint_id >> key >> to.name >> to.source >>
+                to.payload >> to.accepted_at_ms;
+            to.waitpoint_id = waitpoint_id.value_or("");
+            to.key = key.value_or("");
+        });
 }
 
 std::string Hub::seed_waitpoint_key(std::string_view kid, std::string_view secret, Where where) {

@@ -265,8 +265,14 @@ std::vector<UpstreamResult> TaskLease::upstream(Where where) {
     return results;
 }
 
-std::vector<Signal> TaskLease::signals() const {
-    return signals_of(task_.signals.value_or("[]"));
+std::vector<Signal> TaskLease::signals(Where where) {
+    SignalList list = signals_of(task_.signals.value_or("[]"));
+    if (list.cut_after) {
+        const auto more = use(
+            [&](Hub& hub) { return signals_behind(hub, task_.task_id, *list.cut_after, where); });
+        list.signals.insert(list.signals.end(), more.begin(), more.end());
+    }
+    return std::move(list.signals);
 }
 
 bool TaskLease::ended() const {

@@ -483,7 +483,7 @@ struct JsonbJudge {
     static constexpr size_t kMaxValues = size_t{1} << 23;
 
     size_t values = 0;
-    size_t bytes = 0;  // Of the binary form at most this many, padding included.
+    size_t bytes = 0;  // Of the binary form, padding included, and of numbers as they are printed.
 
     const char* add(size_t size) {
         constexpr size_t kEntryAndPadding = 4 + 3;
@@ -544,6 +544,8 @@ struct JsonbJudge {
         auto scale = static_cast<int64_t>(mantissa.size() - whole);
         scale = (scale > 0 ? scale - 1 : 0) - exponent;
         size_t first = mantissa.find_first_not_of("0.");
+        // Digits of the number as it is printed again: without an exponent.
+        size_t printed = 0;
         if (first != std::string_view::npos) {
             // The power of ten of the first digit that is not zero.
             int64_t place = static_cast<int64_t>(whole) - static_cast<int64_t>(first);
@@ -551,13 +553,15 @@ struct JsonbJudge {
             if (place > kMaxPlace) {
                 return "a number out of range";
             }
+            printed = static_cast<size_t>(std::max<int64_t>(place, 0));
         }
         if (scale > kMaxScale) {
             return "a number out of range";
         }
         // Two bytes for four digits, the header, and a rounded group at either end.
         constexpr size_t kNumericOverhead = 8 + 2 + 2;
-        return add(kNumericOverhead + mantissa.size() / 2);
+        printed += static_cast<size_t>(std::max<int64_t>(scale, 0));
+        return add(kNumericOverhead + std::max(mantissa.size() / 2, printed));
     }
 };
 

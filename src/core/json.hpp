@@ -108,8 +108,9 @@ constexpr size_t kMaxJsonbDepth = 6000;
 constexpr size_t kMaxJsonbText = size_t{256} << 20;
 
 // An upper bound of the bytes of the text's jsonb form inside an array, if a cast to jsonb
-// succeeds. Exact in syntax, escapes and the range of numbers; careful in size: a text of many
-// millions of values, which may or may not fit, does not.
+// succeeds, and of the digits that it prints: 1e131071 takes 12 bytes and prints 131072. Exact in
+// syntax, escapes and the range of numbers; careful in size: a text of many millions of values,
+// which may or may not fit, does not.
 std::optional<size_t> jsonb_bound(std::string_view text);
 
 // True if a cast of the text to jsonb succeeds.

@@ -33,7 +33,8 @@ Datum answer_delivered(const Call& call, const ops::DeliveredSignal& delivered) 
 Datum suspend_task(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     const auto fence = lease_fence(call, 1);
-    const auto suspension = ops::checked_object("p_suspension", call.jsonb(2));
+    const auto suspension = ops::checked_object(
+        "p_suspension", ops::checked_body(call.hub, "p_suspension", call.jsonb(2)));
     auto clock = call.unchecked_clock(3);
     const auto suspended = ops::suspend_task(call.hub, id, fence, suspension, &clock);
     return answer_row(call, [&suspended](Datum* values, bool* nulls) {
@@ -111,6 +112,14 @@ Datum list_waitpoints(const Call& call) {
         values[kHash] = hash == nullptr ? 0 : CStringGetTextDatum(hash);
         set.add(values, nulls);
     }
+    return call.nothing();
+}
+
+Datum list_signals(const Call& call) {
+    const pg_uuid_t id = call.required_uuid(0, "p_task_id");
+    const int limit = ops::checked_limit("p_limit", call.int4(2), 100, kMaxPage);
+    const auto set = call.set();
+    set.add_rows(ops::list_signals(call.hub, id, call.int8(1).value_or(0), limit));
     return call.nothing();
 }
 

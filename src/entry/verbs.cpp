@@ -165,6 +165,8 @@ constexpr Verb kVerbs[] = {
     {"list_schedules", list_schedules, 0, "",
      "setof (text, text, text, text, jsonb, bool, int8, int8, text, int8)", Access::kRead,
      kForMonitor},
+    {"list_signals", list_signals, 3, "uuid, int8, int4",
+     "setof (int8, text, uuid, text, text, text, jsonb, int8)", Access::kRead, kForReader},
     {"list_tasks", list_tasks, 3, "jsonb, uuid, int4",
      "setof (uuid, text, text, text, int4, uuid, text, text, int4, int4, int4, int4, int8, int8, "
      "text, text, int8, int8, "

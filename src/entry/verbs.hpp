@@ -81,6 +81,7 @@ Datum list_flows(const Call& call);
 Datum list_instances(const Call& call);
 Datum list_instances_by_status(const Call& call);
 Datum list_schedules(const Call& call);
+Datum list_signals(const Call& call);
 Datum list_tasks(const Call& call);
 Datum list_waitpoints(const Call& call);
 Datum list_work_items(const Call& call);

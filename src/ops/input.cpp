@@ -458,4 +458,32 @@ Jsonb* object_member(json::Value object, const char* member, const char* path) {
     return jsonb_member(object, member);
 }
 
+bool append_within(StringInfo out, const store::Rows& rows, uint64 row, int column, int64* left) {
+    // The binary form of a value is never larger than so many times its text.
+    constexpr int64 kBinaryPerText = 8;
+    if (rows.is_null(row, column)) {
+        appendStringInfoString(out, "null");
+        return true;
+    }
+    const Datum stored = rows.datum(row, column, JSONBOID);
+    // What is surely too large is not read at all.
+    if (static_cast<int64>(toast_raw_datum_size(stored)) > *left * kBinaryPerText) {
+        return false;
+    }
+    const int before = out->len;
+    Jsonb* value = DatumGetJsonbP(stored);
+    (void)JsonbToCString(out, &value->root, static_cast<int>(VARSIZE(value)));
+    if (static_cast<void*>(value) != DatumGetPointer(stored)) {
+        pfree(value);
+    }
+    const int64 bytes = out->len - before;
+    if (bytes > *left) {
+        out->len = before;
+        out->data[before] = '\0';
+        return false;
+    }
+    *left -= bytes;
+    return true;
+}
+
 }  // namespace belay::ops

@@ -7,6 +7,7 @@
 #include "core/work_item.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
+#include "store/plan.hpp"
 
 namespace belay::ops {
 
@@ -148,5 +149,13 @@ std::string_view clip(std::string_view text, std::size_t bytes);
 
 // Writes text as a JSON string, quotes included.
 void append_json(StringInfo out, std::string_view text);
+
+// How many bytes of JSON an answer carries of values whose size callers choose, for each thing that
+// it tells of, and in all. What goes beyond is read with a call of its own.
+inline constexpr int64 kMostOfOne = int64{1} << 20;
+inline constexpr int64 kMostOfAnswer = int64{64} << 20;
+
+// Writes a jsonb column, null for NULL, if it fits into what is left; otherwise nothing.
+bool append_within(StringInfo out, const store::Rows& rows, uint64 row, int column, int64* left);
 
 }  // namespace belay::ops

@@ -103,6 +103,37 @@ std::string_view print_jsonb(Jsonb* value) {
     return {printer.out.data, static_cast<std::size_t>(printer.out.len)};
 }
 
+bool is_printed_longer(Jsonb* value, int64 most) {
+    // Of the binary form, a number has at least 8 bytes and prints at most so many.
+    constexpr int64 kMostPerNumber = 131072 + 16383 + 2;
+    constexpr int64 kLeastOfNumber = 8;
+    if (int64{VARSIZE(value)} / kLeastOfNumber * kMostPerNumber <= most) {
+        return false;
+    }
+    JsonbIterator* iterator = JsonbIteratorInit(&value->root);
+    JsonbValue part;
+    int64 bytes = 0;
+    for (JsonbIteratorToken token;
+         bytes <= most && (token = JsonbIteratorNext(&iterator, &part, false)) != WJB_DONE;) {
+        constexpr int64 kAround = 2;  // brackets, or what stands between two values
+        bytes += kAround;
+        if (token != WJB_KEY && token != WJB_VALUE && token != WJB_ELEM) {
+            continue;
+        }
+        if (part.type == jbvString) {
+            bytes += static_cast<int64>(core::json::escaped_bound(string_view_of(part)));
+        } else if (part.type == jbvNumeric) {
+            const std::string_view digits = print_number(part);
+            bytes += static_cast<int64>(digits.size());
+            pfree(const_cast<char*>(digits.data()));
+        } else {
+            constexpr int64 kLongestWord = 5;
+            bytes += kLongestWord;
+        }
+    }
+    return bytes > most;
+}
+
 std::optional<JsonbValue> any_member(const JsonbValue& object, std::string_view name) {
     JsonbValue value;
     const bool found =

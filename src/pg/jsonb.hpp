@@ -8,6 +8,10 @@ namespace belay::pg {
 // The value as the server prints it, in the current memory context.
 std::string_view print_jsonb(Jsonb* value);
 
+// Whether it is printed with more than so many bytes. A number can take ten thousand times the room
+// that its binary form takes.
+bool is_printed_longer(Jsonb* value, int64 most);
+
 // The elements of an array, in order; calls visit(element, place). Nothing for other values.
 template <typename Visit>
 void each_element(Jsonb* array, Visit visit) {

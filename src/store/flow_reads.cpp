@@ -115,27 +115,16 @@ constexpr Statement kUpstream = query(R"sql(
 )sql",
                                       UUIDOID);
 
-// $1 tasks, $2 how many bytes the results of one task may have in all. Only resolved edges.
+// Only resolved edges.
 constexpr Statement kOfClaim = statement(R"sql(
-    SELECT x.downstream_id,
-           pg_catalog.jsonb_agg(
-               pg_catalog.jsonb_build_object('task_id', x.id, 'key', x.flow_key,
-                                             'pass_as', x.pass_as, 'state', x.state)
-               {||} CASE WHEN x.bytes {>} $2
-                         THEN pg_catalog.jsonb_build_object('truncated', true)
-                         ELSE pg_catalog.jsonb_build_object('result', x.result) END
-               ORDER BY x.flow_key, x.id)
-      FROM (SELECT e.downstream_id, u.id, u.flow_key, e.pass_as, u.state, u.result,
-                   pg_catalog.sum(COALESCE(pg_catalog.octet_length(
-                       CAST(u.result AS pg_catalog.text)), 0))
-                       OVER (PARTITION BY e.downstream_id ORDER BY u.flow_key, u.id) AS bytes
-              FROM {hub}.tasks AS t
-              JOIN {hub}.edges AS e ON e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id
-              JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
-             WHERE t.id {=} ANY ($1) AND e.state {<>} 'unsatisfied') AS x
-     GROUP BY x.downstream_id
+    SELECT e.downstream_id, u.id, u.flow_key, e.pass_as, u.state, u.result
+      FROM {hub}.tasks AS t
+      JOIN {hub}.edges AS e ON e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id
+      JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
+     WHERE t.id {=} ANY ($1) AND e.state {<>} 'unsatisfied'
+     ORDER BY e.downstream_id, u.flow_key, u.id
 )sql",
-                                         UUIDARRAYOID, INT8OID);
+                                         UUIDARRAYOID);
 
 // An upstream whose end is still to be dispatched counts as one that has not ended.
 constexpr Statement kHindrances = query(R"sql(
@@ -252,7 +241,6 @@ constexpr Statement kCheck = report(R"sql(
                                     UUIDOID);
 
 constexpr int64 kMostListed = 10000;
-constexpr int64 kMostResultBytes = int64{1} << 20;
 constexpr pg_uuid_t kLowest{};
 
 const char* json_text(const Rows& rows, int column) {
@@ -291,7 +279,7 @@ Rows upstream_results(const Hub& hub, const pg_uuid_t& task) {
 }
 
 Rows upstream_of_claim(const Hub& hub, std::span<const pg_uuid_t> tasks) {
-    return run(hub, kOfClaim, Params().datum(uuid_array(tasks)).int8(kMostResultBytes));
+    return run(hub, kOfClaim, Params().datum(uuid_array(tasks)));
 }
 
 Hindrances hindrances(const Hub& hub, const pg_uuid_t& task) {

@@ -24,8 +24,8 @@ Rows list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_
 // Rows (upstream_id, key, pass_as, state, result).
 Rows upstream_results(const Hub& hub, const pg_uuid_t& task);
 
-// What the claim of these members tells of the tasks before them: rows (task, jsonb), none for a
-// task without edges. As the claim sees it.
+// What the claim of these members tells of the tasks before them: rows (task, upstream_id, key,
+// pass_as, state, result), those of a task together. As the claim sees it.
 Rows upstream_of_claim(const Hub& hub, std::span<const pg_uuid_t> tasks);
 
 // The upstreams that a blocked task waits for, as JSON: [{"task_id":…, "state":…}]; null if none.

@@ -17,7 +17,7 @@ constexpr const char* kBytesText = "a size such as '16 MiB' or a number of bytes
 }  // namespace
 
 constexpr OptionRule kOptionRules[kOptionCount] = {
-    {"batch_bytes", "32 MiB", OptionForm::kBytes, 1024, kBig, kBytesText},
+    {"batch_bytes", "32 MiB", OptionForm::kBytes, 1024, 256 << 20, kBytesText},
     {"batch_messages", "10000", OptionForm::kInteger, 1, 1000000, "an integer from 1 to 1000000"},
     {"dead_letter_fails_activity", "true", OptionForm::kBool, 0, 1, "true or false"},
     {"dead_letter_retention", nullptr, OptionForm::kDuration, 0, kLongest, kDurationText},
@@ -28,7 +28,7 @@ constexpr OptionRule kOptionRules[kOptionCount] = {
     {"instance_retention", nullptr, OptionForm::kDuration, 0, kLongest, kDurationText},
     {"intent_retention", "7 days", OptionForm::kDuration, 0, kLongest, kDurationText},
     {"max_attempts", nullptr, OptionForm::kInteger, 1, PG_INT32_MAX, "an integer of at least 1"},
-    {"max_body_bytes", "16 MiB", OptionForm::kBytes, 1024, 1 << 30, kBytesText},
+    {"max_body_bytes", "16 MiB", OptionForm::kBytes, 1024, 128 << 20, kBytesText},
     {"max_clock_skew", "60 s", OptionForm::kDuration, 0, kLongest, kDurationText},
     {"orphan_retention", "1 day", OptionForm::kDuration, 0, kLongest, kDurationText},
     {"slot_count", "1", OptionForm::kInteger, 1, 1024, "an integer from 1 to 1024"},

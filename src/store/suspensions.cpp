@@ -210,29 +210,33 @@ constexpr Statement kCountSignals = statement(R"sql(
 )sql",
                                               UUIDOID, INT4OID);
 
-constexpr Statement kSignalsAt = statement(R"sql(
-    SELECT COALESCE(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-               'signal_id', g.signal_id, 'waitpoint_id', g.waitpoint_id, 'key', w.key,
-               'name', g.name, 'source', g.source, 'payload', g.payload,
-               'accepted_at_ms', g.accepted_at_ms) ORDER BY g.nr),
-               pg_catalog.jsonb_build_array())
+constexpr char kSignalRows[] = R"sql(
+    SELECT g.nr, g.signal_id, g.waitpoint_id, w.key, g.name, g.source, g.payload, g.accepted_at_ms
       FROM {hub}.signals AS g
-      JOIN {hub}.waitpoints AS w ON w.task_id {=} g.task_id AND w.id {=} g.waitpoint_id
-     WHERE g.task_id {=} $1 AND g.waitpoint_id {=} $2
-)sql",
-                                           UUIDOID, UUIDOID);
+      LEFT JOIN {hub}.waitpoints AS w ON w.task_id {=} g.task_id AND w.id {=} g.waitpoint_id
+     WHERE g.task_id {=} $1 AND g.nr {>} $2
+)sql";
+constexpr char kOfSuspension[] = R"sql( AND g.suspension_nr {=} $4 )sql";
+// The suspension that the attempt is in, or left last.
+constexpr char kOfLastSuspension[] = R"sql(
+       AND g.suspension_nr {=} (SELECT x.nr
+                                  FROM {hub}.suspensions AS x
+                                  JOIN {hub}.tasks AS t
+                                    ON t.id {=} x.task_id AND t.attempt_index {=} x.attempt_index
+                                 WHERE x.task_id {=} $1
+                                 ORDER BY x.nr DESC
+                                 LIMIT 1)
+)sql";
+constexpr char kInOrder[] = R"sql( ORDER BY g.nr LIMIT $3 )sql";
 
-constexpr Statement kClaimedSignals = statement(R"sql(
-    SELECT s.task_id,
-           COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-                            'signal_id', g.signal_id, 'waitpoint_id', g.waitpoint_id, 'key', w.key,
-                            'name', g.name, 'source', g.source, 'payload', g.payload,
-                            'accepted_at_ms', g.accepted_at_ms) ORDER BY g.nr)
-                       FROM {hub}.signals AS g
-                       LEFT JOIN {hub}.waitpoints AS w
-                         ON w.task_id {=} g.task_id AND w.id {=} g.waitpoint_id
-                      WHERE g.task_id {=} s.task_id AND g.suspension_nr {=} s.nr),
-                    pg_catalog.jsonb_build_array())
+// $1 task, $2 after, $3 limit, $4 suspension.
+constexpr Statement kSignalPage =
+    statement(joined<kSignalRows, kOfSuspension, kInOrder>, UUIDOID, INT8OID, INT8OID, INT4OID);
+constexpr Statement kListSignals =
+    query(joined<kSignalRows, kOfLastSuspension, kInOrder>, UUIDOID, INT8OID, INT8OID);
+
+constexpr Statement kLeftLast = statement(R"sql(
+    SELECT s.task_id, s.nr
       FROM pg_catalog.unnest($1) AS c(id)
      CROSS JOIN LATERAL (SELECT x.task_id, x.nr, x.attempt_index
                            FROM {hub}.suspensions AS x
@@ -241,7 +245,7 @@ constexpr Statement kClaimedSignals = statement(R"sql(
                           LIMIT 1) AS s
       JOIN {hub}.tasks AS t ON t.id {=} c.id AND t.attempt_index {=} s.attempt_index
 )sql",
-                                                UUIDARRAYOID);
+                                          UUIDARRAYOID);
 
 // ---------------------------------------------------------------- keys
 
@@ -456,12 +460,17 @@ std::span<const core::SignalCount> count_signals(const Hub& hub, const pg_uuid_t
     return counts.span();
 }
 
-Jsonb* signals_at(const Hub& hub, const pg_uuid_t& task, const pg_uuid_t& waitpoint) {
-    return run(hub, kSignalsAt, Params().uuid(task).uuid(waitpoint)).optional_jsonb(0, 1);
+Rows read_signals(const Hub& hub, const pg_uuid_t& task, int32 suspension_nr, int64 after,
+                  int limit) {
+    return run(hub, kSignalPage, Params().uuid(task).int8(after).int8(limit).int4(suspension_nr));
 }
 
-Rows claimed_signals(const Hub& hub, std::span<const pg_uuid_t> tasks) {
-    return run(hub, kClaimedSignals, Params().datum(uuid_array(tasks)));
+Rows list_signals(const Hub& hub, const pg_uuid_t& task, int64 after, int limit) {
+    return run(hub, kListSignals, Params().uuid(task).int8(after).int8(limit));
+}
+
+Rows suspensions_left_last(const Hub& hub, std::span<const pg_uuid_t> tasks) {
+    return run(hub, kLeftLast, Params().datum(uuid_array(tasks)));
 }
 
 // ---------------------------------------------------------------- keys

@@ -115,12 +115,15 @@ void insert_signal(const Hub& hub, const Signal& signal);
 
 std::span<const core::SignalCount> count_signals(const Hub& hub, const pg_uuid_t& task,
                                                  int32 suspension_nr);
-// The signals of one waitpoint, as claims return them.
-Jsonb* signals_at(const Hub& hub, const pg_uuid_t& task, const pg_uuid_t& waitpoint);
+// Signals of a suspension behind a number, in their order: rows (nr, signal_id, waitpoint_id, key,
+// name, source, payload, accepted_at_ms). The second takes the suspension that the task's attempt
+// is in or left last, and is for readers.
+Rows read_signals(const Hub& hub, const pg_uuid_t& task, int32 suspension_nr, int64 after,
+                  int limit);
+Rows list_signals(const Hub& hub, const pg_uuid_t& task, int64 after, int limit);
 
-// Of tasks that were just claimed, the signals of the suspension that the attempt left last: rows
-// (task, signals).
-Rows claimed_signals(const Hub& hub, std::span<const pg_uuid_t> tasks);
+// Of tasks that were just claimed, the suspension that the attempt left last: rows (task, nr).
+Rows suspensions_left_last(const Hub& hub, std::span<const pg_uuid_t> tasks);
 
 // ---- Keys ----
 

@@ -15,6 +15,7 @@ namespace belay::store {
 
 namespace {
 
+// The last attempts; the details of their errors as far as 1 MiB reaches, from the last one on.
 constexpr Statement kJson = query(R"sql(
     SELECT pg_catalog.jsonb_build_object(
                'task_id', t.id, 'state', t.state, 'lane', t.lane, 'kind', t.kind,
@@ -53,9 +54,19 @@ constexpr Statement kJson = query(R"sql(
                         'attempt_index', a.attempt_index, 'kind', a.kind, 'outcome', a.outcome,
                         'epoch', a.epoch, 'lease_count', a.lease_count, 'worker', a.worker,
                         'worker_instance', a.worker_instance, 'started_ms', a.started_ms,
-                        'ended_ms', a.ended_ms, 'error', a.error) ORDER BY a.attempt_index)
-                   FROM {hub}.task_attempts AS a
-                  WHERE a.task_id {=} t.id), pg_catalog.jsonb_build_array())),
+                        'ended_ms', a.ended_ms,
+                        'error', CASE WHEN a.bytes {>} 1048576
+                            THEN (a.error {-} CAST('details' AS pg_catalog.text))
+                                 {||} pg_catalog.jsonb_build_object('truncated', true)
+                            ELSE a.error END) ORDER BY a.attempt_index)
+                   FROM (SELECT x.attempt_index, x.kind, x.outcome, x.epoch, x.lease_count, x.worker,
+                                x.worker_instance, x.started_ms, x.ended_ms, x.error,
+                                pg_catalog.sum(COALESCE(pg_catalog.pg_column_size(x.error), 0))
+                                    OVER (ORDER BY x.attempt_index DESC) AS bytes
+                           FROM {hub}.task_attempts AS x
+                          WHERE x.task_id {=} t.id
+                          ORDER BY x.attempt_index DESC
+                          LIMIT 1000) AS a), pg_catalog.jsonb_build_array())),
            t.state, t.lease_epoch
       FROM {hub}.tasks AS t
       JOIN {hub}.task_states AS s ON s.task_id {=} t.id

@@ -105,6 +105,40 @@ TEST_F(ClientFlow, ASuspensionEndsTheLease) {
     next.complete();
 }
 
+// SU-22: what an answer has no room for is read with calls of its own.
+TEST_F(ClientFlow, SignalsOfAnySizeArriveWhole) {
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    hub_.create_task({.lane = "l"});
+    TaskLease lease = keeper.keep(claim());
+    const auto id = lease.task().task_id;
+    const std::string large = '"' + std::string(700000, 'x') + '"';
+    const auto early = lease.create_waitpoint("early", Milliseconds(60000));
+    for (int i = 0; i < 12; ++i) {
+        hub_.deliver_signal(id, early.waitpoint_id, early.token,
+                            {.name = "n" + std::to_string(i), .payload = large});
+    }
+    const auto met =
+        lease.suspend({.waitpoints = {{.key = "early", .waitpoint_id = early.waitpoint_id}},
+                       .condition = Condition::single("early")});
+    ASSERT_EQ(met.waitpoints.at(0).signals.size(), 12u);
+    EXPECT_EQ(met.waitpoints[0].signals[11].name, "n11");
+    EXPECT_EQ(met.waitpoints[0].signals[11].payload, large);
+    const auto waiting =
+        lease.suspend({.waitpoints = {{"x"}}, .condition = Condition::count(3, "signals")});
+    for (int i = 0; i < 3; ++i) {
+        hub_.deliver_signal(id, waiting.waitpoints.at(0).waitpoint_id,
+                            waiting.waitpoints[0].token.value(),
+                            {.name = "n" + std::to_string(i), .payload = large});
+    }
+    TaskLease next = keeper.keep(claim());
+    const auto signals = next.signals();
+    ASSERT_EQ(signals.size(), 3u);
+    EXPECT_EQ(signals[0].name, "n0");
+    EXPECT_EQ(signals[2].name, "n2");
+    EXPECT_EQ(signals[2].payload, large);
+    next.complete();
+}
+
 // TX-17
 TEST_F(ClientFlow, AHandlerWaitsForASignal) {
     const auto id = hub_.create_task({.lane = "l"}).task_id;

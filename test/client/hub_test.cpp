@@ -557,6 +557,13 @@ TEST_F(ClientHub, HasSuspensions) {
     ASSERT_EQ(met.waitpoints[0].signals.size(), 1u);
     EXPECT_EQ(met.waitpoints[0].signals[0].payload, "[1]");
     EXPECT_EQ(met.waitpoints[0].signals[0].source, "ann");
+    const auto listed = ONE(list_signals, task.task_id);
+    ASSERT_EQ(listed.size(), 1u);
+    EXPECT_EQ(listed[0].nr, 1);
+    EXPECT_EQ(listed[0].key, "early");
+    EXPECT_EQ(listed[0].waitpoint_id, early.waitpoint_id);
+    EXPECT_EQ(listed[0].signal_id, "s-1");
+    EXPECT_EQ(listed[0].payload, "[1]");
     const auto waiting = hub_.suspend_task(
         fence_of(task), {.waitpoints = {{.key = "x"}, {.key = "y"}},
                          .condition = Condition::all(

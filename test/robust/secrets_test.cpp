@@ -209,6 +209,7 @@ TEST_F(Secrets, AreNotSeenAtAnyLevel) {
         queries.push_back("f.get_task('" + id_of(id) + "')");
     }
     queries.push_back("f.list_waitpoints('" + id_of("09") + "')");
+    queries.push_back("f.list_signals('" + id_of("09") + "')");
     queries.push_back("f.list_work_items('{}')");
     queries.push_back("f.read_events('free', 1000, 1000, 2000)");
     const Rows relations = conn_.exec(

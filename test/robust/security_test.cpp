@@ -59,8 +59,8 @@ constexpr Grant kGrants[] = {
      "renew_task renew_tasks suspend_task create_waitpoint cancel_task ack_cancel_member "
      "acquire_slots release_slots guard guard_task renew_session_lock cleanup_orphaned_sessions "
      "read_events ack_events"},
-    // Histories, which a worker replays.
-    {"wom", "fetch_history fetch_history_with_execution read_history"},
+    // Histories, which a worker replays, and signals that it was sent.
+    {"wom", "fetch_history fetch_history_with_execution list_signals read_history"},
     // Cancel, revoke, replay, pause, dead letters, delete, prune, reconcile.
     {"o",
      "approve_task cancel_activities cancel_flow change_priority create_schedule "

@@ -604,6 +604,7 @@ struct Signal {
     std::string signal_id;
     std::string waitpoint_id;
     std::int64_t accepted_at_ms = 0;
+    std::int64_t nr = 0;  // its place, if list_signals returned it
 };
 
 struct SuspendedWaitpoint {
@@ -1029,6 +1030,9 @@ class Hub {
     std::vector<WaitpointInfo> list_waitpoints(std::string_view task_id,
                                                const OptionalText& after = {}, int limit = 100,
                                                Where where = Where::current());
+    // Signals of the suspension that the task's attempt is in or left last, behind a number.
+    std::vector<Signal> list_signals(std::string_view task_id, std::int64_t after = 0,
+                                     int limit = 100, Where where = Where::current());
     std::string seed_waitpoint_key(std::string_view kid, std::string_view secret,
                                    Where where = Where::current());
     std::string rotate_waitpoint_key(std::string_view kid, std::string_view secret,

@@ -140,8 +140,9 @@ class TaskLease : public LeaseBase {
     // claim returns.
     std::vector<UpstreamResult> upstream(Where where = Where::current());
 
-    // What came to the waitpoints of the suspension that this lease goes on from.
-    std::vector<Signal> signals() const;
+    // What came to the waitpoints of the suspension that this lease goes on from. Round trips if
+    // that is more than a claim returns.
+    std::vector<Signal> signals(Where where = Where::current());
 
     void complete(const OptionalText& result = {}, Where where = Where::current());
 

@@ -193,7 +193,7 @@ class Task {
     // The result of the task before it that has this key or is passed as it; none if there is none.
     OptionalText upstream_result(std::string_view name, Where where = Where::current());
     // What came to the waitpoints of the suspension that the task goes on from.
-    std::vector<Signal> signals() const { return lease_.signals(); }
+    std::vector<Signal> signals(Where where = Where::current()) { return lease_.signals(where); }
     std::stop_token stop_token() const { return lease_.stop_token(); }
 
     // Tells whoever looks how far the work is: percent from 0 to 100, a message, or both.

@@ -75,7 +75,7 @@ FlowRequest read_flow_request(const store::Hub& hub, Jsonb* value) {
     if (!request.kind.empty()) {
         (void)checked_word("p_flow.kind", request.kind);
     }
-    check_tags("p_flow.tags", request.tags);
+    check_tags("p_flow.tags", checked_body(hub, "p_flow.tags", request.tags));
     request.items = read_items(hub, flow);
     return request;
 }

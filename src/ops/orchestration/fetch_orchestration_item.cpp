@@ -281,7 +281,9 @@ std::optional<std::string_view> kv_json(const store::Hub& hub, std::string_view 
     const store::Rows rows = store::read_store(hub, instance_id);
     int64 bytes = 0;
     for (uint64 i = 0; i < rows.count; ++i) {
-        bytes += static_cast<int64>(toast_raw_datum_size(rows.datum(i, 2, TEXTOID)));
+        constexpr int64 kAround = 64;  // names, brackets and the time
+        bytes += kAround + static_cast<int64>(toast_raw_datum_size(rows.datum(i, 1, TEXTOID))) +
+                 static_cast<int64>(toast_raw_datum_size(rows.datum(i, 2, TEXTOID)));
     }
     if (bytes > kMaxSnapshotBytes) {
         return std::nullopt;

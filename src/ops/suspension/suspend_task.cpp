@@ -1,8 +1,10 @@
 // suspend_task.cpp — let a task wait for signals, and make waitpoints ahead of that.
 //
 // Calls    store::insert_suspension, store::insert_waitpoint, store::adopt_waitpoint,
-// store::suspend Touches  <hub>.tasks, <hub>.suspensions, <hub>.waitpoints, <hub>.signals,
-// <hub>.outbox_events Locks    the task Raises   QB001, QB002, QB006, QB007, QB010, QB012, QB013
+//          store::suspend
+// Touches  <hub>.tasks, <hub>.suspensions, <hub>.waitpoints, <hub>.signals, <hub>.outbox_events
+// Locks    the task
+// Raises   QB001, QB002, QB006, QB007, QB010, QB012, QB013
 #include "core/condition.hpp"
 #include "core/events.hpp"
 #include "ops/suspension/suspension.hpp"
@@ -175,14 +177,15 @@ void check_pending(const store::Hub& hub, const store::Task& task, const Waitpoi
 SuspendedTask answer(const store::Hub& hub, const pg_uuid_t& task, const pg_uuid_t& suspension,
                      int32 nr, bool at_once) {
     StringInfo out = makeStringInfo();
+    int64 left = kMostOfOne;
+    const auto signals = at_once ? read_signal_texts(hub, task, nr, &left) : SignalTexts{};
     for (const auto& waitpoint : store::waitpoints_of(hub, task, nr)) {
         appendStringInfoString(out, out->len == 0 ? "[{\"key\":" : ",{\"key\":");
         append_json(out, waitpoint.key);
         appendStringInfo(out, ",\"waitpoint_id\":\"%s\"", store::uuid_text(waitpoint.id));
         if (at_once) {
-            Jsonb* signals = store::signals_at(hub, task, waitpoint.id);
             appendStringInfoString(out, ",\"signals\":");
-            (void)JsonbToCString(out, &signals->root, VARSIZE(signals));
+            append_signals(out, signals, waitpoint.id);
         } else if (const auto key = store::find_waitpoint_key(hub, waitpoint.kid)) {
             appendStringInfoString(out, ",\"token\":");
             append_json(out, waitpoint_token(*key, task, waitpoint.id));

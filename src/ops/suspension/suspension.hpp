@@ -84,7 +84,27 @@ struct ListedWaitpoints {
 ListedWaitpoints list_waitpoints(const store::Hub& hub, const pg_uuid_t& task,
                                  std::optional<pg_uuid_t> after, int limit);
 
+// Signals of the suspension that the task's attempt is in or left last: rows of
+// store::list_signals.
+store::Rows list_signals(const store::Hub& hub, const pg_uuid_t& task, int64 after, int limit);
+
 // ---- Inside ----
+
+// The signals of a suspension as JSON objects, in order, as long as they fit into what is left.
+struct SignalTexts {
+    struct One {
+        std::optional<pg_uuid_t> waitpoint;
+        const char* text;
+    };
+    pg::List<One> all;
+    std::optional<int64> cut_after;  // the number behind which list_signals has more
+};
+SignalTexts read_signal_texts(const store::Hub& hub, const pg_uuid_t& task, int32 suspension_nr,
+                              int64* left);
+// Appends them as an array, those of one waitpoint or all. One that is not whole ends with
+// {"truncated": true, "after": number}.
+void append_signals(StringInfo out, const SignalTexts& signals,
+                    const std::optional<pg_uuid_t>& waitpoint);
 
 // Lets a task that is held go on: closes its suspension, puts it back, tells.
 RequeuedTask leave_suspension(const store::Hub& hub, const store::Task& task,

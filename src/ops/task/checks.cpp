@@ -8,6 +8,7 @@
 
 #include "ops/task/task.hpp"
 #include "pg/errors.hpp"
+#include "pg/jsonb.hpp"
 #include "store/grants.hpp"
 #include "store/lanes.hpp"
 
@@ -19,6 +20,8 @@ namespace json = core::json;
 
 constexpr std::size_t kMaxTokens = 256;
 constexpr std::size_t kMaxTokenBytes = 4096;
+// Of one body. A row that is handed out has four of them, and must stay far below 1 GiB.
+constexpr int64 kMostPrinted = int64{64} << 20;
 
 bool has_control(std::string_view text) {
     return std::any_of(text.begin(), text.end(), [](char byte) {
@@ -104,6 +107,14 @@ Jsonb* checked_body(const store::Hub& hub, const char* path, Jsonb* body) {
                       .add("max_body_bytes", most),
                   "Store large bodies elsewhere and pass a reference; the hub option "
                   "max_body_bytes sets the limit.");
+    }
+    // Every claim prints it again, and must be able to.
+    const int64 most_printed = std::max(most, kMostPrinted);
+    if (body != nullptr && pg::is_printed_longer(body, most_printed)) {
+        pg::raise(pg::kInvalidArgument, psprintf("%s is too large as text", path),
+                  pg::Facts("too_long").add("path", path).add("max_text_bytes", most_printed),
+                  "Numbers such as 1e100000 are printed with all their digits; pass them as "
+                  "strings.");
     }
     return body;
 }

@@ -20,8 +20,10 @@
 
 #include "core/events.hpp"
 #include "core/time.hpp"
+#include "ops/suspension/suspension.hpp"
 #include "ops/task/task.hpp"
 #include "pg/counters.hpp"
+#include "pg/datum.hpp"
 #include "pg/rotation.hpp"
 #include "store/flow_reads.hpp"
 #include "store/limits.hpp"
@@ -499,36 +501,91 @@ void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows&
     }
 }
 
-// What was found for some of the claimed tasks, rows (task, jsonb), by the number of their row; 0:
-// nothing.
-Datum* by_claimed_row(const store::Rows& rows, const store::Rows& found) {
-    auto* values = static_cast<Datum*>(palloc0(sizeof(Datum) * (rows.count + 1)));
-    for (uint64 at = 0; at < found.count; ++at) {
-        const pg_uuid_t id = found.uuid(at, 1);
+// What is told of one claimed task at most, of what is left of the whole claim.
+int64 share_of(int64 left_of_claim) {
+    return std::min(kMostOfOne, left_of_claim);
+}
+
+// A column of the answer: a jsonb for each claimed row, 0 for none.
+struct ClaimedJson {
+    const store::Rows& rows;
+    Datum* values;
+
+    explicit ClaimedJson(const store::Rows& claimed)
+        : rows(claimed),
+          values(static_cast<Datum*>(palloc0(sizeof(Datum) * (claimed.count + 1)))) {}
+    void set(const pg_uuid_t& id, StringInfo text) {
         for (uint64 i = 0; i < rows.count; ++i) {
             const pg_uuid_t claimed = rows.uuid(i, kId);
             if (memcmp(claimed.data, id.data, UUID_LEN) == 0) {
-                values[i] = found.datum(at, 2, JSONBOID);
+                values[i] = pg::jsonb_datum({text->data, static_cast<std::size_t>(text->len)});
             }
         }
     }
-    return values;
+};
+
+// The columns of store::upstream_of_claim.
+enum UpstreamColumn { kMember = 1, kUpstream, kKey, kPassAs, kState, kResult };
+
+void append_optional(StringInfo out, std::optional<std::string_view> text) {
+    if (text) {
+        append_json(out, *text);
+    } else {
+        appendStringInfoString(out, "null");
+    }
+}
+
+// The task before a member: with its result, as long as something is left for that.
+void append_upstream(StringInfo out, const store::Rows& rows, uint64 row, int64* left) {
+    appendStringInfo(out,
+                     "{\"task_id\":\"%s\",\"key\":", store::uuid_text(rows.uuid(row, kUpstream)));
+    append_optional(out, rows.optional_text(row, kKey));
+    appendStringInfoString(out, ",\"pass_as\":");
+    append_optional(out, rows.optional_text(row, kPassAs));
+    appendStringInfoString(out, ",\"state\":");
+    append_json(out, rows.text(row, kState));
+    const int before = out->len;
+    appendStringInfoString(out, ",\"result\":");
+    if (*left < 0 || !append_within(out, rows, row, kResult, left)) {
+        *left = -1;  // nor the results behind it
+        out->len = before;
+        appendStringInfoString(out, ",\"truncated\":true");
+    }
+    appendStringInfoChar(out, '}');
 }
 
 // What the members of flows among the rows are told of the tasks before them.
-Datum* upstream_of(const store::Hub& hub, const store::Rows& rows) {
+Datum* upstream_of(const store::Hub& hub, const store::Rows& rows, int64* left_of_claim) {
+    ClaimedJson column(rows);
     pg::List<pg_uuid_t> members;
     for (uint64 i = 0; i < rows.count; ++i) {
         if (!rows.is_null(i, kFlow)) {
             members.add(rows.uuid(i, kId));
         }
     }
-    return by_claimed_row(
-        rows, members.count == 0 ? store::Rows{} : store::upstream_of_claim(hub, members.span()));
+    const store::Rows found =
+        members.count == 0 ? store::Rows{} : store::upstream_of_claim(hub, members.span());
+    for (uint64 i = 0; i < found.count;) {
+        const pg_uuid_t member = found.uuid(i, kMember);
+        StringInfo out = makeStringInfo();
+        const int64 share = share_of(*left_of_claim);
+        int64 left = share;
+        do {
+            appendStringInfoChar(out, out->len == 0 ? '[' : ',');
+            append_upstream(out, found, i, &left);
+            ++i;
+        } while (i < found.count &&
+                 memcmp(found.uuid(i, kMember).data, member.data, UUID_LEN) == 0);
+        appendStringInfoChar(out, ']');
+        column.set(member, out);
+        *left_of_claim -= share - std::max<int64>(left, 0);
+    }
+    return column.values;
 }
 
 // The signals for tasks whose attempt goes on after a suspension.
-Datum* signals_of(const store::Hub& hub, const store::Rows& rows) {
+Datum* signals_of(const store::Hub& hub, const store::Rows& rows, int64* left_of_claim) {
+    ClaimedJson column(rows);
     pg::List<pg_uuid_t> continued;
     for (uint64 i = 0; i < rows.count; ++i) {
         const auto pending = core::parse_pending(rows.text(i, kPending));
@@ -536,9 +593,20 @@ Datum* signals_of(const store::Hub& hub, const store::Rows& rows) {
             continued.add(rows.uuid(i, kId));
         }
     }
-    const bool none = continued.count == 0 || !store::has_suspensions(hub);
-    return by_claimed_row(rows,
-                          none ? store::Rows{} : store::claimed_signals(hub, continued.span()));
+    const store::Rows left_last = continued.count == 0 || !store::has_suspensions(hub)
+                                      ? store::Rows{}
+                                      : store::suspensions_left_last(hub, continued.span());
+    for (uint64 i = 0; i < left_last.count; ++i) {
+        const pg_uuid_t task = left_last.uuid(i, 1);
+        const int64 share = share_of(*left_of_claim);
+        int64 left = share;
+        StringInfo out = makeStringInfo();
+        append_signals(out, read_signal_texts(hub, task, left_last.int4(i, 2), &left),
+                       std::nullopt);
+        column.set(task, out);
+        *left_of_claim -= share - left;
+    }
+    return column.values;
 }
 
 // What a claim that found nothing has to know.
@@ -590,7 +658,9 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
               [places](uint64 a, uint64 b) { return places[a].before(places[b]); });
     const std::span<const uint64> in_order{order, static_cast<std::size_t>(rows.count)};
     tell(hub, request, rows, in_order, now);
-    return {rows, in_order, upstream_of(hub, rows), signals_of(hub, rows)};
+    int64 left = kMostOfAnswer;
+    Datum* const upstream = upstream_of(hub, rows, &left);
+    return {rows, in_order, upstream, signals_of(hub, rows, &left)};
 }
 
 // The channels of the lanes that the worker serves, with their versions before the claim.

@@ -295,8 +295,9 @@ void check_request(const store::Hub& hub, const TaskRequest& request) {
     check_not_negative(request, "delay_ms", request.delay_ms);
     check_not_negative(request, "available_at_ms", request.available_at);
     check_not_negative(request, "dedup_window_ms", request.dedup_window_ms);
-    check_tags(path_of(request, "tags"), request.tags);
-    check_policy(path_of(request, "policy"), request.policy);
+    check_tags(path_of(request, "tags"), checked_body(hub, path_of(request, "tags"), request.tags));
+    check_policy(path_of(request, "policy"),
+                 checked_body(hub, path_of(request, "policy"), request.policy));
     (void)checked_body(hub, path_of(request, "payload"), request.payload);
 }
 

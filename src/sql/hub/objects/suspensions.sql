@@ -56,6 +56,12 @@ CREATE OR REPLACE FUNCTION @hub@.list_waitpoints(p_task_id uuid, p_after uuid DE
 COMMENT ON FUNCTION @hub@.list_waitpoints(uuid, uuid, integer) IS
     'Waitpoints of a task by id, page by page. Never a token: token_hash is the beginning of its SHA-256.';
 
+CREATE OR REPLACE FUNCTION @hub@.list_signals(p_task_id uuid, p_after bigint DEFAULT 0, p_limit integer DEFAULT 100)
+    RETURNS TABLE (nr bigint, signal_id text, waitpoint_id uuid, key text, name text, source text, payload jsonb, accepted_at_ms bigint)
+    LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_signals';
+COMMENT ON FUNCTION @hub@.list_signals(uuid, bigint, integer) IS
+    'Signals of the suspension that the task''s attempt is in or left last, in the order of acceptance, page by page.';
+
 CREATE OR REPLACE FUNCTION @hub@.seed_waitpoint_key(p_kid text, p_secret bytea)
     RETURNS text LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'seed_waitpoint_key';
 COMMENT ON FUNCTION @hub@.seed_waitpoint_key(text, bytea) IS
