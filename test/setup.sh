@@ -37,6 +37,8 @@ need libgtest-dev library libgtest
 need nlohmann-json3-dev header nlohmann/json.hpp
 need libcli11-dev header CLI/CLI.hpp
 need libpq-dev library libpq.so
+# promtool, for the alert rules.
+need prometheus command -v promtool
 for group; do
     case $group in
         deb)

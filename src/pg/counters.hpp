@@ -1,10 +1,14 @@
-// Counters of what happened in each hub, in shared memory.
+// Counters and durations of what happened in each hub, in shared memory.
 //
 // A call counts; the commit of its transaction adds the counts to those of the hub. What a rolled
-// back transaction did is not counted, except lost leases and empty fetches, which leave no trace
-// in tables.
+// back transaction or subtransaction did is not counted, except lost leases and empty fetches,
+// which leave no trace in tables.
+//
+// A hub has a slot from its first committed count on, until it is dropped. There are
+// belay.counter_slots.
 #pragma once
 
+#include "core/histogram.hpp"
 #include "pg/pg.hpp"
 
 namespace belay::pg {
@@ -20,14 +24,18 @@ enum class Counter : int {
     kExpired,
     kDeadLettered,
     kWakeUps,
+    kFailed,     // of tasks: ended as failed
+    kRetried,    // of tasks: an attempt failed, and another one follows
+    kCancelled,  // of tasks
+    kTimedOut,   // of tasks: ended as expired, by their deadline
     kCount,
 };
 
 inline constexpr int kCounters = static_cast<int>(Counter::kCount);
 
 inline constexpr const char* kCounterNames[kCounters] = {
-    "enqueued", "fetched",     "empty_fetches", "acked",         "abandoned",
-    "renewed",  "lost_leases", "expired",       "dead_lettered", "wake_ups",
+    "enqueued", "fetched",       "empty_fetches", "acked",  "abandoned", "renewed",   "lost_leases",
+    "expired",  "dead_lettered", "wake_ups",      "failed", "retried",   "cancelled", "timed_out",
 };
 
 // The queues that are counted by themselves.
@@ -36,21 +44,51 @@ inline constexpr int kCountedQueues = static_cast<int>(CountedQueue::kCount);
 inline constexpr const char* kCountedQueueNames[kCountedQueues] = {"orchestrator", "worker",
                                                                    "tasks"};
 
-void count(Oid hub, CountedQueue queue, Counter counter, int64 by = 1);
+// What is measured: from ready to leased, and from leased to the end of the lease by its holder or,
+// of tasks, of the attempt.
+enum class Duration : int { kWait, kRun, kCount };
+inline constexpr int kDurations = static_cast<int>(Duration::kCount);
 
-// Counts at once, whatever becomes of the transaction. Of any database: for whoever wakes others.
+void count(Oid hub, CountedQueue queue, Counter counter, int64 by = 1);
+void count_duration(Oid hub, CountedQueue queue, Duration duration, int64 ms);
+
+// The same at once, whatever becomes of the transaction. Of any database: for whoever wakes others.
 void count_now(Oid database, Oid hub, CountedQueue queue, Counter counter, int64 by = 1);
+void count_duration_now(Oid database, Oid hub, CountedQueue queue, Duration duration, int64 ms);
+
+struct DurationCounts {
+    int64 buckets[core::kDurationBuckets];
+    int64 sum_ms;
+};
 
 struct HubCounts {
     int64 values[kCountedQueues][kCounters];
+    DurationCounts durations[kCountedQueues][kDurations];
     TimestampTz reset_at;
 };
 
-// The counts of a hub of this database; zeros if there are none. False without shared memory.
+// The counts of a hub of this database; zeros if nothing was counted yet. False: there is no shared
+// memory, or no slot for the hub.
 bool read_counts(Oid hub, HubCounts* counts);
 
 // Sets the counts of all hubs of this database to zero.
 void reset_counts();
+
+// ---- Slots ----
+
+// How many are taken, in all databases.
+int64 used_counter_slots();
+
+// The hub's slot is free when the transaction has committed.
+void forget_counts_at_commit(Oid hub);
+
+// Frees the slots of hubs that are gone. Those to be looked at are taken before the hubs are
+// listed: a hub that is made meanwhile keeps its slot.
+std::span<const Oid> counted_hubs();
+void forget_counts(std::span<const Oid> counted, std::span<const Oid> hubs);
+
+// Frees the slots of a dropped database.
+void forget_counts_of_database(Oid database);
 
 // Makes the shared piece and the callbacks. Called once, from _PG_init.
 void install_counters();

@@ -7,6 +7,7 @@
 namespace belay::pg {
 
 constinit Settings settings{.async_leases = false,
+                            .counter_slots = 2048,
                             .cursor_slots = 4096,
                             .duty_timeout_ms = 60 * 1000,
                             .fast_path = true,
@@ -26,6 +27,11 @@ void define_settings() {
         &settings.async_leases, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     // What sizes shared memory exists only where it is preloaded; elsewhere the default holds.
     if (process_shared_preload_libraries_in_progress) {
+        DefineCustomIntVariable(
+            "belay.counter_slots",
+            "Hubs whose counters belay keeps in shared memory, in all databases.",
+            "The counters of a hub that finds no room are null.", &settings.counter_slots, 2048, 1,
+            1048576, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
         DefineCustomIntVariable(
             "belay.cursor_slots",
             "Claim cursors that belay keeps in shared memory, in all databases.",

@@ -5,6 +5,7 @@ namespace belay::pg {
 
 struct Settings {
     bool async_leases;
+    int counter_slots;
     int cursor_slots;
     int duty_timeout_ms;
     bool fast_path;

@@ -64,6 +64,7 @@ struct Lease {
     uint64 key;
     uint64 owner;  // name of his channel; 0: nobody to tell
     int64 deadline;
+    int64 since;  // when it began, in ms; 0: not known
     int32 next;
 };
 
@@ -344,6 +345,15 @@ void count_event(const Channel& channel, Counter counter, int64 by) {
     }
 }
 
+void count_run(const Channel& channel, int64 ms) {
+    if (channel.topic == Topic::kOrchestrator || channel.topic == Topic::kWorker) {
+        count_duration_now(
+            channel.database, channel.hub,
+            channel.topic == Topic::kWorker ? CountedQueue::kWorker : CountedQueue::kOrchestrator,
+            Duration::kRun, ms);
+    }
+}
+
 uint32 woken_state(int channel, WakeReason reason) {
     return (static_cast<uint32>(channel) + 1) << 8 | static_cast<uint32>(reason);
 }
@@ -423,7 +433,7 @@ struct LostOwners {
 };
 
 void set_lease(const Place& place, Entry* entry, uint64 key, int64 deadline, uint64 owner,
-               LostOwners* lost) {
+               int64 since, LostOwners* lost) {
     int32* link = nullptr;
     Lease* lease = find_lease(place, key, &link);
     const bool found = lease != nullptr;
@@ -437,7 +447,7 @@ void set_lease(const Place& place, Entry* entry, uint64 key, int64 deadline, uin
         lease = &leases_of(place.number)[at];
         partition->free_lease = lease->next;
         ++partition->lease_count;
-        *lease = {place.hash, key, owner == kSameOwner ? 0 : owner, deadline, kNone};
+        *lease = {place.hash, key, owner == kSameOwner ? 0 : owner, deadline, 0, kNone};
         *link = at;
     }
     if (owner != kSameOwner && lease->owner != owner) {
@@ -448,6 +458,7 @@ void set_lease(const Place& place, Entry* entry, uint64 key, int64 deadline, uin
         count_event(entry->key, Counter::kExpired, 1);
     }
     lease->deadline = deadline;
+    lease->since = since != 0 ? since : lease->since;
     if (deadline < entry->lease_due) {
         entry->lease_due = deadline;
         advance_timer(*entry, deadline);
@@ -463,11 +474,16 @@ void drop_lease(const Place& place, int32* link) {
     --place.partition->lease_count;
 }
 
-void end_lease(const Place& place, uint64 key) {
+// Returns when the lease began, in ms; 0 if that is not known.
+int64 end_lease(const Place& place, uint64 key) {
     int32* link = nullptr;
-    if (find_lease(place, key, &link) != nullptr) {
-        drop_lease(place, link);
+    const Lease* lease = find_lease(place, key, &link);
+    if (lease == nullptr) {
+        return 0;
     }
+    const int64 since = lease->since;
+    drop_lease(place, link);
+    return since;
 }
 
 // Drops the leases of the channel that are over, and tells how many there were. Afterwards
@@ -544,6 +560,7 @@ struct Note {
     uint64 key;  // of a lease, or a version
     int64 at;    // or the mark of a change
     uint64 owner;
+    bool begins;  // of a lease
 };
 
 // Kept for the session, so that a commit allocates nothing.
@@ -572,7 +589,7 @@ Note* add_note(const Channel& channel, NoteKind kind) {
                                                     : repalloc(notes, bytes));
         note_size = size;
     }
-    notes[note_count] = {channel, kind, WakeReason::kWork, level, 0, 0, 0, 0};
+    notes[note_count] = {channel, kind, WakeReason::kWork, level, 0, 0, 0, 0, false};
     return &notes[note_count++];
 }
 
@@ -606,6 +623,7 @@ void undo(const Note& note) {
 
 void apply(const Note& note) {
     LostOwners lost;
+    int64 ended_since = 0;
     const Place place = place_of(note.channel);
     LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
     // Nobody waits for a channel that is not there; but the version of a queue must not be lost.
@@ -641,10 +659,11 @@ void apply(const Note& note) {
                 }
                 break;
             case NoteKind::kLease:
-                set_lease(place, entry, note.key, note.at, note.owner, &lost);
+                set_lease(place, entry, note.key, note.at, note.owner,
+                          note.begins ? server_now_ms() : 0, &lost);
                 break;
             case NoteKind::kLeaseOver:
-                end_lease(place, note.key);
+                ended_since = end_lease(place, note.key);
                 break;
             case NoteKind::kHeld:
                 break;
@@ -663,6 +682,9 @@ void apply(const Note& note) {
         }
     }
     LWLockRelease(&place.partition->lock);
+    if (ended_since != 0) {
+        count_run(note.channel, server_now_ms() - ended_since);
+    }
     lost.tell(note.channel);
 }
 
@@ -937,6 +959,16 @@ void note_lease(const Channel& channel, uint64 key, int64 deadline, uint64 owner
     }
 }
 
+void note_new_lease(const Channel& channel, uint64 key, int64 deadline, uint64 owner) {
+    if (can_note()) {
+        Note* note = add_note(channel, NoteKind::kLease);
+        note->key = key;
+        note->at = deadline;
+        note->owner = owner;
+        note->begins = true;
+    }
+}
+
 void note_lease_over(const Channel& channel, uint64 key) {
     if (can_note()) {
         add_note(channel, NoteKind::kLeaseOver)->key = key;
@@ -1187,7 +1219,7 @@ void note_look(int channel, const Look& look, int64 now) {
     if (look.leases_read) {
         entry->overflow = !look.all_leases;
         for (const LeaseEnd& lease : look.leases) {
-            set_lease(place, entry, lease.key, lease.deadline, kSameOwner, &lost);
+            set_lease(place, entry, lease.key, lease.deadline, kSameOwner, 0, &lost);
         }
     }
     entry->known = entry->known || look.leases_read;
@@ -1311,24 +1343,82 @@ void note_due_known(const Channel& channel, const DueHint& before, int64 due) {
     }
 }
 
-ChannelUse channel_use(const Channel& channel) {
-    ChannelUse use{};
-    if (!can_note()) {
-        return use;
+void read_queue_uses(std::span<QueueUse> uses) {
+    for (QueueUse& use : uses) {
+        use.waiters = 0;
+        use.leases = 0;
+        use.overdue = 0;
     }
-    const Place place = place_of(channel);
-    LWLockAcquire(&place.partition->lock, LW_SHARED);
-    if (const Entry* entry = find_entry(place, channel)) {
-        use.waiters = entry->waiters;
-        const Lease* leases = leases_of(place.number);
-        for (int32 at : place.partition->lease_buckets) {
-            for (; at != kNone; at = leases[at].next) {
-                use.leases += leases[at].channel == place.hash ? 1 : 0;
+    if (!can_note() || uses.empty()) {
+        return;
+    }
+    // Nothing is allocated under the locks: places of uses by channel and by hub, and a line per
+    // process and queue of those who wait.
+    struct Line {
+        int32 use;
+        int32 process;
+    };
+    const auto count = static_cast<int32>(uses.size());
+    const auto most = static_cast<Size>(shared->waiters) * kMaxChannels;
+    auto* lines =
+        static_cast<Line*>(MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Line) * most));
+    Size line_count = 0;
+    auto* by_hash = static_cast<std::pair<uint64, int32>*>(
+        palloc(sizeof(std::pair<uint64, int32>) * uses.size()));
+    auto* by_hub = static_cast<std::pair<uint64, int32>*>(
+        palloc(sizeof(std::pair<uint64, int32>) * uses.size()));
+    const auto hub_key = [](Oid hub, Topic topic) {
+        return static_cast<uint64>(hub) << 8 | static_cast<uint64>(topic);
+    };
+    for (int32 i = 0; i < count; ++i) {
+        by_hash[i] = {hash_of(channel_of(uses[i].hub, uses[i].topic)), i};
+        by_hub[i] = {hub_key(uses[i].hub, uses[i].topic), i};
+    }
+    std::sort(by_hash, by_hash + count);
+    std::sort(by_hub, by_hub + count);
+    const auto find = [count](const std::pair<uint64, int32>* sorted, uint64 key) {
+        const auto* at = std::lower_bound(
+            sorted, sorted + count, key,
+            [](const std::pair<uint64, int32>& a, uint64 b) { return a.first < b; });
+        return at != sorted + count && at->first == key ? at->second : kNone;
+    };
+    const int64 now = server_now_ms();
+    for (int number = 0; number < kPartitions; ++number) {
+        Partition& partition = shared->partitions[number];
+        LWLockAcquire(&partition.lock, LW_SHARED);
+        for (int32 bucket : partition.buckets) {
+            for (int32 at = bucket; at != kNone; at = partition.entries[at].next) {
+                const Entry& entry = partition.entries[at];
+                const int32 use = entry.key.database == MyDatabaseId
+                                      ? find(by_hub, hub_key(entry.key.hub, entry.key.topic))
+                                      : kNone;
+                for (int32 node = use == kNone ? kNone : entry.head;
+                     node != kNone && line_count < most; node = node_table()[node].next) {
+                    lines[line_count++] = {use, node / kMaxChannels};
+                }
             }
         }
+        const Lease* leases = leases_of(number);
+        for (int32 bucket : partition.lease_buckets) {
+            for (int32 at = bucket; at != kNone; at = leases[at].next) {
+                if (const int32 use = find(by_hash, leases[at].channel); use != kNone) {
+                    ++uses[use].leases;
+                    uses[use].overdue += leases[at].deadline < now ? 1 : 0;
+                }
+            }
+        }
+        LWLockRelease(&partition.lock);
     }
-    LWLockRelease(&place.partition->lock);
-    return use;
+    // A session that waits for several lanes is one.
+    std::sort(lines, lines + line_count, [](const Line& a, const Line& b) {
+        return std::pair(a.use, a.process) < std::pair(b.use, b.process);
+    });
+    for (Size i = 0; i < line_count; ++i) {
+        const bool again =
+            i > 0 && lines[i].use == lines[i - 1].use && lines[i].process == lines[i - 1].process;
+        uses[lines[i].use].waiters += again ? 0 : 1;
+    }
+    pfree(lines);
 }
 
 WaitCounts count_waits() {

@@ -59,6 +59,8 @@ void note_due(const Channel& channel, int64 at);
 // renewal keeps the owner.
 inline constexpr uint64 kSameOwner = ~uint64{0};
 void note_lease(const Channel& channel, uint64 key, int64 deadline, uint64 owner = kSameOwner);
+// One that begins now: its end tells how long it was held.
+void note_new_lease(const Channel& channel, uint64 key, int64 deadline, uint64 owner = kSameOwner);
 void note_lease_over(const Channel& channel, uint64 key);
 // An item is held without being changed yet; undone, it wakes one waiter.
 void note_held(const Channel& channel);
@@ -184,12 +186,16 @@ DueHint due_hint(const Channel& channel);
 // At commit: what the tables said may be our own doing.
 void note_due_known(const Channel& channel, const DueHint& before, int64 due);
 
-// How much a channel is used.
-struct ChannelUse {
-    int64 waiters;
-    int64 leases;
+// How much the queues of hubs of this database are used: hub and topic are given. All at once, in
+// one pass over shared memory.
+struct QueueUse {
+    Oid hub;
+    Topic topic;
+    int64 waiters;  // sessions; of lanes, those that wait for any
+    int64 leases;   // that shared memory knows
+    int64 overdue;  // of them, those whose time is over
 };
-ChannelUse channel_use(const Channel& channel);
+void read_queue_uses(std::span<QueueUse> uses);
 
 // For tests and monitoring: registered waiters, channels and leases in shared memory.
 struct WaitCounts {

@@ -4,6 +4,7 @@
 
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
+#include "pg/counters.hpp"
 #include "pg/list.hpp"
 #include "pg/shared_memory.hpp"
 #include "pg/transaction_end.hpp"
@@ -192,6 +193,7 @@ void release_holds(bool commits) {
     for (auto& hold : registry->holds) {
         if (OidIsValid(hold.database) && hold.holder == MyProcPid) {
             if (commits && hold.purpose == HoldFor::kDrop) {
+                forget_counts_of_database(hold.database);
                 registry->dropped[registry->next_dropped] = hold.database;
                 registry->next_dropped = (registry->next_dropped + 1) % kMostDropped;
             }

@@ -381,6 +381,15 @@ const Hub* find_hub(Oid schema, bool lenient) {
     return nullptr;
 }
 
+void free_brief_plans(Oid schema) {
+    if (hubs == nullptr) {
+        return;
+    }
+    if (auto* hub = static_cast<Hub*>(hash_search(hubs, &schema, HASH_FIND, nullptr))) {
+        free_brief_plans(hub->plans);
+    }
+}
+
 void refresh_hub(const Hub& hub) {
     if (hub.stale && find_hub(hub.schema) == nullptr) {
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),

@@ -186,6 +186,11 @@ Oid hub_relation(Oid schema);
 // The schemas of this database that are hubs, sorted by name.
 std::span<const Oid> all_hubs();
 
+// Plans that are made while this is on are freed by free_brief_plans: for a process that visits
+// many hubs and needs them seldom. Not inside of a call.
+void keep_plans_briefly(bool yes);
+void free_brief_plans(Oid schema);
+
 // Begins a new incarnation if the hub's mark is not the one it has to have; waits for another
 // transaction that is doing so. Returns the hub as it is now. force begins one in any case.
 const Hub& settle_incarnation(const Hub& hub, bool force = false);

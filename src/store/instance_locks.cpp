@@ -197,7 +197,8 @@ core::TurnToken grant_turn(const Hub& hub, std::string_view instance_id, int64 l
             elog(ERROR, "the lock of an instance vanished while it was held");
         }
     }
-    pg::note_lease(orchestrator_channel(hub), lease_key_of_turn(token.instance_key), locked_until);
+    pg::note_new_lease(orchestrator_channel(hub), lease_key_of_turn(token.instance_key),
+                       locked_until);
     return token;
 }
 

@@ -363,6 +363,7 @@ void cancel_members(const Hub& hub, std::span<const Task> tasks, std::string_vie
         } else if (task.is_active()) {
             lose(hub, task);
         }
+        count_end(hub, task, core::TaskState::kCancelled, now);
         note_state(hub, task, {pg::WakeReason::kCancelled, true});
     }
 }

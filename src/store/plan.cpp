@@ -16,9 +16,11 @@ constexpr std::string_view kOurs = "/*belay*/ ";
 struct Kept {
     const Statement* statement;
     SPIPlanPtr plan;
+    bool brief;  // see keep_plans_briefly
 };
 
 constinit planner_hook_type previous_planner = nullptr;
+constinit bool briefly = false;
 
 // Expands {hub} and {operator}.
 const char* expand(const Hub& hub, const Statement& statement) {
@@ -144,7 +146,7 @@ SPIPlanPtr plan_for(const Hub& hub, const Statement& statement) {
             grow(hub.plans);
         }
         slot = slot_for(hub.plans, &statement);
-        *slot = {&statement, plan};
+        *slot = {&statement, plan, briefly};
     }
     return slot->plan;
 }
@@ -162,6 +164,29 @@ void free_plans(PlanCache* plans) {
     }
     pfree(plans->kept);
     pfree(plans);
+}
+
+void keep_plans_briefly(bool yes) {
+    briefly = yes;
+}
+
+void free_brief_plans(PlanCache* plans) {
+    if (plans == nullptr) {
+        return;
+    }
+    const PlanCache old = *plans;
+    plans->kept = allocate_slots(old.size);
+    plans->used = 0;
+    for (int i = 0; i < old.size; ++i) {
+        const Kept& kept = old.kept[i];
+        if (kept.statement != nullptr && kept.brief) {
+            SPI_freeplan(kept.plan);
+        } else if (kept.statement != nullptr) {
+            *slot_for(plans, kept.statement) = kept;
+            ++plans->used;
+        }
+    }
+    pfree(old.kept);
 }
 
 void doom_plans(PlanCache* plans) {

@@ -158,6 +158,7 @@ void run_once(const char* sql);
 
 // Frees what belongs to a hub that goes or changes its name: at once, or when the transaction ends.
 void free_plans(PlanCache* plans);
+void free_brief_plans(PlanCache* plans);
 void doom_plans(PlanCache* plans);
 void free_doomed_plans();
 

@@ -6,6 +6,7 @@
 #include "core/time.hpp"
 #include "pg/prepared_marks.hpp"
 #include "pg/faults.hpp"
+#include "pg/list.hpp"
 #include "pg/shared_memory.hpp"
 #include "store/outbox.hpp"
 #include "store/orchestrator_queue.hpp"
@@ -43,6 +44,46 @@ constexpr Statement kNextWork = query(R"sql(
 
 // $1 lane, $2 slots, $3 now, $4 incarnation. The oldest of a lane is the first of its
 // rows that were never delayed, or of those that were.
+constexpr Statement kCountMessages = query(R"sql(
+    SELECT pg_catalog.count(*)
+      FROM (SELECT 1 FROM {hub}.orchestrator_queue AS q WHERE NOT q.parked
+             ORDER BY q.slot, q.visible_at, q.id LIMIT $1) AS s
+)sql",
+                                           INT8OID);
+
+constexpr Statement kCountWork = query(R"sql(
+    SELECT pg_catalog.count(*)
+      FROM (SELECT 1 FROM {hub}.worker_queue AS q
+             ORDER BY q.lane, q.slot, q.due, q.id LIMIT $1) AS s
+)sql",
+                                       INT8OID);
+
+constexpr Statement kCountDeadLetters = query(R"sql(
+    SELECT pg_catalog.count(*)
+      FROM (SELECT 1 FROM {hub}.dead_letters AS d ORDER BY d.id LIMIT $1) AS s
+)sql",
+                                              INT8OID);
+
+constexpr Statement kCountScheduleErrors = report(R"sql(
+    SELECT pg_catalog.count(*) FROM {hub}.schedules AS s WHERE s.last_error IS NOT NULL
+)sql");
+
+constexpr Statement kReaderLags = query(R"sql(
+    SELECT s.name,
+           (SELECT pg_catalog.min(e.occurred_at_ms)
+              FROM (SELECT n.topic, n.occurred_at_ms
+                      FROM {hub}.outbox_events AS n
+                     WHERE ROW(n.incarnation, n.position) {>}
+                           ROW(s.seen_incarnation, s.seen_position)
+                       AND (n.incarnation {>} s.seen_incarnation
+                            OR ROW(n.xid, n.position) {>} ROW(s.seen_xid, s.seen_xid_position))
+                     ORDER BY n.incarnation, n.position
+                     LIMIT 1000) AS e
+             WHERE s.topics IS NULL OR e.topic {=} ANY (s.topics))
+      FROM {hub}.outbox_subscriptions AS s
+     ORDER BY s.name
+)sql");
+
 constexpr Statement kOldestWork = query(R"sql(
     SELECT pg_catalog.min(w.visible_at)
       FROM pg_catalog.unnest($2) AS s(slot)
@@ -215,6 +256,32 @@ std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
         CHECK_FOR_INTERRUPTS();
     }
     return oldest;
+}
+
+int64 count_messages(const Hub& hub, int64 limit) {
+    return run(hub, kCountMessages, Params().int8(limit)).int8(0, 1);
+}
+
+int64 count_work(const Hub& hub, int64 limit) {
+    return run(hub, kCountWork, Params().int8(limit)).int8(0, 1);
+}
+
+int64 count_dead_letters(const Hub& hub, int64 limit) {
+    return run(hub, kCountDeadLetters, Params().int8(limit)).int8(0, 1);
+}
+
+int64 count_schedule_errors(const Hub& hub) {
+    return run(hub, kCountScheduleErrors).int8(0, 1);
+}
+
+std::span<const ReaderLag> reader_lags(const Hub& hub, int64 now) {
+    pg::List<ReaderLag> lags;
+    const Rows rows = run(hub, kReaderLags);
+    for (uint64 i = 0; i < rows.count; ++i) {
+        const auto since = rows.optional_int8(i, 2);
+        lags.add({rows.text(i, 1), since ? std::max<int64>(0, now - *since) : 0});
+    }
+    return lags.span();
 }
 
 std::span<const LiveLease> live_turns(const Hub& hub, int64 now, int limit) {

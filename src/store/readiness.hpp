@@ -19,6 +19,21 @@ Readiness outbox_readiness(const Hub& hub, int64 now);
 std::optional<int64> oldest_ready_message(const Hub& hub, int64 now);
 std::optional<int64> oldest_ready_work(const Hub& hub, int64 now);
 
+// Rows of a queue and of what hangs on it, each counted up to a limit. No table is read as a whole.
+int64 count_messages(const Hub& hub, int64 limit);
+int64 count_work(const Hub& hub, int64 limit);
+int64 count_dead_letters(const Hub& hub, int64 limit);
+int64 count_schedule_errors(const Hub& hub);
+
+// How far the readers of events are behind: the age of the first event that each has not read, in
+// ms; 0 if there is none. Of one that reads some topics only, among the first events behind its
+// place.
+struct ReaderLag {
+    std::string_view name;
+    int64 lag_ms;
+};
+std::span<const ReaderLag> reader_lags(const Hub& hub, int64 now);
+
 // Leases that are live: the key under which the store notes them, and their deadline.
 struct LiveLease {
     uint64 key;

@@ -330,15 +330,54 @@ constexpr Statement kDelayed = query(R"sql(
                                      INT8OID, INT8OID);
 
 // $1 now. What is due counts as ready.
-constexpr Statement kOldestReady = report(R"sql(
-    SELECT LEAST((SELECT pg_catalog.min(t.available_at_ms)
-                    FROM {hub}.tasks AS t
-                   WHERE t.state {=} 'ready'),
+// From head to head in the order of claims: a lane, slot, capability set and priority has its
+// oldest task first. However many tasks there are, up to 1000 heads are read.
+constexpr Statement kOldestReady = query(R"sql(
+    WITH RECURSIVE heads AS (
+        (SELECT t.lane, t.slot, t.cap_set, t.priority, t.available_at_ms
+           FROM {hub}.tasks AS t
+          WHERE t.state {=} 'ready'
+          ORDER BY t.lane, t.slot, t.cap_set, t.priority DESC, t.available_at_ms, t.id
+          LIMIT 1)
+        UNION ALL
+        SELECT n.lane, n.slot, n.cap_set, n.priority, n.available_at_ms
+          FROM heads AS h
+         CROSS JOIN LATERAL (
+            (SELECT a.lane, a.slot, a.cap_set, a.priority, a.available_at_ms
+               FROM {hub}.tasks AS a
+              WHERE a.state {=} 'ready' AND a.lane {=} h.lane AND a.slot {=} h.slot
+                AND a.cap_set {=} h.cap_set AND a.priority {<} h.priority
+              ORDER BY a.lane, a.slot, a.cap_set, a.priority DESC, a.available_at_ms, a.id
+              LIMIT 1)
+            UNION ALL
+            (SELECT b.lane, b.slot, b.cap_set, b.priority, b.available_at_ms
+               FROM {hub}.tasks AS b
+              WHERE b.state {=} 'ready'
+                AND ROW(b.lane, b.slot, b.cap_set) {>} ROW(h.lane, h.slot, h.cap_set)
+              ORDER BY b.lane, b.slot, b.cap_set, b.priority DESC, b.available_at_ms, b.id
+              LIMIT 1)
+            LIMIT 1) AS n)
+    SELECT LEAST((SELECT pg_catalog.min(f.available_at_ms)
+                    FROM (SELECT e.available_at_ms FROM heads AS e LIMIT 1000) AS f),
                  (SELECT pg_catalog.min(d.available_at_ms)
                     FROM {hub}.tasks AS d
                    WHERE d.state {=} 'delayed' AND d.available_at_ms {<=} $1))
 )sql",
-                                          INT8OID);
+                                         INT8OID);
+
+constexpr Statement kGauges = query(R"sql(
+    SELECT (SELECT pg_catalog.count(*)
+              FROM (SELECT 1 FROM {hub}.tasks AS r WHERE r.state {=} 'ready' LIMIT $2) AS a),
+           (SELECT pg_catalog.count(*)
+              FROM (SELECT 1 FROM {hub}.tasks AS d WHERE d.state {=} 'delayed' LIMIT $2) AS b),
+           (SELECT pg_catalog.count(*)
+              FROM (SELECT 1 FROM {hub}.tasks AS l WHERE l.state {=} 'active' LIMIT $2) AS c),
+           (SELECT pg_catalog.count(*)
+              FROM (SELECT 1
+                      FROM {hub}.tasks AS o
+                     WHERE o.state {=} 'active' AND o.lease_check_ms {<} $1 LIMIT $2) AS d)
+)sql",
+                                    INT8OID, INT8OID);
 
 constexpr Statement kMark = query(R"sql(
     SELECT t.state, t.lease_epoch
@@ -551,6 +590,14 @@ LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, i
 
 std::optional<int64> oldest_ready_task(const Hub& hub, int64 now) {
     return run(hub, kOldestReady, Params().int8(now)).optional_int8(0, 1);
+}
+
+TaskGauges read_task_gauges(const Hub& hub, int64 now, int64 limit) {
+    const Rows rows = run(hub, kGauges, Params().int8(now).int8(limit));
+    return {.ready = rows.int8(0, 1),
+            .delayed = rows.int8(0, 2),
+            .leases = rows.int8(0, 3),
+            .overdue = rows.int8(0, 4)};
 }
 
 std::optional<TaskMark> read_task_mark(const Hub& hub, std::string_view id) {

@@ -29,6 +29,15 @@ Rows list_expired_leases(const Hub& hub, int64 as_of, std::optional<std::string_
                          std::optional<int64> after_ms, std::optional<pg_uuid_t> after_id,
                          int limit);
 
+// How many tasks of a hub are in which state, each counted up to a limit.
+struct TaskGauges {
+    int64 ready;
+    int64 delayed;
+    int64 leases;
+    int64 overdue;  // leases whose time is over
+};
+TaskGauges read_task_gauges(const Hub& hub, int64 now, int64 limit);
+
 // What explain_claim looks at.
 struct TaskView {
     pg_uuid_t id;

@@ -1069,6 +1069,31 @@ void set_progress(const Hub& hub, const pg_uuid_t& id, const Progress& progress,
 
 // ---------------------------------------------------------------- a lease ends
 
+// An attempt has ended, or is given up.
+static void count_run(const Hub& hub, const Task& task, int64 now) {
+    if (task.is_active() && task.attempt_started) {
+        pg::count_duration(hub.schema, pg::CountedQueue::kTasks, pg::Duration::kRun,
+                           now - *task.attempt_started);
+    }
+}
+
+void count_end(const Hub& hub, const Task& task, core::TaskState state, int64 now) {
+    count_run(hub, task, now);
+    switch (state) {
+        case core::TaskState::kFailed:
+            pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kFailed);
+            break;
+        case core::TaskState::kCancelled:
+            pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kCancelled);
+            break;
+        case core::TaskState::kExpired:
+            pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kTimedOut);
+            break;
+        default:
+            break;
+    }
+}
+
 core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how) {
     const bool ready = how.available_at <= how.now;
     const auto state = ready ? core::TaskState::kReady : core::TaskState::kDelayed;
@@ -1088,6 +1113,10 @@ core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how) {
     add_failure(&params, how.failure);
     note_places(hub, run_for_one(hub, kRequeue, params.boolean(how.outcome.has_value())));
     lose(hub, task);
+    if (how.outcome) {
+        count_run(hub, task, how.now);
+        pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kRetried);
+    }
     note_claimable(hub, task.lane, ready, how.available_at);
     note_state(hub, task, how.notice);
     return state;
@@ -1147,6 +1176,7 @@ int64 finish(const Hub& hub, const Task& task, const Finish& how) {
     if (task.is_active()) {
         lose(hub, task);
     }
+    count_end(hub, task, how.state, how.now);
     note_state(hub, task, how.notice);
     return task.lease_epoch + (task.is_active() ? 1 : 0);
 }

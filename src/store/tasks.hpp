@@ -272,6 +272,9 @@ struct Requeue {
     Notice notice = {pg::WakeReason::kChanged, false};
 };
 
+// Counts the end of a task, and how long its attempt took.
+void count_end(const Hub& hub, const Task& task, core::TaskState state, int64 now);
+
 // Takes the lease away and puts the task back: ready, or delayed. Returns its state.
 core::TaskState requeue(const Hub& hub, const Task& task, const Requeue& how);
 

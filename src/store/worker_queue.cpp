@@ -60,7 +60,8 @@ constexpr Statement kTakeHeads =
          ORDER BY c.id
          LIMIT $7
            FOR NO KEY UPDATE SKIP LOCKED))
-    RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item
+    RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item,
+              w.visible_at
 )sql",
               INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID, INT8OID, TEXTOID, BOOLOID);
 
@@ -183,7 +184,8 @@ constexpr Statement kTake =
          WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} $3 AND c.id {=} $4
            AND (c.locked_until {<=} $5 OR c.lease_inc {<>} $6)
            FOR NO KEY UPDATE SKIP LOCKED)
-    RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item
+    RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item,
+              w.visible_at
 )sql",
               INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, TEXTOID);
 
@@ -373,6 +375,7 @@ Leased read_leased(const Hub& hub, const Rows& rows, uint64 row) {
                       .nonce_lo = static_cast<uint64_t>(rows.int8(row, 6))},
             .attempt = rows.int4(row, 7),
             .work_item = rows.text(row, 8),
+            .visible_at = rows.optional_ms(row, 9).value_or(0),
             .hint = {}};
 }
 
@@ -480,8 +483,10 @@ void insert_works(const Hub& hub, std::span<const NewWork> works) {
 }
 
 bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant) {
-    pg::note_lease(worker_channel(hub), lease_key_of_work(leased.key.id), grant.locked_until,
-                   grant.owner ? owner_channel(hub, *grant.owner).name : 0);
+    pg::count_duration(hub.schema, pg::CountedQueue::kWorker, pg::Duration::kWait,
+                       grant.now - leased.visible_at);
+    pg::note_new_lease(worker_channel(hub), lease_key_of_work(leased.key.id), grant.locked_until,
+                       grant.owner ? owner_channel(hub, *grant.owner).name : 0);
     return pg::note_claimed(cursor_of(hub, leased.key), place_of(leased.key), grant.locked_until,
                             leased.hint);
 }

@@ -72,6 +72,7 @@ struct Leased {
     core::WorkToken token;
     int32 attempt;
     std::string_view work_item;
+    int64 visible_at;  // ms
     pg::RowHint hint;
 };
 

@@ -13,6 +13,7 @@
 #include "ops/duties/duties.hpp"
 #include "pg/boundary.hpp"
 #include "pg/clock.hpp"
+#include "pg/counters.hpp"
 #include "pg/scopes.hpp"
 #include "pg/settings.hpp"
 #include "pg/worker_registry.hpp"
@@ -27,6 +28,9 @@ namespace {
 constexpr int kGraceMs = 1000;
 // A duty that keeps failing is mentioned again after so long.
 constexpr int64 kReminderMs = int64{3600} * 1000;
+
+// Duties that look less often than so many intervals do not keep their plans.
+constexpr int kSeldom = 10;
 
 struct Key {
     Oid schema;
@@ -146,7 +150,9 @@ struct Listing {
 void list_hubs(void* context) {
     auto* result = static_cast<Listing*>(context);
     result->extension = OidIsValid(get_extension_oid("belay", true));
+    const auto counted = pg::counted_hubs();
     const auto found = result->extension ? store::all_hubs() : std::span<const Oid>();
+    pg::forget_counts(counted, found);
     MemoryContextReset(hubs_memory);
     hubs = {};
     auto* copy =
@@ -234,9 +240,16 @@ void run_entry(Entry* entry) {
     doing = {duty.name, {}};
     Portion portion{entry->key.schema, &duty, 0, PG_INT64_MAX, pg::rest_of(entry->key.schema)};
     Attempt attempt{.good = true, .over = false, .message = {}};
+    // What is needed seldom is planned anew: a plan of every statement for every hub is too much.
+    const bool seldom = duty.pace >= kSeldom;
+    store::keep_plans_briefly(seldom);
     if (portion.rest_ms == 0) {
         attempt = in_own_transaction({entry->key.schema, entry->key.duty}, run_portion, &portion,
                                      in_burst(entry->logged_ms, pg::monotonic_ms()));
+    }
+    store::keep_plans_briefly(false);
+    if (seldom) {
+        store::free_brief_plans(entry->key.schema);
     }
     const int64 now = pg::monotonic_ms();
     if (attempt.good && portion.rest_ms > 0) {

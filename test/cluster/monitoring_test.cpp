@@ -1,10 +1,15 @@
-// Counters, gauges and OpenMetrics text.
+// Counters, gauges and the text for Prometheus.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "cluster.hpp"
 
@@ -102,56 +107,289 @@ TEST_F(Monitoring, ShowsOnlyWhatTheCallerMayMonitor) {
     EXPECT_EQ(conn.value(hubs), "");
 }
 
-// Reads the text as an OpenMetrics parser does: families announced before their samples, each once,
-// counters with _total, labels quoted, one end.
-std::map<std::string, std::string> parse_openmetrics(const std::string& text) {
-    std::map<std::string, std::string> samples;
-    std::map<std::string, std::string> types;
+// ---- Counters and transactions ----
+
+// MT-1: what a subtransaction did that was rolled back is not counted; what it did that was kept
+// is.
+TEST_F(Monitoring, CountsNothingThatWasUndone) {
+    const std::string counters =
+        "concat_ws(' ', enqueued, fetched, acked, abandoned, renewed, lost_leases)";
+    conn.exec(
+        "DO $$ BEGIN PERFORM app.ack_worker('not the token'); EXCEPTION WHEN SQLSTATE 'QB001' "
+        "THEN NULL; END $$");
+    EXPECT_EQ(stat(counters), "0 0 0 0 0 1");
+    conn.exec("BEGIN; SAVEPOINT s; SELECT app.enqueue_worker_work('" + kItem + "')");
+    conn.exec("ROLLBACK TO s; RELEASE s; COMMIT");
+    EXPECT_EQ(stat("enqueued"), "0");
+    conn.exec("BEGIN; SAVEPOINT s; SAVEPOINT t; SELECT app.enqueue_worker_work('" + kItem + "')");
+    conn.exec("RELEASE t; SAVEPOINT u; SELECT app.enqueue_worker_work('" + kItem + "')");
+    conn.exec("ROLLBACK TO u; RELEASE s; SELECT app.enqueue_worker_work('" + kItem + "'); COMMIT");
+    EXPECT_EQ(stat("enqueued"), "2");
+    // Every counter of a work item.
+    conn.exec("BEGIN; SAVEPOINT s");
+    const std::string token = fetch();
+    conn.exec("SELECT app.renew_work_item_lock('" + token + "', NULL, 60000)");
+    conn.exec("SELECT app.ack_worker('" + token + "')");
+    conn.exec("SELECT app.abandon_work_item('" + fetch() + "', NULL)");
+    conn.exec("ROLLBACK TO s; COMMIT");
+    EXPECT_EQ(stat(counters), "2 0 0 0 0 1");
+    // And of a task.
+    conn.exec("BEGIN; SAVEPOINT s; SELECT app.create_task('k')");
+    conn.exec(
+        "SELECT app.fail_task(task_id, lease_epoch, 'permanent') FROM app.claim_tasks('w', 'i')");
+    conn.exec("ROLLBACK TO s; COMMIT");
+    EXPECT_EQ(stat("concat_ws(' ', enqueued, fetched, acked, abandoned, failed)", "tasks"),
+              "0 0 0 0 0");
+}
+
+TEST_F(Monitoring, CountsHowTasksEnd) {
+    const std::string counters = "concat_ws(' ', acked, failed, retried, cancelled, timed_out)";
+    conn.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
+    const std::string claim =
+        "(SELECT task_id AS id, lease_epoch AS epoch FROM app.claim_tasks('w', 'i')) AS c";
+    conn.exec("SELECT app.create_task('k')");
+    conn.exec("SELECT app.complete_task(c.id, c.epoch) FROM " + claim);
+    EXPECT_EQ(stat(counters, "tasks"), "1 0 0 0 0");
+    conn.exec("SELECT app.create_task('k')");
+    conn.exec("SELECT app.fail_task(c.id, c.epoch, 'permanent') FROM " + claim);
+    EXPECT_EQ(stat(counters, "tasks"), "1 1 0 0 0");
+    conn.exec("SELECT app.create_task('k')");
+    conn.exec("SELECT app.fail_task(c.id, c.epoch, 'transient') FROM " + claim);
+    EXPECT_EQ(stat(counters, "tasks"), "1 1 1 0 0");
+    conn.exec("SELECT app.cancel_task(id, 'enough') FROM app.tasks WHERE state = 'delayed'");
+    EXPECT_EQ(stat(counters, "tasks"), "1 1 1 1 0");
+}
+
+// ---- Slots (MT-2) ----
+
+class CounterSlots : public testing::Test {
+ protected:
+    CounterSlots()
+        : cluster({.preload = true, .conf = {"belay.reconcile_interval = 50"}}),
+          conn(cluster.connect()) {
+        conn.exec("CREATE EXTENSION belay");
+    }
+    int used() { return std::stoi(conn.value("SELECT counter_slots FROM belay.shared_memory()")); }
+    void use(const std::string& hub) {
+        conn.exec("SELECT belay.create_hub('" + hub + "')");
+        conn.exec("SELECT " + hub + ".enqueue_worker_work('" + kItem + "')");
+    }
+    testing::AssertionResult falls_to(int count) {
+        for (int i = 0; i < 1200; ++i) {
+            if (used() == count) {
+                return testing::AssertionSuccess();
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        }
+        return testing::AssertionFailure() << used() << " are taken";
+    }
+
+    Cluster cluster;
+    Conn conn;
+};
+
+TEST_F(CounterSlots, AreTakenByCommittedHubsOnly) {
+    conn.exec("BEGIN");
+    use("app");
+    EXPECT_EQ(conn.error_of("SELECT app.ack_worker('not the token')"), "QB001");
+    conn.exec("ROLLBACK");
+    EXPECT_EQ(used(), 0);
+    // Nor by those who only look.
+    conn.exec("SELECT belay.create_hub('app')");
+    EXPECT_EQ(conn.value("SELECT enqueued FROM belay.pg_stat_belay_hub"), "0");
+    EXPECT_EQ(used(), 0);
+    conn.exec("SELECT app.enqueue_worker_work('" + kItem + "')");
+    EXPECT_EQ(used(), 1);
+}
+
+TEST_F(CounterSlots, AreFreeWhenTheHubIsGone) {
+    use("a");
+    use("b");
+    use("c");
+    EXPECT_EQ(used(), 3);
+    conn.exec("BEGIN; SELECT belay.drop_hub('a', true); ROLLBACK");
+    EXPECT_EQ(used(), 3);
+    EXPECT_EQ(conn.value("SELECT enqueued FROM belay.pg_stat_belay_hub WHERE hub = 'a'"), "1");
+    conn.exec("SELECT belay.drop_hub('a', true)");
+    EXPECT_EQ(used(), 2);
+    conn.exec("DROP SCHEMA b CASCADE");
+    EXPECT_TRUE(falls_to(1));
+    use("a");
+    EXPECT_EQ(conn.value("SELECT enqueued FROM belay.pg_stat_belay_hub WHERE hub = 'a'"), "1");
+    // Those of a dropped database.
+    conn.exec("CREATE DATABASE other");
+    {
+        Conn there = cluster.connect("other");
+        there.exec("CREATE EXTENSION belay; SELECT belay.create_hub('d')");
+        there.exec("SELECT d.enqueue_worker_work('" + kItem + "')");
+    }
+    EXPECT_EQ(used(), 3);
+    conn.exec("DROP DATABASE other");
+    EXPECT_EQ(used(), 2);
+}
+
+TEST(CounterSlotsFull, LeaveCountersNull) {
+    Cluster cluster({.preload = true, .conf = {"belay.counter_slots = 1"}});
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    for (const std::string hub : {"a", "b"}) {
+        conn.exec("SELECT belay.create_hub('" + hub + "')");
+        conn.exec("SELECT " + hub + ".enqueue_worker_work('" + kItem + "')");
+    }
+    EXPECT_EQ(conn.value("SELECT enqueued FROM belay.pg_stat_belay_queue WHERE hub = 'a' AND queue "
+                         "= 'worker'"),
+              "1");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM belay.pg_stat_belay_queue WHERE hub = 'b' AND "
+                         "enqueued IS NULL AND failed IS NULL AND stats_reset IS NULL"),
+              "3");
+    // The next one in line.
+    conn.exec("SELECT belay.drop_hub('a', true); SELECT b.enqueue_worker_work('" + kItem + "')");
+    EXPECT_EQ(conn.value("SELECT enqueued FROM belay.pg_stat_belay_queue WHERE hub = 'b' AND queue "
+                         "= 'worker'"),
+              "1");
+}
+
+// ---- Gauges (MT-3) ----
+
+TEST_F(Monitoring, WaitersAndLeasesOfTasks) {
+    conn.exec("SELECT app.create_task('mail')");
+    conn.exec("SELECT * FROM app.claim_tasks('w', 'i')");
+    EXPECT_EQ(stat("leases || ' ' || waiters", "tasks"), "1 0");
+    // One session that waits for two lanes is one waiter.
+    Conn waiter = cluster.connect();
+    ASSERT_EQ(
+        PQsendQuery(waiter.raw(), "CALL app.wait_for_work(ARRAY['lane:mail', 'lane:post'], 60000)"),
+        1);
+    std::string seen;
+    for (int i = 0; i < 1200 && seen != "1 1"; ++i) {
+        seen = stat("leases || ' ' || waiters", "tasks");
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    EXPECT_EQ(seen, "1 1");
+    conn.exec("SELECT pg_cancel_backend(" + std::to_string(waiter.backend_pid()) + ")");
+}
+
+// ---- Text for Prometheus (MT-4) ----
+
+struct Metrics {
+    std::map<std::string, std::string> types;    // of families
+    std::map<std::string, std::string> samples;  // by name and labels, without the database
+};
+
+// Reads the text as a parser does: families announced before their samples, each once and with a
+// help, counters with _total, labels quoted.
+Metrics parse_metrics(const std::string& text, bool open) {
+    Metrics result;
     const std::regex sample(
-        R"re(([a-z_]+)\{hub="((?:[^"\\]|\\["\\n])*)",queue="([a-z]+)"\} ([0-9]+(?:\.[0-9]+)?))re");
+        R"re(([a-z_]+)\{database="postgres"((?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*)\} ([0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?))re");
     std::istringstream lines(text);
     std::string line;
     std::string family;
+    std::string helped;
     bool ended = false;
     while (std::getline(lines, line)) {
         EXPECT_FALSE(ended) << "text after the end";
         std::smatch match;
-        if (line == "# EOF") {
+        if (open && line == "# EOF") {
             ended = true;
+        } else if (line.starts_with("# HELP ")) {
+            std::istringstream words(line.substr(7));
+            std::string help;
+            words >> helped >> help;
+            EXPECT_NE(help, "") << line;
         } else if (line.starts_with("# TYPE ")) {
             std::istringstream words(line.substr(7));
             std::string type;
             words >> family >> type;
-            EXPECT_TRUE(types.emplace(family, type).second) << "family twice: " << family;
-            EXPECT_TRUE(type == "counter" || type == "gauge");
-        } else if (line.starts_with("# HELP ")) {
-            EXPECT_TRUE(line.starts_with("# HELP " + family + " "));
+            EXPECT_EQ(family, helped);
+            EXPECT_TRUE(result.types.emplace(family, type).second) << "family twice: " << family;
+            EXPECT_EQ(type == "counter" && !open, family.ends_with("_total")) << family;
         } else if (std::regex_match(line, match, sample)) {
-            const std::string expected = types[family] == "counter" ? family + "_total" : family;
-            EXPECT_EQ(match[1], expected) << line;
-            EXPECT_TRUE(
-                samples
-                    .emplace(std::string(match[1]) + " " + match[2].str() + " " + match[3].str(),
-                             match[4])
-                    .second)
+            const std::string name = match[1];
+            const std::string type = result.types[family];
+            if (type == "histogram") {
+                EXPECT_TRUE(name == family + "_bucket" || name == family + "_sum" ||
+                            name == family + "_count")
+                    << line;
+            } else {
+                EXPECT_EQ(name, type == "counter" && open ? family + "_total" : family) << line;
+            }
+            EXPECT_TRUE(result.samples.emplace(name + match[2].str(), match[3]).second)
                 << "sample twice: " << line;
         } else {
-            ADD_FAILURE() << "not OpenMetrics: " << line;
+            ADD_FAILURE() << "not a line of metrics: " << line;
         }
     }
-    EXPECT_TRUE(ended);
-    EXPECT_TRUE(text.ends_with("\n"));
-    return samples;
+    EXPECT_EQ(ended, open);
+    // A client prints the last line end.
+    EXPECT_FALSE(text.ends_with("\n"));
+    return result;
 }
 
-TEST_F(Monitoring, OpenMetrics) {
+// Runs promtool with a file as its input.
+int promtool(const std::string& command, const std::string& input) {
+    return std::system(("promtool " + command + " < " + input + " >&2").c_str());
+}
+
+TEST_F(Monitoring, MetricsHaveTwoFormats) {
     conn.exec(R"(SELECT belay.create_hub(E'odd"\\\n'))");
     enqueue();
-    const auto samples = parse_openmetrics(conn.value("SELECT belay.metrics()"));
-    EXPECT_EQ(samples.at("belay_enqueued_total app worker"), "1");
-    EXPECT_EQ(samples.at("belay_enqueued_total app orchestrator"), "0");
-    EXPECT_EQ(samples.at(R"(belay_waiters odd\"\\\n worker)"), "0");
-    EXPECT_EQ(samples.count("belay_oldest_ready_seconds app worker"), 1u);
+    conn.exec("SELECT app.ack_worker('" + fetch() + "')");
+    conn.exec("SELECT app.create_task('k')");
+    conn.exec("SELECT app.create_subscription('reader')");
+    for (const std::string format : {"openmetrics", "prometheus"}) {
+        const bool open = format == "openmetrics";
+        const std::string text = conn.value("SELECT belay.metrics('" + format + "')");
+        const auto metrics = parse_metrics(text, open);
+        const auto& samples = metrics.samples;
+        const std::string worker = R"(,hub="app",queue="worker")";
+        EXPECT_EQ(samples.at("belay_enqueued_total" + worker), "1");
+        EXPECT_EQ(samples.at(R"(belay_enqueued_total,hub="app",queue="orchestrator")"), "0");
+        EXPECT_EQ(samples.at(R"(belay_waiters,hub="odd\"\\\n",queue="worker")"), "0");
+        EXPECT_EQ(samples.at("belay_wait_seconds_count" + worker), "1");
+        EXPECT_EQ(samples.at("belay_run_seconds_count" + worker), "1");
+        EXPECT_EQ(samples.at("belay_run_seconds_bucket" + worker + R"(,le="+Inf")"), "1");
+        EXPECT_EQ(samples.count("belay_run_seconds_bucket" + worker + R"(,le="86400.0")"), 1u);
+        EXPECT_EQ(samples.at(R"(belay_depth,hub="app",queue="tasks")"), "1");
+        EXPECT_EQ(samples.count(R"(belay_oldest_ready_seconds,hub="app",queue="tasks")"), 1u);
+        EXPECT_EQ(samples.at(R"(belay_overdue_leases,hub="app",queue="tasks")"), "0");
+        EXPECT_EQ(samples.at(R"(belay_schedule_errors,hub="app")"), "0");
+        EXPECT_EQ(samples.at(R"(belay_hub_quarantined,hub="app")"), "0");
+        EXPECT_EQ(
+            samples.count(R"(belay_subscription_lag_seconds,hub="app",subscription="reader")"), 1u);
+        EXPECT_EQ(metrics.types.at(open ? "belay_duty_errors" : "belay_duty_errors_total"),
+                  "counter");
+    }
+    EXPECT_EQ(conn.error_of("SELECT belay.metrics('xml')"), "22023");
+    // As the documentation tells to serve it.
+    const std::string file = cluster.file("metrics.prom");
+    std::ofstream(file) << cluster.run(
+        {"psql", "-XAt", "-c", "SELECT belay.metrics('prometheus')", cluster.conninfo()});
+    EXPECT_EQ(promtool("check metrics", file), 0);
+    const std::string open = cluster.run(
+        {"psql", "-XAt", "-c", "SELECT belay.metrics('openmetrics')", cluster.conninfo()});
+    EXPECT_TRUE(open.ends_with("\n# EOF\n"));
+}
+
+// Every metric that the rules and the dashboard ask for is there.
+TEST_F(Monitoring, RulesAndDashboardAskForMetricsThatExist) {
+    const auto metrics = parse_metrics(conn.value("SELECT belay.metrics('prometheus')"), false);
+    const char* root = std::getenv("BELAY_ROOT");
+    ASSERT_NE(root, nullptr);
+    for (const std::string name : {"belay-alerts.yml", "belay-dashboard.json"}) {
+        std::ifstream in(std::string(root) + "/docs/monitoring/" + name);
+        ASSERT_TRUE(in.good()) << name;
+        const std::string text((std::istreambuf_iterator<char>(in)), {});
+        const std::regex word(R"(\bbelay_[a-z_]+)");
+        int found = 0;
+        for (std::sregex_iterator at(text.begin(), text.end(), word), end; at != end; ++at) {
+            const std::string family =
+                std::regex_replace(at->str(), std::regex("(seconds)_(bucket|sum|count)$"), "$1");
+            EXPECT_EQ(metrics.types.count(family), 1u) << name << ": " << family;
+            ++found;
+        }
+        EXPECT_GT(found, 8) << name;
+    }
 }
 
 TEST_F(Monitoring, Sizes) {
@@ -171,7 +409,7 @@ TEST(MonitoringWithoutPreload, HasGaugesOnly) {
     EXPECT_NE(conn.value("SELECT oldest_ready_ms FROM belay.pg_stat_belay_queue WHERE hub = 'app' "
                          "AND queue = 'worker'"),
               "");
-    parse_openmetrics(conn.value("SELECT belay.metrics()"));
+    parse_metrics(conn.value("SELECT belay.metrics()"), true);
     conn.exec("SELECT belay.stat_reset()");
 }
 

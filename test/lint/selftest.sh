@@ -106,6 +106,7 @@ plant rules test/unit/planted.cpp '// AO-20 to AO-22: the last one is not listed
 plant rules docs/decisions.md '| AO-1 | a test names it |'
 plant rules docs/decisions.md '| PO-7 (a part) | no test names the rest |'
 plant rules docs/decisions.md '| ZZ-1 | not listed |'
+plant monitoring docs/monitoring/belay-alerts.yml '      - {alert: Planted, expr: "sum("}'
 plant links docs/operations.md 'See [the plan](planted.md).'
 plant links docs/operations.md 'See [the plan](#planted-heading).'
 plant links client/README.md 'See [the plan](../docs/operations.md#planted-heading).'

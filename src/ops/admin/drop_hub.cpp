@@ -5,6 +5,7 @@
 // Locks    the hub row
 // Raises   QB002 unknown hub, QB003 live leases, 42501
 #include "ops/admin/admin.hpp"
+#include "pg/counters.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
 #include "store/hub_files.hpp"
@@ -39,7 +40,9 @@ void drop_hub(const char* name, bool force) {
                               "Let the leases end, or pass p_force => true to drop them.");
                 }
             }
+            const Oid schema = hub.schema;
             store::drop_hub_objects(hub, hub.adopted);
+            pg::forget_counts_at_commit(schema);
         });
     });
 }

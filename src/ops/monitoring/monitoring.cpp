@@ -1,13 +1,12 @@
-// monitoring.cpp — counters and gauges of all hubs, and the same as OpenMetrics text.
+// monitoring.cpp — counters and gauges of the queues of all hubs.
 //
-// Calls    pg::read_counts, store::oldest_ready_message, store::oldest_ready_work,
-//          store::oldest_ready_task
+// Calls    pg::read_counts, pg::read_queue_uses, store::oldest_ready_message,
+//          store::oldest_ready_work, store::oldest_ready_task, store::read_task_gauges
 // Touches  nothing
 // Locks    nothing
 // Raises   nothing of its own
 #include "ops/monitoring/monitoring.hpp"
 
-#include "core/time.hpp"
 #include "pg/clock.hpp"
 #include "pg/list.hpp"
 #include "pg/scopes.hpp"
@@ -15,7 +14,6 @@
 #include "store/grants.hpp"
 #include "store/readiness.hpp"
 #include "store/task_reads.hpp"
-#include "store/waking.hpp"
 
 namespace belay::ops {
 
@@ -26,59 +24,49 @@ bool may_monitor(const store::Hub& hub) {
            store::may_execute(hub, "get_system_metrics", GetUserId());
 }
 
-std::optional<int64> oldest_ready(const store::Hub& hub, pg::CountedQueue queue, int64 now) {
-    const auto since = pg::as_role(hub.owner, [&hub, queue, now] {
-        return pg::with_spi([&hub, queue, now] {
-            return queue == pg::CountedQueue::kOrchestrator ? store::oldest_ready_message(hub, now)
-                   : queue == pg::CountedQueue::kTasks      ? store::oldest_ready_task(hub, now)
-                                                            : store::oldest_ready_work(hub, now);
-        });
-    });
-    return since ? std::optional(now - *since) : std::nullopt;
-}
-
-// A label's value: quotes, backslashes and line ends are escaped.
-void append_label(StringInfo out, const char* text) {
-    for (; *text != '\0'; ++text) {
-        if (*text == '"' || *text == '\\') {
-            appendStringInfoChar(out, '\\');
-            appendStringInfoChar(out, *text);
-        } else if (*text == '\n') {
-            appendStringInfoString(out, "\\n");
-        } else {
-            appendStringInfoChar(out, *text);
-        }
+constexpr pg::Topic topic_of(pg::CountedQueue queue) {
+    switch (queue) {
+        case pg::CountedQueue::kOrchestrator:
+            return pg::Topic::kOrchestrator;
+        case pg::CountedQueue::kTasks:
+            return pg::Topic::kLane;
+        default:
+            return pg::Topic::kWorker;
     }
 }
 
-void append_sample(StringInfo out, const char* name, const QueueStats& stats) {
-    appendStringInfo(out, "%s{hub=\"", name);
-    append_label(out, NameStr(stats.hub->name));
-    appendStringInfo(out, "\",queue=\"%s\"} ",
-                     pg::kCountedQueueNames[static_cast<int>(stats.queue)]);
+std::optional<int64> oldest_ready(const store::Hub& hub, pg::CountedQueue queue, int64 now) {
+    const auto since = queue == pg::CountedQueue::kOrchestrator
+                           ? store::oldest_ready_message(hub, now)
+                       : queue == pg::CountedQueue::kTasks ? store::oldest_ready_task(hub, now)
+                                                           : store::oldest_ready_work(hub, now);
+    return since ? std::optional(now - *since) : std::nullopt;
 }
 
-void append_family(StringInfo out, const char* name, const char* type, const char* help) {
-    appendStringInfo(out, "# TYPE belay_%s %s\n# HELP belay_%s %s\n", name, type, name, help);
+// What only the tables know.
+void look(const store::Hub& hub, std::span<QueueStats> queues, int64 now) {
+    pg::as_role(hub.owner, [&hub, queues, now] {
+        pg::with_spi([&hub, queues, now] {
+            for (QueueStats& stats : queues) {
+                stats.oldest_ready = oldest_ready(hub, stats.queue, now);
+                if (stats.queue == pg::CountedQueue::kTasks) {
+                    // Leases of tasks are in their rows, and in an index.
+                    const auto gauges = store::read_task_gauges(hub, now, kMostCounted);
+                    stats.leases = gauges.leases;
+                    stats.overdue = gauges.overdue;
+                    stats.ready = gauges.ready;
+                    stats.delayed = gauges.delayed;
+                }
+            }
+        });
+    });
 }
-
-constexpr const char* kCounterHelp[pg::kCounters] = {
-    "Items and messages added.",
-    "Items and turns leased.",
-    "Fetches that found nothing.",
-    "Leases finished.",
-    "Leases given back.",
-    "Leases renewed.",
-    "Calls that came after their lease was over.",
-    "Leases that ended without an ack, as far as shared memory knew them.",
-    "Items and messages set aside.",
-    "Waiting sessions that were woken.",
-};
 
 }  // namespace
 
 std::span<const QueueStats> queue_stats() {
     pg::List<QueueStats> all;
+    pg::List<pg::QueueUse> uses;
     const int64 now = pg::server_now_ms();
     for (const Oid schema : store::all_hubs()) {
         const store::Hub* hub = store::find_hub(schema, true);
@@ -93,53 +81,39 @@ std::span<const QueueStats> queue_stats() {
             if (queue == pg::CountedQueue::kTasks && !OidIsValid(hub->relations.tasks)) {
                 continue;  // made by an older release
             }
-            const auto use = pg::channel_use(
-                queue == pg::CountedQueue::kOrchestrator ? store::orchestrator_channel(*hub)
-                : queue == pg::CountedQueue::kTasks      ? store::all_lanes_channel(*hub)
-                                                         : store::worker_channel(*hub));
+            uses.add(
+                {.hub = schema, .topic = topic_of(queue), .waiters = 0, .leases = 0, .overdue = 0});
             all.add({.hub = hub,
                      .queue = queue,
                      .counted = counted,
                      .counters = counts->values[i],
+                     .durations = counts->durations[i],
                      .reset_at = counts->reset_at,
-                     .waiters = use.waiters,
-                     .leases = use.leases,
-                     .oldest_ready = oldest_ready(*hub, queue, now)});
+                     .waiters = 0,
+                     .leases = 0,
+                     .overdue = 0,
+                     .ready = 0,
+                     .delayed = 0,
+                     .oldest_ready = std::nullopt});
         }
+    }
+    pg::read_queue_uses({uses.items, static_cast<std::size_t>(uses.count)});
+    for (int i = 0; i < all.count; ++i) {
+        all.items[i].waiters = uses.items[i].waiters;
+        all.items[i].leases = uses.items[i].leases;
+        all.items[i].overdue = uses.items[i].overdue;
+    }
+    for (int first = 0; first < all.count;) {
+        int end = first;
+        while (end < all.count && all.items[end].hub == all.items[first].hub) {
+            ++end;
+        }
+        look(*all.items[first].hub, {all.items + first, static_cast<std::size_t>(end - first)},
+             now);
+        first = end;
         CHECK_FOR_INTERRUPTS();
     }
     return all.span();
-}
-
-const char* metrics() {
-    const auto all = queue_stats();
-    StringInfo out = makeStringInfo();
-    for (int counter = 0; counter < pg::kCounters; ++counter) {
-        append_family(out, pg::kCounterNames[counter], "counter", kCounterHelp[counter]);
-        for (const auto& stats : all) {
-            append_sample(out, psprintf("belay_%s_total", pg::kCounterNames[counter]), stats);
-            appendStringInfo(out, INT64_FORMAT "\n", stats.counters[counter]);
-        }
-    }
-    append_family(out, "waiters", "gauge", "Sessions that wait for work.");
-    for (const auto& stats : all) {
-        append_sample(out, "belay_waiters", stats);
-        appendStringInfo(out, INT64_FORMAT "\n", stats.waiters);
-    }
-    append_family(out, "leases", "gauge", "Leases whose end shared memory knows.");
-    for (const auto& stats : all) {
-        append_sample(out, "belay_leases", stats);
-        appendStringInfo(out, INT64_FORMAT "\n", stats.leases);
-    }
-    append_family(out, "oldest_ready_seconds", "gauge",
-                  "How long the oldest item has been ready and free; 0 if there is none.");
-    for (const auto& stats : all) {
-        append_sample(out, "belay_oldest_ready_seconds", stats);
-        appendStringInfo(out, "%.3f\n",
-                         static_cast<double>(stats.oldest_ready.value_or(0)) / 1000.0);
-    }
-    appendStringInfoString(out, "# EOF\n");
-    return out->data;
 }
 
 }  // namespace belay::ops

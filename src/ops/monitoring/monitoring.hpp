@@ -7,15 +7,22 @@
 
 namespace belay::ops {
 
+// Where counts of rows stop.
+inline constexpr int64 kMostCounted = 10000;
+
 // One queue of one hub.
 struct QueueStats {
     const store::Hub* hub;
     pg::CountedQueue queue;
-    bool counted;  // false without shared memory: counters are zero
+    bool counted;  // false without shared memory, or a slot of it: counters are zero
     const int64* counters;
+    const pg::DurationCounts* durations;  // by pg::Duration
     TimestampTz reset_at;
     int64 waiters;
-    int64 leases;                       // that shared memory knows
+    int64 leases;                       // of work items and turns: that shared memory knows
+    int64 overdue;                      // of them, those whose time is over
+    int64 ready;                        // tasks
+    int64 delayed;                      // tasks
     std::optional<int64> oldest_ready;  // ms that the oldest item has been ready and free
 };
 
@@ -23,7 +30,9 @@ struct QueueStats {
 // level, or all for members of pg_monitor.
 std::span<const QueueStats> queue_stats();
 
-// The same as OpenMetrics text.
-const char* metrics();
+// The same and more as text for Prometheus: in the format of OpenMetrics, or in its own. A client
+// that prints the text adds the last line end.
+enum class MetricsFormat { kOpenMetrics, kPrometheus };
+const char* metrics(MetricsFormat format);
 
 }  // namespace belay::ops

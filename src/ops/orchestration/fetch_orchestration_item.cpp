@@ -552,7 +552,10 @@ std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request,
         if (!passes(request.versions, message->pin) || !is_new(&search, message->instance_id)) {
             continue;
         }
+        const int64 ready_at = core::pg_us_to_ms(message->visible_at);
         if (const auto turn = try_instance(&search, message->instance_id)) {
+            pg::count_duration(hub.schema, pg::CountedQueue::kOrchestrator, pg::Duration::kWait,
+                               clock->now() - ready_at);
             return turn;
         }
     }

@@ -653,6 +653,8 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     for (uint64 i = 0; i < rows.count; ++i) {
         order[i] = i;
         places[i] = {rows.int4(i, kPriority), rows.int8(i, kAvailableAt), rows.uuid(i, kId)};
+        pg::count_duration(hub.schema, pg::CountedQueue::kTasks, pg::Duration::kWait,
+                           now - places[i].available_at);
     }
     std::sort(order, order + rows.count,
               [places](uint64 a, uint64 b) { return places[a].before(places[b]); });

@@ -45,11 +45,11 @@ HeldWork delete_or_hold(const store::Hub& hub, std::optional<std::string_view> t
 
 store::WorkRow finish(const store::Hub& hub, std::optional<std::string_view> token,
                       const std::optional<core::WorkToken>& parsed, pg::Clock* clock) {
-    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAcked);
     const HeldWork held = delete_or_hold(hub, token, parsed, clock);
     if (held.fault != core::LeaseFault::kNone) {
         raise_lock_lost(kMessage, token.value_or(""), held.fault, held.locked_until);
     }
+    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kAcked);
     return *held.row;
 }
 

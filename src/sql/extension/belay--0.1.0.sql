@@ -125,12 +125,19 @@ CREATE VIEW belay.hubs AS
            h.is_current,
            pg_catalog.cardinality(h.paused_queues) > 0 AS paused,
            h.created_at,
-           (SELECT pg_catalog.sum(pg_catalog.pg_total_relation_size(c.oid))::bigint
-              FROM pg_catalog.pg_class AS c
-             WHERE c.relnamespace = h.schema AND c.relkind IN ('r', 'S')) AS size_bytes,
+           s.bytes AS size_bytes,
            h.paused_queues
       FROM belay.hub_rows() AS h
-      JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema;
+      JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
+      -- One look at pg_class for all hubs, and none where nobody asks for the size.
+      LEFT JOIN (SELECT c.relnamespace,
+                        pg_catalog.sum(pg_catalog.pg_total_relation_size(c.oid))::bigint AS bytes
+                   FROM pg_catalog.pg_class AS c
+                  WHERE c.relkind IN ('r', 'S')
+                    AND c.relnamespace IN (SELECT k.relnamespace
+                                             FROM pg_catalog.pg_class AS k
+                                            WHERE k.relname = 'belay_hub')
+                  GROUP BY c.relnamespace) AS s ON s.relnamespace = h.schema;
 COMMENT ON VIEW belay.hubs IS 'The hubs of this database.';
 COMMENT ON COLUMN belay.hubs.name IS 'Its name, that of the schema.';
 COMMENT ON COLUMN belay.hubs.owner IS 'Whose rights its functions run with.';
@@ -215,16 +222,17 @@ COMMENT ON FUNCTION belay.task_is_sound(text, text, text, text, text, bigint, bi
 -- ---------------------------------------------------------------- monitoring
 
 CREATE FUNCTION belay.shared_memory()
-    RETURNS TABLE (waiters bigint, channels bigint, leases bigint)
+    RETURNS TABLE (waiters bigint, channels bigint, leases bigint, counter_slots bigint)
     LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'belay_shared_memory';
 COMMENT ON FUNCTION belay.shared_memory() IS
-    'What belay keeps in shared memory, all databases: waits, channels that are waited for or watched, leases with their deadline.';
+    'What belay keeps in shared memory, all databases: waits, channels that are waited for or watched, leases with their deadline, hubs with counters.';
 
 CREATE FUNCTION belay.stat_queues()
     RETURNS TABLE (hub name, queue text, enqueued bigint, fetched bigint, empty_fetches bigint,
                    acked bigint, abandoned bigint, renewed bigint, lost_leases bigint,
                    expired bigint, dead_lettered bigint, wake_ups bigint, waiters bigint,
-                   leases bigint, oldest_ready_ms bigint, stats_reset timestamptz)
+                   leases bigint, oldest_ready_ms bigint, stats_reset timestamptz, failed bigint,
+                   retried bigint, cancelled bigint, timed_out bigint)
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_stat_queues';
 COMMENT ON FUNCTION belay.stat_queues() IS 'Rows behind view pg_stat_belay_queue.';
 
@@ -232,7 +240,7 @@ CREATE VIEW belay.pg_stat_belay_queue AS SELECT s.* FROM belay.stat_queues() AS 
 COMMENT ON VIEW belay.pg_stat_belay_queue IS
     'What happened in each queue since the server start or the last reset, and how it stands now. Hubs of which the caller has level monitor; all for pg_monitor.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.hub IS 'The hub.';
-COMMENT ON COLUMN belay.pg_stat_belay_queue.queue IS 'orchestrator or worker.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.queue IS 'orchestrator, worker or tasks.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.enqueued IS 'Items or messages added.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.fetched IS 'Items or turns leased.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.empty_fetches IS 'Fetches that found nothing.';
@@ -244,9 +252,13 @@ COMMENT ON COLUMN belay.pg_stat_belay_queue.expired IS 'Leases that ended withou
 COMMENT ON COLUMN belay.pg_stat_belay_queue.dead_lettered IS 'Items or messages set aside.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.wake_ups IS 'Waiting sessions that were woken.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.waiters IS 'Sessions that wait now, as far as shared memory knows.';
-COMMENT ON COLUMN belay.pg_stat_belay_queue.leases IS 'Leases that are live now, as far as shared memory knows.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.leases IS 'Leases that are live now, as far as shared memory knows; of tasks those in the table, counted up to 10000.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.oldest_ready_ms IS 'How long the oldest item that could be fetched has been ready; null if there is none.';
-COMMENT ON COLUMN belay.pg_stat_belay_queue.stats_reset IS 'Since when the counters count.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.stats_reset IS 'Since when the counters count; null, as are the counters, without shared memory or if it has no room for the hub.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.failed IS 'Tasks that ended as failed.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.retried IS 'Attempts of tasks that failed and are followed by another one.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.cancelled IS 'Tasks that were cancelled.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.timed_out IS 'Tasks whose deadline passed.';
 GRANT SELECT ON belay.pg_stat_belay_queue TO PUBLIC;
 
 CREATE VIEW belay.pg_stat_belay_hub AS
@@ -264,7 +276,11 @@ CREATE VIEW belay.pg_stat_belay_hub AS
            pg_catalog.sum(s.waiters)::bigint AS waiters,
            pg_catalog.sum(s.leases)::bigint AS leases,
            pg_catalog.max(s.oldest_ready_ms) AS oldest_ready_ms,
-           pg_catalog.max(s.stats_reset) AS stats_reset
+           pg_catalog.max(s.stats_reset) AS stats_reset,
+           pg_catalog.sum(s.failed)::bigint AS failed,
+           pg_catalog.sum(s.retried)::bigint AS retried,
+           pg_catalog.sum(s.cancelled)::bigint AS cancelled,
+           pg_catalog.sum(s.timed_out)::bigint AS timed_out
       FROM belay.stat_queues() AS s
      GROUP BY s.hub;
 COMMENT ON VIEW belay.pg_stat_belay_hub IS 'The sums of pg_stat_belay_queue for each hub.';
@@ -281,8 +297,12 @@ COMMENT ON COLUMN belay.pg_stat_belay_hub.dead_lettered IS 'Items or messages se
 COMMENT ON COLUMN belay.pg_stat_belay_hub.wake_ups IS 'Waiting sessions that were woken.';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.waiters IS 'Sessions that wait now, as far as shared memory knows.';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.leases IS 'Leases that are live now, as far as shared memory knows.';
-COMMENT ON COLUMN belay.pg_stat_belay_hub.oldest_ready_ms IS 'The older of the two ages.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.oldest_ready_ms IS 'The oldest of the three ages.';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.stats_reset IS 'Since when the counters count.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.failed IS 'Tasks that ended as failed.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.retried IS 'Attempts of tasks that failed and are followed by another one.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.cancelled IS 'Tasks that were cancelled.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.timed_out IS 'Tasks whose deadline passed.';
 GRANT SELECT ON belay.pg_stat_belay_hub TO PUBLIC;
 
 CREATE VIEW belay.hub_sizes AS
@@ -309,10 +329,10 @@ COMMENT ON COLUMN belay.hub_sizes.toast_bytes IS 'Large values, with their index
 COMMENT ON COLUMN belay.hub_sizes.last_autovacuum IS 'When autovacuum was last done with it.';
 GRANT SELECT ON belay.hub_sizes TO PUBLIC;
 
-CREATE FUNCTION belay.metrics() RETURNS text
+CREATE FUNCTION belay.metrics(p_format text DEFAULT 'openmetrics') RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_metrics';
-COMMENT ON FUNCTION belay.metrics() IS
-    'pg_stat_belay_queue as OpenMetrics text, for an exporter.';
+COMMENT ON FUNCTION belay.metrics(text) IS
+    'Counters, durations and gauges of the hubs that the caller may monitor as text for Prometheus: openmetrics or prometheus.';
 
 CREATE FUNCTION belay.stat_reset() RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_stat_reset';

@@ -156,6 +156,7 @@ std::optional<Leased> lease_row(DirectTable* table, const Grant& grant) {
                             .nonce_lo = nonce[1]},
                   .attempt = core::next_attempt(columns(*table).attempt_count),
                   .work_item = *text_column(*table, work::kWorkItem),
+                  .visible_at = core::pg_us_to_ms(columns(*table).visible_at),
                   .hint = {}};
     HeapTuple version = copy_with_owner(*table, grant.owner);
     auto* row = fixed_columns<work::Row>(version);
