@@ -67,7 +67,7 @@ TRUNCATE wq_fetch.worker_queue;
 CALL pg_temp.add('d', 1000, 500);
 SELECT pg_temp.fetch(1499), pg_temp.fetch(1500);
 TRUNCATE wq_fetch.worker_queue;
--- That holds for a row never delayed, too: a fetcher whose clock is behind does not see it yet.
+-- CL-1: a row never delayed is visible at once: neither its producer's clock nor a fetcher's hides it.
 CALL pg_temp.add('ahead', 5000);
 SELECT pg_temp.fetch(4999), pg_temp.fetch(5000);
 TRUNCATE wq_fetch.worker_queue;

@@ -7,7 +7,9 @@
 #include "pg/counters.hpp"
 #include "pg/event_writers.hpp"
 #include "pg/faults.hpp"
+#include "pg/prepared_marks.hpp"
 #include "pg/queue_gaps.hpp"
+#include "pg/rotation.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
 #include "pg/wakeups.hpp"
@@ -36,6 +38,8 @@ void _PG_init(void) {
         belay::pg::install_wakeups();
         belay::pg::install_claim_cursors();
         belay::pg::install_queue_gaps();
+        belay::pg::install_rotation();
+        belay::pg::install_prepared_marks();
         belay::pg::install_event_writers();
         belay::pg::install_counters();
         belay::pg::share_worker_registry();

@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "pg/prepared_marks.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
 #include "pg/transaction_levels.hpp"
@@ -59,6 +60,7 @@ struct Hold {
 struct Partition {
     LWLock lock;
     int32 free_cursor;
+    int32 hand;  // which cursors are looked at next for one to give back
     int hold_count;
     uint64 stamps;
     Hold holds[kHolds];
@@ -276,13 +278,17 @@ void reset_cursor(const Spot& spot, Cursor* cursor) {
     ++cursor->changes;
 }
 
-// Gives back the cursor that was used longest ago.
+// Gives back the one of a few cursors that was used longest ago.
 void evict(const Spot& spot) {
+    constexpr int kLooks = 8;
     const int32 base = spot.number * shared->cursors;
-    Cursor* oldest = &cursor_table()[base];
-    for (int32 i = base; i < base + shared->cursors; ++i) {
-        if (pg_atomic_read_u64(&cursor_table()[i].used) < pg_atomic_read_u64(&oldest->used)) {
-            oldest = &cursor_table()[i];
+    Cursor* oldest = nullptr;
+    for (int i = 0; i < kLooks; ++i) {
+        Cursor* cursor = &cursor_table()[base + spot.partition->hand];
+        spot.partition->hand = (spot.partition->hand + 1) % shared->cursors;
+        if (oldest == nullptr ||
+            pg_atomic_read_u64(&cursor->used) < pg_atomic_read_u64(&oldest->used)) {
+            oldest = cursor;
         }
     }
     reset_cursor(spot, oldest);
@@ -316,7 +322,7 @@ Cursor* make_cursor(const Spot& spot, const CursorKey& key) {
     *spot.bucket = number_of(cursor);
     cursor->first = kNone;
     cursor->held = 0;
-    cursor->settled = max_prepared_xacts == 0;
+    cursor->settled = is_none_prepared();
     cursor->made = GetCurrentTimestamp();
     cursor->checked = cursor->made;
     reset_cursor(spot, cursor);
@@ -586,6 +592,7 @@ extern "C" void belay_cursors_at_end(XactEvent event, void*) {
             }
             break;
         case XACT_EVENT_PREPARE:
+            count_prepared();
             for (int i = 0; i < note_count; ++i) {
                 prepare(notes[i], GetTopTransactionIdIfAny());
             }

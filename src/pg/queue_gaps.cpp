@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "pg/prepared_marks.hpp"
 #include "pg/settings.hpp"
 #include "pg/shared_memory.hpp"
 #include "pg/transaction_levels.hpp"
@@ -123,10 +124,10 @@ void reset_cursor(Cursor* cursor) {
     cursor->version = pg_atomic_add_fetch_u64(&shared->clock, 1) << 24;
 }
 
-// As after a restart: it records nothing until nothing prepared before is left.
+// As a new one: it records nothing until nothing prepared before is left.
 void unsettle(Cursor* cursor) {
     reset_cursor(cursor);
-    cursor->settled = max_prepared_xacts == 0;
+    cursor->settled = is_none_prepared();
     cursor->made = std::max(GetCurrentTimestamp(), cursor->made + 1);
 }
 
@@ -291,6 +292,7 @@ extern "C" void belay_gaps_at_end(XactEvent event, void*) {
             }
             break;
         case XACT_EVENT_PREPARE:
+            count_prepared();
             for (int i = 0; i < note_count; ++i) {
                 prepare(notes[i], GetTopTransactionIdIfAny());
             }

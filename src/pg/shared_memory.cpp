@@ -7,7 +7,7 @@ namespace belay::pg {
 
 namespace {
 
-constexpr int kMaxPieces = 8;
+constexpr int kMaxPieces = 16;
 
 // What comes before the pieces.
 struct Header {

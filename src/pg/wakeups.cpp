@@ -27,7 +27,8 @@ constexpr int kEntries = 256;       // channels per partition
 constexpr int kLeaseBuckets = 512;  // per partition
 constexpr int kMaxPrepared = 256;
 constexpr int32 kNone = -1;
-constexpr int64 kRecheckMs = 1000;  // how long a lost wake-up can cost
+constexpr int64 kRecheckMs = 1000;  // how long a lost wake-up can cost, and
+constexpr int64 kGraceMs = 100;     // how long a recheck lets the sessions that were woken fetch
 constexpr int kChanges = 64;        // remembered, per partition
 
 struct Entry {
@@ -37,8 +38,9 @@ struct Entry {
     int32 tail;
     int32 waiters;
     uint64 version;
-    uint64 looked;     // the version at the last look at the tables
-    int64 looked_at;   // when that was
+    int64 looked_at;   // when the tables were last looked at
+    int64 moved_at;    // when the version last moved
+    int64 recheck_at;  // the version has moved since the look: when to look again
     uint64 due_moves;  // counts what changed due
     int64 due;         // no item falls due before
     int64 lease_due;   // no registered lease ends before
@@ -70,6 +72,7 @@ struct Partition {
     LWLock lock;
     int32 buckets[kBuckets];
     int32 free_entry;
+    int32 hand;                // which entries are looked at next for one to forget
     Change changes[kChanges];  // of owners, and those of tasks that have a reason of their own
     uint64 owner_version;      // the last change of an owner that had to give way
     int32 lease_buckets[kLeaseBuckets];
@@ -255,15 +258,18 @@ bool is_queue(const Channel& channel) {
            channel.topic == Topic::kTaskDue || channel.topic == Topic::kTaskLease;
 }
 
-// Makes room by forgetting the channel that was used longest ago and has no waiters.
+// Makes room by forgetting a channel without waiters: of a few, the one that was used longest ago.
+// All entries are in use.
 bool evict(Partition* partition) {
+    constexpr int kChoices = 8;
     Entry* oldest = nullptr;
-    for (int32 bucket : partition->buckets) {
-        for (; bucket != kNone; bucket = partition->entries[bucket].next) {
-            Entry* entry = &partition->entries[bucket];
-            if (entry->waiters == 0 && (oldest == nullptr || entry->used < oldest->used)) {
-                oldest = entry;
-            }
+    int choices = 0;
+    for (int i = 0; i < kEntries && choices < kChoices; ++i) {
+        Entry* entry = &partition->entries[partition->hand];
+        partition->hand = (partition->hand + 1) % kEntries;
+        if (entry->waiters == 0) {
+            ++choices;
+            oldest = oldest == nullptr || entry->used < oldest->used ? entry : oldest;
         }
     }
     if (oldest == nullptr) {
@@ -291,8 +297,9 @@ Entry* find_or_make_entry(const Place& place, const Channel& channel) {
               .tail = kNone,
               .waiters = 0,
               .version = first_version(partition, channel),
-              .looked = 0,
               .looked_at = 0,
+              .moved_at = 0,
+              .recheck_at = core::kNever,
               .due_moves = 0,
               .due = core::kNever,
               .lease_due = core::kNever,
@@ -303,6 +310,25 @@ Entry* find_or_make_entry(const Place& place, const Channel& channel) {
               .used = pg_atomic_read_u64(&shared->clock)};
     partition->buckets[place.bucket] = at;
     return entry;
+}
+
+// Something may be new. The sessions that are woken for it get time to fetch before the timekeeper
+// looks whether a wake-up was lost: it would meet what they are about to take.
+void move(Entry* entry, uint64 version) {
+    entry->version = version;
+    entry->moved_at = server_now_ms();
+    entry->recheck_at = std::min(entry->recheck_at, entry->moved_at + kRecheckMs);
+}
+
+void move(Entry* entry) {
+    move(entry, next_version());
+}
+
+bool is_recheck_due(const Entry& entry, int64 now) {
+    const int64 at = entry.overflow || entry.prepared_unknown
+                         ? std::min(entry.recheck_at, entry.looked_at + kRecheckMs)
+                         : entry.recheck_at;
+    return now >= at && (now >= entry.moved_at + kGraceMs || now >= at + kRecheckMs);
 }
 
 // ---------------------------------------------------------------- waking
@@ -490,7 +516,7 @@ void end_expired(const Place& place, Entry* entry, int64 now, LostOwners* lost) 
         return;
     }
     if (const int32 expired = expire_leases(place, entry, now, lost)) {
-        entry->version = next_version();
+        move(entry);
         wake(*entry, expired, WakeReason::kLeaseExpired);
         count_event(entry->key, Counter::kExpired, expired);
     }
@@ -504,7 +530,7 @@ void LostOwners::tell(const Channel& queue) const {
         const uint64 version = next_version();
         remember_change(place.partition, {channel, version, 0, WakeReason::kLeaseExpired});
         if (Entry* entry = find_entry(place, channel)) {
-            entry->version = version;
+            move(entry, version);
             wake(*entry, PG_INT32_MAX, WakeReason::kLeaseExpired);
         }
         LWLockRelease(&place.partition->lock);
@@ -589,7 +615,7 @@ void undo(const Note& note) {
     const Place place = place_of(note.channel);
     LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
     if (Entry* entry = find_entry(place, note.channel)) {
-        entry->version = next_version();
+        move(entry);
         wake(*entry, 1, WakeReason::kWork);
     }
     LWLockRelease(&place.partition->lock);
@@ -614,7 +640,7 @@ void apply(const Note& note) {
     if (entry != nullptr) {
         switch (note.kind) {
             case NoteKind::kReady:
-                entry->version = next_version();
+                move(entry);
                 if (!fault(FaultPoint::kWakeSkip)) {
                     wake(*entry, note.items, WakeReason::kWork);
                 }
@@ -642,12 +668,12 @@ void apply(const Note& note) {
             case NoteKind::kHeld:
                 break;
             case NoteKind::kChanged:
-                entry->version = version;
+                move(entry, version);
                 wake(*entry, PG_INT32_MAX, note.reason);
                 break;
             case NoteKind::kFreed:
                 if (entry->version != note.key) {
-                    entry->version = next_version();
+                    move(entry);
                     wake(*entry, 1, WakeReason::kWork);
                 }
                 break;
@@ -877,7 +903,7 @@ void settle_prepared() {
         const Place place = place_of(ended[i].channel);
         LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
         if (Entry* entry = find_or_make_entry(place, ended[i].channel)) {
-            entry->version = next_version();
+            move(entry);
             ++entry->due_moves;
             entry->due = std::min(entry->due, ended[i].due);
             entry->known = entry->known && !ended[i].leases;
@@ -1169,13 +1195,12 @@ Tending tend(int channel, int64 now) {
                    .sleep_until = core::kNever};
     if (result.timekeeper) {
         end_expired(place, entry, now, &lost);
-        const bool moved =
-            entry->looked != entry->version || entry->overflow || entry->prepared_unknown;
         result.scan_leases = !entry->known || entry->overflow;
         result.must_look = !entry->known || entry->due <= now ||
-                           (is_queue(entry->key) && moved && now >= entry->looked_at + kRecheckMs);
+                           (is_queue(entry->key) && is_recheck_due(*entry, now));
         result.version = entry->version;
-        result.sleep_until = std::min({entry->due, entry->lease_due, now + kRecheckMs});
+        const int64 recheck_at = entry->recheck_at > now ? entry->recheck_at : now + kGraceMs;
+        result.sleep_until = std::min({entry->due, entry->lease_due, recheck_at, now + kRecheckMs});
     }
     LWLockRelease(&place.partition->lock);
     lost.tell(waiting_for[channel]);
@@ -1187,8 +1212,8 @@ void note_look(int channel, const Look& look, int64 now) {
     const Place place = place_of(waiting_for[channel]);
     LWLockAcquire(&place.partition->lock, LW_EXCLUSIVE);
     Entry* entry = entry_of(place, channel);
-    entry->looked = look.version;
     entry->looked_at = now;
+    entry->recheck_at = entry->version == look.version ? core::kNever : now + kRecheckMs;
     // Somebody who committed during the look has noted his own due time: the earlier one counts.
     entry->due =
         entry->due_moves == look.due_moves ? look.next_due : std::min(entry->due, look.next_due);
@@ -1209,7 +1234,7 @@ std::optional<WakeReason> moved_since(int channel, uint64 version, int64 now) {
     Entry* entry = entry_of(place, channel);
     std::optional<WakeReason> moved;
     if (entry->version <= version) {
-        entry->looked = entry->version;  // an empty fetch is as good as a look
+        entry->recheck_at = core::kNever;  // an empty fetch is as good as a look
         entry->looked_at = now;
     } else if (entry->key.topic == Topic::kOwner) {
         const Change* change = find_change(place.partition, entry->key);
@@ -1273,7 +1298,7 @@ uint64 advance_queue(const Channel& channel, int64 now) {
         if (entry->due <= now && entry->waiters == 0) {
             entry->due = core::kNever;
             entry->known = false;
-            entry->version = next_version();
+            move(entry);
         }
         version = entry->version;
     }

@@ -146,7 +146,7 @@ struct Hub {
     int64 epoch_floor;
     bool adopted;         // drop_hub keeps the schema
     uint8 paused;         // a bit per Queue
-    char* limited_lanes;  // their names, each between newlines; null: none
+    char* limited_lanes;  // their names, each between newlines; null: none; an empty one: many
     Mark mark;
     Options options;
     bool stale;   // something it was read from has changed

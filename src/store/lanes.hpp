@@ -6,29 +6,6 @@
 
 namespace belay::store {
 
-// The lanes with ready tasks that are not paused: steps from one to the next in the claim index.
-inline constexpr const char* kReadyLanesSql = R"sql(
-    WITH RECURSIVE known AS (
-        (SELECT f.lane
-           FROM {hub}.tasks AS f
-          WHERE f.state {=} 'ready'
-          ORDER BY f.lane
-          LIMIT 1)
-        UNION ALL
-        SELECT (SELECT n.lane
-                  FROM {hub}.tasks AS n
-                 WHERE n.state {=} 'ready' AND n.lane {>} k.lane
-                 ORDER BY n.lane
-                 LIMIT 1)
-          FROM known AS k
-         WHERE k.lane IS NOT NULL
-    )
-    SELECT k.lane
-      FROM known AS k
-     WHERE k.lane IS NOT NULL
-       AND NOT EXISTS (SELECT 1 FROM {hub}.lanes AS l WHERE l.name {=} k.lane AND l.paused)
-)sql";
-
 struct Lane {
     bool paused;
     std::optional<int64> retention_ms;

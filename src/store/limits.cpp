@@ -86,8 +86,32 @@ constexpr Statement kDelete = statement(R"sql(
                                         TEXTOID);
 
 constexpr Statement kLimited = statement(R"sql(
-    SELECT l.lane FROM {hub}.lane_limits AS l ORDER BY l.lane
-)sql");
+    SELECT l.lane FROM {hub}.lane_limits AS l ORDER BY l.lane LIMIT $1
+)sql",
+                                         INT8OID);
+
+constexpr Statement kIsLimited = query(R"sql(
+    SELECT 1 FROM {hub}.lane_limits AS l WHERE l.lane {=} $1
+)sql",
+                                       TEXTOID);
+
+// The hub's row lists so many lanes. If more have limits, it has an empty name instead, and the
+// table is asked: a list of all would be written anew by each of them.
+constexpr int kMostListed = 64;
+constexpr std::string_view kMany[] = {""};
+
+bool has_many(const Hub& hub) {
+    return hub.limited_lanes != nullptr && std::string_view(hub.limited_lanes) == "\n\n";
+}
+
+void list_limited(const Hub& hub) {
+    const auto lanes = run(hub, kLimited, Params().int8(kMostListed + 1)).texts(1);
+    if (lanes.size() <= kMostListed) {
+        set_limited_lanes(hub, lanes);
+    } else if (!has_many(hub)) {
+        set_limited_lanes(hub, kMany);
+    }
+}
 
 double float8(const Rows& rows, int column) {
     return DatumGetFloat8(rows.datum(0, column, FLOAT8OID));
@@ -132,6 +156,13 @@ Params settings(std::string_view lane, const core::LaneLimit& limit) {
 }  // namespace
 
 bool is_limited(const Hub& hub, std::string_view lane) {
+    if (has_many(hub)) {
+        // As the list would say: what was committed before table tasks was entered.
+        PushActiveSnapshot(GetLatestSnapshot());
+        const bool limited = run(hub, kIsLimited, Params().text(lane)).count > 0;
+        PopActiveSnapshot();
+        return limited;
+    }
     // Names stand between newlines, which no name has.
     return hub.limited_lanes != nullptr &&
            std::string_view(hub.limited_lanes)
@@ -180,7 +211,9 @@ void insert_limit(const Hub& hub, std::string_view lane, const core::LaneLimit& 
     // What was given back under earlier limits.
     run(hub, kDeleteReturns, Params().text(lane));
     run_for_one(hub, kInsert, settings(lane, limit));
-    set_limited_lanes(hub, run(hub, kLimited).texts(1));
+    if (!has_many(hub)) {
+        list_limited(hub);
+    }
 }
 
 void update_limit(const Hub& hub, std::string_view lane, const core::LaneLimit& limit) {
@@ -190,7 +223,7 @@ void update_limit(const Hub& hub, std::string_view lane, const core::LaneLimit& 
 void delete_limit(const Hub& hub, std::string_view lane) {
     run_for_one(hub, kDelete, Params().text(lane));
     run(hub, kDeleteReturns, Params().text(lane));
-    set_limited_lanes(hub, run(hub, kLimited).texts(1));
+    list_limited(hub);
 }
 
 }  // namespace belay::store

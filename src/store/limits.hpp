@@ -3,7 +3,7 @@
 // The row of a limited lane is written by claims alone, which never wait for it. Whoever ends a
 // lease gives the place back by inserting a row, so that completions wait neither for claims nor
 // for each other; the next claim counts these rows and deletes them. Lanes without limits have
-// neither row, and nobody asks: the hub's row lists those that have.
+// neither row, and nobody asks: the hub's row lists those that have, or says that they are many.
 #pragma once
 
 #include "core/lane_limit.hpp"

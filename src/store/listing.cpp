@@ -110,7 +110,7 @@ constexpr Statement kDepths = report(R"sql(
              WHERE l.instance_key IS NULL) AS m
      CROSS JOIN (SELECT pg_catalog.count(*) AS visible
                    FROM {hub}.worker_queue AS q
-                  WHERE q.visible_at {<=} $1
+                  WHERE q.due {<=} $2
                     AND NOT (q.locked_until {>} $2 AND q.lease_inc {=} $3)) AS w
 )sql",
                                      TIMESTAMPTZOID, INT8OID, INT4OID);
@@ -229,17 +229,17 @@ constexpr Statement kMessagePlaces = query(R"sql(
 )sql",
                                            INT8OID, TEXTOID);
 
-// $1 instance, $2 now, $3 now in ms, $4 incarnation.
+// $1 instance, $2 now, $3 incarnation.
 constexpr Statement kActivities = query(R"sql(
     SELECT pg_catalog.count(*) FILTER (WHERE NOT a.leased AND NOT a.hidden),
            pg_catalog.count(*) FILTER (WHERE a.leased),
            pg_catalog.count(*) FILTER (WHERE NOT a.leased AND a.hidden)
-      FROM (SELECT w.visible_at {>} $2 AS hidden,
-                   w.locked_until {>} $3 AND w.lease_inc {=} $4 AS leased
+      FROM (SELECT w.due {>} $2 AS hidden,
+                   w.locked_until {>} $2 AND w.lease_inc {=} $3 AS leased
               FROM {hub}.worker_queue AS w
              WHERE w.instance_id {=} $1) AS a
 )sql",
-                                        TEXTOID, TIMESTAMPTZOID, INT8OID, INT4OID);
+                                        TEXTOID, INT8OID, INT4OID);
 
 constexpr Statement kUnfinishedChildren = query(R"sql(
     SELECT pg_catalog.count(*)
@@ -390,8 +390,7 @@ bool is_held(const Hub& hub, std::string_view instance_id) {
 
 ActivityCounts count_activities(const Hub& hub, std::string_view instance_id, int64 now) {
     const Rows rows =
-        run(hub, kActivities,
-            Params().text(instance_id).timestamp(now).int8(now).int4(live_incarnation(hub)));
+        run(hub, kActivities, Params().text(instance_id).int8(now).int4(live_incarnation(hub)));
     return {rows.int8(0, 1), rows.int8(0, 2), rows.int8(0, 3)};
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "pg/prepared_marks.hpp"
 #include "pg/faults.hpp"
 #include "pg/list.hpp"
 #include "pg/shared_memory.hpp"
@@ -41,7 +42,7 @@ constexpr Statement kNextWork = query(R"sql(
 )sql",
                                       INT4OID, INT2ARRAYOID, INT8OID);
 
-// $1 lane, $2 slots, $3 now, $4 now in ms, $5 incarnation. The oldest of a lane is the first of its
+// $1 lane, $2 slots, $3 now, $4 incarnation. The oldest of a lane is the first of its
 // rows that were never delayed, or of those that were.
 constexpr Statement kCountMessages = query(R"sql(
     SELECT pg_catalog.count(*)
@@ -89,19 +90,19 @@ constexpr Statement kOldestWork = query(R"sql(
      CROSS JOIN LATERAL (
         (SELECT q.visible_at
            FROM {hub}.worker_queue AS q
-          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {=} 0 AND q.visible_at {<=} $3
-            AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
+          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {=} 0
+            AND (q.locked_until {<=} $3 OR q.lease_inc {<>} $4)
           ORDER BY q.id
           LIMIT 1)
         UNION ALL
         (SELECT q.visible_at
            FROM {hub}.worker_queue AS q
-          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {>} 0 AND q.due {<=} $4
-            AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
+          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {>} 0 AND q.due {<=} $3
+            AND (q.locked_until {<=} $3 OR q.lease_inc {<>} $4)
           ORDER BY q.due, q.id
           LIMIT 1)) AS w
 )sql",
-                                        INT4OID, INT2ARRAYOID, TIMESTAMPTZOID, INT8OID, INT4OID);
+                                        INT4OID, INT2ARRAYOID, INT8OID, INT4OID);
 
 constexpr Statement kLiveTurns = report(R"sql(
     SELECT l.instance_key, l.locked_until
@@ -196,7 +197,12 @@ Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
     const auto slots = all_slots(hub);
     Readiness result{0, core::kNever};
     constexpr int32 kBelowAll = -1;
+    constexpr int64 kRecheckMs = 1000;
     for (auto lane = next_lane(hub, kBelowAll); lane; lane = next_lane(hub, *lane)) {
+        if (result.items >= limit) {
+            result.next_due = std::min(result.next_due, now + kRecheckMs);  // of the other lanes
+            break;
+        }
         for (const bool delayed : {false, true}) {
             if (result.items < limit) {
                 result.items +=
@@ -241,13 +247,9 @@ std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
     std::optional<int64> oldest;
     constexpr int32 kBelowAll = -1;
     for (auto lane = next_lane(hub, kBelowAll); lane; lane = next_lane(hub, *lane)) {
-        const Rows rows = run(hub, kOldestWork,
-                              Params()
-                                  .int4(*lane)
-                                  .datum(int2_array(slots))
-                                  .timestamp(now)
-                                  .int8(now)
-                                  .int4(live_incarnation(hub)));
+        const Rows rows = run(
+            hub, kOldestWork,
+            Params().int4(*lane).datum(int2_array(slots)).int8(now).int4(live_incarnation(hub)));
         if (const auto since = rows.optional_ms(0, 1)) {
             oldest = oldest ? std::min(*oldest, *since) : since;
         }
@@ -350,6 +352,11 @@ bool is_settled_since(TimestampTz made) {
         return false;
     }
     asked = now;
+    const uint64 mark = pg::prepare_mark();
+    if (!has_prepared_before(DT_NOEND)) {
+        pg::none_prepared_at(mark);
+        return true;
+    }
     return !has_prepared_before(made);
 }
 

@@ -277,7 +277,31 @@ constexpr Statement kReadyInLane = query(R"sql(
 )sql",
                                          TEXTOID, INT8OID);
 
-constexpr Statement kReadyLanes = query(kReadyLanesSql);
+// $1 behind which, $2 limit. The lanes with ready tasks, and whether they are paused: steps from
+// one to the next in the claim index.
+constexpr Statement kReadyLanes = query(R"sql(
+    WITH RECURSIVE known AS (
+        (SELECT f.lane
+           FROM {hub}.tasks AS f
+          WHERE f.state {=} 'ready' AND f.lane {>} $1
+          ORDER BY f.lane
+          LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.lane
+                  FROM {hub}.tasks AS n
+                 WHERE n.state {=} 'ready' AND n.lane {>} k.lane
+                 ORDER BY n.lane
+                 LIMIT 1)
+          FROM known AS k
+         WHERE k.lane IS NOT NULL
+    )
+    SELECT k.lane,
+           EXISTS (SELECT 1 FROM {hub}.lanes AS l WHERE l.name {=} k.lane AND l.paused)
+      FROM known AS k
+     WHERE k.lane IS NOT NULL
+     LIMIT $2
+)sql",
+                                        TEXTOID, INT8OID);
 
 constexpr Statement kLanePaused = query(R"sql(
     SELECT l.paused FROM {hub}.lanes AS l WHERE l.name {=} $1 AND l.paused
@@ -509,14 +533,7 @@ LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, i
     constexpr int kLookAhead = 100;
     constexpr int64 kRecheckMs = 1000;
     LaneReadiness result{0, core::kNever};
-    pg::List<std::string_view> lanes;
-    if (lane.empty()) {
-        for (const auto name : run(hub, kReadyLanes).texts(1)) {
-            lanes.add(name);
-        }
-    } else if (run(hub, kLanePaused, Params().text(lane)).count == 0) {
-        lanes.add(lane);
-    } else {
+    if (!lane.empty() && run(hub, kLanePaused, Params().text(lane)).count > 0) {
         return result;
     }
     const auto due = run(hub, kDueLanes,
@@ -525,16 +542,37 @@ LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, i
                              .int8(now)
                              .int8(kLookAhead))
                          .texts(1);
+    pg::List<std::string_view> lanes;
     for (const auto name : due) {
         lanes.add(name);
     }
+    if (!lane.empty()) {
+        lanes.add(lane);
+    }
     std::sort(lanes.begin(), lanes.end());
     lanes.count = static_cast<int>(std::unique(lanes.begin(), lanes.end()) - lanes.begin());
-    for (const auto name : lanes) {
+    const auto look_at = [&](std::string_view name) {
         if (result.items < limit) {
             add_ready(hub, name, std::count(due.begin(), due.end(), name), now, limit, &result);
         }
         CHECK_FOR_INTERRUPTS();
+    };
+    std::for_each(lanes.begin(), lanes.end(), look_at);
+    // Of all lanes, as many as it takes.
+    std::string_view last;
+    bool more = lane.empty();
+    while (more && result.items < limit) {
+        const Rows page = run(hub, kReadyLanes, Params().text(last).int8(limit));
+        for (uint64 i = 0; i < page.count; ++i) {
+            last = page.text(i, 1);
+            if (!page.boolean(i, 2) && !std::binary_search(lanes.begin(), lanes.end(), last)) {
+                look_at(last);
+            }
+        }
+        more = page.count == static_cast<uint64>(limit);
+    }
+    if (more && result.items >= limit) {
+        result.next_due = std::min(result.next_due, now + kRecheckMs);  // of lanes not looked at
     }
     if (due.size() == kLookAhead) {
         // Behind tasks of a lane that is full, those of another may be due.

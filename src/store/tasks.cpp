@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "pg/list.hpp"
 #include "pg/counters.hpp"
 #include "pg/datum.hpp"
 #include "pg/durable.hpp"
@@ -80,7 +81,14 @@ constexpr Statement kFits = statement(R"sql(
 )sql",
                                       TEXTARRAYOID, TEXTARRAYOID);
 
-constexpr Statement kReadyLanes = statement(kReadyLanesSql);
+constexpr Statement kNextReadyLane = statement(R"sql(
+    SELECT t.lane
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'ready' AND t.lane {>} $1
+     ORDER BY t.lane
+     LIMIT 1
+)sql",
+                                               TEXTOID);
 
 // What a claim has to know of a task that it holds. The subquery is the lane's default.
 constexpr char kClaimable[] = R"sql(
@@ -815,9 +823,20 @@ bool TaskPlace::before(const TaskPlace& other) const {
     return memcmp(id.data, other.id.data, UUID_LEN) < 0;
 }
 
-std::span<const std::string_view> ready_lanes(const Hub& hub) {
-    const auto found = direct::indexed_lanes(hub);
-    return found ? *found : run(hub, kReadyLanes).texts(1);
+std::span<const std::string_view> ready_lanes(const Hub& hub, std::string_view after,
+                                              std::optional<std::string_view> up_to, int limit) {
+    if (const auto found = direct::ready_lanes(hub, after, up_to, limit)) {
+        return *found;
+    }
+    pg::List<std::string_view> lanes;
+    for (std::string_view last = after; lanes.count < limit;) {
+        const Rows rows = run(hub, kNextReadyLane, Params().text(last));
+        if (rows.count == 0 || (up_to && rows.text(0, 1) > *up_to)) {
+            break;
+        }
+        last = lanes.add(rows.text(0, 1));
+    }
+    return lanes.span();
 }
 
 std::span<const TaskStream> fitting_streams(const Hub& hub, std::span<const std::string_view> lanes,

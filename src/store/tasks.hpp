@@ -221,8 +221,10 @@ DueLook peek_due(const Hub& hub, const std::optional<TaskPlace>& after, int64 no
 // Holds those of these tasks that are still ready, or delayed and due, and that nobody else holds.
 std::span<const HeldTask> hold_eligible(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now);
 
-// The lanes that may have ready tasks.
-std::span<const std::string_view> ready_lanes(const Hub& hub);
+// Up to limit lanes that may have ready tasks, in order, behind one and as far as up_to if that is
+// given.
+std::span<const std::string_view> ready_lanes(const Hub& hub, std::string_view after,
+                                              std::optional<std::string_view> up_to, int limit);
 
 // The streams that fit: those of the lanes, each named once, that are not paused, for each slot and
 // each set that lies within the capabilities.

@@ -6,6 +6,7 @@
 #include "core/time.hpp"
 #include "pg/datum.hpp"
 #include "pg/counters.hpp"
+#include "pg/list.hpp"
 #include "store/fast/direct_table.hpp"
 #include "store/fast/worker_queue.hpp"
 #include "store/listing.hpp"
@@ -32,7 +33,8 @@ constexpr Statement kInsert =
 // $1 lane, $2 slot, $3 now, $4 incarnation, $5 locked_until, $6 owner, $7 limit, $8 tag, $9 look at
 // the session lane too. Here and below rows that were just locked are changed by ctid: a version
 // that this statement's snapshot does not see is left alone, as if somebody else still had it.
-constexpr Statement kTakeHeads = statement(R"sql(
+constexpr Statement kTakeHeads =
+    statement(R"sql(
     UPDATE {hub}.worker_queue AS w
        SET locked_until = $5,
            nonce_hi = belay.random_int8(),
@@ -44,7 +46,7 @@ constexpr Statement kTakeHeads = statement(R"sql(
      WHERE w.ctid {=} ANY (ARRAY(
         SELECT c.ctid
           FROM {hub}.worker_queue AS c
-         WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} 0 AND c.visible_at {<=} $10
+         WHERE c.lane {=} $1 AND c.slot {=} $2 AND c.due {=} 0
            AND (c.locked_until {<=} $3 OR c.lease_inc {<>} $4)
            AND (c.tag {=} $8 OR (c.tag IS NULL AND $8 IS NULL))
            AND NOT EXISTS (SELECT 1
@@ -61,8 +63,7 @@ constexpr Statement kTakeHeads = statement(R"sql(
     RETURNING w.lane, w.slot, w.due, w.id, w.nonce_hi, w.nonce_lo, w.attempt_count, w.work_item,
               w.visible_at
 )sql",
-                                           INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID,
-                                           INT8OID, TEXTOID, BOOLOID, TIMESTAMPTZOID);
+              INT4OID, INT2OID, INT8OID, INT4OID, INT8OID, TEXTOID, INT8OID, TEXTOID, BOOLOID);
 
 constexpr Statement kNextLane = statement(R"sql(
     SELECT w.lane
@@ -82,11 +83,11 @@ constexpr Statement kPeekReady =
         SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
           FROM {hub}.worker_queue AS q
          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {=} 0 AND q.id {>} $3
-           AND q.visible_at {<=} $7 AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
+           AND (q.locked_until {<=} $4 OR q.lease_inc {<>} $5)
          ORDER BY q.id
          LIMIT $6) AS w
 )sql",
-              INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID, TIMESTAMPTZOID);
+              INT4OID, INT2ARRAYOID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 // $1 lane, $2 slots, $3 after due, $4 after id, $5 now, $6 incarnation, $7 limit.
 constexpr Statement kPeekDelayed =
@@ -110,12 +111,11 @@ constexpr Statement kPeekSessionReady =
     SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
       FROM {hub}.worker_queue AS q
      WHERE q.session_id {=} $1 AND q.due {=} 0 AND q.id {>} $4 AND q.lane {=} $2 AND q.slot {=} $3
-       AND q.visible_at {<=} $8
        AND (q.locked_until {<=} $5 OR q.lease_inc {<>} $6)
      ORDER BY q.id
      LIMIT $7
 )sql",
-              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID, TIMESTAMPTZOID);
+              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID);
 
 // $1 session, $2 lane, $3 slot, $4 after due, $5 after id, $6 now, $7 incarnation, $8 limit.
 constexpr Statement kPeekSessionDelayed =
@@ -154,7 +154,7 @@ constexpr Statement kPeekSessions = statement(R"sql(
         SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
           FROM {hub}.worker_queue AS q
          WHERE q.session_id {=} k.session_id AND q.lane {=} $2 AND q.slot {=} $3
-           AND q.due {<=} $7 AND (q.due {>} 0) {=} $4 AND q.visible_at {<=} $9
+           AND q.due {<=} $7 AND (q.due {>} 0) {=} $4
            AND ROW(q.due, q.id) {>} ROW($5, $6)
            AND (q.locked_until {<=} $7 OR q.lease_inc {<>} $8)
          ORDER BY q.due, q.id
@@ -323,7 +323,7 @@ constexpr Statement kList =
       FROM {hub}.worker_queue AS w
      CROSS JOIN LATERAL (
         SELECT CASE WHEN w.locked_until {>} $1 AND w.lease_inc {=} $2 THEN 'leased'
-                    WHEN w.visible_at {>} $14 THEN 'delayed'
+                    WHEN w.due {>} $1 THEN 'delayed'
                     ELSE 'ready' END AS state,
                CASE WHEN w.locked_until {>} $1 AND w.lease_inc {=} $2 THEN w.locked_until END
                    AS locked_until,
@@ -465,10 +465,9 @@ void insert_by_sql(const Hub& hub, const WorkKey& key, const NewWork& work) {
             .text(work.work_item));
 }
 
-void note_inserted_work(const Hub& hub, const WorkKey& key, const NewWork& work,
-                        const pg::RowHint& hint) {
+void note_inserted_work(const Hub& hub, const WorkKey& key, const pg::RowHint& hint) {
     pg::note_inserted(cursor_of(hub, key), place_of(key), hint);
-    note_item(worker_channel(hub), work.visible_at);
+    note_item(worker_channel(hub), key.due);
 }
 
 }  // namespace
@@ -481,7 +480,7 @@ int64 insert_work(const Hub& hub, const NewWork& work) {
     } else {
         insert_by_sql(hub, key, work);
     }
-    note_inserted_work(hub, key, work, hint);
+    note_inserted_work(hub, key, hint);
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEnqueued);
     return key.id;
 }
@@ -501,7 +500,7 @@ void insert_works(const Hub& hub, std::span<const NewWork> works) {
     }
     insert_many_directly(hub, heap, {keys, works.size()}, works, hints);
     for (std::size_t i = 0; i < works.size(); ++i) {
-        note_inserted_work(hub, keys[i], works[i], hints[i]);
+        note_inserted_work(hub, keys[i], hints[i]);
     }
     pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEnqueued,
               static_cast<int64>(works.size()));
@@ -540,8 +539,7 @@ LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std:
                               .optional_text(grant.owner)
                               .int8(limit)
                               .optional_text(tag)
-                              .boolean(with_sessions)
-                              .timestamp(grant.now));
+                              .boolean(with_sessions));
     auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
         leased[i] = read_leased(hub, rows, i);
@@ -552,16 +550,42 @@ LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std:
     return {leased, static_cast<int>(rows.count)};
 }
 
-std::optional<int32> next_lane_to_fetch(const Hub& hub, int32 lane) {
-    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
-        return next_lane_directly(hub, heap, lane);
-    }
-    return next_lane(hub, lane);
-}
-
 std::optional<int32> next_lane(const Hub& hub, int32 lane) {
     const Rows rows = run(hub, kNextLane, Params().int4(lane));
     return rows.count == 0 ? std::nullopt : std::optional(rows.int4(0, 1));
+}
+
+std::span<const int32> lanes_to_fetch(const Hub& hub, int32 after, int32 up_to, bool with_sessions,
+                                      int limit) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
+        return lanes_to_fetch_directly(hub, heap, after, up_to, with_sessions, limit);
+    }
+    pg::List<int32> lanes;
+    for (auto lane = next_lane(hub, after); lane && *lane <= up_to && lanes.count < limit;
+         lane = next_lane(hub, *lane)) {
+        if (with_sessions || !is_session_lane(*lane)) {
+            lanes.add(*lane);
+        }
+    }
+    return lanes.span();
+}
+
+Candidates peek_lanes(const Hub& hub, std::span<const int32> lanes, std::span<const int16> slots,
+                      const pg::Clock& clock) {
+    if (Relation heap = open_for_direct_access(hub, DirectId::kWorkerQueue)) {
+        return peek_lanes_directly(hub, heap, lanes, slots, clock);
+    }
+    pg::List<Candidate> found;
+    for (const int32 lane : lanes) {
+        for (const bool delayed : {false, true}) {
+            const auto heads = look_at_lane(hub, lane, slots, delayed, 0,
+                                            delayed ? PG_INT64_MAX : 0, clock.now(), 1);
+            for (int i = 0; i < heads.count; ++i) {
+                found.add(heads.rows[i]);
+            }
+        }
+    }
+    return {found.items, found.count};
 }
 
 Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
@@ -581,9 +605,6 @@ Candidates look_at_lane(const Hub& hub, int32 lane, std::span<const int16> slots
         params.int8(after_due);
     }
     params.int8(after_id).int8(now).int4(hub.incarnation).int8(limit);
-    if (!delayed) {
-        params.timestamp(now);
-    }
     return read_candidates(run(hub, delayed ? kPeekDelayed : kPeekReady, params));
 }
 
@@ -595,9 +616,6 @@ Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane,
         params.int8(after_due);
     }
     params.int8(after_id).int8(now).int4(hub.incarnation).int8(limit);
-    if (!delayed) {
-        params.timestamp(now);
-    }
     return read_candidates(run(hub, delayed ? kPeekSessionDelayed : kPeekSessionReady, params));
 }
 
@@ -612,8 +630,7 @@ Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int
                                    .int8(after_due)
                                    .int8(after_id)
                                    .int8(now)
-                                   .int4(hub.incarnation)
-                                   .timestamp(now)));
+                                   .int4(hub.incarnation)));
 }
 
 std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& grant) {
@@ -812,8 +829,7 @@ Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> 
                    .int2(from.slot)
                    .int8(from.due)
                    .int8(from.id)
-                   .int8(limit)
-                   .timestamp(now));
+                   .int8(limit));
 }
 
 std::optional<WorkView> view_work(const Hub& hub, int64 id, int64 now) {

@@ -101,8 +101,15 @@ struct Candidates {
 
 // The next lane above this one that has rows, leased or not.
 std::optional<int32> next_lane(const Hub& hub, int32 lane);
-// The same for a fetch: it may name lanes whose rows are all gone.
-std::optional<int32> next_lane_to_fetch(const Hub& hub, int32 lane);
+// For a fetch: up to limit lanes behind one, in order, as far as up_to, with those of sessions or
+// without. May name lanes whose rows are all gone.
+std::span<const int32> lanes_to_fetch(const Hub& hub, int32 after, int32 up_to, bool with_sessions,
+                                      int limit);
+
+// The first free row of each slot of each lane: of the range never delayed, and of the range
+// delayed and due.
+Candidates peek_lanes(const Hub& hub, std::span<const int32> lanes, std::span<const int16> slots,
+                      const pg::Clock& clock);
 
 // Up to limit free rows per slot of a lane, in key order, behind (after_due, after_id): of the
 // range never delayed, or of the range delayed and due.
@@ -125,6 +132,11 @@ Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int
 // Tells of a row that was leased: whoever waits, and its cursor. Returns whether the cursor may
 // pass it.
 bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant);
+
+// Lanes of sessions are odd, those of rows without one even.
+constexpr bool is_session_lane(int32 lane) {
+    return (lane & 1) != 0;
+}
 
 // What a delay makes of a row's key.
 constexpr int64 delayed_due(int64 visible_at) {

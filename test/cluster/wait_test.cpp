@@ -103,6 +103,21 @@ TEST_F(Wait, OneItemWakesOne) {
     }
 }
 
+// The session that keeps the time next must not meet what the one that was woken is about to fetch.
+TEST_F(Wait, OneItemWakesOneAfterALongSleep) {
+    auto all = waiting(20, call_wait("'worker'"));
+    conn.exec("SELECT pg_sleep(1.2)");  // the last look at the table is older than a recheck
+    conn.exec("BEGIN; " + enqueue() +
+              "; COMMIT; SELECT pg_sleep(0.2); SELECT * FROM app.fetch_work_item(NULL, 600000)");
+    conn.exec("SELECT pg_sleep(1.5)");  // the recheck has been
+    EXPECT_EQ(answered(all, 1), 1);
+    for (auto& one : all) {
+        if (one->answered(0)) {
+            EXPECT_EQ(one->answer(), "worker work");
+        }
+    }
+}
+
 TEST_F(Wait, ManyItemsWakeAllOnce) {
     auto all = waiting(20, call_wait("'worker'"));
     conn.exec("BEGIN; SELECT count(app.enqueue_worker_work('" + kItem +

@@ -385,6 +385,8 @@ class Hub {
     bool is_visible(const auto& row, int64_t now) const {
         return row.visible_at == kServerClock ? !server_is_ahead : row.visible_at <= now;
     }
+    // No clock hides an item that was never delayed.
+    bool is_visible(const Item& item, int64_t now) const { return item.due <= now; }
     bool is_before(int64_t time, int64_t limit) const {
         return time == kServerClock ? !server_is_ahead : time < limit;
     }

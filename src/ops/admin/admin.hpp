@@ -50,8 +50,8 @@ struct HubProblem {
 // or none of the tasks are looked at.
 std::span<const HubProblem> check_hub(const char* name, std::string_view rows, VerbsOf verbs_of);
 
-// Runs a statement with the rights of the hub's owner only, for roles that have them. Visits the names
-// of its columns as row 0, then its rows, each as an array of text.
+// Runs a statement with the rights of the hub's owner only, for roles that have them. Visits the
+// names of its columns as row 0, then its rows, each as an array of text.
 using TextRowVisitor = void (*)(uint64 nr, Datum row, const void* context);
 struct OwnersStatement {
     const char* text;

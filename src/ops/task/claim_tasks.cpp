@@ -1,8 +1,8 @@
 // claim_tasks.cpp — lease the next tasks that the worker may run.
 //
-// Calls    settle_leases, store::fitting_streams, store::hold_heads, store::peek_heads,
-// store::peek_due,
-//          store::hold_eligible, store::acquire, store::try_lock_limit, store::charge_limit
+// Calls    settle_leases, store::ready_lanes, store::fitting_streams, store::hold_heads,
+//          store::peek_heads, store::peek_due, store::hold_eligible, store::acquire,
+//          store::try_lock_limit, store::charge_limit
 // Touches  <hub>.tasks, <hub>.lane_limits, <hub>.lane_returns; reads <hub>.suspensions,
 //          <hub>.waitpoints, <hub>.signals
 // Locks    tasks and limits of lanes, skipping what others hold: a claim waits for nobody's rows
@@ -12,6 +12,11 @@
 // that do not fit the worker are never looked at; those that do are merged by their heads. Delayed
 // tasks that are due join them as they are. A claim changes and holds what it takes, and takes back
 // leases that are over, some at a time; nothing else.
+//
+// A claim that names no lane looks at kMostLanes lanes, beginning behind those of the look before
+// (pg/rotation). If there are no more, that is the order of all tasks; else priorities and times
+// hold among the lanes of one look, and each lane has its turn. The next lanes follow only as long
+// as the request is not served: an answer is empty only if nothing could be claimed in any lane.
 #include <algorithm>
 
 #include "core/events.hpp"
@@ -22,6 +27,7 @@
 #include "pg/datum.hpp"
 #include "pg/random.hpp"
 #include "pg/settings.hpp"
+#include "pg/rotation.hpp"
 #include "store/flow_reads.hpp"
 #include "store/limits.hpp"
 #include "store/outbox.hpp"
@@ -36,6 +42,8 @@ namespace {
 constexpr int kDuePage = 256;
 constexpr int kLeastPeek = 16;
 constexpr int kMostSettled = 32;
+constexpr int kMostPeeks = 256;  // of all streams of a merge, unless more are asked for
+constexpr int kMostLanes = 32;   // that one look of a claim of all lanes opens
 
 constexpr int kAcquired = core::event_place("lease", "acquired");
 constexpr int kReclaimed = core::event_place("lease", "reclaimed");
@@ -330,51 +338,138 @@ std::span<const store::DueTaskPeek> fitting_due(std::span<const store::DueTaskPe
     return fitting.span();
 }
 
-// The lanes that a claim looks at, each once: those that it names, else those with ready tasks, for
-// the first page of due ones, and those of the page.
-std::span<const std::string_view> lanes_of(const store::Hub& hub, const ClaimRequest& request,
-                                           const Due& due) {
+// The lanes with ready tasks, a few at a time, once around.
+struct Rotation {
+    Oid table;
+    std::string_view start;  // begins behind it
+    std::string_view last;
+    bool around = false;  // goes on from the first lane to start
+    bool ended = false;
+
+    explicit Rotation(Oid tasks) : table(tasks) {
+        auto* position = static_cast<pg::Position*>(palloc(sizeof(pg::Position)));
+        *position = pg::rotation_of(table);
+        start = position->text();
+        last = start;
+    }
+
+    pg::List<std::string_view> next(const store::Hub& hub) {
+        pg::List<std::string_view> lanes;
+        while (lanes.count < kMostLanes && !ended) {
+            const int wanted = kMostLanes - lanes.count;
+            const auto found =
+                store::ready_lanes(hub, last, around ? std::optional(start) : std::nullopt, wanted);
+            for (const auto lane : found) {
+                last = lanes.add(lane);
+            }
+            if (found.size() < static_cast<std::size_t>(wanted)) {
+                ended = around || start.empty();
+                around = true;
+                last = {};
+            }
+        }
+        if (!ended) {
+            pg::rotate_to(table, last);
+        }
+        return lanes;
+    }
+};
+
+// Ready lanes, and those of tasks that are due, each once.
+std::span<const std::string_view> with_due_lanes(std::span<const std::string_view> ready,
+                                                 std::span<const store::DueTaskPeek> tasks) {
     pg::List<std::string_view> lanes;
-    const auto add = [&lanes](std::string_view lane) { lanes.add(lane); };
-    if (request.lanes) {
-        std::for_each(request.lanes->begin(), request.lanes->end(), add);
-    } else {
-        if (due.first) {
-            const auto ready = store::ready_lanes(hub);
-            std::for_each(ready.begin(), ready.end(), add);
-        }
-        for (const auto& task : due.page.tasks) {
-            add(task.stream.lane);
-        }
+    for (const auto lane : ready) {
+        lanes.add(lane);
+    }
+    for (const auto& task : tasks) {
+        lanes.add(task.stream.lane);
     }
     std::sort(lanes.begin(), lanes.end());
     lanes.count = static_cast<int>(std::unique(lanes.begin(), lanes.end()) - lanes.begin());
     return lanes.span();
 }
 
-// Holds the next tasks among those that are ready, of the first page, and those that are due.
-std::span<const store::HeldTask> hold_next(const store::Hub& hub, const ClaimRequest& request,
-                                           const Due& due, Limits* limits, int64 now, bool* lost) {
-    const auto ranges = store::fitting_streams(hub, lanes_of(hub, request, due),
-                                               request.capabilities, slots_of(hub, request.slots));
-    const auto fitting = fitting_due(due.page.tasks, ranges);
-    if (due.first && ranges.size() == 1 && fitting.empty()) {
-        const auto* lane = limits->find(ranges[0].lane, now);
-        const int max = lane == nullptr
-                            ? request.max
-                            : static_cast<int>(std::min<int64>(request.max, lane->places));
-        return max == 0 ? std::span<const store::HeldTask>()
-                        : store::hold_heads(hub, ranges[0], now, max, lost);
+// A claim on its way to the tasks that it takes.
+struct Search {
+    const store::Hub& hub;
+    const ClaimRequest& request;
+    int64 now;
+    Due* due;
+    Limits* limits;
+    pg::List<store::HeldTask> held{};
+    bool lost = false;
+
+    bool wants_more() const { return held.count < request.max; }
+
+    // Holds the next tasks of these lanes, each named once: ready ones, unless without_ready, and
+    // those of the due tasks that fit.
+    void hold_of(std::span<const std::string_view> lanes, std::span<const store::DueTaskPeek> tasks,
+                 bool without_ready = false) {
+        const int wanted = request.max - held.count;
+        const auto ranges =
+            store::fitting_streams(hub, lanes, request.capabilities, slots_of(hub, request.slots));
+        const auto fitting = fitting_due(tasks, ranges);
+        if (!without_ready && ranges.size() == 1 && fitting.empty()) {
+            const auto* lane = limits->find(ranges[0].lane, now);
+            const int max =
+                lane == nullptr ? wanted : static_cast<int>(std::min<int64>(wanted, lane->places));
+            bool others = false;
+            if (max > 0) {
+                add_all(&held, store::hold_heads(hub, ranges[0], now, max, &others));
+            }
+            lost = lost || others;
+            return;
+        }
+        const auto streams = static_cast<int>(ranges.size());
+        const int share = 2 * wanted / std::max(streams, 1) + 2;
+        const int chunk = std::max(
+            share, std::min(std::max(wanted, kLeastPeek), kMostPeeks / std::max(streams, 1)));
+        Merge merge{hub, now, chunk, limits, *due, {}};
+        if (!without_ready && !ranges.empty()) {
+            merge.open(ranges);
+        }
+        merge.add_due(fitting);
+        lost = hold_merged(&merge, request.max, &held) || lost;
     }
-    Merge merge{hub, now, std::max(request.max, kLeastPeek), limits, due, {}};
-    if (due.first && !ranges.empty()) {
-        merge.open(ranges);
+
+    // Of all lanes. What has been found is enough once a look added nothing to it.
+    void hold_of_all() {
+        Rotation rotation(hub.relations.tasks);
+        const auto due_lanes = with_due_lanes({}, due->page.tasks);
+        hold_of(with_due_lanes(rotation.next(hub).span(), due->page.tasks), due->page.tasks);
+        bool go_on = true;
+        while (go_on && !rotation.ended && wants_more()) {
+            const int before = held.count;
+            auto lanes = rotation.next(hub);
+            lanes.count =
+                static_cast<int>(std::remove_if(lanes.begin(), lanes.end(),
+                                                [&due_lanes](std::string_view lane) {
+                                                    return std::binary_search(
+                                                        due_lanes.begin(), due_lanes.end(), lane);
+                                                }) -
+                                 lanes.begin());
+            hold_of(lanes.span(), {});
+            go_on = held.count == 0 || held.count > before;
+            CHECK_FOR_INTERRUPTS();
+        }
     }
-    merge.add_due(fitting);
-    pg::List<store::HeldTask> held;
-    *lost = hold_merged(&merge, request.max, &held);
-    return held.span();
-}
+
+    void run() {
+        if (request.lanes) {
+            hold_of(with_due_lanes(*request.lanes, {}), due->page.tasks);
+        } else {
+            hold_of_all();
+        }
+        while (held.count == 0 && due->page.more) {
+            due->read_next(hub, now);
+            hold_of(request.lanes ? with_due_lanes(*request.lanes, {})
+                                  : with_due_lanes({}, due->page.tasks),
+                    due->page.tasks, true);
+            CHECK_FOR_INTERRUPTS();
+        }
+    }
+};
 
 store::LeaseGrant grant(const store::Hub& hub, const store::HeldTask& task, int64 lease_ms,
                         int64 now) {
@@ -546,19 +641,14 @@ Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock*
     Due due = look_at_due(hub, begin);
     missed->due_moves = due.hint.moves;
     Limits limits{hub, {}};
-    auto held = hold_next(hub, request, due, &limits, begin, &missed->lost);
-    while (held.empty() && due.page.more) {
-        bool lost = false;
-        due.read_next(hub, begin);
-        held = hold_next(hub, request, due, &limits, begin, &lost);
-        missed->lost = missed->lost || lost;
-        CHECK_FOR_INTERRUPTS();
-    }
+    Search search{.hub = hub, .request = request, .now = begin, .due = &due, .limits = &limits};
+    search.run();
+    missed->lost = search.lost;
     missed->next_due = due.page.next;
     const int64 now = clock->now();
     pg::List<store::LeaseGrant> grants;
     pg::List<store::HeldTask> granted;
-    for (const auto& task : held) {
+    for (const auto& task : search.held) {
         const auto given = grant(hub, task, request.lease_ms, now);
         // With the server's clock a deadline may have passed since the task was found.
         if (given.lease_until > now) {

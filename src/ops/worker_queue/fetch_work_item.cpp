@@ -1,6 +1,6 @@
 // fetch_work_item.cpp — lease the next activities: try, skip, go on; never wait.
 //
-// Calls    store::take_heads, store::peek_*, store::seems_free, store::take,
+// Calls    store::take_heads, store::lanes_to_fetch, store::peek_*, store::seems_free, store::take,
 //          store::try_claim_session
 // Touches  <hub>.worker_queue, <hub>.sessions, <hub>.dead_letters
 // Locks    worker rows and sessions, always without waiting
@@ -10,6 +10,11 @@
 // ids, and the delayed rows that are due, in the order (due, id). The fetch takes the lowest id of
 // all heads (FW-3). Every candidate is tried once: a stream only moves forward. A delayed head that
 // is not to be had is tried out of turn, or rows with old ids would wait behind it.
+//
+// A fetch of every tag looks at kMostLanes lanes, beginning behind those of the look before
+// (pg/rotation). If there are no more, that is the order of all heads; else the order holds among
+// the lanes of one look, and each lane has its turn. The next lanes follow only as long as the
+// request is not served, so that no row is returned only if none was eligible.
 #include <algorithm>
 
 #include "core/hash.hpp"
@@ -17,6 +22,7 @@
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/datum.hpp"
 #include "pg/list.hpp"
+#include "pg/rotation.hpp"
 #include "pg/subtransaction.hpp"
 #include "store/sessions.hpp"
 #include "pg/counters.hpp"
@@ -30,6 +36,8 @@ constexpr int kPage = 16;
 // Rows of sessions that others own, in front of one that the caller may take, are walked this far;
 // then the search goes by session instead of by row.
 constexpr int kMaxWalk = 64;
+// Lanes that one look of a fetch of every tag opens.
+constexpr int kMostLanes = 32;
 
 struct Stream {
     int32 lane;
@@ -53,10 +61,6 @@ struct KnownSession {
     std::string_view id;
     Claim claim;
 };
-
-bool is_session_lane(int32 lane) {
-    return (lane & 1) != 0;
-}
 
 struct Search {
     const store::Hub& hub;
@@ -122,47 +126,77 @@ pg::List<int32> tag_lanes(const FetchRequest& request) {
     return lanes;
 }
 
-void add_streams(Search* search, int32 lane) {
-    for (const bool delayed : {false, true}) {
-        const auto heads = store::peek_lane(search->hub, lane, search->slots, delayed, 0,
-                                            delayed ? PG_INT64_MAX : 0, *search->clock, 1);
-        for (int i = 0; i < heads.count; ++i) {
-            search->streams.add({.lane = lane,
-                                 .slot = heads.rows[i].key.slot,
-                                 .delayed = delayed,
-                                 .one_session = false,
-                                 .session_id = {},
-                                 .last_due = 0,
-                                 .last_id = 0,
-                                 .page = {&heads.rows[i], 1},
-                                 .at = 0,
-                                 .asked = 1,
-                                 .walked = 0,
-                                 .looked_at = false,
-                                 .ended = false});
-        }
+void add_streams(Search* search, std::span<const int32> lanes) {
+    const auto heads = store::peek_lanes(search->hub, lanes, search->slots, *search->clock);
+    for (int i = 0; i < heads.count; ++i) {
+        search->streams.add({.lane = heads.rows[i].key.lane,
+                             .slot = heads.rows[i].key.slot,
+                             .delayed = heads.rows[i].key.due != 0,
+                             .one_session = false,
+                             .session_id = {},
+                             .last_due = 0,
+                             .last_id = 0,
+                             .page = {&heads.rows[i], 1},
+                             .at = 0,
+                             .asked = 1,
+                             .walked = 0,
+                             .looked_at = false,
+                             .ended = false});
     }
 }
 
 void open_streams(Search* search) {
-    const bool sessions = search->request.owner.has_value();
-    if (search->request.mode == core::TagMode::kAny) {
-        for (auto lane = store::next_lane_to_fetch(search->hub, -1); lane;
-             lane = store::next_lane_to_fetch(search->hub, *lane)) {
-            if (!is_session_lane(*lane) || sessions) {
-                add_streams(search, *lane);
-            }
+    const auto tags = tag_lanes(search->request);
+    pg::List<int32> lanes;
+    for (const int32 lane : tags) {
+        lanes.add(lane);
+        if (search->request.owner) {
+            lanes.add(lane + 1);
         }
-        return;
     }
-    const auto lanes = tag_lanes(search->request);
-    for (int i = 0; i < lanes.count; ++i) {
-        add_streams(search, lanes.items[i]);
-        if (sessions) {
-            add_streams(search, lanes.items[i] + 1);
-        }
+    if (lanes.count > 0) {
+        add_streams(search, lanes.span());
     }
 }
+
+// The lanes of all tags, a few at a time, once around.
+struct Rotation {
+    Oid table;
+    int32 start;  // begins behind it
+    int32 last;
+    bool around = false;  // goes on from the first lane to start
+    bool ended = false;
+
+    explicit Rotation(Oid queue) : table(queue), start(-1), last(-1) {
+        const pg::Position position = pg::rotation_of(table);
+        if (position.size == sizeof start) {
+            memcpy(&start, position.bytes, sizeof start);
+        }
+        last = start;
+    }
+
+    pg::List<int32> next(const Search& search) {
+        pg::List<int32> lanes;
+        while (lanes.count < kMostLanes && !ended) {
+            const int wanted = kMostLanes - lanes.count;
+            const auto found =
+                store::lanes_to_fetch(search.hub, last, around ? start : PG_INT32_MAX,
+                                      search.request.owner.has_value(), wanted);
+            for (const int32 lane : found) {
+                last = lanes.add(lane);
+            }
+            if (found.size() < static_cast<std::size_t>(wanted)) {
+                ended = around || start < 0;
+                around = true;
+                last = -1;
+            }
+        }
+        if (!ended) {
+            pg::rotate_to(table, {reinterpret_cast<const char*>(&last), sizeof last});
+        }
+        return lanes;
+    }
+};
 
 // Makes the stream's head available. False at its end.
 bool has_head(Search* search, Stream* stream) {
@@ -370,6 +404,33 @@ void take_from_head(Search* search) {
     }
 }
 
+// Takes from the streams that are open, as long as they last.
+void take_from_streams(Search* search) {
+    while (search->wants_more()) {
+        Stream* stream = lowest_head(search);
+        if (stream == nullptr) {
+            break;
+        }
+        try_candidate(search, stream);
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+void take_from_all_lanes(Search* search) {
+    Rotation rotation(search->hub.relations.worker_queue);
+    // What has been found is enough once a look added nothing to it.
+    bool go_on = true;
+    while (go_on && !rotation.ended && search->wants_more()) {
+        const int before = search->leased.count;
+        const auto lanes = rotation.next(*search);
+        search->now = search->clock->now();
+        search->streams.count = 0;
+        add_streams(search, lanes.span());
+        take_from_streams(search);
+        go_on = search->leased.count == 0 || search->leased.count > before;
+    }
+}
+
 struct Fetched {
     store::LeasedRows leased;
     bool lost_one;
@@ -393,17 +454,12 @@ Fetched fetch_now(const store::Hub& hub, const FetchRequest& request, pg::Clock*
                   .new_sessions = 0,
                   .lost_one = false};
     take_from_head(&search);
-    if (search.wants_more()) {
+    if (request.mode == core::TagMode::kAny) {
+        take_from_all_lanes(&search);
+    } else if (search.wants_more()) {
         search.now = clock->now();
         open_streams(&search);
-        while (search.wants_more()) {
-            Stream* stream = lowest_head(&search);
-            if (stream == nullptr) {
-                break;
-            }
-            try_candidate(&search, stream);
-            CHECK_FOR_INTERRUPTS();
-        }
+        take_from_streams(&search);
     }
     return {{search.leased.items, search.leased.count}, search.lost_one};
 }

@@ -163,6 +163,36 @@ IndexScanDesc begin_place_scan(DirectTable* table, int index, ScanKeys keys, Oid
 // The same without a place.
 IndexScanDesc begin_place_scan(DirectTable* table, int index, const ScanKeys& keys);
 
+// Visits the first entry of each value of an index's first column, in order, as rescan() begins
+// behind the last one. Values that lie side by side are found without a descent of the index.
+// same() says whether an entry has the value of the last one that was visited; visit() says whether
+// to go on. Dead entries count, too: a walk over the rows finds out.
+template <typename Rescan, typename Same, typename Visit>
+void skip_scan(IndexScanDesc scan, Rescan rescan, Same same, Visit visit) {
+    constexpr int kSteps = 8;
+    bool begun = false;
+    while (true) {
+        CHECK_FOR_INTERRUPTS();
+        bool found = false;
+        for (int step = 0; begun && !found && step < kSteps; ++step) {
+            if (index_getnext_tid(scan, ForwardScanDirection) == nullptr) {
+                return;
+            }
+            found = !same();
+        }
+        if (!found) {
+            rescan();
+            begun = true;
+            if (index_getnext_tid(scan, ForwardScanDirection) == nullptr) {
+                return;
+            }
+        }
+        if (!visit()) {
+            return;
+        }
+    }
+}
+
 // A column of the scan's index tuple.
 inline Datum key_column(IndexScanDesc scan, int number) {
     bool null = false;

@@ -746,27 +746,34 @@ Answer<std::span<const TaskPlace>> peek_behind(const Hub& hub, const TaskStream&
     return std::span<const TaskPlace>(found.span());
 }
 
-Answer<std::span<const std::string_view>> indexed_lanes(const Hub& hub) {
+Answer<std::span<const std::string_view>> ready_lanes(const Hub& hub, std::string_view after,
+                                                      std::optional<std::string_view> up_to,
+                                                      int limit) {
     return writing(hub, kPoint, DirectId::kTasks, [&](DirectTable& table) {
         pg::List<std::string_view> lanes;
-        while (true) {
-            ScanKeys keys;
-            if (lanes.count > 0) {
-                keys.add(BTGreaterStrategyNumber, F_TEXT_GT,
-                         pg::text_datum(lanes.items[lanes.count - 1]));
-            }
-            IndexScanDesc scan = begin_place_scan(&table, kClaimIndex, keys);
-            const bool found = index_getnext_tid(scan, ForwardScanDirection) != nullptr;
-            if (found) {
+        IndexScanDesc scan =
+            pg::begin_index_scan(table.heap, index_at(&table, kClaimIndex), table.snapshot, 1);
+        scan->xs_want_itup = true;
+        std::string_view last = after;
+        const auto lane = [scan] { return pg::text_view(key_column(scan, 1)); };
+        skip_scan(
+            scan,
+            [&] {
+                ScanKeys keys;
+                keys.add(BTGreaterStrategyNumber, F_TEXT_GT, pg::text_datum(last));
+                index_rescan(scan, keys.keys, keys.count, nullptr, 0);
+            },
+            [&] { return lane() == last; },
+            [&] {
                 const text* copy = DatumGetTextPCopy(key_column(scan, 1));
-                lanes.add({VARDATA_ANY(copy), VARSIZE_ANY_EXHDR(copy)});
-            }
-            index_endscan(scan);
-            if (!found) {
-                return std::span<const std::string_view>(lanes.span());
-            }
-            CHECK_FOR_INTERRUPTS();
-        }
+                last = {VARDATA_ANY(copy), VARSIZE_ANY_EXHDR(copy)};
+                if (!up_to || last <= *up_to) {
+                    lanes.add(last);
+                }
+                return (!up_to || last < *up_to) && lanes.count < limit;
+            });
+        index_endscan(scan);
+        return std::span<const std::string_view>(lanes.span());
     });
 }
 

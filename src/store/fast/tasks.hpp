@@ -51,8 +51,10 @@ Answer<std::span<const TaskPeek>> peek_heads(const Hub& hub, std::span<const Tas
                                              int64 now, int limit);
 Answer<std::span<const TaskPlace>> peek_behind(const Hub& hub, const TaskStream& stream,
                                                const TaskPlace& after, int64 now, int limit);
-// The lanes in the claim index, also those whose entries are all dead.
-Answer<std::span<const std::string_view>> indexed_lanes(const Hub& hub);
+// Lanes in the claim index, also those whose entries are all dead.
+Answer<std::span<const std::string_view>> ready_lanes(const Hub& hub, std::string_view after,
+                                                      std::optional<std::string_view> up_to,
+                                                      int limit);
 // When the first delayed task is due; none if there is none.
 Answer<std::optional<int64>> first_delayed(const Hub& hub);
 

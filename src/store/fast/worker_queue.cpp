@@ -11,6 +11,7 @@
 #include "pg/row_holder.hpp"
 #include "store/fast/columns.hpp"
 #include "store/fast/direct_table.hpp"
+#include "store/fast/live_walk.hpp"
 #include "store/fast/pass_faults.hpp"
 #include "store/readiness.hpp"
 
@@ -114,14 +115,7 @@ pg::RowHint place_in_heap(const DirectTable& table, HeapTuple version) {
 // When table.row may be taken, in ms.
 int64 free_at(const DirectTable& table) {
     const work::Row& row = columns(table);
-    int64 at = row.due;
-    if (row.due == 0) {
-        at = core::pg_us_to_ms(row.visible_at);
-        if (core::ms_to_pg_us(at) < row.visible_at) {
-            ++at;
-        }
-    }
-    return row.lease_inc == table.hub.incarnation ? std::max(at, row.locked_until) : at;
+    return row.lease_inc == table.hub.incarnation ? std::max(row.due, row.locked_until) : row.due;
 }
 
 bool has_live_lease(const DirectTable& table, int64 now) {
@@ -427,25 +421,57 @@ LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 
     return {leased, count};
 }
 
-std::optional<int32> next_lane_directly(const Hub& hub, Relation heap, int32 lane) {
+std::span<const int32> lanes_to_fetch_directly(const Hub& hub, Relation heap, int32 after,
+                                               int32 up_to, bool with_sessions, int limit) {
     pass_faults(pg::FaultPoint::kFastpathFetch);
-    return with_direct(hub, DirectId::kWorkerQueue, heap, [lane](DirectTable& table) {
+    pg::List<int32> lanes;
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
         renew_snapshot(&table);
-        // Dead entries count, too: the walk over the lane finds out, from its cursor on.
-        ScanKeyData above;
-        ScanKeyInit(&above, work::kLane, BTGreaterStrategyNumber, F_INT4GT, Int32GetDatum(lane));
         IndexScanDesc scan =
             pg::begin_index_scan(table.heap, index_at(&table, 0), table.snapshot, 1);
         scan->xs_want_itup = true;
-        index_rescan(scan, &above, 1, nullptr, 0);
-        std::optional<int32> next;
-        if (index_getnext_tid(scan, ForwardScanDirection) != nullptr) {
-            bool null = false;
-            next = DatumGetInt32(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &null));
-        }
+        int32 last = after;
+        const auto lane = [scan] { return DatumGetInt32(direct::key_column(scan, 1)); };
+        direct::skip_scan(
+            scan,
+            [&] {
+                ScanKeyData above;
+                ScanKeyInit(&above, work::kLane, BTGreaterStrategyNumber, F_INT4GT,
+                            Int32GetDatum(last));
+                index_rescan(scan, &above, 1, nullptr, 0);
+            },
+            [&] { return lane() == last; },
+            [&] {
+                last = lane();
+                if (last <= up_to && (with_sessions || !is_session_lane(last))) {
+                    lanes.add(last);
+                }
+                return last < up_to && lanes.count < limit;
+            });
         index_endscan(scan);
-        return next;
     });
+    return lanes.span();
+}
+
+Candidates peek_lanes_directly(const Hub& hub, Relation heap, std::span<const int32> lanes,
+                               std::span<const int16> slots, const pg::Clock& clock) {
+    pass_faults(pg::FaultPoint::kFastpathFetch);
+    pg::List<Candidate> found;
+    with_direct(hub, DirectId::kWorkerQueue, heap, [&](DirectTable& table) {
+        for (const int32 lane : lanes) {
+            for (const int16 slot : slots) {
+                for (const bool delayed : {false, true}) {
+                    walk(&table, {lane, slot, delayed}, pg::kFirstPlace, clock, true, [&](int64) {
+                        found.add({.key = row_key(table),
+                                   .session_id = text_column(table, work::kSessionId),
+                                   .tag = text_column(table, work::kTag)});
+                        return Verdict{.found = true, .go_on = false, .passed = false};
+                    });
+                }
+            }
+        }
+    });
+    return {found.items, found.count};
 }
 
 Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,

@@ -24,7 +24,10 @@ void insert_many_directly(const Hub& hub, Relation heap, std::span<const WorkKey
 LeasedRows take_heads_directly(const Hub& hub, Relation heap, int32 lane, int16 slot,
                                std::optional<std::string_view> tag, bool with_sessions,
                                const LeaseTerms& terms, int limit);
-std::optional<int32> next_lane_directly(const Hub& hub, Relation heap, int32 lane);
+std::span<const int32> lanes_to_fetch_directly(const Hub& hub, Relation heap, int32 after,
+                                               int32 up_to, bool with_sessions, int limit);
+Candidates peek_lanes_directly(const Hub& hub, Relation heap, std::span<const int32> lanes,
+                               std::span<const int16> slots, const pg::Clock& clock);
 Candidates peek_lane_directly(const Hub& hub, Relation heap, int32 lane,
                               std::span<const int16> slots, bool delayed, int64 after_due,
                               int64 after_id, const pg::Clock& clock, int limit);

@@ -149,7 +149,7 @@ CREATE OR REPLACE VIEW @hub@.work_items AS
 COMMENT ON VIEW @hub@.work_items IS 'The worker queue as a reader sees it, tokens included: for the hub''s owner only.';
 COMMENT ON COLUMN @hub@.work_items.id IS 'Queue id.';
 COMMENT ON COLUMN @hub@.work_items.work_item IS 'The item, byte for byte.';
-COMMENT ON COLUMN @hub@.work_items.visible_at IS 'From when it can be fetched.';
+COMMENT ON COLUMN @hub@.work_items.visible_at IS 'From when it can be fetched, if it was delayed; else when it came.';
 COMMENT ON COLUMN @hub@.work_items.lock_token IS 'Token of its lease; null if it was never leased or was given back.';
 COMMENT ON COLUMN @hub@.work_items.locked_until IS 'Deadline of the lease in ms; null without a lease. In the past: expired.';
 COMMENT ON COLUMN @hub@.work_items.attempt_count IS 'How often it was leased.';

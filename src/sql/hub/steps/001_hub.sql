@@ -59,7 +59,7 @@ CREATE TABLE @hub@.worker_queue (
 COMMENT ON TABLE @hub@.worker_queue IS 'Activities for workers to run. Read view work_items instead.';
 COMMENT ON COLUMN @hub@.worker_queue.lane IS 'Twice a hash of the tag (0 = untagged), plus 1 if the row has a session.';
 COMMENT ON COLUMN @hub@.worker_queue.slot IS 'Slot of the row, 0 unless the hub option slot_count is above 1.';
-COMMENT ON COLUMN @hub@.worker_queue.due IS '0 = never delayed; else visible_at in ms.';
+COMMENT ON COLUMN @hub@.worker_queue.due IS '0 = never delayed, free at any time; else visible_at in ms.';
 COMMENT ON COLUMN @hub@.worker_queue.locked_until IS 'Deadline of the lease in ms; 0 = no lease.';
 COMMENT ON COLUMN @hub@.worker_queue.last_error IS 'Why the item was abandoned last; its dead letter gets it.';
 COMMENT ON COLUMN @hub@.worker_queue.lease_inc IS 'Incarnation of the hub in which the lease was granted.';
