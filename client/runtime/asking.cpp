@@ -194,14 +194,17 @@ std::optional<std::string> Execution::recorded() {
         doom(last_event_id_ + 1, "nothing more", "KeyValueSet \"belay:value\" from record()",
              "a record() was added; see ctx.version()");
     }
-    std::string value = std::move(recorded_.front());
+    Recorded next = std::move(recorded_.front());
     recorded_.pop_front();
-    set_reserved(std::string(kRecordedKey), value);
-    return value;
+    record(next.value, next.failed);
+    if (next.failed) {
+        throw Failure(next.value, false);
+    }
+    return std::move(next.value);
 }
 
-void Execution::record(std::string value) {
-    set_reserved(std::string(kRecordedKey), std::move(value));
+void Execution::record(std::string value, bool failed) {
+    set_reserved(std::string(failed ? kRecordedFailureKey : kRecordedKey), std::move(value));
 }
 
 int Execution::change_version(std::string_view change, int current) {
@@ -226,8 +229,8 @@ int Execution::change_version(std::string_view change, int current) {
         }
         answer = answers_.emplace(std::string(change), version).first;
     }
-    const std::string has = "version " + std::to_string(answer->second) + " of change \"" +
-                            std::string(change) + "\"";
+    const std::string has =
+        "version " + std::to_string(answer->second) + " of change \"" + std::string(change) + "\"";
     if (answer->second > current) {
         doom(last_event_id_, has, "at most version " + std::to_string(current),
              "made by newer code");

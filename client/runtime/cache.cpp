@@ -60,8 +60,8 @@ std::vector<std::string> Cache::put(std::unique_ptr<Execution> execution, Stored
         if (const auto found = by_id_.find(id); found != by_id_.end()) {
             remove(found->second, removed);
         }
-        while (!items_.empty() && (stats_.bytes + bytes > limits_.bytes ||
-                                   stats_.instances >= limits_.instances)) {
+        while (!items_.empty() &&
+               (stats_.bytes + bytes > limits_.bytes || stats_.instances >= limits_.instances)) {
             evicted.push_back(items_.front().instance_id);
             ++stats_.evictions;
             remove(items_.begin(), removed);

@@ -4,6 +4,11 @@
 #include <stdexcept>
 
 namespace belay {
+namespace {
+
+constexpr std::size_t kMaxRecorded = 64 * 1024;
+
+}  // namespace
 
 // ---- CancelShield. ----
 
@@ -63,8 +68,8 @@ detail::CallState* Context::ask(detail::CallKind kind, std::string name, std::st
 
 Call<std::string> Context::call_text(std::string activity, std::string input,
                                      CallOptions options) const {
-    detail::CallState* const call = ask(detail::CallKind::kActivity, std::move(activity),
-                                        std::move(input), std::move(options));
+    detail::CallState* const call =
+        ask(detail::CallKind::kActivity, std::move(activity), std::move(input), std::move(options));
     call->raw = true;
     return Call<std::string>(call);
 }
@@ -117,7 +122,18 @@ std::optional<std::string> Context::recorded() const {
 }
 
 void Context::store_recorded(const std::string& text) const {
-    instance().record(text);
+    // A failure is stored in its place, so that a replay finds one, too.
+    if (text.size() > kMaxRecorded) {
+        store_failure("a recorded value has " + std::to_string(text.size()) +
+                      " bytes; the limit is " + std::to_string(kMaxRecorded));
+    }
+    instance().record(text, false);
+}
+
+void Context::store_failure(const std::string& text) const {
+    const std::string kept = text.substr(0, kMaxRecorded);
+    instance().record(kept, true);
+    throw Failure(kept, false);
 }
 
 Context::Recording::Recording(const Context& context) : instance_(context.instance()) {

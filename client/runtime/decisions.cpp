@@ -160,10 +160,9 @@ void Execution::write_decisions(int& rounds) {
             event.id = last_event_id_ + 1;
             if (action.generated_instance) {
                 event.instance =
-                    "sub::" + (facts_.execution_id == 1
-                                   ? std::to_string(event.id)
-                                   : std::to_string(facts_.execution_id) + "_" +
-                                         std::to_string(event.id));
+                    "sub::" + (facts_.execution_id == 1 ? std::to_string(event.id)
+                                                        : std::to_string(facts_.execution_id) +
+                                                              "_" + std::to_string(event.id));
             }
             if (event.kind == EventKind::kKeyValueSet) {
                 event.number = now_ms_;
@@ -287,8 +286,7 @@ void Execution::write_continuation(const End& end) {
     }
     if (parent_instance_) {
         fields.string("parent_instance", *parent_instance_).number("parent_id", parent_id_);
-        fields.number("parent_execution_id",
-                      parent_execution_id_ != 0 ? parent_execution_id_ : 1);
+        fields.number("parent_execution_id", parent_execution_id_ != 0 ? parent_execution_id_ : 1);
     }
     output_.orchestrator_items.push_back(item("ContinueAsNew", fields));
 }
@@ -318,7 +316,7 @@ TurnOutput Execution::finish() {
         write_decisions(rounds);
         write_breadcrumbs();
     }
-    if (rounds >= kMaxRounds) {
+    if (rounds >= kMaxRounds && !actions_.empty()) {
         force_end(end_of_exception(std::make_exception_ptr(
                       Failure("the code has asked for more in " + std::to_string(kMaxRounds) +
                                   " rounds of one turn",

@@ -74,9 +74,9 @@ std::string dumped(const json& value) {
 
 EndOfCode application(const char* kind, const std::string& message, bool retryable,
                       std::string output) {
-    return {dumped({{"Application",
-                     {{"kind", kind}, {"message", message}, {"retryable", retryable}}}}),
-            std::move(output)};
+    return {
+        dumped({{"Application", {{"kind", kind}, {"message", message}, {"retryable", retryable}}}}),
+        std::move(output)};
 }
 
 }  // namespace
@@ -106,18 +106,16 @@ EndOfCode end_of_cancel(const std::string& reason) {
 }
 
 EndOfCode end_of_nondeterminism(const std::string& resource, const std::string& text) {
-    return {dumped(
-                {{"Configuration",
-                  {{"kind", "Nondeterminism"}, {"resource", resource}, {"message", text}}}}),
+    return {dumped({{"Configuration",
+                     {{"kind", "Nondeterminism"}, {"resource", resource}, {"message", text}}}}),
             // The text begins so.
             text.starts_with("nondeterministic: ") ? text : "nondeterministic: " + text};
 }
 
 EndOfCode end_of_infrastructure(const std::string& operation, const std::string& message) {
-    return {
-        dumped({{"Infrastructure",
-                 {{"operation", operation}, {"message", message}, {"retryable", false}}}}),
-        "infrastructure:" + operation + ": " + message};
+    return {dumped({{"Infrastructure",
+                     {{"operation", operation}, {"message", message}, {"retryable", false}}}}),
+            "infrastructure:" + operation + ": " + message};
 }
 
 EndOfCode end_of_poison(int attempts, int max_attempts, const std::string& message) {
@@ -152,9 +150,8 @@ std::string activity_details(const std::string& message, bool retryable) {
 
 bool ends_instance(std::string_view details) {
     const json parsed = json::parse(details, nullptr, false);
-    return parsed.is_object() &&
-           (parsed.contains("Infrastructure") || parsed.contains("Configuration") ||
-            parsed.contains("Poison"));
+    return parsed.is_object() && (parsed.contains("Infrastructure") ||
+                                  parsed.contains("Configuration") || parsed.contains("Poison"));
 }
 
 }  // namespace engine

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@ using Values = std::map<std::string, std::string, std::less<>>;
 
 inline constexpr std::string_view kReservedPrefix = "belay:";
 inline constexpr std::string_view kRecordedKey = "belay:value";
+inline constexpr std::string_view kRecordedFailureKey = "belay:failure";
 inline constexpr std::string_view kVersionPrefix = "belay:version:";
 inline constexpr std::size_t kMaxCarried = 100;
 inline constexpr int kMaxRounds = 1000;
@@ -51,9 +53,9 @@ struct Action {
 struct End {
     enum class Kind { kCompleted, kFailed, kContinuedAsNew };
     Kind kind = Kind::kCompleted;
-    std::string text = {};        // output, details or input
-    std::string output = {};      // of the instance
-    OptionalText version = {};    // of the next execution
+    std::string text = {};      // output, details or input
+    std::string output = {};    // of the instance
+    OptionalText version = {};  // of the next execution
     bool cancelled = false;
 };
 
@@ -86,7 +88,8 @@ struct ExecutionFacts {
     std::string history_version = "0.1.30";
     std::int64_t history_warning = 10000;
     RuntimeHook hook = {};
-    bool strict = false;  // a replay also compares delays, status texts and outputs
+    // A replay also compares delays, status texts and outputs, from this event on.
+    std::int64_t strict_from = std::numeric_limits<std::int64_t>::max();
 };
 
 class Execution final : public detail::Instance {
@@ -140,7 +143,7 @@ class Execution final : public detail::Instance {
     void clear_values() override;
     int change_version(std::string_view change, int current) override;
     std::optional<std::string> recorded() override;
-    void record(std::string value) override;
+    void record(std::string value, bool failed) override;
     std::uint64_t random() override;
     void log(std::string text) override;
     void drop(detail::CallState& call) override;
@@ -238,7 +241,11 @@ class Execution final : public detail::Instance {
     bool cancel_stored_ = false;
     OptionalText status_;
     Values values_;
-    std::deque<std::string> recorded_;
+    struct Recorded {
+        std::string value;
+        bool failed;
+    };
+    std::deque<Recorded> recorded_;
     std::map<std::string, std::pair<int, std::int64_t>, std::less<>> stored_versions_;
     std::map<std::string, int, std::less<>> answers_;
     std::uint64_t seed_ = 0;

@@ -155,8 +155,8 @@ std::string Execution::waiting_for() const {
     if (first == nullptr) {
         return {};
     }
-    const std::string what = first->kind == detail::CallKind::kTimer ? "(a timer)"
-                                                                     : "\"" + first->name + "\"";
+    const std::string what =
+        first->kind == detail::CallKind::kTimer ? "(a timer)" : "\"" + first->name + "\"";
     return first->event_id == 0 ? what : "event " + std::to_string(first->event_id) + " " + what;
 }
 
@@ -195,12 +195,12 @@ std::string Execution::likely_reason(const Event& event, const Action& action) c
 
 void Execution::match(const Event& event, const Action& action) {
     const Event& wanted = action.event;
+    const bool strict = event.id >= facts_.strict_from;
     std::string path;
     if (same_but_text(event, action)) {
-        const bool delay_differs = facts_.strict && event.kind == EventKind::kTimerCreated &&
-                                   event.number != wanted.number;
-        if (!delay_differs &&
-            (!compares_text(event, facts_.strict) || event.text == wanted.text)) {
+        const bool delay_differs =
+            strict && event.kind == EventKind::kTimerCreated && event.number != wanted.number;
+        if (!delay_differs && (!compares_text(event, strict) || event.text == wanted.text)) {
             return;
         }
         if (event.text && wanted.text) {
@@ -227,8 +227,8 @@ void Execution::scan(const std::vector<Event>& history) {
             continue;
         }
         const std::string& text = event.text.value();
-        if (event.name == kRecordedKey) {
-            recorded_.push_back(text);
+        if (event.name == kRecordedKey || event.name == kRecordedFailureKey) {
+            recorded_.push_back({text, event.name == kRecordedFailureKey});
         } else if (std::string_view(event.name).starts_with(kVersionPrefix)) {
             const std::string change = event.name.substr(kVersionPrefix.size());
             int number = 0;
@@ -243,11 +243,11 @@ void Execution::scan(const std::vector<Event>& history) {
     for (const auto& [change, least] : code_.options.min_versions()) {
         const auto stored = stored_versions_.find(change);
         if (stored != stored_versions_.end() && stored->second.first < least) {
-            differs(stored->second.second,
-                    "version " + std::to_string(stored->second.first) + " of change \"" + change +
-                        "\"",
-                    "at least version " + std::to_string(least),
-                    "the code does not support this version of the change any more");
+            differs(
+                stored->second.second,
+                "version " + std::to_string(stored->second.first) + " of change \"" + change + "\"",
+                "at least version " + std::to_string(least),
+                "the code does not support this version of the change any more");
         }
     }
 }

@@ -12,8 +12,7 @@ using nlohmann::json;
 
 OptionalText text_of(const json& object, const char* key) {
     const auto found = object.find(key);
-    return found == object.end() || found->is_null() ? OptionalText()
-                                                     : found->get<std::string>();
+    return found == object.end() || found->is_null() ? OptionalText() : found->get<std::string>();
 }
 
 bool is_queue_message(const HubMessage& message) {
@@ -111,16 +110,15 @@ std::optional<Runnable> MemoryHub::next() {
 
 bool MemoryHub::fetch(HubInstance& instance, std::vector<HubMessage>& batch) {
     if (instance.executions.empty()) {
-        const auto visible_start =
-            std::any_of(instance.messages.begin(), instance.messages.end(),
-                        [this](const HubMessage& message) {
-                            return message.starts && message.visible_at <= now_ms_;
-                        });
+        const auto visible_start = std::any_of(
+            instance.messages.begin(), instance.messages.end(), [this](const HubMessage& message) {
+                return message.starts && message.visible_at <= now_ms_;
+            });
         const bool any_start =
             std::any_of(instance.messages.begin(), instance.messages.end(),
                         [](const HubMessage& message) { return message.starts; });
-        if (!any_start && std::all_of(instance.messages.begin(), instance.messages.end(),
-                                      is_queue_message)) {
+        if (!any_start &&
+            std::all_of(instance.messages.begin(), instance.messages.end(), is_queue_message)) {
             instance.messages.clear();
         }
         if (!visible_start) {

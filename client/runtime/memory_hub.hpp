@@ -42,7 +42,7 @@ struct HubInstance {
     OptionalText parent = {};
     OptionalText custom_status = {};
     std::uint64_t status_version = 0;
-    Values values = {};                           // of executions that have ended
+    Values values = {};                              // of executions that have ended
     std::map<std::string, OptionalText> delta = {};  // of the current one; none for cleared
     std::vector<HubMessage> messages = {};
     bool ready = false;  // in the list of what can run

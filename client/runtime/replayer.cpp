@@ -41,8 +41,8 @@ std::string instance_of(const std::string& text) {
 const detail::Registered& code_of(const Registry& registry, const Event& start) {
     const detail::Registered* const code = registry.find(start.name, start.version);
     if (code == nullptr) {
-        throw Corrupt("orchestration \"" + start.name + "\" version " +
-                      start.version.value_or("") + " is not registered");
+        throw Corrupt("orchestration \"" + start.name + "\" version " + start.version.value_or("") +
+                      " is not registered");
     }
     return *code;
 }
@@ -51,7 +51,9 @@ ExecutionFacts facts_of(const RecordedExecution& recorded, bool strict) {
     ExecutionFacts facts;
     facts.instance_id = recorded.instance_id;
     facts.execution_id = recorded.execution_id;
-    facts.strict = strict;
+    if (strict) {
+        facts.strict_from = 0;
+    }
     return facts;
 }
 
@@ -66,9 +68,8 @@ std::vector<RecordedExecution> parse_recorded(std::string_view text) {
     if (document.is_discarded()) {
         throw Corrupt("not JSON");
     }
-    const json& history = document.is_object() && document.contains("history")
-                              ? document.at("history")
-                              : document;
+    const json& history =
+        document.is_object() && document.contains("history") ? document.at("history") : document;
     if (!history.is_array()) {
         throw Corrupt("neither an array of events nor an object with a history");
     }

@@ -174,7 +174,6 @@ ExecutionFacts Turn::facts(bool live) const {
     if (live) {
         facts.hook = options_.hook;
     }
-    facts.strict = !live;
     return facts;
 }
 
@@ -342,7 +341,9 @@ void Turn::verify(const TurnOutput& output, const detail::Registered& code) cons
     for (const NewEvent& event : output.events) {
         texts.push_back(event.text);
     }
-    Execution again(facts(false), code, request_.values);
+    ExecutionFacts again_facts = facts(false);
+    again_facts.strict_from = output.events.empty() ? 0 : output.events.front().id;
+    Execution again(std::move(again_facts), code, request_.values);
     const std::vector<Event> history = parse_history(texts);
     again.replay(history);
     if (!again.ended()) {
@@ -350,9 +351,8 @@ void Turn::verify(const TurnOutput& output, const detail::Registered& code) cons
     }
     if (again.last_event_id() != live_->last_event_id() ||
         again.open_calls() != live_->open_calls() || again.ended() != live_->ended()) {
-        throw Nondeterminism("nondeterministic: event " +
-                                 std::to_string(live_->last_event_id()) + " of " +
-                                 request_.instance_id + ", execution " +
+        throw Nondeterminism("nondeterministic: event " + std::to_string(live_->last_event_id()) +
+                                 " of " + request_.instance_id + ", execution " +
                                  std::to_string(execution_id_) + " (" + code.name + " " +
                                  code.version +
                                  ")\n  the history has: what the code did in this turn\n  the "

@@ -16,15 +16,7 @@
 #include "belay/durable/registry.hpp"
 #include "execution.hpp"
 
-namespace belay {
-
-// What happens to an instance whose code asks for something else than its history has.
-enum class OnNondeterminism {
-    kBlock,  // nothing is stored; the turn is tried again later, perhaps with other code
-    kFail,   // the instance fails
-};
-
-namespace engine {
+namespace belay::engine {
 
 struct TurnRequest {
     std::string instance_id;
@@ -95,5 +87,4 @@ std::vector<Event> parse_history(const std::vector<std::string_view>& history);
 TurnDecision failure_of_turn(const TurnRequest& request, const EndOfCode& end,
                              const TurnOptions& options, std::int64_t event_id = 0);
 
-}  // namespace engine
-}  // namespace belay
+}  // namespace belay::engine

@@ -66,8 +66,7 @@ struct World::Impl {
 
 // ---- Turns. ----
 
-engine::StoredFacts World::Impl::stored_facts(HubInstance& instance,
-                                              std::int64_t execution) const {
+engine::StoredFacts World::Impl::stored_facts(HubInstance& instance, std::int64_t execution) const {
     engine::StoredFacts facts;
     facts.execution_id = execution;
     const auto found = instance.executions.find(execution);
@@ -105,8 +104,7 @@ void World::Impl::turn(HubInstance& instance) {
     engine::Miss miss = engine::Miss::kNone;
     auto live = cache.take(instance.id, stored_facts(instance, instance.current), miss);
     stats.cache_hits += live != nullptr;
-    engine::TurnResult result =
-        engine::run_turn(request, *registry, options, std::move(live));
+    engine::TurnResult result = engine::run_turn(request, *registry, options, std::move(live));
     stats.events_replayed += result.events_replayed;
     stats.dropped_duplicate += result.dropped.duplicate;
     stats.dropped_ended += result.dropped.ended;
@@ -128,8 +126,8 @@ void World::Impl::settle_turn(HubInstance& instance, const std::vector<HubMessag
     refusals.erase(instance.id);
     hub.ack(instance, batch, result.decision);
     if (result.execution) {
-        cache.put(std::move(result.execution),
-                  stored_facts(instance, result.decision.execution_id), hub.now_ms());
+        cache.put(std::move(result.execution), stored_facts(instance, result.decision.execution_id),
+                  hub.now_ms());
     }
 }
 

@@ -115,10 +115,11 @@ class World {
     // The function of an activity: O(I) or O(testing::Activity&, I). A Failure that it throws fails
     // the activity; another exception is tried again as a Worker does.
     template <class O, class I, class F>
-        requires(detail::Invoke<F, I>::kPlain || detail::Invoke<F, I>::kWithActivity)
-    void on(const ActivityOf<O(I)>& name, F function) {
-        on_activity(name.name, [function = std::move(function)](
-                                   Activity& activity, const std::string& input) mutable {
+    requires(detail::Invoke<F, I>::kPlain ||
+             detail::Invoke<F, I>::kWithActivity) void on(const ActivityOf<O(I)>& name,
+                                                          F function) {
+        on_activity(name.name, [function = std::move(function)](Activity& activity,
+                                                                const std::string& input) mutable {
             I decoded = belay::detail::decode<I>(input, "input of the activity");
             return run_typed<O>([&]() -> O {
                 if constexpr (detail::Invoke<F, I>::kWithActivity) {
@@ -130,8 +131,9 @@ class World {
         });
     }
     template <class O, class F>
-        requires(detail::Invoke<F, void>::kPlain || detail::Invoke<F, void>::kWithActivity)
-    void on(const ActivityOf<O()>& name, F function) {
+    requires(detail::Invoke<F, void>::kPlain ||
+             detail::Invoke<F, void>::kWithActivity) void on(const ActivityOf<O()>& name,
+                                                             F function) {
         on_activity(name.name, [function = std::move(function)](Activity& activity,
                                                                 const std::string&) mutable {
             return run_typed<O>([&]() -> O {
@@ -149,9 +151,9 @@ class World {
     template <class O, class I, class A>
     Started<O> start(const OrchestrationOf<O(I)>& name, A&& input, std::string id = {},
                      OptionalText version = {}) {
-        return Started<O>(
-            *this, start_text(name.name, belay::detail::encode<I>(std::forward<A>(input)),
-                              std::move(id), std::move(version)));
+        return Started<O>(*this,
+                          start_text(name.name, belay::detail::encode<I>(std::forward<A>(input)),
+                                     std::move(id), std::move(version)));
     }
     template <class O>
     Started<O> start(const OrchestrationOf<O()>& name, std::string id = {}) {
@@ -168,8 +170,7 @@ class World {
     void enqueue(const std::string& instance, const std::string& queue, const T& data) {
         enqueue_text(instance, queue, belay::detail::encode<T>(data));
     }
-    void raise_text(const std::string& instance, const std::string& event,
-                    const std::string& data);
+    void raise_text(const std::string& instance, const std::string& event, const std::string& data);
     void enqueue_text(const std::string& instance, const std::string& queue,
                       const std::string& data);
     void cancel(const std::string& instance, const std::string& reason);
@@ -274,9 +275,9 @@ void Started<T>::cancel(std::string reason) {
 
 struct ReplayReport {
     bool ok = false;
-    std::string text = {};         // what differs; or why the input cannot be read
-    std::int64_t event_id = 0;     // where
-    std::string waiting_for = {};  // what the code waits for at the end
+    std::string text = {};                // what differs; or why the input cannot be read
+    std::int64_t event_id = 0;            // where
+    std::string waiting_for = {};         // what the code waits for at the end
     std::vector<std::int64_t> open = {};  // events of calls without an outcome
     bool ended = false;
     std::size_t events = 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,13 +24,13 @@ struct ContextMaker;
 
 template <class From, class To>
 concept WithoutNarrowing = requires(From&& from) {
-    { std::type_identity_t<To[]>{std::forward<From>(from)} };
+    {std::type_identity_t<To[]>{std::forward<From>(from)}};
 };
 
 // An input of another type does not compile; numbers must fit without narrowing.
 template <class From, class To>
-concept InputOf =
-    std::is_convertible_v<From, To> && (!std::is_arithmetic_v<To> || WithoutNarrowing<From, To>);
+concept InputOf = std::is_convertible_v<From, To> &&
+    (!std::is_arithmetic_v<To> || WithoutNarrowing<From, To>);
 
 }  // namespace detail
 
@@ -61,9 +62,9 @@ class Context {
 
     // An activity. Asked for at once; co_await waits for its result.
     template <class O, class I, class A>
-        requires detail::InputOf<A, I>
-    Call<O> call(const ActivityOf<O(I)>& activity, A&& input,
-                 CallOptions options = CallOptions()) const {
+    requires detail::InputOf<A, I> Call<O> call(const ActivityOf<O(I)>& activity, A&& input,
+                                                CallOptions options = CallOptions())
+    const {
         check_argument<A>();
         return Call<O>(ask(detail::CallKind::kActivity, activity.name,
                            detail::encode<I>(std::forward<A>(input)), std::move(options)));
@@ -75,9 +76,9 @@ class Context {
 
     // A sub-orchestration.
     template <class O, class I, class A>
-        requires detail::InputOf<A, I>
-    Call<O> call(const OrchestrationOf<O(I)>& orchestration, A&& input,
-                 CallOptions options = CallOptions()) const {
+    requires detail::InputOf<A, I> Call<O> call(const OrchestrationOf<O(I)>& orchestration,
+                                                A&& input, CallOptions options = CallOptions())
+    const {
         check_argument<A>();
         return Call<O>(ask(detail::CallKind::kChild, orchestration.name,
                            detail::encode<I>(std::forward<A>(input)), std::move(options)));
@@ -94,9 +95,10 @@ class Context {
 
     // An activity that is tried again when it fails.
     template <class O, class I, class A>
-        requires detail::InputOf<A, I>
-    Durable<O> retry(const ActivityOf<O(I)>& activity, A&& input, Retry retry,
-                     CallOptions options = CallOptions()) const;
+    requires detail::InputOf<A, I> Durable<O> retry(const ActivityOf<O(I)>& activity, A&& input,
+                                                    Retry retry,
+                                                    CallOptions options = CallOptions())
+    const;
     template <class O>
     Durable<O> retry(const ActivityOf<O()>& activity, Retry retry,
                      CallOptions options = CallOptions()) const;
@@ -104,7 +106,7 @@ class Context {
     // Another instance that is nobody's child: no result comes back, and it is not cancelled with
     // its starter.
     template <class O, class I, class A>
-        requires detail::InputOf<A, I>
+    requires detail::InputOf<A, I>
     void start(const OrchestrationOf<O(I)>& orchestration, std::string instance_id,
                A&& input) const {
         start_text(orchestration.name, std::move(instance_id),
@@ -145,7 +147,8 @@ class Context {
     std::string uuid() const;
 
     // Runs f once in the life of the execution and stores its value, of at most 64 KiB. f is quick
-    // and does not use the context. A crash before the turn is stored runs it again.
+    // and does not use the context. A crash before the turn is stored runs it again. An exception
+    // of f is stored, too, and thrown as a Failure with its text.
     template <class F>
     auto record(F f) const -> decltype(f()) {
         using T = decltype(f());
@@ -153,7 +156,9 @@ class Context {
             return detail::decode<T>(*stored, "record()");
         }
         std::string text;
-        {
+        std::string error;
+        bool failed = false;
+        try {
             const Recording recording(*this);
             if constexpr (std::is_void_v<T>) {
                 f();
@@ -161,6 +166,12 @@ class Context {
                 const T value = f();
                 text = detail::encode<T>(value);
             }
+        } catch (const std::exception& exception) {
+            failed = true;
+            error = exception.what();
+        }
+        if (failed) {
+            store_failure(error);
         }
         store_recorded(text);
         // As a replay has it.
@@ -223,6 +234,7 @@ class Context {
     ContinueAsNew next_execution(std::string input, OptionalText version) const;
     std::optional<std::string> recorded() const;
     void store_recorded(const std::string& text) const;
+    [[noreturn]] void store_failure(const std::string& text) const;
     void set_text(std::string key, std::string value) const;
     std::optional<std::string> get_text(std::string_view key) const;
 

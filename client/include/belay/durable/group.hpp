@@ -335,16 +335,14 @@ Group<std::vector<detail::Value<T>>> try_all(std::vector<Call<T>> calls) {
 
 // Calls or coroutines of different types: a tuple of their values; std::monostate for void.
 template <class... A>
-    requires(detail::IsMember<A>::value && ...)
-auto when_all(A... members) {
+requires(detail::IsMember<A>::value&&...) auto when_all(A... members) {
     using State = detail::TupleAll<A...>;
     return Group<typename State::Values>(std::make_unique<State>(std::move(members)...));
 }
 
 // The first that is done, as a variant whose index() is its position; the others are cancelled.
 template <class... A>
-    requires(sizeof...(A) > 0 && (detail::IsMember<A>::value && ...))
-auto when_any(A... members) {
+requires(sizeof...(A) > 0 && (detail::IsMember<A>::value && ...)) auto when_any(A... members) {
     using State = detail::TupleAny<A...>;
     return Group<typename State::Values>(std::make_unique<State>(std::move(members)...));
 }

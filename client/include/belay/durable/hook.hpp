@@ -34,4 +34,10 @@ struct RuntimeEvent {
 // May be called by several threads at once.
 using RuntimeHook = std::function<void(const RuntimeEvent&)>;
 
+// What happens to an instance whose code asks for something else than its history has.
+enum class OnNondeterminism {
+    kBlock,  // nothing is stored; the turn is tried again later, perhaps with other code
+    kFail,   // the instance fails
+};
+
 }  // namespace belay

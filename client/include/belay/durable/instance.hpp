@@ -1,9 +1,9 @@
 // What coroutines, calls and groups know of the engine. Not for applications.
 //
-// An Instance is the memory of one execution: the frames of its coroutines, and the calls they hold.
-// Coroutines are resumed through a queue of ready coroutines, never by symmetric transfer: the stack
-// stays flat without optimization, too. Functions that need the instance of the running thread are
-// not inline: a compiler may keep the address of a thread_local over a suspension.
+// An Instance is the memory of one execution: the frames of its coroutines, and the calls they
+// hold. Coroutines are resumed through a queue of ready coroutines, never by symmetric transfer:
+// the stack stays flat without optimization, too. Functions that need the instance of the running
+// thread are not inline: a compiler may keep the address of a thread_local over a suspension.
 #pragma once
 
 #include <coroutine>
@@ -176,7 +176,8 @@ class Instance {
     virtual int change_version(std::string_view change, int current) = 0;
     // The value that the history has for the next record(); none if the value is to be made now.
     virtual std::optional<std::string> recorded() = 0;
-    virtual void record(std::string value) = 0;
+    // Throws Failure if what is recorded is one.
+    virtual void record(std::string value, bool failed) = 0;
     virtual std::uint64_t random() = 0;
     virtual void log(std::string text) = 0;
     virtual void drop(CallState& call) = 0;

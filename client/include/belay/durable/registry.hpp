@@ -40,9 +40,7 @@ class OrchestrationOptions {
 
     OnCancel on_cancel() const { return on_cancel_; }
     const std::map<std::string, int, std::less<>>& min_versions() const { return min_versions_; }
-    const std::set<std::string, std::less<>>& retired_versions() const {
-        return retired_versions_;
-    }
+    const std::set<std::string, std::less<>>& retired_versions() const { return retired_versions_; }
 
  private:
     OnCancel on_cancel_ = OnCancel::kCooperative;
@@ -107,7 +105,8 @@ class Registry {
     template <class O, class I>
     void on(const OrchestrationOf<O(I)>& orchestration, Durable<O> (*code)(Context, I),
             OrchestrationOptions options = {}) {
-        add(orchestration.name, orchestration.version,
+        add(
+            orchestration.name, orchestration.version,
             [code](Context ctx, const std::string& input) -> std::unique_ptr<detail::Root> {
                 return std::make_unique<detail::TypedRoot<O>>(
                     code(ctx, detail::decode<I>(input, "input of the orchestration")));
@@ -117,7 +116,8 @@ class Registry {
     template <class O>
     void on(const OrchestrationOf<O()>& orchestration, Durable<O> (*code)(Context),
             OrchestrationOptions options = {}) {
-        add(orchestration.name, orchestration.version,
+        add(
+            orchestration.name, orchestration.version,
             [code](Context ctx, const std::string&) -> std::unique_ptr<detail::Root> {
                 return std::make_unique<detail::TypedRoot<O>>(code(ctx));
             },

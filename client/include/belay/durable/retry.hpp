@@ -33,9 +33,10 @@ Durable<O> retry_typed(Context ctx, std::string activity, std::string input, Ret
 }  // namespace detail
 
 template <class O, class I, class A>
-    requires detail::InputOf<A, I>
-Durable<O> Context::retry(const ActivityOf<O(I)>& activity, A&& input, Retry retry,
-                          CallOptions options) const {
+requires detail::InputOf<A, I> Durable<O> Context::retry(const ActivityOf<O(I)>& activity,
+                                                         A&& input, Retry retry,
+                                                         CallOptions options)
+const {
     check_argument<A>();
     return detail::retry_typed<O>(*this, activity.name, detail::encode<I>(std::forward<A>(input)),
                                   std::move(retry), std::move(options));
@@ -60,7 +61,7 @@ class Saga {
     explicit Saga(Context ctx);
 
     template <class O, class I, class A>
-        requires detail::InputOf<A, I>
+    requires detail::InputOf<A, I>
     void undo_with(const ActivityOf<O(I)>& activity, A&& input, Retry retry = Retry(5)) const {
         add({activity.name, detail::encode<I>(std::forward<A>(input)), std::move(retry)});
     }
