@@ -55,9 +55,7 @@ EventKind outcome_of(MessageKind kind) {
 }  // namespace
 
 void Execution::begin_turn(std::int64_t now_ms) {
-    output_ = {};
-    started_.clear();
-    child_cancels_.clear();
+    adding_ = std::make_unique<Addition>();
     now_ms_ = std::max(now_ms_, now_ms);
     first_new_id_ = last_event_id_ + 1;
     cancel_stored_ = cancel_reason_.has_value();
@@ -67,7 +65,7 @@ void Execution::emit(Event event) {
     event.id = last_event_id_ + 1;
     event.timestamp_ms = now_ms_;
     const EventOwner owner{facts_.instance_id, facts_.execution_id, facts_.history_version};
-    output_.events.push_back({event.id, event.kind, event_text(event, owner)});
+    adding_->output.events.push_back({event.id, event.kind, event_text(event, owner)});
     apply(event);
 }
 
@@ -127,11 +125,11 @@ void Execution::send_work(const Action& action) {
         if (event.tag) {
             fields.string("tag", *event.tag);
         }
-        output_.worker_items.push_back(item("ActivityExecute", fields));
+        adding_->output.worker_items.push_back(item("ActivityExecute", fields));
     } else if (event.kind == EventKind::kTimerCreated) {
         fields.string("instance", facts_.instance_id).number("execution_id", facts_.execution_id);
         fields.number("id", event.id).number("fire_at_ms", event.number);
-        started_.push_back(item("TimerFired", fields));
+        adding_->started.push_back(item("TimerFired", fields));
     } else if (event.kind == EventKind::kSubOrchestrationScheduled) {
         const std::string id = event.instance->starts_with("sub::")
                                    ? facts_.instance_id + "::" + *event.instance
@@ -141,13 +139,13 @@ void Execution::send_work(const Action& action) {
         fields.string_or_null("version", action.version);
         fields.string("parent_instance", facts_.instance_id).number("parent_id", event.id);
         fields.number("execution_id", 1).number("parent_execution_id", facts_.execution_id);
-        started_.push_back(item("StartOrchestration", fields));
+        adding_->started.push_back(item("StartOrchestration", fields));
     } else if (event.kind == EventKind::kOrchestrationChained) {
         fields.string("instance", *event.instance).string("orchestration", event.name);
         fields.string("input", event.text.value_or(""));
         fields.string_or_null("version", action.version);
         fields.raw("parent_instance", "null").raw("parent_id", "null").number("execution_id", 1);
-        output_.orchestrator_items.push_back(item("StartOrchestration", fields));
+        adding_->output.orchestrator_items.push_back(item("StartOrchestration", fields));
     }
 }
 
@@ -171,7 +169,7 @@ void Execution::write_decisions(int& rounds) {
                                   event.kind == EventKind::kKeyValueCleared ||
                                   event.kind == EventKind::kKeyValuesCleared;
             if (is_value && !std::string_view(event.name).starts_with(kReservedPrefix)) {
-                output_.mutations.push_back(
+                adding_->output.mutations.push_back(
                     {event.kind, event.name, event.text.value_or(""), now_ms_});
             }
             send_work(action);
@@ -185,7 +183,7 @@ void Execution::write_decisions(int& rounds) {
 void Execution::cancel_child(const detail::CallState& call, std::string_view reason) {
     ObjectWriter fields;
     fields.string("instance", call.target).string("reason", reason);
-    child_cancels_.push_back({call.event_id, item("CancelInstance", fields)});
+    adding_->child_cancels.push_back({call.event_id, item("CancelInstance", fields)});
 }
 
 void Execution::write_breadcrumbs() {
@@ -197,7 +195,7 @@ void Execution::write_breadcrumbs() {
                 release_call(*of_call);
             } else {
                 if (call->kind == CallKind::kActivity) {
-                    output_.cancelled_activities.push_back(call->event_id);
+                    adding_->output.cancelled_activities.push_back(call->event_id);
                 } else if (call->kind == CallKind::kChild) {
                     cancel_child(*call, kParentDropped);
                 }
@@ -226,7 +224,7 @@ void Execution::close_entry(Entry& of_call, std::string_view activity_reason) {
     event.source = id;
     event.text = of_call.kind == CallKind::kActivity ? activity_reason : "orchestration_terminal";
     if (of_call.kind == CallKind::kActivity) {
-        output_.cancelled_activities.push_back(id);
+        adding_->output.cancelled_activities.push_back(id);
     }
     emit(std::move(event));
 }
@@ -263,10 +261,10 @@ void Execution::answer_parent(const End& end) {
     fields.number("parent_id", parent_id_);
     if (end.kind == End::Kind::kCompleted) {
         fields.string("result", end.text);
-        output_.orchestrator_items.push_back(item("SubOrchCompleted", fields));
+        adding_->output.orchestrator_items.push_back(item("SubOrchCompleted", fields));
     } else {
         fields.raw("details", end.text);
-        output_.orchestrator_items.push_back(item("SubOrchFailed", fields));
+        adding_->output.orchestrator_items.push_back(item("SubOrchFailed", fields));
     }
 }
 
@@ -288,26 +286,26 @@ void Execution::write_continuation(const End& end) {
         fields.string("parent_instance", *parent_instance_).number("parent_id", parent_id_);
         fields.number("parent_execution_id", parent_execution_id_ != 0 ? parent_execution_id_ : 1);
     }
-    output_.orchestrator_items.push_back(item("ContinueAsNew", fields));
+    adding_->output.orchestrator_items.push_back(item("ContinueAsNew", fields));
 }
 
 void Execution::collect_items() {
     std::vector<std::string> items;
     if (end_) {
-        output_.worker_items.clear();
+        adding_->output.worker_items.clear();
     } else {
-        items = std::move(started_);
+        items = std::move(adding_->started);
     }
-    for (std::string& detached : output_.orchestrator_items) {
+    for (std::string& detached : adding_->output.orchestrator_items) {
         items.push_back(std::move(detached));
     }
-    for (ChildCancel& cancel : child_cancels_) {
+    for (Addition::ChildCancel& cancel : adding_->child_cancels) {
         // A child whose start is not sent needs no cancel.
         if (!end_ || cancel.id < first_new_id_) {
             items.push_back(std::move(cancel.item));
         }
     }
-    output_.orchestrator_items = std::move(items);
+    adding_->output.orchestrator_items = std::move(items);
 }
 
 TurnOutput Execution::finish() {
@@ -334,7 +332,7 @@ TurnOutput Execution::finish() {
     }
     collect_items();
     if (end_) {
-        output_.end = end_;
+        adding_->output.end = end_;
         if (end_->kind == End::Kind::kContinuedAsNew) {
             write_continuation(*end_);
         } else {
@@ -345,7 +343,9 @@ TurnOutput Execution::finish() {
         tell(RuntimeEvent::Kind::kLongHistory,
              std::to_string(last_event_id_) + " events; see Context::continue_as_new");
     }
-    return std::move(output_);
+    TurnOutput output = std::move(adding_->output);
+    adding_.reset();
+    return output;
 }
 
 }  // namespace belay::engine

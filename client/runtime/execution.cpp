@@ -203,7 +203,8 @@ void Execution::apply_start(const Event& event) {
     try {
         root_ = code_.make(detail::ContextMaker::make(*this), event.text.value_or(""));
         wake(root_->promise());
-    } catch (const std::exception&) {
+    } catch (...) {
+        // The input cannot be decoded, or the function is no coroutine and has thrown.
         force_end(end_of_exception(std::current_exception()), false);
     }
 }

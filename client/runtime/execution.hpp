@@ -12,8 +12,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <limits>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -228,7 +228,7 @@ class Execution final : public detail::Instance {
     std::uint64_t teardown_actions_ = 0;
 
     std::uint64_t asked_ = 0;
-    std::deque<Action> actions_;
+    std::list<Action> actions_;
     std::vector<Entry> entries_;  // by id
     std::vector<detail::CallState*> dropped_;
     std::set<std::string, std::less<>> names_;
@@ -245,7 +245,7 @@ class Execution final : public detail::Instance {
         std::string value;
         bool failed;
     };
-    std::deque<Recorded> recorded_;
+    std::list<Recorded> recorded_;
     std::map<std::string, std::pair<int, std::int64_t>, std::less<>> stored_versions_;
     std::map<std::string, int, std::less<>> answers_;
     std::uint64_t seed_ = 0;
@@ -256,14 +256,17 @@ class Execution final : public detail::Instance {
     // The rest of the stored part, while it is applied.
     const std::vector<Event>* stored_ = nullptr;
     std::size_t stored_at_ = 0;
-    TurnOutput output_;
-    // Sent unless the instance ends in this turn.
-    std::vector<std::string> started_;
-    struct ChildCancel {
-        std::int64_t id;
-        std::string item;
+    // What a turn is adding; null between turns.
+    struct Addition {
+        TurnOutput output = {};
+        std::vector<std::string> started = {};  // sent unless the instance ends in this turn
+        struct ChildCancel {
+            std::int64_t id;
+            std::string item;
+        };
+        std::vector<ChildCancel> child_cancels = {};
     };
-    std::vector<ChildCancel> child_cancels_;
+    std::unique_ptr<Addition> adding_;
 };
 
 }  // namespace belay::engine

@@ -24,6 +24,17 @@ Durable<std::string> fails(Context, std::string input) {
     if (input == "panic") {
         throw 7;
     }
+    if (!input.empty()) {
+        throw std::runtime_error("no: " + input);
+    }
+    co_return "";
+}
+
+// No co_await and no co_return: a function that throws when it is called.
+Durable<std::string> no_coroutine(Context, std::string input) {
+    if (input == "panic") {
+        throw 7;
+    }
     throw std::runtime_error("no: " + input);
 }
 
@@ -95,18 +106,21 @@ TEST(Turn, ReturnsAtOnce) {
 
 // PY-4, PY-5: failures and panics.
 TEST(Turn, FailsAtOnce) {
-    Driver d;
-    d.registry.on(code, &fails);
-    EXPECT_EQ(d.turn({start("Code", "x")}), "OrchestrationStarted,OrchestrationFailed");
-    EXPECT_EQ(d.event(1).at("details"),
-              json::parse(R"({"Application":{"kind":"OrchestrationFailed","message":"no: x",
+    for (const auto function : {&fails, &no_coroutine}) {
+        Driver d;
+        d.registry.on(code, function);
+        EXPECT_EQ(d.turn({start("Code", "x")}), "OrchestrationStarted,OrchestrationFailed");
+        EXPECT_EQ(d.event(1).at("details"),
+                  json::parse(R"({"Application":{"kind":"OrchestrationFailed","message":"no: x",
                               "retryable":false}})"));
-    EXPECT_EQ(d.metadata().at("output"), "no: x");
-    Driver p;
-    p.registry.on(code, &fails);
-    p.turn({start("Code", "panic")});
-    EXPECT_EQ(p.event(1).at("details").at("Application").at("kind"), "Panicked");
-    EXPECT_EQ(p.metadata().at("output").get<std::string>().find("orchestration panicked: "), 0u);
+        EXPECT_EQ(d.metadata().at("output"), "no: x");
+        Driver p;
+        p.registry.on(code, function);
+        p.turn({start("Code", "panic")});
+        EXPECT_EQ(p.event(1).at("details").at("Application").at("kind"), "Panicked");
+        EXPECT_EQ(p.metadata().at("output").get<std::string>().find("orchestration panicked: "),
+                  0u);
+    }
 }
 
 // RY-1 to RY-4, RY-8: turn by turn, from memory and from the history.

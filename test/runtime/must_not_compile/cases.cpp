@@ -15,9 +15,9 @@ struct Order {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, id, cents)
 
-constexpr ActivityOf<std::string(Order)> ship{"Ship"};
-constexpr ActivityOf<int(int)> square{"Square"};
-constexpr OrchestrationOf<std::string(Order)> buy{"Buy"};
+inline constexpr ActivityOf<std::string(Order)> ship{"Ship"};
+inline constexpr ActivityOf<int(int)> square{"Square"};
+inline constexpr OrchestrationOf<std::string(Order)> buy{"Buy"};
 
 #if CASE == 0
 Durable<std::string> f(Context ctx, Order order) {

@@ -1,4 +1,4 @@
-// What goes wrong in durable functions: exceptions, and Result, which holds one as a value.
+// What goes wrong in durable functions: exceptions, and Settled, which holds one as a value.
 //
 // Thread-safety: values.
 #pragma once
@@ -104,12 +104,12 @@ using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
 // A value or a failure.
 template <class T>
-class [[nodiscard]] Result {
+class [[nodiscard]] Settled {
  public:
     using Stored = detail::Value<T>;
 
-    explicit Result(Stored value) : value_(std::move(value)) {}
-    explicit Result(std::exception_ptr error)
+    explicit Settled(Stored value) : value_(std::move(value)) {}
+    explicit Settled(std::exception_ptr error)
         : error_(std::move(error)), failure_(detail::failure_of(error_)) {}
 
     bool ok() const noexcept { return !error_; }
@@ -132,7 +132,7 @@ class [[nodiscard]] Result {
     // Only if !ok().
     const Failure& error() const {
         if (!failure_) {
-            throw std::logic_error("a Result without a failure has no error");
+            throw std::logic_error("a Settled without a failure has no error");
         }
         return *failure_;
     }
@@ -140,7 +140,7 @@ class [[nodiscard]] Result {
     // Throws the exception itself. Only if !ok().
     [[noreturn]] void rethrow() const {
         if (!error_) {
-            throw std::logic_error("a Result without a failure has nothing to rethrow");
+            throw std::logic_error("a Settled without a failure has nothing to rethrow");
         }
         std::rethrow_exception(error_);
     }

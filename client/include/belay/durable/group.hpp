@@ -122,22 +122,22 @@ class VectorGroup : public GroupOf<std::vector<Value<T>>> {
 };
 
 template <class T>
-class SettledGroup : public GroupOf<std::vector<Result<T>>> {
+class SettledGroup : public GroupOf<std::vector<Settled<T>>> {
  public:
     explicit SettledGroup(std::vector<Call<T>> calls)
-        : GroupOf<std::vector<Result<T>>>(GroupMode::kAll), calls_(std::move(calls)) {}
+        : GroupOf<std::vector<Settled<T>>>(GroupMode::kAll), calls_(std::move(calls)) {}
     ~SettledGroup() override { this->let_go(); }
 
-    std::vector<Result<T>> take() override {
+    std::vector<Settled<T>> take() override {
         this->let_go();
         const std::vector<Call<T>> calls = std::move(calls_);
-        std::vector<Result<T>> results;
+        std::vector<Settled<T>> results;
         results.reserve(calls.size());
         for (const auto& call : calls) {
             try {
-                results.push_back(Result<T>(CallAccess::take(call)));
+                results.push_back(Settled<T>(CallAccess::take(call)));
             } catch (const std::exception&) {
-                results.push_back(Result<T>(std::current_exception()));
+                results.push_back(Settled<T>(std::current_exception()));
             }
         }
         return results;
@@ -320,8 +320,8 @@ Group<std::vector<detail::Value<T>>> when_all(std::vector<Call<T>> calls) {
 
 // Waits for all and throws nothing.
 template <class T>
-Group<std::vector<Result<T>>> when_all_settled(std::vector<Call<T>> calls) {
-    return Group<std::vector<Result<T>>>(
+Group<std::vector<Settled<T>>> when_all_settled(std::vector<Call<T>> calls) {
+    return Group<std::vector<Settled<T>>>(
         std::make_unique<detail::SettledGroup<T>>(std::move(calls)));
 }
 
@@ -356,37 +356,37 @@ Group<std::size_t> any_ready(std::vector<Call<T>>& calls) {
 
 // A failure as a value. Cancelled is one, too.
 template <class T>
-Durable<Result<T>> attempt(Durable<T> durable) {
+Durable<Settled<T>> attempt(Durable<T> durable) {
     std::exception_ptr error;
     try {
         if constexpr (std::is_void_v<T>) {
             co_await std::move(durable);
-            co_return Result<T>(std::monostate());
+            co_return Settled<T>(std::monostate());
         } else {
             T value = co_await std::move(durable);
-            co_return Result<T>(std::move(value));
+            co_return Settled<T>(std::move(value));
         }
     } catch (...) {
         error = std::current_exception();
     }
-    co_return Result<T>(std::move(error));
+    co_return Settled<T>(std::move(error));
 }
 
 template <class T>
-Durable<Result<T>> attempt(Call<T> call) {
+Durable<Settled<T>> attempt(Call<T> call) {
     std::exception_ptr error;
     try {
         if constexpr (std::is_void_v<T>) {
             co_await std::move(call);
-            co_return Result<T>(std::monostate());
+            co_return Settled<T>(std::monostate());
         } else {
             T value = co_await std::move(call);
-            co_return Result<T>(std::move(value));
+            co_return Settled<T>(std::move(value));
         }
     } catch (...) {
         error = std::current_exception();
     }
-    co_return Result<T>(std::move(error));
+    co_return Settled<T>(std::move(error));
 }
 
 }  // namespace belay
