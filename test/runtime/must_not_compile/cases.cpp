@@ -24,30 +24,30 @@ Durable<std::string> f(Context ctx, Order order) {
     std::string text = co_await ctx.call(ship, order);
     co_return text;
 }
-#elif CASE == 1  // LT-1 expect: parameters are values
+#elif CASE == 1   // LT-1 expect: parameters are values
 Durable<std::string> f(Context, const std::string& s) {
     co_return s;
 }
-#elif CASE == 2  // LT-1 expect: parameters are values
+#elif CASE == 2   // LT-1 expect: parameters are values
 Durable<std::string> f(Context, std::string_view s) {
     co_return std::string(s);
 }
-#elif CASE == 3  // LT-1 expect: parameters are values
+#elif CASE == 3   // LT-1 expect: parameters are values
 Durable<std::string> f(Context, const char* s) {
     co_return s;
 }
-#elif CASE == 4  // LT-1 expect: parameters are values
+#elif CASE == 4   // LT-1 expect: parameters are values
 Durable<int> f(Context, std::span<int> s) {
     co_return s[0];
 }
-#elif CASE == 5  // LT-1 expect: parameters are values
+#elif CASE == 5   // LT-1 expect: parameters are values
 auto f = [](Context, int n) -> Durable<int> { co_return n; };
-#elif CASE == 6  // LT-1 expect: parameters are values
+#elif CASE == 6   // LT-1 expect: parameters are values
 struct S {
     int n = 0;
     Durable<int> f(Context) { co_return n; }
 };
-#elif CASE == 7  // LT-2 expect: nothing else
+#elif CASE == 7   // LT-2 expect: nothing else
 struct Other {
     bool await_ready() { return true; }
     void await_suspend(std::coroutine_handle<>) {}
@@ -57,12 +57,12 @@ Durable<int> f(Context) {
     co_await Other{};
     co_return 1;
 }
-#elif CASE == 8  // LT-3 expect: nodiscard
+#elif CASE == 8   // LT-3 expect: nodiscard
 Durable<int> f(Context ctx) {
     ctx.call(square, 3);
     co_return 1;
 }
-#elif CASE == 9  // LT-3 expect: nodiscard
+#elif CASE == 9   // LT-3 expect: nodiscard
 Durable<int> g(Context) {
     co_return 1;
 }
