@@ -45,6 +45,7 @@ list_suites() {
     say package
     if makes_debs; then say deb; fi
     say unit
+    say runtime
     say fuzz
     if [[ -e $root/README.md ]]; then say docs; fi
 }
@@ -96,6 +97,10 @@ gtest_suite() {
 }
 
 suite_unit() { gtest_suite "$cmake_dir/bin/unit_tests"; }
+
+# Durable functions: GoogleTests, and what must not compile. Where clang++ is here, the tests are
+# built and run with it, too.
+suite_runtime() { gtest_suite "$root/test/runtime/run.sh" "$cmake_dir"; }
 
 # own_servers_suite: a program of GoogleTests that makes its servers itself. Should it die, we stop
 # those it left.
@@ -244,7 +249,7 @@ cmake_targets() {
     local suite
     for suite in "${suites[@]}"; do
         case $suite in
-            unit | cluster | model | stress | robust | soak | client | tool) say "${suite}_tests" ;;
+            unit | cluster | model | stress | robust | soak | client | tool | runtime) say "${suite}_tests" ;;
             docs | package | deb) say belay ;;
             bench) say clients_bench ;;
         esac
@@ -266,6 +271,12 @@ if [[ $built == no ]]; then
         build_cmake all "${targets[@]}"
     elif ((${#targets[@]} > 0)); then
         build_cmake "${targets[@]}"
+    fi
+    if [[ " ${suites[*]} " == *" runtime "* ]] && command -v clang++ >/dev/null; then
+        (
+            cmake_dir=$cmake_dir-clang
+            CXX=clang++ build_cmake runtime_tests
+        )
     fi
     if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \

@@ -66,12 +66,13 @@ OptionalText Activity::completion(std::string_view result) const {
                      {"result", result}}}});
 }
 
-OptionalText Activity::failure(std::string_view message) const {
+OptionalText Activity::failure(std::string_view message, bool retryable) const {
     if (!instance_ || !execution_id_ || !id_) {
         return std::nullopt;
     }
     const json details = {
-        {"Application", {{"kind", "ActivityFailed"}, {"message", message}, {"retryable", false}}}};
+        {"Application",
+         {{"kind", "ActivityFailed"}, {"message", message}, {"retryable", retryable}}}};
     return dumped({{"ActivityFailed",
                     {{"instance", *instance_},
                      {"execution_id", *execution_id_},
@@ -201,8 +202,8 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
             case Outcome::Kind::kCompleted:
             case Outcome::Kind::kFailed: {
                 const bool failed = outcome.kind == Outcome::Kind::kFailed;
-                const auto completion =
-                    failed ? activity.failure(outcome.text) : activity.completion(outcome.text);
+                const auto completion = failed ? activity.failure(outcome.text, outcome.retryable)
+                                               : activity.completion(outcome.text);
                 if (stopping()) {
                     lease.ack(completion);
                 } else {

@@ -66,7 +66,7 @@ class Activity {
 
     // What ack_worker takes; none for an item that belongs to no instance.
     OptionalText completion(std::string_view result) const;
-    OptionalText failure(std::string_view message) const;
+    OptionalText failure(std::string_view message, bool retryable = false) const;
 
  private:
     WorkItem item_;
@@ -86,12 +86,15 @@ struct Outcome {
     std::string text = {};  // result or message
     Milliseconds delay{0};
     bool ignore_attempt = false;
+    bool retryable = false;  // of a failure: another call of the activity may succeed
 
     static Outcome completed(std::string result = "") {
         return {Kind::kCompleted, std::move(result)};
     }
     // The instance is told that the activity has failed.
-    static Outcome failed(std::string message) { return {Kind::kFailed, std::move(message)}; }
+    static Outcome failed(std::string message, bool retryable = false) {
+        return {Kind::kFailed, std::move(message), Milliseconds(0), false, retryable};
+    }
     // The item is given back, for another attempt after the delay. The reason is kept with it, for
     // its dead letter.
     static Outcome retry(Milliseconds delay, bool ignore_attempt = false, std::string reason = "") {

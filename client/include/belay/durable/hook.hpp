@@ -1,0 +1,43 @@
+// What a runtime tells about its work.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace belay {
+
+struct RuntimeEvent {
+    enum class Kind {
+        kStarted,           // an execution has begun
+        kEnded,             // an execution has ended
+        kNondeterministic,  // the code asks for something else than its history has
+        kCorrupt,           // a history or a message cannot be read
+        kNoHandler,         // the orchestration is not registered here
+        kSlow,              // a turn held its thread for long
+        kBlocked,           // a turn holds its thread for very long, and still does
+        kEvicted,           // an instance left the cache
+        kCarriedTooMany,    // more messages than continue-as-new carries
+        kLongHistory,       // the execution should continue as new
+        kLog,               // Context::log
+        kError,             // of a call to the server; the runtime goes on
+    };
+    Kind kind;
+    std::string instance_id = {};
+    std::int64_t execution_id = 0;
+    std::string name = {};
+    std::string version = {};
+    std::int64_t event_id = 0;  // the last one that was applied
+    std::string text = {};
+};
+
+// May be called by several threads at once.
+using RuntimeHook = std::function<void(const RuntimeEvent&)>;
+
+// What happens to an instance whose code asks for something else than its history has.
+enum class OnNondeterminism {
+    kBlock,  // nothing is stored; the turn is tried again later, perhaps with other code
+    kFail,   // the instance fails
+};
+
+}  // namespace belay

@@ -1,0 +1,66 @@
+// Inputs, outputs and event data as text.
+//
+// A value that is a JSON string is stored raw, without quotes; every other value as compact JSON
+// with sorted keys; void as the empty text. A text is read as JSON and converted; where that fails,
+// the text itself is taken as a string.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <typeinfo>
+
+#include <nlohmann/json.hpp>
+
+#include "belay/durable/failure.hpp"
+
+namespace belay::detail {
+
+std::string json_to_text(const nlohmann::json& value);
+
+// A document, or a discarded value if the text is no JSON.
+nlohmann::json parse_json(std::string_view text);
+
+// The text of a string whose stored form is given.
+std::string decode_string(std::string_view text);
+
+[[noreturn]] void throw_decode_error(const std::type_info& type, std::string_view what,
+                                     std::string_view text);
+
+template <class T>
+std::string encode(const T& value) {
+    if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+        return std::string(std::string_view(value));
+    } else {
+        const nlohmann::json document = value;
+        return json_to_text(document);
+    }
+}
+
+// `what` names the place for the text of the DecodeError.
+template <class T>
+T decode(std::string_view text, std::string_view what) {
+    if constexpr (std::is_void_v<T>) {
+        return;
+    } else if constexpr (std::is_same_v<T, std::string>) {
+        return decode_string(text);
+    } else {
+        const nlohmann::json document = parse_json(text);
+        if (!document.is_discarded()) {
+            try {
+                return document.get<T>();
+            } catch (const std::exception&) {
+                // Then as a string, below.
+            }
+        }
+        try {
+            const nlohmann::json string = std::string(text);
+            return string.get<T>();
+        } catch (const std::exception&) {
+            throw_decode_error(typeid(T), what, text);
+        }
+    }
+}
+
+}  // namespace belay::detail

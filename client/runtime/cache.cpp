@@ -1,0 +1,110 @@
+#include "cache.hpp"
+
+namespace belay::engine {
+namespace {
+
+Miss compare(const StoredFacts& kept, const StoredFacts& stored) {
+    if (kept.execution_id != stored.execution_id) {
+        return Miss::kExecution;
+    }
+    if (kept.incarnation != stored.incarnation) {
+        return Miss::kIncarnation;
+    }
+    if (kept.last_event_id != stored.last_event_id) {
+        return Miss::kEvent;
+    }
+    return kept.last_event_text == stored.last_event_text ? Miss::kNone : Miss::kLife;
+}
+
+}  // namespace
+
+void Cache::remove(Items::iterator item, Items& removed) {
+    stats_.bytes -= item->bytes;
+    --stats_.instances;
+    by_id_.erase(item->instance_id);
+    removed.splice(removed.end(), items_, item);
+}
+
+std::unique_ptr<Execution> Cache::take(const std::string& instance_id, const StoredFacts& stored,
+                                       Miss& miss) {
+    Items removed;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = by_id_.find(instance_id);
+        if (found == by_id_.end()) {
+            miss = Miss::kAbsent;
+        } else {
+            remove(found->second, removed);
+            miss = compare(removed.front().stored, stored);
+        }
+        if (miss == Miss::kNone) {
+            ++stats_.hits;
+        } else {
+            ++stats_.misses[static_cast<std::size_t>(miss)];
+        }
+    }
+    return miss == Miss::kNone ? std::move(removed.front().execution) : nullptr;
+}
+
+std::vector<std::string> Cache::put(std::unique_ptr<Execution> execution, StoredFacts stored,
+                                    std::int64_t now_ms) {
+    std::vector<std::string> evicted;
+    const std::size_t bytes = execution->bytes();
+    if (bytes > limits_.bytes / 4 || limits_.instances == 0) {
+        return evicted;
+    }
+    Items removed;
+    {
+        const std::lock_guard lock(mutex_);
+        std::string id = execution->instance_id();
+        if (const auto found = by_id_.find(id); found != by_id_.end()) {
+            remove(found->second, removed);
+        }
+        while (!items_.empty() &&
+               (stats_.bytes + bytes > limits_.bytes || stats_.instances >= limits_.instances)) {
+            evicted.push_back(items_.front().instance_id);
+            ++stats_.evictions;
+            remove(items_.begin(), removed);
+        }
+        items_.push_back({id, std::move(execution), std::move(stored), bytes, now_ms});
+        by_id_.emplace(std::move(id), std::prev(items_.end()));
+        stats_.bytes += bytes;
+        ++stats_.instances;
+    }
+    return evicted;
+}
+
+void Cache::drop(const std::string& instance_id) {
+    Items removed;
+    const std::lock_guard lock(mutex_);
+    if (const auto found = by_id_.find(instance_id); found != by_id_.end()) {
+        remove(found->second, removed);
+    }
+}
+
+std::vector<std::string> Cache::drop_idle(std::int64_t now_ms) {
+    std::vector<std::string> dropped;
+    Items removed;
+    const std::lock_guard lock(mutex_);
+    while (!items_.empty() && now_ms - items_.front().used_at_ms >= limits_.idle_ms) {
+        dropped.push_back(items_.front().instance_id);
+        ++stats_.evictions;
+        remove(items_.begin(), removed);
+    }
+    return dropped;
+}
+
+void Cache::clear() {
+    Items removed;
+    const std::lock_guard lock(mutex_);
+    while (!items_.empty()) {
+        remove(items_.begin(), removed);
+    }
+}
+
+CacheStats Cache::stats() const {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+}
+
+}  // namespace belay::engine

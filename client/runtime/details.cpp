@@ -1,0 +1,158 @@
+#include "details.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "belay/durable/failure.hpp"
+
+namespace belay {
+
+using nlohmann::json;
+
+// ---- Failures. ----
+
+Failure::Failure(const std::string& message, bool retryable, std::string details)
+    : std::runtime_error(message), retryable_(retryable), details_(std::move(details)) {}
+
+ActivityFailed::ActivityFailed(std::string activity, const std::string& message, bool retryable,
+                               std::string details)
+    : Failure(message, retryable, std::move(details)), activity_(std::move(activity)) {}
+
+SubOrchestrationFailed::SubOrchestrationFailed(std::string name, const std::string& message,
+                                               bool retryable, bool cancelled, std::string details)
+    : Failure(message, retryable, std::move(details)),
+      name_(std::move(name)),
+      cancelled_(cancelled) {}
+
+Cancelled::Cancelled(std::string reason)
+    : Failure("canceled: " + reason, false), reason_(std::move(reason)) {}
+
+namespace detail {
+
+std::shared_ptr<const Failure> failure_of(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const Failure& failure) {
+        // Lives as long as the exception_ptr that the deleter holds.
+        return {&failure, [error](const Failure*) {}};
+    } catch (const std::exception& exception) {
+        return std::make_shared<Failure>(exception.what(), false);
+    } catch (...) {
+        return std::make_shared<Failure>("an exception that is no std::exception", false);
+    }
+}
+
+void throw_failure(CallKind kind, const std::string& name, const std::string& details) {
+    const json parsed = json::parse(details, nullptr, false);
+    std::string message = details;
+    bool retryable = false;
+    bool cancelled = false;
+    if (parsed.is_object() && parsed.contains("Application")) {
+        const json& application = parsed.at("Application");
+        message = application.value("message", "");
+        retryable = application.value("retryable", false);
+        const auto found = application.find("kind");
+        if (found != application.end() && found->is_object() && found->contains("Cancelled")) {
+            cancelled = true;
+            message = "canceled: " + found->at("Cancelled").value("reason", "");
+        }
+    }
+    if (kind == CallKind::kChild) {
+        throw SubOrchestrationFailed(name, message, retryable, cancelled, details);
+    }
+    throw ActivityFailed(name, message, retryable, details);
+}
+
+}  // namespace detail
+
+namespace engine {
+namespace {
+
+// Texts need not be UTF-8; what is not is replaced.
+std::string dumped(const json& value) {
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+EndOfCode application(const char* kind, const std::string& message, bool retryable,
+                      std::string output) {
+    return {
+        dumped({{"Application", {{"kind", kind}, {"message", message}, {"retryable", retryable}}}}),
+        std::move(output)};
+}
+
+}  // namespace
+
+EndOfCode end_of_exception(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const Cancelled& cancelled) {
+        return end_of_cancel(cancelled.reason());
+    } catch (const Failure& failure) {
+        return application("OrchestrationFailed", failure.what(), failure.retryable(),
+                           failure.what());
+    } catch (const std::exception& exception) {
+        return application("OrchestrationFailed", exception.what(), false, exception.what());
+    } catch (...) {
+        const std::string message = "an exception that is no std::exception";
+        return application("Panicked", message, false, "orchestration panicked: " + message);
+    }
+}
+
+EndOfCode end_of_cancel(const std::string& reason) {
+    return {dumped({{"Application",
+                     {{"kind", {{"Cancelled", {{"reason", reason}}}}},
+                      {"message", ""},
+                      {"retryable", false}}}}),
+            "canceled: " + reason};
+}
+
+EndOfCode end_of_nondeterminism(const std::string& resource, const std::string& text) {
+    return {dumped({{"Configuration",
+                     {{"kind", "Nondeterminism"}, {"resource", resource}, {"message", text}}}}),
+            // The text begins so.
+            text.starts_with("nondeterministic: ") ? text : "nondeterministic: " + text};
+}
+
+EndOfCode end_of_infrastructure(const std::string& operation, const std::string& message) {
+    return {dumped({{"Infrastructure",
+                     {{"operation", operation}, {"message", message}, {"retryable", false}}}}),
+            "infrastructure:" + operation + ": " + message};
+}
+
+EndOfCode end_of_poison(int attempts, int max_attempts, const std::string& message) {
+    const std::string text = "deserialization failed: " + message;
+    return {dumped({{"Poison",
+                     {{"attempt_count", attempts},
+                      {"max_attempts", max_attempts},
+                      {"message_type", {{"FailedDeserialization", {{"error", message}}}}},
+                      {"message", text}}}}),
+            text};
+}
+
+EndOfCode end_of_details(const std::string& details) {
+    const json parsed = json::parse(details, nullptr, false);
+    std::string output = details;
+    if (parsed.is_object() && !parsed.empty() && parsed.begin().value().is_object()) {
+        const std::string kind = parsed.begin().key();
+        const json& fields = parsed.begin().value();
+        output = fields.value("message", "");
+        if (kind == "Infrastructure") {
+            output = "infrastructure:" + fields.value("operation", "") + ": " + output;
+        } else if (kind == "Configuration") {
+            output = "nondeterministic: " + output;
+        }
+    }
+    return {details, std::move(output)};
+}
+
+std::string activity_details(const std::string& message, bool retryable) {
+    return application("ActivityFailed", message, retryable, {}).details;
+}
+
+bool ends_instance(std::string_view details) {
+    const json parsed = json::parse(details, nullptr, false);
+    return parsed.is_object() && (parsed.contains("Infrastructure") ||
+                                  parsed.contains("Configuration") || parsed.contains("Poison"));
+}
+
+}  // namespace engine
+}  // namespace belay

@@ -1,0 +1,90 @@
+// A turn: the history and the messages of an instance in, what is to be stored out.
+//
+// run_turn is a function of its arguments; it touches no server, no clock and no cache.
+//
+// Thread-safety: turns of different instances may run at once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "belay/durable/hook.hpp"
+#include "belay/durable/registry.hpp"
+#include "execution.hpp"
+
+namespace belay::engine {
+
+struct TurnRequest {
+    std::string instance_id;
+    std::int64_t execution_id = 1;
+    int attempt = 1;
+    std::int64_t now_ms = 0;
+    std::vector<std::string_view> history = {};
+    std::vector<std::string_view> messages = {};
+    Values values = {};  // at the beginning of the execution
+};
+
+struct TurnOptions {
+    std::string history_version = "0.1.30";
+    std::int64_t history_warning = 10000;
+    OnNondeterminism on_nondeterminism = OnNondeterminism::kBlock;
+    int max_attempts = 10;
+    bool verify = false;  // replay the result and compare
+    RuntimeHook hook = {};
+};
+
+// What the ack carries.
+struct TurnDecision {
+    std::int64_t execution_id = 1;
+    std::vector<NewEvent> events = {};
+    std::vector<std::string> worker_items = {};
+    std::vector<std::string> orchestrator_items = {};
+    std::vector<std::int64_t> cancelled_activities = {};
+    std::string metadata = "{}";
+};
+
+// Messages that were dropped, by reason.
+struct DroppedMessages {
+    std::uint64_t other_execution = 0;
+    std::uint64_t duplicate = 0;
+    std::uint64_t ended = 0;
+};
+
+struct TurnResult {
+    enum class Kind {
+        kAck,
+        kNoHandler,         // give back, with a delay that grows, attempt not counted
+        kNondeterministic,  // the same
+        kEarly,             // give back for 1 s, attempt not counted: the continuation is not here
+        kCorrupt,           // give back for 1 s, attempt counted
+    };
+    Kind kind = Kind::kAck;
+    TurnDecision decision = {};
+    std::string text = {};  // why it is not acked
+    // To be kept in memory once the ack is known to have succeeded; null if there is nothing.
+    std::unique_ptr<Execution> execution = {};
+    DroppedMessages dropped = {};
+    std::size_t events_replayed = 0;
+    bool ended = false;
+    bool failed_nondeterministic = false;
+};
+
+// `live` is the execution in memory, if it is known to be the one that is stored.
+TurnResult run_turn(const TurnRequest& request, const Registry& registry,
+                    const TurnOptions& options, std::unique_ptr<Execution> live = {});
+
+// The stored values, as a fetch has them: {"key": {"value": "text", ...}}. Throws Corrupt.
+Values parse_values(std::string_view snapshot);
+
+// Throws Corrupt if these events cannot be a history.
+std::vector<Event> parse_history(const std::vector<std::string_view>& history);
+
+// An end that the code has no part in: of a refused ack, for example.
+TurnDecision failure_of_turn(const TurnRequest& request, const EndOfCode& end,
+                             const TurnOptions& options, std::int64_t event_id = 0);
+
+}  // namespace belay::engine

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# What must not compile, with g++ and clang++: LT-1 to LT-6, AP-2, AP-3. Prints as GoogleTest does.
+set -uo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+root=$(cd "$here/../../.." && pwd)
+cases=$here/cases.cpp
+failed=0
+
+# verdict NAME CODE: one line.
+verdict() {
+    if (($2 == 0)); then
+        echo "[       OK ] MustNotCompile.$1 (0 ms)"
+    else
+        echo "[  FAILED  ] MustNotCompile.$1 (0 ms)"
+        failed=1
+    fi
+}
+
+for compiler in g++ clang++; do
+    if ! command -v "$compiler" >/dev/null; then
+        echo "$compiler is not here"
+        continue
+    fi
+    # A header that is compiled once for all cases.
+    dir=$(mktemp -d)
+    flags=(-std=c++20 -Wall -Wextra -Werror -I"$root/client/include")
+    echo '#include <belay/durable.hpp>' >"$dir/all.hpp"
+    "$compiler" "${flags[@]}" -x c++-header "$dir/all.hpp" \
+        -o "$dir/all.hpp.$([[ $compiler == g++ ]] && echo gch || echo pch)" || failed=1
+    use=(-include "$dir/all.hpp")
+    [[ $compiler == g++ ]] || use=(-include-pch "$dir/all.hpp.pch")
+    for ((n = 0; n <= $(grep -oE 'CASE == [0-9]+' "$cases" | grep -oE '[0-9]+' | sort -n | tail -1); n++)); do
+        line=$(grep -E "CASE == $n( |\$)" "$cases")
+        expected=${line##*expect: }
+        output=$("$compiler" "${flags[@]}" "${use[@]}" -DCASE="$n" -fsyntax-only "$cases" 2>&1)
+        code=$?
+        if ((n == 0)) || [[ $line == *" gcc expect"* && $compiler != g++ ]]; then
+            verdict "${compiler//+/x}_$n" "$code"
+        else
+            [[ $code != 0 && $output == *"$expected"* ]]
+            good=$?
+            ((good == 0)) || echo "case $n, expected: $expected; got: ${output:0:2000}"
+            verdict "${compiler//+/x}_$n" "$good"
+        fi
+    done
+    rm -rf "$dir"
+done
+exit "$failed"

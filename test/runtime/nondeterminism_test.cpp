@@ -1,0 +1,301 @@
+// Code that differs from its history is stopped, with a text that says where.
+#include <gtest/gtest.h>
+
+#include "driver.hpp"
+
+namespace {
+
+using namespace driver;
+using namespace std::chrono_literals;
+using belay::Context;
+using belay::Durable;
+using Kind = belay::engine::TurnResult::Kind;
+
+constexpr belay::ActivityOf<std::string(json)> charge{"Charge"};
+constexpr belay::ActivityOf<std::string(json)> check{"Check"};
+constexpr belay::ActivityOf<std::string(json)> ship{"Ship"};
+constexpr belay::OrchestrationOf<std::string(json)> child{"Child"};
+constexpr belay::OrchestrationOf<std::string(json)> saga{"OrderSaga", "1.2.0"};
+
+// One decision of each kind after a first call.
+Durable<std::string> original(Context ctx, json order) {
+    std::string receipt = co_await ctx.call(charge, order);
+    auto shipped = ctx.call(ship, order, belay::CallOptions().tag("t").session("s"));
+    auto timer = ctx.sleep(1s);
+    auto event = ctx.event<int>("go");
+    auto message = ctx.dequeue<int>("q");
+    auto generated = ctx.call(child, order);
+    auto named = ctx.call(child, order, belay::CallOptions().instance("c"));
+    ctx.start(child, "d", order);
+    ctx.set_status("s");
+    ctx.set("k", 1);
+    ctx.clear("k");
+    ctx.clear_all();
+    std::string done = co_await std::move(shipped);
+    co_return done;
+}
+
+Durable<std::string> adds_call(Context ctx, json order) {
+    std::string receipt = co_await ctx.call(charge, order);
+    std::string verdict = co_await ctx.call(check, order);
+    std::string shipped = co_await ctx.call(ship, order);
+    co_return shipped;
+}
+
+Durable<std::string> adds_at_end_of_turn(Context ctx, json order) {
+    auto receipt = ctx.call(charge, order);
+    auto more = ctx.call(check, order);
+    std::string text = co_await std::move(receipt);
+    std::string verdict = co_await std::move(more);
+    co_return text;
+}
+
+Durable<std::string> just_charge(Context ctx, json order) {
+    std::string receipt = co_await ctx.call(charge, order);
+    co_return receipt;
+}
+
+Durable<std::string> charge_and_ship(Context ctx, json order) {
+    std::string receipt = co_await ctx.call(charge, order);
+    std::string shipped = co_await ctx.call(ship, order);
+    co_return shipped;
+}
+
+Durable<std::string> waits_longer(Context ctx, json order) {
+    std::string receipt = co_await ctx.call(charge, order);
+    std::string shipped = co_await ctx.event<std::string>("never");
+    co_return shipped;
+}
+
+Durable<std::string> other_input(Context ctx, json order) {
+    order["lines"][1]["cents"] = 8;
+    std::string receipt = co_await ctx.call(charge, order);
+    co_return receipt;
+}
+
+Durable<std::string> drops(Context ctx, json order) {
+    {
+        auto shipped = ctx.call(ship, order);
+        std::string receipt = co_await ctx.call(charge, order);
+    }
+    co_await ctx.sleep(1h);
+    co_return "";
+}
+
+Durable<std::string> keeps(Context ctx, json order) {
+    auto shipped = ctx.call(ship, order);
+    std::string receipt = co_await ctx.call(charge, order);
+    co_await ctx.sleep(1h);
+    co_return "";
+}
+
+Durable<std::string> other_delay(Context ctx, json) {
+    co_await ctx.sleep(5h);
+    co_return "";
+}
+
+Durable<std::string> some_delay(Context ctx, json) {
+    co_await ctx.sleep(1h);
+    co_return "";
+}
+
+constexpr const char* kOrder = R"({"cents":100,"id":"ord-7","lines":[{"cents":1},{"cents":7}]})";
+
+using Code = Durable<std::string> (*)(Context, json);
+
+// Runs `before` for two turns, then `after` on its history.
+Driver changed(Code before, Code after, int turns = 2) {
+    Driver d;
+    d.registry.on(saga, before);
+    d.turn({start("OrderSaga", kOrder)});
+    if (turns > 1) {
+        d.turn({completed(2, "r1")});
+    }
+    d.registry = {};
+    d.registry.on(saga, after);
+    return d;
+}
+
+// ND-1: the whole text.
+TEST(Nondeterminism, Text) {
+    Driver d = changed(&charge_and_ship, &adds_call);
+    EXPECT_EQ(d.turn({completed(4, "s")}), "given back");
+    EXPECT_EQ(d.last.kind, Kind::kNondeterministic);
+    const std::string order = kOrder;
+    EXPECT_EQ(d.last.text,
+              "nondeterministic: event 4 of ord-7, execution 1 (OrderSaga 1.2.0)\n"
+              "  the history has: ActivityScheduled \"Ship\" " +
+                  order +
+                  "\n"
+                  "  the code wants:  ActivityScheduled \"Check\" " +
+                  order +
+                  "\n"
+                  "  before that:     event 3 ActivityCompleted of event 2 \"Charge\"\n"
+                  "  likely:          a call was added before \"Ship\"; see ctx.version()");
+}
+
+// RY-3: each field that must be equal, changed once.
+TEST(Nondeterminism, EachField) {
+    struct Change {
+        std::size_t id;
+        json change;
+        bool differs;
+    };
+    const std::vector<Change> changes = {
+        {4, {{"name", "Other"}}, true},
+        {4, {{"input", "{}"}}, true},
+        {4, {{"tag", "u"}}, true},
+        {4, {{"tag", nullptr}}, true},
+        {4, {{"session_id", "u"}}, true},
+        {5, {{"fire_at_ms", 77}}, false},
+        {6, {{"name", "other"}}, true},
+        {7, {{"name", "other"}}, true},
+        {8, {{"name", "Other"}}, true},
+        {8, {{"input", "{}"}}, true},
+        {8, {{"instance", "sub::77"}}, false},
+        {9, {{"instance", "e"}}, true},
+        {10, {{"name", "Other"}}, true},
+        {10, {{"instance", "e"}}, true},
+        {10, {{"input", "{}"}}, true},
+        {11, {{"status", "other"}}, false},
+        {12, {{"key", "l"}}, true},
+        {12, {{"value", "2"}}, true},
+        {12, {{"last_updated_at_ms", 5}}, false},
+        {13, {{"key", "l"}}, true},
+        {14, {{"type", "KeyValueCleared"}, {"key", "k"}}, true},
+        {4, {{"type", "TimerCreated"}, {"fire_at_ms", 5}}, true},
+        {5, {{"type", "ActivityScheduled"}, {"name", "Ship"}, {"input", ""}}, true},
+        {6, {{"type", "ExternalSubscribedPersistent"}}, true},
+    };
+    for (const auto& change : changes) {
+        Driver d = changed(&original, &original);
+        ASSERT_EQ(d.history.size(), 14u);
+        d.edit(change.id, change.change);
+        const std::string delta = d.turn({completed(4, "done")});
+        EXPECT_EQ(delta == "given back", change.differs) << change.id << " " << change.change;
+        if (change.differs) {
+            EXPECT_NE(d.last.text.find("the history has: "), std::string::npos);
+            EXPECT_NE(d.last.text.find("the code wants:  "), std::string::npos);
+            EXPECT_NE(d.last.text.find("event " + std::to_string(change.id) + " of"),
+                      std::string::npos);
+        }
+    }
+}
+
+// ND-2: where only the input differs, the path.
+TEST(Nondeterminism, PathOfInput) {
+    Driver d = changed(&just_charge, &other_input, 1);
+    EXPECT_EQ(d.turn({completed(2, "r")}), "given back");
+    EXPECT_NE(d.last.text.find("\n  they differ at:  /lines/1/cents\n"), std::string::npos)
+        << d.last.text;
+}
+
+// RY-6: more at the end of a stored turn.
+TEST(Nondeterminism, AddedAtTheEndOfTurn) {
+    Driver d = changed(&just_charge, &adds_at_end_of_turn, 1);
+    EXPECT_EQ(d.turn({completed(2, "r")}), "given back");
+    EXPECT_NE(d.last.text.find("event 3 of ord-7"), std::string::npos);
+    EXPECT_NE(d.last.text.find("the history has: nothing more"), std::string::npos);
+}
+
+// RY-7: less.
+TEST(Nondeterminism, Removed) {
+    Driver d = changed(&charge_and_ship, &just_charge);
+    EXPECT_EQ(d.turn({completed(4, "s")}), "given back");
+    EXPECT_NE(d.last.text.find("the code wants:  nothing, it has returned"), std::string::npos);
+    Driver w = changed(&adds_at_end_of_turn, &just_charge, 1);
+    EXPECT_EQ(w.turn({completed(2, "s")}), "given back");
+    EXPECT_NE(w.last.text.find("the code wants:  nothing, it waits for event 2 \"Charge\""),
+              std::string::npos)
+        << w.last.text;
+    Driver kind = changed(&charge_and_ship, &waits_longer);
+    EXPECT_EQ(kind.turn({completed(4, "s")}), "given back");
+    EXPECT_NE(kind.last.text.find("the code wants:  ExternalSubscribed \"never\""),
+              std::string::npos);
+}
+
+// RY-5: drops that differ.
+TEST(Nondeterminism, Drops) {
+    Driver d = changed(&drops, &keeps);
+    EXPECT_EQ(d.turn({fired(5)}), "given back");  // no such decision in its history
+    Driver dropped;
+    dropped.registry.on(saga, &drops);
+    dropped.turn({start("OrderSaga", kOrder)});
+    EXPECT_EQ(dropped.turn({completed(3, "r")}),
+              "ActivityCompleted,TimerCreated,ActivityCancelRequested");
+    dropped.registry = {};
+    dropped.registry.on(saga, &keeps);
+    EXPECT_EQ(dropped.turn({fired(5)}), "given back");
+    EXPECT_NE(dropped.last.text.find("the code wants:  to keep the call of event 2"),
+              std::string::npos);
+    Driver kept;
+    kept.registry.on(saga, &keeps);
+    kept.turn({start("OrderSaga", kOrder)});
+    EXPECT_EQ(kept.turn({completed(3, "r")}), "ActivityCompleted,TimerCreated");
+    kept.registry = {};
+    kept.registry.on(saga, &drops);
+    EXPECT_EQ(kept.turn({fired(5)}), "given back");
+    EXPECT_NE(kept.last.text.find("the code wants:  to drop the call of event 2"),
+              std::string::npos);
+}
+
+// TU-5: outcomes without a decision, of another kind, for a closed one.
+TEST(Nondeterminism, Outcomes) {
+    Driver d = changed(&charge_and_ship, &charge_and_ship);
+    EXPECT_EQ(d.turn({completed(77, "s")}), "given back");
+    EXPECT_NE(d.last.text.find("no call that is event 77"), std::string::npos);
+    EXPECT_EQ(d.turn({fired(4)}), "given back");
+    EXPECT_NE(d.last.text.find("the history has: TimerFired of event 4"), std::string::npos);
+    EXPECT_EQ(d.turn({child_completed(4, "s")}), "given back");
+    d.history.push_back(json{
+        {"event_id", 5},
+        {"source_event_id", 2},
+        {"timestamp_ms", 1},
+        {"type", "ActivityFailed"},
+        {"details",
+         json::object()}}.dump());
+    EXPECT_EQ(d.turn({completed(4, "s")}), "given back");
+    EXPECT_NE(d.last.text.find("which has its outcome"), std::string::npos);
+}
+
+// ND-3, ND-4: blocked unharmed, and on with the old code; or failed.
+TEST(Nondeterminism, BlockAndFail) {
+    Driver d = changed(&charge_and_ship, &adds_call);
+    const auto before = d.history;
+    EXPECT_EQ(d.turn({completed(4, "s")}), "given back");
+    EXPECT_EQ(d.history, before);
+    d.registry = {};
+    d.registry.on(saga, &charge_and_ship);
+    EXPECT_EQ(d.turn({completed(4, "s")}), "ActivityCompleted,OrchestrationCompleted");
+    Driver f = changed(&charge_and_ship, &adds_call);
+    f.options.on_nondeterminism = belay::OnNondeterminism::kFail;
+    EXPECT_EQ(f.turn({completed(4, "s")}), "ActivityCancelRequested,OrchestrationFailed");
+    const json details = f.event(1).at("details").at("Configuration");
+    EXPECT_EQ(details.at("kind"), "Nondeterminism");
+    EXPECT_EQ(f.metadata().at("output").get<std::string>().find("nondeterministic: event 4"), 0u);
+    EXPECT_EQ(f.last.decision.cancelled_activities, std::vector<std::int64_t>{4});
+}
+
+// RY-3: another delay is legal; a replayer that is strict reports it.
+TEST(Nondeterminism, Delays) {
+    Driver d = changed(&some_delay, &other_delay, 1);
+    EXPECT_EQ(d.turn({fired(2)}), "TimerFired,OrchestrationCompleted");
+}
+
+int impure = 0;
+
+Durable<std::string> impure_code(Context ctx, json order) {
+    order["n"] = ++impure;
+    std::string receipt = co_await ctx.call(charge, order);
+    co_return receipt;
+}
+
+// LT-9: code that differs from itself is found before anything is stored.
+TEST(Nondeterminism, VerifyReplay) {
+    Driver d;
+    d.registry.on(saga, &impure_code);
+    EXPECT_EQ(d.turn({start("OrderSaga", "{}")}), "given back");
+    EXPECT_EQ(d.last.kind, Kind::kNondeterministic);
+}
+
+}  // namespace
