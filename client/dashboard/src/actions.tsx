@@ -35,6 +35,12 @@ export function labelOf(action: string): string {
   return me.value?.actions[action]?.label ?? action;
 }
 
+/** The action with its object, for people. */
+function named(call: ActionCall, separator: string): string {
+  const label = call.label ?? labelOf(call.action);
+  return call.target === "" ? label : label + separator + visible(call.target);
+}
+
 /** Asks, if its kind wants that, and does it. */
 export function act(call: ActionCall): void {
   const info = me.value?.actions[call.action];
@@ -51,18 +57,18 @@ async function run(call: ActionCall, args: Record<string, unknown>, reason: stri
   if (name === null) return false;
   try {
     const answer = await post<ActionResult>(hubPath(name, ["actions"]), { action: call.action, args, reason, key, dry_run: false });
-    tell(answer.effective ? "ok" : "note", `${labelOf(call.action)}, ${call.target}: ${answer.message}`, answer.result);
+    tell(answer.effective ? "ok" : "note", `${named(call, ", ")}: ${answer.message}`, answer.result);
     call.onDone?.();
     return true;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.status === 0 || error.status === 504) {
-      tell("bad", `${labelOf(call.action)}, ${call.target}: the outcome is not known.`, "The connection broke before the answer. The page reads the object again; look at its state before you repeat it.");
+      tell("bad", `${named(call, ", ")}: the outcome is not known.`, "The connection broke before the answer. The page reads the object again; look at its state before you repeat it.");
       call.onDone?.();
       return true;
     }
     const { message, detail, hint, sqlstate } = error.problem;
-    tell("bad", `${labelOf(call.action)}, ${call.target}: ${message}${sqlstate ? ` (${sqlstate})` : ""}`, [detail, hint].filter(Boolean).join("\n"));
+    tell("bad", `${named(call, ", ")}: ${message}${sqlstate ? ` (${sqlstate})` : ""}`, [detail, hint].filter(Boolean).join("\n"));
     call.onDone?.();
     return false;
   }
@@ -148,6 +154,11 @@ function ActionForm({ call }: { call: ActionCall }) {
     };
   }, [JSON.stringify(values), reason]);
 
+  // Its fields come with the answer: the first of them gets the focus, unless the user has moved on.
+  useEffect(() => {
+    if (document.activeElement?.matches("dialog, dialog .icon-button")) document.querySelector<HTMLElement>("dialog .dialog-body :is(input, select, textarea)")?.focus();
+  }, [dry === null]);
+
   const close = (): void => {
     pending.value = null;
   };
@@ -170,7 +181,7 @@ function ActionForm({ call }: { call: ActionCall }) {
   };
 
   return (
-    <Dialog title={`${label}: ${visible(call.target)}`} onClose={close} tone={destructive ? "bad" : undefined}>
+    <Dialog title={named(call, ": ")} onClose={close} tone={destructive ? "bad" : undefined}>
       <form
         onSubmit={(e) => {
           e.preventDefault();

@@ -40,11 +40,17 @@ function join(words: string[]): string {
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
 }
 
+/** 1st, 2nd, 3rd, 4th … 11th, 12th. */
+function ordinal(n: number): string {
+  const end = n % 100 > 10 && n % 100 < 14 ? "th" : (["th", "st", "nd", "rd"][n % 10] ?? "th");
+  return `${n}${end}`;
+}
+
 function name(list: Part[], say: (n: number) => string): string {
   return join(
     list.map((p) => {
       const span = p.from === p.to ? say(p.from) : `${say(p.from)} to ${say(p.to)}`;
-      return p.step === 1 ? span : `every ${p.step}. from ${span}`;
+      return p.step === 1 ? span : `every ${ordinal(p.step)} from ${span}`;
     }),
   );
 }
@@ -76,9 +82,9 @@ export function cronWords(cron: string): string | null {
         : m !== null
           ? `at minute ${m}`
           : `at minutes ${name(minute, String)}`;
-    if (isAll(hour)) when = m === null ? minutes : m === 0 ? "every hour, on the hour" : `every hour, at minute ${m}`;
+    if (isAll(hour)) when = m === null ? (step === null ? `${minutes} of every hour` : minutes) : m === 0 ? "every hour, on the hour" : `every hour, at minute ${m}`;
     else if (h !== null) when = `${minutes} of the hour ${two(h)}`;
-    else if (hour.length === 1 && hour[0]!.any) when = `${minutes} of every ${hour[0]!.step}. hour`;
+    else if (hour.length === 1 && hour[0]!.any) when = m === null ? `${minutes} of every ${ordinal(hour[0]!.step)} hour` : `every ${hour[0]!.step} hours, at minute ${m}`;
     else if (hour.length === 1 && hour[0]!.step === 1) when = `${minutes}, from ${two(hour[0]!.from)}:00 to ${two(hour[0]!.to)}:59`;
     else when = `${minutes} of hours ${name(hour, two)}`;
   }
@@ -87,11 +93,11 @@ export function cronWords(cron: string): string | null {
   const dayWords = isAll(day)
     ? ""
     : day.length === 1 && day[0]!.any
-      ? `every ${day[0]!.step}. day`
+      ? `every ${ordinal(day[0]!.step)} day`
       : `on day ${name(day, String)} of the month`;
   const weekdayWords = isAll(weekday) ? "" : `on ${name(weekday, (n) => days[n]!)}`;
   const date = both ? `${dayWords} or ${weekdayWords}` : dayWords || weekdayWords;
   const inMonths = isAll(month) ? "" : `in ${name(month, (n) => months[n - 1]!)}`;
-  const repeats = /^every/.test(when);
+  const repeats = when.includes("every");
   return [when, date || (repeats || inMonths ? "" : "every day"), inMonths].filter((s) => s !== "").join(" ");
 }

@@ -193,7 +193,7 @@ export function explainWorkItem(row: Reason, context: Context): Sentence {
     case "paused":
       return say("The worker queue is paused.", { next: { text: "Resume the hub.", path: ["h", context.hub, "queues"] } });
     case "leased":
-      return say(`${str(d["owner"]) || "A worker"} holds its lease.`, { until, calm: true });
+      return say(`Worker ${str(d["owner"])} holds its lease.`, { until, calm: true });
     case "not_visible":
       return say("It becomes visible later.", { until, calm: true });
     case "session_of":
@@ -245,8 +245,8 @@ export function errorWords(problem: Problem, status: number, hub: string | null)
   return { title: problem.error.replace(/_/g, " "), text: said, statement: null, retry: true };
 }
 
-/** `closes in 41 s`, for the end of a wait. */
+/** `41 s left`, of a wait that ends by itself. */
 export function untilWords(until: number | null, now: number): string {
   if (until === null) return "";
-  return until <= now ? "due now" : `for another ${duration(until - now)}`;
+  return until <= now ? `over since ${duration(now - until)}` : `${duration(until - now)} left`;
 }

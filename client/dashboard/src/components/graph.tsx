@@ -99,7 +99,7 @@ export function Graph({ graph, groups, selected, onSelect, onOpen }: { graph: Fl
     if (!layout) return { x: 0, y: 0, k: 1 };
     const k = Math.min(1, (size.w - 32) / Math.max(1, layout.width), (size.h - 32) / Math.max(1, layout.height));
     // Legible first: what does not fit is panned to.
-    const scale = Math.max(k, Math.min(1, 0.45));
+    const scale = Math.max(k, 0.65);
     return { k: scale, x: Math.max(16, (size.w - layout.width * scale) / 2), y: Math.max(16, (size.h - layout.height * scale) / 2) };
   }, [layout, size.w, size.h]);
   const v = view ?? fitted;

@@ -26,7 +26,7 @@ export function Reasons({ rows, sql }: { rows: Sentence[]; sql?: string }) {
                 {visible(s.text)}
                 {s.until !== null && (
                   <span class="muted">
-                    {" "}
+                    {" · "}
                     {untilWords(s.until, now)}, until <Time ms={s.until} />
                   </span>
                 )}

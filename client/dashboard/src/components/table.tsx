@@ -12,6 +12,8 @@ export interface Column<Row> {
   /** 2 and 3 are left out where there is little room. */
   rank?: 1 | 2 | 3;
   grow?: boolean;
+  /** Breaks into lines. */
+  wrap?: boolean;
 }
 
 interface Props<Row> {
@@ -128,7 +130,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, rowHref, selected, 
                   </td>
                 )}
                 {columns.map((c) => (
-                  <td key={c.key} class={`${c.num ? "num" : ""} r${c.rank ?? 1} ${c.grow ? "grow" : ""}`}>
+                  <td key={c.key} class={`${c.num ? "num" : ""} r${c.rank ?? 1} ${c.grow ? "grow" : ""} ${c.wrap ? "wraps" : ""}`}>
                     {c.cell(row)}
                   </td>
                 ))}

@@ -60,7 +60,7 @@ export function DeadLetters() {
                 grow: true,
                 cell: (g) => <a href={link(route.value.path, filterOf(g) as Record<string, string>)}>{visible(g.name) || "no name"}</a>,
               },
-              { key: "queue", label: "Queue", cell: (g) => g.queue },
+              { key: "queue", label: "Queue", rank: 2, cell: (g) => g.queue },
               { key: "reason", label: "Reason", cell: (g) => <code>{visible(g.reason)}</code>, rank: 2 },
               { key: "n", label: "Letters", num: true, cell: (g) => number(g.n) },
               { key: "newest", label: "Newest", num: true, rank: 2, cell: (g) => <Ago ms={g.newest} /> },

@@ -58,7 +58,7 @@ const ranges: [string, string][] = [
 export function Percentiles({ of }: { of: Latency | null }) {
   if (!of) return <p class="muted">Not measured yet.</p>;
   return (
-    <dl class="numbers">
+    <dl class="numbers three">
       <div>
         <dt>p50</dt>
         <dd>{shortDuration(of.p50)}</dd>

@@ -183,7 +183,7 @@ export function PolicyTable({ rows }: { rows: QueueDetail["policy"] }) {
       rowKey={(p) => p.key}
       columns={[
         { key: "key", label: "Key", cell: (p) => <code>{p.key}</code> },
-        { key: "value", label: "Value", cell: (p) => <code class="wrap">{visible(p.value)}</code>, grow: true },
+        { key: "value", label: "Value", cell: (p) => <code class="wrap">{visible(p.value)}</code>, wrap: true },
         { key: "from", label: "From", cell: (p) => <span class={p.from === "default" ? "muted" : "strong"}>{p.from}</span> },
       ]}
     />

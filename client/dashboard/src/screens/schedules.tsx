@@ -2,6 +2,7 @@
 import { Actions } from "../actions";
 import { hubPath, type Page, type Schedule } from "../api";
 import { Empty, IdLink, PageHead, Show, SqlButton, Time } from "../components/bits";
+import { Sign } from "../components/sign";
 import { Table } from "../components/table";
 import { cronWords } from "../cron";
 import { visible } from "../format";
@@ -15,7 +16,7 @@ export function Schedules() {
   const create = {
     action: "create_schedule",
     args: {},
-    target: "new",
+    target: "",
     onDone: list.reload,
     fields: [
       { name: "name", label: "Name", type: "text" as const, value: "" },
@@ -50,6 +51,7 @@ export function Schedules() {
                   {
                     key: "name",
                     label: "Schedule",
+                    wrap: true,
                     cell: (s) => (
                       <div class="stack">
                         <span class="strong">
@@ -58,17 +60,23 @@ export function Schedules() {
                         <span class="muted small">
                           queue <a href={hubLink(["queues", s.queue])}>{visible(s.queue)}</a>
                         </span>
+                        {s.last_error && (
+                          <span class="bad-text small wrap-any">
+                            <Sign tone="bad" /> {visible(s.last_error)}
+                          </span>
+                        )}
                       </div>
                     ),
                   },
                   {
                     key: "cron",
                     label: "When",
+                    wrap: true,
                     cell: (s) => (
                       <div class="stack">
                         <span>{cronWords(s.cron) ?? visible(s.cron)}</span>
                         <span class="muted small">
-                          <code>{visible(s.cron)}</code> {visible(s.time_zone)}
+                          <code class="nowrap">{visible(s.cron)}</code> {visible(s.time_zone)}
                         </span>
                       </div>
                     ),
@@ -107,7 +115,6 @@ export function Schedules() {
                       </div>
                     ),
                   },
-                  { key: "error", label: "Error", rank: 2, cell: (s) => (s.last_error ? <span class="bad-text wrap-any">{visible(s.last_error)}</span> : <span class="muted">none</span>) },
                   {
                     key: "actions",
                     label: "Actions",

@@ -51,7 +51,9 @@ export function Settings() {
             {keyList.map(([key, what]) => (
               <>
                 <dt>
-                  <kbd>{key}</kbd>
+                  {key.split(" ").map((k) => (
+                    <kbd key={k}>{k}</kbd>
+                  ))}
                 </dt>
                 <dd>{what}</dd>
               </>

@@ -28,7 +28,8 @@ export function pathOf(t: TaskAnswer): PathStep[] {
   for (const a of t.attempts) {
     if (a.started_ms > at) steps.push({ label: steps.length === 0 ? "waited" : "backoff", tone: "wait", from: at, to: a.started_ms });
     const good = a.outcome === "completed" || a.outcome === "success";
-    steps.push({ label: `attempt ${a.attempt_index}`, tone: a.outcome === null ? "run" : good ? "ok" : a.outcome === "cancelled" ? "off" : "bad", from: a.started_ms, to: a.ended_ms });
+    const rests = a.outcome === null && t.state !== "active";
+    steps.push({ label: `attempt ${a.attempt_index}${rests ? `, ${stateWord(t.state).word}` : ""}`, tone: rests ? "wait" : a.outcome === null ? "run" : good ? "ok" : a.outcome === "cancelled" ? "off" : "bad", from: a.started_ms, to: a.ended_ms });
     at = a.ended_ms ?? at;
   }
   const open = t.attempts[t.attempts.length - 1]?.ended_ms === null;
@@ -208,68 +209,70 @@ export function Task({ id }: { id: string }) {
             )}
             <Tabs label="Parts of the task" tabs={tabs} current={tab} hrefOf={(x) => link(route.value.path, { ...query, tab: x === "data" ? null : x, after: null })} />
             {tab === "data" && (
-              <>
                 <div class="grid-two">
-                  <Panel title="Payload">
-                    <BodyView body={now.payload} path={hubPath(name, ["tasks", id, "body", "payload"])} label="Payload" />
-                  </Panel>
-                  <Panel title="Result">
-                    <BodyView body={now.result} path={hubPath(name, ["tasks", id, "body", "result"])} label="Result" />
-                  </Panel>
-                  {now.checkpoint.bytes > 0 && (
-                    <Panel title="Checkpoint">
-                      <BodyView body={now.checkpoint} path={hubPath(name, ["tasks", id, "body", "checkpoint"])} label="Checkpoint" />
+                  <div>
+                    <Panel title="Payload">
+                      <BodyView body={now.payload} path={hubPath(name, ["tasks", id, "body", "payload"])} label="Payload" />
                     </Panel>
-                  )}
-                  {now.failure && now.failure.details.bytes > 0 && (
-                    <Panel title="Failure details">
-                      <BodyView body={now.failure.details} path={hubPath(name, ["tasks", id, "body", "failure_details"])} label="Failure details" />
+                    <Panel title="Result">
+                      <BodyView body={now.result} path={hubPath(name, ["tasks", id, "body", "result"])} label="Result" />
                     </Panel>
-                  )}
-                  <Panel title="Facts">
-                    <dl class="facts">
-                      <dt>Attempt</dt>
-                      <dd>
-                        {number(now.attempt_index)} ({number(now.retry_count)} retries, {number(now.reclaim_count)} reclaims, {number(now.replay_count)} replays)
-                      </dd>
-                      <dt>Available</dt>
-                      <dd>
-                        <Time ms={now.available_at_ms} both />
-                      </dd>
-                      <dt>Deadline</dt>
-                      <dd>{now.deadline_ms === null ? <span class="muted">none</span> : <Time ms={now.deadline_ms} both />}</dd>
-                      <dt>Lease</dt>
-                      <dd>
-                        {now.lease ? (
-                          <>
-                            <a href={hubLink(["workers"], { owner: now.lease.worker_instance })}>{visible(now.lease.worker_instance)}</a> until <Time ms={now.lease.until_ms} both />
-                          </>
-                        ) : (
-                          <span class="muted">none</span>
-                        )}
-                      </dd>
-                      <dt>Epoch</dt>
-                      <dd>{now.lease_epoch}</dd>
-                      <dt>Capabilities</dt>
-                      <dd>{now.capabilities.length === 0 ? <span class="muted">none needed</span> : now.capabilities.map(visible).join(", ")}</dd>
-                      <dt>Tags</dt>
-                      <dd>
-                        <code class="wrap">{visible(now.tags.text ?? "{}")}</code>
-                      </dd>
-                      <dt>Updated</dt>
-                      <dd>
-                        <Time ms={now.updated_at_ms} both />
-                      </dd>
-                    </dl>
-                  </Panel>
-                  {(now.upstream.length > 0 || now.downstream.length > 0) && (
-                    <Panel title="Neighbours in the flow">
-                      <Neighbours title="Before it" rows={now.upstream} />
-                      <Neighbours title="Behind it" rows={now.downstream} />
+                    {now.failure && now.failure.details.bytes > 0 && (
+                      <Panel title="Failure details">
+                        <BodyView body={now.failure.details} path={hubPath(name, ["tasks", id, "body", "failure_details"])} label="Failure details" />
+                      </Panel>
+                    )}
+                  </div>
+                  <div>
+                    <Panel title="Facts">
+                      <dl class="facts">
+                        <dt>Attempt</dt>
+                        <dd>
+                          {number(now.attempt_index)} ({number(now.retry_count)} retries, {number(now.reclaim_count)} reclaims, {number(now.replay_count)} replays)
+                        </dd>
+                        <dt>Available</dt>
+                        <dd>
+                          <Time ms={now.available_at_ms} both />
+                        </dd>
+                        <dt>Deadline</dt>
+                        <dd>{now.deadline_ms === null ? <span class="muted">none</span> : <Time ms={now.deadline_ms} both />}</dd>
+                        <dt>Lease</dt>
+                        <dd>
+                          {now.lease ? (
+                            <>
+                              <a href={hubLink(["workers"], { owner: now.lease.worker_instance })}>{visible(now.lease.worker_instance)}</a> until <Time ms={now.lease.until_ms} both />
+                            </>
+                          ) : (
+                            <span class="muted">none</span>
+                          )}
+                        </dd>
+                        <dt>Epoch</dt>
+                        <dd>{now.lease_epoch}</dd>
+                        <dt>Capabilities</dt>
+                        <dd>{now.capabilities.length === 0 ? <span class="muted">none needed</span> : now.capabilities.map(visible).join(", ")}</dd>
+                        <dt>Tags</dt>
+                        <dd>
+                          <code class="wrap">{visible(now.tags.text ?? "{}")}</code>
+                        </dd>
+                        <dt>Updated</dt>
+                        <dd>
+                          <Time ms={now.updated_at_ms} both />
+                        </dd>
+                      </dl>
                     </Panel>
-                  )}
+                    {(now.upstream.length > 0 || now.downstream.length > 0) && (
+                      <Panel title="Neighbours in the flow">
+                        <Neighbours title="Before it" rows={now.upstream} />
+                        <Neighbours title="Behind it" rows={now.downstream} />
+                      </Panel>
+                    )}
+                    {now.checkpoint.bytes > 0 && (
+                      <Panel title="Checkpoint">
+                        <BodyView body={now.checkpoint} path={hubPath(name, ["tasks", id, "body", "checkpoint"])} label="Checkpoint" />
+                      </Panel>
+                    )}
+                  </div>
                 </div>
-              </>
             )}
             {tab === "attempts" && (
               <Panel title="Attempts" flush>
@@ -288,7 +291,7 @@ export function Task({ id }: { id: string }) {
                       { key: "started", label: "Started", rank: 2, cell: (a) => <Time ms={a.started_ms} /> },
                       { key: "took", label: "Took", num: true, cell: (a) => <Span from={a.started_ms} to={a.ended_ms} /> },
                       { key: "leases", label: "Leases", num: true, rank: 3, cell: (a) => number(a.lease_count) },
-                      { key: "error", label: "Error", rank: 2, grow: true, cell: (a) => <span class="wrap-any">{visible(a.error ?? "")}</span> },
+                      { key: "error", label: "Error", rank: 2, wrap: true, cell: (a) => <span class="wrap-any">{visible(a.error ?? "")}</span> },
                     ]}
                   />
                 )}

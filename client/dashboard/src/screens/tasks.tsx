@@ -48,7 +48,7 @@ export function Tasks() {
   const columns: Column<TaskRow>[] = [
     { key: "id", label: "Task", cell: (t) => <IdLink path={["h", name, "tasks", t.task_id]} id={t.task_id} length={22} /> },
     { key: "state", label: "State", cell: (t) => <State state={t.state} /> },
-    { key: "queue", label: "Queue", cell: (t) => <a href={hubLink(["queues", t.queue])}>{visible(t.queue)}</a> },
+    { key: "queue", label: "Queue", rank: 2, cell: (t) => <a href={hubLink(["queues", t.queue])}>{visible(t.queue)}</a> },
     { key: "kind", label: "Kind", cell: (t) => visible(t.kind), rank: 2 },
   ];
   if (tab === "active") {
@@ -57,7 +57,7 @@ export function Tasks() {
       { key: "lease", label: "Lease", num: true, cell: (t) => <Until ms={t.lease_until_ms} /> },
     );
   } else if (tab === "failed") {
-    columns.push({ key: "failure", label: "Failure", rank: 2, grow: true, cell: (t) => <span class="ellipsis bad-text">{visible(t.failure_message ?? t.failure_class ?? "")}</span> });
+    columns.push({ key: "failure", label: "Failure", grow: true, cell: (t) => <span class="ellipsis bad-text">{visible(t.failure_message ?? t.failure_class ?? "")}</span> });
   } else {
     columns.push({ key: "payload", label: "Payload", rank: 3, grow: true, cell: (t) => <code class="preview">{visible(t.payload ?? "")}</code> });
   }
