@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
 #
-#   test/setup.sh [deb] [chroot]
+#   test/setup.sh [deb] [chroot] [dashboard]
 #
-#   deb      also what building packages needs
-#   chroot   also what testing them in a clean system needs
+#   deb         also what building packages needs
+#   chroot      also what testing them in a clean system needs
+#   dashboard   also what building the dashboard's pages and testing them in a browser needs
 #
 # PG_CONFIG names another PostgreSQL: then none is installed.
 set -euo pipefail
@@ -21,6 +22,9 @@ need() {
 # header NAME: true if the C++ compiler's directories have it.
 header() { [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]]; }
 library() { compgen -G "/usr/lib/*/$1*" || compgen -G "/usr/lib/$1*" || compgen -G "/usr/local/lib/$1*"; }
+
+# Debian 12 has node 18.
+node_is_new() { (($(node --version | sed -E 's/^v([0-9]+).*/\1/') >= 18)); }
 
 need make command -v make
 need g++ command -v g++
@@ -45,6 +49,11 @@ for group; do
         chroot)
             need mmdebstrap command -v mmdebstrap
             need lintian command -v lintian
+            ;;
+        dashboard)
+            need nodejs node_is_new
+            need npm command -v npm
+            need chromium test -x "${CHROMIUM:-/usr/bin/chromium}"
             ;;
         *) die "unknown group $group" ;;
     esac

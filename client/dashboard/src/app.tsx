@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ActionDialog, BulkDialog } from "./actions";
 import { del } from "./api";
 import { Dialog } from "./components/dialog";
-import { Empty, Loading } from "./components/bits";
+import { Empty, Loading, PageHead } from "./components/bits";
 import { copy } from "./components/sql";
 import { count, visible } from "./format";
 import { keyList } from "./keys";
@@ -63,18 +63,30 @@ const places: Place[] = [
 ];
 const below: Record<string, string> = { "work-items": "queues", messages: "queues" };
 
+function NoPage() {
+  return (
+    <>
+      <PageHead title="Not found" />
+      <Empty title="There is no such page" text="The link may be cut, or of another version." />
+    </>
+  );
+}
+
 function Screen() {
   const [first, , what, id] = route.value.path;
   if (first === undefined) return <Hubs />;
   if (first === "settings") return <Settings />;
-  if (first !== "h" || hub.value === null) return <Empty title="There is no such page" />;
+  if (first !== "h" || hub.value === null) return <NoPage />;
   if (me.value && !me.value.hubs[hub.value]) {
     return (
-      <Empty title={`No hub ${visible(hub.value)} that you may see`} text="It may have been dropped, or your role has no level of it.">
-        <a class="button" href={link([])}>
-          All hubs
-        </a>
-      </Empty>
+      <>
+        <PageHead title="Not found" />
+        <Empty title={`No hub ${visible(hub.value)} that you may see`} text="It may have been dropped, or your role has no level of it.">
+          <a class="button" href={link([])}>
+            All hubs
+          </a>
+        </Empty>
+      </>
     );
   }
   const key = `${hub.value} ${id ?? ""}`;
@@ -106,7 +118,7 @@ function Screen() {
     case "bulk":
       return id === undefined ? <BulkJobs key={key} /> : <Bulk key={key} id={id} />;
     default:
-      return <Empty title="There is no such page" />;
+      return <NoPage />;
   }
 }
 
@@ -163,8 +175,9 @@ function Menu({ label, title, children, className }: { label: preact.ComponentCh
         }
       }}
     >
-      <button ref={button} type="button" class="bar-button" aria-expanded={open} aria-label={title} onClick={() => setOpen(!open)}>
+      <button ref={button} type="button" class="bar-button" aria-expanded={open} onClick={() => setOpen(!open)}>
         {label}
+        <span class="hidden">, {title}</span>
       </button>
       {open && <div class="menu-panel">{children(() => setOpen(false))}</div>}
     </div>
@@ -190,7 +203,7 @@ function Top({ onMenu }: { onMenu: () => void }) {
       </a>
       {hub.value !== null && (
         <Menu
-          title={`Hub ${hub.value}, switch`}
+          title="switch the hub"
           className="hub-menu"
           label={
             <>
@@ -222,11 +235,12 @@ function Top({ onMenu }: { onMenu: () => void }) {
         </Menu>
       )}
       <Search />
-      <button type="button" class={`bar-button live ${state}`} aria-pressed={live} aria-label={live ? "Live updates are on" : "Live updates are off"} onClick={() => change({ live: !live })}>
+      <button type="button" class={`bar-button live ${state}`} aria-pressed={live} onClick={() => change({ live: !live })}>
         <span class="dot" aria-hidden="true" />
         <span class="wide-only">{state === "off" ? "live off" : state === "open" ? "live" : state === "connecting" ? "connecting" : "reconnecting"}</span>
+        <span class="hidden"> live updates</span>
       </button>
-      <Menu title={`Time zone ${zone.value}`} className="zone-menu" label={<span>{zone.value.replace(/^.*\//, "").replace(/_/g, " ")} ▾</span>}>
+      <Menu title="change the time zone" className="zone-menu" label={<span>{zone.value.replace(/^.*\//, "").replace(/_/g, " ")} ▾</span>}>
         {(close) => (
           <ul class="menu-list">
             {zones.map((z) => (
@@ -264,7 +278,7 @@ function Top({ onMenu }: { onMenu: () => void }) {
         </svg>
       </button>
       <Menu
-        title={`${me.value?.user ?? ""}, ${best ?? "no level"}`}
+        title="account"
         className="user-menu"
         label={
           <>

@@ -57,7 +57,7 @@ const escape = (text: string): string => text.replace(/[&<>"']/g, (c) => `&#${c.
 export function toSvg(layout: Layout, graph: FlowGraph, width: number, height: number, textOf: (id: string) => string): string {
   const label = new Map(graph.nodes.map((n) => [n.id, n.members.length > 1 ? `${n.label} × ${n.members.length}` : n.label]));
   const parts = [
-    `<svg xmlns="http:/${"/"}www.w3.org/2000/svg" viewBox="-8 -8 ${Math.ceil(layout.width + 16)} ${Math.ceil(layout.height + 16)}" font-family="sans-serif" font-size="12">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-8 -8 ${Math.ceil(layout.width + 16)} ${Math.ceil(layout.height + 16)}" font-family="sans-serif" font-size="12">`,
     ...layout.edges.map((e) => `<path d="${e.path}" fill="none" stroke="#666"/>`),
     ...layout.nodes.map(
       (n) =>

@@ -617,6 +617,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     for (const s of streams.values()) if (s.wants.has(`${what}:${hub}:${id}`)) s.send("changed", { hub, what, id });
   };
   state.changed = changed;
+  state.watched = (what) => [...streams.values()].some((s) => s.wants.has(what));
   state.data = data;
   state.hub = hub;
 
@@ -807,6 +808,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
           return send(200, {});
         }
         const id = String(++lastStream);
+        state.opened = lastStream;
         response.writeHead(200, { ...headers, "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no" });
         const s = { wants: new Set(), send: (event, value) => { response.write(`event: ${event}\ndata: ${JSON.stringify(value)}\n\n`); }, end: () => response.end() };
         streams.set(id, s);

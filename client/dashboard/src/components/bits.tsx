@@ -145,7 +145,7 @@ export function Show<T>({ of, children, rows }: { of: Resource<T>; children: (da
 
 export function Panel({ title, tools, children, id, flush }: { title: string; tools?: ComponentChildren; children: ComponentChildren; id?: string; flush?: boolean }) {
   return (
-    <section class={`panel ${flush ? "flush" : ""}`} {...(id ? { id } : {})} aria-label={title}>
+    <section class={`panel ${flush ? "flush" : ""}`} {...(id ? { id } : {})}>
       <header class="panel-head">
         <h2>{title}</h2>
         {tools && <div class="tools">{tools}</div>}

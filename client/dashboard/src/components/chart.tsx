@@ -75,7 +75,7 @@ export function Chart({ title, t, lines, unit, height = 150, sql }: { title: str
 
   const at = hover !== null && hover < t.length ? hover : t.length - 1;
   return (
-    <section class="panel chart" aria-label={title}>
+    <section class="panel chart">
       <header class="panel-head">
         <h2>{title}</h2>
         <div class="tools">
@@ -134,7 +134,7 @@ export function Histogram({ buckets, label }: { buckets: number[]; label: string
   const w = 100 / shown.length;
   const text = shown.map((n, i) => `up to ${bucketLabel(from + i)}: ${n}`).join(", ");
   return (
-    <figure class="histogram" role="img" aria-label={`${label}. ${text}`}>
+    <div class="histogram" role="img" aria-label={`${label}. ${text}`}>
       <svg viewBox="0 0 100 40" preserveAspectRatio="none" aria-hidden="true" focusable="false">
         {shown.map((n, i) => {
           const h = n === 0 ? 0.5 : Math.max(1.5, (n / top) * 38);
@@ -145,10 +145,10 @@ export function Histogram({ buckets, label }: { buckets: number[]; label: string
           );
         })}
       </svg>
-      <figcaption aria-hidden="true">
+      <div class="histogram-axis" aria-hidden="true">
         <span>{bucketLabel(from)}</span>
         <span>{bucketLabel(last)}</span>
-      </figcaption>
-    </figure>
+      </div>
+    </div>
   );
 }

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { signal } from "@preact/signals";
+import { visible } from "../format";
 import { go } from "../state";
 
 export interface Column<Row> {
@@ -73,7 +74,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, rowHref, selected, 
 
   const allSelected = selected !== undefined && rows.length > 0 && rows.every((row) => selected.has(rowKey(row)));
   return (
-    <div class="table-scroll" role="region" aria-label={caption} tabIndex={0}>
+    <div class="table-scroll" role="group" aria-label={caption} tabIndex={0}>
       <table class="table">
         <caption class="hidden">{caption}</caption>
         <thead>
@@ -125,7 +126,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, rowHref, selected, 
                           onSelect(next);
                         }}
                       />
-                      <span class="hidden">Select {label?.(row) ?? key}</span>
+                      <span class="hidden">Select {visible(label?.(row) ?? key)}</span>
                     </label>
                   </td>
                 )}

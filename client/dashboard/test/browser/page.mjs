@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
+import { startFakeApi } from "../fake_api.mjs";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -30,6 +31,15 @@ export async function newContext(fake, options = {}) {
     page.on("request", (r) => !r.url().startsWith(new URL(fake.url).origin) && !/^(blob|data):/.test(r.url()) && troubles.push(`request elsewhere: ${r.url()}`));
   });
   return { context, troubles };
+}
+
+/** A server and a context for one test, closed with it. */
+export async function start(t, server = {}, options = {}) {
+  const fake = await startFakeApi(server);
+  t.after(() => fake.close());
+  const { context, troubles } = await newContext(fake, options);
+  t.after(() => context.close());
+  return { fake, context, troubles };
 }
 
 /** Opens an address and waits until nothing loads any more. */
