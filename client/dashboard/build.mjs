@@ -36,6 +36,13 @@ await build({ absWorkingDir: here, entryPoints: ["src/theme.js"], minify: true, 
 cpSync(join(here, "src/icon.svg"), join(assets, "icon.svg"));
 cpSync(join(here, "src/index.html"), join(output, "index.html"));
 
+// The licenses of what was bundled ask to be passed on with it.
+const texts = ["preact", "@preact/signals", "@preact/signals-core", "uplot", "@dagrejs/dagre", "@dagrejs/graphlib"].map((name) => {
+  const folder = join(here, "node_modules", name);
+  return `${name} ${JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version}\n\n${readFileSync(join(folder, "LICENSE"), "utf8")}`;
+});
+writeFileSync(join(assets, "licenses.txt"), texts.join("\n----\n\n"));
+
 const hash = createHash("sha256");
 let sum = 0;
 for (const name of readdirSync(assets).sort()) {

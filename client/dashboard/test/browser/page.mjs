@@ -53,9 +53,9 @@ export async function settled(page) {
   await page.waitForFunction(() => !document.querySelector(".skeleton, .graph-wait"));
 }
 
-/** What axe has to say against the page. */
-export async function axe(page) {
+/** What axe has to say against the page, by all its rules or by these. */
+export async function axe(page, rules = null) {
   await page.evaluate(axeSource);
-  const result = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], resultTypes: ["violations"] }));
+  const result = await page.evaluate((only) => window.axe.run(document, { runOnly: only ?? ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], resultTypes: ["violations"] }), rules);
   return result.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target.join(" ")} ${n.any.map((a) => a.message).join("; ")}`).join(" | ")}`);
 }

@@ -41,7 +41,8 @@ for (const theme of ["light", "dark"]) {
     await page.clock.setFixedTime(fake.zero);
     for (const path of paths(fake)) {
       await open(page, fake.url + path);
-      troubles.push(...(await axe(page)).map((v) => `${path} ${v}`));
+      // Of another theme only the colours are another.
+      troubles.push(...(await axe(page, theme === "dark" ? ["color-contrast"] : null)).map((v) => `${path} ${v}`));
     }
     assert.deepEqual(troubles, []);
   });
@@ -150,7 +151,7 @@ describe("one page", () => {
     assert.deepEqual(troubles, []);
   });
 
-  test("B14 50,000 events: usable within 3 s, few nodes; running, ended and unknown events", async () => {
+  test("B14 50,000 events: usable with the first page of them, few nodes; running, ended and unknown events", async () => {
     // Usable with its first page, however long the others take.
     let release;
     const held = new Promise((done) => { release = done; });
@@ -167,14 +168,14 @@ describe("one page", () => {
     await page.unroute("**/history?*");
     assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
     await page.locator(".timeline-rows").evaluate((el) => { el.scrollTop = el.scrollHeight; });
-    await page.waitForSelector("text=#49999");
+    await page.waitForSelector(".bar .nr >> text=#49999");
     await open(page, `${fake.url}/h/app/instances/import-2026-11?tab=events&event=40001`);
     await page.waitForSelector(".event-row.selected >> text=40001", { timeout: 60_000 });
     assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
     await open(page, `${fake.url}/h/app/instances/order-8`);
-    await page.waitForSelector("text=of a later version");
+    await page.waitForSelector(".bar .name >> text=of a later");
     await open(page, `${fake.url}/h/app/instances/order-7`);
-    await page.waitForSelector("text=running 54 s");
+    await page.waitForSelector(".bar .length >> text=running 54 s");
   });
 
   test("B15 a flow: folded, opened, and the same picture twice", async () => {
