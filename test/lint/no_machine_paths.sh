@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # Home and work directories; hosts of private networks and package mirrors.
 paths='(?<![\w.$}*-])/(work|root|farm|mnt|Users|home/\w+|opt/\w+)(/|\b)'
-hosts='\b(registry|artifactory|nexus|mirror)\.[a-z0-9-]+\.[a-z]+|\b[a-z0-9-]+\.(internal|corp|lan)\b|\blocalhost:\d+|\b(10|192\.168|172\.(1[6-9]|2\d|3[01]))(\.\d{1,3}){2,3}\b'
+hosts='\b(registry|artifactory|nexus|mirror)\.[a-z0-9-]+\.[a-z]+|\b[a-z0-9-]+\.(internal|corp|lan)\b|\blocalhost:\d+|\b(10(\.\d{1,3}){3}|(192\.168|172\.(1[6-9]|2\d|3[01]))(\.\d{1,3}){2})\b'
 
 while IFS=: read -r file line text; do
     complain "${file#./}:$line" "machine path or host: ${text:0:100}"

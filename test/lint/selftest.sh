@@ -127,6 +127,7 @@ plant delivery .github/workflows/ci.yml '  planted'
 plant delivery .github/workflows/ci.yml '        run: make planted'
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
+plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s' 10.1 2.3)."
 plant web client/dashboard/src/planted.ts 'element.innerHTML = text;'
 plant web client/dashboard/src/planted.tsx '<p style="color: red">x</p>'
 plant web client/dashboard/src/planted.ts 'setTimeout("go()", 1);'

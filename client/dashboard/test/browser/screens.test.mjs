@@ -8,7 +8,7 @@ function paths(fake) {
   const d = fake.data;
   const h = `/h/${encodeURIComponent(fake.hub)}`;
   const id = encodeURIComponent;
-  const list = ["", "/queues", "/work-items", "/messages", "/instances", "/tasks", "/tasks?tab=failed", "/flows", "/schedules", "/dead-letters", "/events", "/events?tab=audit", "/events?tab=subscriptions", "/workers", "/health", "/bulk"].map((p) => h + p);
+  const list = ["", "queues", "work-items", "messages", "instances", "tasks", "tasks?tab=failed", "flows", "schedules", "dead-letters", "events", "events?tab=audit", "events?tab=subscriptions", "workers", "health", "bulk"].map((p) => `${h}/${p}`);
   if (d.empty) return ["/", ...list, "/settings"];
   const task = (state) => d.tasks.find((t) => t.state === state).task_id;
   const segment = (s) => id(s === ".." ? "~.." : s);
