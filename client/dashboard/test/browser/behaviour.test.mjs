@@ -1,9 +1,7 @@
 // What the page does: links, keys, time, live updates, actions, bulk, rights.
-import { after, test } from "node:test";
+import { test } from "node:test";
 import assert from "node:assert/strict";
-import { closeBrowser, open, settled, start } from "./page.mjs";
-
-after(closeBrowser);
+import { open, settled, start } from "./page.mjs";
 
 /** Waits until the server has seen something. */
 async function until(holds) {

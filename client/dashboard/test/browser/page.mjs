@@ -6,19 +6,10 @@ import { startFakeApi } from "../fake_api.mjs";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-let shared = null;
-export async function browser() {
-  shared ??= chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
-  return shared;
-}
-export async function closeBrowser() {
-  if (shared) await (await shared).close();
-  shared = null;
-}
-
-/** A context whose pages note errors, violations of the CSP and requests elsewhere in `troubles`. */
+/** A browser of its own with a context whose pages note errors, violations of the CSP and requests elsewhere in `troubles`. */
 export async function newContext(fake, options = {}) {
-  const context = await (await browser()).newContext({ viewport: { width: 1280, height: 800 }, timezoneId: "Europe/Berlin", reducedMotion: "reduce", ...options });
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, timezoneId: "Europe/Berlin", reducedMotion: "reduce", ...options });
   context.setDefaultTimeout(15_000);
   const troubles = [];
   await context.addInitScript(() => {
@@ -30,15 +21,15 @@ export async function newContext(fake, options = {}) {
     page.on("console", (m) => m.type() === "error" && !/^Failed to load resource/.test(m.text()) && troubles.push(`console: ${m.text()}`));
     page.on("request", (r) => !r.url().startsWith(new URL(fake.url).origin) && !/^(blob|data):/.test(r.url()) && troubles.push(`request elsewhere: ${r.url()}`));
   });
-  return { context, troubles };
+  return { context, troubles, close: () => browser.close() };
 }
 
 /** A server and a context for one test, closed with it. */
 export async function start(t, server = {}, options = {}) {
   const fake = await startFakeApi(server);
   t.after(() => fake.close());
-  const { context, troubles } = await newContext(fake, options);
-  t.after(() => context.close());
+  const { context, troubles, close } = await newContext(fake, options);
+  t.after(close);
   return { fake, context, troubles };
 }
 
