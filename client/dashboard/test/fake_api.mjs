@@ -816,6 +816,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
         state.maxStreams = Math.max(state.maxStreams, streams.size);
         s.send("hello", { version: state.version, id });
         const timer = setInterval(() => { if (!state.away && s.wants.has(`glance:${hub}:`)) s.send("glance", glance()); }, 2000);
+        timer.unref();
         response.on("close", () => { clearInterval(timer); streams.delete(id); state.streams = streams.size; });
         return;
       }

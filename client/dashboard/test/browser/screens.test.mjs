@@ -1,7 +1,6 @@
 // Each screen with data, empty, without rights and with an error; hostile values; little room.
-import { after, before, describe, test } from "node:test";
+import { test } from "node:test";
 import assert from "node:assert/strict";
-import { startFakeApi } from "../fake_api.mjs";
 import { axe, newContext, open, settled, start } from "./page.mjs";
 
 function paths(fake) {
@@ -134,128 +133,127 @@ for (const [width, zoom] of [[360, 1], [1280, 2]]) {
   });
 }
 
-describe("one page", () => {
-  let fake;
-  let context;
-  let troubles;
-  let close;
-  let page;
-  before(async () => {
-    fake = await startFakeApi({ frozen: true, history: 50_000 });
-    ({ context, troubles, close } = await newContext(fake));
-    page = await context.newPage();
-    await page.clock.setFixedTime(fake.zero);
-  });
-  after(async () => {
-    assert.deepEqual(troubles, []);
-  });
+/** A page on a server with a long history; whatever goes wrong on it fails the test. */
+async function one(t) {
+  const { fake, context, troubles } = await start(t, { frozen: true, history: 50_000 });
+  const page = await context.newPage();
+  await page.clock.setFixedTime(fake.zero);
+  t.after(() => assert.deepEqual(troubles, []));
+  return { fake, page };
+}
 
-  test("B14 50,000 events: usable with the first page of them, few nodes; running, ended and unknown events", async () => {
-    // Usable with its first page, however long the others take.
-    let release;
-    const held = new Promise((done) => { release = done; });
-    let pages = 0;
-    await page.route("**/history?*", async (request) => {
-      if (++pages > 1) await held;
-      await request.continue();
-    });
-    await open(page, `${fake.url}/h/app/instances/import-2026-11`);
-    await page.waitForFunction(() => document.querySelectorAll(".bar").length > 5);
-    await page.waitForSelector("text=5,000 of 50,000 events, loading");
-    release();
-    await page.waitForSelector("text=50,000 of 50,000 events", { timeout: 60_000 });
-    await page.unroute("**/history?*");
-    assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
-    await page.locator(".timeline-rows").evaluate((el) => { el.scrollTop = el.scrollHeight; });
-    await page.waitForSelector(".bar .nr >> text=#49999");
-    await open(page, `${fake.url}/h/app/instances/import-2026-11?tab=events&event=40001`);
-    await page.waitForSelector(".event-row.selected >> text=40001", { timeout: 60_000 });
-    assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
-    await open(page, `${fake.url}/h/app/instances/order-8`);
-    await page.waitForSelector(".bar .name >> text=of a later");
-    await open(page, `${fake.url}/h/app/instances/order-7`);
-    await page.waitForSelector(".bar .length >> text=running 54 s");
+test("B14 50,000 events: usable with the first page of them, few nodes; running, ended and unknown events", async (t) => {
+  const { fake, page } = await one(t);
+  // Usable with its first page, however long the others take.
+  let release;
+  const held = new Promise((done) => { release = done; });
+  let pages = 0;
+  await page.route("**/history?*", async (request) => {
+    if (++pages > 1) await held;
+    await request.continue();
   });
+  await open(page, `${fake.url}/h/app/instances/import-2026-11`);
+  await page.waitForFunction(() => document.querySelectorAll(".bar").length > 5);
+  await page.waitForSelector("text=5,000 of 50,000 events, loading");
+  release();
+  await page.waitForSelector("text=50,000 of 50,000 events", { timeout: 60_000 });
+  await page.unroute("**/history?*");
+  assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
+  await page.locator(".timeline-rows").evaluate((el) => { el.scrollTop = el.scrollHeight; });
+  await page.waitForSelector(".bar .nr >> text=#49999");
+  await open(page, `${fake.url}/h/app/instances/import-2026-11?tab=events&event=40001`);
+  await page.waitForSelector(".event-row.selected >> text=40001", { timeout: 60_000 });
+  assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
+  await open(page, `${fake.url}/h/app/instances/order-8`);
+  await page.waitForSelector(".bar .name >> text=of a later");
+  await open(page, `${fake.url}/h/app/instances/order-7`);
+  await page.waitForSelector(".bar .length >> text=running 54 s");
+});
 
-  test("B15 a flow: folded, opened, and the same picture twice", async () => {
-    const [thumbs, , big] = fake.data.flows;
-    const draw = async () => {
-      await open(page, `${fake.url}/h/app/flows/${thumbs.flow_id}`);
-      await page.waitForSelector(".node");
-      return page.locator(".graph svg").evaluate((s) => s.outerHTML);
-    };
-    assert.equal(await draw(), await draw());
-    await page.locator(".node", { hasText: "large" }).click();
-    await page.waitForSelector("text=Open task");
-    await open(page, `${fake.url}/h/app/flows/${big.flow_id}`);
-    await page.waitForSelector("text=resize × 950");
-    assert.equal(await page.locator(".node").count(), 4);
-    await page.locator(".node.many").click();
-    await page.waitForSelector("text=953 members, 953 nodes", { timeout: 30_000 });
-    assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
-    await page.click("text=Fold all");
-    await page.waitForSelector("text=953 members, 4 nodes");
-  });
+test("B15 a flow: folded, opened, and the same picture twice", async (t) => {
+  const { fake, page } = await one(t);
+  const [thumbs, , big] = fake.data.flows;
+  const draw = async () => {
+    await open(page, `${fake.url}/h/app/flows/${thumbs.flow_id}`);
+    await page.waitForSelector(".node");
+    return page.locator(".graph svg").evaluate((s) => s.outerHTML);
+  };
+  assert.equal(await draw(), await draw());
+  await page.locator(".node", { hasText: "large" }).click();
+  await page.waitForSelector("text=Open task");
+  await open(page, `${fake.url}/h/app/flows/${big.flow_id}`);
+  await page.waitForSelector("text=resize × 950");
+  assert.equal(await page.locator(".node").count(), 4);
+  await page.locator(".node.many").click();
+  await page.waitForSelector("text=953 members, 953 nodes", { timeout: 30_000 });
+  assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
+  await page.click("text=Fold all");
+  await page.waitForSelector("text=953 members, 4 nodes");
+});
 
-  test("B16 numbers beyond 2^53 and duplicate keys are shown as stored", async () => {
-    const report = fake.data.tasks.find((t) => t.queue === "reports" && t.state === "completed");
-    await open(page, `${fake.url}/h/app/tasks/${report.task_id}`);
-    const text = await page.locator(".json").first().innerText();
-    assert.match(text, /9007199254740993/);
-    assert.match(text, /"region": "EU"[\s\S]*"region": "DE"/);
-    await page.click("text=Text >> nth=0");
-    assert.equal(await page.locator("pre.text").first().textContent(), report.payload);
-  });
+test("B16 numbers beyond 2^53 and duplicate keys are shown as stored", async (t) => {
+  const { fake, page } = await one(t);
+  const report = fake.data.tasks.find((t) => t.queue === "reports" && t.state === "completed");
+  await open(page, `${fake.url}/h/app/tasks/${report.task_id}`);
+  const text = await page.locator(".json").first().innerText();
+  assert.match(text, /9007199254740993/);
+  assert.match(text, /"region": "EU"[\s\S]*"region": "DE"/);
+  await page.click("text=Text >> nth=0");
+  assert.equal(await page.locator("pre.text").first().textContent(), report.payload);
+});
 
-  test("B16 a body of 16 MiB and one of 100 levels: the page lives", async () => {
-    const task = fake.data.tasks.find((t) => t.state === "completed");
-    const before = task.payload;
-    task.payload = `{"line": "${"x".repeat(16 * 1024 * 1024)}"}`;
-    await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
-    await page.waitForSelector("text=The first 16 kB of 16 MB.");
-    await page.click("text=Show more");
-    await page.waitForSelector("text=The first 80 kB of 16 MB.");
-    task.payload = "[".repeat(100) + "7" + "]".repeat(100);
-    await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
-    await page.locator(".json .j-fold[aria-expanded=false]").click();
-    assert.equal(await page.locator(".json").first().locator(".j-fold[aria-expanded=true]").count(), 3);
-    task.payload = before;
-  });
+test("B16 a body of 16 MiB and one of 100 levels: the page lives", async (t) => {
+  const { fake, page } = await one(t);
+  const task = fake.data.tasks.find((t) => t.state === "completed");
+  const before = task.payload;
+  task.payload = `{"line": "${"x".repeat(16 * 1024 * 1024)}"}`;
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.waitForSelector("text=The first 16 kB of 16 MB.");
+  await page.click("text=Show more");
+  await page.waitForSelector("text=The first 80 kB of 16 MB.");
+  task.payload = "[".repeat(100) + "7" + "]".repeat(100);
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.locator(".json .j-fold[aria-expanded=false]").click();
+  assert.equal(await page.locator(".json").first().locator(".j-fold[aria-expanded=true]").count(), 3);
+  task.payload = before;
+});
 
-  test("B17 a search of payloads says how far it got, and goes on", async () => {
-    await open(page, `${fake.url}/h/app/tasks?tab=all&payload=${encodeURIComponent('{"nothing": 1}')}`);
-    await page.waitForSelector("text=Nothing found so far");
-    await page.waitForSelector("text=searched 10,000 of about 1.2 M");
-    await page.click("text=Search on");
-    await page.waitForSelector("text=No task matches");
-    await open(page, `${fake.url}/h/app/tasks?tab=all&payload=${encodeURIComponent('{"template": "welcome"}')}`);
-    await page.waitForSelector("tbody tr");
-    await open(page, `${fake.url}/h/app/tasks?tab=all&payload=oops`);
-    await page.waitForSelector("text=has to be a JSON object");
-  });
+test("B17 a search of payloads says how far it got, and goes on", async (t) => {
+  const { fake, page } = await one(t);
+  await open(page, `${fake.url}/h/app/tasks?tab=all&payload=${encodeURIComponent('{"nothing": 1}')}`);
+  await page.waitForSelector("text=Nothing found so far");
+  await page.waitForSelector("text=searched 10,000 of about 1.2 M");
+  await page.click("text=Search on");
+  await page.waitForSelector("text=No task matches");
+  await open(page, `${fake.url}/h/app/tasks?tab=all&payload=${encodeURIComponent('{"template": "welcome"}')}`);
+  await page.waitForSelector("tbody tr");
+  await open(page, `${fake.url}/h/app/tasks?tab=all&payload=oops`);
+  await page.waitForSelector("text=has to be a JSON object");
+});
 
-  test("B21 the first load is small: bytes, requests, paint", async () => {
-    const fresh = await newContext(fake);
-    const first = await fresh.context.newPage();
-    let requests = 0;
-    first.on("request", (r) => !r.url().includes("/api/v1/stream") && requests++);
-    await open(first, `${fake.url}/h/app`);
-    await first.waitForSelector(".attention");
-    assert.ok(requests <= 12, `${requests} requests`);
-    const paint = await first.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0);
-    // The goal is 1 s on a quiet machine; here others may be building meanwhile.
-    assert.ok(paint < 10_000, `first paint after ${paint} ms`);
-    await fresh.close();
-  });
+test("B21 the first load is small: bytes, requests, paint", async (t) => {
+  const { fake, page } = await one(t);
+  const fresh = await newContext(fake);
+  const first = await fresh.context.newPage();
+  let requests = 0;
+  first.on("request", (r) => !r.url().includes("/api/v1/stream") && requests++);
+  await open(first, `${fake.url}/h/app`);
+  await first.waitForSelector(".attention");
+  assert.ok(requests <= 12, `${requests} requests`);
+  const paint = await first.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0);
+  // The goal is 1 s on a quiet machine; here others may be building meanwhile.
+  assert.ok(paint < 10_000, `first paint after ${paint} ms`);
+  await fresh.close();
+});
 
-  test("B22 forced colours and print: nothing breaks", async () => {
-    await page.emulateMedia({ forcedColors: "active" });
-    await open(page, `${fake.url}/h/app`);
-    assert.deepEqual(await axe(page), []);
-    await page.emulateMedia({ forcedColors: "none", media: "print" });
-    assert.equal(await page.locator(".side").isVisible(), false);
-    assert.equal(await page.locator("main").isVisible(), true);
-    await page.emulateMedia({ media: "screen" });
-    await settled(page);
-  });
+test("B22 forced colours and print: nothing breaks", async (t) => {
+  const { fake, page } = await one(t);
+  await page.emulateMedia({ forcedColors: "active" });
+  await open(page, `${fake.url}/h/app`);
+  assert.deepEqual(await axe(page), []);
+  await page.emulateMedia({ forcedColors: "none", media: "print" });
+  assert.equal(await page.locator(".side").isVisible(), false);
+  assert.equal(await page.locator("main").isVisible(), true);
+  await page.emulateMedia({ media: "screen" });
+  await settled(page);
 });
