@@ -40,7 +40,7 @@ rm -rf "$work"
 mkdir -p "$sources"
 # Of the format posix, because the others cut the fractions of dates.
 tar -C "$root" --format=posix --exclude=./.git --exclude=./build --exclude=./results --exclude=./log \
-    --exclude=./output_iso -cf - . | tar -C "$sources" -xf - --no-same-owner
+    --exclude=./output_iso --exclude=./client/dashboard/node_modules -cf - . | tar -C "$sources" -xf - --no-same-owner
 if [[ -d $root/build/obj ]]; then
     tar -C "$root" --format=posix -cf - build/obj | tar -C "$sources" -xf - --no-same-owner
 fi

@@ -42,6 +42,7 @@ list_suites() {
     say client
     say tool
     say bench
+    if [[ -e $root/client/dashboard/package.json ]]; then say dashboard; fi
     say package
     if makes_debs; then say deb; fi
     say unit
@@ -174,6 +175,14 @@ suite_bench() {
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }
 
+suite_dashboard() {
+    local code=0 output=$log_dir/$suite.tests
+    timeout --foreground -k 20 "$time_limit" "$root/client/dashboard/test/run.sh" ${only:+"$only"} >"$output" 2>&1 || code=$?
+    cat "$output"
+    # Tests in groups are indented; a group counts as one more. What --only leaves out is printed, too.
+    finish "$code" "$(grep -v ' # SKIP' "$output" | count '^ *ok [0-9]+ - ' -)" "$(count '^ *not ok [0-9]+ - ' "$output")"
+}
+
 suite_package() {
     local code=0 output=$log_dir/$suite.tests
     {
@@ -258,11 +267,11 @@ cmake_targets() {
 
 began=$SECONDS
 if [[ $built == no ]]; then
-    if [[ " ${suites[*]} " == *" deb "* ]]; then
-        "$root/test/setup.sh" deb
-    else
-        "$root/test/setup.sh"
-    fi
+    groups=()
+    for suite in deb dashboard; do
+        [[ " ${suites[*]} " != *" $suite "* ]] || groups+=("$suite")
+    done
+    "$root/test/setup.sh" "${groups[@]}"
     find_postgres
     say "building for $("$PG_CONFIG" --version)"
     build_module
@@ -281,6 +290,12 @@ if [[ $built == no ]]; then
     if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
             >>"$root/build/cmake.log"
+    fi
+    if [[ " ${suites[*]} " == *" dashboard "* ]]; then
+        "$root/client/dashboard/build.sh" >"$root/build/dashboard.log" 2>&1 || {
+            cat "$root/build/dashboard.log"
+            die "the dashboard was not built"
+        }
     fi
     if [[ " ${suites[*]} " == *" deb "* ]]; then
         "$root/debian/build.sh" --reuse --output "$root/build/deb-check"

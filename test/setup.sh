@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
 #
-#   test/setup.sh [deb] [chroot] [clients]
+#   test/setup.sh [deb] [chroot] [clients] [dashboard]
 #
-#   deb      also what building packages needs
-#   chroot   also what testing them in a clean system needs
-#   clients  also what measuring other client libraries needs, see bench/clients
+#   deb         also what building packages needs
+#   chroot      also what testing them in a clean system needs
+#   clients     also what measuring other client libraries needs, see bench/clients
+#   dashboard   also what building the dashboard's pages and testing them in a browser needs
 #
 # PG_CONFIG names another PostgreSQL: then none is installed.
 set -euo pipefail
@@ -22,6 +23,9 @@ need() {
 # header NAME: true if the C++ compiler's directories have it.
 header() { [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]]; }
 library() { compgen -G "/usr/lib/*/$1*" || compgen -G "/usr/lib/$1*" || compgen -G "/usr/local/lib/$1*"; }
+
+# Debian 12 has node 18.
+node_is_new() { (($(node --version | sed -E 's/^v([0-9]+).*/\1/') >= 18)); }
 
 need make command -v make
 need g++ command -v g++
@@ -56,6 +60,11 @@ for group; do
             need npm command -v npm
             # Has the server's program, but no service that the installation would start.
             need redis-tools command -v redis-check-rdb
+            ;;
+        dashboard)
+            need nodejs node_is_new
+            need npm command -v npm
+            need chromium test -x "${CHROMIUM:-/usr/bin/chromium}"
             ;;
         *) die "unknown group $group" ;;
     esac

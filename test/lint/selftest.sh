@@ -132,6 +132,11 @@ plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
 plant no_machine_paths docs/planted.md "Ask $(printf '%s.%s.%s.%s' 10 1 2 3)."
 plant no_machine_paths docs/planted.md "Ask $(printf '%s.%s.%s.%s' 192 168 2 3)."
+plant web client/dashboard/src/planted.ts 'element.innerHTML = text;'
+plant web client/dashboard/src/planted.tsx '<p style="color: red">x</p>'
+plant web client/dashboard/src/planted.ts 'setTimeout("go()", 1);'
+plant web client/dashboard/src/planted.ts 'const url = "https://cdn.example.org/x.js";'
+plant web client/dashboard/package-lock.json '"resolved": "somewhere"'
 
 plant_sql 'SELECT a FROM {hub}.t WHERE a = 1'
 plant_sql 'SELECT a + 1 FROM {hub}.t'

@@ -1,0 +1,60 @@
+// Builds the dashboard's assets: node build.mjs [OUTPUT]
+//
+// OUTPUT (default: build/dashboard of the checkout) gets index.html, with @assets@ where the server puts the
+// address of the assets, and assets/. The file `hash` names their content: it is part of that address.
+import { build } from "esbuild";
+import { createHash } from "node:crypto";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const output = resolve(process.argv[2] ?? join(here, "../../build/dashboard"));
+const assets = join(output, "assets");
+rmSync(assets, { recursive: true, force: true });
+mkdirSync(assets, { recursive: true });
+
+await build({
+  absWorkingDir: here,
+  entryPoints: { app: "src/main.tsx" },
+  bundle: true,
+  splitting: true,
+  minify: true,
+  format: "esm",
+  target: ["es2021"],
+  outdir: assets,
+  chunkNames: "[name]-[hash]",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  // The page compares it with the server's: see `hello`.
+  define: { BELAY_VERSION: JSON.stringify(process.env.BELAY_VERSION ?? "dev") },
+  legalComments: "none",
+  logLevel: "warning",
+});
+await build({ absWorkingDir: here, entryPoints: ["src/theme.js"], minify: true, target: ["es2021"], outdir: assets, logLevel: "warning" });
+cpSync(join(here, "src/icon.svg"), join(assets, "icon.svg"));
+cpSync(join(here, "src/index.html"), join(output, "index.html"));
+
+// The licenses of what was bundled ask to be passed on with it.
+const texts = ["preact", "@preact/signals", "@preact/signals-core", "uplot", "@dagrejs/dagre", "@dagrejs/graphlib"].map((name) => {
+  const folder = join(here, "node_modules", name);
+  return `${name} ${JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version}\n\n${readFileSync(join(folder, "LICENSE"), "utf8")}`;
+});
+writeFileSync(join(assets, "licenses.txt"), texts.join("\n----\n\n"));
+
+const hash = createHash("sha256");
+let sum = 0;
+for (const name of readdirSync(assets).sort()) {
+  const content = readFileSync(join(assets, name));
+  hash.update(name).update("\0").update(content);
+  const packed = gzipSync(content, { level: 9 }).length;
+  sum += packed;
+  console.log(`${name} ${content.length} bytes, ${packed} gzipped`);
+}
+writeFileSync(join(output, "hash"), hash.digest("hex").slice(0, 16));
+console.log(`all ${sum} bytes gzipped`);
+if (sum > 120_000) {
+  console.error("more than 120,000 bytes: the first load is too large");
+  process.exit(1);
+}

@@ -1,0 +1,107 @@
+// Owners of leases. There is no registry of workers.
+import { hubPath, type Owner, type OwnerPage, type Page, type TaskRow } from "../api";
+import { Ago, Empty, IdLink, PageHead, Panel, Show, SqlButton, Until } from "../components/bits";
+import { Table } from "../components/table";
+import { number, visible } from "../format";
+import { useApi } from "../load";
+import { hub, hubLink, queryOf, setQuery } from "../state";
+import { shortDuration } from "../time";
+
+export function OwnerTable({ rows }: { rows: Owner[] }) {
+  return (
+    <Table
+      caption="Owners of leases"
+      rows={rows}
+      rowKey={(o) => o.owner_id}
+      rowHref={(o) => hubLink(["workers"], { owner: o.owner_id })}
+      columns={[
+        {
+          key: "id",
+          label: "Owner",
+          cell: (o) => (
+            <a class="id" href={hubLink(["workers"], { owner: o.owner_id })}>
+              {visible(o.owner_id)}
+            </a>
+          ),
+        },
+        { key: "kinds", label: "Holds", rank: 2, cell: (o) => o.kinds.join(", ") },
+        { key: "live", label: "Leases", num: true, cell: (o) => number(o.live) },
+        { key: "overdue", label: "Overdue", num: true, cell: (o) => <span class={o.overdue > 0 ? "bad-text" : "muted"}>{number(o.overdue)}</span> },
+        { key: "oldest", label: "Oldest", num: true, rank: 2, cell: (o) => shortDuration(o.oldest_ms) },
+        { key: "deadline", label: "Next deadline", num: true, cell: (o) => <Until ms={o.next_deadline_ms} /> },
+        { key: "queues", label: "Queues", rank: 3, grow: true, cell: (o) => <span class="ellipsis">{o.queues.map(visible).join(", ")}</span> },
+      ]}
+    />
+  );
+}
+
+export function Workers() {
+  const name = hub.value ?? "";
+  const owner = queryOf("owner");
+  const list = useApi<OwnerPage>(hubPath(name, ["owners"], { after: queryOf("after"), limit: 100 }), { every: 4000 });
+  return (
+    <>
+      <PageHead title="Workers" tools={<SqlButton sql={list.data?.sql} took={list.data?.took_ms} />} />
+      <p class="muted">There is no registry of workers: this lists the owners of leases, overdue ones first. An owner without a lease is not shown.</p>
+      <section class="panel flush" aria-label="Owners">
+        <Show of={list}>
+          {(page) => (
+            <>
+              {page.rows.length === 0 ? <Empty title="No owner holds a lease" text="A worker appears here while it holds one." sql={`SELECT * FROM ${name}.receive('mail', worker => 'worker-1');`} /> : <OwnerTable rows={page.rows} />}
+              <div class="list-foot">
+                <span class="muted">{page.complete ? `${number(page.rows.length)} owners` : `searched ${number(page.scanned)} leases; there may be more owners`}</span>
+                {page.next !== null && (
+                  <button type="button" class="button small" onClick={() => setQuery({ after: page.next })}>
+                    Next page
+                  </button>
+                )}
+              </div>
+            </>
+          )}
+        </Show>
+      </section>
+      {owner !== "" && <Held owner={owner} />}
+    </>
+  );
+}
+
+function Held({ owner }: { owner: string }) {
+  const name = hub.value ?? "";
+  const tasks = useApi<Page<TaskRow>>(hubPath(name, ["tasks"], { filter: { worker: owner, state: ["active"] }, order: "lease", limit: 50 }), { every: 4000 });
+  return (
+    <Panel
+      title={`Tasks of ${visible(owner)}`}
+      flush
+      tools={
+        <>
+          <SqlButton sql={tasks.data?.sql} />
+          <button type="button" class="icon-button" aria-label="Close" onClick={() => setQuery({ owner: null })}>
+            ✕
+          </button>
+        </>
+      }
+    >
+      <Show of={tasks}>
+        {(page) =>
+          page.rows.length === 0 ? (
+            <Empty title="It holds no task" text="It may hold activities, turns, sessions or slots." />
+          ) : (
+            <Table
+              caption={`Tasks of ${owner}`}
+              rows={page.rows}
+              rowKey={(t) => t.task_id}
+              rowHref={(t) => hubLink(["tasks", t.task_id])}
+              columns={[
+                { key: "id", label: "Task", cell: (t) => <IdLink path={["h", name, "tasks", t.task_id]} id={t.task_id} length={24} /> },
+                { key: "queue", label: "Queue", cell: (t) => visible(t.queue) },
+                { key: "kind", label: "Kind", rank: 2, cell: (t) => visible(t.kind) },
+                { key: "lease", label: "Lease", num: true, cell: (t) => <Until ms={t.lease_until_ms} /> },
+                { key: "age", label: "Updated", num: true, rank: 2, cell: (t) => <Ago ms={t.updated_at_ms} /> },
+              ]}
+            />
+          )
+        }
+      </Show>
+    </Panel>
+  );
+}

@@ -1,0 +1,166 @@
+// From a history to bars on a time axis. Pure.
+import type { HistoryEvent } from "./api";
+
+export interface Bar {
+  /** The event that begins it. */
+  id: string;
+  label: string;
+  kind: "turn" | "activity" | "timer" | "child" | "wait" | "point";
+  from: number;
+  /** Null while it is open. */
+  to: number | null;
+  outcome: "running" | "ok" | "failed" | "cancelled" | "none";
+  /** Of timers: when they are due. */
+  due: number | null;
+  /** Of children: the instance. */
+  child: string | null;
+  endId: string | null;
+}
+
+const starts: Record<string, Bar["kind"]> = {
+  ActivityScheduled: "activity",
+  TimerCreated: "timer",
+  SubOrchestrationScheduled: "child",
+  ExternalSubscribed: "wait",
+  QueueSubscribed: "wait",
+};
+const ends: Record<string, Bar["outcome"]> = {
+  ActivityCompleted: "ok",
+  ActivityFailed: "failed",
+  ActivityCancelRequested: "cancelled",
+  TimerFired: "ok",
+  SubOrchestrationCompleted: "ok",
+  SubOrchestrationFailed: "failed",
+  SubOrchestrationCancelRequested: "cancelled",
+  ExternalEvent: "ok",
+  QueueEventDelivered: "ok",
+  ExternalSubscribedCancelled: "cancelled",
+  QueueSubscribedCancelled: "cancelled",
+};
+
+/**
+ * Bars of an execution, in the order in which they begin. A start is paired with the first event whose
+ * source_event_id names it; without one it runs until `end`, the end of the execution (null: now). Types
+ * that are not known are points.
+ */
+export function bars(events: HistoryEvent[], end: number | null): Bar[] {
+  const out: Bar[] = [];
+  const open = new Map<string, Bar>();
+  for (const event of events) {
+    const kind = starts[event.type];
+    const target = event.source_event_id !== null ? open.get(event.source_event_id) : undefined;
+    const outcome = ends[event.type];
+    if (target && outcome) {
+      target.to = Math.max(target.from, event.at_ms);
+      target.outcome = outcome;
+      target.endId = event.event_id;
+      // A request to cancel may still be followed by the answer.
+      if (outcome !== "cancelled") open.delete(event.source_event_id!);
+      continue;
+    }
+    const bar: Bar = {
+      id: event.event_id,
+      label: event.name ?? event.type,
+      kind: kind ?? "point",
+      from: event.at_ms,
+      to: kind ? null : event.at_ms,
+      outcome: kind ? "running" : "none",
+      due: event.due_ms ?? null,
+      child: event.child ?? null,
+      endId: null,
+    };
+    out.push(bar);
+    if (kind) open.set(event.event_id, bar);
+  }
+  if (end !== null) {
+    for (const bar of open.values()) {
+      if (bar.to === null) {
+        bar.to = Math.max(bar.from, end);
+        bar.outcome = "none";
+      }
+    }
+  }
+  return out;
+}
+
+/** A piecewise linear axis: stretches without anything that moves are cut to a fixed share. */
+export interface Scale {
+  from: number;
+  to: number;
+  /** 0 to 1 on the axis. */
+  at(ms: number): number;
+  /** The instant at a place of the axis. */
+  time(x: number): number;
+  /** Stretches that were cut. */
+  gaps: { from: number; to: number }[];
+}
+
+export function linearScale(from: number, to: number): Scale {
+  const length = Math.max(1, to - from);
+  return { from, to: from + length, at: (ms) => (ms - from) / length, time: (x) => from + x * length, gaps: [] };
+}
+
+/** Cuts stretches longer than a twentieth of the whole in which no activity or child runs. */
+export function idleScale(list: Bar[], from: number, to: number, now: number): Scale {
+  const busy: [number, number][] = [];
+  for (const bar of list) {
+    const waits = bar.kind === "timer" || bar.kind === "wait";
+    const pad = Math.max(1, (to - from) / 200);
+    if (waits) {
+      busy.push([bar.from - pad, bar.from + pad]);
+      if (bar.to !== null) busy.push([bar.to - pad, bar.to + pad]);
+    } else {
+      busy.push([bar.from - pad, (bar.to ?? now) + pad]);
+    }
+  }
+  busy.sort((a, b) => a[0] - b[0]);
+  const threshold = Math.max(1000, (to - from) / 20);
+  const gaps: { from: number; to: number }[] = [];
+  let reached = from;
+  for (const [start, stop] of busy) {
+    if (start - reached > threshold) gaps.push({ from: reached, to: Math.min(start, to) });
+    reached = Math.max(reached, stop);
+    if (reached >= to) break;
+  }
+  if (to - reached > threshold) gaps.push({ from: reached, to });
+  if (gaps.length === 0) return linearScale(from, to);
+
+  const cut = gaps.reduce((sum, gap) => sum + gap.to - gap.from, 0);
+  const kept = Math.max(1, to - from - cut);
+  // All gaps together get at most a fifth of the axis.
+  const width = (Math.min(0.2, gaps.length * 0.03) / gaps.length) * (kept / (1 - Math.min(0.2, gaps.length * 0.03)));
+  const total = kept + width * gaps.length;
+  const points: [number, number][] = [[from, 0]];
+  let x = 0;
+  let t = from;
+  for (const gap of gaps) {
+    x += gap.from - t;
+    points.push([gap.from, x / total]);
+    x += width;
+    points.push([gap.to, x / total]);
+    t = gap.to;
+  }
+  points.push([to, 1]);
+  const between = (value: number, side: 0 | 1): number => {
+    const other = side === 0 ? 1 : 0;
+    let i = 1;
+    while (i < points.length - 1 && points[i]![side] < value) i++;
+    const a = points[i - 1]!;
+    const b = points[i]!;
+    const share = b[side] === a[side] ? 0 : (value - a[side]) / (b[side] - a[side]);
+    return a[other] + share * (b[other] - a[other]);
+  };
+  return { from, to, at: (ms) => between(ms, 0), time: (place) => between(place, 1), gaps };
+}
+
+const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+  900_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000, 604_800_000, 2_592_000_000, 31_536_000_000];
+
+/** Round distances from `from`, at most `most` of them. */
+export function ticks(from: number, to: number, most: number): number[] {
+  const length = Math.max(1, to - from);
+  const step = steps.find((s) => length / s <= most) ?? length;
+  const out: number[] = [];
+  for (let t = 0; t <= length; t += step) out.push(from + t);
+  return out;
+}

@@ -1,0 +1,252 @@
+// States, reasons and errors in sentences.
+import { duration, relative } from "./time";
+import { number } from "./format";
+import type { Problem, Reason } from "./api";
+
+export type Tone = "ok" | "run" | "wait" | "bad" | "off";
+
+const states: Record<string, [Tone, string]> = {
+  completed: ["ok", "completed"],
+  active: ["run", "active"],
+  running: ["run", "running"],
+  open: ["run", "open"],
+  leased: ["run", "leased"],
+  ready: ["wait", "waiting"],
+  waiting: ["wait", "waiting"],
+  delayed: ["wait", "delayed"],
+  suspended: ["wait", "suspended"],
+  blocked: ["wait", "blocked"],
+  pending: ["wait", "pending"],
+  stopping: ["wait", "stopping"],
+  failed: ["bad", "failed"],
+  expired: ["bad", "expired"],
+  cancelled: ["off", "cancelled"],
+  skipped: ["off", "skipped"],
+  stopped: ["off", "stopped"],
+  closed: ["off", "closed"],
+  done: ["ok", "done"],
+  continuedasnew: ["ok", "continued as new"],
+  paused: ["off", "paused"],
+};
+
+export function stateWord(state: string): { tone: Tone; word: string } {
+  const [tone, word] = states[state.toLowerCase()] ?? ["wait", state];
+  return { tone, word };
+}
+
+export interface Step {
+  text: string;
+  path?: string[];
+}
+
+export interface Sentence {
+  text: string;
+  until: number | null;
+  next: Step | null;
+  links: { label: string; path: string[] }[];
+  /** Nothing is wrong: it waits as intended. */
+  calm: boolean;
+}
+
+interface Context {
+  hub: string;
+  queue?: string;
+}
+
+const str = (value: unknown): string => (typeof value === "string" ? value : value === null || value === undefined ? "" : String(value));
+const num = (value: unknown): number | null => (typeof value === "number" ? value : null);
+const list = (value: unknown): string[] => (Array.isArray(value) ? value.map(str) : []);
+const upstream = (value: unknown): { task_id: string; state: string }[] =>
+  Array.isArray(value)
+    ? value.map((v: unknown) => {
+        const o = (typeof v === "object" && v !== null ? v : {}) as Record<string, unknown>;
+        return { task_id: str(o["task_id"]), state: str(o["state"]) };
+      })
+    : [];
+
+const say = (text: string, rest: Partial<Sentence> = {}): Sentence => ({ text, until: null, next: null, links: [], calm: false, ...rest });
+
+/** A reason of explain_claim as a sentence with its next step. */
+export function explainClaim(row: Reason, context: Context): Sentence {
+  const d = row.detail ?? {};
+  const until = row.until_ms ?? num(d["until_ms"]);
+  const queue = context.queue ?? "";
+  const queuePath = ["h", context.hub, "queues", queue];
+  switch (row.reason) {
+    case "claimable":
+      return say("It can be claimed now; the next claim from its queue takes it.", {
+        calm: true,
+        next: { text: `See which workers serve queue ${queue}.`, path: queuePath },
+      });
+    case "behind":
+      return say(`${number(num(d["tasks"]))} tasks of queue ${queue} come before it.`, {
+        calm: true,
+        next: { text: "Raise its priority, or see the queue in claim order.", path: queuePath },
+      });
+    case "not_found":
+      return say("The task does not exist.", { next: { text: "It may have been deleted by retention: look for its events.", path: ["h", context.hub, "events"] } });
+    case "terminal":
+      return say(`It has ended: ${stateWord(str(d["state"])).word}.`, { calm: d["state"] === "completed", next: d["state"] === "completed" ? null : { text: "Replay runs it once more." } });
+    case "leased":
+      return say(`Worker ${str(d["worker_instance"]) || str(d["worker"])} holds its lease.`, {
+        until,
+        calm: true,
+        next: { text: "Wait for the worker, or revoke the lease.", path: ["h", context.hub, "workers"] },
+      });
+    case "lease_over_unsettled":
+      return say(`The lease of worker ${str(d["worker_instance"]) || str(d["worker"])} expired${until ? ` ${relative(until)}` : ""} and has not been settled yet.`, {
+        next: { text: "The next claim or the background worker settles it; check that the background worker runs.", path: ["h", context.hub, "health"] },
+      });
+    case "not_due":
+      return say("Its time has not come.", { until, calm: true });
+    case "deadline_passed":
+      return say("Its deadline has passed; it expires as soon as it is settled.", { next: { text: "Check that the background worker runs.", path: ["h", context.hub, "health"] } });
+    case "suspended":
+      return say("It is suspended and waits for a signal.", { until, next: { text: "Approve a waitpoint below, or resume the task." } });
+    case "hub_paused":
+      return say("Tasks of this hub are paused.", { next: { text: "Resume the hub.", path: ["h", context.hub, "queues"] } });
+    case "queue_paused":
+      return say(`Queue ${queue} is paused.`, { next: { text: "Resume the queue.", path: queuePath } });
+    case "queue_concurrency":
+      return say(`Queue ${queue} runs ${number(num(d["active"]))} of at most ${number(num(d["concurrency"]))} tasks at once.`, {
+        next: { text: "Wait for a place, or raise the limit of the queue.", path: queuePath },
+      });
+    case "queue_rate":
+      return say(`Queue ${queue} allows ${str(d["rate_per_s"])} claims per second${until ? `; next token ${relative(until)}` : ""}.`, {
+        until,
+        calm: true,
+        next: { text: "Raise the rate of the queue.", path: queuePath },
+      });
+    case "capabilities_missing":
+      return say(`No worker with ${list(d["missing"]).join(", ") || "the capabilities that it needs"} has claimed from queue ${queue}.`, {
+        next: { text: "Start a worker with these capabilities.", path: ["h", context.hub, "workers"] },
+      });
+    case "slot_not_given":
+      return say(`It belongs to slot ${str(d["slot"])}, which no claim has asked for.`, { next: { text: "See which owners hold slots.", path: ["h", context.hub, "workers"] } });
+    case "row_locked":
+      return say(`An open transaction${d["pid"] ? ` of process ${str(d["pid"])}` : ""} holds its row.`, {
+        next: { text: d["pid"] ? `See pg_stat_activity for process ${str(d["pid"])}.` : "Look for long transactions.", path: ["h", context.hub, "health"] },
+      });
+    case "blocked_by_upstream": {
+      const open = upstream(d["upstream"]);
+      return say(`It waits for ${open.length === 1 ? "a task" : `${open.length} tasks`} before it.`, {
+        calm: true,
+        links: open.slice(0, 20).map((u) => ({ label: `${u.task_id} (${stateWord(u.state).word})`, path: ["h", context.hub, "tasks", u.task_id] })),
+      });
+    }
+    case "upstream_needs_replay": {
+      const ended = upstream(d["upstream"]);
+      return say(`${ended.length === 1 ? "A task" : `${ended.length} tasks`} before it ended without success.`, {
+        next: { text: "Replay these tasks first." },
+        links: ended.slice(0, 20).map((u) => ({ label: `${u.task_id} (${stateWord(u.state).word})`, path: ["h", context.hub, "tasks", u.task_id] })),
+      });
+    }
+    case "held_until_seal":
+      return say("It is held until its flow is sealed.", { next: { text: "The application seals the flow with seal_flow." } });
+    default:
+      return say(`${row.reason}: ${JSON.stringify(row.detail ?? {})}`, { until });
+  }
+}
+
+/** A reason of explain_fetch as a sentence. */
+export function explainFetch(row: Reason, context: Context): Sentence {
+  const d = row.detail ?? {};
+  const text = str(d["text"]);
+  const until = row.until_ms;
+  switch (row.reason) {
+    case "paused":
+      return say("The orchestrator queue is paused.", { next: { text: "Resume the hub.", path: ["h", context.hub, "queues"] } });
+    case "locked":
+      return say("A dispatcher has leased its turn.", { until, calm: true });
+    case "in_transaction":
+      return say("An open transaction holds the instance or one of its messages.", { next: { text: "Look for long transactions.", path: ["h", context.hub, "health"] } });
+    case "version_filter":
+      return say(`Its pinned version ${text} is outside the range that dispatchers ask for.`, { next: { text: "Start a dispatcher that supports this version." } });
+    case "no_messages":
+      return say(`Nothing is queued for it${text ? `: it waits for ${text}` : ""}.`, { calm: true });
+    case "not_visible":
+      return say("All its messages lie in the future.", { until, calm: true });
+    case "start_hidden":
+      return say("It has not started; its start lies in the future.", { until, calm: true });
+    case "never_started":
+      return say("It has messages but no start.", { until, next: { text: "Start it, or its messages become dead letters." } });
+    case "dead_lettered":
+      return say(text ? `It has dead letters: ${text}.` : "Its messages have used up max_attempts.", { next: { text: "Redrive or discard its dead letters.", path: ["h", context.hub, "dead-letters"] } });
+    case "activity":
+      return say(`Activity ${text}`, { until, calm: true });
+    case "timer":
+      return say(`Timer ${text}`, { until, calm: true });
+    case "child":
+      return say(`Child ${text}`, { calm: true, links: [{ label: text, path: ["h", context.hub, "instances", text] }] });
+    default:
+      return say(`${row.reason}${text ? `: ${text}` : ""}`, { until });
+  }
+}
+
+/** A reason of explain_work_item as a sentence. */
+export function explainWorkItem(row: Reason, context: Context): Sentence {
+  const d = row.detail ?? {};
+  const until = row.until_ms;
+  switch (row.reason) {
+    case "ready":
+      return say("It can be fetched now.", { calm: true, next: { text: "See which workers are there.", path: ["h", context.hub, "workers"] } });
+    case "paused":
+      return say("The worker queue is paused.", { next: { text: "Resume the hub.", path: ["h", context.hub, "queues"] } });
+    case "leased":
+      return say(`Worker ${str(d["owner"])} holds its lease.`, { until, calm: true });
+    case "not_visible":
+      return say("It becomes visible later.", { until, calm: true });
+    case "session_of":
+      return say(`Its session belongs to ${str(d["owner"])}; only that worker can fetch it.`, { until, next: { text: "See what that worker does.", path: ["h", context.hub, "workers"] } });
+    case "row_locked":
+      return say("An open transaction holds its row.", { next: { text: "Look for long transactions.", path: ["h", context.hub, "health"] } });
+    case "dead_lettered":
+      return say("It is a dead letter.", { next: { text: "Redrive or discard it.", path: ["h", context.hub, "dead-letters"] } });
+    default:
+      return say(row.reason, { until });
+  }
+}
+
+export interface ErrorWords {
+  title: string;
+  text: string;
+  statement: string | null;
+  retry: boolean;
+}
+
+/** What went wrong and what to do about it. */
+export function errorWords(problem: Problem, status: number, hub: string | null): ErrorWords {
+  const said = [problem.message, problem.detail, problem.hint].filter(Boolean).join(" ");
+  const schema = hub ?? "app";
+  if (problem.error === "unreachable") {
+    return { title: "The dashboard does not answer", text: "Its process may have ended, or the network is down. The page keeps trying.", statement: null, retry: true };
+  }
+  if (status === 503) {
+    return { title: "The database is away", text: "The page shows the last data and keeps trying to reconnect.", statement: null, retry: true };
+  }
+  switch (problem.sqlstate) {
+    case "42501":
+      return {
+        title: `Needs level ${problem.hint ?? "monitor"}`,
+        text: "Your role may not read this. Other panels still work. Ask the owner of the hub for:",
+        statement: `SELECT belay.grant_hub('${schema}', current_user, '${problem.hint ?? "monitor"}');`,
+        retry: true,
+      };
+    case "25006":
+      return { title: "Read-only: standby", text: "This server is a standby: nothing can be changed here.", statement: null, retry: false };
+    case "42883":
+      return { title: "The hub is older than the dashboard", text: `${said} Upgrade the hub to see this:`, statement: `SELECT belay.upgrade_hub('${schema}');`, retry: true };
+    case "57014":
+      return { title: "Too much to look at in 2 s", text: "The read was cut off. A narrower filter, or a shorter range, finds its rows faster.", statement: null, retry: true };
+  }
+  if (status === 404) return { title: "There is no such object", text: said || "It may have been deleted. Search for its id, or look at the events.", statement: null, retry: true };
+  if (status === 429) return { title: "Too many requests", text: "Wait a moment before you try again.", statement: null, retry: true };
+  if (status === 504) return { title: "The read took too long", text: said, statement: null, retry: true };
+  return { title: problem.error.replace(/_/g, " "), text: said, statement: null, retry: true };
+}
+
+/** `41 s left`, of a wait that ends by itself. */
+export function untilWords(until: number | null, now: number): string {
+  if (until === null) return "";
+  return until <= now ? `over since ${duration(now - until)}` : `${duration(until - now)} left`;
+}

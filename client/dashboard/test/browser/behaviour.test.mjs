@@ -1,0 +1,402 @@
+// What the page does: links, keys, time, live updates, actions, bulk, rights.
+import { test } from "node:test";
+import assert from "node:assert/strict";
+import { open, settled, start } from "./page.mjs";
+
+/** Waits until the server has seen something. */
+async function until(holds) {
+  for (let i = 0; i < 300; i++) {
+    if (holds()) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  assert.fail(`never: ${holds}`);
+}
+
+test("B4 a deep link, logged out: login, then the same view; Back and Forward", async (t) => {
+  const { fake, context, troubles } = await start(t, { login: true });
+  const page = await context.newPage();
+  const link = "/h/app/tasks?tab=failed&queue=mail";
+  await page.goto(fake.url + link);
+  await page.waitForURL(/\/login/);
+  await page.fill("#token", "wrong");
+  await page.click("button[type=submit]");
+  await page.waitForSelector("text=The login was refused.");
+  await page.fill("#token", "secret-token");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(fake.url + link);
+  await settled(page);
+  await page.click("nav.side >> text=Flows");
+  await page.waitForSelector("h1 >> text=Flows");
+  await page.goBack();
+  await page.waitForSelector("h1 >> text=Tasks");
+  assert.equal(page.url(), fake.url + link);
+  await page.goForward();
+  await page.waitForSelector("h1 >> text=Flows");
+  // A link from elsewhere, with the token in the fragment: taken, and gone from the address.
+  fake.state.loggedIn = false;
+  const other = await context.newPage();
+  await other.goto(`${fake.url}/h/app/workers#token=secret-token`);
+  await other.waitForSelector("h1 >> text=Workers");
+  assert.equal(other.url(), `${fake.url}/h/app/workers`);
+  assert.deepEqual(troubles, []);
+});
+
+test("B4 ids with / % # ? .. and a base path", async (t) => {
+  const { fake, context, troubles } = await start(t, { basePath: "/belay" });
+  const page = await context.newPage();
+  const ids = ["a/b", "50%", "%2F", "..", "#x", "?y=1", "~z", "日本 語"];
+  const model = fake.data.instances[0];
+  for (const id of ids) {
+    fake.data.instances.push({ ...model, instance_id: id, status: "Completed", ended_at_ms: model.created_at_ms + 5000 });
+    fake.data.histories.set(id, fake.data.histories.get(model.instance_id));
+  }
+  for (const id of ids) {
+    await open(page, `${fake.url}/h/app/instances?tab=all&prefix=${encodeURIComponent(id)}`);
+    await page.locator("tbody a.id").first().click();
+    await page.waitForFunction((text) => document.querySelector("h1 .breakable")?.textContent === text, id);
+    await page.reload();
+    await settled(page);
+    assert.equal(await page.locator("h1 .breakable").textContent(), id);
+    assert.equal(await page.locator(".callout.bad").count(), 0, id);
+  }
+  assert.ok(page.url().startsWith(`${fake.url}/h/app/`));
+  assert.deepEqual(troubles, []);
+});
+
+test("B5 keys alone: find a failed task, replay it, see it complete", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  fake.state.worker = true;
+  const page = await context.newPage();
+  await open(page, `${fake.url}/h/app`);
+  await page.keyboard.press("g");
+  await page.keyboard.press("t");
+  await page.waitForSelector("h1 >> text=Tasks");
+  await settled(page);
+  // The tabs are links: reach "Failed" by Tab.
+  for (let i = 0; i < 60 && (await page.evaluate(() => document.activeElement?.textContent)) !== "Failed"; i++) await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/tab=failed/);
+  await page.waitForSelector(".state.bad");
+  await settled(page);
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  assert.equal(await page.locator("tr.cursor").count(), 1);
+  await page.keyboard.press("x");
+  await page.waitForSelector("text=1 selected");
+  await page.keyboard.press("x");
+  const failed = fake.data.tasks.filter((x) => ["failed", "expired"].includes(x.state)).sort((a, b) => b.terminal_at_ms - a.terminal_at_ms)[0];
+  await page.keyboard.press("Enter");
+  await page.waitForURL(new RegExp(failed.task_id));
+  await settled(page);
+  await page.keyboard.press(".");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Replay");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("text=it runs once more");
+  await page.waitForSelector(".sub .state.ok >> text=completed");
+  // Dialogs keep the focus inside, and Esc leaves.
+  await page.keyboard.press(".");
+  for (let i = 0; i < 5 && (await page.evaluate(() => document.activeElement?.textContent)) !== "Delete"; i++) await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("dialog #typed");
+  for (let i = 0; i < 12; i++) {
+    await page.keyboard.press("Tab");
+    assert.ok(await page.evaluate(() => document.activeElement === document.body || document.activeElement.closest("dialog") !== null));
+  }
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Delete");
+  await page.keyboard.press("?");
+  await page.waitForSelector("dialog >> text=Keys");
+  await page.keyboard.press("Escape");
+  // Switched off, keys do nothing.
+  await open(page, `${fake.url}/settings`);
+  await page.uncheck("text=Single-key shortcuts");
+  await page.keyboard.press("?");
+  assert.equal(await page.locator("dialog").count(), 0);
+  assert.deepEqual(troubles, []);
+});
+
+test("B6 one zone for texts; a viewer's clock that is 10 min wrong shows no negative ages", async (t) => {
+  const { fake, context, troubles } = await start(t, { frozen: true });
+  const page = await context.newPage();
+  await page.clock.setFixedTime(fake.zero - 600_000);
+  const task = fake.data.tasks.find((x) => x.state === "active");
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.waitForSelector("text=The clock of this computer is 10 min behind the server's.");
+  assert.equal(/−\d|in \d+ min ago|-\d+ (s|min|ms)/.test(await page.locator("main").innerText()), false);
+  const shown = async () => page.locator(".path-steps .time").first().textContent();
+  const time = (zone) => new Intl.DateTimeFormat("en-GB", { timeZone: zone, hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(task.created_at_ms);
+  assert.equal(await shown(), time("Europe/Berlin"));
+  await page.keyboard.press("z");
+  assert.equal(await shown(), time("UTC"));
+  await open(page, `${fake.url}/settings`);
+  await page.fill("#zone", "Asia/Kathmandu");
+  await page.keyboard.press("Tab");
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  assert.equal(await shown(), time("Asia/Kathmandu"));
+  assert.match(await page.locator(".path-steps .time").first().getAttribute("title"), /\+05:45/);
+  assert.deepEqual(troubles, []);
+});
+
+test("B7 a task goes through its states without reload; selection and scroll stay", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const task = fake.data.tasks.find((x) => x.state === "active");
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.waitForSelector(".live.open");
+  await until(() => fake.state.watched(`task:app:${task.task_id}`));
+  task.state = "completed";
+  task.terminal_at_ms = fake.now();
+  fake.state.changed("task", task.task_id);
+  await page.waitForSelector(".sub .state.ok", { timeout: 8000 });
+  // Lists: new rows are announced, selected ones stay.
+  await open(page, `${fake.url}/h/app/dead-letters`);
+  const rows = page.locator(".table").last().locator("tbody tr");
+  await rows.nth(2).locator("input").check();
+  const first = await rows.nth(0).getAttribute("data-key");
+  fake.data.deadLetters.unshift({ ...fake.data.deadLetters[0], id: "99001" }, { ...fake.data.deadLetters[0], id: "99002" });
+  await page.waitForSelector("text=2 new, show", { timeout: 20_000 });
+  assert.equal(await rows.nth(0).getAttribute("data-key"), first);
+  assert.equal(await rows.nth(2).locator("input").isChecked(), true);
+  await page.click("text=2 new, show");
+  assert.equal(await rows.nth(0).getAttribute("data-key"), "99001");
+  assert.equal(await rows.nth(4).locator("input").isChecked(), true);
+  assert.deepEqual(troubles, []);
+});
+
+test("B7 live off: no request; a reload keeps the switch", async (t) => {
+  const { fake, context } = await start(t);
+  const page = await context.newPage();
+  await open(page, `${fake.url}/h/app`);
+  await page.waitForSelector(".live.open");
+  await page.click(".live");
+  await page.waitForSelector(".live.off");
+  await page.reload();
+  await settled(page);
+  await page.waitForSelector(".live.off");
+  await page.waitForTimeout(500);
+  const before = fake.state.requests.length;
+  await page.waitForTimeout(5000);
+  assert.equal(fake.state.requests.length, before, fake.state.requests.slice(before).join(", "));
+  assert.equal(fake.state.streams, 0);
+});
+
+test("B7 eight tabs share a stream, and all update", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const pages = [];
+  const task = fake.data.tasks.find((x) => x.state === "active");
+  for (let i = 0; i < 8; i++) {
+    const page = await context.newPage();
+    await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+    pages.push(page);
+  }
+  await until(() => fake.state.watched(`task:app:${task.task_id}`));
+  task.state = "completed";
+  task.terminal_at_ms = fake.now();
+  fake.state.changed("task", task.task_id);
+  for (const page of pages) await page.waitForSelector(".sub .state.ok", { timeout: 10_000 });
+  assert.ok(fake.state.maxStreams <= 2, `${fake.state.maxStreams} streams`);
+  // The tab that holds the stream goes: another takes over.
+  await pages[0].close();
+  await until(() => fake.state.opened > 1);
+  task.state = "failed";
+  await until(() => fake.state.streams > 0 && fake.state.watched(`task:app:${task.task_id}`));
+  fake.state.changed("task", task.task_id);
+  await pages[7].waitForSelector(".sub .state.bad", { timeout: 10_000 });
+  assert.deepEqual(troubles, []);
+});
+
+test("B8 the database goes and comes back: last data, greyed; actions off", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const task = fake.data.tasks.find((x) => x.state === "failed");
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  fake.state.away = true;
+  await page.click("nav.tabs >> text=Audit");
+  await page.waitForSelector("text=The database is away");
+  await page.click("nav.tabs >> text=Data");
+  assert.equal(await page.locator(".json").first().isVisible(), true);
+  assert.equal(await page.locator(".frame.stale").count(), 1);
+  await page.waitForSelector("text=Actions are off while the database is away.");
+  fake.state.away = false;
+  await page.waitForSelector(".frame:not(.stale)", { timeout: 20_000 });
+  await page.waitForSelector("[data-actions] >> text=Replay");
+  assert.deepEqual(troubles, []);
+});
+
+test("B9 actions: confirmation, reason, the SQL that was shown is what runs, an event", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const task = fake.data.tasks.find((x) => x.state === "active");
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.click("[data-actions] >> text=Cancel");
+  await page.waitForSelector("#reason");
+  assert.equal(await page.locator("dialog button.primary").isDisabled(), true);
+  await page.fill("#reason", "wrong <b>input</b>");
+  await page.click("dialog summary");
+  const sql = await page.locator("dialog .sql pre").first().textContent();
+  await page.click("dialog button.primary:not([disabled])");
+  await page.waitForSelector("text=cancelled >> nth=0");
+  await page.waitForSelector("dialog", { state: "detached" });
+  assert.equal(fake.state.actions.length, 1);
+  assert.equal(fake.state.actions[0].sql, sql);
+  assert.equal(fake.state.actions[0].reason, "wrong <b>input</b>");
+  assert.equal(fake.state.actions[0].args.expected_epoch !== undefined, true);
+  await page.click("nav.tabs >> text=Audit");
+  await page.waitForSelector("td >> text=wrong <b>input</b>");
+  // Destructive: the id has to be typed in, and Enter alone does nothing.
+  await page.click("[data-actions] >> text=Delete");
+  await page.waitForSelector("#typed");
+  await page.fill("#typed", task.task_id.slice(1));
+  assert.equal(await page.locator("dialog button.danger").isDisabled(), true);
+  await page.fill("#typed", task.task_id);
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(200);
+  assert.equal(fake.state.actions.length, 1);
+  await page.click("dialog button.danger");
+  await page.waitForSelector("dialog", { state: "detached" });
+  assert.equal(fake.state.actions[1].action, "delete_task");
+  // Pause and limits of a queue, priority, approve, redrive.
+  await open(page, `${fake.url}/h/app/queues/images`);
+  await page.click("[data-actions] >> text=Pause");
+  await page.click("dialog button.primary:not([disabled])");
+  await page.waitForSelector(".chip >> text=paused");
+  await page.click("[data-actions] >> text=Limits");
+  await page.fill("#field-concurrency", "7");
+  await page.click("dialog button.primary:not([disabled])");
+  await page.waitForSelector("text=of 7");
+  const suspended = fake.data.tasks.find((x) => x.state === "suspended");
+  await open(page, `${fake.url}/h/app/tasks/${suspended.task_id}?tab=waitpoints`);
+  await page.click("td >> text=Approve");
+  await page.waitForSelector(".sub >> text=waiting");
+  await open(page, `${fake.url}/h/app/schedules`);
+  await page.click("text=New schedule");
+  await page.fill("#field-cron", "1 2 3");
+  await page.waitForSelector("text=cron expression has to have five fields");
+  await page.fill("#field-cron", "0 5 * * *");
+  await page.fill("#field-name", "early");
+  await page.waitForSelector("dialog >> text=Next times");
+  await page.click("dialog button.primary:not([disabled])");
+  await page.waitForSelector("td >> text=early");
+  assert.deepEqual(troubles, []);
+});
+
+test("B10 a stale page: the epoch has moved on, nothing is done, and the page says so", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const task = fake.data.tasks.find((x) => x.state === "active");
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.click("[data-actions] >> text=Revoke lease");
+  await page.fill("#reason", "hangs");
+  task.lease_epoch = String(Number(task.lease_epoch) + 2);
+  await page.click("dialog button.primary:not([disabled])");
+  await page.waitForSelector("text=epoch_moved");
+  assert.equal(task.state, "active");
+  assert.deepEqual(troubles, []);
+});
+
+test("B11 bulk: all that match and existed, not what came later; stop; a second viewer sees it", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  fake.state.portion = 10;
+  const page = await context.newPage();
+  await open(page, `${fake.url}/h/app/dead-letters`);
+  const rows = page.locator(".table").last().locator("tbody tr");
+  await rows.nth(0).locator("input").check();
+  const existed = fake.data.deadLetters.length;
+  // These come after the list was read.
+  for (let i = 0; i < 5; i++) fake.data.deadLetters.unshift({ ...fake.data.deadLetters[0], id: String(99_100 + i) });
+  await page.click(".bulk-bar >> text=Redrive all that match");
+  await page.waitForSelector(`dialog >> text=Redrive ${existed} objects.`);
+  await page.fill("#bulk-reason", "fixed");
+  await page.click("dialog button.primary:not([disabled])");
+  await page.waitForURL(/\/bulk\/1$/);
+  await page.click("button >> text=Stop");
+  await page.waitForSelector(".sub .state >> text=stopped");
+  assert.ok(fake.data.bulk[0].done < existed);
+  const other = await context.newPage();
+  await open(other, `${fake.url}/h/app/bulk/1`);
+  await other.waitForSelector(".sub .state >> text=stopped");
+  // The rest, to the end.
+  await open(page, `${fake.url}/h/app/dead-letters`);
+  await rows.nth(5).locator("input").check();
+  const later = fake.data.deadLetters.length;
+  await page.click(".bulk-bar >> text=Redrive all that match");
+  fake.state.portion = 500;
+  await page.click("dialog button.primary:not([disabled])");
+  await page.waitForURL(/\/bulk\/2$/);
+  await page.waitForSelector(".sub .state >> text=done");
+  assert.equal(fake.data.bulk[1].done, later);
+  assert.deepEqual(troubles, []);
+});
+
+test("B12 a double click acts once", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const task = fake.data.tasks.find((x) => x.state === "active");
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.click("[data-actions] >> text=Cancel");
+  await page.fill("#reason", "twice");
+  fake.state.slow = 300;
+  await page.waitForTimeout(800);
+  await page.dblclick("dialog button.primary:not([disabled])");
+  await page.waitForSelector("dialog", { state: "detached" });
+  await page.waitForTimeout(500);
+  assert.equal(fake.state.actions.length, 1);
+  assert.deepEqual(troubles, []);
+});
+
+test("B19 a monitor sees no buttons, an operator does; a right that was revoked meanwhile is told", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const task = fake.data.tasks.find((x) => x.state === "failed");
+  fake.state.level = "monitor";
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.waitForSelector("text=Actions need level operator.");
+  assert.equal(await page.locator("[data-actions]").count(), 0);
+  await open(page, `${fake.url}/h/app/tasks?tab=failed`);
+  assert.equal(await page.locator("tbody input").count(), 0);
+  fake.state.level = "operator";
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.waitForSelector("[data-actions] >> text=Replay");
+  fake.state.level = "monitor";
+  await page.click("[data-actions] >> text=Replay");
+  await page.waitForSelector(".notice.bad >> text=permission denied");
+  assert.equal(task.state, "failed");
+  fake.state.level = "operator";
+  fake.state.read_only = true;
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.waitForSelector("text=This dashboard is read-only. >> nth=0");
+  assert.equal(await page.locator("[data-actions]").count(), 0);
+  fake.state.read_only = false;
+  fake.state.standby = true;
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  await page.waitForSelector("text=Read-only: this server is a standby.");
+  assert.deepEqual(troubles, []);
+});
+
+test("a newer server than the page: reload is offered, never done", async (t) => {
+  const { fake, context, troubles } = await start(t, { version: "9.9.9" });
+  const page = await context.newPage();
+  await open(page, `${fake.url}/h/app`);
+  await page.waitForSelector("text=belay was updated.");
+  await page.waitForTimeout(300);
+  assert.equal(await page.locator("button >> text=Reload").count(), 1);
+  assert.deepEqual(troubles, []);
+});
+
+test("search finds ids and names, by keys", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  await open(page, `${fake.url}/h/app`);
+  await page.keyboard.press("/");
+  await page.keyboard.type("order-8");
+  await page.waitForSelector(".found >> text=order-8");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/instances\/order-8$/);
+  await settled(page);
+  await page.keyboard.press("/");
+  await page.keyboard.type("nothing-has-this");
+  await page.waitForSelector("text=Nothing has this id");
+  assert.deepEqual(troubles, []);
+});

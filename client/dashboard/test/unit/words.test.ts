@@ -1,0 +1,58 @@
+import { test } from "node:test";
+import assert from "node:assert/strict";
+import { about, bytes, count, middle, rate, visible, visibleLines } from "../../src/format";
+import { errorWords, explainClaim, explainFetch, explainWorkItem, stateWord } from "../../src/words";
+
+const claim = ["claimable", "behind", "not_found", "terminal", "leased", "lease_over_unsettled", "not_due", "deadline_passed", "suspended", "hub_paused", "queue_paused", "queue_concurrency", "queue_rate", "capabilities_missing", "slot_not_given", "row_locked", "blocked_by_upstream", "upstream_needs_replay", "held_until_seal"];
+const fetch = ["paused", "locked", "in_transaction", "version_filter", "no_messages", "not_visible", "start_hidden", "never_started", "dead_lettered"];
+const item = ["paused", "leased", "not_visible", "session_of", "row_locked", "dead_lettered", "ready"];
+
+test("every reason has its sentence, and what is stuck has a next step", () => {
+  for (const [list, explain] of [[claim, explainClaim], [fetch, explainFetch], [item, explainWorkItem]] as const) {
+    const texts = new Set<string>();
+    for (const reason of list) {
+      const s = explain({ reason, detail: { tasks: 17, active: 3, concurrency: 3, state: "failed", slot: 4, owner: "w" }, until_ms: null }, { hub: "app", queue: "mail" });
+      assert.notEqual(s.text, reason);
+      assert.match(s.text, /^[A-Z0-9].*[.!]$/, reason);
+      assert.ok(s.calm || s.next !== null, reason);
+      texts.add(s.text);
+    }
+    assert.equal(texts.size, list.length);
+  }
+});
+
+test("details are part of the sentence", () => {
+  assert.match(explainClaim({ reason: "capabilities_missing", detail: { missing: ["avx2"] }, until_ms: null }, { hub: "app", queue: "cpu" }).text, /avx2.*cpu/);
+  const blocked = explainClaim({ reason: "blocked_by_upstream", detail: { upstream: [{ task_id: "t1", state: "active" }] }, until_ms: null }, { hub: "app", queue: "cpu" });
+  assert.deepEqual(blocked.links[0]!.path, ["h", "app", "tasks", "t1"]);
+  assert.equal(explainClaim({ reason: "leased", detail: { worker_instance: "w", until_ms: 5 }, until_ms: null }, { hub: "app" }).until, 5);
+});
+
+test("a reason of a newer server is shown as it is", () => {
+  assert.match(explainClaim({ reason: "something_new", detail: { x: 1 }, until_ms: null }, { hub: "app" }).text, /something_new/);
+  assert.equal(stateWord("something_new").word, "something_new");
+});
+
+test("errors say what to do", () => {
+  assert.match(errorWords({ error: "x", message: "m", sqlstate: "42501", hint: "operator" }, 403, "app").statement ?? "", /grant_hub\('app', current_user, 'operator'\)/);
+  assert.match(errorWords({ error: "x", message: "m", sqlstate: "57014" }, 504, "app").title, /2 s/);
+  assert.match(errorWords({ error: "x", message: "m", sqlstate: "42883" }, 409, "app").statement ?? "", /upgrade_hub/);
+  assert.match(errorWords({ error: "x", message: "m" }, 503, "app").title, /away/);
+});
+
+test("numbers for people", () => {
+  assert.equal(count({ n: 10000, capped: true }), "10,000+");
+  assert.equal(count(null), "–");
+  assert.equal(about(1_214_330), "about 1.2 M");
+  assert.equal(rate(0.44), "0.4");
+  assert.equal(rate(250.4), "250");
+  assert.equal(bytes(0), "0 B");
+  assert.equal(bytes(48_213), "47 kB");
+});
+
+test("characters that are not seen are shown as escapes", () => {
+  assert.equal(visible("a\u202eb\u200b\u0000\n\ud800"), "a\\u202eb\\u200b\\u0000\\n\\ud800");
+  assert.equal(visible("😀 é 日本"), "😀 é 日本");
+  assert.equal(visibleLines("a\n\tb\u202e"), "a\n\tb\\u202e");
+  assert.equal(middle("0123456789", 5), "01…89");
+});
