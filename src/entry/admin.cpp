@@ -108,33 +108,6 @@ Datum resume_hub(const Call& call) {
     return call.nothing();
 }
 
-// The statement of run_as_owner and its parameters, which have the types of the arguments.
-ops::OwnersStatement owners_statement(FunctionCallInfo fcinfo) {
-    const int count = PG_NARGS() - 2;
-    if (get_fn_expr_variadic(fcinfo->flinfo)) {
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("parameters must be given one by one, not as VARIADIC array")));
-    }
-    ops::OwnersStatement statement{
-        .text = required_text(fcinfo, 1, "p_statement"),
-        .parameters = count,
-        .types = static_cast<Oid*>(palloc0(sizeof(Oid) * static_cast<Size>(count + 1))),
-        .values = static_cast<Datum*>(palloc0(sizeof(Datum) * static_cast<Size>(count + 1))),
-        .nulls = nullptr};
-    auto* nulls = static_cast<char*>(palloc0(static_cast<Size>(count + 1)));
-    for (int i = 0; i < count; ++i) {
-        const Oid type = get_fn_expr_argtype(fcinfo->flinfo, i + 2);
-        nulls[i] = PG_ARGISNULL(i + 2) ? 'n' : ' ';
-        // A literal without a type is a C string.
-        statement.types[i] = type == UNKNOWNOID ? TEXTOID : type;
-        statement.values[i] = nulls[i] == 'n'      ? 0
-                              : type == UNKNOWNOID ? CStringGetTextDatum(PG_GETARG_CSTRING(i + 2))
-                                                   : PG_GETARG_DATUM(i + 2);
-    }
-    statement.nulls = nulls;
-    return statement;
-}
-
 }  // namespace belay::entry
 
 using namespace belay;
@@ -211,7 +184,7 @@ BELAY_FUNCTION(belay_drop_hub_link) {
 BELAY_FUNCTION(belay_run_as_owner) {
     const auto answer = entry::answer_rows(fcinfo);
     ops::run_as_owner(
-        entry::required_name(fcinfo, 0, "p_hub"), entry::owners_statement(fcinfo),
+        entry::required_name(fcinfo, 0, "p_hub"), entry::required_text(fcinfo, 1, "p_statement"),
         [](uint64 nr, Datum row, const void* to) {
             const Datum values[] = {Int64GetDatum(static_cast<int64>(nr)), row};
             const bool nulls[lengthof(values)] = {};

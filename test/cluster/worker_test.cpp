@@ -432,22 +432,6 @@ class Duties : public testing::Test {
 
 Cluster* Duties::cluster = nullptr;
 
-TEST_F(Duties, LeaveHubsOfOlderReleasesAlone) {
-    Conn conn = make_database(*cluster, "older");
-    conn.exec(
-        "BEGIN; SELECT belay.create_hub('old'); UPDATE old.belay_hub SET version = 0; DROP "
-        "TABLE old.sessions, old.instance_locks, old.dead_letters, old.worker_queue CASCADE; "
-        "COMMIT");
-    conn.exec("SELECT belay.create_hub('new')");
-    add_old_letters(conn, "new", 10);
-    EXPECT_TRUE(eventually([&] { return letters(conn, "new") == "0"; }));
-    const long runs = total(conn, "runs", "session_cleanup");
-    EXPECT_TRUE(eventually([&] { return total(conn, "runs", "session_cleanup") > runs + 5; }));
-    EXPECT_EQ(conn.value("SELECT string_agg(duty || ': ' || last_error, ', ') FROM belay.workers "
-                         "WHERE database = current_database() AND errors > 0"),
-              "");
-}
-
 TEST_F(Duties, AreDoneInEveryHub) {
     Conn conn = make_database(*cluster, "every");
     for (const std::string hub : {"a", "b", "c"}) {

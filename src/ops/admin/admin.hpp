@@ -53,14 +53,7 @@ std::span<const HubProblem> check_hub(const char* name, std::string_view rows, V
 // Runs a statement with the rights of the hub's owner only, for roles that have them. Visits the
 // names of its columns as row 0, then its rows, each as an array of text.
 using TextRowVisitor = void (*)(uint64 nr, Datum row, const void* context);
-struct OwnersStatement {
-    const char* text;
-    int parameters;
-    Oid* types;
-    Datum* values;
-    const char* nulls;  // 'n' for each that is null, else a blank
-};
-void run_as_owner(const char* name, const OwnersStatement& statement, TextRowVisitor visit,
+void run_as_owner(const char* name, const char* statement, TextRowVisitor visit,
                   const void* context);
 
 // Begins a new incarnation of one hub, or with no name of every hub that the caller owns. Returns

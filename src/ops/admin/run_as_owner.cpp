@@ -36,9 +36,8 @@ Datum text_row(int columns, Read read) {
                                               TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-void run_statement(const OwnersStatement& statement, TextRowVisitor visit, const void* context) {
-    const int result = SPI_execute_with_args(statement.text, statement.parameters, statement.types,
-                                             statement.values, statement.nulls, false, 0);
+void run_statement(const char* statement, TextRowVisitor visit, const void* context) {
+    const int result = SPI_execute(statement, false, 0);
     if (result < 0) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                         errmsg("statement cannot be run with the owner's rights: %s",
@@ -65,15 +64,15 @@ void run_statement(const OwnersStatement& statement, TextRowVisitor visit, const
 
 }  // namespace
 
-void run_as_owner(const char* name, const OwnersStatement& statement, TextRowVisitor visit,
+void run_as_owner(const char* name, const char* statement, TextRowVisitor visit,
                   const void* context) {
     const store::Hub& hub = store::hub_by_name(name);
     const Oid owner = hub.owner;
     if (!has_privs_of_role(GetUserId(), owner)) {
         pg::raise_not_owner(name);
     }
-    pg::as_role(owner, [&statement, visit, context] {
-        pg::with_spi([&statement, visit, context] { run_statement(statement, visit, context); });
+    pg::as_role(owner, [statement, visit, context] {
+        pg::with_spi([statement, visit, context] { run_statement(statement, visit, context); });
     });
 }
 

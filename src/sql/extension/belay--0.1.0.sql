@@ -85,12 +85,6 @@ CREATE FUNCTION belay.run_as_owner(p_hub name, p_statement text) RETURNS TABLE (
 COMMENT ON FUNCTION belay.run_as_owner(name, text) IS
     'Runs a statement with the rights of the hub''s owner, and with none of the caller''s: the way for superusers to read hubs of other owners. Row 0 has the names of the columns.';
 
-CREATE FUNCTION belay.run_as_owner(p_hub name, p_statement text, VARIADIC p_parameters "any")
-    RETURNS TABLE (nr bigint, fields text[])
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_run_as_owner';
-COMMENT ON FUNCTION belay.run_as_owner(name, text, "any") IS
-    'The same for a statement with parameters $1, $2 and so on, of the types of the arguments.';
-
 CREATE FUNCTION belay.set_hub_option(p_name name, p_option text, p_value text) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_set_hub_option';
 COMMENT ON FUNCTION belay.set_hub_option(name, text, text) IS
