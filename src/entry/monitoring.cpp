@@ -11,8 +11,7 @@ BELAY_FUNCTION(belay_shared_memory) {
     const auto answer = entry::answer_rows(fcinfo);
     const auto counts = pg::count_waits();
     const Datum values[] = {Int64GetDatum(counts.waiters), Int64GetDatum(counts.channels),
-                            Int64GetDatum(counts.leases),
-                            Int64GetDatum(pg::used_counter_slots())};
+                            Int64GetDatum(counts.leases), Int64GetDatum(pg::used_counter_slots())};
     const bool nulls[lengthof(values)] = {};
     answer.add(values, nulls);
     return 0;

@@ -128,8 +128,7 @@ void explain_lack_of_workers(const store::Hub& hub, const store::TaskView& task,
     }
     const auto own = pg::channel_waiters(store::lane_channel(hub, task.lane));
     if (own) {
-        const int64 waiters =
-            *own + pg::channel_waiters(store::all_lanes_channel(hub)).value_or(0);
+        const int64 waiters = *own + pg::channel_waiters(store::all_lanes_channel(hub)).value_or(0);
         appendStringInfo(detail, "%s\"waiting_sessions\":" INT64_FORMAT, needs ? "," : "", waiters);
     }
     out->add(needs ? "capabilities_needed" : "claimable",
