@@ -133,20 +133,38 @@ HubDesign read_hub_design(const Hub& hub) {
     return {designs.tables.span(), designs.indexes.span(), designs.views.span()};
 }
 
+namespace {
+
+// A query as the server prints that of a view, which has entries for OLD and NEW: the printer
+// qualifies columns if there is more than one entry, so it gets a second one that stands nowhere.
+const char* print_as_view(Query* query, bool as_stored) {
+    if (as_stored && list_length(query->rtable) == 1) {
+        auto* unused = static_cast<RangeTblEntry*>(copyObjectImpl(linitial(query->rtable)));
+        unused->inFromCl = false;
+        query->rtable = lappend(query->rtable, unused);
+    }
+    return pg_get_querydef(query, false);
+}
+
+// A view that came out of a dump was made from what the server had printed.
+Query* parse_printed(const char* text) {
+    List* statements = raw_parser(text, RAW_PARSE_DEFAULT);
+    return parse_analyze_fixedparams(linitial_node(RawStmt, statements), text, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
 bool has_design(Oid view, const ViewDesign& design) {
     Relation relation = relation_open(view, AccessShareLock);
     bool same = false;
     if (relation->rd_rel->relkind == RELKIND_VIEW && relation->rd_rules != nullptr) {
         auto* stored = static_cast<Query*>(copyObjectImpl(get_view_query(relation)));
-        auto* wanted = static_cast<Query*>(copyObjectImpl(design.query));
-        if (list_length(wanted->rtable) == 1 && list_length(stored->rtable) > 1) {
-            // A stored view has entries for OLD and NEW. The printer qualifies columns if there is
-            // more than one entry: so it gets a second one that stands nowhere.
-            auto* unused = static_cast<RangeTblEntry*>(copyObjectImpl(linitial(wanted->rtable)));
-            unused->inFromCl = false;
-            wanted->rtable = lappend(wanted->rtable, unused);
-        }
-        same = strcmp(pg_get_querydef(stored, false), pg_get_querydef(wanted, false)) == 0;
+        const bool with_more = list_length(stored->rtable) > 1;
+        const char* found = pg_get_querydef(stored, false);
+        const char* wanted =
+            print_as_view(static_cast<Query*>(copyObjectImpl(design.query)), with_more);
+        same = strcmp(found, wanted) == 0 ||
+               strcmp(found, print_as_view(parse_printed(wanted), with_more)) == 0;
     }
     relation_close(relation, AccessShareLock);
     return same;

@@ -333,8 +333,9 @@ CREATE OR REPLACE VIEW @hub@.task_attempts AS
     SELECT a.task_id, a.attempt_index, a.epoch, a.lease_count, a.worker, a.worker_instance, a.kind, a.started_ms, a.ended_ms, a.outcome, a.error
       FROM @hub@.attempts AS a
      UNION ALL
-    SELECT t.id, t.attempt_index, CASE WHEN t.state = 'active' THEN t.lease_epoch ELSE t.lease_epoch - 1 END, t.attempt_leases,
-           t.attempt_worker, t.attempt_worker_instance, t.attempt_kind, t.attempt_started_ms, NULL::bigint, NULL::text, NULL::jsonb
+    SELECT t.id AS task_id, t.attempt_index, CASE WHEN t.state = 'active' THEN t.lease_epoch ELSE t.lease_epoch - 1 END AS epoch,
+           t.attempt_leases AS lease_count, t.attempt_worker AS worker, t.attempt_worker_instance AS worker_instance,
+           t.attempt_kind AS kind, t.attempt_started_ms AS started_ms, NULL::bigint AS ended_ms, NULL::text AS outcome, NULL::jsonb AS error
       FROM @hub@.tasks AS t
      WHERE t.attempt_started_ms IS NOT NULL;
 COMMENT ON VIEW @hub@.task_attempts IS 'Attempts of tasks: those that have ended, and the running or paused ones.';
