@@ -422,6 +422,7 @@ const std::vector<Call>& writing_duroxide_calls() {
         {"fetch_orchestration_item_jsonb", "1000, 1000"},
         {"renew_orchestration_item_lock_secs", "'<turn>', 1000, 5"},
         {"renew_work_item_lock_secs", "'<work>', 1000, 5"},
+        {"abandon_work_item_without_reason", "'<work>', 2000, 1000, true"},
         {"cleanup_schema", ""},
     };
     return calls;
@@ -430,7 +431,7 @@ const std::vector<Call>& writing_duroxide_calls() {
 std::string statement_of(const Call& call, const std::string& hub, const Words& words) {
     // In api duroxide-pg the function of these verbs has the plain name.
     std::string name = call.verb;
-    for (const std::string suffix : {"_jsonb", "_secs"}) {
+    for (const std::string suffix : {"_jsonb", "_secs", "_without_reason"}) {
         if (name.ends_with(suffix)) {
             name.resize(name.size() - suffix.size());
         }

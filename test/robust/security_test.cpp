@@ -83,12 +83,14 @@ constexpr Grant kGrants[] = {
 
 // Functions of schema belay: everybody may call them, and each looks at the caller itself, but for
 // these.
-constexpr const char* kNotForAll = "inject_fault start_worker stop_worker stat_reset worker_rows";
+constexpr const char* kNotForAll =
+    "inject_fault quarantined_hubs start_worker stop_worker stat_reset worker_rows";
 // Those that only a hub's owner succeeds with.
 constexpr const char* kForOwners[] = {
     "drop_hub('f', true)",
     "upgrade_hub('f')",
     "check_hub('f')",
+    "run_as_owner('f', 'SELECT 1')",
     "set_hub_option('f', 'slot_count', '2')",
     "grant_hub('f', 'stranger', 'client')",
     "revoke_hub('f', 'stranger', 'client')",
