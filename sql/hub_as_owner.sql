@@ -21,9 +21,9 @@ END $$;
 CREATE OR REPLACE VIEW ho.dead_letter_summary AS
     SELECT ho.spy('x') AS queue, 'r'::text AS reason, 1::bigint AS items, now() AS oldest_dead_at, now() AS newest_dead_at;
 RESET ROLE;
-SHOW search_path;
+SELECT current_setting('search_path') AS path \gset
 SELECT nr, fields[1:3] FROM belay.run_as_owner('ho', 'SELECT * FROM ho.dead_letter_summary');
-SHOW search_path;
+SELECT current_setting('search_path') = :'path' AS same_path;
 SELECT current_user = session_user AS same_user;
 -- Names of columns first, NULL stays NULL, no columns is an empty array, and a command has no rows.
 SELECT nr, fields FROM belay.run_as_owner('ho', $$SELECT 1 AS a, NULL AS b, 'x,y' AS "c d"$$);
