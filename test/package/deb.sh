@@ -58,12 +58,12 @@ expected() {
             ;;
         libbelay-dev)
             files_of client/include usr/include
-            say "usr/lib/$multiarch/libbelay_client.a"
+            printf "usr/lib/$multiarch/%s\n" libbelay_client.a libbelay_runtime.a
             say "usr/lib/$multiarch/pkgconfig/belay.pc"
             printf "usr/lib/$multiarch/cmake/belay/%s\n" belayConfig.cmake belayConfigVersion.cmake \
-                belayTargets.cmake
-            # The last one is named after the kind of build.
-            (cd "$unpacked/$1" && find usr -name 'belayTargets-*.cmake' | head -n 1)
+                belayTargets.cmake belayRuntimeTargets.cmake
+            # The last ones are named after the kind of build.
+            (cd "$unpacked/$1" && find usr -name 'belay*Targets-*.cmake')
             say "$doc/README.md"
             files_of client/examples "$doc/examples" | grep '\.cpp$'
             ;;
