@@ -99,8 +99,7 @@ gtest_suite() {
 
 suite_unit() { gtest_suite "$cmake_dir/bin/unit_tests"; }
 
-# Durable functions: GoogleTests, and what must not compile. Where clang++ is here, the tests are
-# built and run with it, too.
+# Durable functions: GoogleTests, and what must not compile, with both compilers.
 suite_runtime() { gtest_suite "$root/test/runtime/run.sh" "$cmake_dir"; }
 
 # own_servers_suite: a program of GoogleTests that makes its servers itself. Should it die, we stop
@@ -280,12 +279,6 @@ if [[ $built == no ]]; then
         build_cmake all "${targets[@]}"
     elif ((${#targets[@]} > 0)); then
         build_cmake "${targets[@]}"
-    fi
-    if [[ " ${suites[*]} " == *" runtime "* ]] && command -v clang++ >/dev/null; then
-        (
-            cmake_dir=$cmake_dir-clang
-            CXX=clang++ build_cmake runtime_tests
-        )
     fi
     if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \

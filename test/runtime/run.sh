@@ -9,10 +9,6 @@ failed=0
 
 if [[ $filter != *MustNotCompile* ]]; then
     "$build/bin/runtime_tests" ${filter:+"$filter"} || failed=1
-    if [[ -x $build-clang/bin/runtime_tests ]]; then
-        echo "with clang++:"
-        "$build-clang/bin/runtime_tests" ${filter:+"$filter"} || failed=1
-    fi
 fi
 if [[ -z $filter || $filter == *MustNotCompile* ]]; then
     "$here/must_not_compile/run.sh" || failed=1
