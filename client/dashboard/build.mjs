@@ -52,6 +52,8 @@ for (const name of readdirSync(assets).sort()) {
   sum += packed;
   console.log(`${name} ${content.length} bytes, ${packed} gzipped`);
 }
+// What the server says in `hello`.
+writeFileSync(join(output, "version"), process.env.BELAY_VERSION ?? "dev");
 writeFileSync(join(output, "hash"), hash.digest("hex").slice(0, 16));
 console.log(`all ${sum} bytes gzipped`);
 if (sum > 120_000) {

@@ -15,7 +15,7 @@ Json letter_json(const DeadLetter& letter) {
             {"activity_id", json_of(letter.activity_id)},
             {"session_id", json_of(letter.session_id)},
             {"tag", json_of(letter.tag)},
-            {"attempt_count", letter.attempt_count},
+            {"attempt_count", letter.attempt},
             {"reason", letter.reason},
             {"detail", json_of(letter.detail)},
             {"enqueued_at", json_of(letter.enqueued_at)},
@@ -24,7 +24,7 @@ Json letter_json(const DeadLetter& letter) {
 }
 
 void show_letter(Tool& tool, std::int64_t id) {
-    const auto found = tool.hub().list_dead_letters({.after = id - 1, .limit = 1});
+    const auto found = tool.hub().dead_letters().list({.after = id - 1, .limit = 1});
     if (found.empty() || found[0].id != id) {
         throw UnknownId("no dead letter " + std::to_string(id));
     }
@@ -51,7 +51,7 @@ void show_letter(Tool& tool, std::int64_t id) {
 
 void list_letters(Tool& tool, const DeadLetterFilter& filter) {
     Json rows = Json::array();
-    for (const auto& letter : tool.hub().list_dead_letters(filter)) {
+    for (const auto& letter : tool.hub().dead_letters().list(filter)) {
         rows.push_back(letter_json(letter));
     }
     tool.print(rows, {{"id", "ID", Show::kNumber},
@@ -87,7 +87,7 @@ void redrive(Tool& tool, const Redrive& given) {
         filter["instance_ids"] = Json::array({*given.instance_id});
     }
     put(filter, "limit", given.limit);
-    const std::int64_t count = tool.hub().redrive_dead_letters(json_text(filter));
+    const std::int64_t count = tool.hub().dead_letters().redrive_matching(filter);
     tool.say({{"redriven", count}}, std::to_string(count) + " put back");
     if (!given.all && count < static_cast<std::int64_t>(given.ids.size())) {
         throw std::runtime_error("not all of these dead letters were found");
@@ -99,7 +99,7 @@ void discard(Tool& tool, const std::vector<std::int64_t>& ids) {
     // All or none of them.
     tool.connection().with_transaction([&] {
         for (const auto id : ids) {
-            hub.discard_dead_letter(id);
+            hub.dead_letters().discard(id);
         }
     });
     tool.say({{"discarded", ids.size()}}, std::to_string(ids.size()) + " discarded");

@@ -8,7 +8,7 @@ namespace {
 
 void list_subscriptions(Tool& tool) {
     Json rows = Json::array();
-    for (const auto& info : tool.hub().subscriptions()) {
+    for (const auto& info : tool.hub().events().subscriptions()) {
         rows.push_back({{"name", info.name},
                         {"topics", json_of(info.topics)},
                         {"lag_rows", info.lag_rows},
@@ -36,15 +36,15 @@ struct Reading {
 void read(Tool& tool, const Reading& given) {
     Hub hub = tool.hub();
     const auto events =
-        hub.read_events(given.subscription, given.limit, Milliseconds(given.lease_ms));
+        hub.events().read(given.subscription, given.limit, Milliseconds(given.lease_ms));
     Json rows = Json::array();
     for (const auto& event : events) {
-        rows.push_back({{"event_id", event.event_id},
-                        {"occurred_at_ms", event.occurred_at_ms},
+        rows.push_back({{"event_id", event.id},
+                        {"occurred_at_ms", to_ms(event.occurred_at)},
                         {"topic", event.topic},
                         {"type", event.type},
                         {"subject", json_of(event.subject)},
-                        {"details", Json::parse(event.details)}});
+                        {"details", event.details}});
     }
     tool.print(rows, {{"event_id", "ID"},
                       {"occurred_at_ms", "TIME", Show::kTime},
@@ -55,7 +55,7 @@ void read(Tool& tool, const Reading& given) {
     // What could not be written has not been read.
     std::cout.flush();
     if (given.ack && !events.empty() && std::cout) {
-        hub.ack_events(given.subscription, events.back().upto);
+        hub.events().ack(given.subscription, events.back().upto);
     }
 }
 

@@ -8,46 +8,25 @@
 namespace belay::tool {
 namespace {
 
-struct FlowFilter {
-    std::vector<std::string> states;
-    OptionalText kind;
-    std::vector<std::string> tags;
-    OptionalNumber created_from_ms;
-    OptionalNumber created_to_ms;
-    OptionalText after;
-    int limit = 100;
-};
+using FlowArguments = ListArguments<FlowFilter, FlowState>;
 
-Json filter_json(const FlowFilter& given) {
-    Json filter = Json::object();
-    if (!given.states.empty()) {
-        filter["state"] = given.states;
-    }
-    put(filter, "kind", given.kind);
-    put(filter, "created_from_ms", given.created_from_ms);
-    put(filter, "created_to_ms", given.created_to_ms);
-    put_tags(filter, given.tags);
-    return filter;
-}
-
-void list_flows(Tool& tool, const FlowFilter& given) {
+void list_flows(Tool& tool, const FlowArguments& given) {
     Json rows = Json::array();
-    for (const auto& flow :
-         tool.hub().list_flows(json_text(filter_json(given)), given.after, given.limit)) {
-        rows.push_back({{"flow_id", flow.flow_id},
+    for (const auto& flow : tool.hub().flows().list(filter_of(given))) {
+        rows.push_back({{"flow_id", flow.id},
                         {"kind", flow.kind},
                         {"state", flow.state},
                         {"sealed", flow.sealed},
-                        {"graph_revision", flow.graph_revision},
+                        {"graph_revision", flow.revision},
                         {"fail_policy", flow.fail_policy},
                         {"member_count", flow.member_count},
                         {"open_count", flow.open_count},
                         {"edge_count", flow.edge_count},
-                        {"tags", Json::parse(flow.tags)},
+                        {"tags", flow.headers},
                         {"cancel_reason", json_of(flow.cancel_reason)},
-                        {"created_at_ms", json_of(flow.created_at_ms)},
-                        {"updated_at_ms", json_of(flow.updated_at_ms)},
-                        {"terminal_at_ms", json_of(flow.terminal_at_ms)}});
+                        {"created_at_ms", json_of(flow.created_at)},
+                        {"updated_at_ms", json_of(flow.updated_at)},
+                        {"terminal_at_ms", json_of(flow.ended_at)}});
     }
     tool.print(rows, {{"flow_id", "FLOW"},
                       {"state", "STATE"},
@@ -166,7 +145,11 @@ Json members_of(const Json& flow) {
 }
 
 void show_flow(Tool& tool, const std::string& id, bool dot) {
-    const auto found = tool.hub().get_flow(id);
+    // As the server spells it: numbers keep their digits.
+    Hub hub = tool.hub();
+    const auto found =
+        hub.query(Effect::kRepeatable, "SELECT " + hub.schema() + ".get_flow($1)", {id_of(id)})
+            .get<OptionalText>(0, 0);
     if (!found) {
         throw std::runtime_error("no flow " + id);
     }
@@ -196,7 +179,7 @@ void show_flow(Tool& tool, const std::string& id, bool dot) {
               << table(members_of(flow),
                        {{"key", "KEY"},
                         {"state", "STATE"},
-                        {"lane", "LANE"},
+                        {"queue", "QUEUE"},
                         {"task_id", "TASK"},
                         {"after", "AFTER"}},
                        terminal_width());
@@ -205,30 +188,30 @@ void show_flow(Tool& tool, const std::string& id, bool dot) {
 }  // namespace
 
 void cancel_flow(Tool& tool, const std::string& id, const FlowCancel& cancel) {
-    const auto cancelled = tool.hub().cancel_flow(id, cancel);
-    tool.say({{"result", cancelled.result},
-              {"cancellation_policy", json_of(cancelled.cancellation_policy)},
+    const auto cancelled = tool.hub().flows().cancel(id_of(id), cancel);
+    tool.say({{"result", cancelled.cancelled ? "cancelled" : "already_terminal"},
+              {"cancellation_policy", json_of(cancelled.policy)},
               {"reason", json_of(cancelled.reason)},
               {"member_count", cancelled.member_count},
               {"member_ids", cancelled.member_ids}},
-             cancelled.result == "already_terminal"
-                 ? "flow " + id + " had ended before"
-                 : "flow " + id + " is cancelled, with " + std::to_string(cancelled.member_count) +
-                       " tasks");
+             !cancelled.cancelled ? "flow " + id + " had ended before"
+                                  : "flow " + id + " is cancelled, with " +
+                                        std::to_string(cancelled.member_count) + " tasks");
 }
 
 void add_flows(CLI::App& app, Tool& tool) {
-    auto filter = std::make_shared<FlowFilter>();
+    auto given = std::make_shared<FlowArguments>();
+    auto* filter = &given->filter;
     auto* flows = app.add_subcommand("flows", "list flows");
-    flows->add_option("--state", filter->states,
+    flows->add_option("--state", given->states,
                       "open, running, completed, failed or cancelled; repeatable");
     flows->add_option("--kind", filter->kind, "of this kind");
-    flows->add_option("--tag", filter->tags, "with this tag, KEY=VALUE; repeatable");
-    flows->add_option("--created-from", filter->created_from_ms, "in ms since 1970");
-    flows->add_option("--created-before", filter->created_to_ms, "in ms since 1970");
-    flows->add_option("--after", filter->after, "the last id of the page before");
+    flows->add_option("--tag", given->tags, "with this tag, KEY=VALUE; repeatable");
+    flows->add_option("--created-from", given->created_from_ms, "in ms since 1970");
+    flows->add_option("--created-before", given->created_to_ms, "in ms since 1970");
+    flows->add_option("--after", given->after, "the last id of the page before");
     flows->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
-    on_run(tool, flows, [&tool, filter] { list_flows(tool, *filter); });
+    on_run(tool, flows, [&tool, given] { list_flows(tool, *given); });
 
     struct Shown {
         std::string id;

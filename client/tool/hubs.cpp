@@ -4,6 +4,14 @@
 namespace belay::tool {
 namespace {
 
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const auto& word : words) {
+        text += (text.empty() ? "" : ",") + word;
+    }
+    return text;
+}
+
 void list_hubs(Tool& tool) {
     Json rows = Json::array();
     for (const auto& hub : tool.admin().hubs()) {
@@ -13,9 +21,10 @@ void list_hubs(Tool& tool) {
                         {"version", hub.version},
                         {"is_current", hub.is_current},
                         {"paused", hub.paused},
-                        {"paused_queues", hub.paused_queues},
+                        {"paused_queues", joined(hub.paused_queues)},
                         {"created_at", json_of(hub.created_at)},
-                        {"size_bytes", json_of(hub.size_bytes)}});
+                        {"size_bytes", json_of(hub.size_bytes)},
+                        {"place", json_of(hub.place)}});
     }
     tool.print(rows, {{"name", "NAME"},
                       {"owner", "OWNER"},
@@ -24,12 +33,13 @@ void list_hubs(Tool& tool) {
                       {"is_current", "CURRENT", Show::kFlag},
                       {"size_bytes", "SIZE", Show::kBytes},
                       {"created_at", "CREATED", Show::kTime},
+                      {"place", "ELSEWHERE"},
                       {"paused_queues", "PAUSED"}});
 }
 
 struct Pausing {
     OptionalText queue;
-    OptionalText lane;
+    OptionalText task_queue;
     std::string reason;
 };
 
@@ -37,12 +47,12 @@ void tell(Tool& tool, const Pausing& given, bool paused) {
     const std::string& hub = tool.chosen_hub();
     tool.say({{"hub", hub},
               {"queue", json_of(given.queue)},
-              {"lane", json_of(given.lane)},
+              {"task_queue", json_of(given.task_queue)},
               {"paused", paused}},
              (paused ? "paused " : "resumed ") +
-                 (given.lane    ? "lane " + *given.lane + " of "
-                  : given.queue ? "queue " + *given.queue + " of "
-                                : "") +
+                 (given.task_queue ? "queue " + *given.task_queue + " of tasks of "
+                  : given.queue    ? "queue " + *given.queue + " of "
+                                   : "") +
                  "hub " + hub);
 }
 
@@ -51,7 +61,7 @@ CLI::App* add_pausing(CLI::App& app, const char* name, const char* help,
     auto* command = app.add_subcommand(name, help);
     auto* queue = command->add_option("QUEUE", given->queue,
                                       "orchestrator, worker, tasks or intents; all if left out");
-    command->add_option("--lane", given->lane, "only this lane of tasks")->excludes(queue);
+    command->add_option("--queue", given->task_queue, "only this queue of tasks")->excludes(queue);
     return command;
 }
 
@@ -63,16 +73,17 @@ void add_hubs(CLI::App& app, Tool& tool) {
 
     auto given = std::make_shared<Pausing>();
     auto* pause = add_pausing(app, "pause", "hand out no more work; what runs may finish", given);
-    pause->add_option("--reason", given->reason, "why, for whoever looks; not with --lane")
-        ->excludes("--lane");
+    pause->add_option("--reason", given->reason, "why, for whoever looks; not with --queue")
+        ->excludes("--queue");
     on_run(tool, pause, [&tool, given] {
-        given->lane ? tool.hub().pause_lane(*given->lane)
-                    : tool.hub().pause_hub(given->queue, given->reason);
+        given->task_queue ? tool.hub().queues()[*given->task_queue].pause()
+                          : tool.hub().maintenance().pause(given->queue, given->reason);
         tell(tool, *given, true);
     });
     auto* resume = add_pausing(app, "resume", "hand out work again", given);
     on_run(tool, resume, [&tool, given] {
-        given->lane ? tool.hub().resume_lane(*given->lane) : tool.hub().resume_hub(given->queue);
+        given->task_queue ? tool.hub().queues()[*given->task_queue].resume()
+                          : tool.hub().maintenance().resume(given->queue);
         tell(tool, *given, false);
     });
 }

@@ -39,7 +39,7 @@ Json started_json(const PendingStart& start) {
 // hub is of a version that does not tell.
 std::vector<PendingStart> pending_starts(Hub& hub, const OptionalText& id, int limit) {
     try {
-        return hub.pending_starts(id, limit);
+        return hub.orchestrations().pending_starts(id, limit);
     } catch (const Error& error) {
         if (error.sqlstate() != "42501" && error.sqlstate() != "42P01") {
             throw;
@@ -55,11 +55,24 @@ Json started_json(Hub& hub, const std::string& id) {
     return started_json(found.empty() ? unnamed : found[0]);
 }
 
-void list_instances(Tool& tool, const InstanceFilter& filter) {
+struct InstanceArguments {
+    InstanceFilter filter;
+    OptionalText status;
+    OptionalNumber created_from_ms;
+    OptionalNumber created_before_ms;
+};
+
+void list_instances(Tool& tool, const InstanceArguments& given) {
+    InstanceFilter filter = given.filter;
+    if (given.status) {
+        filter.status = enum_of<InstanceStatus>(*given.status);
+    }
+    filter.created_from = time_of(given.created_from_ms);
+    filter.created_before = time_of(given.created_before_ms);
     Json rows = Json::array();
     Hub hub = tool.hub();
     // They have no status and no place in the order yet: only the first page of all has them.
-    if (!filter.status && !filter.after && !filter.created_from_ms && !filter.created_before_ms) {
+    if (!filter.status && !filter.after && !filter.created_from && !filter.created_before) {
         for (const auto& start : pending_starts(hub, {}, filter.limit.value_or(100))) {
             if ((!filter.name || start.orchestration_name == filter.name) &&
                 start.instance_id.starts_with(filter.prefix.value_or(""))) {
@@ -67,7 +80,7 @@ void list_instances(Tool& tool, const InstanceFilter& filter) {
             }
         }
     }
-    for (const auto& info : hub.list_instance_infos(filter)) {
+    for (const auto& info : hub.orchestrations().list(filter)) {
         rows.push_back(instance_json(info));
     }
     tool.print(rows, {{"instance_id", "INSTANCE"},
@@ -80,8 +93,8 @@ void list_instances(Tool& tool, const InstanceFilter& filter) {
 
 Json executions_json(Hub& hub, const std::string& id) {
     Json rows = Json::array();
-    for (const auto number : hub.list_executions(id)) {
-        if (const auto execution = hub.get_execution_info(id, number)) {
+    for (const auto number : hub.orchestrations().executions(id)) {
+        if (const auto execution = hub.orchestrations().execution(id, number)) {
             rows.push_back({{"execution_id", execution->execution_id},
                             {"status", json_of(execution->status)},
                             {"output", json_of(execution->output)},
@@ -101,10 +114,10 @@ enum class Being {
 };
 
 Being being_of(Hub& hub, const std::string& id) {
-    if (hub.get_instance_info(id)) {
+    if (hub.orchestrations().get(id)) {
         return Being::kInstance;
     }
-    for (const auto& reason : hub.explain_fetch(id)) {
+    for (const auto& reason : hub.orchestrations().explain(id)) {
         if (reason.reason == "no_messages" || reason.reason == "never_started") {
             return Being::kUnknown;
         }
@@ -135,7 +148,7 @@ void require_instance(Tool& tool, const std::string& id, bool early) {
 
 void show_instance(Tool& tool, const std::string& id) {
     Hub hub = tool.hub();
-    const auto info = hub.get_instance_info(id);
+    const auto info = hub.orchestrations().get(id);
     if (!info) {
         if (being_of(hub, id) == Being::kUnknown) {
             throw UnknownId("no instance or task " + id);
@@ -145,16 +158,16 @@ void show_instance(Tool& tool, const std::string& id) {
         return;
     }
     Json object = instance_json(*info);
-    const auto status = hub.get_custom_status(id);
+    const auto status = hub.orchestrations().custom_status(id);
     object["custom_status"] = status ? json_of(status->value) : Json(nullptr);
-    if (const auto stats = hub.get_instance_stats(id)) {
+    if (const auto stats = hub.orchestrations().stats(id)) {
         object["history_events"] = stats->history_event_count;
         object["history_bytes"] = stats->history_size_bytes;
         object["pending_messages"] = stats->queue_pending_count;
     }
-    object["children"] = hub.list_children(id);
+    object["children"] = hub.orchestrations().children(id);
     Json state = Json::object();
-    for (const auto& [key, value] : hub.get_kv_all_values(id)) {
+    for (const auto& [key, value] : hub.orchestrations().values(id)) {
         state[key] = json_of(value);
     }
     object["state"] = state;
@@ -197,8 +210,8 @@ struct HistoryRange {
 
 void show_history(Tool& tool, const HistoryRange& range) {
     Json rows = Json::array();
-    for (const auto& event :
-         tool.hub().read_history(range.instance_id, range.execution_id, range.after, range.limit)) {
+    for (const auto& event : tool.hub().orchestrations().history(
+             range.instance_id, range.execution_id, range.after, range.limit)) {
         rows.push_back({{"execution_id", event.execution_id},
                         {"event_id", event.event_id},
                         {"event_type", json_of(event.event_type)},
@@ -217,7 +230,7 @@ Json rows_of(const std::vector<FetchReason>& reasons) {
     for (const auto& reason : reasons) {
         rows.push_back({{"reason", reason.reason},
                         {"detail", json_of(reason.detail)},
-                        {"until_at", json_of(reason.until_at)}});
+                        {"until_at", json_of(reason.until)}});
     }
     return rows;
 }
@@ -233,7 +246,7 @@ void explain(Tool& tool, const std::string& id) {
     if (being == Being::kUnknown) {
         throw UnknownId("no instance or task " + id);
     }
-    Json rows = rows_of(hub.explain_fetch(id));
+    Json rows = rows_of(hub.orchestrations().explain(id));
     if (rows.empty() && being == Being::kStarted) {
         rows.push_back({{"reason", "waiting_for_dispatcher"},
                         {"detail", started_json(hub, id)["status"]},
@@ -253,7 +266,7 @@ void explain_item(Tool& tool, const std::string& text) {
     } catch (const Error&) {
         throw UsageError("the id of a work item is a number");
     }
-    const auto reasons = tool.hub().explain_work_item(id);
+    const auto reasons = tool.hub().provider().explain_work_item(id);
     if (!reasons.empty() && reasons[0].reason == "not_found") {
         throw UnknownId("no work item " + text,
                         "It was acked, cancelled or set aside: belay dead-letters list.");
@@ -262,18 +275,19 @@ void explain_item(Tool& tool, const std::string& text) {
 }
 
 void add_reading(CLI::App& app, Tool& tool) {
-    auto filter = std::make_shared<InstanceFilter>();
+    auto given = std::make_shared<InstanceArguments>();
+    auto* filter = &given->filter;
     filter->limit = 100;
     auto* instances = app.add_subcommand("instances", "list instances of orchestrations");
-    instances->add_option("--status", filter->status,
+    instances->add_option("--status", given->status,
                           "Running, Completed, Failed or ContinuedAsNew");
     instances->add_option("--name", filter->name, "of this orchestration");
     instances->add_option("--prefix", filter->prefix, "whose id begins so");
-    instances->add_option("--created-from", filter->created_from_ms, "in ms since 1970");
-    instances->add_option("--created-before", filter->created_before_ms, "in ms since 1970");
+    instances->add_option("--created-from", given->created_from_ms, "in ms since 1970");
+    instances->add_option("--created-before", given->created_before_ms, "in ms since 1970");
     instances->add_option("--after", filter->after, "the last id of the page before");
     instances->add_option("--limit", filter->limit, "at most so many (100)");
-    on_run(tool, instances, [&tool, filter] { list_instances(tool, *filter); });
+    on_run(tool, instances, [&tool, given] { list_instances(tool, *given); });
 
     auto target = std::make_shared<Target>();
     auto* show = app.add_subcommand("show", "all about one instance or task");
@@ -328,10 +342,10 @@ void add_sending(CLI::App& app, Tool& tool) {
     start->add_option("--delay-ms", message->delay_ms, "start it later");
     on_run(tool, start, [&tool, message] {
         const std::string id =
-            tool.hub().start_orchestration(message->target, message->text,
-                                           {.instance_id = message->instance_id,
-                                            .version = message->version,
-                                            .delay = Milliseconds(message->delay_ms)});
+            tool.hub().orchestrations().start_text(message->target, message->text,
+                                                   {.instance_id = message->instance_id,
+                                                    .version = message->version,
+                                                    .delay = Milliseconds(message->delay_ms)});
         tool.say({{"instance_id", id}}, id);
     });
 
@@ -343,7 +357,8 @@ void add_sending(CLI::App& app, Tool& tool) {
     raise->add_flag("--early", message->early, kEarly);
     on_run(tool, raise, [&tool, message] {
         require_instance(tool, message->target, message->early);
-        tool.hub().raise_event(message->target, message->event, message->text, message->queued);
+        tool.hub().orchestrations().raise_text(message->target, message->event, message->text,
+                                               message->queued);
         tool.say({{"instance_id", message->target}, {"event", message->event}},
                  "raised " + message->event + " for " + message->target);
     });
@@ -356,16 +371,18 @@ void add_sending(CLI::App& app, Tool& tool) {
     cancel->add_option("--reason", message->text, "why");
     cancel->add_flag("--early", message->early, kEarly);
     auto flow = std::make_shared<FlowCancel>();
+    auto policy = std::make_shared<std::string>("cancel_all");
     auto is_flow = std::make_shared<bool>(false);
     auto* flag = cancel->add_flag("--flow", *is_flow, "the ID is a flow's")
                      ->excludes("--task")
                      ->excludes("--instance");
     cancel
-        ->add_option("--policy", flow->policy,
+        ->add_option("--policy", *policy,
                      "of a flow: cancel_all (default), cancel_pending or flow_only")
         ->needs(flag);
-    on_run(tool, cancel, [&tool, target, message, flow, is_flow] {
+    on_run(tool, cancel, [&tool, target, message, flow, policy, is_flow] {
         if (*is_flow) {
+            flow->policy = enum_of<CancelPolicy>(*policy);
             flow->reason = message->text;
             return cancel_flow(tool, target->id, *flow);
         }
@@ -373,7 +390,7 @@ void add_sending(CLI::App& app, Tool& tool) {
             return cancel_task(tool, target->id, message->text);
         }
         require_instance(tool, target->id, message->early);
-        tool.hub().cancel_instance(target->id, message->text);
+        tool.hub().orchestrations().cancel(target->id, message->text);
         tool.say({{"instance_id", target->id}, {"cancel_requested", true}},
                  "asked " + target->id + " to end");
     });

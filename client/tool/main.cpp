@@ -3,6 +3,7 @@
 #include <iostream>
 #include <string>
 
+#include "dashboard_command.hpp"
 #include "suggest.hpp"
 #include "tool.hpp"
 
@@ -52,6 +53,7 @@ int main(int argc, char** argv) {
         ->envname("BELAY_HUB");
     app.add_flag("--json", tool.json, "print JSON");
 
+    add_front_door(app, tool);
     add_hubs(app, tool);
     add_top(app, tool);
     add_instances(app, tool);
@@ -62,6 +64,10 @@ int main(int argc, char** argv) {
     add_dead_letters(app, tool);
     add_events(app, tool);
     add_run_worker(app, tool);
+    add_replay(app, tool);
+    add_dashboard(app, tool);
+    add_demo_load(app, tool);
+    add_completion(app, tool);
 
     try {
         app.parse(argc, argv);

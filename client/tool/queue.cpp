@@ -25,7 +25,7 @@ void list_queue(Tool& tool, const QueueFilter& given) {
     put(filter, "min_attempts", given.min_attempts);
     Json rows = Json::array();
     for (const auto& item :
-         tool.hub().list_work_items(json_text(filter), given.after, given.limit)) {
+         tool.hub().provider().list_work_items(filter, given.after, given.limit)) {
         rows.push_back({{"id", item.id},
                         {"state", item.state},
                         {"instance_id", json_of(item.instance_id)},
@@ -36,7 +36,7 @@ void list_queue(Tool& tool, const QueueFilter& given) {
                         {"visible_at", json_of(item.visible_at)},
                         {"locked_until", json_of(item.locked_until)},
                         {"locked_by", json_of(item.locked_by)},
-                        {"attempt_count", item.attempt_count},
+                        {"attempt_count", item.attempt},
                         {"created_at", json_of(item.created_at)},
                         {"cursor", item.cursor},
                         {"work_item", item.work_item}});

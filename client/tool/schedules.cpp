@@ -6,17 +6,17 @@ namespace {
 
 void list_schedules(Tool& tool) {
     Json rows = Json::array();
-    for (const auto& schedule : tool.hub().list_schedules()) {
+    for (const auto& schedule : tool.hub().schedules().list()) {
         rows.push_back({{"name", schedule.name},
                         {"cron", schedule.cron},
                         {"time_zone", schedule.time_zone},
                         {"catch_up", schedule.catch_up},
-                        {"task", Json::parse(schedule.task)},
+                        {"task", schedule.task},
                         {"paused", schedule.paused},
-                        {"next_due_ms", json_of(schedule.next_due_ms)},
-                        {"last_due_ms", json_of(schedule.last_due_ms)},
+                        {"next_due_ms", json_of(schedule.next_due)},
+                        {"last_due_ms", json_of(schedule.last_due)},
                         {"last_error", json_of(schedule.last_error)},
-                        {"created_at_ms", json_of(schedule.created_at_ms)}});
+                        {"created_at_ms", json_of(schedule.created_at)}});
     }
     tool.print(rows, {{"name", "NAME"},
                       {"cron", "CRON"},
@@ -29,15 +29,15 @@ void list_schedules(Tool& tool) {
 
 void list_waitpoints(Tool& tool, const std::string& task_id) {
     Json rows = Json::array();
-    for (const auto& waitpoint : tool.hub().list_waitpoints(task_id)) {
-        rows.push_back({{"waitpoint_id", waitpoint.waitpoint_id},
+    for (const auto& waitpoint : tool.hub().signals().waitpoints(id_of(task_id))) {
+        rows.push_back({{"waitpoint_id", waitpoint.id},
                         {"key", waitpoint.key},
                         {"state", waitpoint.state},
                         {"suspension_id", json_of(waitpoint.suspension_id)},
                         {"signals", waitpoint.signals},
-                        {"created_at_ms", json_of(waitpoint.created_at_ms)},
-                        {"expires_at_ms", json_of(waitpoint.expires_at_ms)},
-                        {"closed_at_ms", json_of(waitpoint.closed_at_ms)}});
+                        {"created_at_ms", json_of(waitpoint.created_at)},
+                        {"expires_at_ms", json_of(waitpoint.expires_at)},
+                        {"closed_at_ms", json_of(waitpoint.closed_at)}});
     }
     tool.print(rows, {{"waitpoint_id", "WAITPOINT"},
                       {"state", "STATE"},
@@ -51,14 +51,15 @@ struct Sending {
     std::string waitpoint_id;
     std::string token;
     NewSignal signal;
+    OptionalText payload;  // JSON
 };
 
 void tell(Tool& tool, const DeliveredSignal& delivered) {
-    tool.say({{"result", delivered.result},
-              {"effect", json_of(delivered.effect)},
-              {"state", delivered.state}},
-             delivered.result + (delivered.effect ? ": " + *delivered.effect : "") +
-                 "; the task is " + delivered.state);
+    const std::string result = delivered.duplicate ? "duplicate" : "accepted";
+    tool.say(
+        {{"result", result}, {"effect", json_of(delivered.effect)}, {"state", delivered.state}},
+        result + (delivered.effect ? ": " + text_of(*delivered.effect) : "") + "; the task is " +
+            text_of(delivered.state));
 }
 
 void add_signals(CLI::App& app, Tool& tool) {
@@ -78,17 +79,21 @@ void add_signals(CLI::App& app, Tool& tool) {
     };
     auto* signal = add("signal", "send a signal to a task that waits for one");
     signal->add_option("--token", given->token, "the waitpoint's token")->required();
-    signal->add_option("--payload", given->signal.payload, "what comes with it; JSON");
+    signal->add_option("--payload", given->payload, "what comes with it; JSON");
     signal->add_option("--source", given->signal.source, "who sends it");
     on_run(tool, signal, [&tool, given] {
-        tell(tool, tool.hub().deliver_signal(given->task_id, given->waitpoint_id, given->token,
-                                             given->signal));
+        if (given->payload) {
+            given->signal.payload = parse_json(*given->payload);
+        }
+        tell(tool, tool.hub().signals().deliver(id_of(given->task_id), id_of(given->waitpoint_id),
+                                                given->token, given->signal));
     });
     auto* approve = add("approve", "send a signal as an operator, without a token");
     on_run(tool, approve, [&tool, given] {
         const auto& signal = given->signal;
-        tell(tool, tool.hub().approve_task(given->task_id, given->waitpoint_id, signal.name,
-                                           signal.idempotency_key.value_or(signal.name)));
+        tell(tool, tool.hub().signals().approve(id_of(given->task_id), id_of(given->waitpoint_id),
+                                                signal.name,
+                                                signal.idempotency_key.value_or(signal.name)));
     });
 }
 
@@ -107,9 +112,9 @@ void add_schedules(CLI::App& app, Tool& tool) {
         command->add_option("NAME", *name, "the schedule")->required();
         on_run(tool, command, [&tool, name, paused] {
             if (paused) {
-                tool.hub().pause_schedule(*name);
+                tool.hub().schedules().pause(*name);
             } else {
-                tool.hub().resume_schedule(*name);
+                tool.hub().schedules().resume(*name);
             }
             tool.say({{"name", *name}, {"paused", paused}},
                      (paused ? "paused schedule " : "resumed schedule ") + *name);

@@ -1,4 +1,4 @@
-// belay tasks, task, revoke, replay, priority, lanes.
+// belay tasks, task, revoke, replay, priority, queues.
 #include "tasks.hpp"
 
 #include <algorithm>
@@ -7,19 +7,17 @@
 namespace belay::tool {
 namespace {
 
-bool is_uuid(const std::string& id) {
-    try {
-        const Param param(Uuid{id});
-        return true;
-    } catch (const Error&) {
-        return false;
-    }
-}
-
 // The task of this id as JSON; none if there is none, or if the hub is of a version without tasks.
+// As the server spells it: numbers keep their digits.
 OptionalText find_task(Tool& tool, const std::string& id) {
+    const auto uuid = Uuid::parse(id);
+    if (!uuid) {
+        return std::nullopt;
+    }
     try {
-        return is_uuid(id) ? tool.hub().get_task(id) : std::nullopt;
+        Hub hub = tool.hub();
+        return hub.query(Effect::kRepeatable, "SELECT " + hub.schema() + ".get_task($1)", {*uuid})
+            .get<OptionalText>(0, 0);
     } catch (const Error& error) {
         if (error.sqlstate() != "42883") {
             throw;
@@ -28,66 +26,39 @@ OptionalText find_task(Tool& tool, const std::string& id) {
     }
 }
 
-struct TaskFilter {
-    OptionalText lane;
-    std::vector<std::string> states;
-    OptionalText kind;
-    std::vector<std::string> tags;
-    OptionalText worker;
-    OptionalText worker_instance;
-    OptionalNumber created_from_ms;
-    OptionalNumber created_to_ms;
-    OptionalText after;
-    int limit = 100;
-};
+using TaskArguments = ListArguments<TaskFilter, TaskState>;
 
-Json filter_json(const TaskFilter& given) {
-    Json filter = Json::object();
-    put(filter, "lane", given.lane);
-    if (!given.states.empty()) {
-        filter["state"] = given.states;
-    }
-    put(filter, "kind", given.kind);
-    put(filter, "worker", given.worker);
-    put(filter, "worker_instance", given.worker_instance);
-    put(filter, "created_from_ms", given.created_from_ms);
-    put(filter, "created_to_ms", given.created_to_ms);
-    put_tags(filter, given.tags);
-    return filter;
-}
-
-void list_tasks(Tool& tool, const TaskFilter& given) {
+void list_tasks(Tool& tool, const TaskArguments& given) {
     Json rows = Json::array();
-    for (const auto& task :
-         tool.hub().list_tasks(json_text(filter_json(given)), given.after, given.limit)) {
-        rows.push_back({{"task_id", task.task_id},
+    for (const auto& task : tool.hub().tasks().list(filter_of(given))) {
+        rows.push_back({{"task_id", task.id},
                         {"state", task.state},
-                        {"lane", task.lane},
+                        {"queue", task.queue},
                         {"kind", task.kind},
                         {"priority", task.priority},
                         {"flow_id", json_of(task.flow_id)},
                         {"flow_key", json_of(task.flow_key)},
                         {"pending_attempt", json_of(task.pending_attempt)},
-                        {"attempt_index", task.attempt_index},
+                        {"attempt_index", task.attempt},
                         {"retry_count", task.retry_count},
                         {"reclaim_count", task.reclaim_count},
                         {"replay_count", task.replay_count},
-                        {"available_at_ms", json_of(task.available_at_ms)},
-                        {"deadline_ms", json_of(task.deadline_ms)},
+                        {"available_at_ms", json_of(task.available_at)},
+                        {"deadline_ms", json_of(task.deadline)},
                         {"worker", json_of(task.worker)},
                         {"worker_instance", json_of(task.worker_instance)},
                         {"lease_epoch", task.lease_epoch},
-                        {"lease_until_ms", json_of(task.lease_until_ms)},
+                        {"lease_until_ms", json_of(task.lease_until)},
                         {"failure_class", json_of(task.failure_class)},
                         {"cancel_reason", json_of(task.cancel_reason)},
-                        {"tags", Json::parse(task.tags)},
-                        {"created_at_ms", json_of(task.created_at_ms)},
-                        {"updated_at_ms", json_of(task.updated_at_ms)},
-                        {"terminal_at_ms", json_of(task.terminal_at_ms)}});
+                        {"tags", task.headers},
+                        {"created_at_ms", json_of(task.created_at)},
+                        {"updated_at_ms", json_of(task.updated_at)},
+                        {"terminal_at_ms", json_of(task.ended_at)}});
     }
     tool.print(rows, {{"task_id", "TASK"},
                       {"state", "STATE"},
-                      {"lane", "LANE"},
+                      {"queue", "QUEUE"},
                       {"kind", "KIND"},
                       {"priority", "PRIO", Show::kNumber},
                       {"attempt_index", "ATT", Show::kNumber},
@@ -95,22 +66,22 @@ void list_tasks(Tool& tool, const TaskFilter& given) {
                       {"worker_instance", "WORKER"}});
 }
 
-void list_lanes(Tool& tool) {
+void list_queues(Tool& tool) {
     Json rows = Json::array();
-    for (const auto& lane : tool.hub().lane_depths()) {
-        const auto& age = lane.oldest_ready_age_ms;
-        rows.push_back({{"lane", lane.lane},
-                        {"paused", lane.paused},
-                        {"ready", lane.ready},
-                        {"delayed", lane.delayed},
-                        {"blocked", lane.blocked},
-                        {"active", lane.active},
-                        {"suspended", lane.suspended},
-                        {"overdue_leases", lane.overdue_leases},
+    for (const auto& queue : tool.hub().queues().depths()) {
+        const auto& age = queue.oldest_ready_age;
+        rows.push_back({{"queue", queue.queue},
+                        {"paused", queue.paused},
+                        {"ready", queue.ready},
+                        {"delayed", queue.delayed},
+                        {"blocked", queue.blocked},
+                        {"active", queue.active},
+                        {"suspended", queue.suspended},
+                        {"overdue_leases", queue.overdue_leases},
                         {"oldest_ready_age_ms", json_of(age)},
-                        {"oldest", age ? Json(duration_text(*age)) : Json(nullptr)}});
+                        {"oldest", age ? Json(duration_text(age->count())) : Json(nullptr)}});
     }
-    tool.print(rows, {{"lane", "LANE"},
+    tool.print(rows, {{"queue", "QUEUE"},
                       {"ready", "READY", Show::kNumber},
                       {"delayed", "DELAYED", Show::kNumber},
                       {"blocked", "BLOCKED", Show::kNumber},
@@ -122,34 +93,35 @@ void list_lanes(Tool& tool) {
 }
 
 void add_reading(CLI::App& app, Tool& tool) {
-    auto filter = std::make_shared<TaskFilter>();
+    auto given = std::make_shared<TaskArguments>();
+    auto* filter = &given->filter;
     auto* tasks = app.add_subcommand("tasks", "list tasks");
-    tasks->add_option("--queue,--lane", filter->lane, "of this queue");
-    tasks->add_option("--state", filter->states,
+    tasks->add_option("--queue", filter->queue, "of this queue");
+    tasks->add_option("--state", given->states,
                       "blocked, delayed, ready, active, suspended, completed, failed, cancelled, "
                       "expired or skipped; repeatable");
     tasks->add_option("--kind", filter->kind, "of this kind");
-    tasks->add_option("--tag", filter->tags, "with this tag, KEY=VALUE; repeatable");
+    tasks->add_option("--tag", given->tags, "with this tag, KEY=VALUE; repeatable");
     tasks->add_option("--worker", filter->worker, "leased by this kind of worker");
     tasks->add_option("--worker-instance", filter->worker_instance, "leased by this worker");
-    tasks->add_option("--created-from", filter->created_from_ms, "in ms since 1970");
-    tasks->add_option("--created-before", filter->created_to_ms, "in ms since 1970");
-    tasks->add_option("--after", filter->after, "the last id of the page before");
+    tasks->add_option("--created-from", given->created_from_ms, "in ms since 1970");
+    tasks->add_option("--created-before", given->created_to_ms, "in ms since 1970");
+    tasks->add_option("--after", given->after, "the last id of the page before");
     tasks->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
-    on_run(tool, tasks, [&tool, filter] { list_tasks(tool, *filter); });
+    on_run(tool, tasks, [&tool, given] { list_tasks(tool, *given); });
 
     auto id = std::make_shared<std::string>();
     auto* show = app.add_subcommand("task", "all about one task");
     show->add_option("ID", *id, "the task")->required();
     on_run(tool, show, [&tool, id] { show_task(tool, *id); });
 
-    on_run(tool, app.add_subcommand("lanes", "list lanes of tasks, and how many tasks they have"),
-           [&tool] { list_lanes(tool); });
+    on_run(tool, app.add_subcommand("queues", "list queues of tasks, and how many tasks they have"),
+           [&tool] { list_queues(tool); });
 }
 
 struct Steering {
     std::string id;
-    TaskFilter many;  // of replay, instead of an id
+    TaskArguments many;  // of replay, instead of an id
     std::string reason;
     RevokeTarget target;
     int priority = 0;
@@ -157,38 +129,39 @@ struct Steering {
 };
 
 void revoke(Tool& tool, const Steering& given) {
-    const auto revoked = tool.hub().revoke_lease(given.id, given.reason, given.target);
-    tool.say({{"result", revoked.result},
+    const auto revoked =
+        tool.hub().tasks().revoke_lease(id_of(given.id), given.reason, given.target);
+    tool.say({{"result", revoked.revoked ? "revoked" : "already_satisfied"},
               {"reason", json_of(revoked.reason)},
               {"lease_id", json_of(revoked.lease_id)},
               {"lease_epoch", json_of(revoked.lease_epoch)}},
-             revoked.result == "revoked" ? "revoked lease " + revoked.lease_id.value_or("")
-                                         : "nothing to revoke: " + revoked.reason.value_or(""));
+             revoked.revoked ? "revoked lease " + revoked.lease_id.value_or("")
+                             : "nothing to revoke: " + revoked.reason.value_or(""));
 }
 
 // Replays all tasks that fit, page by page, and goes on after one that cannot be.
 void replay_many(Tool& tool, const Steering& given) {
     constexpr int kPage = 100;
-    TaskFilter filter = given.many;
+    TaskFilter filter = filter_of(given.many);
     if (filter.states.empty()) {
-        filter.states = {"failed"};
+        filter.states = {TaskState::kFailed};
     }
     Hub hub = tool.hub();
     Json replayed = Json::array();
     Json refused = Json::array();
-    for (int left = given.many.limit; left > 0;) {
-        const auto page =
-            hub.list_tasks(json_text(filter_json(filter)), filter.after, std::min(left, kPage));
+    for (int left = given.many.filter.limit; left > 0;) {
+        filter.limit = std::min(left, kPage);
+        const auto page = hub.tasks().list(filter);
         for (const auto& task : page) {
-            filter.after = task.task_id;
+            filter.after = task.id;
             try {
-                hub.replay_task(task.task_id, given.cascade);
-                replayed.push_back(task.task_id);
+                hub.tasks().replay(task.id, given.cascade);
+                replayed.push_back(task.id);
             } catch (const Error& error) {
                 if (error.infrastructure()) {
                     throw;
                 }
-                refused.push_back({{"task_id", task.task_id}, {"error", error.what()}});
+                refused.push_back({{"task_id", task.id}, {"error", error.what()}});
                 std::cerr << "belay: " << printable(error.what()) << "\n";
             }
         }
@@ -207,31 +180,31 @@ void replay_many(Tool& tool, const Steering& given) {
 }
 
 void replay(Tool& tool, const Steering& given) {
-    const bool many = given.many.lane || given.many.kind || !given.many.states.empty() ||
-                      !given.many.tags.empty();
+    const bool many = given.many.filter.queue || given.many.filter.kind ||
+                      !given.many.states.empty() || !given.many.tags.empty();
     if (given.id.empty() != many) {
         throw UsageError("name a task, or else which ones with --queue, --state, --kind or --tag");
     }
     if (many) {
         return replay_many(tool, given);
     }
-    const auto replayed = tool.hub().replay_task(given.id, given.cascade);
+    const auto replayed = tool.hub().tasks().replay(id_of(given.id), given.cascade);
     tool.say({{"result", replayed.result},
-              {"task_id", replayed.task_id},
+              {"task_id", replayed.id},
               {"public_state", replayed.public_state},
               {"replay_count", replayed.replay_count},
               {"reopened", replayed.reopened},
               {"waiting_on", replayed.waiting_on}},
-             "task " + replayed.task_id + " runs once more; it is " + replayed.public_state);
+             "task " + replayed.id.text() + " runs once more; it is " + replayed.public_state);
 }
 
 void change_priority(Tool& tool, const Steering& given) {
-    const auto changed = tool.hub().change_priority(given.id, given.priority);
+    const auto changed = tool.hub().tasks().change_priority(id_of(given.id), given.priority);
     tool.say({{"result", changed.result},
-              {"task_id", changed.task_id},
+              {"task_id", changed.id},
               {"old_priority", changed.old_priority},
               {"new_priority", changed.new_priority}},
-             "task " + changed.task_id + " has priority " + std::to_string(changed.new_priority) +
+             "task " + changed.id.text() + " has priority " + std::to_string(changed.new_priority) +
                  ", it had " + std::to_string(changed.old_priority));
 }
 
@@ -251,14 +224,15 @@ void add_steering(CLI::App& app, Tool& tool) {
     revoking->add_option("--lease-id", given->target.lease_id, "only if it is this lease");
     revoking->add_option("--epoch", given->target.epoch, "only if it has this epoch");
     auto* replaying = add("replay", "run a task that has ended once more, or many", replay);
-    replaying->add_option("--queue,--lane", given->many.lane, "those of this queue");
+    replaying->add_option("--queue", given->many.filter.queue, "those of this queue");
     replaying->add_option("--state", given->many.states,
                           "those in this state: failed (default), completed, cancelled, expired or "
                           "skipped; repeatable");
-    replaying->add_option("--kind", given->many.kind, "those of this kind");
+    replaying->add_option("--kind", given->many.filter.kind, "those of this kind");
     replaying->add_option("--tag", given->many.tags, "those with this tag, KEY=VALUE; repeatable");
-    given->many.limit = 1000;
-    replaying->add_option("--limit", given->many.limit, "at most so many")->capture_default_str();
+    given->many.filter.limit = 1000;
+    replaying->add_option("--limit", given->many.filter.limit, "at most so many")
+        ->capture_default_str();
     replaying->add_flag("--cascade", given->cascade, "and those that were skipped because of it");
     auto* changing =
         add("priority", "give a task that waits for a worker another priority", change_priority);
@@ -283,7 +257,7 @@ bool means_task(Tool& tool, const Target& target) {
     if (!find_task(tool, target.id)) {
         return false;
     }
-    if (tool.hub().get_instance_info(target.id)) {
+    if (tool.hub().orchestrations().get(target.id)) {
         throw UsageError("there is a task and an instance of this id: say --task or --instance");
     }
     return true;
@@ -316,7 +290,7 @@ void show_task(Tool& tool, const std::string& id) {
                              {"state", "state"},
                              {"public_state", "public state"},
                              {"blocking_reason", "blocked by"},
-                             {"lane", "lane"},
+                             {"queue", "queue"},
                              {"kind", "kind"},
                              {"priority", "priority"},
                              {"capabilities", "capabilities"},
@@ -356,24 +330,23 @@ void show_task(Tool& tool, const std::string& id) {
 
 void explain_task(Tool& tool, const std::string& id) {
     Json rows = Json::array();
-    for (const auto& reason : tool.hub().explain_claim(id)) {
+    for (const auto& reason : tool.hub().tasks().explain(id_of(id))) {
         if (reason.reason == "not_found") {
             throw UnknownId("no task " + id);
         }
-        rows.push_back({{"reason", reason.reason},
-                        {"detail", reason.detail ? Json::parse(*reason.detail) : Json(nullptr)}});
+        rows.push_back({{"reason", reason.reason}, {"detail", json_of(reason.detail)}});
     }
     tool.print(rows, {{"reason", "REASON"}, {"detail", "DETAIL"}});
 }
 
 void cancel_task(Tool& tool, const std::string& id, const std::string& reason) {
-    const auto cancelled = tool.hub().cancel_task(id, reason);
+    const auto cancelled = tool.hub().tasks().force_cancel(id_of(id), reason);
     tool.say({{"result", cancelled.result},
-              {"task_id", cancelled.task_id},
+              {"task_id", cancelled.id},
               {"public_state", cancelled.public_state},
               {"previous_state", cancelled.previous_state},
               {"effective", cancelled.effective}},
-             "task " + cancelled.task_id + (cancelled.effective ? " is" : " was") + " cancelled" +
+             "task " + cancelled.id.text() + (cancelled.effective ? " is" : " was") + " cancelled" +
                  (cancelled.effective ? "" : " before"));
 }
 

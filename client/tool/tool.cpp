@@ -38,14 +38,24 @@ std::optional<std::size_t> terminal_height() {
     return size ? std::optional<std::size_t>(size->ws_row) : std::nullopt;
 }
 
-void put_tags(Json& filter, const std::vector<std::string>& tags) {
+Uuid id_of(const std::string& text) {
+    const auto id = Uuid::parse(text);
+    if (!id) {
+        throw UnknownId("\"" + text + "\" is not an id", "Ids of tasks and flows are UUIDs.");
+    }
+    return *id;
+}
+
+Json tags_of(const std::vector<std::string>& tags) {
+    Json object = Json::object();
     for (const auto& tag : tags) {
         const std::size_t equals = tag.find('=');
         if (equals == std::string::npos) {
             throw UsageError("a tag is given as KEY=VALUE");
         }
-        filter["tags"][tag.substr(0, equals)] = tag.substr(equals + 1);
+        object[tag.substr(0, equals)] = tag.substr(equals + 1);
     }
+    return object;
 }
 
 ConnectionOptions Tool::connection_options() const {
@@ -77,9 +87,12 @@ const std::string& Tool::chosen_hub() {
     return hub_name;
 }
 
-Hub Tool::hub() {
-    const std::string& name = chosen_hub();
-    return Hub(connection(), name);
+Hub Tool::hub(const std::string& name) {
+    auto known = rights_.find(name);
+    if (known == rights_.end()) {
+        known = rights_.emplace(name, admin().rights_on(name)).first;
+    }
+    return Hub(connection(), name, server_clock(), known->second);
 }
 
 std::optional<Tool::Missing> Tool::find_missing(const Error& error) noexcept {

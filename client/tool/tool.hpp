@@ -8,13 +8,23 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "belay/admin.hpp"
+#include "belay/events.hpp"
+#include "belay/flows.hpp"
 #include "belay/hub.hpp"
+#include "belay/orchestrations.hpp"
+#include "belay/provider.hpp"
+#include "belay/queue.hpp"
+#include "belay/schedules.hpp"
+#include "belay/suspensions.hpp"
+#include "belay/tasks.hpp"
 #include "print.hpp"
 
 namespace belay::tool {
@@ -54,8 +64,10 @@ class Tool {
     Connection& connection();
     ConnectionOptions connection_options() const;
 
-    // The hub that was named, or the only one there is.
-    Hub hub();
+    // The hub that was named, or the only one there is. Statements on it never run code of its
+    // owner with more than the owner's rights: see Admin::rights_on.
+    Hub hub() { return hub(chosen_hub()); }
+    Hub hub(const std::string& name);
     const std::string& chosen_hub();
     Admin admin() { return Admin(connection()); }
 
@@ -74,6 +86,7 @@ class Tool {
 
  private:
     std::unique_ptr<Connection> connection_;
+    std::map<std::string, Rights> rights_;  // by hub
 };
 
 // Columns of the terminal at standard output; none if it is not a terminal.
@@ -91,6 +104,32 @@ Json json_of(const std::optional<T>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
 
+// Milliseconds since 1970, as all output has times.
+inline Json json_of(const OptionalTime& time) {
+    return time ? Json(to_ms(*time)) : Json(nullptr);
+}
+inline Json json_of(const std::optional<Milliseconds>& time) {
+    return time ? Json(time->count()) : Json(nullptr);
+}
+
+// An instant that an option gives in ms since 1970.
+inline OptionalTime time_of(const OptionalNumber& ms) {
+    return ms ? OptionalTime(from_ms(*ms)) : std::nullopt;
+}
+
+// The id of a task or flow; throws UnknownId for a text that can be none.
+Uuid id_of(const std::string& text);
+
+// The value of an enumeration that an option names; throws UsageError if it has none of this name.
+template <typename Enum>
+Enum enum_of(const std::string& text) {
+    const Word<Enum> word(text);
+    if (word == Enum::kOther) {
+        throw UsageError("unrecognized word \"" + text + "\"");
+    }
+    return word;
+}
+
 // Puts a filter's field into an object, unless it is empty.
 template <typename T>
 void put(Json& object, const char* key, const std::optional<T>& value) {
@@ -99,10 +138,40 @@ void put(Json& object, const char* key, const std::optional<T>& value) {
     }
 }
 
-// Puts tags, each given as KEY=VALUE, into a filter.
-void put_tags(Json& filter, const std::vector<std::string>& tags);
+// An object of tags, each given as KEY=VALUE.
+Json tags_of(const std::vector<std::string>& tags);
+
+// The options of a list of tasks or flows, as they are typed.
+template <typename Filter, typename State>
+struct ListArguments {
+    Filter filter;
+    std::vector<std::string> states;
+    std::vector<std::string> tags;
+    OptionalNumber created_from_ms;
+    OptionalNumber created_to_ms;
+    OptionalText after;
+};
+
+template <typename Filter, typename State>
+Filter filter_of(const ListArguments<Filter, State>& given) {
+    Filter filter = given.filter;
+    for (const auto& state : given.states) {
+        filter.states.push_back(enum_of<State>(state));
+    }
+    if (!given.tags.empty()) {
+        filter.headers = tags_of(given.tags);
+    }
+    filter.created_from = time_of(given.created_from_ms);
+    filter.created_before = time_of(given.created_to_ms);
+    if (given.after) {
+        filter.after = id_of(*given.after);
+    }
+    return filter;
+}
 
 // The command groups.
+void add_front_door(CLI::App& app, Tool& tool);
+void add_completion(CLI::App& app, Tool& tool);
 void add_hubs(CLI::App& app, Tool& tool);
 void add_top(CLI::App& app, Tool& tool);
 void add_instances(CLI::App& app, Tool& tool);
@@ -113,5 +182,6 @@ void add_queue(CLI::App& app, Tool& tool);
 void add_dead_letters(CLI::App& app, Tool& tool);
 void add_events(CLI::App& app, Tool& tool);
 void add_run_worker(CLI::App& app, Tool& tool);
+void add_replay(CLI::App& app, Tool& tool);
 
 }  // namespace belay::tool

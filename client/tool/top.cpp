@@ -18,6 +18,18 @@
 namespace belay::tool {
 namespace {
 
+OptionalNumber count_of(const std::optional<Milliseconds>& time) {
+    return time ? OptionalNumber(time->count()) : std::nullopt;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const auto& word : words) {
+        text += (text.empty() ? "" : ",") + word;
+    }
+    return text;
+}
+
 std::string number(const OptionalNumber& value) {
     return value ? std::to_string(*value) : "-";
 }
@@ -41,9 +53,9 @@ const QueueStats* find(const TopSample& sample, const QueueStats& like) {
 // Tasks that could be claimed.
 OptionalNumber ready_tasks(const TopSample& sample, const std::string& hub) {
     OptionalNumber sum;
-    for (const auto& lane : sample.lanes) {
-        if (lane.hub == hub) {
-            sum = sum.value_or(0) + lane.depth.ready;
+    for (const auto& task_queue : sample.task_queues) {
+        if (task_queue.hub == hub) {
+            sum = sum.value_or(0) + task_queue.depth.ready;
         }
     }
     return sum;
@@ -144,20 +156,24 @@ Cells<TopRow> queue_cells(const TopSample& now, std::size_t width) {
     return cells;
 }
 
-Cells<TopSample::Lane> lane_cells(const TopSample& now, std::size_t width) {
-    using Lane = TopSample::Lane;
-    const auto count = [](std::int64_t LaneDepth::*field) {
-        return [field](const Lane& lane) { return std::to_string(lane.depth.*field); };
+Cells<TopSample::TaskQueue> task_queue_cells(const TopSample& now, std::size_t width) {
+    using TaskQueue = TopSample::TaskQueue;
+    const auto count = [](std::int64_t QueueDepth::*field) {
+        return [field](const TaskQueue& task_queue) {
+            return std::to_string(task_queue.depth.*field);
+        };
     };
-    Cells<Lane> cells = {
-        {"HUB", 14, true, hub_rank(now), [](const Lane& lane) { return printable(lane.hub); }},
-        {"LANE", 20, true, 0, [](const Lane& lane) { return printable(lane.depth.lane); }},
-        {"READY", 8, false, 0, count(&LaneDepth::ready)},
-        {"DELAYED", 8, false, 2, count(&LaneDepth::delayed)},
-        {"ACTIVE", 7, false, 5, count(&LaneDepth::active)},
-        {"OVERDUE", 7, false, 3, count(&LaneDepth::overdue_leases)},
-        {"OLDEST", 6, false, 4, [](const Lane& lane) {
-             const auto& age = lane.depth.oldest_ready_age_ms;
+    Cells<TaskQueue> cells = {
+        {"HUB", 14, true, hub_rank(now),
+         [](const TaskQueue& task_queue) { return printable(task_queue.hub); }},
+        {"QUEUE", 20, true, 0,
+         [](const TaskQueue& task_queue) { return printable(task_queue.depth.queue); }},
+        {"READY", 8, false, 0, count(&QueueDepth::ready)},
+        {"DELAYED", 8, false, 2, count(&QueueDepth::delayed)},
+        {"ACTIVE", 7, false, 5, count(&QueueDepth::active)},
+        {"OVERDUE", 7, false, 3, count(&QueueDepth::overdue_leases)},
+        {"OLDEST", 6, false, 4, [](const TaskQueue& task_queue) {
+             const auto age = count_of(task_queue.depth.oldest_ready_age);
              return age ? duration_text(*age) : "-";
          }}};
     fit(cells, width);
@@ -205,15 +221,20 @@ std::vector<TopRow> shown_rows(std::vector<TopRow> rows, const TopView& view) {
     return rows;
 }
 
-std::vector<TopSample::Lane> shown_lanes(std::vector<TopSample::Lane> lanes, const TopView& view) {
-    std::erase_if(lanes, [&](const auto& lane) { return !fits(view, lane.hub, lane.depth.lane); });
-    std::ranges::stable_sort(lanes, std::ranges::greater(), [&](const TopSample::Lane& lane) {
-        return view.sort == TopView::Sort::kDepth    ? lane.depth.ready
-               : view.sort == TopView::Sort::kOldest ? lane.depth.oldest_ready_age_ms.value_or(-1)
-               : view.sort == TopView::Sort::kRate   ? lane.depth.active
-                                                     : 0;
+std::vector<TopSample::TaskQueue> shown_task_queues(std::vector<TopSample::TaskQueue> task_queues,
+                                                    const TopView& view) {
+    std::erase_if(task_queues, [&](const auto& task_queue) {
+        return !fits(view, task_queue.hub, task_queue.depth.queue);
     });
-    return lanes;
+    std::ranges::stable_sort(
+        task_queues, std::ranges::greater(), [&](const TopSample::TaskQueue& task_queue) {
+            return view.sort == TopView::Sort::kDepth ? task_queue.depth.ready
+                   : view.sort == TopView::Sort::kOldest
+                       ? count_of(task_queue.depth.oldest_ready_age).value_or(-1)
+                   : view.sort == TopView::Sort::kRate ? task_queue.depth.active
+                                                       : 0;
+        });
+    return task_queues;
 }
 
 std::string sort_text(TopView::Sort sort) {
@@ -258,12 +279,12 @@ std::string paused_text(const TopSample& sample) {
     };
     for (const auto& hub : sample.hubs) {
         if (hub.paused) {
-            add(hub.name, hub.paused_queues);
+            add(hub.name, joined(hub.paused_queues));
         }
     }
-    for (const auto& lane : sample.lanes) {
-        if (lane.depth.paused) {
-            add(lane.hub, "lane " + lane.depth.lane);
+    for (const auto& task_queue : sample.task_queues) {
+        if (task_queue.depth.paused) {
+            add(task_queue.hub, "queue " + task_queue.depth.queue);
         }
     }
     return paused;
@@ -301,19 +322,16 @@ class Sampler {
             }
         }
         for (const auto& info : sample.hubs) {
-            Hub hub(tool_.connection(), info.name);
-            if_allowed([&] { sample.depths[info.name] = hub.get_queue_depths(); });
+            Hub hub = tool_.hub(info.name);
+            if_allowed([&] { sample.depths[info.name] = hub.maintenance().depths(); });
             if_allowed([&] { add_owners(sample, hub); });
-            if_allowed([&] { add_lanes(sample, hub); });
+            if_allowed([&] { add_task_queues(sample, hub); });
         }
         if_allowed([&] { sample.background = background_of(sample.database); });
         return sample;
     }
 
  private:
-    // Leases beyond these are not counted to their owners.
-    static constexpr int kMostLeases = 1000;
-
     bool is_wanted(const std::string& hub) const {
         return tool_.hub_name.empty() || tool_.hub_name == hub;
     }
@@ -325,41 +343,25 @@ class Sampler {
             body();
         } catch (const Error& error) {
             // Nor has a hub of an earlier version all there is to see.
-            if (error.sqlstate() != "42501" && error.sqlstate() != "42P01") {
+            if (error.sqlstate() != "42501" && error.sqlstate() != "42P01" &&
+                error.sqlstate() != "42883") {
                 throw;
             }
         }
     }
 
     static void add_owners(TopSample& sample, Hub& hub) {
-        std::map<std::string, std::int64_t> leases;
-        for (const auto& item : hub.list_work_items(R"({"state":"leased"})", {}, kMostLeases)) {
-            ++leases[item.locked_by.value_or("(no owner id)")];
+        for (const auto& owner : hub.maintenance().owners()) {
+            sample.owners.push_back({hub.name(),
+                                     owner.owner_id.empty() ? "(no owner id)" : owner.owner_id,
+                                     owner.live});
         }
-        add_leases(sample, hub, leases);
         sample.owners_known = true;
     }
 
-    // A hub without lanes is not asked for leases of tasks.
-    static void add_lanes(TopSample& sample, Hub& hub) {
-        const auto lanes = hub.lane_depths();
-        for (const auto& lane : lanes) {
-            sample.lanes.push_back({hub.name(), lane});
-        }
-        if (lanes.empty()) {
-            return;
-        }
-        std::map<std::string, std::int64_t> leases;
-        for (const auto& task : hub.list_tasks(R"({"state":"active"})", {}, kMostLeases)) {
-            ++leases[task.worker_instance.value_or("")];
-        }
-        add_leases(sample, hub, leases);
-    }
-
-    static void add_leases(TopSample& sample, const Hub& hub,
-                           const std::map<std::string, std::int64_t>& leases) {
-        for (const auto& [owner, count] : leases) {
-            sample.owners.push_back({hub.name(), owner, count});
+    static void add_task_queues(TopSample& sample, Hub& hub) {
+        for (const auto& task_queue : hub.queues().depths()) {
+            sample.task_queues.push_back({hub.name(), task_queue});
         }
     }
 
@@ -517,7 +519,7 @@ std::vector<TopRow> top_rows(const TopSample* before, const TopSample& now) {
             rows.push_back({.hub = queue.hub,
                             .queue = queue.queue,
                             .depth = depth_of(now, queue.hub, queue.queue),
-                            .oldest_ms = queue.oldest_ready_ms,
+                            .oldest_ms = count_of(queue.oldest_ready),
                             .leases = queue.leases,
                             .waiters = queue.waiters,
                             .enqueued = per_second(&QueueStats::enqueued),
@@ -605,14 +607,14 @@ std::string render_top(const TopSample* before, const TopSample& now, std::size_
         add(line_of(queues, row),
             row.dead_lettered.value_or(0) > 0 ? Style::kAlarm : Style::kPlain);
     }
-    if (!now.lanes.empty()) {
-        const auto cells = lane_cells(now, width);
+    if (!now.task_queues.empty()) {
+        const auto cells = task_queue_cells(now, width);
         add("");
         add(titles_of(cells), Style::kTitle);
-        for (const auto& lane : shown_lanes(now.lanes, view)) {
-            add(line_of(cells, lane), lane.depth.overdue_leases > 0 ? Style::kAlarm
-                                      : lane.depth.paused           ? Style::kWarning
-                                                                    : Style::kPlain);
+        for (const auto& task_queue : shown_task_queues(now.task_queues, view)) {
+            add(line_of(cells, task_queue), task_queue.depth.overdue_leases > 0 ? Style::kAlarm
+                                            : task_queue.depth.paused           ? Style::kWarning
+                                                                                : Style::kPlain);
         }
     }
     if (now.owners_known || !now.owners.empty()) {
@@ -662,29 +664,34 @@ Json top_json(const TopSample* before, const TopSample& now) {
                           {"acked_per_s", json_of(row.acked)},
                           {"dead_lettered", json_of(row.dead_lettered)}});
     }
-    Json lanes = Json::array();
-    for (const auto& [hub, depth] : now.lanes) {
-        lanes.push_back({{"hub", hub},
-                         {"lane", depth.lane},
-                         {"paused", depth.paused},
-                         {"ready", depth.ready},
-                         {"delayed", depth.delayed},
-                         {"active", depth.active},
-                         {"overdue_leases", depth.overdue_leases},
-                         {"oldest_ready_age_ms", json_of(depth.oldest_ready_age_ms)}});
+    Json task_queues = Json::array();
+    for (const auto& [hub, depth] : now.task_queues) {
+        task_queues.push_back({{"hub", hub},
+                               {"queue", depth.queue},
+                               {"paused", depth.paused},
+                               {"ready", depth.ready},
+                               {"delayed", depth.delayed},
+                               {"active", depth.active},
+                               {"overdue_leases", depth.overdue_leases},
+                               {"oldest_ready_age_ms", json_of(depth.oldest_ready_age)}});
     }
     Json workers = Json::array();
     for (const auto& owner : now.owners) {
         workers.push_back(
             {{"hub", owner.hub}, {"owner_id", owner.owner_id}, {"leases", owner.leases}});
     }
-    return {{"database", now.database}, {"at_ms", now.at_ms}, {"background_worker", now.background},
-            {"queues", queues},         {"lanes", lanes},     {"workers", workers}};
+    return {{"database", now.database},
+            {"at_ms", now.at_ms},
+            {"background_worker", now.background},
+            {"queues", queues},
+            {"task_queues", task_queues},
+            {"workers", workers}};
 }
 
 void add_top(CLI::App& app, Tool& tool) {
     auto options = std::make_shared<TopOptions>();
-    auto* top = app.add_subcommand("top", "watch depths, lanes, ages, leases, rates and workers");
+    auto* top =
+        app.add_subcommand("top", "watch depths, queues of tasks, ages, leases, rates and workers");
     top->add_flag("--once", options->once, "print one picture and stop; it has no rates");
     top->add_option("--interval", options->interval, "seconds between pictures")
         ->capture_default_str()

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "belay/hub.hpp"
+#include "belay/admin.hpp"
+#include "belay/queue.hpp"
 #include "print.hpp"
 
 namespace belay::tool {
@@ -15,15 +16,15 @@ struct TopSample {
     std::string database = {};
     std::int64_t at_ms = 0;
     std::vector<HubInfo> hubs = {};
-    std::map<std::string, QueueDepths> depths =
+    std::map<std::string, ProviderDepths> depths =
         {};  // of a hub; absent without the right to see them
     std::vector<QueueStats> queues = {};
-    // Lanes of tasks; none without the right to see them.
-    struct Lane {
+    // Queues of tasks; none without the right to see them.
+    struct TaskQueue {
         std::string hub;
-        LaneDepth depth;
+        QueueDepth depth;
     };
-    std::vector<Lane> lanes = {};
+    std::vector<TaskQueue> task_queues = {};
     // Owners of leases of work items and tasks: hub, owner id, leases.
     struct Owner {
         std::string hub;

@@ -410,5 +410,5 @@ function BulkForm({ call }: { call: BulkCall }) {
 }
 
 export function mayBulk(actions: string[]): string[] {
-  return rights.value ? actions.filter((a) => may(a)) : [];
+  return rights.value && me.value?.bulk !== false ? actions.filter((a) => may(a)) : [];
 }

@@ -43,6 +43,8 @@ export interface Me {
   standby: boolean;
   preloaded: boolean;
   bodies: "all" | "operator" | "none";
+  /** Whether the server can work on many objects at once. */
+  bulk?: boolean;
   versions: { dashboard: string; library: string; server: string };
   actions: Record<string, ActionInfo>;
   hubs: Record<string, HubRights>;
@@ -74,7 +76,7 @@ export interface Pause {
   queue: string;
   reason: string;
   by: string;
-  at_ms: number;
+  at_ms: number | null;
 }
 
 /** The worker queue, the orchestrator queue, intents for other hubs. */
@@ -128,13 +130,15 @@ export interface Glance {
   queues: TaskQueue[];
   queues_more: boolean;
   dead_letters: { queue: string; reason: string; count: Count; newest_ms: number }[];
-  failed_last_hour: Count;
-  expired_last_hour: Count;
-  running_instances: Count;
+  /** These are null where the server has no cheap way to know them. */
+  failed_last_hour: Count | null;
+  expired_last_hour: Count | null;
+  running_instances: Count | null;
   schedules_with_errors: { name: string; error: string }[];
   subscriptions: { name: string; lag: Count; lag_ms: number | null }[];
-  intents_waiting: Count;
-  background_worker: { state: string; last_loop_ms: number } | null;
+  intents_waiting: Count | null;
+  /** Absent: the role may not know. Null: it does not run. */
+  background_worker?: { state: string; last_loop_ms: number } | null;
   oldest_snapshot: { age_ms: number; pid: number } | null;
   paused: Pause[];
   estimates: { tasks: number; instances: number; events: number };
@@ -492,14 +496,15 @@ export interface Duty {
 }
 
 export interface Health extends Answer {
-  background_worker: { pid: number; state: string; started_at_ms: number; last_loop_ms: number } | null;
+  /** Absent: the role may not know. */
+  background_worker?: { pid: number; state: string; started_at_ms: number; last_loop_ms: number } | null;
   duties: Duty[] | null;
   oldest_snapshot: { pid: number; age_ms: number; application: string; state: string } | null;
   shared_memory: { what: string; used: number; of: number | null }[] | null;
   sizes: { table: string; live_rows: number; dead_rows: number; table_bytes: number; index_bytes: number; toast_bytes: number; last_autovacuum_ms: number | null }[];
   options: { option: string; value: string | null; is_default: boolean }[];
-  links: { target: string; server: string; waiting: Count; last_error: string | null }[];
-  intents: Count;
+  links: { target: string; server: string; waiting: Count | null; last_error: string | null }[];
+  intents: Count | null;
   /** Rows that check_tasks would read. */
   check_estimate: number;
 }

@@ -44,7 +44,7 @@ const places: Place[] = [
   { name: "overview", label: "Overview", path: [] },
   { name: "queues", label: "Queues", path: ["queues"], badge: () => (glance.value?.queues.some((q) => q.overdue.n > 0) ? "!" : "") },
   { name: "instances", label: "Orchestrations", path: ["instances"] },
-  { name: "tasks", label: "Tasks", path: ["tasks"], badge: () => (glance.value && glance.value.failed_last_hour.n > 0 ? count(glance.value.failed_last_hour) : "") },
+  { name: "tasks", label: "Tasks", path: ["tasks"], badge: () => (glance.value?.failed_last_hour && glance.value.failed_last_hour.n > 0 ? count(glance.value.failed_last_hour) : "") },
   { name: "flows", label: "Flows", path: ["flows"] },
   { name: "schedules", label: "Schedules", path: ["schedules"], badge: () => (glance.value && glance.value.schedules_with_errors.length > 0 ? String(glance.value.schedules_with_errors.length) : "") },
   {
@@ -130,7 +130,7 @@ function Banners() {
   if (away.value) list.push({ tone: "bad", text: `${away.value.what === "database" ? "The database is away" : "The dashboard does not answer"} since ${clock(away.value.since, zone.value)}. The page shows the last data, from ${duration(serverNow() - away.value.since)} ago, and keeps trying.` });
   if (me.value?.standby) list.push({ tone: "warn", text: "Read-only: this server is a standby." });
   else if (me.value?.read_only) list.push({ tone: "note", text: "This dashboard is read-only." });
-  for (const p of g?.paused ?? []) list.push({ tone: "warn", text: `Paused: ${p.queue}${p.reason ? `, "${visible(p.reason)}"` : ""} by ${visible(p.by)} ${relative(p.at_ms)}` });
+  for (const p of g?.paused ?? []) list.push({ tone: "warn", text: `Paused: ${p.queue}${p.reason ? `, "${visible(p.reason)}"` : ""}${p.by ? ` by ${visible(p.by)}` : ""}${p.at_ms === null ? "" : ` ${relative(p.at_ms)}`}` });
   if (rights.value && !rights.value.current) list.push({ tone: "warn", text: `The hub has version ${rights.value.version}, which is not current. Missing: ${rights.value.missing.join(", ") || "nothing"}. belay.upgrade_hub brings it up to date.` });
   const wrong = clockError();
   if (wrong !== null) list.push({ tone: "note", text: `The clock of this computer is ${duration(Math.abs(wrong))} ${wrong > 0 ? "ahead of" : "behind"} the server's. Ages follow the server's clock.` });
@@ -297,7 +297,7 @@ function Top({ onMenu }: { onMenu: () => void }) {
               {visible(me.value?.user ?? "")}
               {hub.value !== null && <span class="muted"> · {levels.join(", ") || "no level"}</span>}
             </li>
-            {hub.value !== null && (
+            {hub.value !== null && me.value?.bulk !== false && (
               <li>
                 <a href={hubLink(["bulk"])} onClick={close}>
                   Bulk jobs

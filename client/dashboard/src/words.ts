@@ -11,7 +11,7 @@ const states: Record<string, [Tone, string]> = {
   running: ["run", "running"],
   open: ["run", "open"],
   leased: ["run", "leased"],
-  ready: ["wait", "waiting"],
+  ready: ["wait", "ready"],
   waiting: ["wait", "waiting"],
   delayed: ["wait", "delayed"],
   suspended: ["wait", "suspended"],
@@ -22,6 +22,7 @@ const states: Record<string, [Tone, string]> = {
   expired: ["bad", "expired"],
   cancelled: ["off", "cancelled"],
   skipped: ["off", "skipped"],
+  ended: ["off", "ended"],
   stopped: ["off", "stopped"],
   closed: ["off", "closed"],
   done: ["ok", "done"],
@@ -120,6 +121,11 @@ export function explainClaim(row: Reason, context: Context): Sentence {
     case "capabilities_missing":
       return say(`No worker with ${list(d["missing"]).join(", ") || "the capabilities that it needs"} has claimed from queue ${queue}.`, {
         next: { text: "Start a worker with these capabilities.", path: ["h", context.hub, "workers"] },
+      });
+    case "capabilities_needed":
+      return say(`It can be claimed by a worker with ${list(d["capabilities"]).join(", ") || list(d["needed"]).join(", ") || "the capabilities that it needs"}.`, {
+        calm: true,
+        next: { text: "See which workers are there.", path: ["h", context.hub, "workers"] },
       });
     case "slot_not_given":
       return say(`It belongs to slot ${str(d["slot"])}, which no claim has asked for.`, { next: { text: "See which owners hold slots.", path: ["h", context.hub, "workers"] } });

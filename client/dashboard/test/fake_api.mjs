@@ -716,6 +716,8 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     const step = () => {
       if (job.state === "stopping") { job.state = "stopped"; job.cursor = left[0] ? idOf(left[0]) : null; job.ended_at_ms = now(); }
       if (job.state !== "running") return tellJob(job);
+      // A test that wants to meet a running job holds it after its first portion.
+      if (state.hold && job.done > 0) return void setTimeout(step, 50);
       const part = left.splice(0, portion);
       for (const row of part) {
         const list = data[lists[request.action]];

@@ -7,7 +7,8 @@ import { hub, hubLink, link, queryOf, route } from "../state";
 import { stateWord } from "../words";
 import { createdRange } from "./instances";
 
-const order = ["completed", "active", "ready", "delayed", "suspended", "blocked", "failed", "expired", "cancelled", "skipped"];
+// Of flows with many members only "ended" and "open" are known.
+const order = ["completed", "ended", "active", "open", "ready", "delayed", "suspended", "blocked", "failed", "expired", "cancelled", "skipped"];
 
 /** Shares of the members' states, with the same in words. */
 export function MemberBar({ counts, total }: { counts: Record<string, number>; total: number }) {

@@ -21,7 +21,7 @@ export function Health() {
             <dl class="strip">
               <div>
                 <dt>Background worker</dt>
-                <dd class={h.background_worker ? "" : "bad-text"}>{h.background_worker ? `${h.background_worker.state}, process ${h.background_worker.pid}` : "not running"}</dd>
+                <dd class={h.background_worker === null ? "bad-text" : ""}>{h.background_worker ? `${h.background_worker.state}, process ${h.background_worker.pid}` : h.background_worker === null ? "not running" : "for members of pg_monitor"}</dd>
               </div>
               <div>
                 <dt>Last loop</dt>

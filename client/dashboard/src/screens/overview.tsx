@@ -29,7 +29,7 @@ export function attention(g: Glance): Attention[] {
       href: hubLink(["dead-letters"]),
     });
   }
-  if (g.failed_last_hour.n > 0) {
+  if (g.failed_last_hour !== null && g.failed_last_hour.n > 0) {
     out.push({ tone: "bad", text: `${count(g.failed_last_hour)} failed tasks`, detail: "in the last hour", href: hubLink(["tasks"], { tab: "failed" }) });
   }
   for (const q of g.queues) {
@@ -43,7 +43,7 @@ export function attention(g: Glance): Attention[] {
     if (s.lag_ms !== null && s.lag_ms > 300_000) out.push({ tone: "warn", text: `subscription ${visible(s.name)}`, detail: `${count(s.lag)} events behind, oldest ${shortDuration(s.lag_ms)}`, href: hubLink(["events"], { tab: "subscriptions" }) });
   }
   if (g.background_worker === null) out.push({ tone: "bad", text: "background worker", detail: "is not running", href: hubLink(["health"]) });
-  else if (g.background_worker.last_loop_ms > 60_000) out.push({ tone: "warn", text: "background worker", detail: `last loop ${shortDuration(g.background_worker.last_loop_ms)} ago`, href: hubLink(["health"]) });
+  else if (g.background_worker && g.background_worker.last_loop_ms > 60_000) out.push({ tone: "warn", text: "background worker", detail: `last loop ${shortDuration(g.background_worker.last_loop_ms)} ago`, href: hubLink(["health"]) });
   if (g.oldest_snapshot && g.oldest_snapshot.age_ms > 600_000) out.push({ tone: "warn", text: "old snapshot", detail: `process ${g.oldest_snapshot.pid}, ${shortDuration(g.oldest_snapshot.age_ms)}`, href: hubLink(["health"]) });
   return out;
 }
@@ -153,20 +153,26 @@ export function Overview() {
                 <ProviderTable rows={now.provider} />
               </Panel>
               <dl class="strip">
-                <div>
-                  <dt>Running instances</dt>
-                  <dd>
-                    <a href={hubLink(["instances"])}>{count(now.running_instances)}</a>
-                  </dd>
-                </div>
-                <div>
-                  <dt>Waiting intents</dt>
-                  <dd>{count(now.intents_waiting)}</dd>
-                </div>
-                <div>
-                  <dt>Expired tasks, last hour</dt>
-                  <dd>{count(now.expired_last_hour)}</dd>
-                </div>
+                {now.running_instances && (
+                  <div>
+                    <dt>Running instances</dt>
+                    <dd>
+                      <a href={hubLink(["instances"])}>{count(now.running_instances)}</a>
+                    </dd>
+                  </div>
+                )}
+                {now.intents_waiting && (
+                  <div>
+                    <dt>Waiting intents</dt>
+                    <dd>{count(now.intents_waiting)}</dd>
+                  </div>
+                )}
+                {now.expired_last_hour && (
+                  <div>
+                    <dt>Expired tasks, last hour</dt>
+                    <dd>{count(now.expired_last_hour)}</dd>
+                  </div>
+                )}
                 <div>
                   <dt>Tasks kept, estimate</dt>
                   <dd>{number(now.estimates.tasks)}</dd>
@@ -175,14 +181,16 @@ export function Overview() {
                   <dt>Instances kept, estimate</dt>
                   <dd>{number(now.estimates.instances)}</dd>
                 </div>
-                <div>
-                  <dt>Background worker</dt>
-                  <dd>{now.background_worker ? `${now.background_worker.state}, ${duration(now.background_worker.last_loop_ms)} ago` : "not running"}</dd>
-                </div>
+                {now.background_worker !== undefined && (
+                  <div>
+                    <dt>Background worker</dt>
+                    <dd>{now.background_worker ? `${now.background_worker.state}, ${duration(now.background_worker.last_loop_ms)} ago` : "not running"}</dd>
+                  </div>
+                )}
               </dl>
               {now.paused.length > 0 && (
                 <p class="muted small">
-                  Paused: {now.paused.map((p) => `${p.queue} ("${visible(p.reason)}" by ${visible(p.by)})`).join(", ")} <Ago ms={now.paused[0]!.at_ms} />
+                  Paused: {now.paused.map((p) => `${p.queue}${p.reason ? ` ("${visible(p.reason)}" by ${visible(p.by)})` : ""}`).join(", ")} {now.paused[0]!.at_ms !== null && <Ago ms={now.paused[0]!.at_ms} />}
                 </p>
               )}
             </>

@@ -9,7 +9,9 @@ import { tryJson } from "../json";
 import { createdRange } from "./instances";
 
 const tabs: [string, string][] = [
-  ["waiting", "Waiting"],
+  ["ready", "Ready"],
+  ["delayed", "Delayed"],
+  ["blocked", "Blocked"],
   ["active", "Active"],
   ["suspended", "Suspended"],
   ["failed", "Failed"],
@@ -17,10 +19,13 @@ const tabs: [string, string][] = [
   ["all", "All"],
 ];
 
+// Each view follows one index of the server.
 const views: Record<string, { order: string; state: string[] | null; bulk: string[] }> = {
-  waiting: { order: "due", state: ["ready", "delayed", "blocked"], bulk: ["cancel_task"] },
+  ready: { order: "claim", state: ["ready"], bulk: ["cancel_task"] },
+  delayed: { order: "due", state: ["delayed"], bulk: ["cancel_task"] },
+  blocked: { order: "parked", state: ["blocked"], bulk: ["cancel_task"] },
   active: { order: "lease", state: ["active"], bulk: ["cancel_task"] },
-  suspended: { order: "created", state: ["suspended"], bulk: ["cancel_task"] },
+  suspended: { order: "parked", state: ["suspended"], bulk: ["cancel_task"] },
   failed: { order: "failed", state: ["failed", "expired"], bulk: ["replay_task"] },
   ended: { order: "ended", state: ["completed", "failed", "cancelled", "expired", "skipped"], bulk: [] },
   all: { order: "created", state: null, bulk: [] },
@@ -28,7 +33,7 @@ const views: Record<string, { order: string; state: string[] | null; bulk: strin
 
 export function Tasks() {
   const name = hub.value ?? "";
-  const tab = views[queryOf("tab")] ? queryOf("tab") : "waiting";
+  const tab = views[queryOf("tab")] ? queryOf("tab") : "ready";
   const view = views[tab]!;
   const filter: Record<string, unknown> = {};
   for (const key of ["queue", "kind", "worker", "dedup_key", "message"]) if (queryOf(key)) filter[key] = queryOf(key);
@@ -62,14 +67,15 @@ export function Tasks() {
     columns.push({ key: "payload", label: "Payload", rank: 3, grow: true, cell: (t) => <code class="preview">{visible(t.payload ?? "")}</code> });
   }
   columns.push({ key: "attempt", label: "Attempt", num: true, rank: 3, cell: (t) => number(t.attempt_index) });
-  if (tab === "waiting") columns.push({ key: "priority", label: "Priority", num: true, rank: 3, cell: (t) => number(t.priority) }, { key: "due", label: "Ready", num: true, cell: (t) => <Ago ms={t.available_at_ms} /> });
+  if (tab === "ready") columns.push({ key: "priority", label: "Priority", num: true, rank: 3, cell: (t) => number(t.priority) }, { key: "due", label: "Ready", num: true, cell: (t) => <Ago ms={t.available_at_ms} /> });
+  else if (tab === "delayed") columns.push({ key: "due", label: "Due", num: true, cell: (t) => <Until ms={t.available_at_ms} /> });
   else if (tab === "failed" || tab === "ended") columns.push({ key: "took", label: "Took", num: true, rank: 3, cell: (t) => <Span from={t.created_at_ms} to={t.terminal_at_ms} /> }, { key: "ended", label: "Ended", num: true, cell: (t) => <Ago ms={t.terminal_at_ms} /> });
   else columns.push({ key: "created", label: "Created", num: true, cell: (t) => <Ago ms={t.created_at_ms} /> });
 
   return (
     <>
       <PageHead title="Tasks" />
-      <Tabs label="Tasks by state" tabs={tabs} current={tab} hrefOf={(t) => link(route.value.path, { ...query, tab: t === "waiting" ? null : t, after: null })} />
+      <Tabs label="Tasks by state" tabs={tabs} current={tab} hrefOf={(t) => link(route.value.path, { ...query, tab: t === "ready" ? null : t, after: null })} />
       <Filters
         fields={[
           { key: "queue", label: "Queue" },
@@ -97,7 +103,7 @@ export function Tasks() {
           columns={columns}
           empty={
             <Empty
-              title={{ waiting: "No task waits", active: "No task is running", suspended: "No task is suspended", failed: "No task has failed", ended: "No task has ended", all: "No tasks" }[tab] ?? "No tasks"}
+              title={{ ready: "No task is ready", delayed: "No task is delayed", blocked: "No task is blocked", active: "No task is running", suspended: "No task is suspended", failed: "No task has failed", ended: "No task has ended", all: "No tasks" }[tab] ?? "No tasks"}
               text={tab === "failed" ? "Tasks that used up their attempts or expired are listed here." : "Tasks appear here as soon as they are sent."}
               sql={`SELECT ${name}.send('mail', '{"to": "ada@example.org"}');`}
             />

@@ -269,7 +269,7 @@ test("B9 actions: confirmation, reason, the SQL that was shown is what runs, an 
   const suspended = fake.data.tasks.find((x) => x.state === "suspended");
   await open(page, `${fake.url}/h/app/tasks/${suspended.task_id}?tab=waitpoints`);
   await page.click("td >> text=Approve");
-  await page.waitForSelector(".sub >> text=waiting");
+  await page.waitForSelector(".sub >> text=ready");
   await open(page, `${fake.url}/h/app/schedules`);
   await page.click("text=New schedule");
   await page.fill("#field-cron", "1 2 3");
@@ -299,6 +299,7 @@ test("B10 a stale page: the epoch has moved on, nothing is done, and the page sa
 test("B11 bulk: all that match and existed, not what came later; stop; a second viewer sees it", async (t) => {
   const { fake, context, troubles } = await start(t);
   fake.state.portion = 10;
+  fake.state.hold = true;
   const page = await context.newPage();
   await open(page, `${fake.url}/h/app/dead-letters`);
   const rows = page.locator(".table").last().locator("tbody tr");
@@ -323,6 +324,7 @@ test("B11 bulk: all that match and existed, not what came later; stop; a second 
   const later = fake.data.deadLetters.length;
   await page.click(".bulk-bar >> text=Redrive all that match");
   fake.state.portion = 500;
+  fake.state.hold = false;
   await page.click("dialog button.primary:not([disabled])");
   await page.waitForURL(/\/bulk\/2$/);
   await page.waitForSelector(".sub .state >> text=done");

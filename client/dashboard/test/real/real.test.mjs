@@ -1,0 +1,100 @@
+// The pages against the real server: each screen, hostile values, the policy, links without a login.
+import { test } from "node:test";
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { axe, newContext, open } from "../browser/page.mjs";
+
+const [base, token] = process.env.BELAY_DASHBOARD_URL.split("/#token=");
+const server = { url: base };
+const sql = (text) => execFileSync("psql", ["-XqAt", "-c", text]).toString().trim();
+
+async function loggedIn(t, options = {}) {
+  const { context, troubles, close } = await newContext(server, options);
+  t.after(close);
+  const page = await context.newPage();
+  await page.goto(`${base}/#token=${token}`);
+  await page.waitForSelector(".table, .empty");
+  return { page, context, troubles };
+}
+
+function paths() {
+  const one = (text) => sql(text);
+  const task = one("SELECT task_id FROM app.list_tasks('{\"state\": \"completed\"}') LIMIT 1");
+  const failed = one("SELECT task_id FROM app.list_tasks('{\"state\": \"failed\"}') LIMIT 1");
+  const flow = one("SELECT flow_id FROM app.list_flows() LIMIT 1");
+  const instance = one("SELECT instance_id FROM app.list_instances() LIMIT 1");
+  return ["/", "/h/app", "/h/app/queues", "/h/app/queues/images", "/h/app/work-items", "/h/app/messages", "/h/app/instances", `/h/app/instances/${instance}`, `/h/app/instances/${instance}?tab=events`, "/h/app/tasks", "/h/app/tasks?tab=failed", `/h/app/tasks/${task}`, `/h/app/tasks/${failed}`, "/h/app/flows", `/h/app/flows/${flow}`, "/h/app/schedules", "/h/app/dead-letters", "/h/app/events?tab=subscriptions", "/h/app/workers", "/h/app/health", "/settings"];
+}
+
+for (const theme of ["light", "dark"]) {
+  test(`B1 every screen of the real server, ${theme}`, async (t) => {
+    const { page, troubles } = await loggedIn(t, { colorScheme: theme });
+    for (const path of paths()) {
+      await open(page, base + path);
+      assert.equal(await page.locator(".callout.bad[role=alert], main .error").count(), 0, path);
+      troubles.push(...(await axe(page, theme === "dark" ? ["color-contrast"] : null)).map((v) => `${path} ${v}`));
+    }
+    assert.deepEqual(troubles, []);
+  });
+}
+
+test("B2 hostile values are text", async (t) => {
+  const hostile = ["<script>window.hacked=1</script>", '"><svg onload=window.hacked=1>', "<img src=x onerror=window.hacked=1>", "javascript:window.hacked=1", "${window.hacked=1}", "__proto__", "a\u202eb\u200bc", "x/y%2F..#?&", ".."];
+  const quote = (s) => `'${s.replace(/'/g, "''")}'`;
+  for (const [i, text] of hostile.entries()) {
+    sql(`SELECT hostile.create_task(${quote(text)}, jsonb_build_object('html', ${quote(text)}), p_kind => ${quote(text)}, p_dedup_key => ${quote(text + i)}); SELECT hostile.start_orchestration(${quote(text)}, ${quote(text)}, ${quote(text)})`);
+  }
+  const { page, troubles } = await loggedIn(t);
+  const segment = (s) => encodeURIComponent(s === ".." || s.startsWith("~") ? `~${s}` : s);
+  const list = ["", "queues", "tasks", "instances", "messages", "health", ...hostile.map((s) => `queues/${segment(s)}`), ...hostile.map((s) => `instances/${segment(s)}`)];
+  for (const id of sql("SELECT task_id FROM hostile.list_tasks()").split("\n")) list.push(`tasks/${id}`);
+  for (const path of list) {
+    await open(page, `${base}/h/hostile/${path}`);
+    assert.equal(await page.evaluate(() => window.hacked), undefined, path);
+    assert.equal(await page.locator(".callout.bad[role=alert]").count(), 0, path);
+  }
+  assert.deepEqual(troubles, []);
+});
+
+test("B3 the policy refuses HTML made of text", async (t) => {
+  const { page } = await loggedIn(t);
+  const refused = await page.evaluate(() => {
+    try {
+      document.body.innerHTML = "<b>x</b>";
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  assert.ok(refused);
+});
+
+test("B4 a link without a login leads to the login, then to the same view", async (t) => {
+  const { context, troubles, close } = await newContext(server);
+  t.after(close);
+  const page = await context.newPage();
+  for (const path of ["/h/app/tasks?tab=failed", "/h/app/instances/a%2Fb%25%23%3F~..", "/h/app/health"]) {
+    await context.clearCookies();
+    await page.goto(base + path);
+    await page.waitForSelector("#token");
+    await page.fill("#token", token);
+    await page.click("button[type=submit]");
+    await page.waitForURL(base + path);
+    await page.waitForSelector("h1");
+  }
+  await page.goBack();
+  await page.waitForSelector("h1");
+  assert.deepEqual(troubles, []);
+});
+
+test("B7 a task that changes is shown without a reload", async (t) => {
+  const { page, troubles } = await loggedIn(t);
+  const id = sql("SELECT task_id FROM app.create_task('paused-queue', '{}')");
+  await open(page, `${base}/h/app/tasks/${id}`);
+  // The page listens before the change comes.
+  await page.waitForFunction(() => document.querySelector(".live")?.textContent?.includes("live") ?? true);
+  await page.waitForTimeout(3000);
+  sql(`SELECT app.cancel_task('${id}', 'by hand')`);
+  await page.waitForSelector(".sub .state >> text=cancelled");
+  assert.deepEqual(troubles, []);
+});

@@ -1,0 +1,702 @@
+#include "actions.hpp"
+
+#include <algorithm>
+
+#include "database.hpp"
+
+namespace belay::tool::dashboard {
+namespace {
+
+using Kind = Action::Kind;
+using Why = Action::Reason;
+using Type = Action::Type;
+
+constexpr std::size_t kMostReason = 1000;
+constexpr std::size_t kMostKey = 200;
+
+const std::vector<Action> kActions = {
+    {"pause_hub",
+     "Pause",
+     "operator",
+     Kind::kDisturbing,
+     Why::kOptional,
+     "pause_hub",
+     "{h}.pause_hub(:queue, :reason)",
+     {{"queue", Type::kText, false}},
+     "belay pause :queue --reason :reason",
+     "No more work is handed out. What runs goes on.",
+     ""},
+    {"resume_hub",
+     "Resume hub",
+     "operator",
+     Kind::kSafe,
+     Why::kNone,
+     "resume_hub",
+     "{h}.resume_hub(:queue)",
+     {{"queue", Type::kText, false}},
+     "belay resume :queue",
+     "Work is handed out again.",
+     ""},
+    {"pause_queue",
+     "Pause",
+     "operator",
+     Kind::kDisturbing,
+     Why::kNone,
+     "pause_queue",
+     "{h}.pause_queue(:queue)",
+     {{"queue", Type::kText}},
+     "belay pause --queue :queue",
+     "Queue :queue hands out no more tasks. Running ones go on.",
+     "queue"},
+    {"resume_queue",
+     "Resume",
+     "operator",
+     Kind::kSafe,
+     Why::kNone,
+     "resume_queue",
+     "{h}.resume_queue(:queue)",
+     {{"queue", Type::kText}},
+     "belay resume --queue :queue",
+     "Queue :queue hands out tasks again.",
+     "queue"},
+    {"set_queue",
+     "Limits",
+     "operator",
+     Kind::kDisturbing,
+     Why::kNone,
+     "set_queue",
+     "{h}.set_queue(:queue, :settings)",
+     {{"queue", Type::kText},
+      {"concurrency", Type::kInteger, false},
+      {"rate_per_s", Type::kNumber, false},
+      {"burst", Type::kInteger, false}},
+     "",
+     "The limits of queue :queue change at once; running tasks go on.",
+     "queue"},
+    {"cancel_task",
+     "Cancel",
+     "operator",
+     Kind::kDisturbing,
+     Why::kRequired,
+     "cancel_task",
+     "{h}.cancel_task(:task_id, :reason, p_lease_epoch => :expected_epoch)",
+     {{"task_id", Type::kUuid}, {"expected_epoch", Type::kInteger, false}},
+     "belay cancel :task_id --task --reason :reason",
+     "The task ends as cancelled. A worker that holds its lease loses it.",
+     "task_id"},
+    {"revoke_lease",
+     "Revoke lease",
+     "operator",
+     Kind::kDisturbing,
+     Why::kRequired,
+     "revoke_lease",
+     "{h}.revoke_lease(:task_id, :reason, p_expected_lease_id => coalesce(:expected_lease_id, ''), "
+     "p_expected_lease_epoch => :expected_epoch)",
+     {{"task_id", Type::kUuid},
+      {"expected_epoch", Type::kInteger, false},
+      {"expected_lease_id", Type::kText, false}},
+     "belay revoke :task_id --reason :reason --epoch :expected_epoch",
+     "The worker loses its lease; the same attempt can be claimed at once.",
+     "task_id"},
+    {"change_priority",
+     "Priority",
+     "operator",
+     Kind::kDisturbing,
+     Why::kNone,
+     "change_priority",
+     "{h}.change_priority(:task_id, :priority::integer)",
+     {{"task_id", Type::kUuid}, {"priority", Type::kInteger}},
+     "belay priority :task_id :priority",
+     "The task gets priority :priority.",
+     "task_id"},
+    {"replay_task",
+     "Replay",
+     "operator",
+     Kind::kSafe,
+     Why::kNone,
+     "replay_task",
+     "{h}.replay_task(:task_id, coalesce(:cascade, false))",
+     {{"task_id", Type::kUuid},
+      {"cascade", Type::kFlag, false},
+      {"expected_replay", Type::kInteger, false}},
+     "belay replay :task_id",
+     "The task runs once more.",
+     "task_id"},
+    {"resume_task",
+     "Resume",
+     "operator",
+     Kind::kSafe,
+     Why::kNone,
+     "resume_task",
+     "{h}.resume_task(:task_id)",
+     {{"task_id", Type::kUuid}},
+     "",
+     "The task goes on without its signal.",
+     "task_id"},
+    {"complete_task",
+     "Complete",
+     "operator",
+     Kind::kDisturbing,
+     Why::kRequired,
+     "complete_task",
+     "{h}.complete_task(:task_id, :expected_epoch, :result, 'operator_override')",
+     {{"task_id", Type::kUuid},
+      {"expected_epoch", Type::kInteger, false},
+      {"result", Type::kJson, false}},
+     "",
+     "The task ends as completed with this result. Its worker loses the lease.",
+     "task_id"},
+    {"fail_task",
+     "Fail",
+     "operator",
+     Kind::kDisturbing,
+     Why::kRequired,
+     "fail_task",
+     "{h}.fail_task(:task_id, :expected_epoch, :class, coalesce(nullif(:message, ''), :reason), "
+     "p_source => 'operator_override')",
+     {{"task_id", Type::kUuid},
+      {"expected_epoch", Type::kInteger, false},
+      {"class", Type::kText},
+      {"message", Type::kText, false}},
+     "",
+     "The attempt fails as :class; the task's policy decides what follows.",
+     "task_id"},
+    {"delete_task",
+     "Delete",
+     "operator",
+     Kind::kDestructive,
+     Why::kNone,
+     "delete_task",
+     "{h}.delete_task(:task_id)",
+     {{"task_id", Type::kUuid}},
+     "",
+     "The task, its attempts and its key are deleted for good.",
+     "task_id"},
+    {"approve_task",
+     "Approve",
+     "operator",
+     Kind::kSafe,
+     Why::kNone,
+     "approve_task",
+     "{h}.approve_task(:task_id, :waitpoint_id, 'approve', 'dashboard')",
+     {{"task_id", Type::kUuid}, {"waitpoint_id", Type::kUuid}},
+     "belay approve :task_id :waitpoint_id approve --key dashboard",
+     "The waitpoint gets the signal approve.",
+     "task_id"},
+    {"raise_event",
+     "Raise event",
+     "client",
+     Kind::kDisturbing,
+     Why::kNone,
+     "raise_event",
+     "{h}.raise_event(:instance_id, :event, :data)",
+     {{"instance_id", Type::kText}, {"event", Type::kText}, {"data", Type::kText, false}},
+     "belay raise :instance_id :event --data :data",
+     "The instance gets event :event.",
+     "instance_id"},
+    {"cancel_instance",
+     "Cancel",
+     "client",
+     Kind::kDisturbing,
+     Why::kRequired,
+     "cancel_instance",
+     "{h}.cancel_instance(:instance_id, :reason)",
+     {{"instance_id", Type::kText}},
+     "belay cancel :instance_id --instance --reason :reason",
+     "The instance is asked to end.",
+     "instance_id"},
+    {"delete_instance",
+     "Delete",
+     "operator",
+     Kind::kDestructive,
+     Why::kNone,
+     "delete_instance",
+     "{h}.delete_instance(:instance_id, coalesce(:force, false))",
+     {{"instance_id", Type::kText}, {"force", Type::kFlag, false}},
+     "",
+     "The instance, its histories and its messages are deleted for good.",
+     "instance_id"},
+    {"prune_executions",
+     "Prune",
+     "operator",
+     Kind::kDestructive,
+     Why::kNone,
+     "prune_executions",
+     "{h}.prune_executions(:instance_id, :keep_last::integer)",
+     {{"instance_id", Type::kText}, {"keep_last", Type::kInteger}},
+     "",
+     "All executions but the last :keep_last are deleted for good.",
+     "instance_id"},
+    {"cancel_flow",
+     "Cancel",
+     "operator",
+     Kind::kDisturbing,
+     Why::kRequired,
+     "cancel_flow",
+     "{h}.cancel_flow(:flow_id, :reason, :policy)",
+     {{"flow_id", Type::kUuid}, {"policy", Type::kText}},
+     "belay cancel :flow_id --flow --reason :reason --policy :policy",
+     "The flow ends as cancelled (:policy).",
+     "flow_id"},
+    {"delete_flow",
+     "Delete",
+     "operator",
+     Kind::kDestructive,
+     Why::kNone,
+     "delete_flow",
+     "{h}.delete_flow(:flow_id)",
+     {{"flow_id", Type::kUuid}},
+     "",
+     "The flow is deleted for good.",
+     "flow_id"},
+    {"create_schedule",
+     "New schedule",
+     "operator",
+     Kind::kDisturbing,
+     Why::kNone,
+     "create_schedule",
+     "{h}.create_schedule(:name, :cron, :task, :time_zone, :catch_up)",
+     {{"name", Type::kText},
+      {"cron", Type::kText},
+      {"time_zone", Type::kText},
+      {"task", Type::kJson},
+      {"catch_up", Type::kText}},
+     "",
+     "Schedule :name creates a task at each of its times.",
+     "name"},
+    {"pause_schedule",
+     "Pause",
+     "operator",
+     Kind::kDisturbing,
+     Why::kNone,
+     "pause_schedule",
+     "{h}.pause_schedule(:name)",
+     {{"name", Type::kText}},
+     "belay schedules pause :name",
+     "Schedule :name creates no more tasks.",
+     "name"},
+    {"resume_schedule",
+     "Resume",
+     "operator",
+     Kind::kSafe,
+     Why::kNone,
+     "resume_schedule",
+     "{h}.resume_schedule(:name)",
+     {{"name", Type::kText}},
+     "belay schedules resume :name",
+     "Schedule :name goes on with its next due time.",
+     "name"},
+    {"drop_schedule",
+     "Drop",
+     "operator",
+     Kind::kDestructive,
+     Why::kNone,
+     "drop_schedule",
+     "{h}.drop_schedule(:name)",
+     {{"name", Type::kText}},
+     "",
+     "Schedule :name is deleted; the tasks it has created stay.",
+     "name"},
+    {"redrive_dead_letter",
+     "Redrive",
+     "operator",
+     Kind::kSafe,
+     Why::kNone,
+     "redrive_dead_letter",
+     "{h}.redrive_dead_letter(:id)",
+     {{"id", Type::kInteger}},
+     "belay dead-letters redrive :id",
+     "The dead letter is put back into its queue.",
+     "id"},
+    {"discard_dead_letter",
+     "Discard",
+     "operator",
+     Kind::kDestructive,
+     Why::kNone,
+     "discard_dead_letter",
+     "{h}.discard_dead_letter(:id)",
+     {{"id", Type::kInteger}},
+     "belay dead-letters discard :id",
+     "The dead letter is deleted for good.",
+     "id"},
+    {"drop_subscription",
+     "Drop",
+     "operator",
+     Kind::kDestructive,
+     Why::kNone,
+     "drop_subscription",
+     "{h}.drop_subscription(:name)",
+     {{"name", Type::kText}},
+     "",
+     "Subscription :name and its place in the events are deleted.",
+     "name"},
+    {"check_tasks",
+     "Check tasks",
+     "monitor",
+     Kind::kSafe,
+     Why::kNone,
+     "check_tasks",
+     "{h}.check_tasks()",
+     {},
+     "",
+     "All tasks are read and recounted, for at most 30 s.",
+     ""},
+    {"check_hub",
+     "Check hub",
+     "owner",
+     Kind::kSafe,
+     Why::kNone,
+     "belay.check_hub",
+     "belay.check_hub(:hub)",
+     {},
+     "",
+     "The hub is compared with what its version asks for.",
+     ""},
+};
+
+// An argument as a value of its type. Throws BadRequest.
+Value value_of(const Action::Argument& argument, const Json& given) {
+    const auto refuse = [&](const char* what) -> BadRequest {
+        return BadRequest(std::string("argument \"") + argument.key + "\" is no " + what);
+    };
+    if (given.is_null() && argument.required) {
+        throw BadRequest(std::string("argument \"") + argument.key + "\" is missing");
+    }
+    const bool empty = given.is_null() || (given.is_string() && given.get<std::string>().empty() &&
+                                           argument.type != Type::kText);
+    switch (argument.type) {
+        case Type::kText:
+            if (given.is_null()) {
+                return OptionalText();
+            }
+            if (!given.is_string()) {
+                throw refuse("text");
+            }
+            if (given.get<std::string>().find('\0') != std::string::npos) {
+                throw refuse("text without zero bytes");
+            }
+            return given.get<std::string>();
+        case Type::kUuid: {
+            if (empty) {
+                return std::optional<Uuid>();
+            }
+            if (!given.is_string()) {
+                throw refuse("id");
+            }
+            try {
+                return Uuid{given.get<std::string>()};
+            } catch (const Error&) {
+                throw refuse("id");
+            }
+        }
+        case Type::kInteger:
+            if (empty) {
+                return OptionalNumber();
+            }
+            if (given.is_number_integer()) {
+                return given.get<std::int64_t>();
+            }
+            try {
+                // Ids and epochs are strings: they can be too large for JavaScript.
+                return parse_integer(given.is_string() ? given.get<std::string>() : "", INT64_MIN,
+                                     INT64_MAX);
+            } catch (const Error&) {
+                throw refuse("integer");
+            }
+        case Type::kNumber:
+            if (empty) {
+                return OptionalNumber();
+            }
+            if (!given.is_number()) {
+                throw refuse("number");
+            }
+            return given.get<double>();
+        case Type::kFlag:
+            if (empty) {
+                return Value(false);
+            }
+            if (!given.is_boolean()) {
+                throw refuse("flag");
+            }
+            return given.get<bool>();
+        case Type::kJson:
+            if (empty) {
+                return std::optional<JsonText>();
+            }
+            // Text as it was typed, so that digits stay.
+            if (!given.is_string() || !Json::accept(given.get<std::string>())) {
+                throw refuse("JSON");
+            }
+            return JsonText{given.get<std::string>()};
+    }
+    throw refuse("value");
+}
+
+// Calls put(key) for each :key of a text, and keeps the rest.
+template <typename Put>
+std::string filled(std::string_view text, Put put) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        std::size_t end = i + 1;
+        while (text[i] == ':' && end < text.size() &&
+               ((text[end] >= 'a' && text[end] <= 'z') || text[end] == '_')) {
+            ++end;
+        }
+        const bool is_cast = i > 0 && text[i - 1] == ':';
+        if (end > i + 1 && !is_cast) {
+            out += put(std::string(text.substr(i + 1, end - i - 1)));
+            i = end - 1;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
+// An argument for people; "" if it is not given.
+std::string plain_text(const ActionCall& call, const std::string& key) {
+    if (key == "reason") {
+        return call.reason;
+    }
+    const auto found = call.args.find(key);
+    return found == call.args.end() || found->is_null() ? ""
+           : found->is_string()                         ? found->get<std::string>()
+                                                        : found->dump();
+}
+
+std::string shell_word(const std::string& text) {
+    const bool plain = !text.empty() && std::ranges::all_of(text, [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' ||
+               c == '.' || c == '/' || c == ':';
+    });
+    if (plain) {
+        return text;
+    }
+    std::string quoted = "'";
+    for (const char c : text) {
+        quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    }
+    return quoted + "'";
+}
+
+// The settings of a queue: what is not given has no limit.
+JsonText queue_settings(const ActionCall& call) {
+    Json settings = Json::object();
+    for (const char* key : {"concurrency", "rate_per_s", "burst"}) {
+        const auto found = call.args.find(key);
+        const bool given = found != call.args.end() && !found->is_null() &&
+                           !(found->is_string() && found->get<std::string>().empty());
+        // A burst of its own has a meaning with a rate only.
+        if (given || std::string_view(key) != "burst") {
+            settings[key] = given ? *found : Json(nullptr);
+        }
+    }
+    return {settings.dump()};
+}
+
+// What the page has seen of a task that is to be replayed, if it has moved on since; none if it has
+// not. The other functions compare the epoch themselves.
+std::optional<Json> fence_broken(Hub& hub, const ActionCall& call) {
+    const auto seen = [&](const char* key) { return plain_text(call, key); };
+    const std::string replay = seen("expected_replay");
+    if (replay.empty()) {
+        return std::nullopt;
+    }
+    const Result now = hub.query(Effect::kRepeatable,
+                                 "SELECT t ->> 'replay_count', t ->> 'state' FROM (SELECT " +
+                                     hub.schema() + ".get_task($1) AS t) AS g WHERE t IS NOT NULL",
+                                 {Uuid{seen("task_id")}});
+    if (now.empty()) {
+        return std::nullopt;  // the function says that it does not exist
+    }
+    if (replay == now.get<std::string>(0, 0)) {
+        return std::nullopt;
+    }
+    return Json{{"result", "already_satisfied"},
+                {"reason", "replayed_meanwhile"},
+                {"state", now.get<std::string>(0, 1)}};
+}
+
+// Whether a function refused because the task is not at the epoch that the page has seen.
+bool is_epoch_moved(const Error& error, const ActionCall& call) {
+    return error.sqlstate() == "QB001" && !plain_text(call, "expected_epoch").empty();
+}
+
+}  // namespace
+
+const std::vector<Action>& actions() {
+    return kActions;
+}
+
+const Action* find_action(const std::string& name) {
+    const auto found =
+        std::ranges::find_if(kActions, [&](const Action& action) { return name == action.name; });
+    return found == kActions.end() ? nullptr : &*found;
+}
+
+const char* word_of(Action::Kind kind) {
+    return kind == Kind::kSafe ? "safe" : kind == Kind::kDisturbing ? "disturbing" : "destructive";
+}
+
+const char* word_of(Action::Reason reason) {
+    return reason == Why::kNone ? "none" : reason == Why::kOptional ? "optional" : "required";
+}
+
+ActionCall parse_action(const std::string& body) {
+    const Json json = Json::parse(body, nullptr, false);
+    if (!json.is_object()) {
+        throw BadRequest("the body is no JSON object");
+    }
+    ActionCall call;
+    for (const auto& [key, value] : json.items()) {
+        if (key == "action" && value.is_string()) {
+            call.action = find_action(value.get<std::string>());
+        } else if (key == "args" && value.is_object()) {
+            call.args = value;
+        } else if (key == "reason" && value.is_string()) {
+            call.reason = value.get<std::string>();
+        } else if (key == "key" && value.is_string()) {
+            call.key = value.get<std::string>();
+        } else if (key == "dry_run" && value.is_boolean()) {
+            call.dry_run = value.get<bool>();
+        } else {
+            throw BadRequest("the body has an unknown or malformed key \"" + key + "\"");
+        }
+    }
+    if (call.action == nullptr) {
+        throw BadRequest("there is no such action");
+    }
+    for (const auto& [key, value] : call.args.items()) {
+        if (std::ranges::none_of(call.action->arguments,
+                                 [&](const auto& known) { return key == known.key; })) {
+            throw BadRequest("the action has no argument \"" + key + "\"");
+        }
+    }
+    if (call.reason.size() > kMostReason || call.reason.find('\0') != std::string::npos) {
+        throw BadRequest("the reason is longer than 1000 bytes, or has a zero byte");
+    }
+    if (!call.dry_run && (call.key.empty() || call.key.size() > kMostKey)) {
+        throw BadRequest("the request has no key, or one of more than 200 bytes");
+    }
+    if (!call.dry_run && call.action->reason == Why::kRequired && call.reason.empty()) {
+        throw BadRequest("this action needs a reason");
+    }
+    // "all queues" comes as "".
+    const auto queue = call.args.find("queue");
+    if (queue != call.args.end() && queue->is_string() && queue->get<std::string>().empty()) {
+        *queue = nullptr;
+    }
+    return call;
+}
+
+std::string statement_of(const ActionCall& call, const std::string& schema, const std::string& hub,
+                         Values& values) {
+    std::string text = filled(call.action->call, [&](const std::string& key) {
+        if (key == "reason") {
+            values.emplace_back(call.reason);
+        } else if (key == "hub") {
+            values.emplace_back(hub);
+        } else if (key == "settings") {
+            values.emplace_back(queue_settings(call));
+        } else {
+            const auto argument = std::ranges::find_if(
+                call.action->arguments, [&](const auto& known) { return key == known.key; });
+            const auto given = call.args.find(key);
+            values.push_back(
+                value_of(*argument, given == call.args.end() ? Json(nullptr) : *given));
+        }
+        return "$" + std::to_string(values.size());
+    });
+    const std::size_t at = text.find("{h}");
+    if (at != std::string::npos) {
+        text.replace(at, 3, schema);
+    }
+    return "SELECT * FROM " + text;
+}
+
+Json describe(const ActionCall& call, const std::string& hub, bool allowed) {
+    Values values;
+    const std::string sql = statement_of(call, shown_identifier(hub), hub, values);
+    std::string command = filled(call.action->command, [&](const std::string& key) {
+        const std::string text = plain_text(call, key);
+        return text.empty() ? std::string() : shell_word(text);
+    });
+    if (!command.empty()) {
+        command.erase(command.find_last_not_of(' ') + 1);
+        command += " --hub " + shell_word(hub);
+    }
+    const bool destructive = call.action->kind == Kind::kDestructive;
+    return {
+        {"action", call.action->name},
+        {"sql", shown(sql, values) + ";"},
+        {"command", command},
+        {"level", call.action->level},
+        {"allowed", allowed},
+        {"kind", word_of(call.action->kind)},
+        {"reason", word_of(call.action->reason)},
+        {"effect", filled(call.action->effect,
+                          [&](const std::string& key) { return plain_text(call, key); })},
+        {"confirm", destructive ? Json(plain_text(call, call.action->subject)) : Json(nullptr)}};
+}
+
+Json perform(Hub& hub, const ActionCall& call) {
+    Values values;
+    const std::string sql = statement_of(call, hub.schema(), hub.name(), values);
+    Values again;
+    const std::string text =
+        shown(statement_of(call, shown_identifier(hub.name()), hub.name(), again), again) + ";";
+    Connection& connection = hub.connection();
+    const auto act = [&]() -> Json {
+        connection.exec("SET TRANSACTION READ WRITE");
+        // The reason is in the event of the action; a server that is older has no such setting.
+        connection.call(
+            Effect::kWrite,
+            "SELECT set_config(s.name, CASE s.name WHEN 'belay.reason' THEN $1 WHEN "
+            "'lock_timeout' THEN '5s' ELSE '30s' END, true) FROM pg_settings AS s WHERE "
+            "s.name IN ('belay.reason', 'lock_timeout', 'statement_timeout')",
+            {call.reason});
+        if (auto broken = fence_broken(hub, call)) {
+            return Json::array({*broken});
+        }
+        const Result rows =
+            hub.query(Effect::kWrite, "SELECT coalesce(json_agg(r), '[]') FROM (" + sql + ") AS r",
+                      params_of(values));
+        return Json::parse(rows.get<std::string>(0, 0));
+    };
+    Json row;
+    try {
+        row = connection.with_transaction(act);
+    } catch (const Error& error) {
+        if (!is_epoch_moved(error, call)) {
+            throw;
+        }
+        row = Json::array({{{"result", "already_satisfied"}, {"reason", "epoch_moved"}}});
+    }
+    const Json first = row.is_array() && row.size() == 1 ? row[0] : row;
+    const auto word = [&](const char* key) {
+        return first.is_object() && first.contains(key) && first[key].is_string()
+                   ? first[key].get<std::string>()
+                   : std::string();
+    };
+    const std::string result = word("result");
+    const bool effective =
+        result != "already_satisfied" &&
+        !(first.is_object() && first.contains("effective") && first["effective"] == false);
+    const bool is_check = std::string_view(call.action->name).starts_with("check_");
+    std::string message =
+        is_check && row.empty() ? "no row: everything is in order"
+        : is_check              ? std::to_string(row.size()) + " findings"
+        : result.empty()
+            ? "done"
+            : result + (word("reason").empty() || effective ? "" : " (" + word("reason") + ")");
+    if (!effective) {
+        message = "nothing was done: " + message;
+    }
+    return {{"at_ms", system_ms()},
+            {"sql", text},
+            {"effective", effective},
+            {"message", message},
+            {"result", json_text(row)}};
+}
+
+}  // namespace belay::tool::dashboard

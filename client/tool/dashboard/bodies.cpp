@@ -1,0 +1,138 @@
+#include "bodies.hpp"
+
+#include <algorithm>
+
+namespace belay::tool::dashboard {
+namespace {
+
+constexpr const char* kRedacted = "\"[redacted]\"";
+
+// Fields that hold a body as a string.
+constexpr std::string_view kBodies[] = {"payload",       "preview",        "details", "value",
+                                        "custom_status", "text",           "error",   "result",
+                                        "message",       "failure_message"};
+
+bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+// The end of the string that begins at `from`, behind its quote.
+std::size_t end_of_string(std::string_view text, std::size_t from) {
+    for (std::size_t i = from + 1; i < text.size(); ++i) {
+        if (text[i] == '\\') {
+            ++i;
+        } else if (text[i] == '"') {
+            return i + 1;
+        }
+    }
+    return text.size();
+}
+
+std::size_t skip_blanks(std::string_view text, std::size_t at) {
+    while (at < text.size() && is_blank(text[at])) {
+        ++at;
+    }
+    return at;
+}
+
+// The end of the value that begins at `from`.
+std::size_t end_of_value(std::string_view text, std::size_t from) {
+    int depth = 0;
+    for (std::size_t i = from; i < text.size();) {
+        const char c = text[i];
+        if (c == '"') {
+            i = end_of_string(text, i);
+        } else if (c == '{' || c == '[') {
+            ++depth;
+            ++i;
+        } else if (c == '}' || c == ']') {
+            if (depth == 0) {
+                return i;
+            }
+            --depth;
+            ++i;
+        } else if (c == ',' && depth == 0) {
+            return i;
+        } else {
+            ++i;
+            continue;
+        }
+        if (depth == 0) {
+            return i;
+        }
+    }
+    return text.size();
+}
+
+// Whether the token is one of the keys, written with or without escapes.
+bool names(std::string_view token, const std::vector<std::string>& keys) {
+    if (std::ranges::any_of(keys, [&](const std::string& key) {
+            return token.size() == key.size() + 2 && token.substr(1, key.size()) == key;
+        })) {
+        return true;
+    }
+    if (token.find('\\') == std::string_view::npos) {
+        return false;
+    }
+    const Json decoded = Json::parse(token, nullptr, false);
+    return decoded.is_string() && std::ranges::find(keys, decoded.get<std::string>()) != keys.end();
+}
+
+}  // namespace
+
+std::string redacted(std::string_view text, const std::vector<std::string>& keys) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size();) {
+        if (text[i] != '"') {
+            out += text[i++];
+            continue;
+        }
+        const std::size_t end = end_of_string(text, i);
+        const std::string_view token = text.substr(i, end - i);
+        out += token;
+        i = end;
+        const std::size_t colon = skip_blanks(text, i);
+        if (colon < text.size() && text[colon] == ':' && names(token, keys)) {
+            const std::size_t value = skip_blanks(text, colon + 1);
+            out += text.substr(i, value - i);
+            out += value < text.size() ? kRedacted : "";
+            i = end_of_value(text, value);
+        }
+    }
+    return out;
+}
+
+std::string cut_at_character(std::string_view text, std::size_t bytes) {
+    if (text.size() <= bytes) {
+        return std::string(text);
+    }
+    while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) {
+        --bytes;
+    }
+    return std::string(text.substr(0, bytes));
+}
+
+void apply_policy(const BodyPolicy& policy, Json& answer) {
+    if (answer.is_array()) {
+        for (auto& item : answer) {
+            apply_policy(policy, item);
+        }
+        return;
+    }
+    if (!answer.is_object()) {
+        return;
+    }
+    for (auto& [key, value] : answer.items()) {
+        if (value.is_string() && std::ranges::find(kBodies, key) != std::end(kBodies)) {
+            if (policy.hidden) {
+                value = nullptr;
+            } else {
+                value = redacted(value.get_ref<const std::string&>(), policy.redact);
+            }
+        } else if (key != "sql") {
+            apply_policy(policy, value);
+        }
+    }
+}
+
+}  // namespace belay::tool::dashboard

@@ -1,0 +1,40 @@
+# Writes a C++ file with the built front end:
+#
+#   cmake -DWEB=build/dashboard -DOUTPUT=x.cpp -P embed.cmake
+#
+# If nothing was built there, one without a front end.
+#
+# Files are gzipped without name and time, so that the same front end makes the same program.
+set(text "// Written by embed.cmake.\n#include \"dashboard/assets.hpp\"\n\nnamespace belay::tool::dashboard {\nnamespace {\n\n")
+set(table "")
+set(hash "")
+set(version "")
+if(WEB AND EXISTS ${WEB}/index.html)
+    file(READ ${WEB}/hash hash)
+    file(READ ${WEB}/version version)
+    file(GLOB files ${WEB}/assets/*)
+    list(SORT files)
+    set(number 0)
+    foreach(file ${WEB}/index.html ${files})
+        get_filename_component(name ${file} NAME)
+        set(bytes ${file})
+        if(NOT name STREQUAL "index.html")
+            set(bytes ${OUTPUT}.gz)
+            execute_process(COMMAND gzip -9 -n -c ${file} OUTPUT_FILE ${bytes} RESULT_VARIABLE code)
+            if(NOT code EQUAL 0)
+                message(FATAL_ERROR "cannot gzip ${file}")
+            endif()
+        endif()
+        file(READ ${bytes} hex HEX)
+        string(LENGTH "${hex}" length)
+        math(EXPR length "${length} / 2")
+        string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
+        string(REGEX REPLACE "((0x..,){24})" "\\1\n" hex "${hex}")
+        string(APPEND text "constexpr unsigned char kFile${number}[] = {\n${hex}};\n\n")
+        string(APPEND table "        {\"${name}\", {reinterpret_cast<const char*>(kFile${number}), ${length}}},\n")
+        math(EXPR number "${number} + 1")
+    endforeach()
+    file(REMOVE ${OUTPUT}.gz)
+endif()
+string(APPEND text "}  // namespace\n\nconst std::vector<Asset>& assets() {\n    static const std::vector<Asset> all = {\n${table}    };\n    return all;\n}\n\nstd::string_view assets_hash() {\n    return \"${hash}\";\n}\n\nstd::string_view front_end_version() {\n    return \"${version}\";\n}\n\n}  // namespace belay::tool::dashboard\n")
+file(WRITE ${OUTPUT} "${text}")

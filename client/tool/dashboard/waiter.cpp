@@ -1,0 +1,226 @@
+#include "waiter.hpp"
+
+#include <algorithm>
+
+namespace belay::tool::dashboard {
+namespace {
+
+constexpr std::chrono::milliseconds kWait{20000};
+constexpr std::int64_t kRefusedFor = 60000;
+constexpr std::int64_t kPause = 1000;  // a new watch ends a wait at most this often
+
+bool can_wait_on(const Want& want) {
+    return want.what == "task" || want.what == "instance";
+}
+
+std::set<Want> waited_on(const std::set<Want>& objects) {
+    std::set<Want> wants;
+    for (const auto& want : objects) {
+        if (can_wait_on(want) && wants.size() < Waiter::kMostChannels) {
+            wants.insert(want);
+        }
+    }
+    return wants;
+}
+
+}  // namespace
+
+Waiter::Waiter(Database& database, Streams& streams, Sampler& sampler, FindHub find_hub,
+               std::function<void(const std::string&)> changed)
+    : database_(database),
+      streams_(streams),
+      sampler_(sampler),
+      find_hub_(std::move(find_hub)),
+      changed_hub_(std::move(changed)),
+      thread_([this] { run(); }) {}
+
+Waiter::~Waiter() {
+    stop();
+}
+
+void Waiter::wake() {
+    {
+        const std::lock_guard lock(mutex_);
+        woken_ = true;
+    }
+    changed_.notify_all();
+}
+
+void Waiter::stop() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        for (const auto& [key, post] : posts_) {
+            post->interrupt.signal();
+        }
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+// Starts and ends waits as the pages ask for.
+void Waiter::run() {
+    for (;;) {
+        const auto watched = streams_.watched();
+        std::vector<std::shared_ptr<Post>> over;
+        {
+            std::unique_lock lock(mutex_);
+            for (auto entry = posts_.begin(); entry != posts_.end();) {
+                const auto still = std::ranges::find_if(watched, [&](const auto& watch) {
+                    return Key{watch.credential->key, watch.hub} == entry->first &&
+                           !waited_on(watch.objects).empty();
+                });
+                if (still == watched.end() || stopping_) {
+                    entry->second->watched.objects.clear();
+                    entry->second->interrupt.signal();
+                } else if (still->objects != entry->second->watched.objects) {
+                    entry->second->watched = *still;
+                    entry->second->interrupt.signal();
+                }
+                if (entry->second->ended) {
+                    over.push_back(entry->second);
+                    entry = posts_.erase(entry);
+                } else {
+                    ++entry;
+                }
+            }
+            for (const auto& watch : watched) {
+                const Key key{watch.credential->key, watch.hub};
+                const auto refused = refused_.find(key);
+                if (stopping_ || waited_on(watch.objects).empty() || posts_.contains(key) ||
+                    posts_.size() >= kMostThreads ||
+                    (refused != refused_.end() && refused->second > steady_ms())) {
+                    continue;
+                }
+                auto post = std::make_shared<Post>();
+                post->watched = watch;
+                posts_[key] = post;
+                post->thread = std::thread([this, post] { wait(post); });
+            }
+            if (stopping_ && posts_.empty() && over.empty()) {
+                return;
+            }
+            if (over.empty()) {
+                const bool stopping = stopping_;
+                changed_.wait_for(lock, std::chrono::milliseconds(stopping ? 20 : 60000),
+                                  [&] { return woken_ || stopping_ != stopping; });
+                woken_ = false;
+            }
+        }
+        for (const auto& post : over) {
+            post->thread.join();
+        }
+    }
+}
+
+void Waiter::wait(const std::shared_ptr<Post>& post) {
+    const std::string credential = post->watched.credential->key;
+    const std::string name = post->watched.hub;
+    bool possible = true;
+    try {
+        auto connection = database_.lease(post->watched.credential);
+        Hub hub = find_hub_(*connection, *post->watched.credential, name);
+        possible = hub.rights() == Rights::kOwn;
+        if (possible) {
+            connection->call(Effect::kRepeatable,
+                             "SELECT set_config('statement_timeout', '0', false)");
+            std::map<Want, std::string> seen;
+            while (wait_once(*post, hub, seen)) {
+            }
+            connection->call(Effect::kRepeatable,
+                             "SELECT set_config('statement_timeout', '2000', false)");
+        }
+    } catch (const Error& error) {
+        // Without the right or without shared memory, pages follow the sampler.
+        possible = error.connection_lost();
+    } catch (const std::exception&) {
+        possible = false;
+    }
+    sampler_.set_waits(credential, name, false);
+    const std::lock_guard lock(mutex_);
+    if (!post->watched.objects.empty()) {
+        refused_[{credential, name}] = steady_ms() + (possible ? 2000 : kRefusedFor);
+    }
+    post->ended = true;
+    woken_ = true;
+    changed_.notify_all();
+}
+
+// The object as it is now, in few bytes. The session remembers what it has seen, and waits for what
+// differs from that.
+std::string Waiter::look(Hub& hub, const Want& want) {
+    if (want.what == "task") {
+        Uuid id{want.id};
+        try {
+            const Param param(id);
+        } catch (const Error&) {
+            return "";
+        }
+        return hub
+            .query(Effect::kRepeatable, "SELECT md5(" + hub.schema() + ".get_task($1)::text)", {id})
+            .get<OptionalText>(0, 0)
+            .value_or("");
+    }
+    return hub
+        .query(Effect::kRepeatable,
+               "SELECT md5(string_agg(i::text || coalesce(c::text, ''), '')) FROM " + hub.schema() +
+                   ".get_instance_info($1) AS i LEFT JOIN LATERAL " + hub.schema() +
+                   ".get_custom_status($1, 0) AS c ON true",
+               {want.id})
+        .get<OptionalText>(0, 0)
+        .value_or("");
+}
+
+bool Waiter::wait_once(Post& post, Hub& hub, std::map<Want, std::string>& seen) {
+    std::set<Want> wants;
+    {
+        const std::lock_guard lock(mutex_);
+        wants = waited_on(post.watched.objects);
+        post.interrupt.reset();
+        if (wants.empty() || stopping_) {
+            return false;
+        }
+    }
+    const std::int64_t begin = steady_ms();
+    const auto look_again = [&](const Want& want) {
+        const std::string now = look(hub, want);
+        const auto known = seen.find(want);
+        // A new one is told as well: it may have changed since the page read it.
+        if (known == seen.end() || known->second != now) {
+            seen[want] = now;
+            changed_hub_(want.hub);
+            streams_.send(post.watched.credential->key, want, "changed",
+                          {{"hub", want.hub}, {"what", want.what}, {"id", want.id}});
+        }
+    };
+    std::vector<std::string> queues;
+    for (const auto& want : wants) {
+        if (!seen.contains(want)) {
+            look_again(want);
+        }
+        queues.push_back(want.what + ":" + want.id);
+    }
+    std::erase_if(seen, [&](const auto& entry) { return !wants.contains(entry.first); });
+    sampler_.set_waits(post.watched.credential->key, hub.name(), true);
+    const auto wake = hub.provider().wait_for_work(queues, kWait, post.interrupt);
+    if (wake && (wake->reason == WakeReason::kShutdown || wake->reason == WakeReason::kMoved)) {
+        return false;
+    }
+    if (wake && wake->queue) {
+        for (const auto& want : wants) {
+            if (want.what + ":" + want.id == *wake->queue) {
+                look_again(want);
+            }
+        }
+    }
+    // Neither a new watch nor an object that changes all the time costs more than this.
+    const std::int64_t rest = kPause - (steady_ms() - begin);
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(std::max<std::int64_t>(0, rest)),
+                      [this] { return stopping_; });
+    return true;
+}
+
+}  // namespace belay::tool::dashboard
