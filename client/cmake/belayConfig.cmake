@@ -1,9 +1,6 @@
-# find_package(belay): the target belay::client, and belay::runtime where nlohmann-json is.
+# find_package(belay): the targets belay::client and belay::runtime.
 include(CMakeFindDependencyMacro)
 find_dependency(PostgreSQL)
 find_dependency(Threads)
+find_dependency(nlohmann_json)
 include(${CMAKE_CURRENT_LIST_DIR}/belayTargets.cmake)
-find_package(nlohmann_json QUIET)
-if(nlohmann_json_FOUND)
-    include(${CMAKE_CURRENT_LIST_DIR}/belayRuntimeTargets.cmake)
-endif()

@@ -4,7 +4,7 @@
 //
 // Something for it to do, in psql:
 //
-//     SELECT app.enqueue_worker_work('{"ActivityExecute": {"name": "Greet", "input": "Ada"}}');
+//     SELECT app.send('greetings', '{"name": "Ada"}');
 #include <belay/worker.hpp>
 
 #include <csignal>
@@ -16,9 +16,10 @@ belay::Worker* running = nullptr;
 
 int main(int argc, char** argv) {
     belay::Worker worker({.hub = argc > 1 ? argv[1] : "app"});
-    worker.on("Greet", [](belay::Activity& activity) {
-        std::cout << "Hello, " << activity.input() << std::endl;
-        return belay::Outcome::completed("Hello, " + activity.input());
+    worker.on("greetings", [](belay::Task& task) {
+        const std::string greeting = "Hello, " + task.payload().value("name", "world");
+        std::cout << greeting << std::endl;
+        return belay::completed({{"greeting", greeting}});
     });
     running = &worker;
     for (const int signal : {SIGINT, SIGTERM}) {

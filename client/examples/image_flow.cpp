@@ -9,9 +9,8 @@
 //
 // The poster would take for ever. When the other two are done nobody needs it any more: the server
 // cancels it, and its handler is told to stop.
+#include <belay/flows.hpp>
 #include <belay/worker.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <iostream>
@@ -19,40 +18,39 @@
 
 namespace {
 
-using nlohmann::json;
+using belay::Json;
 using std::chrono::milliseconds;
 
-const std::string kLane = "example-pictures";
+const std::string kQueue = "example-pictures";
 
-belay::TaskOutcome fetch(belay::Task& task) {
-    const json payload = json::parse(task.payload());
-    return belay::TaskOutcome::completed(json({{"file", payload["url"]}}).dump());
+belay::Outcome fetch(belay::Task& task) {
+    return belay::completed({{"file", task.payload().at("url")}});
 }
 
 // Gets what fetch has returned under the name that its edge gives it.
-belay::TaskOutcome resize(belay::Task& task) {
-    const json picture = json::parse(task.upstream_result("picture").value());
-    const int width = json::parse(task.payload())["width"];
+belay::Outcome resize(belay::Task& task) {
+    const Json picture = task.upstream_result("picture").value();
+    const int width = task.payload().at("width");
     while (width > 1000 && !task.stop_token().stop_requested()) {
         std::this_thread::sleep_for(milliseconds(5));
     }
     const std::string file = picture["file"].get<std::string>() + "@" + std::to_string(width);
-    return belay::TaskOutcome::completed(json({{"file", file}}).dump());
+    return belay::completed({{"file", file}});
 }
 
-belay::TaskOutcome publish(belay::Task& task) {
-    json files = json::array();
+belay::Outcome publish(belay::Task& task) {
+    Json files = Json::array();
     for (const auto& size : task.upstream()) {
         if (size.result) {
-            files.push_back(json::parse(*size.result)["file"]);
+            files.push_back(size.result->at("file"));
         }
     }
-    return belay::TaskOutcome::completed(files.dump());
+    return belay::completed(files);
 }
 
 belay::FlowItem resized(const std::string& key, int width) {
     return {.key = key,
-            .task = {.lane = kLane, .payload = json({{"width", width}}).dump(), .kind = "resize"},
+            .task = {.queue = kQueue, .payload = {{"width", width}}, .kind = "resize"},
             .after = {{"fetch", "picture"}}};
 }
 
@@ -62,35 +60,35 @@ int main(int argc, char** argv) {
     const std::string name = argc > 1 ? argv[1] : "app";
     belay::Connection connection;
     belay::Hub hub(connection, name);
-    belay::TaskWorker worker({.hub = name, .worker = "pictures", .concurrency = 4});
-    worker.on(kLane, "fetch", fetch);
-    worker.on(kLane, "resize", resize);
-    worker.on(kLane, "publish", publish);
+    belay::Worker worker({.hub = name, .name = "pictures", .concurrency = 4});
+    worker.on(kQueue, "fetch", fetch);
+    worker.on(kQueue, "resize", resize);
+    worker.on(kQueue, "publish", publish);
     std::thread thread([&] { worker.run(); });
 
-    const auto flow = hub.create_flow(
+    const auto flow = hub.flows().create(
         {.kind = "thumbnails",
          .tasks = {{.key = "fetch",
-                    .task = {.lane = kLane, .payload = R"({"url": "cat.png"})", .kind = "fetch"}},
+                    .task = {.queue = kQueue, .payload = {{"url", "cat.png"}}, .kind = "fetch"}},
                    resized("small", 64),
                    resized("medium", 640),
                    resized("poster", 20000),
                    {.key = "publish",
-                    .task = {.lane = kLane, .kind = "publish"},
+                    .task = {.queue = kQueue, .kind = "publish"},
                     .after = {"small", "medium", "poster"},
                     .join = belay::FlowJoin::quorum(2)}}});
-    json now = json::parse(hub.get_flow(flow.flow_id).value());
+    auto now = hub.flows().get(flow.id).value();
     while (now["terminal_at_ms"].is_null()) {
         std::this_thread::sleep_for(milliseconds(20));
-        now = json::parse(hub.get_flow(flow.flow_id).value());
+        now = hub.flows().get(flow.id).value();
     }
     worker.stop();
     thread.join();
     for (const auto& [key, id] : flow.task_ids) {
-        const json task = json::parse(hub.get_task(id).value());
-        std::cout << key << ": " << task["state"].get<std::string>()
-                  << (task["result"].is_null() ? "" : " " + task["result"].dump()) << "\n";
+        const auto status = hub.tasks().status(id).value();
+        std::cout << key << ": " << status.state.text()
+                  << (status.result ? " " + status.result->dump() : "") << "\n";
     }
-    std::cout << "flow " << flow.flow_id << ": " << now["state"].get<std::string>() << "\n";
+    std::cout << "flow " << flow.id << ": " << now["state"].get<std::string>() << "\n";
     return 0;
 }

@@ -4,27 +4,26 @@
 //
 // The copy and the ack are one transaction. So the reader may die at any moment: here it does,
 // after the first batch, and a second one takes over.
-#include <belay/outbox.hpp>
+#include <belay/events.hpp>
+#include <belay/queue.hpp>
 
 #include <iostream>
 
 namespace {
 
-// Something to tell of: instances that end with their first turn.
-void run_orchestrations(belay::Hub& hub, int count) {
+// Something to report: tasks that are completed.
+void run_tasks(belay::Hub& hub, int count) {
+    belay::Queue queue(hub, "example");
     for (int i = 0; i < count; ++i) {
-        hub.start_orchestration("Example", "", {.instance_id = "example-" + std::to_string(i)});
-        const auto turn = hub.fetch_orchestration_item({});
-        hub.ack_orchestration_item(turn->lock_token,
-                                   {.metadata = R"({"orchestration_name": "Example",
-                                       "orchestration_version": "1", "status": "Completed"})"});
+        queue.send({{"number", i}});
+        queue.complete(queue.receive().at(0).lease);
     }
 }
 
 void copy(const std::vector<belay::Event>& events, belay::Connection& connection) {
     for (const auto& event : events) {
         connection.exec("INSERT INTO example_copy VALUES ($1, $2, $3)",
-                        {event.event_id, event.type, event.subject});
+                        {event.id, event.type, event.subject});
     }
 }
 
@@ -37,8 +36,8 @@ int main(int argc, char** argv) {
     connection.exec("DROP TABLE IF EXISTS example_copy");
     connection.exec(
         "CREATE TABLE example_copy (event_id text PRIMARY KEY, type text, subject text)");
-    hub.create_subscription("example_mirror", {{"instance"}});
-    run_orchestrations(hub, 5);
+    hub.events().subscribe("example_mirror", {{"completion"}});
+    run_tasks(hub, 10);
 
     const belay::ReaderOptions options{.hub = name, .subscription = "example_mirror", .batch = 4};
     belay::EventReader first(options);
@@ -61,6 +60,6 @@ int main(int argc, char** argv) {
     for (int row = 0; row < rows.size(); ++row) {
         std::cout << rows.get<int>(row, 1) << " " << rows.get<std::string>(row, 0) << "\n";
     }
-    hub.drop_subscription("example_mirror");
+    hub.events().unsubscribe("example_mirror");
     return 0;
 }

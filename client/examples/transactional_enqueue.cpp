@@ -1,10 +1,10 @@
-// An order and the work that it causes, in one transaction: both are there, or neither.
+// An order and the task that it causes, in one transaction: both are there, or neither.
 //
 //     transactional_enqueue [HUB]
 //
-// Without this, a program that dies between the two leaves an order that nobody works on, or work
-// for an order that does not exist.
-#include <belay/hub.hpp>
+// Without this, a program that dies between the two leaves an order without its task, or a task for
+// an order that does not exist.
+#include <belay/queue.hpp>
 
 #include <iostream>
 #include <stdexcept>
@@ -15,8 +15,7 @@ void place_order(belay::Connection& connection, belay::Hub& hub, const std::stri
                  int amount) {
     connection.with_transaction([&] {
         connection.exec("INSERT INTO example_orders VALUES ($1, $2)", {order, amount});
-        hub.enqueue_worker_work(
-            {.work_item = R"({"ActivityExecute": {"name": "Charge"}})", .tag = "example"});
+        belay::Queue(hub, "example-charges").send({{"order", order}, {"amount", amount}});
         // Whatever goes wrong before the commit undoes both.
         if (amount > 1000) {
             throw std::runtime_error("too expensive");
@@ -40,7 +39,10 @@ int main(int argc, char** argv) {
         }
     }
     const auto orders = connection.exec("SELECT count(*) FROM example_orders").get<int>(0, 0);
-    const auto items = hub.list_work_items(R"({"tag": "example"})").size();
-    std::cout << orders << " order, " << items << " work item\n";
-    return orders == 1 && items == 1 ? 0 : 1;
+    std::int64_t tasks = 0;
+    for (const auto& depth : hub.queues().depths()) {
+        tasks += depth.queue == "example-charges" ? depth.ready : 0;
+    }
+    std::cout << orders << " order, " << tasks << " task\n";
+    return orders == 1 && tasks == 1 ? 0 : 1;
 }

@@ -190,12 +190,12 @@ std::optional<std::string> Execution::recorded() {
     if (!replaying_) {
         return std::nullopt;
     }
-    if (recorded_.empty()) {
+    if (choices().recorded.empty()) {
         doom(last_event_id_ + 1, "nothing more", "KeyValueSet \"belay:value\" from record()",
              "a record() was added; see ctx.version()");
     }
-    Recorded next = std::move(recorded_.front());
-    recorded_.pop_front();
+    Recorded next = std::move(choices().recorded.front());
+    choices().recorded.pop_front();
     record(next.value, next.failed);
     if (next.failed) {
         throw Failure(next.value, false);
@@ -213,21 +213,23 @@ int Execution::change_version(std::string_view change, int current) {
     }
     check_length(change, kMaxName - kVersionPrefix.size(), "a change");
     const std::string key = std::string(kVersionPrefix) + std::string(change);
-    auto answer = answers_.find(change);
-    if (answer == answers_.end()) {
-        const auto stored = stored_versions_.find(change);
+    auto& stored_versions = choices().stored_versions;
+    auto& answers = choices().answers;
+    auto answer = answers.find(change);
+    if (answer == answers.end()) {
+        const auto stored = stored_versions.find(change);
         int version = 0;
-        if (stored != stored_versions_.end()) {
+        if (stored != stored_versions.end()) {
             version = stored->second.first;
         } else if (!replaying_) {
             version = current;
         }
         // The event of a retired change is skipped wherever it is.
         const bool retired = code_.options.retired_versions().contains(change);
-        if (version > 0 && !(retired && stored != stored_versions_.end())) {
+        if (version > 0 && !(retired && stored != stored_versions.end())) {
             set_reserved(key, std::to_string(version));
         }
-        answer = answers_.emplace(std::string(change), version).first;
+        answer = answers.emplace(std::string(change), version).first;
     }
     const std::string has =
         "version " + std::to_string(answer->second) + " of change \"" + std::string(change) + "\"";
@@ -259,7 +261,7 @@ void Execution::drop(detail::CallState& call) {
         return;
     }
     if (call.kind == CallKind::kQueue) {
-        subscriptions_.dropped(call);
+        subscriptions().dropped(call);
     }
     ++call.references;
     dropped_.push_back(&call);

@@ -1,5 +1,7 @@
 #include "cache.hpp"
 
+#include <utility>
+
 namespace belay::engine {
 namespace {
 
@@ -13,7 +15,20 @@ Miss compare(const StoredFacts& kept, const StoredFacts& stored) {
     if (kept.last_event_id != stored.last_event_id) {
         return Miss::kEvent;
     }
-    return kept.last_event_text == stored.last_event_text ? Miss::kNone : Miss::kLife;
+    return stored.is_ours || kept.last_event_text == stored.last_event_text ? Miss::kNone
+                                                                            : Miss::kLife;
+}
+
+bool is_newer(const StoredFacts& kept, const StoredFacts& given) {
+    return std::pair(kept.execution_id, kept.last_event_id) >
+           std::pair(given.execution_id, given.last_event_id);
+}
+
+// The same event, but not the same: one of the two is of a deleted instance, and the server vouches
+// for ids only.
+bool is_other_life(const StoredFacts& kept, const StoredFacts& given) {
+    return kept.execution_id == given.execution_id && kept.last_event_id == given.last_event_id &&
+           kept.last_event_text != given.last_event_text;
 }
 
 }  // namespace
@@ -50,7 +65,7 @@ std::vector<std::string> Cache::put(std::unique_ptr<Execution> execution, Stored
                                     std::int64_t now_ms) {
     std::vector<std::string> evicted;
     const std::size_t bytes = execution->bytes();
-    if (bytes > limits_.bytes / 4 || limits_.instances == 0) {
+    if (!accepts(bytes)) {
         return evicted;
     }
     Items removed;
@@ -58,7 +73,15 @@ std::vector<std::string> Cache::put(std::unique_ptr<Execution> execution, Stored
         const std::lock_guard lock(mutex_);
         std::string id = execution->instance_id();
         if (const auto found = by_id_.find(id); found != by_id_.end()) {
+            // Another thread may have had the next turn before this one came here.
+            if (is_newer(found->second->stored, stored)) {
+                return evicted;
+            }
+            const bool is_other = is_other_life(found->second->stored, stored);
             remove(found->second, removed);
+            if (is_other) {
+                return evicted;
+            }
         }
         while (!items_.empty() &&
                (stats_.bytes + bytes > limits_.bytes || stats_.instances >= limits_.instances)) {

@@ -3,7 +3,8 @@
 // An execution is put in after an ack that is known to have succeeded, and taken out for the next
 // turn, so it has one owner at a time. It is used only if the stored history is its own: the same
 // execution, incarnation and last event, and the last event's text is the one that was written (an
-// instance may be deleted and made again under its id).
+// instance may be deleted and made again under its id). The server may vouch for the latter: it
+// then sends no events.
 //
 // Bounded in bytes and in number; the least recently used leaves first.
 //
@@ -41,6 +42,7 @@ struct StoredFacts {
     std::int64_t last_event_id = 0;
     std::string incarnation = {};
     std::string last_event_text = {};
+    bool is_ours = false;  // the server says that we have written all of it
 };
 
 struct CacheLimits {
@@ -68,6 +70,10 @@ class Cache {
     // is not kept.
     std::vector<std::string> put(std::unique_ptr<Execution> execution, StoredFacts stored,
                                  std::int64_t now_ms);
+    // Whether one of so many bytes is kept.
+    bool accepts(std::size_t bytes) const {
+        return bytes <= limits_.bytes / 4 && limits_.instances > 0;
+    }
     void drop(const std::string& instance_id);
     std::vector<std::string> drop_idle(std::int64_t now_ms);
     void clear();

@@ -186,7 +186,11 @@ const std::string& Context::cancel_reason() const {
 
 CancelShield Context::shield() const {
     instance();
-    return CancelShield(*detail::current_promise());
+    detail::PromiseBase* const promise = detail::current_promise();
+    if (promise == nullptr) {
+        throw std::logic_error("a shield is held by a durable coroutine");
+    }
+    return CancelShield(*promise);
 }
 
 void Context::log(std::string text) const {

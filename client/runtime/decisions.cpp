@@ -269,7 +269,7 @@ void Execution::answer_parent(const End& end) {
 }
 
 void Execution::write_continuation(const End& end) {
-    Carried carried = subscriptions_.left_over();
+    Carried carried = subscriptions_ ? subscriptions_->left_over() : Carried();
     if (carried.size() > kMaxCarried) {
         tell(RuntimeEvent::Kind::kCarriedTooMany,
              std::to_string(carried.size() - kMaxCarried) + " messages were too many");
@@ -332,7 +332,7 @@ TurnOutput Execution::finish() {
     }
     collect_items();
     if (end_) {
-        adding_->output.end = end_;
+        adding_->output.end = *end_;
         if (end_->kind == End::Kind::kContinuedAsNew) {
             write_continuation(*end_);
         } else {

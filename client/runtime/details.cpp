@@ -154,5 +154,13 @@ bool ends_instance(std::string_view details) {
                                   parsed.contains("Configuration") || parsed.contains("Poison"));
 }
 
+void throw_output(const std::string& output) {
+    constexpr std::string_view kCancelled = "canceled: ";
+    if (output.starts_with(kCancelled)) {
+        throw Cancelled(output.substr(kCancelled.size()));
+    }
+    throw Failure(output, false);
+}
+
 }  // namespace engine
 }  // namespace belay

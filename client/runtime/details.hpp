@@ -30,6 +30,9 @@ EndOfCode end_of_poison(int attempts, int max_attempts, const std::string& messa
 // The same details as in an outcome of a call.
 EndOfCode end_of_details(const std::string& details);
 
+// Throws what the output of a failed instance says: Cancelled or Failure.
+[[noreturn]] void throw_output(const std::string& output);
+
 // Of an activity that has failed.
 std::string activity_details(const std::string& message, bool retryable);
 

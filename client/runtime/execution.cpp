@@ -52,12 +52,24 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
 }  // namespace
 
 Execution::Execution(ExecutionFacts facts, const detail::Registered& code, Values values)
-    : facts_(std::move(facts)),
-      code_(code),
-      subscriptions_([this](detail::CallState& call, std::string data) {
-          settle(call, std::move(data), false);
-      }),
-      values_(std::move(values)) {}
+    : facts_(std::move(facts)), code_(code), values_(std::move(values)) {}
+
+Subscriptions& Execution::subscriptions() {
+    if (!subscriptions_) {
+        subscriptions_ =
+            std::make_unique<Subscriptions>([this](detail::CallState& call, std::string data) {
+                settle(call, std::move(data), false);
+            });
+    }
+    return *subscriptions_;
+}
+
+Execution::Choices& Execution::choices() {
+    if (!choices_) {
+        choices_ = std::make_unique<Choices>();
+    }
+    return *choices_;
+}
 
 Execution::~Execution() {
     tearing_down_ = true;
@@ -86,7 +98,8 @@ const std::string& Execution::cancel_reason() const {
 
 std::size_t Execution::bytes() const {
     std::size_t bytes = sizeof(Execution) + static_cast<std::size_t>(frame_bytes()) +
-                        entries_.capacity() * sizeof(Entry) + subscriptions_.bytes() +
+                        entries_.capacity() * sizeof(Entry) +
+                        (subscriptions_ ? sizeof(Subscriptions) + subscriptions_->bytes() : 0) +
                         facts_.instance_id.size();
     for (const detail::CallState* call = calls_; call != nullptr; call = call->next_call) {
         bytes += sizeof(detail::CallState) + call->name.size() + call->value.size() +
@@ -153,7 +166,9 @@ void Execution::boundary() {
         release(call);
     }
     dropped_.clear();
-    recorded_.clear();
+    if (choices_) {
+        choices_->recorded.clear();
+    }
     replaying_ = false;
 }
 
@@ -172,9 +187,9 @@ void Execution::apply(const Event& event) {
         now_ms_ = std::max(now_ms_, event.timestamp_ms);
         apply_cancel(event);
     } else if (event.kind == EventKind::kExternalEvent) {
-        subscriptions_.event(event.name, event.text.value_or(""));
+        subscriptions().event(event.name, event.text.value_or(""));
     } else if (event.kind == EventKind::kExternalEventPersistent) {
-        subscriptions_.message(event.name, event.text.value_or(""));
+        subscriptions().message(event.name, event.text.value_or(""));
     } else {
         apply_outcome(event);
     }
@@ -247,7 +262,7 @@ void Execution::bind(Action& action, std::int64_t id) {
     // The reference of the action is now the entry's.
     entries_.push_back({id, std::exchange(action.call, nullptr), name, call->kind, false, false});
     if (call->kind == CallKind::kEvent || call->kind == CallKind::kQueue) {
-        subscriptions_.subscribe(*call);
+        subscriptions().subscribe(*call);
     }
 }
 
@@ -319,7 +334,7 @@ void Execution::apply_breadcrumb(const Event& event) {
     of_call->cancelled = true;
     if (call != nullptr && event.text == "dropped_future") {
         if (call->kind == CallKind::kEvent || call->kind == CallKind::kQueue) {
-            subscriptions_.cancelled(*call);
+            subscriptions().cancelled(*call);
         }
         release_call(*of_call);
     }
@@ -401,12 +416,13 @@ void Execution::take_end() {
             end.cancelled = cancel_reason_.has_value();
         }
     }
-    end_ = std::move(end);
+    end_ = std::make_unique<End>(std::move(end));
 }
 
 void Execution::force_end(EndOfCode end, bool cancelled) {
     stopped_ = true;
-    end_ = End{End::Kind::kFailed, std::move(end.details), std::move(end.output), {}, cancelled};
+    end_ = std::make_unique<End>(
+        End{End::Kind::kFailed, std::move(end.details), std::move(end.output), {}, cancelled});
 }
 
 }  // namespace belay::engine

@@ -111,8 +111,7 @@ class Execution final : public detail::Instance {
     TurnOutput finish();
 
     std::int64_t last_event_id() const { return last_event_id_; }
-    bool ended() const { return end_.has_value(); }
-    std::optional<End>& end() { return end_; }
+    bool ended() const { return end_ != nullptr; }
     // What memory it holds, about.
     std::size_t bytes() const;
     std::uint64_t teardown_actions() const { return teardown_actions_; }
@@ -232,7 +231,8 @@ class Execution final : public detail::Instance {
     std::vector<Entry> entries_;  // by id
     std::vector<detail::CallState*> dropped_;
     std::set<std::string, std::less<>> names_;
-    Subscriptions subscriptions_;
+    Subscriptions& subscriptions();
+    std::unique_ptr<Subscriptions> subscriptions_;  // made when it is needed
 
     OptionalText parent_instance_;
     std::int64_t parent_id_ = 0;
@@ -245,14 +245,19 @@ class Execution final : public detail::Instance {
         std::string value;
         bool failed;
     };
-    std::list<Recorded> recorded_;
-    std::map<std::string, std::pair<int, std::int64_t>, std::less<>> stored_versions_;
-    std::map<std::string, int, std::less<>> answers_;
+    // What most executions do not have, made when it is needed: an execution that waits is small.
+    struct Choices {
+        std::list<Recorded> recorded = {};
+        std::map<std::string, std::pair<int, std::int64_t>, std::less<>> stored_versions = {};
+        std::map<std::string, int, std::less<>> answers = {};
+    };
+    Choices& choices();
+    std::unique_ptr<Choices> choices_;
     std::uint64_t seed_ = 0;
     std::uint64_t drawn_ = 0;
     bool warned_ = false;
 
-    std::optional<End> end_;
+    std::unique_ptr<End> end_;
     // The rest of the stored part, while it is applied.
     const std::vector<Event>* stored_ = nullptr;
     std::size_t stored_at_ = 0;

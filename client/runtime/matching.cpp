@@ -228,7 +228,7 @@ void Execution::scan(const std::vector<Event>& history) {
         }
         const std::string& text = event.text.value();
         if (event.name == kRecordedKey || event.name == kRecordedFailureKey) {
-            recorded_.push_back({text, event.name == kRecordedFailureKey});
+            choices().recorded.push_back({text, event.name == kRecordedFailureKey});
         } else if (std::string_view(event.name).starts_with(kVersionPrefix)) {
             const std::string change = event.name.substr(kVersionPrefix.size());
             int number = 0;
@@ -237,12 +237,12 @@ void Execution::scan(const std::vector<Event>& history) {
             if (error != std::errc() || end != text.data() + text.size() || number < 1) {
                 throw Corrupt("the version of change \"" + change + "\" is no number: " + text);
             }
-            stored_versions_.emplace(change, std::pair(number, event.id));
+            choices().stored_versions.emplace(change, std::pair(number, event.id));
         }
     }
     for (const auto& [change, least] : code_.options.min_versions()) {
-        const auto stored = stored_versions_.find(change);
-        if (stored != stored_versions_.end() && stored->second.first < least) {
+        const auto stored = choices().stored_versions.find(change);
+        if (stored != choices().stored_versions.end() && stored->second.first < least) {
             differs(
                 stored->second.second,
                 "version " + std::to_string(stored->second.first) + " of change \"" + change + "\"",

@@ -4,29 +4,38 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 namespace belay::detail {
-
-std::string json_to_text(const nlohmann::json& value) {
-    if (value.is_string()) {
-        return value.get<std::string>();
-    }
-    return value.dump();
-}
 
 nlohmann::json parse_json(std::string_view text) {
     return nlohmann::json::parse(text, nullptr, false);
 }
 
-std::string decode_string(std::string_view text) {
+namespace {
+
+// The string, if the text is a JSON string.
+std::optional<std::string> as_json_string(std::string_view text) {
     const auto first = text.find_first_not_of(" \t\r\n");
-    if (first != std::string_view::npos && text[first] == '"') {
-        const nlohmann::json document = parse_json(text);
-        if (document.is_string()) {
-            return document.get<std::string>();
-        }
+    if (first == std::string_view::npos || text[first] != '"') {
+        return std::nullopt;
     }
-    return std::string(text);
+    const nlohmann::json document = parse_json(text);
+    return document.is_string() ? std::optional(document.get<std::string>()) : std::nullopt;
+}
+
+}  // namespace
+
+std::string encode_string(std::string_view text) {
+    return as_json_string(text) ? nlohmann::json(text).dump() : std::string(text);
+}
+
+std::string decode_string(std::string_view text) {
+    return as_json_string(text).value_or(std::string(text));
+}
+
+std::string json_to_text(const nlohmann::json& value) {
+    return value.is_string() ? encode_string(value.get_ref<const std::string&>()) : value.dump();
 }
 
 void throw_decode_error(const std::type_info& type, std::string_view what, std::string_view text) {

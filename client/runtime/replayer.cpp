@@ -1,6 +1,7 @@
 #include "replayer.hpp"
 
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -87,7 +88,12 @@ std::vector<RecordedExecution> parse_recorded(std::string_view text) {
     if (executions.empty()) {
         throw Corrupt("the history is empty");
     }
-    RecordedExecution& last = executions.rbegin()->second;
+    std::vector<RecordedExecution> in_order;
+    for (auto& [id, execution] : executions) {
+        in_order.push_back(std::move(execution));
+    }
+    chain_values(in_order, {});
+    RecordedExecution& last = in_order.back();
     if (document.is_object()) {
         for (const json& message : document.value("messages", json::array())) {
             last.messages.push_back(message.is_string() ? message.get<std::string>()
@@ -97,12 +103,87 @@ std::vector<RecordedExecution> parse_recorded(std::string_view text) {
             last.values = parse_values(document.at("kv_snapshot").dump());
         }
     }
-    std::vector<RecordedExecution> in_order;
-    for (auto& [id, execution] : executions) {
-        in_order.push_back(std::move(execution));
-    }
     return in_order;
 }
+
+namespace {
+
+bool changes_value(const Event& event) {
+    return (event.kind == EventKind::kKeyValueSet || event.kind == EventKind::kKeyValueCleared) &&
+           !std::string_view(event.name).starts_with(kReservedPrefix);
+}
+
+void apply_change(const Event& event, Values& values) {
+    if (event.kind == EventKind::kKeyValuesCleared) {
+        values.clear();
+    } else if (changes_value(event) && event.kind == EventKind::kKeyValueSet) {
+        values.insert_or_assign(event.name, event.text.value_or(""));
+    } else if (changes_value(event)) {
+        values.erase(event.name);
+    }
+}
+
+}  // namespace
+
+void chain_values(std::vector<RecordedExecution>& executions, Values now) {
+    std::vector<std::vector<Event>> changes;
+    for (const RecordedExecution& execution : executions) {
+        changes.emplace_back();
+        for (const std::string& text : execution.events) {
+            // Most events are no changes of values: they need not be parsed twice.
+            if (text.find("KeyValue") != std::string::npos) {
+                changes.back().push_back(parse_event(text));
+            }
+        }
+        for (const Event& event : changes.back()) {
+            if (changes_value(event)) {
+                now.erase(event.name);
+            }
+        }
+    }
+    if (!executions.empty() && executions.front().execution_id == 1) {
+        now.clear();
+    }
+    for (std::size_t i = 0; i < executions.size(); ++i) {
+        executions[i].values = now;
+        for (const Event& event : changes[i]) {
+            apply_change(event, now);
+        }
+    }
+}
+
+std::string recorded_text(const RecordedExecution& recorded) {
+    std::string text = "{\"history\":[";
+    for (const std::string& event : recorded.events) {
+        text += text.back() == '[' ? "\n  " : ",\n  ";
+        text += event;
+    }
+    text += "\n]";
+    if (!recorded.values.empty()) {
+        json values = json::object();
+        for (const auto& [key, value] : recorded.values) {
+            values[key] = {{"value", value}};
+        }
+        text += ",\"kv_snapshot\":" + values.dump();
+    }
+    text += "}\n";
+    return text;
+}
+
+namespace {
+
+bool comes_from_message(EventKind kind) {
+    return !is_decision(kind) && !is_breadcrumb(kind) && !is_terminal(kind) &&
+           kind != EventKind::kOrchestrationStarted;
+}
+
+// Whether a turn is known to end before the event at this index: messages come first in a turn.
+bool ends_turn(const std::vector<Event>& history, std::size_t index) {
+    return index == history.size() || (comes_from_message(history[index].kind) &&
+                                       !comes_from_message(history[index - 1].kind));
+}
+
+}  // namespace
 
 void torture(const RecordedExecution& recorded, const Registry& registry) {
     const std::vector<Event> history = parse_history(views(recorded.events));
@@ -114,8 +195,50 @@ void torture(const RecordedExecution& recorded, const Registry& registry) {
         const std::vector<Event> prefix(history.begin(),
                                         history.begin() + static_cast<std::ptrdiff_t>(length));
         Execution execution(facts_of(recorded, false), code, recorded.values);
-        execution.replay(prefix);
+        try {
+            execution.replay(prefix);
+        } catch (const Nondeterminism&) {
+            // A prefix that ends within a turn lacks what the code asked for in that turn.
+            if (ends_turn(history, length)) {
+                throw;
+            }
+        }
     }
+}
+
+namespace {
+
+// Replays it and calls look with the execution.
+template <class F>
+void with_replayed(const RecordedExecution& recorded, const Registry& registry, F look) {
+    const std::vector<Event> history = parse_history(views(recorded.events));
+    if (history.empty()) {
+        throw Corrupt("the history is empty");
+    }
+    Execution execution(facts_of(recorded, false), code_of(registry, history.front()),
+                        recorded.values);
+    execution.replay(history);
+    if (!execution.ended()) {
+        execution.boundary();
+    }
+    look(execution);
+}
+
+}  // namespace
+
+std::string waiting_for(const RecordedExecution& recorded, const Registry& registry) {
+    std::string what;
+    with_replayed(recorded, registry,
+                  [&](const Execution& execution) { what = execution.waiting_for(); });
+    return what;
+}
+
+void inspect(const RecordedExecution& recorded, const Registry& registry,
+             const std::function<void(Context)>& look) {
+    with_replayed(recorded, registry, [&](Execution& execution) {
+        const detail::InstanceScope scope(&execution);
+        look(detail::ContextMaker::make(execution));
+    });
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// Durable functions on the client library's Dispatcher and Worker. The only file that knows both.
+// Durable functions on the client library's Dispatcher and Worker.
 #include "belay/runtime.hpp"
 
 #include <algorithm>
@@ -7,11 +7,15 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <random>
+#include <stdexcept>
 #include <thread>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
+#include "belay/admin.hpp"
+#include "belay/pool.hpp"
 #include "cache.hpp"
 #include "turn.hpp"
 
@@ -20,6 +24,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 using EventKind = RuntimeEvent::Kind;
+using nlohmann::json;
+
+constexpr std::string_view kSystemActivity = "__duroxide_syscall:";
 
 std::int64_t system_now_ms() {
     return std::chrono::duration_cast<Milliseconds>(
@@ -31,8 +38,9 @@ int cores() {
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-std::int64_t event_id_of(std::string_view text) {
-    return engine::parse_event(text).id;
+std::uint64_t microseconds_since(SteadyClock::time_point then) {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - then).count());
 }
 
 engine::CacheLimits limits_of(const RuntimeOptions& options) {
@@ -41,6 +49,29 @@ engine::CacheLimits limits_of(const RuntimeOptions& options) {
     limits.instances = options.cache_instances;
     limits.idle_ms = options.cache_idle.count();
     return limits;
+}
+
+DispatcherOptions dispatcher_options(const RuntimeOptions& options) {
+    return {.connection = options.connection,
+            .hub = options.hub,
+            .concurrency = options.executors > 0 ? options.executors : cores(),
+            .connections = options.connections,
+            .lock_timeout = options.lock_timeout,
+            .wait_timeout = options.wait_timeout,
+            .drain_timeout = options.drain_timeout,
+            .clock = options.clock};
+}
+
+WorkerOptions worker_options(const RuntimeOptions& options) {
+    return {.connection = options.connection,
+            .hub = options.hub,
+            .concurrency = options.activity_concurrency,
+            .lease = options.lock_timeout,
+            .wait_timeout = options.wait_timeout,
+            .drain_timeout = options.drain_timeout,
+            .tag_filter = options.tags,
+            .tag_mode = options.tag_mode,
+            .clock = options.clock};
 }
 
 Decision decision_of(engine::TurnDecision decided, const std::string& instance_id) {
@@ -61,49 +92,86 @@ Decision decision_of(engine::TurnDecision decided, const std::string& instance_i
     return decision;
 }
 
+// What the code has decided cannot be stored, now or later: a value that is not allowed, text that
+// the server cannot hold, too much of it. Not QB005: then another runtime has gone on.
+bool is_refused_for_good(const Error& error) {
+    return error.sqlstate() == "QB006" || error.sqlstate().starts_with("22") ||
+           error.sqlstate().starts_with("54");
+}
+
+// What the server says about the history of the turn; nothing if there is none that can be read.
+std::optional<engine::StoredFacts> stored_facts(const TurnContext& turn) {
+    if (turn.history_after() > 0) {
+        engine::StoredFacts stored;
+        stored.execution_id = turn.execution_id();
+        stored.last_event_id = turn.last_event_id();
+        stored.is_ours = turn.history_after() == turn.last_event_id();
+        return stored;
+    }
+    if (turn.history().empty() || turn.corrupt()) {
+        return std::nullopt;
+    }
+    engine::StoredFacts stored;
+    stored.execution_id = turn.execution_id();
+    stored.last_event_text = turn.history().back().text;
+    try {
+        stored.last_event_id = engine::parse_event(stored.last_event_text).id;
+    } catch (const engine::Corrupt&) {
+        return std::nullopt;  // The turn finds out, too.
+    }
+    return stored;
+}
+
 }  // namespace
 
 struct Runtime::Impl {
     explicit Impl(RuntimeOptions given)
-        : options(std::move(given)),
-          cache(limits_of(options)),
-          dispatcher({.connection = options.connection,
-                      .hub = options.hub,
-                      .concurrency = options.executors > 0 ? options.executors : cores(),
-                      .connections = options.connections,
-                      .lock_timeout = options.lock_timeout,
-                      .wait_timeout = options.wait_timeout,
-                      .drain_timeout = options.drain_timeout,
-                      .share_slots = options.share_slots,
-                      .clock = options.clock,
-                      .on_event = [this](const DispatcherEvent& event) { after_turn(event); }}),
-          worker({.connection = options.connection,
-                  .hub = options.hub,
-                  .concurrency = options.activity_concurrency,
-                  .lock_timeout = options.lock_timeout,
-                  .wait_timeout = options.wait_timeout,
-                  .drain_timeout = options.drain_timeout,
-                  .tag_filter = options.tags,
-                  .tag_mode = options.tag_mode,
-                  .clock = options.clock,
-                  .on_event = [this](const WorkerEvent& event) { after_activity(event); }}) {
+        : options(std::move(given)), cache(limits_of(options)), worker([this] {
+              WorkerOptions its_options = worker_options(options);
+              its_options.on_event = [this](const WorkerEvent& event) { after_activity(event); };
+              return its_options;
+          }()) {
+        if (options.cache_bytes > 0 && options.cache_instances > 0) {
+            std::random_device random;
+            cache_owner = "runtime-" + std::to_string(random()) + "-" + std::to_string(random());
+        }
         turn_options.history_version = options.history_version;
         turn_options.history_warning = options.history_warning;
         turn_options.on_nondeterminism = options.on_nondeterminism;
         turn_options.max_attempts = options.max_attempts;
-        turn_options.hook = options.on_event;
-        dispatcher.on("", [this](TurnContext& turn) { return run_turn(turn); });
+        turn_options.hook = [this](const RuntimeEvent& event) { tell(event); };
     }
 
+    bool shares_slots();
+    void make_dispatcher();
+    void serve_system_activities();
     TurnOutcome run_turn(TurnContext& turn);
-    TurnOutcome settle(TurnContext& turn, engine::TurnResult result);
+    engine::TurnRequest request_of(const TurnContext& turn) const;
+    engine::TurnResult run_code(TurnContext& turn, std::unique_ptr<engine::Execution> live,
+                                const engine::TurnOptions& its_options);
+    std::string cache_metadata(std::string metadata, const engine::Execution& execution) const;
+    TurnOutcome ack(TurnContext& turn, engine::TurnResult result);
+    TurnOutcome give_back(const TurnContext& turn, engine::TurnResult result);
+    void count(const engine::TurnResult& result);
     void after_turn(const DispatcherEvent& event);
     void after_activity(const WorkerEvent& event);
     Milliseconds refused(const std::string& instance_id);
     void watch();
-    void tell(RuntimeEvent event) const {
-        if (options.on_event) {
-            options.on_event(event);
+
+    // An exception of the hook must not change what becomes of a turn.
+    void tell(const RuntimeEvent& event) noexcept {
+        ++told[static_cast<std::size_t>(event.kind)];
+        try {
+            if (options.on_event) {
+                options.on_event(event);
+            }
+        } catch (...) {
+            // The hook has had its chance.
+        }
+    }
+    void tell_evicted(std::vector<std::string> ids) noexcept {
+        for (std::string& id : ids) {
+            tell({.kind = EventKind::kEvicted, .instance_id = std::move(id)});
         }
     }
 
@@ -111,39 +179,46 @@ struct Runtime::Impl {
     Registry registry;
     engine::TurnOptions turn_options;
     engine::Cache cache;
+    bool has_activities = false;
+    std::string cache_owner;   // "" if nothing is kept in memory
+    std::optional<Pool> pool;  // of the system activities
 
-    // A turn between its decision and the word about its ack.
-    struct Pending {
-        std::unique_ptr<engine::Execution> execution;
-        engine::StoredFacts stored;
-    };
+    // A turn whose code runs.
     struct Running {
         SteadyClock::time_point began;
         std::string instance_id;
+        std::int64_t execution_id;
         std::string name;
         std::string version;
+        std::int64_t last_event_id;
         bool told = false;
     };
-    std::mutex mutex;
-    std::unordered_map<const TurnContext*, Pending> pending;
+    mutable std::mutex mutex;
     std::unordered_map<const TurnContext*, Running> running;
     std::map<std::string, int> refusals;  // since the last success, by instance
     std::condition_variable watch_again;
-    bool stopping = false;
-    std::atomic<std::uint64_t> turn_number{0};
+    bool watch_ends = false;
     RuntimeStats counters;  // under the mutex
+    std::array<std::atomic<std::uint64_t>, RuntimeEvent::kKinds> told = {};
+    std::atomic<std::uint64_t> turn_number{0};
+    std::atomic<bool> stopping = false;
+    std::atomic<Dispatcher*> dispatching = nullptr;
 
     // Last, so that they end first.
-    Dispatcher dispatcher;
+    std::optional<Dispatcher> dispatcher;  // made by run()
     Worker worker;
 };
 
-TurnOutcome Runtime::Impl::run_turn(TurnContext& turn) {
+// ---- A turn. ----
+
+engine::TurnRequest Runtime::Impl::request_of(const TurnContext& turn) const {
     engine::TurnRequest request;
     request.instance_id = turn.instance_id();
     request.execution_id = turn.execution_id();
     request.attempt = turn.attempt();
-    request.now_ms = options.clock().value_or(system_now_ms());
+    request.now_ms = to_ms(options.clock().value_or(from_ms(system_now_ms())));
+    request.history_omitted = turn.history_after() > 0;
+    request.history.reserve(turn.history().size());
     for (const TurnElement& element : turn.history()) {
         request.history.push_back(element.text);
     }
@@ -153,69 +228,157 @@ TurnOutcome Runtime::Impl::run_turn(TurnContext& turn) {
     if (turn.kv_snapshot()) {
         request.values = engine::parse_values(*turn.kv_snapshot());
     }
-    {
-        const std::lock_guard lock(mutex);
-        running.emplace(
-            &turn, Running{SteadyClock::now(), turn.instance_id(), turn.name(), turn.version()});
-    }
+    return request;
+}
+
+TurnOutcome Runtime::Impl::run_turn(TurnContext& turn) {
+    engine::TurnOptions its_options = turn_options;
+    const auto number = static_cast<double>(turn_number++);
+    its_options.verify = std::floor((number + 1) * options.verify_replay) >
+                         std::floor(number * options.verify_replay);
     std::unique_ptr<engine::Execution> live;
-    if (!request.history.empty() && !turn.corrupt()) {
-        engine::StoredFacts stored;
-        stored.execution_id = turn.execution_id();
-        stored.last_event_text = std::string(request.history.back());
-        stored.last_event_id = event_id_of(request.history.back());
+    if (const auto stored = stored_facts(turn)) {
         engine::Miss miss = engine::Miss::kNone;
-        live = cache.take(turn.instance_id(), stored, miss);
+        live = cache.take(turn.instance_id(), *stored, miss);
     } else {
         cache.drop(turn.instance_id());
     }
-    engine::TurnOptions options_now = turn_options;
-    const auto number = static_cast<double>(turn_number++);
-    options_now.verify = std::floor((number + 1) * options.verify_replay) >
-                         std::floor(number * options.verify_replay);
-    return settle(turn, engine::run_turn(request, registry, options_now, std::move(live)));
+    // The server has left out what it took us to have.
+    if (!live || its_options.verify) {
+        turn.read_whole_history();
+    }
+    engine::TurnResult result;
+    try {
+        result = run_code(turn, std::move(live), its_options);
+    } catch (const engine::HistoryNeeded&) {
+        turn.read_whole_history();
+        result = run_code(turn, nullptr, its_options);
+    }
+    count(result);
+    if (result.kind == engine::TurnResult::Kind::kAck) {
+        return ack(turn, std::move(result));
+    }
+    return give_back(turn, std::move(result));
 }
 
-TurnOutcome Runtime::Impl::settle(TurnContext& turn, engine::TurnResult result) {
-    using Kind = engine::TurnResult::Kind;
+engine::TurnResult Runtime::Impl::run_code(TurnContext& turn,
+                                           std::unique_ptr<engine::Execution> live,
+                                           const engine::TurnOptions& its_options) {
+    const engine::TurnRequest request = request_of(turn);
+    const auto stored = stored_facts(turn);
+    const auto began = SteadyClock::now();
+    Running facts{.began = began,
+                  .instance_id = turn.instance_id(),
+                  .execution_id = turn.execution_id(),
+                  .name = turn.name(),
+                  .version = turn.version(),
+                  .last_event_id = stored ? stored->last_event_id : 0};
+    // Leaves the list of what is watched, also if the engine throws.
+    struct Watched {
+        Impl& impl;
+        const TurnContext* turn;
+        Watched(Impl& of, const TurnContext* watched, Running facts) : impl(of), turn(watched) {
+            const std::lock_guard lock(impl.mutex);
+            impl.running.insert_or_assign(turn, std::move(facts));
+        }
+        ~Watched() {
+            const std::lock_guard lock(impl.mutex);
+            impl.running.erase(turn);
+        }
+    };
+    engine::TurnResult result = [&] {
+        const Watched watched(*this, &turn, facts);
+        return engine::run_turn(request, registry, its_options, std::move(live));
+    }();
+    const std::uint64_t took = microseconds_since(began);
+    if (std::chrono::microseconds(took) > options.slow_resume) {
+        tell({.kind = EventKind::kSlow,
+              .instance_id = facts.instance_id,
+              .execution_id = facts.execution_id,
+              .name = facts.name,
+              .version = facts.version,
+              .event_id = facts.last_event_id,
+              .text = "a turn took " + std::to_string(took / 1000) + " ms"});
+    }
+    const std::lock_guard lock(mutex);
+    counters.turn_microseconds += took;
+    return result;
+}
+
+void Runtime::Impl::count(const engine::TurnResult& result) {
+    const std::lock_guard lock(mutex);
+    ++counters.turns;
+    counters.events_replayed += result.events_replayed;
+    counters.dropped_duplicate += result.dropped.duplicate;
+    counters.dropped_ended += result.dropped.ended;
+    counters.dropped_other_execution += result.dropped.other_execution;
+    counters.given_back += result.kind != engine::TurnResult::Kind::kAck;
+}
+
+// Tells the server what is in memory after the ack, so that it leaves that out of the next turn.
+std::string Runtime::Impl::cache_metadata(std::string metadata,
+                                          const engine::Execution& execution) const {
+    if (cache_owner.empty() || !cache.accepts(execution.bytes()) || !metadata.ends_with('}')) {
+        return metadata;
+    }
+    const std::string field =
+        "\"cache\":" + json{{"owner", cache_owner}, {"events", execution.last_event_id()}}.dump();
+    metadata.pop_back();
+    return metadata + (metadata.ends_with('{') ? "" : ",") + field + "}";
+}
+
+TurnOutcome Runtime::Impl::ack(TurnContext& turn, engine::TurnResult result) {
     const std::string& id = turn.instance_id();
+    if (result.execution) {
+        result.decision.metadata =
+            cache_metadata(std::move(result.decision.metadata), *result.execution);
+    }
+    engine::StoredFacts stored;
+    if (!result.decision.events.empty()) {
+        stored.execution_id = result.decision.execution_id;
+        stored.last_event_id = result.decision.events.back().id;
+        stored.last_event_text = result.decision.events.back().text;
+    } else if (const auto unchanged = stored_facts(turn)) {
+        stored = *unchanged;
+    }
+    try {
+        turn.ack(decision_of(std::move(result.decision), id));
+    } catch (const Error& error) {
+        result.execution.reset();
+        if (!is_refused_for_good(error)) {
+            throw;
+        }
+        turn.read_whole_history();
+        turn.ack(decision_of(engine::failure_of_turn(request_of(turn),
+                                                     engine::end_of_infrastructure(
+                                                         "ack_orchestration_item", error.what()),
+                                                     turn_options, result.version),
+                             id));
+        tell({.kind = EventKind::kEnded,
+              .instance_id = id,
+              .execution_id = turn.execution_id(),
+              .name = turn.name(),
+              .version = turn.version(),
+              .text = error.what()});
+        return TurnOutcome::settled();
+    }
     {
         const std::lock_guard lock(mutex);
-        ++counters.turns;
-        counters.ended += result.ended;
-        counters.events_replayed += result.events_replayed;
-        counters.dropped_messages +=
-            result.dropped.duplicate + result.dropped.ended + result.dropped.other_execution;
-        counters.given_back += result.kind != Kind::kAck;
-        counters.nondeterministic +=
-            result.kind == Kind::kNondeterministic || result.failed_nondeterministic;
-        counters.corrupt += result.kind == Kind::kCorrupt;
+        refusals.erase(id);
     }
-    TurnOutcome outcome;
-    switch (result.kind) {
-        case Kind::kAck:
-            if (result.execution && !result.decision.events.empty()) {
-                Pending kept;
-                kept.stored.execution_id = result.decision.execution_id;
-                kept.stored.last_event_id = result.decision.events.back().id;
-                kept.stored.last_event_text = result.decision.events.back().text;
-                kept.execution = std::move(result.execution);
-                const std::lock_guard lock(mutex);
-                pending.insert_or_assign(&turn, std::move(kept));
-                refusals.erase(id);
-            }
-            return TurnOutcome::decided(decision_of(std::move(result.decision), id));
-        case Kind::kNoHandler:
-        case Kind::kNondeterministic:
-            outcome = TurnOutcome::retry(refused(id), true);
-            break;
-        case Kind::kEarly:
-            outcome = TurnOutcome::retry(std::chrono::seconds(1), true);
-            break;
-        case Kind::kCorrupt:
-            outcome = TurnOutcome::retry(std::chrono::seconds(1), false);
-            break;
+    // Only after an ack that is known to have succeeded is the stored history the coroutine's.
+    if (result.execution && stored.last_event_id != 0) {
+        tell_evicted(cache.put(std::move(result.execution), std::move(stored), system_now_ms()));
     }
+    return TurnOutcome::settled();
+}
+
+TurnOutcome Runtime::Impl::give_back(const TurnContext& turn, engine::TurnResult result) {
+    using Kind = engine::TurnResult::Kind;
+    const bool corrupt = result.kind == Kind::kCorrupt;
+    const bool grows = result.kind == Kind::kNoHandler || result.kind == Kind::kNondeterministic;
+    TurnOutcome outcome =
+        TurnOutcome::retry(grows ? refused(turn.instance_id()) : Milliseconds(1000), !corrupt);
     outcome.message = std::move(result.text);
     return outcome;
 }
@@ -229,52 +392,38 @@ Milliseconds Runtime::Impl::refused(const std::string& instance_id) {
     return std::min(Milliseconds(std::int64_t{1000} << times), Milliseconds(60000));
 }
 
-// Called by the thread that ran the turn, with what came of its ack.
+// ---- What the loops tell. ----
+
 void Runtime::Impl::after_turn(const DispatcherEvent& event) {
     using Kind = DispatcherEvent::Kind;
-    if (event.kind == Kind::kFetched || event.kind == Kind::kCorrupt) {
-        return;
-    }
-    Pending kept;
-    bool was_slow = false;
-    Running ran;
-    if (event.turn != nullptr) {
-        const std::lock_guard lock(mutex);
-        if (const auto found = pending.find(event.turn); found != pending.end()) {
-            kept = std::move(found->second);
-            pending.erase(found);
+    if (event.kind == Kind::kError || event.kind == Kind::kUnknown || event.kind == Kind::kLost) {
+        RuntimeEvent told_event{.kind = EventKind::kError, .text = event.message};
+        if (event.turn != nullptr) {
+            told_event.instance_id = event.turn->instance_id();
+            told_event.execution_id = event.turn->execution_id();
+            told_event.name = event.turn->name();
+            told_event.version = event.turn->version();
         }
-        if (const auto found = running.find(event.turn); found != running.end()) {
-            ran = std::move(found->second);
-            running.erase(found);
-            const auto took = SteadyClock::now() - ran.began;
-            counters.turn_microseconds += static_cast<std::uint64_t>(
-                std::chrono::duration_cast<std::chrono::microseconds>(took).count());
-            was_slow = took > options.slow_resume;
-        }
+        tell(told_event);
     }
-    if (was_slow) {
-        tell({.kind = EventKind::kSlow,
-              .instance_id = ran.instance_id,
-              .name = ran.name,
-              .version = ran.version,
-              .text = "a turn took " + std::to_string(event.elapsed.count() / 1000) + " ms"});
-    }
-    // Only after an ack that is known to have succeeded is the history the coroutine's.
-    if (event.kind == Kind::kDecided && kept.execution) {
-        for (std::string& id :
-             cache.put(std::move(kept.execution), std::move(kept.stored), system_now_ms())) {
-            tell({.kind = EventKind::kEvicted, .instance_id = std::move(id)});
-        }
-    } else if (event.kind != Kind::kDecided && !event.message.empty()) {
-        tell({.kind = EventKind::kError, .instance_id = ran.instance_id, .text = event.message});
+    if (options.on_turn) {
+        options.on_turn(event);
     }
 }
 
 void Runtime::Impl::after_activity(const WorkerEvent& event) {
-    if (event.kind == WorkerEvent::Kind::kError || event.kind == WorkerEvent::Kind::kUnknown ||
-        event.kind == WorkerEvent::Kind::kNoHandler) {
-        tell({.kind = EventKind::kError, .text = event.message});
+    using Kind = WorkerEvent::Kind;
+    if (event.kind == Kind::kError || event.kind == Kind::kUnknown ||
+        event.kind == Kind::kNoHandler) {
+        RuntimeEvent told_event{.kind = EventKind::kError, .text = event.message};
+        if (event.task != nullptr) {
+            told_event.instance_id = event.task->instance().value_or("");
+            told_event.execution_id = event.task->execution_id().value_or(0);
+        }
+        tell(told_event);
+    }
+    if (options.on_activity) {
+        options.on_activity(event);
     }
 }
 
@@ -282,32 +431,96 @@ void Runtime::Impl::after_activity(const WorkerEvent& event) {
 void Runtime::Impl::watch() {
     std::unique_lock lock(mutex);
     const auto pause = std::max(options.blocked_resume / 4, Milliseconds(10));
-    while (!watch_again.wait_for(lock, pause, [this] { return stopping; })) {
+    while (!watch_again.wait_for(lock, pause, [this] { return watch_ends; })) {
         std::vector<RuntimeEvent> events;
         for (auto& [turn, ran] : running) {
             if (!ran.told && SteadyClock::now() - ran.began > options.blocked_resume) {
                 ran.told = true;
                 events.push_back({.kind = EventKind::kBlocked,
                                   .instance_id = ran.instance_id,
+                                  .execution_id = ran.execution_id,
                                   .name = ran.name,
                                   .version = ran.version,
-                                  .text = "a turn still runs"});
+                                  .event_id = ran.last_event_id,
+                                  .text = "a turn has run for " +
+                                          std::to_string(microseconds_since(ran.began) / 1000) +
+                                          " ms"});
             }
         }
         lock.unlock();
-        for (auto& event : events) {
-            tell(std::move(event));
+        for (const auto& event : events) {
+            tell(event);
         }
-        for (auto& id : cache.drop_idle(system_now_ms())) {
-            tell({.kind = EventKind::kEvicted, .instance_id = std::move(id)});
-        }
+        tell_evicted(cache.drop_idle(system_now_ms()));
         lock.lock();
     }
 }
 
+// ---- The beginning. ----
+
+bool Runtime::Impl::shares_slots() {
+    if (options.share_slots) {
+        return *options.share_slots;
+    }
+    Connection connection(options.connection);
+    for (const HubOption& option : Admin(connection).hub_options(options.hub)) {
+        if (option.option == "slot_count") {
+            return option.value != "1";
+        }
+    }
+    return false;
+}
+
+void Runtime::Impl::make_dispatcher() {
+    DispatcherOptions its_options = dispatcher_options(options);
+    its_options.share_slots = shares_slots();
+    if (!cache_owner.empty()) {
+        its_options.cache_owner = cache_owner;
+    }
+    its_options.on_event = [this](const DispatcherEvent& event) { after_turn(event); };
+    dispatcher.emplace(std::move(its_options));
+    dispatcher->on("", [this](TurnContext& turn) { return run_turn(turn); });
+    dispatching = &*dispatcher;
+    if (stopping) {
+        dispatcher->stop();  // stop() came before it could see the dispatcher.
+    }
+}
+
+void Runtime::Impl::serve_system_activities() {
+    pool.emplace(options.connection, 1);
+    const std::string prefix(kSystemActivity);
+    worker.on_activity(prefix + "utc_now_ms", [this](Task&) {
+        return completed_text(
+            std::to_string(to_ms(options.clock().value_or(from_ms(system_now_ms())))));
+    });
+    worker.on_activity(prefix + "new_guid", [this](Task&) {
+        auto connection = pool->take();
+        return completed_text(
+            connection->exec("SELECT pg_catalog.gen_random_uuid()::text").get<std::string>(0, 0));
+    });
+    worker.on_activity(prefix + "get_kv_value", [this](Task& task) {
+        const json& input = task.payload();
+        if (!input.is_object() || !input.contains("instance_id") || !input.contains("key") ||
+            !input["instance_id"].is_string() || !input["key"].is_string()) {
+            return failed("the input has to be an object with instance_id and key",
+                          FailureClass::kPermanent);
+        }
+        auto connection = pool->take();
+        Hub hub(*connection, options.hub, options.clock);
+        const OptionalText value = hub.orchestrations().value(
+            input["instance_id"].get<std::string>(), input["key"].get<std::string>());
+        return value ? completed(json(*value)) : completed();
+    });
+    has_activities = true;
+}
+
 // ---- Runtime. ----
 
-Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
+    if (impl_->options.serve_system_activities) {
+        impl_->serve_system_activities();
+    }
+}
 
 Runtime::~Runtime() = default;
 
@@ -316,37 +529,53 @@ Registry& Runtime::registry() {
 }
 
 void Runtime::on_activity(std::string name, Function function) {
-    impl_->worker.on(std::move(name), [function = std::move(function)](Activity& activity) {
+    impl_->has_activities = true;
+    impl_->worker.on_activity(std::move(name), [function = std::move(function)](Task& task) {
         try {
-            return Outcome::completed(function(activity));
+            return completed_text(function(task, task.payload_text()));
         } catch (const Failure& failure) {
-            return Outcome::failed(failure.what(), failure.retryable());
+            return failed(failure.what(), failure.retryable() ? FailureClass::kTransient
+                                                              : FailureClass::kPermanent);
         }
     });
 }
 
 void Runtime::run() {
-    std::exception_ptr worker_error;
-    std::thread watching([this] { impl_->watch(); });
-    std::thread working([&] {
-        try {
-            impl_->worker.run();
-        } catch (...) {
-            worker_error = std::current_exception();
-            impl_->dispatcher.stop();
-        }
-    });
-    std::exception_ptr error;
-    try {
-        impl_->dispatcher.run();
-    } catch (...) {
-        error = std::current_exception();
+    const bool has_orchestrations = !impl_->registry.names().empty();
+    if (!has_orchestrations && !impl_->has_activities) {
+        throw std::logic_error("a runtime needs an orchestration or an activity");
     }
-    impl_->worker.stop();
-    working.join();
+    if (has_orchestrations) {
+        impl_->make_dispatcher();
+    }
+    std::thread watching([this] { impl_->watch(); });
+    std::exception_ptr worker_error;
+    std::thread working;
+    if (impl_->has_activities) {
+        working = std::thread([&] {
+            try {
+                impl_->worker.run();
+            } catch (...) {
+                worker_error = std::current_exception();
+                stop();
+            }
+        });
+    }
+    std::exception_ptr error;
+    if (has_orchestrations) {
+        try {
+            impl_->dispatcher->run();
+        } catch (...) {
+            error = std::current_exception();
+        }
+        stop();
+    }
+    if (working.joinable()) {
+        working.join();
+    }
     {
         const std::lock_guard lock(impl_->mutex);
-        impl_->stopping = true;
+        impl_->watch_ends = true;
     }
     impl_->watch_again.notify_all();
     watching.join();
@@ -357,56 +586,34 @@ void Runtime::run() {
 }
 
 void Runtime::stop() noexcept {
-    impl_->dispatcher.stop();
+    impl_->stopping = true;
+    if (Dispatcher* const dispatcher = impl_->dispatching) {
+        dispatcher->stop();
+    }
     impl_->worker.stop();
 }
 
 RuntimeStats Runtime::stats() const {
+    using engine::Miss;
     RuntimeStats stats;
     {
         const std::lock_guard lock(impl_->mutex);
         stats = impl_->counters;
     }
     const engine::CacheStats cached = impl_->cache.stats();
+    const auto misses = [&](Miss miss) { return cached.misses[static_cast<std::size_t>(miss)]; };
     stats.cache_hits = cached.hits;
-    for (const std::uint64_t misses : cached.misses) {
-        stats.cache_misses += misses;
-    }
+    stats.cache_absent = misses(Miss::kAbsent);
+    stats.cache_other_event = misses(Miss::kEvent);
+    stats.cache_other_life = misses(Miss::kExecution) + misses(Miss::kLife);
+    stats.cache_misses = stats.cache_absent + stats.cache_other_event + stats.cache_other_life;
     stats.cache_evictions = cached.evictions;
     stats.cache_bytes = cached.bytes;
     stats.cache_instances = cached.instances;
-    return stats;
-}
-
-// ---- Instances that were started. ----
-
-std::string detail::wait_for_end(Hub& hub, const std::string& instance_id,
-                                 std::optional<Milliseconds> timeout) {
-    const auto end = timeout ? SteadyClock::now() + *timeout : SteadyClock::time_point::max();
-    for (;;) {
-        const auto info = hub.get_instance_info(instance_id);
-        if (info && info->status == "Completed") {
-            return info->output.value_or("");
-        }
-        if (info && info->status == "Failed") {
-            constexpr std::string_view kCancelled = "canceled: ";
-            const std::string output = info->output.value_or("");
-            if (output.starts_with(kCancelled)) {
-                throw Cancelled(output.substr(kCancelled.size()));
-            }
-            throw Failure(output, false);
-        }
-        const auto now = SteadyClock::now();
-        if (now >= end) {
-            throw Error({.message = "instance \"" + instance_id + "\" has not ended in time",
-                         .timed_out = true});
-        }
-        Milliseconds pause{30000};
-        if (timeout) {
-            pause = std::min(pause, std::chrono::ceil<Milliseconds>(end - now));
-        }
-        hub.wait_for_work({"instance:" + instance_id}, pause);
+    for (std::size_t kind = 0; kind < stats.events.size(); ++kind) {
+        stats.events[kind] = impl_->told[kind];
     }
+    return stats;
 }
 
 }  // namespace belay

@@ -126,6 +126,11 @@ class Turn {
     TurnResult not_acked(Kind kind, RuntimeEvent::Kind event, std::string text);
     TurnResult acked(TurnDecision decision);
     void tell(RuntimeEvent::Kind kind, std::string text, std::int64_t event_id = 0) const;
+    void require_history() const {
+        if (request_.history_omitted) {
+            throw HistoryNeeded();
+        }
+    }
 
     const TurnRequest& request_;
     const Registry& registry_;
@@ -199,12 +204,16 @@ TurnResult Turn::run() {
         return decide();
     } catch (const Corrupt& corrupt) {
         live_.reset();
+        const bool ends = request_.attempt > options_.max_attempts;
+        if (ends) {
+            require_history();
+        }
         tell(RuntimeEvent::Kind::kCorrupt, corrupt.what());
-        if (request_.attempt > options_.max_attempts) {
+        if (ends) {
             result_.ended = true;
             return acked(failure_of_turn(
                 request_, end_of_poison(request_.attempt, options_.max_attempts, corrupt.what()),
-                options_, 99999));
+                options_, version_, 99999));
         }
         result_.kind = Kind::kCorrupt;
         result_.text = corrupt.what();
@@ -261,6 +270,7 @@ TurnResult Turn::decide() {
                              "is not registered");
     }
     version_ = code->version;
+    result_.version = version_;
     try {
         return run_code(*code, start);
     } catch (const Nondeterminism& difference) {
@@ -269,11 +279,12 @@ TurnResult Turn::decide() {
             return not_acked(Kind::kNondeterministic, RuntimeEvent::Kind::kNondeterministic,
                              difference.what());
         }
+        require_history();
         tell(RuntimeEvent::Kind::kNondeterministic, difference.what(), difference.event_id());
         result_.ended = true;
-        result_.failed_nondeterministic = true;
         return acked(failure_of_turn(
-            request_, end_of_nondeterminism(name_ + " " + version_, difference.what()), options_));
+            request_, end_of_nondeterminism(name_ + " " + version_, difference.what()), options_,
+            version_));
     }
 }
 
@@ -371,6 +382,7 @@ struct OpenCalls {
     std::int64_t last_id = 0;
     std::string name;
     std::string version;
+    bool continues = false;  // as a new execution
 };
 
 OpenCalls open_calls(const TurnRequest& request) {
@@ -384,6 +396,8 @@ OpenCalls open_calls(const TurnRequest& request) {
             continue;  // The others count.
         }
         closed.insert(events.back().source);
+        open.continues =
+            open.continues || events.back().kind == EventKind::kOrchestrationContinuedAsNew;
         open.last_id = std::max(open.last_id, events.back().id);
     }
     for (const Event& event : events) {
@@ -403,6 +417,25 @@ OpenCalls open_calls(const TurnRequest& request) {
         }
     }
     return open;
+}
+
+// The message that begins an execution, if the turn does so.
+std::optional<Message> beginning_of(const TurnRequest& request, bool continues) {
+    if (!request.history.empty() && !continues) {
+        return std::nullopt;
+    }
+    for (const std::string_view text : request.messages) {
+        try {
+            Message message = parse_message(text);
+            if (message.kind ==
+                (continues ? MessageKind::kContinueAsNew : MessageKind::kStartOrchestration)) {
+                return message;
+            }
+        } catch (const Corrupt&) {
+            continue;  // Perhaps another one.
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -450,16 +483,32 @@ Values parse_values(std::string_view snapshot) {
 }
 
 TurnDecision failure_of_turn(const TurnRequest& request, const EndOfCode& end,
-                             const TurnOptions& options, std::int64_t event_id) {
-    const OpenCalls open = open_calls(request);
+                             const TurnOptions& options, const std::string& version,
+                             std::int64_t event_id) {
+    OpenCalls open = open_calls(request);
     TurnDecision decision;
     decision.execution_id = request.execution_id;
+    const auto beginning = beginning_of(request, open.continues);
+    if (beginning) {
+        decision.execution_id += open.continues ? 1 : 0;
+        open = OpenCalls();
+        open.parent = beginning->parent_instance;
+        open.parent_id = beginning->parent_id;
+        open.parent_execution_id = std::max<std::int64_t>(beginning->parent_execution_id, 1);
+        open.name = beginning->name;
+        open.version = beginning->version.value_or(version);
+    }
     std::int64_t next_id = open.last_id + 1;
-    const EventOwner owner{request.instance_id, request.execution_id, options.history_version};
+    const EventOwner owner{request.instance_id, decision.execution_id, options.history_version};
     const auto add = [&](Event event) {
         event.timestamp_ms = request.now_ms;
         decision.events.push_back({event.id, event.kind, event_text(event, owner)});
     };
+    if (beginning && event_id == 0) {
+        Event started = start_event(*beginning, open.version);
+        started.id = next_id++;
+        add(std::move(started));
+    }
     for (const std::int64_t activity : open.activities) {
         Event event;
         event.kind = EventKind::kActivityCancelRequested;
@@ -497,7 +546,14 @@ TurnDecision failure_of_turn(const TurnRequest& request, const EndOfCode& end,
         metadata.string("orchestration_name", open.name);
         metadata.string("orchestration_version", open.version);
     }
-    metadata.string("status", "Failed").string("output", end.output).raw("kv_mutations", "[]");
+    metadata.string("status", "Failed").string("output", end.output);
+    if (open.parent) {
+        metadata.string("parent_instance_id", *open.parent);
+    }
+    if (beginning) {
+        metadata.raw("pinned_duroxide_version", pin_of(options.history_version));
+    }
+    metadata.raw("kv_mutations", "[]");
     decision.metadata = metadata.take();
     return decision;
 }

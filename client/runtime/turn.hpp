@@ -24,6 +24,7 @@ struct TurnRequest {
     int attempt = 1;
     std::int64_t now_ms = 0;
     std::vector<std::string_view> history = {};
+    bool history_omitted = false;  // only an execution in memory can go on
     std::vector<std::string_view> messages = {};
     Values values = {};  // at the beginning of the execution
 };
@@ -70,7 +71,7 @@ struct TurnResult {
     DroppedMessages dropped = {};
     std::size_t events_replayed = 0;
     bool ended = false;
-    bool failed_nondeterministic = false;
+    std::string version = {};  // of the code that ran; "" if none did
 };
 
 // `live` is the execution in memory, if it is known to be the one that is stored.
@@ -80,11 +81,17 @@ TurnResult run_turn(const TurnRequest& request, const Registry& registry,
 // The stored values, as a fetch has them: {"key": {"value": "text", ...}}. Throws Corrupt.
 Values parse_values(std::string_view snapshot);
 
+// Thrown by run_turn where the history is omitted and needed after all: to end an instance without
+// its code. The execution is gone then.
+struct HistoryNeeded {};
+
 // Throws Corrupt if these events cannot be a history.
 std::vector<Event> parse_history(const std::vector<std::string_view>& history);
 
-// An end that the code has no part in: of a refused ack, for example.
+// An end that the code has no part in: of a refused ack, for example. `version` is that of the
+// code, for an execution that the turn begins.
 TurnDecision failure_of_turn(const TurnRequest& request, const EndOfCode& end,
-                             const TurnOptions& options, std::int64_t event_id = 0);
+                             const TurnOptions& options, const std::string& version,
+                             std::int64_t event_id = 0);
 
 }  // namespace belay::engine

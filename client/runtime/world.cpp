@@ -62,7 +62,33 @@ struct World::Impl {
     void run_function(const std::shared_ptr<HubWork>& work, Function& function);
     engine::StoredFacts stored_facts(HubInstance& instance, std::int64_t execution) const;
     bool jump();
+    const HubInstance& existing(const std::string& id);
+    std::vector<engine::RecordedExecution> recorded(const HubInstance& instance) const;
 };
+
+const HubInstance& World::Impl::existing(const std::string& id) {
+    const HubInstance* const found = hub.find(id);
+    if (found == nullptr) {
+        throw std::logic_error("there is no instance \"" + id + "\"");
+    }
+    return *found;
+}
+
+// Its executions, with the values at the beginning of each.
+std::vector<engine::RecordedExecution> World::Impl::recorded(const HubInstance& instance) const {
+    std::vector<engine::RecordedExecution> executions;
+    for (const auto& [execution, events] : instance.executions) {
+        engine::RecordedExecution recorded;
+        recorded.instance_id = instance.id;
+        recorded.execution_id = execution;
+        for (const engine::HubEvent& event : events) {
+            recorded.events.push_back(event.text);
+        }
+        executions.push_back(std::move(recorded));
+    }
+    engine::chain_values(executions, {});
+    return executions;
+}
 
 // ---- Turns. ----
 
@@ -372,17 +398,14 @@ void World::history_warning(std::int64_t events) {
 }
 
 InstanceState World::state(const std::string& instance) const {
-    const HubInstance* const found = impl_->hub.find(instance);
-    if (found == nullptr) {
-        throw std::logic_error("there is no instance \"" + instance + "\"");
-    }
-    return {.status = found->status,
-            .output = found->output.value_or(""),
-            .custom_status = found->custom_status,
-            .execution_id = found->current,
-            .name = found->name,
-            .version = found->version,
-            .parent = found->parent};
+    const HubInstance& found = impl_->existing(instance);
+    return {.status = found.status,
+            .output = found.output.value_or(""),
+            .custom_status = found.custom_status,
+            .execution_id = found.current,
+            .name = found.name,
+            .version = found.version,
+            .parent = found.parent};
 }
 
 std::optional<std::string> World::value(const std::string& instance, const std::string& key) const {
@@ -406,13 +429,10 @@ std::vector<std::string> World::instances() const {
 }
 
 std::vector<std::string> World::events(const std::string& instance, std::int64_t execution) const {
-    const HubInstance* const found = impl_->hub.find(instance);
-    if (found == nullptr) {
-        throw std::logic_error("there is no instance \"" + instance + "\"");
-    }
+    const HubInstance& found = impl_->existing(instance);
     std::vector<std::string> texts;
-    const auto events = found->executions.find(execution == 0 ? found->current : execution);
-    if (events != found->executions.end()) {
+    const auto events = found.executions.find(execution == 0 ? found.current : execution);
+    if (events != found.executions.end()) {
         for (const engine::HubEvent& event : events->second) {
             texts.push_back(event.text);
         }
@@ -421,27 +441,28 @@ std::vector<std::string> World::events(const std::string& instance, std::int64_t
 }
 
 std::string World::history(const std::string& instance, std::int64_t execution) const {
-    std::string json = "{\"history\":[";
-    bool first = true;
-    for (const std::string& event : events(instance, execution)) {
-        json += first ? "\n  " : ",\n  ";
-        json += event;
-        first = false;
+    const HubInstance& found = impl_->existing(instance);
+    const std::int64_t wanted = execution == 0 ? found.current : execution;
+    for (const engine::RecordedExecution& recorded : impl_->recorded(found)) {
+        if (recorded.execution_id == wanted) {
+            return engine::recorded_text(recorded);
+        }
     }
-    json += "\n]}\n";
-    return json;
+    throw std::logic_error("instance \"" + instance + "\" has no execution " +
+                           std::to_string(wanted));
+}
+
+std::string World::waits_for(const std::string& instance) const {
+    const HubInstance* const found = impl_->hub.find(instance);
+    if (found == nullptr || found->executions.empty()) {
+        return {};
+    }
+    return engine::waiting_for(impl_->recorded(*found).back(), *impl_->registry);
 }
 
 void World::torture() {
     for (const auto& [id, instance] : impl_->hub.instances()) {
-        for (const auto& [execution, events] : instance->executions) {
-            engine::RecordedExecution recorded;
-            recorded.instance_id = id;
-            recorded.execution_id = execution;
-            for (const engine::HubEvent& event : events) {
-                recorded.events.push_back(event.text);
-            }
-            recorded.values = instance->values;
+        for (const engine::RecordedExecution& recorded : impl_->recorded(*instance)) {
             engine::torture(recorded, *impl_->registry);
         }
     }
@@ -452,11 +473,7 @@ WorldStats World::stats() const {
 }
 
 void throw_end(const InstanceState& state) {
-    constexpr std::string_view kCancelled = "canceled: ";
-    if (state.output.starts_with(kCancelled)) {
-        throw Cancelled(state.output.substr(kCancelled.size()));
-    }
-    throw Failure(state.output);
+    engine::throw_output(state.output);
 }
 
 }  // namespace belay::testing

@@ -1,6 +1,5 @@
+// The clocks.
 #include "belay/clock.hpp"
-
-#include <chrono>
 
 namespace belay {
 
@@ -9,17 +8,14 @@ Clock server_clock() {
 }
 
 Clock system_clock() {
-    return [] {
-        const auto now = std::chrono::system_clock::now().time_since_epoch();
-        return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-    };
+    return
+        [] { return std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now()); };
 }
 
-TestClock::TestClock(std::int64_t now_ms)
-    : now_ms_(std::make_shared<std::atomic<std::int64_t>>(now_ms)) {}
+TestClock::TestClock(Time now) : now_(std::make_shared<std::atomic<Time>>(now)) {}
 
 Clock TestClock::clock() const {
-    return [time = now_ms_] { return time->load(); };
+    return [time = now_] { return time->load(); };
 }
 
 }  // namespace belay

@@ -24,12 +24,14 @@ constexpr unsigned kInt8 = 20;
 constexpr unsigned kInt4 = 23;
 constexpr unsigned kText = 25;
 constexpr unsigned kFloat8 = 701;
+constexpr unsigned kBoolArray = 1000;
 constexpr unsigned kInt4Array = 1007;
 constexpr unsigned kTextArray = 1009;
 constexpr unsigned kInt8Array = 1016;
 constexpr unsigned kUuid = 2950;
 constexpr unsigned kUuidArray = 2951;
 constexpr unsigned kJsonb = 3802;
+constexpr unsigned kJsonbArray = 3807;
 
 // libpq counts bytes in an int, and the server takes no value of 1 GiB.
 constexpr std::size_t kMaxBytes = (std::size_t{1} << 30) - 1;
@@ -42,11 +44,11 @@ void put_number(std::string& to, T value) {
     }
 }
 
-// The header of an array with one dimension and no nulls.
-std::string array_header(unsigned element_type, std::size_t count) {
+// The header of an array with one dimension.
+std::string array_header(unsigned element_type, std::size_t count, bool has_nulls = false) {
     std::string bytes;
     put_number<std::int32_t>(bytes, count == 0 ? 0 : 1);
-    put_number<std::int32_t>(bytes, 0);
+    put_number<std::int32_t>(bytes, has_nulls ? 1 : 0);
     put_number<std::uint32_t>(bytes, element_type);
     if (count != 0) {
         put_number<std::int32_t>(bytes, static_cast<std::int32_t>(count));
@@ -65,36 +67,33 @@ std::string array_of_numbers(unsigned element_type, const std::vector<T>& number
     return bytes;
 }
 
-// The value of a hexadecimal digit; -1 if it is none.
-int hex_value(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
+void put_element(std::string& to, const std::string& text) {
+    put_number<std::int32_t>(to, static_cast<std::int32_t>(std::min(text.size(), kMaxBytes)));
+    to += text;
+}
+void put_element(std::string& to, const JsonText& json) {
+    put_number<std::int32_t>(to,
+                             static_cast<std::int32_t>(std::min(json.text.size(), kMaxBytes)) + 1);
+    to.append("\x01").append(json.text);
+}
+void put_element(std::string& to, std::int64_t number) {
+    put_number<std::int32_t>(to, sizeof number);
+    put_number(to, number);
 }
 
-// The 16 bytes of a UUID in its usual form, 8-4-4-4-12 digits.
-void put_uuid(std::string& to, std::string_view text) {
-    const auto refuse = [&] {
-        throw Error({.message = "no UUID: \"" + std::string(text) + "\"", .sqlstate = "22P02"});
-    };
-    if (text.size() != 36) {
-        refuse();
-    }
-    for (std::size_t i = 0; i < text.size(); i += 2) {
-        if (i == 8 || i == 13 || i == 18 || i == 23) {
-            if (text[i] != '-') {
-                refuse();
-            }
-            ++i;
+template <typename T>
+std::string array_of_optionals(unsigned element_type,
+                               const std::vector<std::optional<T>>& elements) {
+    const bool has_nulls = std::ranges::any_of(elements, [](const auto& one) { return !one; });
+    std::string bytes = array_header(element_type, elements.size(), has_nulls);
+    for (const auto& element : elements) {
+        if (element) {
+            put_element(bytes, *element);
+        } else {
+            put_number<std::int32_t>(bytes, -1);
         }
-        const int high = hex_value(text[i]);
-        const int low = hex_value(text[i + 1]);
-        if (high < 0 || low < 0) {
-            refuse();
-        }
-        to.push_back(static_cast<char>(high << 4 | low));
     }
+    return bytes;
 }
 
 [[noreturn]] void throw_bad_value(const std::string& message) {
@@ -152,6 +151,78 @@ std::string fnv1a_128(std::string_view bytes) {
     return digits;
 }
 
+// What libpq is to connect to: the conninfo, or the same with another host and port.
+struct Conninfo {
+    Conninfo(const std::string& text, const std::optional<HubPlace>& place) {
+        add("fallback_application_name", "belay");
+        if (!place) {
+            add("dbname", text);
+        } else {
+            read(text);
+            add("host", place->host);
+            add("port", std::to_string(place->port));
+        }
+        add("client_encoding", "UTF8");
+        for (const auto& [keyword, value] : parts) {
+            keywords.push_back(keyword.c_str());
+            values.push_back(value.c_str());
+        }
+        keywords.push_back(nullptr);
+        values.push_back(nullptr);
+    }
+
+    std::vector<const char*> keywords = {};
+    std::vector<const char*> values = {};
+
+ private:
+    void add(std::string keyword, std::string value) {
+        parts.emplace_back(std::move(keyword), std::move(value));
+    }
+    // All but where the server is. A text without parameters is the name of a database.
+    void read(const std::string& text) {
+        const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
+            PQconninfoParse(text.c_str(), nullptr), &PQconninfoFree);
+        if (!parsed) {
+            add("dbname", text);
+            return;
+        }
+        for (const PQconninfoOption* option = parsed.get(); option->keyword != nullptr; ++option) {
+            const std::string_view keyword = option->keyword;
+            if (option->val != nullptr && keyword != "host" && keyword != "hostaddr" &&
+                keyword != "port" && keyword != "client_encoding") {
+                add(option->keyword, option->val);
+            }
+        }
+    }
+
+    std::vector<std::pair<std::string, std::string>> parts = {};
+};
+
+// The part of a name after its first dot; of an address, all of it.
+std::string_view domain_of(std::string_view host) {
+    const bool address = host.find(':') != std::string_view::npos ||
+                         host.find_first_not_of("0123456789.") == std::string_view::npos;
+    const auto dot = host.find('.');
+    return address ? host : dot == std::string_view::npos ? "" : host.substr(dot);
+}
+
+// Whether a password for the first server may be sent to the host. A directory of sockets is this
+// machine.
+bool is_trusted(std::string_view host, std::string_view first,
+                const std::vector<std::string>& allowed) {
+    const bool local = host.starts_with('/') || host == "localhost";
+    const bool first_local = first.empty() || first.starts_with('/') || first == "localhost";
+    if (host == first || (local && first_local)) {
+        return true;
+    }
+    if (!local && !first_local && domain_of(host) == domain_of(first)) {
+        return true;
+    }
+    return std::ranges::any_of(allowed, [host](const std::string& one) {
+        return one.starts_with('.') ? host.ends_with(one) : host == one;
+    });
+}
+
 bool is_success(const PGresult* result) {
     const auto status = PQresultStatus(result);
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
@@ -163,14 +234,27 @@ bool is_success(const PGresult* result) {
 
 Param::Param(std::string_view text) : type_(kText), bytes_(text) {}
 
-Param::Param(const Json& json) : type_(kJsonb), bytes_("\x01" + json.text) {}
+Param::Param(const JsonText& json) : type_(kJsonb), bytes_("\x01" + json.text) {}
+
+Param::Param(const std::vector<JsonText>& jsons)
+    : type_(kJsonbArray), bytes_(array_header(kJsonb, jsons.size())) {
+    for (const auto& json : jsons) {
+        put_element(bytes_, json);
+    }
+}
+
+JsonText Param::json_text(const Json& json) {
+    try {
+        return {json.dump()};
+    } catch (const Json::exception& error) {
+        throw Error({.message = error.what(), .sqlstate = "22021"});
+    }
+}
 
 Param::Param(const std::vector<std::string>& texts)
     : type_(kTextArray), bytes_(array_header(kText, texts.size())) {
     for (const auto& text : texts) {
-        put_number<std::int32_t>(bytes_,
-                                 static_cast<std::int32_t>(std::min(text.size(), kMaxBytes)));
-        bytes_ += text;
+        put_element(bytes_, text);
     }
 }
 
@@ -180,15 +264,30 @@ Param::Param(const std::vector<std::int32_t>& numbers)
 Param::Param(const std::vector<std::int64_t>& numbers)
     : type_(kInt8Array), bytes_(array_of_numbers(kInt8, numbers)) {}
 
-Param::Param(const Uuid& uuid) : type_(kUuid) {
-    put_uuid(bytes_, uuid.text);
+Param::Param(const std::vector<bool>& flags)
+    : type_(kBoolArray), bytes_(array_header(kBool, flags.size())) {
+    for (const bool flag : flags) {
+        put_number<std::int32_t>(bytes_, 1);
+        bytes_.push_back(flag ? '\x01' : '\x00');
+    }
 }
+
+Param::Param(const std::vector<std::optional<JsonText>>& jsons)
+    : type_(kJsonbArray), bytes_(array_of_optionals(kJsonb, jsons)) {}
+
+Param::Param(const std::vector<std::optional<std::string>>& texts)
+    : type_(kTextArray), bytes_(array_of_optionals(kText, texts)) {}
+
+Param::Param(const std::vector<std::optional<std::int64_t>>& numbers)
+    : type_(kInt8Array), bytes_(array_of_optionals(kInt8, numbers)) {}
+
+Param::Param(const Uuid& uuid) : type_(kUuid), bytes_(uuid.bytes().begin(), uuid.bytes().end()) {}
 
 Param::Param(const std::vector<Uuid>& uuids)
     : type_(kUuidArray), bytes_(array_header(kUuid, uuids.size())) {
     for (const auto& uuid : uuids) {
         put_number<std::int32_t>(bytes_, 16);
-        put_uuid(bytes_, uuid.text);
+        bytes_.append(uuid.bytes().begin(), uuid.bytes().end());
     }
 }
 
@@ -212,6 +311,14 @@ void Param::set_int8(std::int64_t value) {
 }
 
 // ---- Results. ----
+
+Json parse_json(std::string_view text) {
+    Json value = Json::parse(text, nullptr, false);
+    if (value.is_discarded()) {
+        throw_bad_value("\"" + std::string(text) + "\" is not JSON");
+    }
+    return value;
+}
 
 std::int64_t parse_integer(std::string_view text, std::int64_t min, std::int64_t max) {
     std::int64_t value = 0;
@@ -313,6 +420,12 @@ struct Connection::Impl {
     bool stale = false;
     // A run of the present call before the last one may have taken effect.
     bool unknown = false;
+    // The server that has the hub, if not the first one; and one that an error has named since.
+    std::optional<HubPlace> place = std::nullopt;
+    std::optional<HubPlace> next_place = std::nullopt;
+    // The first server, as libpq names it.
+    std::string first_host = {};
+    bool has_password = false;
     // By text and types. A statement that the server could not use any more is prepared under the
     // name of the next generation.
     struct Prepared {
@@ -344,10 +457,8 @@ struct Connection::Impl {
     // Throws what a failed connection attempt says.
     void connect(const Where& where) {
         drop();
-        const char* keywords[] = {"fallback_application_name", "dbname", "client_encoding",
-                                  nullptr};
-        const char* values[] = {"belay", options.conninfo.c_str(), "UTF8", nullptr};
-        ConnPointer made(PQconnectdbParams(keywords, values, 1));
+        const Conninfo conninfo(options.conninfo, place);
+        ConnPointer made(PQconnectdbParams(conninfo.keywords.data(), conninfo.values.data(), 1));
         if (!made) {
             throw std::bad_alloc();
         }
@@ -375,6 +486,23 @@ struct Connection::Impl {
             }
         }
         conn = std::move(made);
+        if (!place) {
+            first_host = PQhost(conn.get());
+            has_password = std::string_view(PQpass(conn.get())) != "";
+        }
+    }
+
+    // Whether the server may see what this connection has.
+    bool may_go_to(const HubPlace& to) const {
+        return !has_password || is_trusted(to.host, first_host, options.redirect_hosts);
+    }
+
+    // What an error says of the hub's place is where the next statement goes, if it may.
+    void note_place(const Error& error) {
+        const auto named = error.elsewhere();
+        next_place = named && !borrowed && options.follow_redirects && may_go_to(*named)
+                         ? named
+                         : std::nullopt;
     }
 
     // Makes the connection again, with pauses, until the deadline.
@@ -391,6 +519,7 @@ struct Connection::Impl {
                     facts.timed_out = true;
                     throw Error(std::move(facts), where);
                 }
+                place.reset();  // the first server may know another one by now
                 std::this_thread::sleep_for(pause);
             }
         }
@@ -426,6 +555,10 @@ struct Connection::Impl {
             throw_lost("the transaction was lost with its connection", false, where);
         }
         const bool was_in_transaction = in_transaction();
+        if (next_place && !was_in_transaction) {
+            place = std::exchange(next_place, std::nullopt);
+            drop();
+        }
         if (!died_idle()) {
             return;
         }
@@ -456,7 +589,9 @@ struct Connection::Impl {
             doomed = was_in_transaction;
             drop();
         }
-        throw Error(std::move(facts), where);
+        const Error error(std::move(facts), where);
+        note_place(error);
+        throw error;
     }
 
     // As throw_failed, of a statement that has not been run yet: nothing can have happened.
@@ -621,6 +756,7 @@ struct Connection::Impl {
         unknown = false;
         int stales = 0;
         int losses = 0;
+        int hops = 0;
         for (int runs = 1;;) {
             try {
                 make_ready(where);
@@ -653,6 +789,11 @@ struct Connection::Impl {
                     }
                     std::this_thread::sleep_for(
                         retry_pause(runs++, std::uniform_real_distribution<>(0, 1)(random)));
+                } else if (next_place) {
+                    if (++hops > kMaxHops) {
+                        next_place.reset();
+                        throw;
+                    }
                 } else if (unknown && is_lease_lost(facts.sqlstate) &&
                            effect == Effect::kGiveBack) {
                     return Result(PQmakeEmptyPGresult(conn.get(), PGRES_TUPLES_OK));
@@ -702,6 +843,20 @@ std::optional<Result> Connection::call_until(const Interrupt& interrupt, std::st
 }
 
 std::vector<Result> Connection::pipeline(const std::vector<Statement>& statements, Where where) {
+    for (int hops = 0;;) {
+        const bool was_in_transaction = in_transaction();
+        try {
+            return send_together(statements, where);
+        } catch (const Error&) {
+            if (was_in_transaction || !impl_->next_place || ++hops > kMaxHops) {
+                throw;
+            }
+        }
+    }
+}
+
+std::vector<Result> Connection::send_together(const std::vector<Statement>& statements,
+                                              const Where& where) {
     impl_->make_ready(where);
     const bool was_in_transaction = in_transaction();
     PGconn* conn = impl_->conn.get();

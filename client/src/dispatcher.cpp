@@ -7,6 +7,7 @@
 #include "retry.hpp"
 #include "slot_keeper.hpp"
 #include "turn_elements.hpp"
+#include "turn_settler.hpp"
 #include "work_loop.hpp"
 
 namespace belay {
@@ -17,12 +18,18 @@ using SteadyClock = std::chrono::steady_clock;
 // Events that one call of read_history brings.
 constexpr int kHistoryPage = 256;
 
-// The history of the turn's execution, which was too large to come with the turn.
-std::vector<TurnElement> read_in_pages(Hub& hub, const Turn& turn, const std::stop_token& stop) {
+// The history of the turn's execution behind an event, which did not come with the turn. Throws if
+// the lease is over before all of it is read.
+std::vector<TurnElement> read_in_pages(Hub& hub, const Turn& turn, OptionalNumber after,
+                                       const std::stop_token& stop) {
     std::vector<TurnElement> events;
-    OptionalNumber after;
-    for (bool more = true; more && !stop.stop_requested();) {
-        auto page = hub.read_history(turn.instance_id, turn.execution_id, after, kHistoryPage);
+    for (bool more = true; more;) {
+        if (stop.stop_requested()) {
+            throw Error({.message = "the lease has ended while the history was being read",
+                         .sqlstate = "QB001"});
+        }
+        auto page =
+            hub.orchestrations().history(turn.instance_id, turn.execution_id, after, kHistoryPage);
         more = page.size() == kHistoryPage;
         for (auto& event : page) {
             after = event.event_id;
@@ -35,11 +42,39 @@ std::vector<TurnElement> read_in_pages(Hub& hub, const Turn& turn, const std::st
 }  // namespace
 
 TurnContext::TurnContext(TurnLease& lease, std::vector<TurnElement> history,
-                         std::vector<TurnElement> messages)
-    : lease_(lease), history_(std::move(history)), messages_(std::move(messages)) {
+                         std::vector<TurnElement> messages, ReadHistory read_history)
+    : lease_(lease),
+      turn_(lease.turn()),
+      history_(std::move(history)),
+      messages_(std::move(messages)),
+      read_history_(std::move(read_history)),
+      history_after_(turn_.history_after) {
     const auto is_corrupt = [](const TurnElement& element) { return element.corrupt; };
     corrupt_ =
         std::ranges::any_of(history_, is_corrupt) || std::ranges::any_of(messages_, is_corrupt);
+}
+
+void TurnContext::read_whole_history() {
+    if (history_after_ == 0) {
+        return;
+    }
+    history_ = read_history_();
+    history_after_ = 0;
+    corrupt_ = corrupt_ || std::ranges::any_of(history_, [](const TurnElement& element) {
+                   return element.corrupt;
+               });
+}
+
+std::stop_token TurnContext::stop_token() const {
+    return lease_.stop_token();
+}
+
+StopReason TurnContext::stop_reason() const {
+    return lease_.stop_reason();
+}
+
+void TurnContext::ack(const Decision& decision, Where where) {
+    lease_.ack(decision, where);
 }
 
 void TurnContext::ack_with(const std::function<void(Connection&)>& body, const Decision& decision,
@@ -47,13 +82,14 @@ void TurnContext::ack_with(const std::function<void(Connection&)>& body, const D
     lease_.ack_with(body, decision, where);
 }
 
-struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
+struct Dispatcher::Impl : WorkLoop<Turn> {
     using Kind = DispatcherEvent::Kind;
 
     DispatcherOptions options;
     std::map<std::string, TurnHandler> handlers = {};
     TurnOptions base_options = {};
-    std::optional<SlotKeeper> slots = {};  // while run() runs, if slots are shared
+    std::optional<SlotKeeper> slots = {};     // while run() runs, if slots are shared
+    std::optional<TurnSettler> settler = {};  // of the last run()
 
     explicit Impl(DispatcherOptions given) : options(std::move(given)) {
         if (options.share_slots && options.slots) {
@@ -65,15 +101,16 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
         base_options = {.lock_timeout = options.lock_timeout,
                         .min_version_packed = options.min_version_packed,
                         .max_version_packed = options.max_version_packed,
-                        .slots = options.slots};
+                        .slots = options.slots,
+                        .cache_owner = options.cache_owner,
+                        .names = options.names};
         set_up({.connection = options.connection,
                 .concurrency = options.concurrency,
                 .connections = options.connections,
                 .wait_timeout = options.wait_timeout,
                 .drain_timeout = options.drain_timeout,
-                .keeper = {.hub = options.hub,
-                           .lock_timeout = options.lock_timeout,
-                           .clock = options.clock}});
+                .keeper = {
+                    .hub = options.hub, .lease = options.lock_timeout, .clock = options.clock}});
     }
 
     void run_sharing_slots() {
@@ -98,21 +135,38 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
     }
 
     // What to ask for now.
-    TurnOptions fetch_options() const {
+    TurnOptions fetch_options(int max_turns) const {
+        constexpr int kMost = 1000;
         TurnOptions now = base_options;
+        now.max_turns = std::min(max_turns, kMost);
         if (slots) {
             now.slots = slots->slots();
         }
         return now;
     }
 
-    // One turn, whatever is free: the handlers' threads fetch too.
-    std::vector<Turn> fetch(Hub& hub, int) override {
-        std::vector<Turn> turns;
-        if (auto turn = hub.fetch_orchestration_item(fetch_options())) {
-            turns.push_back(std::move(*turn));
-        }
-        return turns;
+    void begin_run(Pool& pool) override {
+        settler.emplace(TurnSettlerOptions{
+            .connections = options.connections,
+            .call =
+                [this, &pool](const std::vector<TurnAck>& acks, int max_turns) {
+                    auto connection = pool.take();
+                    return hub_on(*connection)
+                        .provider()
+                        .ack_and_fetch_turns(acks, fetch_options(max_turns));
+                },
+            .fetches = [this] { return !stopping(); },
+            .deliver =
+                [this, &pool](std::vector<Turn> turns) {
+                    if (!pass_on(turns)) {
+                        give_back_unused(pool, {std::make_move_iterator(turns.begin()),
+                                                std::make_move_iterator(turns.end())});
+                    }
+                }});
+    }
+
+    void fetch(Hub& hub, int free, std::vector<Turn>& turns) override {
+        turns = hub.provider().ack_and_fetch_turns({}, fetch_options(free)).turns;
     }
 
     std::vector<std::string> queues(bool has_free_handler) const override {
@@ -121,7 +175,7 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
     }
 
     void give_back(Hub& hub, const Turn& turn) override {
-        hub.abandon_orchestration_item(turn.lock_token, {}, true);
+        hub.provider().abandon_orchestration_item(turn.lock_token, {}, true);
     }
 
     void tell_error(const std::exception& error) const noexcept override {
@@ -135,6 +189,7 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
     std::optional<Turn> handle(LeaseKeeper& keeper, Pool& pool, Turn turn) override {
         const auto began = SteadyClock::now();
         TurnLease lease = keeper.keep(std::move(turn));
+        lease.ack_through(*settler);
         const Active active(*this, lease);
         std::optional<TurnContext> context;
         const auto event = [&](Kind kind, std::string message) {
@@ -147,7 +202,8 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
             lease,
             [&] {
                 context.emplace(lease, history_of(pool, lease),
-                                elements_of_array(lease.turn().messages));
+                                elements_of_array(lease.turn().messages),
+                                [&] { return read_history(pool, lease, {}); });
                 event(Kind::kFetched, "");
                 if (context->corrupt()) {
                     event(Kind::kCorrupt, "an element of the turn is no JSON");
@@ -156,12 +212,16 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
             },
             event);
         // A refused ack keeps the lease; so does a history that could not be read.
-        give_back_later(lease, delay_after(lease.turn().attempt_count), infrastructure);
-        if (stopping()) {
+        give_back_later(lease, delay_after(lease.turn().attempt), infrastructure);
+        if (auto next = lease.take_next()) {
+            return next;  // also while stopping: it is leased
+        }
+        if (stopping() || lease.has_fetched()) {
             return std::nullopt;
         }
         auto connection = pool.take();
-        return hub_on(*connection).fetch_orchestration_item(fetch_options());
+        auto next = hub_on(*connection).provider().ack_and_fetch_turns({}, fetch_options(1)).turns;
+        return next.empty() ? std::nullopt : std::optional(std::move(next.front()));
     }
 
     std::vector<TurnElement> history_of(Pool& pool, const TurnLease& lease) const {
@@ -169,16 +229,23 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
         if (turn.history) {
             return elements_of_array(*turn.history);
         }
+        return read_history(
+            pool, lease,
+            turn.history_after > 0 ? OptionalNumber(turn.history_after) : std::nullopt);
+    }
+
+    std::vector<TurnElement> read_history(Pool& pool, const TurnLease& lease,
+                                          OptionalNumber after) const {
         auto connection = pool.take();
         Hub hub = hub_on(*connection);
-        return read_in_pages(hub, turn, lease.stop_token());
+        return read_in_pages(hub, lease.turn(), after, lease.stop_token());
     }
 
     template <typename Event>
     void decide(TurnLease& lease, TurnContext& context, const Event& event) {
         const TurnHandler* handler = find_handler(handlers, context.name());
         if (handler == nullptr) {
-            lease.abandon(options.retry_delay, true);
+            lease.give_back(options.retry_delay, true);
             event(Kind::kNoHandler, "no handler for \"" + context.name() + "\"");
             return;
         }
@@ -200,7 +267,7 @@ struct Dispatcher::Impl : WorkLoop<Turn, TurnLease> {
         }
         switch (outcome.kind) {
             case TurnOutcome::Kind::kRetry:
-                lease.abandon(outcome.delay, outcome.ignore_attempt);
+                lease.give_back(outcome.delay, outcome.ignore_attempt);
                 event(Kind::kRetried, outcome.message);
                 break;
             case TurnOutcome::Kind::kSettled:

@@ -20,7 +20,7 @@ std::string text_of(const ErrorFacts& facts) {
 
 }  // namespace
 
-Error::Error(ErrorFacts facts, const std::source_location& where)
+Error::Error(ErrorFacts facts, const SourceLocation& where)
     : std::runtime_error(text_of(facts)), facts_(std::move(facts)), where_(where) {}
 
 bool Error::lock_lost() const noexcept {
@@ -43,6 +43,22 @@ bool Error::infrastructure() const noexcept {
     return facts_.connection_lost || facts_.timed_out || state.starts_with("08") ||
            state.starts_with("53") || state.starts_with("57P0") || state.starts_with("58") ||
            state == "26000" || state == "42P05";
+}
+
+std::optional<HubPlace> Error::elsewhere() const {
+    if (facts_.sqlstate != "QB017") {
+        return std::nullopt;
+    }
+    const auto json = nlohmann::json::parse(facts_.detail, nullptr, false);
+    const auto field = [&json](const char* key) {
+        return json.is_object() && json.contains(key) ? json[key] : nlohmann::json();
+    };
+    const auto host = field("host");
+    const auto port = field("port");
+    if (!host.is_string() || !port.is_number_integer()) {
+        return std::nullopt;
+    }
+    return HubPlace{.host = host.get<std::string>(), .port = port.get<int>()};
 }
 
 std::string Error::code_detail() const {

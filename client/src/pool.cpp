@@ -24,8 +24,16 @@ Pool::Pool(ConnectionOptions options, std::size_t size)
 PooledConnection Pool::take(std::chrono::milliseconds patience, Where where) {
     {
         std::unique_lock lock(mutex_);
-        if (!freed_.wait_for(lock, patience, [this] { return in_use_ < size_; })) {
-            throw Error({.message = "no connection became free in time", .timed_out = true}, where);
+        if (in_use_ >= size_ || !waiting_.empty()) {
+            const auto self = waiting_.emplace(waiting_.end());
+            const bool is_free = self->wait_for(
+                lock, patience, [&] { return in_use_ < size_ && self == waiting_.begin(); });
+            waiting_.erase(self);
+            wake_first();  // the next one may be served, too
+            if (!is_free) {
+                throw Error({.message = "no connection became free in time", .timed_out = true},
+                            where);
+            }
         }
         ++in_use_;
         if (!idle_.empty()) {
@@ -38,11 +46,9 @@ PooledConnection Pool::take(std::chrono::milliseconds patience, Where where) {
     try {
         return PooledConnection(*this, Connection(options_, where));
     } catch (...) {
-        {
-            const std::lock_guard lock(mutex_);
-            --in_use_;
-        }
-        freed_.notify_one();
+        const std::lock_guard lock(mutex_);
+        --in_use_;
+        wake_first();
         throw;
     }
 }
@@ -68,16 +74,20 @@ std::uint64_t Pool::round_trips() const {
 
 void Pool::give_back(Connection connection) noexcept {
     connection.rollback();
-    {
-        const std::lock_guard lock(mutex_);
-        --in_use_;
-        if (connection.broken()) {
-            dropped_round_trips_ += connection.round_trips();
-        } else {
-            idle_.push_back(std::move(connection));
-        }
+    const std::lock_guard lock(mutex_);
+    --in_use_;
+    if (connection.broken()) {
+        dropped_round_trips_ += connection.round_trips();
+    } else {
+        idle_.push_back(std::move(connection));
     }
-    freed_.notify_one();
+    wake_first();
+}
+
+void Pool::wake_first() noexcept {
+    if (!waiting_.empty()) {
+        waiting_.front().notify_one();
+    }
 }
 
 }  // namespace belay

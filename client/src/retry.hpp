@@ -7,6 +7,8 @@
 namespace belay {
 
 constexpr int kMaxRuns = 3;
+// How many servers a call follows that name another one.
+constexpr int kMaxHops = 3;
 
 // The pause after the failed run number `run` (1, 2, ...), for a random number from 0 to 1: 5 ms
 // and 10 ms, give or take a half.

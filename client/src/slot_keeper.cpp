@@ -24,6 +24,7 @@ void SlotKeeper::renew(std::optional<Connection>& connection) {
     // Counted from before the call: the server's lease ends later.
     const auto until = Steady::now() + options_.lease;
     auto slots = Hub(*connection, options_.hub, options_.clock)
+                     .provider()
                      .acquire_slots(options_.owner, options_.queue, {}, options_.lease);
     bool changed = false;
     {
@@ -52,6 +53,7 @@ void SlotKeeper::run() {
     try {
         if (connection) {
             Hub(*connection, options_.hub, options_.clock)
+                .provider()
                 .release_slots(options_.owner, options_.queue);
         }
     } catch (const std::exception& error) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "belay/connection.hpp"
-#include "belay/hub.hpp"
+#include "belay/provider.hpp"
 
 namespace belay {
 

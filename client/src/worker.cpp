@@ -1,104 +1,74 @@
+// The worker: which handler runs what, and what is told of it.
+//
+// Work comes from two sources, tasks and activities. A handler's thread takes a job from the
+// settler (settler.hpp), runs its handler, hands the outcome over, and takes the next job. Only
+// suspensions, and what a handler has settled itself, are dealt with in its thread.
 #include "belay/worker.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
 #include <stdexcept>
-
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "retry.hpp"
-#include "work_loop.hpp"
+#include "settler.hpp"
+#include "wait_loop.hpp"
 
 namespace belay {
 namespace {
 
-using nlohmann::json;
 using SteadyClock = std::chrono::steady_clock;
 
-std::string text_of(const json& object, const char* key) {
-    const auto found = object.find(key);
-    if (found == object.end() || found->is_null()) {
-        return "";
+// wait_for_work takes 64 queues, and one of them is the owner's, one that of activities.
+constexpr std::size_t kMaxQueues = 62;
+
+// What the calls of a settler take.
+constexpr int kMaxPrefetch = 1000;
+constexpr int kMaxPortion = 10000;
+constexpr int kMaxThreshold = 10000;
+
+void check_range(const char* name, int value, int least, int most) {
+    if (value < least || value > most) {
+        throw Error({.message = std::string(name) + " must be from " + std::to_string(least) +
+                                " to " + std::to_string(most),
+                     .sqlstate = "QB006"});
     }
-    return found->is_string() ? found->get<std::string>() : found->dump();
-}
-
-OptionalNumber number_of(const json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_number_integer()
-               ? OptionalNumber(found->get<std::int64_t>())
-               : std::nullopt;
-}
-
-// JSON text for any bytes: what is no UTF-8 is replaced.
-std::string dumped(const json& value) {
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace
 
-// ---- Activities. ----
+struct Worker::Impl : OwnerLoop, SettlerHost {
+    using Kind = WorkerEvent::Kind;
 
-Activity::Activity(WorkItem item, WorkLease& lease) : item_(std::move(item)), lease_(lease) {
-    const json parsed = json::parse(item_.work_item, nullptr, false);
-    if (!parsed.is_object() || parsed.size() != 1 || !parsed.begin()->is_object()) {
-        return;
-    }
-    const json& fields = *parsed.begin();
-    name_ = text_of(fields, "name");
-    input_ = text_of(fields, "input");
-    execution_id_ = number_of(fields, "execution_id");
-    id_ = number_of(fields, "id");
-    if (std::string instance = text_of(fields, "instance"); !instance.empty()) {
-        instance_ = std::move(instance);
-    }
-}
-
-OptionalText Activity::completion(std::string_view result) const {
-    if (!instance_ || !execution_id_ || !id_) {
-        return std::nullopt;
-    }
-    return dumped({{"ActivityCompleted",
-                    {{"instance", *instance_},
-                     {"execution_id", *execution_id_},
-                     {"id", *id_},
-                     {"result", result}}}});
-}
-
-OptionalText Activity::failure(std::string_view message, bool retryable) const {
-    if (!instance_ || !execution_id_ || !id_) {
-        return std::nullopt;
-    }
-    const json details = {
-        {"Application",
-         {{"kind", "ActivityFailed"}, {"message", message}, {"retryable", retryable}}}};
-    return dumped({{"ActivityFailed",
-                    {{"instance", *instance_},
-                     {"execution_id", *execution_id_},
-                     {"id", *id_},
-                     {"details", details}}}});
-}
-
-void Activity::complete_with(const std::function<void(Connection&)>& body, std::string_view result,
-                             Where where) {
-    lease_.ack_with(body, completion(result), where);
-}
-
-// ---- The worker. ----
-
-struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
     WorkerOptions options;
-    std::map<std::string, Handler> handlers = {};
+    std::map<std::pair<std::string, std::string>, Handler> handlers = {};  // by queue and kind
+    std::map<std::string, Handler> activity_handlers = {};                 // by name
+    ClaimOptions claim_options = {};
     FetchOptions fetch_options = {};
+    Settler* settler = nullptr;  // while run() runs
+    // What a handler's thread runs, for the drain. Each thread has one, so that they do not meet.
+    struct Active {
+        std::mutex mutex = {};
+        LeaseBase* lease = nullptr;  // guarded by mutex
+    };
 
     explicit Impl(WorkerOptions given) : options(std::move(given)) {
-        if (options.owner_id.empty()) {
-            options.owner_id = made_up_owner("worker");
+        if (options.instance.empty()) {
+            options.instance = made_up_owner(options.name);
         }
-        set_queues(options.owner_id, {"worker"});
-        fetch_options = {.lock_timeout = options.lock_timeout,
-                         .owner_id = options.owner_id,
+        check_range("prefetch", prefetch(), 0, kMaxPrefetch);
+        check_range("prefetch_threshold", prefetch_threshold(), 1, kMaxThreshold);
+        check_range("settle_max", options.settle_max, 1, kMaxPortion);
+        claim_options = {.worker = options.name,
+                         .worker_instance = options.instance,
+                         .capabilities = options.capabilities,
+                         .lease = options.lease,
+                         .slots = options.slots};
+        fetch_options = {.lock_timeout = options.lease,
+                         .owner_id = options.instance,
                          .session_lock_timeout = options.session_lock_timeout,
                          .tag_filter = options.tag_filter,
                          .tag_mode = options.tag_mode,
@@ -108,112 +78,362 @@ struct Worker::Impl : OwnerLoop<WorkItem, WorkLease> {
                 .connections = options.connections,
                 .wait_timeout = options.wait_timeout,
                 .drain_timeout = options.drain_timeout,
-                .keeper = {.hub = options.hub,
-                           .lock_timeout = options.lock_timeout,
-                           .clock = options.clock,
-                           .session_owner = options.owner_id,
-                           .session_lock_timeout = options.session_lock_timeout,
-                           .session_idle_timeout = options.session_idle_timeout}});
+                .keeper = {.hub = options.hub, .lease = options.lease, .clock = options.clock}});
     }
 
-    std::vector<WorkItem> fetch(Hub& hub, int free) override {
-        FetchOptions some = fetch_options;
-        some.max_items = std::min(free, 1000);
-        return hub.fetch_work_items(some);
-    }
-
-    void give_back(Hub& hub, const WorkItem& item) override {
-        hub.abandon_work_item(item.lock_token, {}, true);
-    }
-
-    void tell_error(const std::exception& error) const noexcept override {
-        tell(options.on_event, {.kind = WorkerEvent::Kind::kError, .message = error.what()});
-    }
-
-    Milliseconds delay_after(int attempt) const {
-        return growing_delay(options.retry_delay, options.max_retry_delay, attempt);
-    }
-
-    Outcome run_handler(const Handler& handler, Activity& activity) const {
-        return run_guarded<Outcome>(
-            [&] { return handler(activity); },
-            [&](HandlerFailure failure) {
-                if (!failure.infrastructure && activity.attempt() >= options.max_attempts) {
-                    return Outcome::failed(std::move(failure.message));
-                }
-                return Outcome::retry(delay_after(activity.attempt()), failure.infrastructure,
-                                      std::move(failure.message));
-            });
-    }
-
-    std::optional<WorkItem> handle(LeaseKeeper& keeper, Pool&, WorkItem item) override {
-        using Kind = WorkerEvent::Kind;
-        WorkLease lease = keeper.keep(item);
-        Activity activity(std::move(item), lease);
-        const Active active(*this, lease);
-        tell(options.on_event, {.kind = Kind::kFetched, .activity = &activity});
-        const auto began = SteadyClock::now();
-        const auto event = [&](Kind kind, std::string message) {
-            tell(options.on_event, {.kind = kind,
-                                    .activity = &activity,
-                                    .message = std::move(message),
-                                    .elapsed = elapsed_since(began)});
-        };
-        std::optional<WorkItem> next;
-        const bool infrastructure = report_failures<Kind>(
-            lease, [&] { next = work_on(lease, activity, event); }, event);
-        // A refused ack keeps the lease.
-        give_back_later(lease, delay_after(activity.attempt()), infrastructure);
-        return next;
-    }
-
-    // Runs the handler and settles the item; returns the next one, if that brought one.
-    template <typename Event>
-    std::optional<WorkItem> work_on(WorkLease& lease, Activity& activity, const Event& event) {
-        using Kind = WorkerEvent::Kind;
-        const Handler* handler = find_handler(handlers, activity.name());
-        if (handler == nullptr) {
-            lease.abandon(options.retry_delay, true);
-            event(Kind::kNoHandler, "no handler for \"" + activity.name() + "\"");
-            return std::nullopt;
+    // What to receive follows from the handlers; known when the worker begins to run.
+    void choose_sources() {
+        if (handlers.empty() && activity_handlers.empty()) {
+            throw Error({.message = "a worker needs a handler", .sqlstate = "QB006"});
         }
-        const Outcome outcome = run_handler(*handler, activity);
-        if (lease.unknown()) {
-            event(Kind::kUnknown, unknown_text(outcome.text));
-            return std::nullopt;
+        std::vector<std::string> queues = task_queues();
+        if (!activity_handlers.empty()) {
+            queues.emplace_back("worker");
+            keep_sessions(options.instance, options.session_lock_timeout,
+                          options.session_idle_timeout);
         }
-        if (lease.lost()) {
-            event(kind_of<Kind>(lease.stop_reason()), lease.stop_text());
-            return std::nullopt;
+        set_queues(options.instance, std::move(queues));
+    }
+
+    // The queues of tasks to wait for. Sets those to claim from.
+    std::vector<std::string> task_queues() {
+        std::set<std::string> names;
+        for (const auto& [key, handler] : handlers) {
+            names.insert(key.first);
         }
-        std::optional<WorkItem> next;
-        switch (outcome.kind) {
-            case Outcome::Kind::kRetry:
-                lease.abandon(outcome.delay, outcome.ignore_attempt,
-                              outcome.text.empty() ? OptionalText() : clean(outcome.text));
-                event(Kind::kRetried, outcome.text);
-                break;
-            case Outcome::Kind::kSettled:
-                if (!lease.settled()) {
-                    throw std::logic_error("the handler says settled, but the item is not");
-                }
-                event(Kind::kCompleted, "");
-                break;
-            case Outcome::Kind::kCompleted:
-            case Outcome::Kind::kFailed: {
-                const bool failed = outcome.kind == Outcome::Kind::kFailed;
-                const auto completion = failed ? activity.failure(outcome.text, outcome.retryable)
-                                               : activity.completion(outcome.text);
-                if (stopping()) {
-                    lease.ack(completion);
-                } else {
-                    next = lease.ack_and_fetch(completion, fetch_options);
-                }
-                event(failed ? Kind::kFailed : Kind::kCompleted, failed ? outcome.text : "");
-                break;
+        if (names.empty()) {
+            return {};
+        }
+        std::vector<std::string> queues;
+        claim_options.queues.reset();
+        if (!names.contains("")) {
+            claim_options.queues.emplace(names.begin(), names.end());
+            for (const auto& name : names) {
+                queues.push_back("queue:" + name);
             }
         }
-        return next;
+        if (queues.empty() || queues.size() > kMaxQueues) {
+            queues = {"queue:*"};
+        }
+        return queues;
+    }
+
+    int prefetch() const {
+        return options.prefetch.value_or(std::min(options.concurrency, kMaxPrefetch));
+    }
+
+    int prefetch_threshold() const {
+        return options.prefetch_threshold.value_or(
+            std::clamp(2 * options.concurrency, 1, kMaxThreshold));
+    }
+
+    SettlerOptions settler_options() const {
+        SettlerOptions made{
+            .hub = options.hub,
+            .clock = options.clock,
+            .concurrency = options.concurrency,
+            .connections = options.connections,
+            .settle_max = options.settle_max,
+            .prefetch = prefetch(),
+            .adapts = !options.prefetch,
+            .prefetch_threshold = prefetch_threshold(),
+            .prefetch_max_age = options.prefetch_max_age.value_or(options.lease / 3),
+            .reconnect_timeout = options.connection.reconnect_timeout};
+        if (!handlers.empty()) {
+            made.tasks = claim_options;
+        }
+        if (!activity_handlers.empty()) {
+            made.activities = fetch_options;
+        }
+        return made;
+    }
+
+    void run() {
+        choose_sources();
+        const LoopOptions& loop = loop_options();
+        Pool pool(loop.connection, static_cast<std::size_t>(loop.connections));
+        Connection waiting(loop.connection);
+        const Count count{*this, pool, waiting};
+        LeaseKeeper keeper(pool, loop.keeper);
+        Settler own(pool, keeper, settler_options(), *this);
+        settler = &own;
+        std::deque<Active> active;  // its elements stay where they are
+        std::vector<std::jthread> threads;
+        for (int i = 0; i < loop.concurrency; ++i) {
+            threads.emplace_back([this, &own, &mine = active.emplace_back()] { serve(own, mine); });
+        }
+        try {
+            wait_and_fetch(waiting, keeper);
+        } catch (...) {
+            // The threads must end before this frame does.
+            stop();
+            drain(own, active, threads);
+            throw;
+        }
+        drain(own, active, threads);
+    }
+
+    // Lets handlers finish until the deadline, then takes their work from them.
+    void drain(Settler& own, std::deque<Active>& active, std::vector<std::jthread>& threads) {
+        own.stop_receiving();
+        if (!own.await_idle(options.drain_timeout)) {
+            for (Active& one : active) {
+                const std::lock_guard lock(one.mutex);
+                if (one.lease != nullptr) {
+                    take_away(*one.lease);
+                }
+            }
+        }
+        threads.clear();
+        own.finish();
+    }
+
+    void take_away(LeaseBase& lease) const {
+        lease.request_stop();
+        try {
+            give_up(lease, {}, true);
+        } catch (const std::exception& error) {
+            tell_error(error);
+        }
+    }
+
+    int free_handlers() override { return settler->free_handlers(); }
+
+    int fetch_some(Hub& hub, int) override { return settler->receive(hub); }
+
+    bool stopping() const override { return WaitLoop::stopping(); }
+
+    void look_again() noexcept override { WaitLoop::look_again(); }
+
+    void tell_error(const std::exception& error) const noexcept override {
+        tell(options.on_event, {.kind = Kind::kError, .message = error.what()});
+    }
+
+    Milliseconds delay_after(const Task& task) const override {
+        return task.is_activity()
+                   ? growing_delay(options.retry_delay, options.max_retry_delay, task.attempt())
+                   : options.retry_delay;
+    }
+
+    const Handler* handler_of(const Task& task) const {
+        if (task.is_activity()) {
+            return find_handler(activity_handlers, task.kind());
+        }
+        const std::string any;
+        for (const auto& [queue, kind] :
+             {std::pair(&task.queue(), &task.kind()), std::pair(&task.queue(), &any),
+              std::pair(&any, &task.kind()), std::pair(&any, &any)}) {
+            const auto found = handlers.find({*queue, *kind});
+            if (found != handlers.end()) {
+                return &found->second;
+            }
+        }
+        return nullptr;
+    }
+
+    // An exception as an outcome.
+    Outcome outcome_of(HandlerFailure failure, const Task& task) const {
+        if (failure.infrastructure) {
+            return released(delay_after(task))
+                .with_failure({.message = std::move(failure.message)});
+        }
+        if (task.is_activity() && task.attempt() < options.max_attempts) {
+            return retry_in(delay_after(task), std::move(failure.message));
+        }
+        return failed(std::move(failure.message),
+                      task.is_activity() ? FailureClass::kPermanent : FailureClass::kTransient);
+    }
+
+    Outcome run_handler(const Handler& handler, Task& task) const {
+        return run_guarded<Outcome>(
+            [&] {
+                try {
+                    return handler(task);
+                } catch (const TaskFailed& error) {
+                    return failed(error.failure());
+                }
+            },
+            [&](HandlerFailure failure) { return outcome_of(std::move(failure), task); });
+    }
+
+    // Tells what became of a job, and remembers what it said.
+    class Report {
+     public:
+        Report(const Impl& worker, const Job& job) : worker_(worker), job_(job) {}
+
+        void operator()(Kind kind, std::string message) const {
+            last_message_ = message;
+            tell(worker_.options.on_event, {.kind = kind,
+                                            .task = &job_.task,
+                                            .message = std::move(message),
+                                            .elapsed = elapsed_since(job_.began)});
+        }
+
+        const std::string& last_message() const { return last_message_; }
+
+     private:
+        const Impl& worker_;
+        const Job& job_;
+        mutable std::string last_message_ = {};
+    };
+
+    // Makes a lease known to the drain, which gives it back if its handler takes too long.
+    class Known {
+     public:
+        Known(Active& active, LeaseBase& lease) : active_(active) { set(&lease); }
+        ~Known() { set(nullptr); }
+        Known(const Known&) = delete;
+        Known& operator=(const Known&) = delete;
+
+     private:
+        void set(LeaseBase* lease) {
+            const std::lock_guard lock(active_.mutex);
+            active_.lease = lease;
+        }
+
+        Active& active_;
+    };
+
+    // A handler's thread.
+    void serve(Settler& own, Active& active) {
+        for (JobPointer job = own.take(); job;) {
+            bool hands_over = false;
+            try {
+                hands_over = run_job(*job, active);
+            } catch (const std::exception& error) {
+                tell_error(error);
+            }
+            if (hands_over) {
+                job = own.hand_over(std::move(job));
+            } else {
+                job.reset();
+                own.done();
+                job = own.take();
+            }
+        }
+    }
+
+    // True if the job has an outcome for a portion; otherwise it is over.
+    bool run_job(Job& job, Active& active) {
+        const Known known(active, *job.lease);
+        if (job.lease->lost()) {
+            lost_unused(job);
+            return false;
+        }
+        job.began = SteadyClock::now();
+        tell(options.on_event, {.kind = Kind::kReceived, .task = &job.task});
+        const Report report(*this, job);
+        const bool infrastructure = report_failures<Kind>(
+            *job.lease, [&] { work_on(job, report); }, report);
+        if (!job.outcome) {
+            conclude(job, infrastructure, report);
+        }
+        return job.outcome.has_value();
+    }
+
+    // Runs the handler, and settles what is not for a portion.
+    void work_on(Job& job, const Report& report) {
+        HeldLease& lease = *job.lease;
+        const Handler* handler = handler_of(job.task);
+        if (handler == nullptr) {
+            lease.give_back(options.retry_delay, true);
+            report(Kind::kNoHandler, no_handler_text(job.task));
+            return;
+        }
+        while (true) {
+            Outcome outcome = run_handler(*handler, job.task);
+            if (lease.unknown()) {
+                report(Kind::kUnknown, unknown_text(outcome.failure().message));
+                return;
+            }
+            if (lease.lost()) {
+                report(kind_of<Kind>(lease.stop_reason()), lease.stop_text());
+                return;
+            }
+            if (outcome.kind() != Outcome::Kind::kSuspended &&
+                outcome.kind() != Outcome::Kind::kSettled) {
+                job.outcome = std::move(outcome);
+                return;
+            }
+            if (job.told && outcome.kind() == Outcome::Kind::kSettled) {
+                return;
+            }
+            Settlement settlement = lease.settle(outcome);
+            if (!settlement.run_again) {
+                report(settlement.kind, std::move(settlement.message));
+                return;
+            }
+        }
+    }
+
+    // The end of a job that no portion has settled.
+    void conclude(Job& job, bool infrastructure, const Report& report) {
+        HeldLease& lease = *job.lease;
+        // An outcome that was rejected leaves the lease. It would be rejected again, so that is a
+        // failed attempt: of a task by a failure, of an activity because giving it back counts.
+        if (!job.task.is_activity() && !infrastructure && !lease.settled() && !lease.lost()) {
+            report_failures<Kind>(
+                lease,
+                [&] {
+                    Settlement rejected = lease.settle(failed(report.last_message()));
+                    report(rejected.kind, std::move(rejected.message));
+                },
+                report);
+        }
+        give_back_later(lease, delay_after(job.task), infrastructure);
+        confirm_cancel(lease);
+    }
+
+    void confirm_cancel(HeldLease& lease) const {
+        try {
+            lease.confirm_cancel();
+        } catch (const std::exception& error) {
+            tell_error(error);
+        }
+    }
+
+    void settled(Job& job, Settlement settlement) override {
+        Report(*this, job)(settlement.kind, std::move(settlement.message));
+    }
+
+    void settle_alone(Job& job) override {
+        HeldLease& lease = *job.lease;
+        const Report report(*this, job);
+        bool infrastructure = false;
+        if (lease.lost()) {
+            report(kind_of<Kind>(lease.stop_reason()), lease.stop_text());
+        } else {
+            infrastructure = report_failures<Kind>(
+                lease,
+                [&] {
+                    Settlement settlement = lease.settle(*job.outcome);
+                    report(settlement.kind, std::move(settlement.message));
+                },
+                report);
+        }
+        conclude(job, infrastructure, report);
+    }
+
+    void failed_call(Job& job, const Error& error) override {
+        Report(*this, job)(kind_of<Kind>(error), error.what());
+    }
+
+    void lost_unused(Job& job) override {
+        try {
+            give_up(*job.lease, {}, true);
+        } catch (const Error& error) {
+            if (!error.lock_lost()) {
+                tell_error(error);
+            }
+        }
+        // Perhaps cancelled with its flow before a handler has begun.
+        confirm_cancel(*job.lease);
+    }
+
+    static std::string no_handler_text(const Task& task) {
+        return task.is_activity() ? "no handler for activity \"" + task.kind() + "\""
+                                  : "no handler for kind \"" + task.kind() + "\" of queue \"" +
+                                        task.queue() + "\"";
     }
 };
 
@@ -221,8 +441,16 @@ Worker::Worker(WorkerOptions options) : impl_(std::make_unique<Impl>(std::move(o
 
 Worker::~Worker() = default;
 
-void Worker::on(std::string name, Handler handler) {
-    impl_->handlers[std::move(name)] = std::move(handler);
+void Worker::on(std::string queue, Handler handler) {
+    on(std::move(queue), "", std::move(handler));
+}
+
+void Worker::on(std::string queue, std::string kind, Handler handler) {
+    impl_->handlers[{std::move(queue), std::move(kind)}] = std::move(handler);
+}
+
+void Worker::on_activity(std::string name, Handler handler) {
+    impl_->activity_handlers[std::move(name)] = std::move(handler);
 }
 
 void Worker::run() {
@@ -237,8 +465,8 @@ std::uint64_t Worker::round_trips() const {
     return impl_->round_trips();
 }
 
-const std::string& Worker::owner_id() const {
-    return impl_->options.owner_id;
+const std::string& Worker::instance() const {
+    return impl_->options.instance;
 }
 
 }  // namespace belay

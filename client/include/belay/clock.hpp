@@ -8,15 +8,16 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 
+#include "belay/types.hpp"
+
 namespace belay {
 
-// Milliseconds since the Unix epoch, or nothing for the server's clock.
-using Clock = std::function<std::optional<std::int64_t>()>;
+// The time, or nothing for the server's clock.
+using Clock = std::function<std::optional<Time>()>;
 
 // The default: the server reads its own clock.
 Clock server_clock();
@@ -28,16 +29,16 @@ Clock system_clock();
 // one time.
 class TestClock {
  public:
-    explicit TestClock(std::int64_t now_ms);
+    explicit TestClock(Time now);
 
-    void set(std::int64_t now_ms) { *now_ms_ = now_ms; }
-    void advance(std::int64_t ms) { *now_ms_ += ms; }
-    std::int64_t now_ms() const { return *now_ms_; }
+    void set(Time now) { *now_ = now; }
+    void advance(Milliseconds by) { *now_ = now_->load() + by; }
+    Time now() const { return *now_; }
 
     Clock clock() const;
 
  private:
-    std::shared_ptr<std::atomic<std::int64_t>> now_ms_;
+    std::shared_ptr<std::atomic<Time>> now_;
 };
 
 }  // namespace belay

@@ -11,7 +11,11 @@
 // - A prepared statement that the server does not know (26000) or that another client of a pooler
 //   has prepared (42P05) was not executed: the statement is run again, not prepared. Inside a
 //   transaction it fails.
-// - A connection that broke while nobody used it is noticed before a statement is sent, so an idle
+// - A hub that another server has (QB017): the connection is made anew to the place that the error
+//   names, and the statement is run there, over at most three servers. Inside a transaction it
+//   fails with Error::elsewhere(), and the next transaction begins there. A connection with a
+//   password goes only to servers that redirect_hosts allows.
+// - A connection that broke while it was idle is noticed before a statement is sent, so an idle
 //   program does not see a restart of the server.
 //
 // Thread-safety: none. One thread at a time uses a connection and its results; interrupts may be
@@ -25,7 +29,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +37,7 @@
 #include <vector>
 
 #include "belay/error.hpp"
+#include "belay/types.hpp"
 
 struct pg_conn;    // libpq's PGconn
 struct pg_result;  // libpq's PGresult
@@ -41,33 +45,40 @@ struct pg_result;  // libpq's PGresult
 namespace belay {
 
 // The line of the application that makes a call, for Error::where().
-using Where = std::source_location;
+using Where = SourceLocation;
 
-// JSON text that goes into a parameter of type jsonb.
-struct Json {
-    std::string text;
-};
-
-// The text of a UUID that goes into a parameter of type uuid.
-struct Uuid {
-    std::string text = "00000000-0000-0000-0000-000000000000";
+// JSON as text that goes into a parameter of type jsonb, digit by digit as it is.
+struct JsonText {
+    std::string text = "null";
 };
 
 // One parameter: a value of a known type, or a null of it. Made implicitly from strings, numbers,
-// booleans, Json, Uuid, vectors of strings, integers and Uuid, and optionals of all these. Throws
-// Error (22P02) for a Uuid that is none.
+// booleans, Json, JsonText, Uuid, Time (as a bigint of milliseconds), words of the server, vectors
+// of strings, integers, booleans, JsonText and Uuid, vectors of optional strings, bigints and
+// JsonText, and optionals of all these. Throws Error (22021) for Json that is not UTF-8.
 class Param {
  public:
     Param(const char* text) : Param(std::string_view(text)) {}
     Param(const std::string& text) : Param(std::string_view(text)) {}
     Param(std::string_view text);
-    Param(const Json& json);
+    Param(const JsonText& json);
+    // Exactly Json: nearly everything converts to it.
+    template <std::same_as<Json> T>
+    Param(const T& json) : Param(json_text(json)) {}
+    Param(const std::vector<JsonText>& jsons);
     Param(const std::vector<std::string>& texts);
     Param(const std::vector<std::int32_t>& numbers);
     Param(const std::vector<std::int64_t>& numbers);
+    Param(const std::vector<bool>& flags);
+    Param(const std::vector<std::optional<JsonText>>& jsons);
+    Param(const std::vector<std::optional<std::string>>& texts);
+    Param(const std::vector<std::optional<std::int64_t>>& numbers);
     Param(const Uuid& uuid);
     Param(const std::vector<Uuid>& uuids);
     Param(double number);
+    Param(Time time) : Param(to_ms(time)) {}
+    template <typename Enum>
+    Param(const Word<Enum>& word) : Param(word.text()) {}
     template <std::integral T>
     Param(T number) {
         if constexpr (std::is_same_v<T, bool>) {
@@ -88,6 +99,7 @@ class Param {
     const std::string& bytes() const { return bytes_; }  // as the binary protocol has it
 
  private:
+    static JsonText json_text(const Json& json);
     void set_bool(bool value);
     void set_int4(std::int32_t value);
     void set_int8(std::int64_t value);
@@ -112,10 +124,13 @@ class Result {
     bool is_null(int row, int column) const;
 
     // The field as T: std::string, std::string_view (valid as long as a copy of the result lives),
-    // integers, double, bool, or an optional of these. Throws Error for a null that T cannot hold,
-    // for a text that is no T, and for a field that does not exist.
+    // integers, double, bool, Json, Uuid, Time (of a number of milliseconds), a word of the server,
+    // or an optional of these. Throws Error for a null that T cannot hold, for a text that is no T,
+    // and for a field that does not exist.
     template <typename T>
     T get(int row, int column) const;
+
+    pg_result* raw() const { return result_.get(); }  // libpq's object
 
  private:
     std::string_view text(int row, int column) const;  // throws for a null
@@ -125,8 +140,8 @@ class Result {
 
 // What repeating a statement would mean, after its outcome got lost with the connection.
 enum class Effect {
-    kRepeatable,  // nothing: it is repeated. Reads, but also renewals, and fetches: a lease that
-                  // nobody has heard of lapses.
+    kRepeatable,  // nothing: it is repeated. Reads, but also renewals, and fetches: a lease whose
+                  // answer was lost expires.
     kAck,         // it names a lease: it is repeated, and a QB001, QB012 or QB013 of the repetition
                   // is reported as outcome_unknown()
     kGiveBack,    // as kAck, but that the lease is gone is what was wanted, and no error
@@ -163,6 +178,11 @@ struct ConnectionOptions {
     bool async_leases = true;
     // How long a lost connection is tried to be made again before the call fails.
     std::chrono::milliseconds reconnect_timeout{30000};
+    // Go to the server that has the hub, if another one was asked.
+    bool follow_redirects = true;
+    // The servers that may be sent this connection's password in that way: names, or domains with a
+    // leading dot. The first server, and those of its domain, are always among them.
+    std::vector<std::string> redirect_hosts = {};
     // Gets the server's notices; by default they are dropped.
     std::function<void(std::string_view)> on_notice = {};
 };
@@ -256,6 +276,9 @@ class Connection {
     struct Impl;
     explicit Connection(std::unique_ptr<Impl> impl);
 
+    // pipeline() on the server of the present.
+    std::vector<Result> send_together(const std::vector<Statement>& statements, const Where& where);
+
     std::unique_ptr<Impl> impl_;
 };
 
@@ -265,6 +288,7 @@ template <typename T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
 // Reads text as PostgreSQL prints it. Throws Error if it is no T.
+Json parse_json(std::string_view text);
 std::int64_t parse_integer(std::string_view text, std::int64_t min, std::int64_t max);
 double parse_double(std::string_view text);
 bool parse_bool(std::string_view text);
@@ -284,6 +308,10 @@ T Result::get(int row, int column) const {
                                             std::numeric_limits<T>::max()));
     } else if constexpr (std::is_floating_point_v<T>) {
         return static_cast<T>(parse_double(text(row, column)));
+    } else if constexpr (std::is_same_v<T, Json>) {
+        return parse_json(text(row, column));
+    } else if constexpr (std::is_same_v<T, Time>) {
+        return from_ms(get<std::int64_t>(row, column));
     } else {
         return T(text(row, column));
     }

@@ -13,8 +13,10 @@
 //
 // Threads and connections are as those of a Worker (worker.hpp): run() waits and fetches in its own
 // thread, `concurrency` threads run handlers, one renews leases; they share `connections`
-// connections, and one more waits. A turn takes one round trip for its fetch and one for its ack;
-// more only if its history is larger than 64 MiB, which is read in pages.
+// connections, and one more waits. What handlers decide is committed together, as many decisions as
+// have come while the connections were busy, and the same call fetches the next turns. A lone turn
+// waits for no other. More round trips are only needed for a history that is larger than 64 MiB,
+// which is read in pages.
 //
 // Thread-safety: on() is called before run(). stop() may be called by any thread and by a signal
 // handler. Handlers and hooks are called by several threads at once.
@@ -29,9 +31,12 @@
 #include <vector>
 
 #include "belay/hub.hpp"
-#include "belay/lease.hpp"
+#include "belay/provider.hpp"
+#include "belay/task.hpp"
 
 namespace belay {
+
+class TurnLease;  // internal
 
 // An event of a history, or a message of a batch.
 struct TurnElement {
@@ -42,31 +47,45 @@ struct TurnElement {
 // The turn that a handler decides.
 class TurnContext {
  public:
+    using ReadHistory = std::function<std::vector<TurnElement>()>;
     TurnContext(TurnLease& lease, std::vector<TurnElement> history,
-                std::vector<TurnElement> messages);
+                std::vector<TurnElement> messages, ReadHistory read_history);
 
-    const std::string& instance_id() const { return lease_.turn().instance_id; }
-    const std::string& name() const { return lease_.turn().orchestration_name; }
-    const std::string& version() const { return lease_.turn().orchestration_version; }
-    std::int64_t execution_id() const { return lease_.turn().execution_id; }
-    int attempt() const { return lease_.turn().attempt_count; }  // 1 for the first
+    const std::string& instance_id() const { return turn_.instance_id; }
+    const std::string& name() const { return turn_.orchestration_name; }
+    const std::string& version() const { return turn_.orchestration_version; }
+    std::int64_t execution_id() const { return turn_.execution_id; }
+    int attempt() const { return turn_.attempt; }  // 1 for the first
 
-    // The events of the execution, in order; complete, however many they are.
+    // The events of the execution, in order; complete, however many they are, unless the
+    // dispatcher has a cache_owner.
     const std::vector<TurnElement>& history() const { return history_; }
+    // The events up to this one are not in history(), because the last ack said that the cache
+    // owner has them; 0: none is missing.
+    std::int64_t history_after() const { return history_after_; }
+    // The last event that is stored; 0: none.
+    std::int64_t last_event_id() const { return turn_.last_event_id; }
+    // Reads what is missing from the server.
+    void read_whole_history();
     // What came for the instance, in order; at least one.
     const std::vector<TurnElement>& messages() const { return messages_; }
     // An element of either is corrupt: what to do about it is the handler's decision.
     bool corrupt() const { return corrupt_; }
 
     // JSON object of the key/value state at the end of the last execution. None if it is larger
-    // than 64 MiB: use Hub::get_kv_all_values.
-    const OptionalText& kv_snapshot() const { return lease_.turn().kv_snapshot; }
+    // than 64 MiB: use Orchestrations::values.
+    const OptionalText& kv_snapshot() const { return turn_.kv_snapshot; }
 
-    std::stop_token stop_token() const { return lease_.stop_token(); }
-    StopReason stop_reason() const { return lease_.stop_reason(); }
+    std::stop_token stop_token() const;
+    StopReason stop_reason() const;
 
     // An empty decision for this execution.
     Decision decision() const { return {.execution_id = execution_id()}; }
+
+    // Acks the decision, for a handler that has to know whether that succeeds. It then returns
+    // TurnOutcome::settled(). An ack that the server refuses leaves the turn with the handler,
+    // which may ack another decision.
+    void ack(const Decision& decision, Where where = Where::current());
 
     // Acks the decision in one transaction with what body writes through the connection: both
     // happen, or neither. The handler then returns TurnOutcome::settled().
@@ -75,8 +94,11 @@ class TurnContext {
 
  private:
     TurnLease& lease_;
+    const Turn& turn_;
     std::vector<TurnElement> history_;
     std::vector<TurnElement> messages_;
+    ReadHistory read_history_;
+    std::int64_t history_after_ = 0;
     bool corrupt_ = false;
 };
 
@@ -95,7 +117,7 @@ struct TurnOutcome {
     static TurnOutcome retry(Milliseconds delay, bool ignore_attempt = false) {
         return {Kind::kRetry, {}, delay, ignore_attempt};
     }
-    // TurnContext::ack_with has done it.
+    // TurnContext::ack or ack_with has done it.
     static TurnOutcome settled() { return {Kind::kSettled}; }
 };
 
@@ -111,7 +133,7 @@ struct DispatcherEvent {
         kDecided,    // acked
         kRetried,    // given back, to be tried again
         kLost,       // taken over or deleted; also an ack that came too late
-        kUnknown,    // the connection broke, and nobody can say whether the ack has happened
+        kUnknown,    // the connection broke, and it is not known whether the ack has happened
         kAbandoned,  // given back because the dispatcher stops
         kNoHandler,  // given back, for a dispatcher that has one
         kError,      // of a call; the dispatcher goes on
@@ -135,13 +157,20 @@ struct DispatcherOptions {
     // Only instances whose version pin is in this range; packed as the SQL reference says.
     OptionalNumber min_version_packed = {};
     OptionalNumber max_version_packed = {};
+    // Only orchestrations of these names; others are not touched. Every fetch passes over those
+    // that are due, so another dispatcher should serve them.
+    std::optional<std::vector<std::string>> names = {};
+    // A name that no other process uses, for handlers that keep instances in memory. An ack whose
+    // metadata has {"cache": {"owner": this, "events": last event id}} makes the next turn of the
+    // instance come without the events up to that one.
+    OptionalText cache_owner = {};
     // Only instances in these slots.
     std::optional<std::vector<std::int32_t>> slots = {};
     // Share the slots of the queue evenly with all other dispatchers that do so, instead of serving
     // all: they then do not meet at the head of the queue. Worth it with many dispatchers and a hub
     // with slot_count above 1. Uses one more thread and connection, and excludes `slots`.
     bool share_slots = false;
-    Milliseconds slot_lease{30000};  // for so long nobody serves the slots of one that died
+    Milliseconds slot_lease{30000};  // slots of a crashed dispatcher stay unserved for so long
     std::string owner_id = {};       // in table slot_owners; "" makes one up
     Clock clock = server_clock();
     std::function<void(const DispatcherEvent&)> on_event = {};

@@ -14,7 +14,8 @@
 // from the Context. Code that asks for something else than its history has is stopped.
 //
 // One co_await per statement; its arguments are names, literals or constructor calls: g++ 12
-// destroys some other temporaries twice. test/runtime/idioms lists which.
+// destroys some other temporaries twice. docs/durable-functions.md lists which, and belay-lint
+// finds them.
 //
 // This header needs no libpq. belay/runtime.hpp runs durable functions against a hub,
 // belay/testing.hpp without one.

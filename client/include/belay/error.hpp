@@ -3,10 +3,12 @@
 // Thread-safety: a value; copies may be read by any thread.
 #pragma once
 
-#include <source_location>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "belay/source_location.hpp"
 
 namespace belay {
 
@@ -22,11 +24,16 @@ struct ErrorFacts {
     bool timed_out = false;
 };
 
+// Where a hub is.
+struct HubPlace {
+    std::string host = {};
+    int port = 0;
+};
+
 // Thrown by every call of the client. Ask it what you may do next.
 class Error : public std::runtime_error {
  public:
-    explicit Error(ErrorFacts facts,
-                   const std::source_location& where = std::source_location::current());
+    explicit Error(ErrorFacts facts, const SourceLocation& where = SourceLocation::current());
 
     // "QB001", or "" if no server answered.
     std::string_view sqlstate() const noexcept { return facts_.sqlstate; }
@@ -40,6 +47,10 @@ class Error : public std::runtime_error {
     // What the call names does not exist.
     bool not_found() const noexcept;
 
+    // Another server has the hub (QB017), and this one has changed nothing. A connection goes there
+    // by itself, but not within a transaction, nor with a password that the place may not see.
+    std::optional<HubPlace> elsewhere() const;
+
     // A serialization failure or a deadlock: the same call may succeed if it is run again.
     bool retryable() const noexcept;
 
@@ -49,8 +60,8 @@ class Error : public std::runtime_error {
     // The connection is gone; the next call makes a new one.
     bool connection_lost() const noexcept { return facts_.connection_lost; }
 
-    // Nobody can say whether the call has taken effect. For an ack: drop the item; if work remains,
-    // it is delivered again. For a message: sent again, it may exist twice.
+    // It is not known whether the call has taken effect. For an ack: drop the item; if work
+    // remains, it is delivered again. For a message: sent again, it may exist twice.
     bool outcome_unknown() const noexcept { return facts_.outcome_unknown; }
 
     // The server, a pooler or the network is to blame, not the call: the connection was lost or did
@@ -72,13 +83,13 @@ class Error : public std::runtime_error {
     const std::string& hint() const noexcept { return facts_.hint; }
 
     // The line of the application that made the call.
-    const std::source_location& where() const noexcept { return where_; }
+    const SourceLocation& where() const noexcept { return where_; }
 
     const ErrorFacts& facts() const noexcept { return facts_; }
 
  private:
     ErrorFacts facts_;
-    std::source_location where_;
+    SourceLocation where_;
 };
 
 }  // namespace belay

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -44,7 +45,7 @@ class Pool {
     Pool& operator=(const Pool&) = delete;
 
     // A connection outside of any transaction. Waits until one is free, at most for `patience`;
-    // then throws with timed_out().
+    // then throws with timed_out(). Whoever waits longest is served first.
     PooledConnection take(std::chrono::milliseconds patience = std::chrono::seconds(30),
                           Where where = Where::current());
 
@@ -60,14 +61,15 @@ class Pool {
     // An open transaction is rolled back; a broken connection is dropped, and replaced by the next
     // taker.
     void give_back(Connection connection) noexcept;
+    void wake_first() noexcept;  // called with mutex_ held
 
     const ConnectionOptions options_;
     const std::size_t size_;
     mutable std::mutex mutex_;
-    std::condition_variable freed_;
-    std::vector<Connection> idle_;  // guarded by mutex_, as are the next two
+    std::vector<Connection> idle_;  // guarded by mutex_, as are the next ones
     std::size_t in_use_ = 0;
-    std::uint64_t dropped_round_trips_ = 0;  // of connections that were dropped
+    std::list<std::condition_variable> waiting_;  // takers, the first one first
+    std::uint64_t dropped_round_trips_ = 0;       // of connections that were dropped
 };
 
 }  // namespace belay

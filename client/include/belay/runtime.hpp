@@ -26,13 +26,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "belay/dispatcher.hpp"
 #include "belay/durable.hpp"
 #include "belay/durable/hook.hpp"
+#include "belay/durable/registrar.hpp"
 #include "belay/worker.hpp"
 
 namespace belay {
@@ -44,11 +44,13 @@ struct RuntimeOptions {
     int connections = 2;
     int activity_concurrency = 8;
     std::optional<std::vector<std::string>> tags = {};
-    std::string tag_mode = "default_only";
+    TagMode tag_mode = TagMode::kDefaultOnly;
     Milliseconds lock_timeout{30000};
     Milliseconds wait_timeout{30000};
     Milliseconds drain_timeout{30000};
-    bool share_slots = false;
+    // Share the slots of the hub with the other runtimes, so that the turns of an instance come to
+    // one process. None: if the hub's slot_count is above 1.
+    std::optional<bool> share_slots = {};
     std::string history_version = "0.1.30";
     std::int64_t history_warning = 10000;
     std::size_t cache_bytes = std::size_t{256} << 20;  // 0: every turn replays
@@ -59,91 +61,59 @@ struct RuntimeOptions {
     OnNondeterminism on_nondeterminism = OnNondeterminism::kBlock;
     int max_attempts = 10;     // of a turn whose history or messages cannot be read
     double verify_replay = 0;  // part of the turns that are replayed and compared
+    // Serve the activities "__duroxide_syscall:utc_now_ms" and "__duroxide_syscall:new_guid", which
+    // orchestrations of duroxide applications call.
+    bool serve_system_activities = false;
     Clock clock = server_clock();
     RuntimeHook on_event = {};
+    std::function<void(const DispatcherEvent&)> on_turn = {};
+    std::function<void(const WorkerEvent&)> on_activity = {};
 };
 
 struct RuntimeStats {
     std::uint64_t turns = 0;
-    std::uint64_t ended = 0;
     std::uint64_t given_back = 0;
-    std::uint64_t nondeterministic = 0;
-    std::uint64_t corrupt = 0;
-    std::uint64_t dropped_messages = 0;
+    std::uint64_t dropped_other_execution = 0;  // messages
+    std::uint64_t dropped_duplicate = 0;
+    std::uint64_t dropped_ended = 0;
     std::uint64_t events_replayed = 0;
-    std::uint64_t turn_microseconds = 0;
+    std::uint64_t turn_microseconds = 0;  // in the code and in the engine
     std::uint64_t cache_hits = 0;
-    std::uint64_t cache_misses = 0;
+    std::uint64_t cache_misses = 0;       // the sum of:
+    std::uint64_t cache_absent = 0;       // it never was in the cache, or has left
+    std::uint64_t cache_other_event = 0;  // another process has had a turn
+    std::uint64_t cache_other_life = 0;   // another execution, or an instance of the same id
     std::uint64_t cache_evictions = 0;
     std::size_t cache_bytes = 0;
     std::size_t cache_instances = 0;
+
+    // How often an event was told to the hook.
+    std::uint64_t of(RuntimeEvent::Kind kind) const {
+        return events[static_cast<std::size_t>(kind)];
+    }
+    std::array<std::uint64_t, RuntimeEvent::kKinds> events = {};
 };
 
-class Runtime {
+// on() comes from Registrar.
+class Runtime : public detail::Registrar<Task> {
  public:
     explicit Runtime(RuntimeOptions options);
     ~Runtime();
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
-    template <class O, class... I>
-    void on(const OrchestrationOf<O(I...)>& name, Durable<O> (*code)(Context, I...),
-            OrchestrationOptions options = {}) {
-        registry().on(name, code, std::move(options));
-    }
-    // The function of an activity: O(I) or O(Activity&, I). A Failure that it throws fails the
-    // activity; another exception is tried again, as a Worker does.
-    template <class O, class I, class F>
-    requires(std::is_invocable_v<F&, I> ||
-             std::is_invocable_v<F&, Activity&, I>) void on(const ActivityOf<O(I)>& name,
-                                                            F function) {
-        on_activity(name.name, [function = std::move(function)](Activity& activity) {
-            I input = detail::decode<I>(activity.input(), "input of the activity");
-            return run_typed<O>([&]() -> O {
-                if constexpr (std::is_invocable_v<F&, Activity&, I>) {
-                    return static_cast<O>(function(activity, std::move(input)));
-                } else {
-                    return static_cast<O>(function(std::move(input)));
-                }
-            });
-        });
-    }
-    template <class O, class F>
-    requires(std::is_invocable_v<F&> ||
-             std::is_invocable_v<F&, Activity&>) void on(const ActivityOf<O()>& name, F function) {
-        on_activity(name.name, [function = std::move(function)](Activity& activity) {
-            return run_typed<O>([&]() -> O {
-                if constexpr (std::is_invocable_v<F&, Activity&>) {
-                    return static_cast<O>(function(activity));
-                } else {
-                    static_cast<void>(activity);
-                    return static_cast<O>(function());
-                }
-            });
-        });
-    }
-
     // Works until stop(): then running turns and activities may finish until drain_timeout, and no
-    // lease is left.
+    // lease is left. Fetches turns only if an orchestration is registered, and activities only if
+    // an activity is. Throws if the server cannot be reached at the start, and std::logic_error if
+    // nothing is registered.
     void run();
     void stop() noexcept;
     RuntimeStats stats() const;
 
-    using Function = std::function<std::string(Activity&)>;
-    void on_activity(std::string name, Function function);
+    void on_activity(std::string name, Function function) override;
 
  private:
-    template <class O, class F>
-    static std::string run_typed(F run) {
-        if constexpr (std::is_void_v<O>) {
-            run();
-            return {};
-        } else {
-            return detail::encode<O>(run());
-        }
-    }
-
-    Registry& registry();
+    Registry& registry() override;
 
     struct Impl;
     std::unique_ptr<Impl> impl_;
@@ -153,6 +123,10 @@ namespace detail {
 // Waits until the instance has ended; its output, or a Failure.
 std::string wait_for_end(Hub& hub, const std::string& instance_id,
                          std::optional<Milliseconds> timeout);
+// Waits until the predicate holds for the custom status, or the instance has ended.
+OptionalText wait_for_status(Hub& hub, const std::string& instance_id,
+                             const std::function<bool(const OptionalText&)>& predicate,
+                             std::optional<Milliseconds> timeout);
 }  // namespace detail
 
 // An instance that was started. Refers to the hub.
@@ -168,8 +142,14 @@ class Started {
         return detail::decode<T>(detail::wait_for_end(*hub_, id_, timeout),
                                  "output of the orchestration");
     }
-    std::optional<InstanceInfo> status() { return hub_->get_instance_info(id_); }
-    void cancel(std::string_view reason) { hub_->cancel_instance(id_, reason); }
+    // Waits in the server until the predicate holds for the custom status, and returns it. Throws
+    // Failure if the instance ends before; Error if the timeout has passed.
+    OptionalText wait_status(const std::function<bool(const OptionalText&)>& predicate,
+                             std::optional<Milliseconds> timeout = {}) {
+        return detail::wait_for_status(*hub_, id_, predicate, timeout);
+    }
+    std::optional<InstanceInfo> status() { return hub_->orchestrations().get(id_); }
+    void cancel(std::string_view reason) { hub_->orchestrations().cancel(id_, reason); }
 
  private:
     Hub* hub_;
@@ -179,13 +159,24 @@ class Started {
 template <class O, class I, class A>
 requires detail::InputOf<A, I> Started<O> start(Hub& hub, const OrchestrationOf<O(I)>& name,
                                                 A&& input, const StartOptions& options = {}) {
-    return Started<O>(hub, hub.start_orchestration(
+    return Started<O>(hub, hub.orchestrations().start_text(
                                name.name, detail::encode<I>(std::forward<A>(input)), options));
 }
 
 template <class O>
 Started<O> start(Hub& hub, const OrchestrationOf<O()>& name, const StartOptions& options = {}) {
-    return Started<O>(hub, hub.start_orchestration(name.name, "", options));
+    return Started<O>(hub, hub.orchestrations().start_text(name.name, "", options));
 }
+
+// The current execution of an instance, as JSON that testing::Replayer reads; none if the instance
+// has no history.
+OptionalText history_of(Hub& hub, const std::string& instance_id);
+
+// Replays the current execution of an instance in this process and calls look with its Context, as
+// if the code stood where it waits: for debugging and rare queries. Nothing is stored, and what the
+// code or look asks for is not done. Throws Error (QB002) if there is no such instance,
+// Nondeterminism if the code differs from its history.
+void inspect(Hub& hub, const Registry& registry, const std::string& instance_id,
+             const std::function<void(Context)>& look);
 
 }  // namespace belay

@@ -17,12 +17,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "belay/durable.hpp"
 #include "belay/durable/hook.hpp"
+#include "belay/durable/registrar.hpp"
 
 namespace belay::testing {
 
@@ -67,19 +67,6 @@ enum class CacheMode {
 
 class World;
 
-namespace detail {
-template <class F, class I>
-struct Invoke {
-    static constexpr bool kPlain = std::is_invocable_v<F&, I>;
-    static constexpr bool kWithActivity = std::is_invocable_v<F&, Activity&, I>;
-};
-template <class F>
-struct Invoke<F, void> {
-    static constexpr bool kPlain = std::is_invocable_v<F&>;
-    static constexpr bool kWithActivity = std::is_invocable_v<F&, Activity&>;
-};
-}  // namespace detail
-
 // An instance that was started in a World.
 template <class T>
 class Started {
@@ -98,7 +85,8 @@ class Started {
     std::string id_;
 };
 
-class World {
+// on() comes from Registrar.
+class World : public belay::detail::Registrar<Activity> {
  public:
     // The seed permutes the order of what could run at the same time; 0 keeps the order in which
     // it became ready.
@@ -107,50 +95,13 @@ class World {
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
-    template <class O, class... I>
-    void on(const OrchestrationOf<O(I...)>& name, Durable<O> (*code)(Context, I...),
-            OrchestrationOptions options = {}) {
-        registry().on(name, code, std::move(options));
-    }
-    // The function of an activity: O(I) or O(testing::Activity&, I). A Failure that it throws fails
-    // the activity; another exception is tried again as a Worker does.
-    template <class O, class I, class F>
-    requires(detail::Invoke<F, I>::kPlain ||
-             detail::Invoke<F, I>::kWithActivity) void on(const ActivityOf<O(I)>& name,
-                                                          F function) {
-        on_activity(name.name, [function = std::move(function)](Activity& activity,
-                                                                const std::string& input) mutable {
-            I decoded = belay::detail::decode<I>(input, "input of the activity");
-            return run_typed<O>([&]() -> O {
-                if constexpr (detail::Invoke<F, I>::kWithActivity) {
-                    return static_cast<O>(function(activity, std::move(decoded)));
-                } else {
-                    return static_cast<O>(function(std::move(decoded)));
-                }
-            });
-        });
-    }
-    template <class O, class F>
-    requires(detail::Invoke<F, void>::kPlain ||
-             detail::Invoke<F, void>::kWithActivity) void on(const ActivityOf<O()>& name,
-                                                             F function) {
-        on_activity(name.name, [function = std::move(function)](Activity& activity,
-                                                                const std::string&) mutable {
-            return run_typed<O>([&]() -> O {
-                if constexpr (detail::Invoke<F, void>::kWithActivity) {
-                    return static_cast<O>(function(activity));
-                } else {
-                    return static_cast<O>(function());
-                }
-            });
-        });
-    }
     // Another program takes over: other orchestrations, and nothing in memory.
     void deploy(Registry registry);
 
     template <class O, class I, class A>
-    Started<O> start(const OrchestrationOf<O(I)>& name, A&& input, std::string id = {},
-                     OptionalText version = {}) {
+    requires belay::detail::InputOf<A, I> Started<O> start(const OrchestrationOf<O(I)>& name,
+                                                           A&& input, std::string id = {},
+                                                           OptionalText version = {}) {
         return Started<O>(*this,
                           start_text(name.name, belay::detail::encode<I>(std::forward<A>(input)),
                                      std::move(id), std::move(version)));
@@ -221,26 +172,17 @@ class World {
     // The file that Replayer reads: an execution, the current one if it is 0.
     std::string history(const std::string& instance, std::int64_t execution = 0) const;
     std::vector<std::string> events(const std::string& instance, std::int64_t execution = 0) const;
+    // What the code of an instance waits for, for people; "" if nothing.
+    std::string waits_for(const std::string& instance) const;
     // Replays every history. For every prefix of each: replays it, and destroys the frames. With
     // AddressSanitizer this finds mistakes of code and compiler. Throws Nondeterminism.
     void torture();
     WorldStats stats() const;
 
-    using Function = std::function<std::string(Activity&, const std::string&)>;
-    void on_activity(std::string name, Function function);
+    void on_activity(std::string name, Function function) override;
 
  private:
-    template <class O, class F>
-    static std::string run_typed(F run) {
-        if constexpr (std::is_void_v<O>) {
-            run();
-            return {};
-        } else {
-            return belay::detail::encode<O>(run());
-        }
-    }
-
-    Registry& registry();
+    Registry& registry() override;
 
     struct Impl;
     std::unique_ptr<Impl> impl_;
@@ -252,7 +194,10 @@ class World {
 template <class T>
 T Started<T>::result() {
     if (!world_->run_until_ended(id_)) {
-        throw std::logic_error("instance \"" + id_ + "\" waits, and nothing can happen any more");
+        const std::string what = world_->waits_for(id_);
+        throw std::logic_error("instance \"" + id_ + "\" waits" +
+                               (what.empty() ? std::string() : " for " + what) +
+                               ", and nothing can happen any more");
     }
     const InstanceState end = world_->state(id_);
     if (end.status != "Completed") {

@@ -103,8 +103,8 @@ class Context {
     Durable<O> retry(const ActivityOf<O()>& activity, Retry retry,
                      CallOptions options = CallOptions()) const;
 
-    // Another instance that is nobody's child: no result comes back, and it is not cancelled with
-    // its starter.
+    // Another instance that is not a child of this one: no result comes back, and it is not
+    // cancelled with its starter.
     template <class O, class I, class A>
     requires detail::InputOf<A, I>
     void start(const OrchestrationOf<O(I)>& orchestration, std::string instance_id,

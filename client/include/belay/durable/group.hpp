@@ -90,25 +90,19 @@ class GroupOf : public GroupState {
     virtual R take() = 0;
 };
 
-template <class T>
-class VectorGroup : public GroupOf<std::vector<Value<T>>> {
+// A group that owns calls of one type.
+template <class T, class R>
+class CallsGroup : public GroupOf<R> {
  public:
-    VectorGroup(GroupMode mode, std::vector<Call<T>> calls)
-        : GroupOf<std::vector<Value<T>>>(mode), calls_(std::move(calls)) {}
-    ~VectorGroup() override { this->let_go(); }
+    CallsGroup(GroupMode mode, std::vector<Call<T>> calls)
+        : GroupOf<R>(mode), calls_(std::move(calls)) {}
+    ~CallsGroup() override { this->let_go(); }
 
-    std::vector<Value<T>> take() override {
+ protected:
+    // The calls, no longer watched. Those that are not done are cancelled with the vector.
+    std::vector<Call<T>> take_calls() {
         this->let_go();
-        const std::vector<Call<T>> calls = std::move(calls_);
-        if (this->mode() == GroupMode::kTry && this->winner() < calls.size()) {
-            static_cast<void>(CallAccess::take(calls[this->winner()]));
-        }
-        std::vector<Value<T>> values;
-        values.reserve(calls.size());
-        for (const auto& call : calls) {
-            values.push_back(CallAccess::take(call));
-        }
-        return values;
+        return std::move(calls_);
     }
 
  private:
@@ -122,15 +116,31 @@ class VectorGroup : public GroupOf<std::vector<Value<T>>> {
 };
 
 template <class T>
-class SettledGroup : public GroupOf<std::vector<Settled<T>>> {
+class VectorGroup final : public CallsGroup<T, std::vector<Value<T>>> {
  public:
-    explicit SettledGroup(std::vector<Call<T>> calls)
-        : GroupOf<std::vector<Settled<T>>>(GroupMode::kAll), calls_(std::move(calls)) {}
-    ~SettledGroup() override { this->let_go(); }
+    using CallsGroup<T, std::vector<Value<T>>>::CallsGroup;
+
+    std::vector<Value<T>> take() override {
+        const std::vector<Call<T>> calls = this->take_calls();
+        if (this->mode() == GroupMode::kTry && this->winner() < calls.size()) {
+            static_cast<void>(CallAccess::take(calls[this->winner()]));
+        }
+        std::vector<Value<T>> values;
+        values.reserve(calls.size());
+        for (const auto& call : calls) {
+            values.push_back(CallAccess::take(call));
+        }
+        return values;
+    }
+};
+
+template <class T>
+class SettledGroup final : public CallsGroup<T, std::vector<Settled<T>>> {
+ public:
+    using CallsGroup<T, std::vector<Settled<T>>>::CallsGroup;
 
     std::vector<Settled<T>> take() override {
-        this->let_go();
-        const std::vector<Call<T>> calls = std::move(calls_);
+        const std::vector<Call<T>> calls = this->take_calls();
         std::vector<Settled<T>> results;
         results.reserve(calls.size());
         for (const auto& call : calls) {
@@ -142,15 +152,6 @@ class SettledGroup : public GroupOf<std::vector<Settled<T>>> {
         }
         return results;
     }
-
- private:
-    void collect() override {
-        for (const auto& call : calls_) {
-            this->add(CallAccess::state(call));
-        }
-    }
-
-    std::vector<Call<T>> calls_;
 };
 
 template <class T>
@@ -202,24 +203,17 @@ Value<T> take_member(const Durable<T>& durable) {
     }
 }
 
-template <class... A>
-class TupleAll : public GroupOf<std::tuple<Value<typename A::Value>...>> {
+// A group that owns calls and coroutines of different types.
+template <class R, class... A>
+class TupleGroup : public GroupOf<R> {
  public:
-    using Values = std::tuple<Value<typename A::Value>...>;
+    TupleGroup(GroupMode mode, A... members) : GroupOf<R>(mode), members_(std::move(members)...) {}
+    ~TupleGroup() override { this->let_go(); }
 
-    explicit TupleAll(A... members)
-        : GroupOf<Values>(GroupMode::kAll), members_(std::move(members)...) {}
-    ~TupleAll() override { this->let_go(); }
-
-    Values take() override {
+ protected:
+    std::tuple<A...> take_members() {
         this->let_go();
-        const std::tuple<A...> members = std::move(members_);
-        return std::apply(
-            [](const A&... each) {
-                // Braces: from left to right, so the first failure by index is thrown.
-                return Values{take_member(each)...};
-            },
-            members);
+        return std::move(members_);
     }
 
  private:
@@ -231,17 +225,34 @@ class TupleAll : public GroupOf<std::tuple<Value<typename A::Value>...>> {
 };
 
 template <class... A>
-class TupleAny : public GroupOf<std::variant<Value<typename A::Value>...>> {
+class TupleAll final : public TupleGroup<std::tuple<Value<typename A::Value>...>, A...> {
+ public:
+    using Values = std::tuple<Value<typename A::Value>...>;
+
+    explicit TupleAll(A... members)
+        : TupleGroup<Values, A...>(GroupMode::kAll, std::move(members)...) {}
+
+    Values take() override {
+        const std::tuple<A...> members = this->take_members();
+        return std::apply(
+            [](const A&... each) {
+                // Braces: from left to right, so the first failure by index is thrown.
+                return Values{take_member(each)...};
+            },
+            members);
+    }
+};
+
+template <class... A>
+class TupleAny final : public TupleGroup<std::variant<Value<typename A::Value>...>, A...> {
  public:
     using Values = std::variant<Value<typename A::Value>...>;
 
     explicit TupleAny(A... members)
-        : GroupOf<Values>(GroupMode::kAny), members_(std::move(members)...) {}
-    ~TupleAny() override { this->let_go(); }
+        : TupleGroup<Values, A...>(GroupMode::kAny, std::move(members)...) {}
 
     Values take() override {
-        this->let_go();
-        const std::tuple<A...> members = std::move(members_);
+        const std::tuple<A...> members = this->take_members();
         return take_at(members, std::index_sequence_for<A...>());
     }
 
@@ -257,12 +268,6 @@ class TupleAny : public GroupOf<std::variant<Value<typename A::Value>...>> {
         (take(std::integral_constant<std::size_t, I>()), ...);
         return std::move(*values);
     }
-
-    void collect() override {
-        std::apply([this](const A&... each) { (this->add(member_of(each)), ...); }, members_);
-    }
-
-    std::tuple<A...> members_;
 };
 
 template <class A>
@@ -322,7 +327,7 @@ Group<std::vector<detail::Value<T>>> when_all(std::vector<Call<T>> calls) {
 template <class T>
 Group<std::vector<Settled<T>>> when_all_settled(std::vector<Call<T>> calls) {
     return Group<std::vector<Settled<T>>>(
-        std::make_unique<detail::SettledGroup<T>>(std::move(calls)));
+        std::make_unique<detail::SettledGroup<T>>(detail::GroupMode::kAll, std::move(calls)));
 }
 
 // Throws at the first failure; the other calls are cancelled.
@@ -354,16 +359,18 @@ Group<std::size_t> any_ready(std::vector<Call<T>>& calls) {
     return Group<std::size_t>(std::make_unique<detail::ReadyGroup<T>>(calls));
 }
 
-// A failure as a value. Cancelled is one, too.
-template <class T>
-Durable<Settled<T>> attempt(Durable<T> durable) {
+namespace detail {
+
+// A is a Durable<T> or a Call<T>.
+template <class T, class A>
+Durable<Settled<T>> attempt_of(A awaited) {
     std::exception_ptr error;
     try {
         if constexpr (std::is_void_v<T>) {
-            co_await std::move(durable);
+            co_await std::move(awaited);
             co_return Settled<T>(std::monostate());
         } else {
-            T value = co_await std::move(durable);
+            T value = co_await std::move(awaited);
             co_return Settled<T>(std::move(value));
         }
     } catch (...) {
@@ -372,21 +379,16 @@ Durable<Settled<T>> attempt(Durable<T> durable) {
     co_return Settled<T>(std::move(error));
 }
 
+}  // namespace detail
+
+// A failure as a value. Cancelled is one, too.
+template <class T>
+Durable<Settled<T>> attempt(Durable<T> durable) {
+    return detail::attempt_of<T>(std::move(durable));
+}
 template <class T>
 Durable<Settled<T>> attempt(Call<T> call) {
-    std::exception_ptr error;
-    try {
-        if constexpr (std::is_void_v<T>) {
-            co_await std::move(call);
-            co_return Settled<T>(std::monostate());
-        } else {
-            T value = co_await std::move(call);
-            co_return Settled<T>(std::move(value));
-        }
-    } catch (...) {
-        error = std::current_exception();
-    }
-    co_return Settled<T>(std::move(error));
+    return detail::attempt_of<T>(std::move(call));
 }
 
 }  // namespace belay

@@ -1,6 +1,7 @@
 // What a runtime tells about its work.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -22,6 +23,8 @@ struct RuntimeEvent {
         kLog,               // Context::log
         kError,             // of a call to the server; the runtime goes on
     };
+    static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kError) + 1;
+
     Kind kind;
     std::string instance_id = {};
     std::int64_t execution_id = 0;

@@ -1,8 +1,8 @@
 // Inputs, outputs and event data as text.
 //
-// A value that is a JSON string is stored raw, without quotes; every other value as compact JSON
-// with sorted keys; void as the empty text. A text is read as JSON and converted; where that fails,
-// the text itself is taken as a string.
+// A value that is a JSON string is stored raw, without quotes, unless its text would be read as a
+// JSON string itself; every other value as compact JSON with sorted keys; void as the empty text. A
+// text is read as JSON and converted; where that fails, the text itself is taken as a string.
 #pragma once
 
 #include <exception>
@@ -22,19 +22,33 @@ std::string json_to_text(const nlohmann::json& value);
 // A document, or a discarded value if the text is no JSON.
 nlohmann::json parse_json(std::string_view text);
 
-// The text of a string whose stored form is given.
+// The stored form of a string, and the string whose stored form is given.
+std::string encode_string(std::string_view text);
 std::string decode_string(std::string_view text);
 
 [[noreturn]] void throw_decode_error(const std::type_info& type, std::string_view what,
                                      std::string_view text);
 
+// Whether nlohmann-json can write and read a type.
+template <class T>
+concept ToJson = std::is_convertible_v<const T&, nlohmann::json>;
+template <class T>
+concept FromJson = requires(const nlohmann::json& document) {
+    document.get<T>();
+};
+
 template <class T>
 std::string encode(const T& value) {
     if constexpr (std::is_convertible_v<const T&, std::string_view>) {
-        return std::string(std::string_view(value));
+        return encode_string(std::string_view(value));
     } else {
-        const nlohmann::json document = value;
-        return json_to_text(document);
+        static_assert(ToJson<T>,
+                      "nlohmann-json cannot write this type: give it a to_json, for example with "
+                      "NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Type, members...)");
+        if constexpr (ToJson<T>) {
+            const nlohmann::json document = value;
+            return json_to_text(document);
+        }
     }
 }
 
@@ -45,6 +59,10 @@ T decode(std::string_view text, std::string_view what) {
         return;
     } else if constexpr (std::is_same_v<T, std::string>) {
         return decode_string(text);
+    } else if constexpr (!FromJson<T>) {
+        static_assert(FromJson<T>,
+                      "nlohmann-json cannot read this type: give it a from_json, for example with "
+                      "NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Type, members...)");
     } else {
         const nlohmann::json document = parse_json(text);
         if (!document.is_discarded()) {

@@ -1,4 +1,4 @@
-#include "belay/outbox.hpp"
+#include "belay/events.hpp"
 
 #include <poll.h>
 
@@ -50,7 +50,7 @@ struct EventReader::Impl {
             connection.with_transaction([&] {
                 handler(events, connection);
                 handled = true;
-                hub.ack_events(options.subscription, events.back().upto);
+                hub.events().ack(options.subscription, events.back().upto);
             });
             told(Kind::kAcked, events.size());
         } catch (const Error& error) {
@@ -79,9 +79,9 @@ struct EventReader::Impl {
     // One batch, or a wait for one.
     void step(Connection& connection, Hub& hub, const EventHandler& handler) const {
         const auto lease_end = SteadyClock::now() + options.lease;
-        const auto events = hub.read_events(options.subscription, options.batch, options.lease);
+        const auto events = hub.events().read(options.subscription, options.batch, options.lease);
         if (events.empty()) {
-            (void)hub.wait_for_work({"outbox"}, options.wait_timeout, interrupt);
+            (void)hub.provider().wait_for_work({"outbox"}, options.wait_timeout, interrupt);
             return;
         }
         told(Kind::kRead, events.size());

@@ -1,0 +1,163 @@
+// The insides of leases: their state, and how a call uses or ends one. For the sources of leases.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "lease.hpp"
+
+namespace belay {
+
+struct LeaseState {
+    enum class Kind { kItem, kTurn, kTask };
+    using SteadyTime = std::chrono::steady_clock::time_point;
+
+    Kind kind = Kind::kItem;
+    std::string token;
+    TaskFence fence = {};  // of a task
+    std::stop_source stop = {};
+    std::atomic<bool> settled = false;
+    std::atomic<bool> unknown = false;  // settled, or perhaps not
+    std::atomic<bool> lost = false;
+    std::atomic<bool> ended = false;  // lost because the task has ended
+    // By this clock of ours the lease is certainly over.
+    std::atomic<SteadyTime> deadline = {};
+    OptionalTime task_deadline = {};  // of the task or its attempt, whichever comes first
+
+    // Notes the loss, unless the lease was ended by its owner meanwhile.
+    void lose(StopReason why, std::string text) {
+        if (!settled) {
+            lost = true;
+            request_stop(why, std::move(text));
+        }
+    }
+
+    // The first reason stays.
+    void request_stop(StopReason why, std::string text) {
+        {
+            const std::lock_guard lock(mutex);
+            if (reason == StopReason::kNone) {
+                reason = why;
+                reason_text = std::move(text);
+            }
+        }
+        stop.request_stop();
+    }
+
+    mutable std::mutex mutex = {};
+    StopReason reason = StopReason::kNone;  // guarded by mutex, as is the next
+    std::string reason_text = {};
+};
+
+inline std::shared_ptr<LeaseState> state_of(LeaseState::Kind kind, const std::string& token) {
+    auto state = std::make_shared<LeaseState>();
+    state->kind = kind;
+    state->token = token;
+    return state;
+}
+
+std::unique_ptr<HeldLease> task_lease(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state,
+                                      ClaimedTask task);
+std::unique_ptr<HeldLease> activity_lease(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state,
+                                          WorkItem item);
+
+template <typename Call>
+auto LeaseBase::use(Call call) {
+    auto connection = keeper_->pool_.take();
+    Hub hub(*connection, keeper_->options_.hub, keeper_->options_.clock);
+    try {
+        return call(hub);
+    } catch (const Error& error) {
+        if (error.lock_lost()) {
+            keeper_->find_out_why(hub, *state_, error);
+        }
+        throw;
+    }
+}
+
+template <typename Call>
+auto LeaseBase::settle_by(Call call) {
+    if (state_->settled.exchange(true)) {
+        throw std::logic_error("the lease was ended before");
+    }
+    return note_failures([&] { return use(call); });
+}
+
+template <typename Call>
+void LeaseBase::settle_elsewhere(Call call) {
+    if (state_->settled.exchange(true)) {
+        throw std::logic_error("the lease was ended before");
+    }
+    note_failures([&] {
+        try {
+            call();
+        } catch (const Error& error) {
+            if (error.lock_lost()) {
+                use([&](Hub& hub) { keeper_->find_out_why(hub, *state_, error); });
+            }
+            throw;
+        }
+    });
+}
+
+template <typename Call>
+auto LeaseBase::note_failures(Call call) {
+    try {
+        return call();
+    } catch (const Error& error) {
+        if (error.outcome_unknown()) {
+            state_->unknown = true;
+        } else if (!error.lock_lost()) {
+            state_->settled = false;
+        }
+        throw;
+    } catch (...) {
+        state_->settled = false;
+        throw;
+    }
+}
+
+template <typename GiveBack>
+void LeaseBase::end(GiveBack give_back) noexcept {
+    if (!state_ || state_->lost || (state_->settled && !state_->unknown)) {
+        return;
+    }
+    try {
+        use([&](Hub& hub) {
+            if (!state_->unknown) {
+                return give_back(hub, false);
+            }
+            hub.connection().with_transaction([&] {
+                // A server that has not noticed yet may hold the lease for long, until then or
+                // until the lease ends the work has to wait.
+                hub.connection().exec("SET LOCAL lock_timeout = 5000");
+                give_back(hub, true);
+            });
+        });
+    } catch (const Error& error) {
+        // Of an unknown end: it has happened.
+        if (!state_->unknown || !error.lock_lost()) {
+            keeper_->report(error);
+        }
+    } catch (const std::exception& error) {
+        keeper_->report(error);
+    }
+}
+
+// Runs body, and then ending, in one transaction.
+template <typename Ending>
+void in_one_transaction(Hub& hub, const std::function<void(Connection&)>& body, Ending ending,
+                        const Where& where) {
+    hub.connection().with_transaction(
+        [&] {
+            body(hub.connection());
+            ending();
+        },
+        where);
+}
+
+}  // namespace belay

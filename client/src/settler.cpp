@@ -1,0 +1,695 @@
+#include "settler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "clean_text.hpp"
+#include "retry.hpp"
+
+namespace belay {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Neither call leases more.
+constexpr int kMaxLeased = 1000;
+
+// An automatic buffer grows up to this size, and to what handlers are expected to get through in
+// that time.
+constexpr int kMaxDepth = 500;
+constexpr Milliseconds kExpectedWait{10};
+constexpr Milliseconds kMaxWait = 10 * kExpectedWait;
+
+// Results of more bytes than this go with different calls.
+constexpr std::size_t kMaxPortionBytes = std::size_t{8} << 20;
+
+// A settler has nothing better to do than to wait for a connection.
+constexpr std::chrono::hours kPatience{24};
+
+std::size_t bytes_of(const Job& job) {
+    return job.outcome && job.outcome->text() ? job.outcome->text()->size() : 0;
+}
+
+// What became of an outcome that was not refused. Whether a failed task is tried again is the
+// server's decision.
+WorkerEvent::Kind kind_of(Outcome::Kind outcome, const OptionalText& result) {
+    using Kind = WorkerEvent::Kind;
+    switch (outcome) {
+        case Outcome::Kind::kCompleted:
+        case Outcome::Kind::kSettled:
+            return Kind::kCompleted;
+        case Outcome::Kind::kFailed:
+            return result == "retry_scheduled" ? Kind::kRetried : Kind::kFailed;
+        case Outcome::Kind::kRetry:
+            return !result || result == "retry_scheduled" ? Kind::kRetried : Kind::kFailed;
+        case Outcome::Kind::kDelayed:
+            return Kind::kDelayed;
+        case Outcome::Kind::kReleased:
+            return Kind::kReleased;
+        case Outcome::Kind::kSuspended:
+            return Kind::kSuspended;
+    }
+    return Kind::kError;
+}
+
+template <typename Part>
+std::vector<Part> parts_of(const std::vector<PortionPart>& parts) {
+    std::vector<Part> all;
+    all.reserve(parts.size());
+    for (const auto& part : parts) {
+        all.push_back(std::get<Part>(part));
+    }
+    return all;
+}
+
+template <typename Leased>
+std::vector<Work> work_of(std::vector<Leased> leased) {
+    std::vector<Work> work;
+    work.reserve(leased.size());
+    for (auto& one : leased) {
+        work.emplace_back(std::move(one));
+    }
+    return work;
+}
+
+}  // namespace
+
+void Settler::Room::use(int count) {
+    const int first = std::min(count, handlers);
+    handlers -= first;
+    buffer = std::max(0, buffer - (count - first));
+}
+
+Settler::Settler(Pool& pool, LeaseKeeper& keeper, SettlerOptions options, SettlerHost& host)
+    : pool_(pool),
+      keeper_(keeper),
+      options_(std::move(options)),
+      host_(host),
+      depth_(options_.prefetch) {
+    for (int i = 0; i < options_.connections; ++i) {
+        threads_.emplace_back([this] { serve(); });
+    }
+}
+
+// ---- What there is room for. ----
+
+int Settler::idle_handlers() const {
+    const int held = running_ + static_cast<int>(buffer_.size()) + asked_;
+    return std::max(0, options_.concurrency - held);
+}
+
+// Handlers that ended their jobs themselves are idle without a portion.
+bool Settler::needs_a_claim() const {
+    return more_ && !awaits_work_ && !stopping_ && !host_.stopping() && idle_handlers() > 0;
+}
+
+// What the handlers get through in kExpectedWait, if the next jobs are like the last ones.
+int Settler::most_depth() const {
+    const auto length = std::max(mean_length_, std::chrono::nanoseconds(1000));
+    const auto each = std::min<std::int64_t>(kExpectedWait / length, kMaxDepth);
+    return std::max(options_.prefetch,
+                    std::min(options_.concurrency * static_cast<int>(each), kMaxDepth));
+}
+
+// What a call may ask for that begins now. It counts as asked for until end_round().
+Settler::Room Settler::reserve() {
+    if (stopping_ || host_.stopping()) {
+        return {};
+    }
+    const int held = running_ + static_cast<int>(buffer_.size()) + asked_;
+    Room room{.handlers = std::min(idle_handlers(), kMaxLeased)};
+    if (options_.adapts) {
+        const bool grows = std::exchange(starved_, false) && more_;
+        depth_ = std::min(grows ? 2 * depth_ : depth_, most_depth());
+    }
+    const int places = options_.concurrency + depth_ - held - room.handlers;
+    // The buffer is filled by halves: a claim costs more than the tasks that it brings.
+    if (prefetches_ && (room.handlers > 0 || 2 * places >= depth_)) {
+        room.buffer = std::clamp(places, 0, kMaxLeased - room.handlers);
+    }
+    asked_ += room.all();
+    return room;
+}
+
+// The sources take turns in being asked first: neither can keep the other from free handlers.
+Settler::Source Settler::next_source() {
+    activities_first_ = !activities_first_;
+    return options_.tasks && (!options_.activities || !activities_first_) ? Source::kTasks
+                                                                          : Source::kActivities;
+}
+
+bool Settler::serves(Source source) const {
+    return source == Source::kTasks ? options_.tasks.has_value() : options_.activities.has_value();
+}
+
+// Whether a settler is about to begin a round. It asks for what handlers are free for; a round that
+// is under way has done so for those that were free when it began.
+bool Settler::is_about_to_ask() const {
+    return under_way_ < options_.connections && (!ended_.empty() || needs_a_claim());
+}
+
+// Whether the thread that waits has to look for work: nobody else does. Tells it once.
+bool Settler::is_hungry() {
+    return awaits_handler_ && idle_handlers() > 0 && !is_about_to_ask() &&
+           std::exchange(awaits_handler_, false);
+}
+
+// ---- For the thread that waits for work. ----
+
+int Settler::free_handlers() {
+    const std::lock_guard lock(mutex_);
+    awaits_work_ = false;
+    const bool others_ask = is_about_to_ask();
+    const int free = others_ask ? 0 : idle_handlers();
+    awaits_handler_ = free == 0;
+    if (others_ask) {
+        ended_changed_.notify_one();
+    }
+    return free;
+}
+
+int Settler::receive(Hub& hub) {
+    Round round;
+    {
+        const std::lock_guard lock(mutex_);
+        round = {.room = reserve(), .first = next_source()};
+        ++under_way_;
+    }
+    Room left = round.room;
+    struct End {
+        Settler& settler;
+        const Room& asked;
+        const Room& left;
+        ~End() {
+            const std::lock_guard lock(settler.mutex_);
+            settler.end_round(asked, asked.all() - left.all());
+            settler.awaits_work_ = left.handlers > 0;
+        }
+    } end{*this, round.room, left};
+    for (const Source source :
+         {round.first, round.first == Source::kTasks ? Source::kActivities : Source::kTasks}) {
+        if (left.all() > 0 && serves(source)) {
+            auto work = call(hub, source, {}, left).work;
+            left.use(static_cast<int>(work.size()));
+            if (deliver(std::move(work))) {
+                ended_changed_.notify_one();  // a settler gives back what grows old
+            }
+        }
+    }
+    return round.room.all() - left.all();
+}
+
+void Settler::stop_receiving() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+        give_back_buffer(buffer_.size());
+    }
+    buffer_changed_.notify_all();
+    ended_changed_.notify_all();
+}
+
+bool Settler::await_idle(Milliseconds timeout) {
+    std::unique_lock lock(mutex_);
+    return idle_.wait_for(lock, timeout, [this] {
+        return running_ == 0 && under_way_ == 0 && buffer_.empty() && ended_.empty();
+    });
+}
+
+void Settler::finish() {
+    {
+        const std::lock_guard lock(mutex_);
+        finishing_ = true;
+    }
+    ended_changed_.notify_all();
+    threads_.clear();
+}
+
+// ---- For the handlers' threads. ----
+
+JobPointer Settler::take() {
+    JobPointer job;
+    int others = 0;
+    {
+        std::unique_lock lock(mutex_);
+        while (!stopping_ && buffer_.empty()) {
+            starved_ = true;
+            ++sleeping_;
+            buffer_changed_.wait(lock);
+            --sleeping_;
+            waking_ = std::max(0, waking_ - 1);
+        }
+        job = take_from_buffer();
+        others = handlers_to_wake();
+    }
+    wake_handlers(others);
+    return job;
+}
+
+JobPointer Settler::hand_over(JobPointer job) {
+    const auto length = SteadyClock::now() - job->began;
+    JobPointer next;
+    bool settler_sleeps = false;
+    bool leaves = false;
+    {
+        const std::lock_guard lock(mutex_);
+        mean_length_ += (length - mean_length_) / kRemembered;
+        --running_;
+        prefetches_ = true;
+        ended_.push_back(std::move(job));
+        settler_sleeps = idle_settlers_ > 0;
+        next = take_from_buffer();
+        leaves = stopping_;
+    }
+    if (settler_sleeps) {
+        ended_changed_.notify_one();
+    }
+    return next || leaves ? std::move(next) : take();
+}
+
+void Settler::settle_and_wait(Job& job, Outcome outcome) {
+    Job::Loan loan;
+    job.outcome = std::move(outcome);
+    job.loan = &loan;
+    {
+        const std::lock_guard lock(mutex_);
+        ended_.emplace_back(&job);
+    }
+    ended_changed_.notify_one();
+    loan.await();
+    job.loan = nullptr;
+    // The job has no outcome that a portion is still to settle.
+    const Outcome sent = *std::exchange(job.outcome, std::nullopt);
+    if (loan.error) {
+        throw Error(*loan.error);
+    }
+    if (!loan.settled) {
+        host_.settled(job, job.lease->settle(sent));
+    }
+    job.told = true;
+}
+
+// Null: there is none, or it is time to go.
+JobPointer Settler::take_from_buffer() {
+    if (buffer_.empty() || stopping_ || host_.stopping()) {
+        return nullptr;
+    }
+    JobPointer job = std::move(buffer_.front());
+    buffer_.pop_front();
+    ++running_;
+    return job;
+}
+
+// How many more of the handlers' threads to wake. They count as woken.
+int Settler::handlers_to_wake() {
+    const int unserved = std::min(static_cast<int>(buffer_.size()), sleeping_) - waking_;
+    const int most = mean_length_ < kShort ? 1 - waking_ : unserved;
+    const int count = std::max(0, std::min(unserved, most));
+    waking_ += count;
+    return count;
+}
+
+void Settler::wake_handlers(int count) {
+    for (; count > 0; --count) {
+        buffer_changed_.notify_one();
+    }
+}
+
+void Settler::done() {
+    bool hungry = false;
+    bool claims = false;
+    {
+        const std::lock_guard lock(mutex_);
+        --running_;
+        prefetches_ = true;
+        claims = needs_a_claim();
+        hungry = is_hungry();
+    }
+    idle_.notify_all();
+    if (claims) {
+        ended_changed_.notify_one();
+    }
+    if (hungry) {
+        host_.look_again();
+    }
+}
+
+// ---- The settlers' threads. ----
+
+void Settler::serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        wait_for_work(lock);
+        if (ended_.empty() && !needs_a_claim()) {
+            return;
+        }
+        Round round = begin_round();
+        const bool leaves_some = !ended_.empty() && idle_settlers_ > 0;
+        lock.unlock();
+        if (leaves_some) {
+            ended_changed_.notify_one();
+        }
+        try {
+            run_round(std::move(round));
+        } catch (const std::exception& error) {
+            host_.tell_error(error);
+        }
+        lock.lock();
+    }
+}
+
+// Until there is something for a round, or it is time to go.
+void Settler::wait_for_work(std::unique_lock<std::mutex>& lock) {
+    give_back_old();
+    while (ended_.empty() && !needs_a_claim() && !finishing_) {
+        ++idle_settlers_;
+        if (buffer_.empty()) {
+            ended_changed_.wait(lock);
+        } else {
+            ended_changed_.wait_until(lock, buffer_.front()->received + max_age());
+        }
+        --idle_settlers_;
+        give_back_old();
+    }
+}
+
+// Moves the oldest jobs of the buffer to those that have ended.
+void Settler::give_back_buffer(std::size_t count) {
+    for (; count > 0; --count) {
+        ended_.push_back(std::move(buffer_.front()));
+        buffer_.pop_front();
+    }
+}
+
+// More waits than the least size of the buffer, and not for threads that are being woken.
+bool Settler::is_too_deep() const {
+    return options_.adapts && static_cast<int>(buffer_.size()) > options_.prefetch + sleeping_;
+}
+
+// The age of the oldest job at which some of the buffer goes back.
+Milliseconds Settler::max_age() const {
+    return is_too_deep() ? std::min(kMaxWait, options_.prefetch_max_age)
+                         : options_.prefetch_max_age;
+}
+
+void Settler::give_back_old() {
+    const auto now = SteadyClock::now();
+    // Those in front are the next ones, so the youngest go.
+    if (is_too_deep() && now - buffer_.front()->received >= kMaxWait) {
+        depth_ = options_.prefetch;
+        for (; is_too_deep(); buffer_.pop_back()) {
+            ended_.push_back(std::move(buffer_.back()));
+        }
+    }
+    const auto limit = now - options_.prefetch_max_age;
+    const auto young =
+        std::ranges::find_if(buffer_, [&](const JobPointer& job) { return job->received > limit; });
+    const auto old = static_cast<std::size_t>(young - buffer_.begin());
+    if (old > 0) {
+        prefetches_ = false;
+        give_back_buffer(old);
+    }
+}
+
+Settler::Round Settler::begin_round() {
+    Round round;
+    std::size_t bytes = 0;
+    while (!ended_.empty() && round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
+        bytes += bytes_of(*ended_.front());
+        if (bytes > kMaxPortionBytes && !round.jobs.empty()) {
+            break;
+        }
+        round.jobs.push_back(std::move(ended_.front()));
+        ended_.pop_front();
+    }
+    // The thread that waits for work leases what comes.
+    if (!awaits_work_) {
+        round.room = reserve();
+    }
+    round.first = next_source();
+    ++under_way_;
+    return round;
+}
+
+void Settler::end_round(const Room& asked, int received) {
+    asked_ -= asked.all() - received;
+    --under_way_;
+    if (asked.handlers > 0) {
+        more_ = received >= asked.handlers;
+    }
+}
+
+void Settler::run_round(Round round) {
+    Room left = round.room;
+    struct End {
+        Settler& settler;
+        const Room& asked;
+        const Room& left;
+        ~End() {
+            bool hungry = false;
+            bool others = false;
+            {
+                const std::lock_guard lock(settler.mutex_);
+                settler.end_round(asked, asked.all() - left.all());
+                hungry = settler.is_hungry();
+                others = !settler.ended_.empty() || settler.needs_a_claim();
+            }
+            settler.idle_.notify_all();
+            if (others) {
+                settler.ended_changed_.notify_one();
+            }
+            if (hungry) {
+                settler.host_.look_again();
+            }
+        }
+    } end{*this, round.room, left};
+    std::vector<JobPointer> tasks;
+    std::vector<JobPointer> activities;
+    for (auto& job : round.jobs) {
+        (job->task.is_activity() ? activities : tasks).push_back(std::move(job));
+    }
+    for (const Source source :
+         {round.first, round.first == Source::kTasks ? Source::kActivities : Source::kTasks}) {
+        auto& jobs = source == Source::kTasks ? tasks : activities;
+        if (!jobs.empty() || (left.all() > 0 && serves(source))) {
+            settle(source, std::move(jobs), left);
+        }
+    }
+}
+
+// Settles jobs of one source; uses some of the room.
+void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
+    std::vector<JobPointer> sent;
+    std::vector<PortionPart> parts;
+    for (auto& job : jobs) {
+        std::optional<PortionPart> part;
+        try {
+            part =
+                job->outcome ? job->lease->part(*job->outcome) : job->lease->part_to_give_back({});
+        } catch (const std::exception&) {
+            // By itself it says what is wrong with it.
+        }
+        if (!part || job->lease->lost() || !job->lease->begin_settling()) {
+            alone(std::move(job));
+            continue;
+        }
+        parts.push_back(std::move(*part));
+        sent.push_back(std::move(job));
+    }
+    if (sent.empty() && room.all() == 0) {
+        return;
+    }
+    Answer answer;
+    try {
+        auto connection = take_connection();
+        Hub hub(*connection, options_.hub, options_.clock);
+        answer = call(hub, source, parts, room);
+    } catch (const Error& error) {
+        if (sent.empty()) {
+            host_.tell_error(error);
+        } else if (error.infrastructure()) {
+            give_back_failed(source, std::move(sent), error);
+        } else {
+            for (const auto& job : sent) {
+                job->lease->leave_open();
+            }
+            settle_halves(source, std::move(sent));
+        }
+        return;
+    }
+    room.use(static_cast<int>(answer.work.size()));
+    deliver(std::move(answer.work));
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        tell_outcome(std::move(sent[i]), answer.outcomes.at(i));
+    }
+}
+
+// After a call that was refused as a whole: something in it is to blame.
+void Settler::settle_halves(Source source, std::vector<JobPointer> jobs) {
+    if (jobs.size() == 1) {
+        alone(std::move(jobs[0]));
+        return;
+    }
+    const auto middle = jobs.begin() + static_cast<std::ptrdiff_t>(jobs.size() / 2);
+    std::vector<JobPointer> second(std::make_move_iterator(middle),
+                                   std::make_move_iterator(jobs.end()));
+    jobs.erase(middle, jobs.end());
+    Room none;
+    settle(source, std::move(jobs), none);
+    settle(source, std::move(second), none);
+}
+
+// What goes wrong here must not keep the others of the portion from being told.
+void Settler::tell_outcome(JobPointer job, const SettledOutcome& outcome) noexcept {
+    try {
+        if (outcome.error && !outcome.outcome_unknown) {
+            job->lease->leave_open();
+            alone(std::move(job));
+        } else if (outcome.error) {
+            job->lease->leave_unknown();
+            tell_failure(*job, Error({.message = "the connection broke, and the lease is gone",
+                                      .sqlstate = *outcome.error,
+                                      .outcome_unknown = true}));
+        } else if (job->outcome) {
+            const std::string& message = job->outcome->failure().message;
+            if (job->loan != nullptr) {
+                job->loan->settled = true;
+            }
+            host_.settled(*job, {kind_of(job->outcome->kind(), outcome.result),
+                                 message.empty() ? "" : clean_text(message)});
+        }
+    } catch (const std::exception& error) {
+        host_.tell_error(error);
+    }
+}
+
+// Of a call that failed. Only a handler that waits for the outcome gets the error.
+void Settler::tell_failure(Job& job, const Error& error) {
+    if (job.loan != nullptr) {
+        job.loan->error = error;
+    } else if (job.outcome) {
+        host_.failed_call(job, error);
+    }
+}
+
+void Settler::alone(JobPointer job) noexcept {
+    try {
+        if (job->loan != nullptr) {
+            return;  // its handler settles it
+        }
+        if (job->outcome) {
+            host_.settle_alone(*job);
+        } else {
+            host_.lost_unused(*job);
+        }
+    } catch (const std::exception& error) {
+        host_.tell_error(error);
+    }
+}
+
+// After a call that failed because of the connection or the server. Where the outcome is unknown
+// this is safe: what was settled is no longer held.
+void Settler::give_back_failed(Source source, std::vector<JobPointer> jobs, const Error& error) {
+    {
+        const std::lock_guard lock(mutex_);
+        prefetches_ = false;
+        give_back_buffer(buffer_.size());
+    }
+    std::vector<PortionPart> parts;
+    for (const auto& job : jobs) {
+        if (error.outcome_unknown()) {
+            job->lease->leave_unknown();
+        } else if (job->loan != nullptr) {
+            job->lease->leave_open();
+        }
+        tell_failure(*job, error);
+    }
+    // What a handler waits for it gives back itself.
+    std::erase_if(jobs, [](const JobPointer& job) { return job->loan != nullptr; });
+    if (jobs.empty()) {
+        return;
+    }
+    for (const auto& job : jobs) {
+        parts.push_back(job->lease->part_to_give_back(host_.delay_after(job->task)));
+    }
+    try {
+        auto connection = take_connection();
+        Hub hub(*connection, options_.hub, options_.clock);
+        connection->with_transaction([&] {
+            // A server that has not noticed yet that the connection broke may hold the leases.
+            connection->exec("SET LOCAL lock_timeout = 5000");
+            call(hub, source, parts, {});
+        });
+        for (const auto& job : jobs) {
+            job->lease->leave_settled();
+        }
+    } catch (const Error& again) {
+        host_.tell_error(again);
+        for (const auto& job : jobs) {
+            job->lease->leave_to_lapse();
+        }
+    }
+}
+
+// A pool makes connections at once or not at all; a server that restarts is waited for.
+PooledConnection Settler::take_connection() {
+    const auto deadline = SteadyClock::now() + options_.reconnect_timeout;
+    for (int n = 0;; ++n) {
+        try {
+            return pool_.take(kPatience);
+        } catch (const Error& error) {
+            const auto pause = reconnect_pause(n);
+            if (!error.connection_lost() || SteadyClock::now() + pause >= deadline) {
+                throw;
+            }
+            std::this_thread::sleep_for(pause);
+        }
+    }
+}
+
+Settler::Answer Settler::call(Hub& hub, Source source, const std::vector<PortionPart>& parts,
+                              const Room& room) {
+    const Prefetch prefetch{.most = room.buffer, .threshold = options_.prefetch_threshold};
+    if (source == Source::kTasks) {
+        ClaimOptions claim = options_.tasks.value_or(ClaimOptions{});
+        claim.max_tasks = room.handlers;
+        SettledTasks settled =
+            TaskCalls(hub).settle_and_claim(parts_of<TaskOutcome>(parts), claim, prefetch);
+        return {std::move(settled.outcomes), work_of(std::move(settled.claimed))};
+    }
+    FetchOptions fetch = options_.activities.value_or(FetchOptions{});
+    fetch.max_items = room.handlers;
+    SettledWork settled =
+        hub.provider().settle_and_fetch_work_items(parts_of<WorkOutcome>(parts), fetch, prefetch);
+    return {std::move(settled.outcomes), work_of(std::move(settled.items))};
+}
+
+// Hands over to the handlers what was leased. True if some of it stays in the buffer.
+bool Settler::deliver(std::vector<Work> work) {
+    if (work.empty()) {
+        return false;
+    }
+    std::vector<JobPointer> jobs;
+    jobs.reserve(work.size());
+    for (auto& one : work) {
+        JobPointer job(new Job(keeper_, std::move(one)));
+        job->lease->set_portions(
+            [this, &lent = *job](Outcome outcome) { settle_and_wait(lent, std::move(outcome)); });
+        jobs.push_back(std::move(job));
+    }
+    int handlers = 0;
+    bool stays = false;
+    {
+        const std::lock_guard lock(mutex_);
+        asked_ -= static_cast<int>(jobs.size());
+        for (auto& job : jobs) {
+            (stopping_ ? ended_ : buffer_).push_back(std::move(job));
+        }
+        handlers = handlers_to_wake();
+        stays = stopping_ || static_cast<int>(buffer_.size()) > sleeping_;
+    }
+    wake_handlers(handlers);
+    return stays;
+}
+
+}  // namespace belay

@@ -1,0 +1,271 @@
+// Settles what handlers have ended, many outcomes in one call, and leases the next work with it.
+//
+// The life of a job: a call leases it; it waits in the buffer; a handler's thread takes it and runs
+// its handler; its outcome waits among the ended ones; a portion settles it, and the host is told.
+// Nothing waits for company: a settler that is idle sends what is there, be it one outcome, and
+// what ends while all settlers have calls under way goes with their next ones. So a busy worker
+// shares a commit among many jobs, and a lone job is settled at once.
+//
+// Each outcome has its own fate. One that the server refuses is settled again by a call of its own,
+// which says why. If a call is refused as a whole because of something in it, its halves are sent,
+// and so on. If it fails because of the infrastructure, all its jobs are reported, and what is
+// still held is given back by one more call.
+//
+// The buffer. Handlers that end within microseconds would wait for the next call again and again,
+// so an automatic buffer follows them: it doubles each time a handler finds it empty though the
+// queue has more, up to what the handlers get through in a few milliseconds. What is in it beyond
+// its least size goes back when the oldest job has waited for ten times as long: a run of short
+// jobs says nothing about the next one.
+//
+// Threads. A settler has `connections` threads, which make the calls with connections of the pool,
+// one at a time each. The handlers' threads call take(), hand_over() and done(); the thread that
+// waits for work calls free_handlers() and receive(), and leads the end: stop_receiving(),
+// await_idle(), and, when the handlers' threads have ended, finish().
+//
+// Wake-ups. Waking a thread costs more than a short job. While jobs are short, one handler's thread
+// is woken at a time, and it wakes the next one if there are jobs left; else all that are needed
+// are woken at once. Either way a thread is on its way for as long as jobs and sleeping threads
+// exist.
+//
+// Locks. mutex_ guards all that changes. It is the innermost: whoever holds it calls neither the
+// server, nor the host (except stopping(), which takes no lock), nor anything of a lease. A job
+// belongs to one thread at a time: the one that has taken it out of the buffer or from the ended
+// ones.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "belay/pool.hpp"
+#include "lease.hpp"
+
+namespace belay {
+
+// A task or activity between its lease and its settlement.
+struct Job {
+    using SteadyTime = std::chrono::steady_clock::time_point;
+
+    Job(LeaseKeeper& keeper, Work work)
+        : lease(keeper.keep(std::move(work))),
+          task(*lease),
+          received(std::chrono::steady_clock::now()) {}
+
+    std::unique_ptr<HeldLease> lease;
+    Task task;  // of the lease
+    SteadyTime received;
+    SteadyTime began = {};  // the handler
+    // None: no handler has begun it, and it goes back.
+    std::optional<Outcome> outcome = {};
+    bool told = false;  // what became of it, while its handler ran on
+
+    // A handler that waits in Task::settle() lends its job to a portion.
+    struct Loan {
+        bool settled = false;             // if not, a call of its own may settle it
+        std::optional<Error> error = {};  // of the portion
+        std::mutex mutex = {};
+        std::condition_variable returned = {};
+        bool is_returned = false;  // guarded by mutex
+
+        void give_back() {
+            const std::lock_guard lock(mutex);
+            is_returned = true;
+            returned.notify_one();  // the borrower's last use of it
+        }
+        void await() {
+            std::unique_lock lock(mutex);
+            returned.wait(lock, [this] { return is_returned; });
+        }
+    };
+    Loan* loan = nullptr;
+};
+
+// The end of a job, or of a loan.
+struct EndJob {
+    void operator()(Job* job) const {
+        if (job->loan != nullptr) {
+            job->loan->give_back();
+        } else {
+            delete job;
+        }
+    }
+};
+using JobPointer = std::unique_ptr<Job, EndJob>;
+
+// The worker, as its settler sees it. Called by several threads at once.
+class SettlerHost {
+ public:
+    // The outcome is committed.
+    virtual void settled(Job& job, Settlement settlement) = 0;
+    // The outcome cannot be settled with others: the host settles it by itself, or says why not.
+    virtual void settle_alone(Job& job) = 0;
+    // The call that was to settle it has failed. What is still held is given back afterwards.
+    virtual void failed_call(Job& job, const Error& error) = 0;
+    // The lease of a job that no handler has begun is lost.
+    virtual void lost_unused(Job& job) = 0;
+    // When to try again what was given back because a call has failed.
+    virtual Milliseconds delay_after(const Task& task) const = 0;
+
+    virtual bool stopping() const = 0;
+    // A handler is free, and nothing more comes by itself.
+    virtual void look_again() noexcept = 0;
+    virtual void tell_error(const std::exception& error) const noexcept = 0;
+
+ protected:
+    ~SettlerHost() = default;
+};
+
+struct SettlerOptions {
+    std::string hub;
+    Clock clock = server_clock();
+    int concurrency = 1;
+    int connections = 1;
+    int settle_max = 500;
+    int prefetch = 0;
+    bool adapts = false;  // prefetch is the least, and the buffer grows as handlers need it
+    int prefetch_threshold = 1;
+    Milliseconds prefetch_max_age{10000};
+    Milliseconds reconnect_timeout{30000};
+    // What to lease.
+    std::optional<ClaimOptions> tasks = {};
+    std::optional<FetchOptions> activities = {};
+};
+
+class Settler {
+ public:
+    Settler(Pool& pool, LeaseKeeper& keeper, SettlerOptions options, SettlerHost& host);
+    ~Settler() { finish(); }
+    Settler(const Settler&) = delete;
+    Settler& operator=(const Settler&) = delete;
+
+    // ---- For the thread that waits for work. ----
+
+    // How many handlers have nothing to do and nothing to expect. If none, the host's look_again()
+    // is called as soon as there is one.
+    int free_handlers();
+
+    // Leases work for the free handlers and for the buffer. Returns how much it was. What was
+    // leased goes to the handlers, even if it throws.
+    int receive(Hub& hub);
+
+    // Nothing more is leased, and handlers' threads get no more jobs: those in the buffer go back.
+    void stop_receiving();
+
+    // Waits until no handler runs and everything is settled. False if that takes longer.
+    bool await_idle(Milliseconds timeout);
+
+    // Settles the rest, when the handlers' threads have ended.
+    void finish();
+
+    // ---- For the handlers' threads. ----
+
+    // The next job, which the caller then hands over or reports as done; null if it is time to go.
+    JobPointer take();
+    // Takes a job that has ended, and returns as take() does.
+    JobPointer hand_over(JobPointer job);
+    void done();
+    // Settles a job whose handler goes on: returns when its portion is committed, or throws.
+    void settle_and_wait(Job& job, Outcome outcome);
+
+ private:
+    enum class Source { kTasks, kActivities };
+
+    // Jobs below this are short: waking a thread for one takes as long.
+    static constexpr std::chrono::microseconds kShort{50};
+    // The mean is that of about so many jobs: one that was preempted says little.
+    static constexpr int kRemembered = 64;
+
+    // How much a call may lease: for handlers that have nothing to do, and for the buffer.
+    struct Room {
+        int handlers = 0;
+        int buffer = 0;
+
+        int all() const { return handlers + buffer; }
+        void use(int count);
+    };
+
+    // What one turn of a settler does.
+    struct Round {
+        std::vector<JobPointer> jobs = {};
+        Room room = {};
+        Source first = Source::kTasks;
+    };
+
+    struct Answer {
+        std::vector<SettledOutcome> outcomes = {};
+        std::vector<Work> work = {};
+    };
+
+    void serve();
+    void wait_for_work(std::unique_lock<std::mutex>& lock);
+    void run_round(Round round);
+    void settle(Source source, std::vector<JobPointer> jobs, Room& room);
+    void settle_halves(Source source, std::vector<JobPointer> jobs);
+    void tell_outcome(JobPointer job, const SettledOutcome& outcome) noexcept;
+    void give_back_failed(Source source, std::vector<JobPointer> jobs, const Error& error);
+    void alone(JobPointer job) noexcept;
+    void tell_failure(Job& job, const Error& error);
+    PooledConnection take_connection();
+    Answer call(Hub& hub, Source source, const std::vector<PortionPart>& parts, const Room& room);
+    bool serves(Source source) const;
+    bool deliver(std::vector<Work> work);
+
+    // Called with mutex_ held.
+    int idle_handlers() const;
+    bool needs_a_claim() const;
+    bool is_about_to_ask() const;
+    Room reserve();
+    Round begin_round();
+    void end_round(const Room& asked, int received);
+    bool is_hungry();
+    void give_back_buffer(std::size_t count);
+    void give_back_old();
+    Source next_source();
+    JobPointer take_from_buffer();
+    int handlers_to_wake();
+    int most_depth() const;
+    bool is_too_deep() const;
+    Milliseconds max_age() const;
+
+    // Called without it.
+    void wake_handlers(int count);
+
+    Pool& pool_;
+    LeaseKeeper& keeper_;
+    const SettlerOptions options_;
+    SettlerHost& host_;
+
+    std::mutex mutex_;
+    std::condition_variable buffer_changed_;
+    std::condition_variable ended_changed_;
+    std::condition_variable idle_;
+    // Guarded by mutex_:
+    std::deque<JobPointer> buffer_;  // oldest first
+    std::deque<JobPointer> ended_;   // in the order in which they ended
+    int running_ = 0;                // jobs in handlers
+    int sleeping_ = 0;               // handlers' threads that wait for a job
+    int waking_ = 0;                 // of these, those that have been woken and do not run yet
+    int idle_settlers_ = 0;          // settlers' threads that wait for a round
+    int depth_ = 0;                  // how large the buffer is to be
+    bool starved_ = false;           // a handler has found it empty since the last round began
+    std::chrono::nanoseconds mean_length_{kShort};  // of jobs in handlers, of late
+    int asked_ = 0;                                 // jobs that calls under way may bring
+    int under_way_ = 0;                             // rounds
+    bool more_ = false;              // the last answer left it open whether there is more
+    bool awaits_work_ = false;       // the thread that waits is told of new work
+    bool awaits_handler_ = false;    // it is to be told of a free handler
+    bool prefetches_ = true;         // not after jobs grew old in the buffer, until one has ended
+    bool activities_first_ = false;  // in the next call
+    bool stopping_ = false;
+    bool finishing_ = false;
+    std::vector<std::jthread> threads_;  // the last member: they use the others
+};
+
+}  // namespace belay

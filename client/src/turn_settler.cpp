@@ -1,0 +1,125 @@
+#include "turn_settler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay {
+namespace {
+
+constexpr std::size_t kMaxPortion = 500;
+
+// Decisions of more bytes than this go with different calls.
+constexpr std::size_t kMaxPortionBytes = std::size_t{8} << 20;
+
+std::size_t bytes_of(const Decision& decision) {
+    std::size_t bytes = decision.metadata.size();
+    for (const auto& event : decision.history_delta) {
+        bytes += event.event_data.size();
+    }
+    for (const auto& item : decision.worker_items) {
+        bytes += item.size();
+    }
+    for (const auto& item : decision.orchestrator_items) {
+        bytes += item.size();
+    }
+    return bytes;
+}
+
+std::optional<ErrorFacts> error_of(const AckedTurn& acked) {
+    if (!acked.error) {
+        return std::nullopt;
+    }
+    return ErrorFacts{.message = acked.message.value_or("the decision was refused"),
+                      .sqlstate = *acked.error,
+                      .detail = Json{{"code_detail", acked.reason.value_or("")}}.dump(),
+                      .outcome_unknown = acked.outcome_unknown};
+}
+
+}  // namespace
+
+TurnSettler::Portion TurnSettler::take_portion() {
+    Portion portion;
+    std::size_t bytes = 0;
+    while (!waiting_.empty() && portion.size() < kMaxPortion) {
+        bytes += bytes_of(waiting_.front()->ack.decision);
+        if (!portion.empty() && bytes > kMaxPortionBytes) {
+            break;
+        }
+        portion.push_back(waiting_.front());
+        waiting_.pop_front();
+    }
+    return portion;
+}
+
+bool TurnSettler::ack(const Turn& turn, const Decision& decision, const Where& where,
+                      std::optional<Turn>& next) {
+    Waiting mine{.turn = turn, .ack = {turn.lock_token, decision}, .next = next};
+    std::unique_lock lock(mutex_);
+    waiting_.push_back(&mine);
+    while (!mine.done) {
+        if (calls_ == options_.connections || waiting_.empty()) {
+            changed_.wait(lock);
+            continue;
+        }
+        ++calls_;
+        const Portion portion = take_portion();
+        lock.unlock();
+        settle(portion);
+        lock.lock();
+        --calls_;
+        for (Waiting* waiting : portion) {
+            waiting->done = true;
+        }
+        changed_.notify_all();
+    }
+    lock.unlock();
+    if (mine.error) {
+        throw Error(std::move(*mine.error), where);
+    }
+    return !mine.alone;
+}
+
+void TurnSettler::deliver(const Portion& portion, std::vector<Turn> turns) {
+    std::vector<Turn> others;
+    for (Turn& turn : turns) {
+        const auto same = std::ranges::find_if(portion, [&turn](const Waiting* waiting) {
+            return waiting->turn.instance_id == turn.instance_id && !waiting->next;
+        });
+        if (same != portion.end()) {
+            (*same)->next = std::move(turn);
+        } else {
+            others.push_back(std::move(turn));
+        }
+    }
+    options_.deliver(std::move(others));
+}
+
+void TurnSettler::settle(const Portion& portion) {
+    try {
+        std::vector<TurnAck> acks;
+        for (const Waiting* waiting : portion) {
+            acks.push_back(waiting->ack);
+        }
+        const int wanted = options_.fetches() ? static_cast<int>(portion.size()) : 0;
+        AckedTurns answer = options_.call(acks, wanted);
+        deliver(portion, std::move(answer.turns));
+        for (std::size_t i = 0; i < portion.size(); ++i) {
+            portion[i]->error = error_of(answer.acks.at(i));
+        }
+    } catch (const Error& error) {
+        const bool all = portion.size() == 1 || error.outcome_unknown() || error.infrastructure();
+        for (Waiting* waiting : portion) {
+            waiting->alone = !all;
+            if (all) {
+                waiting->error = error.facts();
+            }
+        }
+    } catch (const std::exception& error) {
+        // Out of memory, or an answer that does not fit: what has happened is not known.
+        for (Waiting* waiting : portion) {
+            waiting->error = ErrorFacts{.message = error.what(), .outcome_unknown = true};
+        }
+    }
+}
+
+}  // namespace belay

@@ -1,0 +1,200 @@
+// The provider interface: the worker queue.
+#include "belay/provider.hpp"
+
+#include "rows.hpp"
+#include "turn_json.hpp"
+
+namespace belay {
+namespace {
+
+void read_work_item(Reader& from, WorkItem& to) {
+    from >> to.work_item >> to.lock_token >> to.attempt;
+}
+
+}  // namespace
+
+void Provider::enqueue_worker_work(const NewWorkItem& item, Where where) {
+    if (item.delay) {
+        throw Error({.message = "enqueue_worker_work has no delay; use enqueue_worker_items",
+                     .sqlstate = "QB006"},
+                    where);
+    }
+    hub().call(Effect::kWrite, kAll, "enqueue_worker_work",
+               {item.work_item, item.instance_id, item.execution_id, item.activity_id,
+                item.session_id, item.tag, hub().now()},
+               where);
+}
+
+std::int64_t Provider::enqueue_worker_items(const std::vector<NewWorkItem>& items, Where where) {
+    Json array = Json::array();
+    for (const auto& item : items) {
+        Json object = {{"work_item", item.work_item}};
+        put(object, "instance_id", item.instance_id);
+        put(object, "execution_id", item.execution_id);
+        put(object, "activity_id", item.activity_id);
+        put(object, "session_id", item.session_id);
+        put(object, "tag", item.tag);
+        put(object, "delay_ms", count_of(item.delay));
+        array.push_back(std::move(object));
+    }
+    return number_of(hub().call(Effect::kWrite, kAll, "enqueue_worker_items",
+                                {JsonText{dumped(array, where)}, hub().now()}, where));
+}
+
+std::optional<WorkItem> Provider::fetch_work_item(const FetchOptions& options, Where where) {
+    return first_row<WorkItem>(
+        hub().call(Effect::kRepeatable, kAll, "fetch_work_item",
+                   {count_of(options.lock_timeout), options.owner_id,
+                    count_of(options.session_lock_timeout), options.tag_filter,
+                    text_of(options.tag_mode), options.slots, hub().now()},
+                   where),
+        read_work_item);
+}
+
+std::vector<WorkItem> Provider::fetch_work_items(const FetchOptions& options, Where where) {
+    return all_rows<WorkItem>(
+        hub().call(
+            Effect::kRepeatable, kAll, "fetch_work_items",
+            {count_of(options.lock_timeout), options.owner_id,
+             count_of(options.session_lock_timeout), options.tag_filter, text_of(options.tag_mode),
+             options.max_items, options.max_new_sessions, options.slots, hub().now()},
+            where),
+        read_work_item);
+}
+
+void Provider::ack_worker(const Ack& ack, Where where) {
+    hub().call(Effect::kAck, kAll, "ack_worker",
+               {ack.lock_token, ack.instance_id, ack.completion, hub().now()}, where);
+}
+
+std::vector<AckResult> Provider::ack_workers(const std::vector<Ack>& acks, Where where) {
+    Json array = Json::array();
+    for (const auto& ack : acks) {
+        Json object = {{"lock_token", ack.lock_token}};
+        put(object, "instance_id", ack.instance_id);
+        put(object, "completion_json", ack.completion);
+        array.push_back(std::move(object));
+    }
+    auto results = all_rows<AckResult>(
+        hub().call(Effect::kRepeatable, "lock_token, acked, error", "ack_workers",
+                   {JsonText{dumped(array, where)}, hub().now()}, where),
+        [](Reader& from, AckResult& to) { from >> to.lock_token >> to.acked >> to.error; });
+    for (auto& result : results) {
+        result.outcome_unknown = !result.acked && hub().connection().was_repeated();
+    }
+    return results;
+}
+
+std::optional<WorkItem> Provider::ack_and_fetch_work_item(const Ack& ack,
+                                                          const FetchOptions& options,
+                                                          Where where) {
+    return first_row<WorkItem>(
+        hub().call(Effect::kAck, kAll, "ack_and_fetch_work_item",
+                   {ack.lock_token, ack.instance_id, ack.completion, count_of(options.lock_timeout),
+                    options.owner_id, count_of(options.session_lock_timeout), options.tag_filter,
+                    text_of(options.tag_mode), options.slots, hub().now()},
+                   where),
+        read_work_item);
+}
+
+SettledWork Provider::settle_and_fetch_work_items(const std::vector<WorkOutcome>& outcomes,
+                                                  const FetchOptions& options,
+                                                  const Prefetch& prefetch, Where where) {
+    std::vector<std::string> tokens;
+    std::vector<std::string> words;
+    std::vector<OptionalText> completions;
+    std::vector<OptionalNumber> delays;
+    std::vector<bool> ignored;
+    std::vector<OptionalText> reasons;
+    for (const auto& outcome : outcomes) {
+        tokens.push_back(outcome.lock_token);
+        words.emplace_back(outcome.abandon ? "abandon" : "ack");
+        completions.push_back(outcome.completion);
+        delays.push_back(count_of(outcome.delay));
+        ignored.push_back(outcome.ignore_attempt);
+        reasons.push_back(outcome.reason);
+    }
+    const Result result = hub().call(
+        Effect::kAck, kAll, "settle_and_fetch_work_items",
+        {tokens, words, completions, delays, ignored, reasons, count_of(options.lock_timeout),
+         options.owner_id, count_of(options.session_lock_timeout), options.tag_filter,
+         text_of(options.tag_mode), options.max_items, options.max_new_sessions, options.slots,
+         prefetch.most, prefetch.threshold, hub().now()},
+        where);
+    SettledWork settled;
+    const bool repeated = hub().connection().was_repeated();
+    for (int row = 0; row < result.size(); ++row) {
+        if (result.is_null(row, 0)) {
+            constexpr int kItem = 3;  // the first column of an item
+            Reader reader(result, row, kItem);
+            read_work_item(reader, settled.items.emplace_back());
+        } else {
+            settled.outcomes.push_back(read_outcome(result, row, repeated));
+        }
+    }
+    return settled;
+}
+
+void Provider::renew_work_item_lock(std::string_view lock_token, Milliseconds extend, Where where) {
+    hub().call(Effect::kRepeatable, kAll, "renew_work_item_lock",
+               {lock_token, count_of(extend), hub().now()}, where);
+}
+
+std::vector<Renewal> Provider::renew_work_item_locks(const std::vector<std::string>& lock_tokens,
+                                                     Milliseconds extend, Where where) {
+    return all_rows<Renewal>(
+        hub().call(Effect::kRepeatable, "lock_token, renewed, locked_until, error",
+                   "renew_work_item_locks", {lock_tokens, count_of(extend), hub().now()}, where),
+        [](Reader& from, Renewal& to) {
+            from >> to.lock_token >> to.renewed >> to.locked_until >> to.error;
+        });
+}
+
+void Provider::abandon_work_item(std::string_view lock_token, std::optional<Milliseconds> delay,
+                                 bool ignore_attempt, const OptionalText& reason, Where where) {
+    hub().call(Effect::kGiveBack, kAll, "abandon_work_item",
+               {lock_token, count_of(delay), ignore_attempt, reason, hub().now()}, where);
+}
+
+std::int64_t Provider::renew_session_lock(const std::vector<std::string>& owner_ids,
+                                          Milliseconds extend, Milliseconds idle_timeout,
+                                          Where where) {
+    return number_of(hub().call(Effect::kRepeatable, kAll, "renew_session_lock",
+                                {owner_ids, count_of(extend), count_of(idle_timeout), hub().now()},
+                                where));
+}
+
+std::int64_t Provider::cleanup_orphaned_sessions(Where where) {
+    return number_of(
+        hub().call(Effect::kRepeatable, kAll, "cleanup_orphaned_sessions", {hub().now()}, where));
+}
+
+std::int64_t Provider::cancel_activities(const std::vector<ActivityKey>& activities, Where where) {
+    return number_of(hub().call(Effect::kWrite, kAll, "cancel_activities",
+                                {activities_json(activities, where)}, where));
+}
+
+std::vector<QueuedWorkItem> Provider::list_work_items(const Json& filter, const OptionalText& after,
+                                                      int limit, Where where) {
+    return all_rows<QueuedWorkItem>(
+        hub().call(
+            Effect::kRepeatable,
+            "id, state, work_item, instance_id, execution_id, activity_id, session_id, "
+            "tag, " BELAY_MS("visible_at") ", locked_until, locked_by, attempt_count, " BELAY_MS(
+                "created_at") ", cursor",
+            "list_work_items", {filter, after, limit, hub().now()}, where),
+        [](Reader& from, QueuedWorkItem& to) {
+            from >> to.id >> to.state >> to.work_item >> to.instance_id >> to.execution_id >>
+                to.activity_id >> to.session_id >> to.tag >> to.visible_at >> to.locked_until >>
+                to.locked_by >> to.attempt >> to.created_at >> to.cursor;
+        });
+}
+
+std::vector<FetchReason> Provider::explain_work_item(std::int64_t id, Where where) {
+    return all_rows<FetchReason>(
+        hub().call(Effect::kRepeatable, "reason, detail, " BELAY_MS("until_at"),
+                   "explain_work_item", {id, hub().now()}, where),
+        [](Reader& from, FetchReason& to) { from >> to.reason >> to.detail >> to.until; });
+}
+
+}  // namespace belay
