@@ -3,17 +3,21 @@
 #include "ops/guard/guard.hpp"
 #include "pg/async_commit.hpp"
 #include "pg/boundary.hpp"
-#include "pg/claim_cursors.hpp"
-#include "pg/counters.hpp"
-#include "pg/event_writers.hpp"
-#include "pg/faults.hpp"
-#include "pg/prepared_marks.hpp"
-#include "pg/queue_gaps.hpp"
-#include "pg/rotation.hpp"
 #include "pg/settings.hpp"
-#include "pg/shared_memory.hpp"
-#include "pg/wakeups.hpp"
-#include "pg/worker_registry.hpp"
+#include "pg/transactions.hpp"
+#include "shmem/counters.hpp"
+#include "shmem/cursors.hpp"
+#include "shmem/event_writers.hpp"
+#include "shmem/fault_counts.hpp"
+#include "shmem/gaps.hpp"
+#include "shmem/mutants.hpp"
+#include "shmem/open_lanes.hpp"
+#include "shmem/prepared_marks.hpp"
+#include "shmem/registry.hpp"
+#include "shmem/rotation.hpp"
+#include "shmem/shared_memory.hpp"
+#include "shmem/signals.hpp"
+#include "shmem/wakeups/wakeups.hpp"
 #include "store/hub.hpp"
 #include "worker/worker.hpp"
 
@@ -28,23 +32,50 @@ void _PG_init(void);
 #pragma GCC visibility pop
 }
 
+namespace {
+
+// What takes part in the end of a transaction, in the order in which it runs. Each phase of
+// pg::Participant goes through the whole array before the next one begins.
+constexpr const belay::pg::Participant* kParticipants[] = {
+    // May refuse the commit, so nothing else has been done for it yet.
+    &belay::ops::kGuardParticipant,
+    // Asks whether the transaction has written anything but leases: after the guards, whose row
+    // locks are writes.
+    &belay::pg::kAsyncCommitParticipant,
+    // Sessions that are woken for events, gaps and cursors below must find them up to date. Waking
+    // is a later phase; these come before it in the array, too.
+    &belay::event_writers::kParticipant,
+    &belay::gaps::kParticipant,
+    &belay::cursors::kParticipant,
+    // The counts of the transaction are published before what its wake-ups add to them.
+    &belay::counters::kParticipant,
+    &belay::wakeups::kParticipant,
+    // Wakes the background worker and the launcher, after the sessions that wait.
+    &belay::signals::kParticipant,
+    // Frees plans and hubs that an earlier participant may still use: the guards do.
+    &belay::store::kHubParticipant,
+};
+
+}  // namespace
+
 void _PG_init(void) {
     belay::pg::at_boundary([] {
         belay::pg::define_settings();
-        belay::ops::watch_guards();
-        belay::pg::watch_commits();
+        belay::pg::install_participants(kParticipants);
         belay::store::watch_hubs();
-        belay::pg::share_fault_counts();
-        belay::pg::install_wakeups();
-        belay::pg::install_claim_cursors();
-        belay::pg::install_queue_gaps();
-        belay::pg::install_rotation();
-        belay::pg::install_prepared_marks();
-        belay::pg::install_event_writers();
-        belay::pg::install_counters();
-        belay::pg::share_worker_registry();
+        belay::fault_counts::install();
+        belay::mutants::install();
+        belay::wakeups::install();
+        belay::cursors::install();
+        belay::gaps::install();
+        belay::rotation::install();
+        belay::open_lanes::install();
+        belay::prepared_marks::install();
+        belay::event_writers::install();
+        belay::counters::install();
+        belay::registry::install();
         if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
-            belay::pg::install_shared_memory();
+            belay::shmem::install();
             belay::worker::install_launcher();
             belay::worker::install_drop_guard();
         }

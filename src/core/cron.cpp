@@ -1,5 +1,6 @@
 #include "core/cron.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <span>
 
@@ -26,6 +27,17 @@ constexpr Field kFields[] = {{"minute", 0, 59, {}},
                              {"day", 1, 31, {}},
                              {"month", 1, 12, kMonths},
                              {"weekday", 0, 7, kWeekdays}};
+
+// Words for all five fields.
+struct Alias {
+    std::string_view word;
+    std::string_view fields;
+};
+
+constexpr Alias kAliases[] = {{"@hourly", "0 * * * *"},   {"@daily", "0 0 * * *"},
+                              {"@midnight", "0 0 * * *"}, {"@weekly", "0 0 * * 0"},
+                              {"@monthly", "0 0 1 * *"},  {"@yearly", "0 0 1 1 *"},
+                              {"@annually", "0 0 1 1 *"}};
 
 constexpr char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -124,6 +136,15 @@ bool fits(const Cron& cron, const Date& date, int64_t days) {
 }  // namespace
 
 std::optional<CronFault> parse_cron(std::string_view text, Cron* cron) {
+    if (text.starts_with('@')) {
+        const auto* alias =
+            std::find_if(std::begin(kAliases), std::end(kAliases),
+                         [text](const Alias& a) { return same_word(text, a.word); });
+        if (alias == std::end(kAliases)) {
+            return CronFault{"minute", "bad_value"};
+        }
+        text = alias->fields;
+    }
     uint64_t bits[5] = {};
     bool stars[5] = {};
     for (int i = 0; i < 5; ++i) {

@@ -400,7 +400,7 @@ class Scanner {
             } else if (simple_escape(at_[1]) != '\0') {
                 at_ += 2;
             } else {
-                return fail("an unknown escape");
+                return fail("an unrecognized escape");
             }
         }
         const char* what = judge_.string(

@@ -2,13 +2,6 @@
 
 namespace belay::core {
 
-bool matches(const Lease& lease, int32_t incarnation, uint64_t nonce_hi, uint64_t nonce_lo) {
-    bool has_lease = lease.locked_until != 0 && (lease.nonce_hi != 0 || lease.nonce_lo != 0);
-    // Without a branch between the halves: how long it takes tells nothing of the nonce.
-    const uint64_t difference = (lease.nonce_hi ^ nonce_hi) | (lease.nonce_lo ^ nonce_lo);
-    return has_lease && lease.incarnation == incarnation && difference == 0;
-}
-
 const char* code_detail(LeaseFault fault) {
     switch (fault) {
         case LeaseFault::kNone:
@@ -25,6 +18,24 @@ const char* code_detail(LeaseFault fault) {
             return "other_incarnation";
     }
     return "unknown";
+}
+
+const char* clause(LeaseFault fault) {
+    switch (fault) {
+        case LeaseFault::kNone:
+            return "it is held";
+        case LeaseFault::kUnknown:
+            return "it was abandoned, or never granted";
+        case LeaseFault::kExpired:
+            return "it has expired";
+        case LeaseFault::kLeasedAgain:
+            return "its work has been leased again";
+        case LeaseFault::kGone:
+            return "its work was acked, cancelled, deleted or leased again";
+        case LeaseFault::kOtherIncarnation:
+            return "it is of another incarnation of the hub";
+    }
+    return "it was never granted";
 }
 
 }  // namespace belay::core

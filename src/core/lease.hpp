@@ -27,13 +27,22 @@ constexpr bool is_live(const Lease& lease, int32_t incarnation, int64_t now_ms) 
 // True if there is a lease and a token with these numbers is the one it was granted with. A
 // released row matches nothing, not even a forged token full of zeros. Says nothing about the
 // deadline.
-bool matches(const Lease& lease, int32_t incarnation, uint64_t nonce_hi, uint64_t nonce_lo);
+constexpr bool matches(const Lease& lease, int32_t incarnation, uint64_t nonce_hi,
+                       uint64_t nonce_lo) {
+    const bool has_lease = lease.locked_until != 0 && (lease.nonce_hi != 0 || lease.nonce_lo != 0);
+    // Without a branch between the halves: how long it takes tells nothing of the nonce.
+    const uint64_t difference = (lease.nonce_hi ^ nonce_hi) | (lease.nonce_lo ^ nonce_lo);
+    return has_lease && lease.incarnation == incarnation && difference == 0;
+}
 
 // Why a token does not open its lease.
 enum class LeaseFault { kNone, kUnknown, kExpired, kLeasedAgain, kGone, kOtherIncarnation };
 
 // The word for the fault in the DETAIL of an error; "none" for kNone.
 const char* code_detail(LeaseFault fault);
+
+// The same as a clause, for a message that names the lease: "it has expired".
+const char* clause(LeaseFault fault);
 
 // The attempt count after a fetch. It stops at the largest integer.
 constexpr int32_t next_attempt(int32_t attempt) {

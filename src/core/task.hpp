@@ -1,4 +1,5 @@
-// The rules of a task that need no table: states, policies, retries, deadlines.
+// Words of a task, policies and retries, epochs, and which rows may be stored. What happens to a
+// row is in core/transitions/task.hpp.
 #pragma once
 
 #include <cstdint>
@@ -191,44 +192,5 @@ struct TaskRow {
 
 // Whether such a row may be stored: the CHECK of table tasks.
 bool is_sound(const TaskRow& row);
-
-// ---- What falls due ----
-
-// The times of a task that can pass.
-struct TaskTimes {
-    TaskState state;
-    std::optional<int64_t> deadline;
-    std::optional<int64_t> attempt_deadline;
-    std::optional<int64_t> lease_until;
-    bool lease_void;  // granted in an earlier incarnation
-    std::optional<int64_t> suspension_timeout = std::nullopt;
-};
-
-enum class Due { kNothing, kDeadline, kAttemptDeadline, kLease, kSuspension };
-
-// The first of the things that have fallen due, in the one order for everybody: execution deadline,
-// attempt deadline, lease, timeout of a suspension.
-constexpr Due first_due(const TaskTimes& times, int64_t now) {
-    if (is_terminal(times.state)) {
-        return Due::kNothing;
-    }
-    if (times.deadline && *times.deadline <= now) {
-        return Due::kDeadline;
-    }
-    if (times.state == TaskState::kSuspended) {
-        return times.suspension_timeout && *times.suspension_timeout <= now ? Due::kSuspension
-                                                                            : Due::kNothing;
-    }
-    if (times.state != TaskState::kActive) {
-        return Due::kNothing;
-    }
-    if (times.attempt_deadline && *times.attempt_deadline <= now) {
-        return Due::kAttemptDeadline;
-    }
-    if (times.lease_void || !times.lease_until || *times.lease_until <= now) {
-        return Due::kLease;
-    }
-    return Due::kNothing;
-}
 
 }  // namespace belay::core

@@ -33,6 +33,21 @@ constexpr int64_t add_ms(int64_t a, int64_t b) {
     return sum;
 }
 
+// The milliseconds of a PostgreSQL interval, with a month of 30 days and a day of 24 hours, as the
+// server compares intervals. Rounded away from zero: a short wait is not none. An infinite interval
+// is longer than 100,000,000 years. No interval overflows.
+constexpr int64_t interval_ms(int32_t months, int32_t days, int64_t us) {
+    constexpr int64_t kDayMs = 86'400'000;
+    constexpr int64_t kDayUs = kDayMs * 1000;
+    const int64_t whole_days = int64_t{months} * 30 + days + us / kDayUs;
+    const int64_t ms = whole_days * kDayMs + us % kDayUs / 1000;
+    const int64_t rest = us % 1000;  // its sign may differ from that of ms
+    if (rest > 0) {
+        return ms >= 0 ? ms + 1 : ms;
+    }
+    return rest < 0 && ms <= 0 ? ms - 1 : ms;
+}
+
 // The timestamptz of an instant. One too far away for the type becomes infinity (minus infinity on
 // the other side), rather than an error.
 constexpr int64_t ms_to_pg_us(int64_t ms) {

@@ -1,5 +1,7 @@
 #include "core/token.hpp"
 
+#include <cstring>
+
 #include "core/bytes.hpp"
 
 namespace belay::core {
@@ -10,10 +12,12 @@ namespace {
 constexpr uint64_t kWorkKind = 0xc1;
 constexpr uint64_t kTurnKind = 0xb5;
 constexpr uint64_t kPlaceKind = 0x79;
+constexpr uint64_t kLeaseKind = 0x95;
 
 constexpr size_t kWorkBytes = 1 + 4 + 2 + 8 + 8 + 4 + 8 + 8;
 constexpr size_t kTurnBytes = 1 + 8 + 8 + 4 + 8 + 8;
 constexpr size_t kPlaceBytes = 1 + 8 + 4 + 8 + 8 + 1;
+constexpr size_t kLeaseBytes = 1 + 16 + 8 + 4 + 16;
 
 constexpr size_t chars_for(size_t bytes) {
     return (bytes * 8 + 5) / 6;
@@ -21,6 +25,7 @@ constexpr size_t chars_for(size_t bytes) {
 static_assert(chars_for(kWorkBytes) == kWorkTokenChars);
 static_assert(chars_for(kTurnBytes) == kTurnTokenChars);
 static_assert(chars_for(kPlaceBytes) == kEventPlaceChars);
+static_assert(chars_for(kLeaseBytes) == kTaskLeaseChars);
 
 constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -108,6 +113,10 @@ struct Writer {
         put_big_endian(at, number, width);
         at += width;
     }
+    void put(const unsigned char* bytes, size_t size) {
+        std::memcpy(at, bytes, size);
+        at += size;
+    }
 };
 
 struct Reader {
@@ -117,6 +126,10 @@ struct Reader {
         uint64_t number = get_big_endian(at, width);
         at += width;
         return number;
+    }
+    void get(unsigned char* bytes, size_t size) {
+        std::memcpy(bytes, at, size);
+        at += size;
     }
 };
 
@@ -170,6 +183,17 @@ void encode(const EventPlace& place, char* out) {
     to_base64url(bytes, sizeof(bytes), out);
 }
 
+void encode(const TaskLease& lease, char* out) {
+    char bytes[kLeaseBytes];
+    Writer writer{bytes};
+    writer.put(kLeaseKind, 1);
+    writer.put(lease.task, sizeof lease.task);
+    writer.put(static_cast<uint64_t>(lease.epoch), 8);
+    writer.put(static_cast<uint32_t>(lease.incarnation), 4);
+    writer.put(lease.nonce, sizeof lease.nonce);
+    to_base64url(bytes, sizeof(bytes), out);
+}
+
 std::optional<WorkToken> decode_work_token(std::string_view text) {
     char bytes[kWorkBytes];
     Reader reader{bytes};
@@ -216,6 +240,28 @@ std::optional<EventPlace> decode_event_place(std::string_view text) {
     const uint64_t by_xid = reader.get(1);
     place.by_xid = by_xid == 1;
     return by_xid > 1 ? std::nullopt : std::optional(place);
+}
+
+std::optional<TaskLease> decode_task_lease(std::string_view text) {
+    char bytes[kLeaseBytes];
+    Reader reader{bytes};
+    if (!from_base64url(text, bytes, sizeof(bytes)) || reader.get(1) != kLeaseKind) {
+        return std::nullopt;
+    }
+    TaskLease lease;
+    reader.get(lease.task, sizeof lease.task);
+    lease.epoch = static_cast<int64_t>(reader.get(8));
+    lease.incarnation = static_cast<int32_t>(reader.get(4));
+    reader.get(lease.nonce, sizeof lease.nonce);
+    return lease;
+}
+
+bool has_nonce(const TaskLease& lease, const unsigned char* nonce) {
+    unsigned difference = 0;
+    for (size_t i = 0; i < sizeof lease.nonce; ++i) {
+        difference |= static_cast<unsigned>(lease.nonce[i] ^ nonce[i]);
+    }
+    return difference == 0;
 }
 
 }  // namespace belay::core

@@ -37,6 +37,16 @@ struct TurnToken {
     bool operator==(const TurnToken&) const = default;
 };
 
+// The lease of one task, as the front door hands it out. Begins with l.
+struct TaskLease {
+    unsigned char task[16] = {};
+    int64_t epoch = 0;
+    int32_t incarnation = 0;
+    unsigned char nonce[16] = {};
+
+    bool operator==(const TaskLease&) const = default;
+};
+
 // A place among the events of a hub, and the lease of the batch in which it was handed out. Not a
 // secret: whoever may read a subscription may also move it. Begins with e.
 struct EventPlace {
@@ -53,16 +63,22 @@ struct EventPlace {
 constexpr size_t kWorkTokenChars = 58;
 constexpr size_t kTurnTokenChars = 50;
 constexpr size_t kEventPlaceChars = 40;
+constexpr size_t kTaskLeaseChars = 60;
 
 // Writes exactly that many characters of base64url, and no NUL.
 void encode(const WorkToken& token, char* out);
 void encode(const TurnToken& token, char* out);
 void encode(const EventPlace& place, char* out);
+void encode(const TaskLease& lease, char* out);
 
 // Reads a token back. Anything that encode does not write, the other kinds of tokens included,
 // gives no value.
 std::optional<WorkToken> decode_work_token(std::string_view text);
 std::optional<TurnToken> decode_turn_token(std::string_view text);
 std::optional<EventPlace> decode_event_place(std::string_view text);
+std::optional<TaskLease> decode_task_lease(std::string_view text);
+
+// Whether the lease has this nonce, of 16 bytes. The time does not depend on where they differ.
+bool has_nonce(const TaskLease& lease, const unsigned char* nonce);
 
 }  // namespace belay::core

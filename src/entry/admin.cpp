@@ -8,6 +8,7 @@
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "pg/scopes.hpp"
+#include "shmem/mutants.hpp"
 
 namespace belay::entry {
 
@@ -54,6 +55,19 @@ bool flag(FunctionCallInfo fcinfo, int i) {
     return !PG_ARGISNULL(i) && PG_GETARG_BOOL(i);
 }
 
+// Runs body with a function that commits what was done so far, if the procedure was called outside
+// of a transaction block; else all of it is one transaction.
+template <pg::JumpSafe Body>
+void in_parts(FunctionCallInfo fcinfo, Body body) {
+    const bool alone = fcinfo->context != nullptr && IsA(fcinfo->context, CallContext) &&
+                       !castNode(CallContext, fcinfo->context)->atomic;
+    if (SPI_connect_ext(alone ? SPI_OPT_NONATOMIC : 0) != SPI_OK_CONNECT) {
+        elog(ERROR, "could not connect to SPI");
+    }
+    body(alone ? [] { SPI_commit(); } : [] {});
+    SPI_finish();
+}
+
 void add_hub(const ops::HubEntry& entry, const Call::Set& answer) {
     const store::Hub& hub = *entry.hub;
     Datum paused[static_cast<int>(store::Queue::kCount)];
@@ -71,6 +85,7 @@ void add_hub(const ops::HubEntry& entry, const Call::Set& answer) {
         BoolGetDatum(hub.version == store::kHubVersion),
         PointerGetDatum(construct_array(paused, count, TEXTOID, -1, false, TYPALIGN_INT)),
         TimestampTzGetDatum(entry.created_at),
+        BoolGetDatum(!hub.elsewhere),
     };
     const bool nulls[lengthof(values)] = {};
     answer.add(values, nulls);
@@ -84,7 +99,8 @@ void add_options(const ops::HubEntry& entry, const Call::Set& answer) {
         if (own && !store::read_option(option, *own)) {
             own = std::nullopt;  // written by hand, and not in force
         }
-        const char* value = own ? pg::c_string(*own) : rule.fallback;
+        const bool off = own && store::read_option(option, *own) == store::kOff;
+        const char* value = off ? nullptr : own ? pg::c_string(*own) : rule.fallback;
         const Datum values[] = {
             NameGetDatum(&entry.hub->name),
             CStringGetTextDatum(rule.name),
@@ -99,12 +115,12 @@ void add_options(const ops::HubEntry& entry, const Call::Set& answer) {
 }  // namespace
 
 Datum pause_hub(const Call& call) {
-    ops::pause_hub(call.hub, call.text(0), call.text(1).value_or(""));
+    ops::pause_hub(call.tables, call.text(0), call.text(1).value_or(""));
     return call.nothing();
 }
 
 Datum resume_hub(const Call& call) {
-    ops::resume_hub(call.hub, call.text(0));
+    ops::resume_hub(call.tables, call.text(0));
     return call.nothing();
 }
 
@@ -219,6 +235,81 @@ BELAY_FUNCTION(belay_hub_option_rows) {
     return 0;
 }
 
+BELAY_FUNCTION(belay_set_hub_place) {
+    entry::refuse_null(fcinfo, 2, "p_port");
+    ops::set_hub_place(entry::required_name(fcinfo, 0, "p_name"),
+                       {entry::required_text(fcinfo, 1, "p_host"), PG_GETARG_INT32(2)});
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_remove_hub_place) {
+    PG_RETURN_BOOL(ops::remove_hub_place(entry::required_name(fcinfo, 0, "p_name")));
+}
+
+BELAY_FUNCTION(belay_hub_location) {
+    const auto place = ops::hub_location(entry::required_name(fcinfo, 0, "p_name"));
+    const auto answer = entry::answer_rows(fcinfo);
+    const Datum values[] = {
+        place ? CStringGetTextDatum(place->host) : 0,
+        place ? Int32GetDatum(place->port) : 0,
+        BoolGetDatum(!place),
+    };
+    const bool nulls[lengthof(values)] = {!place, !place, false};
+    answer.add(values, nulls);
+    return 0;
+}
+
+BELAY_FUNCTION(belay_create_hub_family) {
+    entry::refuse_null(fcinfo, 1, "p_hubs");
+    Datum* servers = nullptr;
+    bool* nulls = nullptr;
+    int count = 0;
+    if (!PG_ARGISNULL(3)) {
+        deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false, TYPALIGN_INT, &servers,
+                          &nulls, &count);
+    }
+    auto* places = static_cast<std::string_view*>(
+        palloc(sizeof(std::string_view) * static_cast<Size>(count + 1)));
+    for (int i = 0; i < count; ++i) {
+        places[i] = nulls[i] ? std::string_view() : TextDatumGetCString(servers[i]);
+    }
+    const ops::FamilyRequest request{
+        .family = entry::required_name(fcinfo, 0, "p_family"),
+        .hubs = PG_GETARG_INT32(1),
+        .api = entry::required_text(fcinfo, 2, "p_api"),
+        .servers = {places, static_cast<std::size_t>(count)},
+        .here = PG_ARGISNULL(4) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(4)),
+        .verbs = entry::verb_names(entry::kEveryApi)};
+    entry::in_parts(fcinfo,
+                    [&request](ops::Pause pause) { ops::create_hub_family(request, pause); });
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_drop_hub_family) {
+    const char* family = entry::required_name(fcinfo, 0, "p_family");
+    const bool force = entry::flag(fcinfo, 1);
+    entry::in_parts(
+        fcinfo, [family, force](ops::Pause pause) { ops::drop_hub_family(family, force, pause); });
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_family_hub) {
+    const char* family = entry::required_name(fcinfo, 0, "p_family");
+    const char* key = entry::required_text(fcinfo, 1, "p_key");
+    auto* name = static_cast<Name>(palloc(sizeof(NameData)));
+    namestrcpy(name, ops::family_hub(family, ops::family_size(family), key));
+    PG_RETURN_NAME(name);
+}
+
+BELAY_FUNCTION(belay_family_hub_of) {
+    const char* family = entry::required_name(fcinfo, 0, "p_family");
+    entry::refuse_null(fcinfo, 1, "p_hubs");
+    auto* name = static_cast<Name>(palloc(sizeof(NameData)));
+    namestrcpy(name, ops::family_hub(family, PG_GETARG_INT32(1),
+                                     entry::required_text(fcinfo, 2, "p_key")));
+    PG_RETURN_NAME(name);
+}
+
 BELAY_FUNCTION(belay_inject_fault) {
     if (!superuser()) {
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -231,8 +322,9 @@ BELAY_FUNCTION(belay_inject_fault) {
         pg::raise_invalid("out_of_range", count < 0 ? "p_count" : "p_skip",
                           "p_count and p_skip must not be negative", "0 switches the fault off.");
     }
-    if (!pg::set_fault(point, static_cast<uint32>(count), static_cast<uint32>(skip))) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown fault point \"%s\"", point),
+    if (!pg::set_fault(point, static_cast<uint32>(count), static_cast<uint32>(skip)) &&
+        !mutants::set(point, static_cast<uint32>(count), static_cast<uint32>(skip))) {
+        pg::raise(pg::kInvalidArgument, psprintf("unrecognized fault point \"%s\"", point),
                   pg::Facts("unknown_fault_point").add("path", "p_point").add("value", point),
                   "SELECT point FROM belay.faults() lists the fault points.");
     }

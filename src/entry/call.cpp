@@ -21,7 +21,7 @@ std::optional<std::string_view> Call::text(int i) const {
     if (!has(i)) {
         return std::nullopt;
     }
-    return pg::text_view(PG_GETARG_DATUM(i));
+    return pg::text_view(PG_GETARG_DATUM(at(i)));
 }
 
 std::string_view Call::required_text(int i, const char* name) const {
@@ -36,23 +36,23 @@ std::string_view Call::required_name(int i, const char* name) const {
     if (!has(i)) {
         pg::raise_invalid("null", name, psprintf("%s must not be null", name), "Pass a value.");
     }
-    return pstrdup(NameStr(*PG_GETARG_NAME(i)));
+    return pstrdup(NameStr(*PG_GETARG_NAME(at(i))));
 }
 
 std::optional<int64> Call::int8(int i) const {
-    return has(i) ? std::optional(PG_GETARG_INT64(i)) : std::nullopt;
+    return has(i) ? std::optional(PG_GETARG_INT64(at(i))) : std::nullopt;
 }
 
 std::optional<int32> Call::int4(int i) const {
-    return has(i) ? std::optional(PG_GETARG_INT32(i)) : std::nullopt;
+    return has(i) ? std::optional(PG_GETARG_INT32(at(i))) : std::nullopt;
 }
 
 std::optional<bool> Call::boolean(int i) const {
-    return has(i) ? std::optional(PG_GETARG_BOOL(i)) : std::nullopt;
+    return has(i) ? std::optional(PG_GETARG_BOOL(at(i))) : std::nullopt;
 }
 
 std::optional<pg_uuid_t> Call::uuid(int i) const {
-    return has(i) ? std::optional(*PG_GETARG_UUID_P(i)) : std::nullopt;
+    return has(i) ? std::optional(*PG_GETARG_UUID_P(at(i))) : std::nullopt;
 }
 
 pg_uuid_t Call::required_uuid(int i, const char* name) const {
@@ -64,14 +64,14 @@ pg_uuid_t Call::required_uuid(int i, const char* name) const {
 }
 
 Jsonb* Call::jsonb(int i) const {
-    return has(i) ? PG_GETARG_JSONB_P(i) : nullptr;
+    return has(i) ? PG_GETARG_JSONB_P(at(i)) : nullptr;
 }
 
 std::span<const Datum> Call::texts(int i, const char* name) const {
     if (!has(i)) {
         return {};
     }
-    ArrayType* array = checked_array(PG_GETARG_ARRAYTYPE_P(i), name);
+    ArrayType* array = checked_array(PG_GETARG_ARRAYTYPE_P(at(i)), name);
     Datum* values = nullptr;
     bool* nulls = nullptr;
     int count = 0;
@@ -84,12 +84,41 @@ std::span<const Datum> Call::texts(int i, const char* name) const {
     return {values, static_cast<std::size_t>(count)};
 }
 
+std::span<const NullableDatum> Call::elements(int i, const char* name, Oid type) const {
+    if (!has(i)) {
+        return {};
+    }
+    ArrayType* array = checked_array(PG_GETARG_ARRAYTYPE_P(at(i)), name);
+    int16 length = 0;
+    bool by_value = false;
+    char alignment = 0;
+    get_typlenbyvalalign(type, &length, &by_value, &alignment);
+    Datum* values = nullptr;
+    bool* nulls = nullptr;
+    int count = 0;
+    deconstruct_array(array, type, length, by_value, alignment, &values, &nulls, &count);
+    auto* found =
+        static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * static_cast<Size>(count + 1)));
+    for (int at = 0; at < count; ++at) {
+        found[at] = {values[at], nulls[at]};
+    }
+    return {found, static_cast<std::size_t>(count)};
+}
+
 pg::Clock Call::clock(int p_now_ms) const {
     return pg::start_clock(int8(p_now_ms), hub.options[store::Option::kMaxClockSkew]);
 }
 
 pg::Clock Call::unchecked_clock(int p_now_ms) const {
     return pg::start_clock(int8(p_now_ms), 0);
+}
+
+pg::Clock Call::clock() const {
+    return pg::start_clock(std::nullopt, hub.options[store::Option::kMaxClockSkew]);
+}
+
+pg::Clock Call::unchecked_clock() const {
+    return pg::start_clock(std::nullopt, 0);
 }
 
 Datum Call::null() const {
@@ -108,7 +137,7 @@ ops::SlotFilter Call::slots(int i) const {
     if (!has(i)) {
         return {true, {}};
     }
-    ArrayType* array = checked_array(PG_GETARG_ARRAYTYPE_P(i), "p_slots");
+    ArrayType* array = checked_array(PG_GETARG_ARRAYTYPE_P(at(i)), "p_slots");
     Datum* values = nullptr;
     bool* nulls = nullptr;
     int given = 0;

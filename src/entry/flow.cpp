@@ -11,7 +11,7 @@ namespace belay::entry {
 
 Datum create_flow(const Call& call) {
     auto clock = call.clock(1);
-    const auto created = ops::create_flow(call.hub, call.jsonb(0), &clock);
+    const auto created = ops::create_flow(call.tables, call.jsonb(0), &clock);
     return answer_row(call, [&created](Datum* values, bool*) {
         values[0] = uuid_datum(created.flow.id);
         values[1] = pg::text_datum(core::name_of(created.flow.state));
@@ -23,7 +23,7 @@ Datum create_flow(const Call& call) {
 
 Datum add_task_to_flow(const Call& call) {
     auto clock = call.unchecked_clock(3);
-    const auto added = ops::add_task_to_flow(call.hub, call.required_uuid(0, "p_flow_id"),
+    const auto added = ops::add_task_to_flow(call.tables, call.required_uuid(0, "p_flow_id"),
                                              call.jsonb(1), call.int8(2), &clock);
     return answer_row(call, [&added](Datum* values, bool*) {
         values[0] = CStringGetTextDatum(added.added ? "added" : "already_member");
@@ -41,7 +41,7 @@ Datum add_edge(const Call& call) {
     }
     auto clock = call.unchecked_clock(5);
     const auto added = ops::add_edge(
-        call.hub, call.required_uuid(0, "p_flow_id"), call.required_uuid(1, "p_upstream_id"),
+        call.tables, call.required_uuid(0, "p_flow_id"), call.required_uuid(1, "p_upstream_id"),
         call.required_uuid(2, "p_downstream_id"), pass_as, call.int8(4), &clock);
     return answer_row(call, [&added](Datum* values, bool*) {
         values[0] = CStringGetTextDatum("added");
@@ -54,7 +54,7 @@ Datum add_edge(const Call& call) {
 
 Datum set_join(const Call& call) {
     const auto result =
-        ops::set_join(call.hub, call.required_uuid(0, "p_flow_id"),
+        ops::set_join(call.tables, call.required_uuid(0, "p_flow_id"),
                       call.required_uuid(1, "p_task_id"), call.jsonb(2), call.int8(3));
     return answer_row(call, [&result](Datum* values, bool*) {
         values[0] = CStringGetTextDatum(result.set ? "set" : "already_set");
@@ -65,7 +65,7 @@ Datum set_join(const Call& call) {
 Datum seal_flow(const Call& call) {
     auto clock = call.unchecked_clock(2);
     const auto sealed =
-        ops::seal_flow(call.hub, call.required_uuid(0, "p_flow_id"), call.int8(1), &clock);
+        ops::seal_flow(call.tables, call.required_uuid(0, "p_flow_id"), call.int8(1), &clock);
     return answer_row(call, [&sealed](Datum* values, bool*) {
         values[0] = pg::text_datum(core::name_of(sealed.state));
         values[1] = Int64GetDatum(sealed.revision);
@@ -76,7 +76,7 @@ Datum cancel_flow(const Call& call) {
     const auto word = call.text(2).value_or("cancel_all");
     const auto policy = core::parse_cancel_policy(word);
     if (!policy) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown policy \"%s\"", pg::excerpt(word)),
+        pg::raise(pg::kInvalidArgument, psprintf("unrecognized policy \"%s\"", pg::excerpt(word)),
                   pg::Facts("bad_value").add("path", "p_policy").add("value", word),
                   "Policies are cancel_all, cancel_pending and flow_only.");
     }
@@ -87,7 +87,7 @@ Datum cancel_flow(const Call& call) {
         .requester = ops::clip(call.text(4).value_or(""), ops::kMaxMessage)};
     auto clock = call.unchecked_clock(5);
     const auto cancelled =
-        ops::cancel_flow(call.hub, call.required_uuid(0, "p_flow_id"), request, &clock);
+        ops::cancel_flow(call.tables, call.required_uuid(0, "p_flow_id"), request, &clock);
     return answer_row(call, [&cancelled](Datum* values, bool* nulls) {
         values[0] = CStringGetTextDatum(cancelled.cancelled ? "cancelled" : "already_terminal");
         nulls[1] = !cancelled.policy;
@@ -100,31 +100,31 @@ Datum cancel_flow(const Call& call) {
 }
 
 Datum ack_cancel_member(const Call& call) {
-    ops::ack_cancel_member(call.hub, call.required_uuid(0, "p_flow_id"),
+    ops::ack_cancel_member(call.tables, call.required_uuid(0, "p_flow_id"),
                            call.required_uuid(1, "p_task_id"));
     return call.nothing();
 }
 
 Datum delete_flow(const Call& call) {
-    return BoolGetDatum(ops::delete_flow(call.hub, call.required_uuid(0, "p_flow_id")));
+    return BoolGetDatum(ops::delete_flow(call.tables, call.required_uuid(0, "p_flow_id")));
 }
 
 Datum get_flow(const Call& call) {
     const auto id = call.uuid(0);
-    Jsonb* flow = id ? ops::get_flow(call.hub, *id) : nullptr;
+    Jsonb* flow = id ? ops::get_flow(call.tables, *id) : nullptr;
     return answer_jsonb(call, flow);
 }
 
 Datum list_flows(const Call& call) {
     const auto filter = ops::checked_object("p_filter", call.jsonb(0));
-    call.set().add_rows(ops::list_flows(call.hub, filter, call.uuid(1), page_limit(call, 2)));
+    call.set().add_rows(ops::list_flows(call.tables, filter, call.uuid(1), page_limit(call, 2)));
     return call.nothing();
 }
 
 Datum upstream_results(const Call& call) {
     const auto set = call.set();
     if (const auto id = call.uuid(0)) {
-        set.add_rows(ops::upstream_results(call.hub, *id));
+        set.add_rows(ops::upstream_results(call.tables, *id));
     }
     return call.nothing();
 }

@@ -6,17 +6,17 @@
 namespace belay::entry {
 
 Datum guard(const Call& call) {
-    ops::guard(call.hub, call.text(0));
+    ops::guard(call.tables, call.text(0));
     return call.nothing();
 }
 
 Datum guard_task(const Call& call) {
     const auto epoch = call.int8(1);
     if (!epoch) {
-        pg::raise_invalid("null", "p_epoch", "p_epoch is null",
+        pg::raise_invalid("null", "p_lease_epoch", "p_lease_epoch must not be null",
                           "Pass the lease_epoch that claim_tasks returned.");
     }
-    ops::guard_task(call.hub, call.required_uuid(0, "p_task_id"), *epoch);
+    ops::guard_task(call.tables, call.required_uuid(0, "p_task_id"), *epoch);
     return call.nothing();
 }
 

@@ -18,12 +18,13 @@ Datum send_to_hub(const Call& call) {
     if (call.has(3)) {
         visible_at = core::pg_us_to_ms(DatumGetTimestampTz(call.fcinfo->args[3].value));
     }
-    return Int64GetDatum(ops::send_to_hub(call.hub, target, call.text(1), work_item, visible_at));
+    return Int64GetDatum(
+        ops::send_to_hub(call.tables, target, call.text(1), work_item, visible_at));
 }
 
 Datum receive_intents(const Call& call) {
-    return Int64GetDatum(
-        ops::receive_intents(call.hub, ops::checked_array("p_intents", call.jsonb(0), kMaxBatch)));
+    return Int64GetDatum(ops::receive_intents(
+        call.tables, ops::checked_array("p_intents", call.jsonb(0), kMaxBatch)));
 }
 
 }  // namespace belay::entry

@@ -21,14 +21,27 @@ struct TypeWord {
 };
 
 constexpr TypeWord kTypeWords[] = {
-    {TEXTOID, "text"},        {INT8OID, "int8"},
-    {INT4OID, "int4"},        {BOOLOID, "bool"},
-    {BYTEAOID, "bytea"},      {JSONBOID, "jsonb"},
-    {JSONOID, "json"},        {TEXTARRAYOID, "text[]"},
-    {INT4ARRAYOID, "int4[]"}, {TIMESTAMPTZOID, "timestamptz"},
-    {UUIDOID, "uuid"},        {NAMEOID, "name"},
-    {VOIDOID, "void"},        {NUMERICOID, "numeric"},
-    {UUIDARRAYOID, "uuid[]"}, {INT8ARRAYOID, "int8[]"},
+    {TEXTOID, "text"},
+    {INT8OID, "int8"},
+    {INT4OID, "int4"},
+    {BOOLOID, "bool"},
+    {BYTEAOID, "bytea"},
+    {JSONBOID, "jsonb"},
+    {JSONOID, "json"},
+    {TEXTARRAYOID, "text[]"},
+    {INT4ARRAYOID, "int4[]"},
+    {TIMESTAMPTZOID, "timestamptz"},
+    {UUIDOID, "uuid"},
+    {NAMEOID, "name"},
+    {VOIDOID, "void"},
+    {NUMERICOID, "numeric"},
+    {UUIDARRAYOID, "uuid[]"},
+    {INT8ARRAYOID, "int8[]"},
+    {INTERVALOID, "interval"},
+    {JSONBARRAYOID, "jsonb[]"},
+    {BOOLARRAYOID, "bool[]"},
+    {FLOAT8OID, "float8"},
+    {INTERVALARRAYOID, "interval[]"},
 };
 
 const char* type_word(Oid type) {
@@ -38,6 +51,27 @@ const char* type_word(Oid type) {
         }
     }
     return "?";
+}
+
+// The composite type that a function returns by name; 0 if it returns anything else.
+Oid row_type_of(const FormData_pg_proc* form) {
+    return get_typtype(form->prorettype) == TYPTYPE_COMPOSITE ? form->prorettype : InvalidOid;
+}
+
+// A number that changes when the type is altered.
+uint64 version_of(Oid row_type) {
+    return lookup_type_cache(row_type, TYPECACHE_TUPDESC)->tupDesc_identifier;
+}
+
+// Its columns; one that was dropped fits nothing.
+void append_columns(StringInfo columns, Oid row_type) {
+    TupleDesc row = lookup_rowtype_tupdesc(row_type, -1);
+    for (int i = 0; i < row->natts; ++i) {
+        const auto* column = TupleDescAttr(row, i);
+        appendStringInfo(columns, "%s%s", i > 0 ? ", " : "",
+                         column->attisdropped ? "?" : type_word(column->atttypid));
+    }
+    ReleaseTupleDesc(row);
 }
 
 struct Signature {
@@ -65,6 +99,9 @@ Signature signature_of(HeapTuple function) {
         if (mode == PROARGMODE_INOUT) {
             appendStringInfo(&columns, "%s%s", columns.len > 0 ? ", " : "", type_word(types[i]));
         }
+    }
+    if (const Oid row_type = row_type_of(form); OidIsValid(row_type)) {
+        append_columns(&columns, row_type);
     }
     const char* kind = form->prokind == PROKIND_FUNCTION    ? ""
                        : form->prokind == PROKIND_PROCEDURE ? "procedure "
@@ -140,7 +177,9 @@ Site* find_site(Oid function_id) {
             hash_create("belay call sites", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     }
     auto* site = static_cast<Site*>(hash_search(sites, &function_id, HASH_FIND, nullptr));
-    if (site != nullptr && site->generation == store::cache_generation()) [[likely]] {
+    if (site != nullptr && site->generation == store::cache_generation() &&
+        (!OidIsValid(site->row_type) || site->row_version == version_of(site->row_type)))
+        [[likely]] {
         return site;
     }
     // Looking things up may let an invalidation in: then this entry is only good for this call.
@@ -149,15 +188,22 @@ Site* find_site(Oid function_id) {
     if (!HeapTupleIsValid(function)) {
         elog(ERROR, "cache lookup failed for function %u", function_id);
     }
+    const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(function));
+    const Oid schema = form->pronamespace;
+    const Oid row_type = row_type_of(form);
+    const uint64 row_version = OidIsValid(row_type) ? version_of(row_type) : 0;
     const Verb& verb = verb_of(function);
     check_home(function);
-    const Oid schema = reinterpret_cast<Form_pg_proc>(GETSTRUCT(function))->pronamespace;
     ReleaseSysCache(function);
     if (site == nullptr) {
         bool found = false;
         site = static_cast<Site*>(hash_search(sites, &function_id, HASH_ENTER, &found));
         site->row = nullptr;
+    } else if (site->row_type != row_type || site->row_version != row_version) {
+        site->row = nullptr;  // a call that is under way may still use the old one
     }
+    site->row_type = row_type;
+    site->row_version = row_version;
     site->verb = &verb;
     site->schema = schema;
     site->generation = generation;
@@ -208,13 +254,19 @@ BELAY_FUNCTION(belay_call_handler) {
     const store::Hub& hub = entry::hub_of(*site);
     MemoryContext result_memory = CurrentMemoryContext;
     const Oid caller = GetUserId();
+    const auto call = [&hub, fcinfo, site, result_memory, caller] {
+        return store::with_tables(
+            hub, [&hub, fcinfo, site, result_memory, caller](store::Tables& tables) {
+                return site->verb->call({tables, hub, fcinfo, site, result_memory, caller});
+            });
+    };
     if (site->verb->access == entry::Access::kWait) {
-        return site->verb->call({hub, fcinfo, site, result_memory, caller});
+        return call();
     }
-    return pg::as_role(hub.owner, [&hub, fcinfo, site, result_memory, caller] {
-        return pg::with_spi([&hub, fcinfo, site, result_memory, caller] {
+    return pg::as_role(hub.owner, [call] {
+        return pg::with_spi([call] {
             entry::pass_boundary_faults();
-            return site->verb->call({hub, fcinfo, site, result_memory, caller});
+            return call();
         });
     });
 }

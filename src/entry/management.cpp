@@ -31,7 +31,7 @@ template <typename Read>
 Datum rows_by_id(const Call& call, Read read) {
     const auto set = call.set();
     if (const auto instance_id = call.text(0)) {
-        set.add_rows(read(call.hub, *instance_id));
+        set.add_rows(read(call.tables, *instance_id));
     }
     return call.nothing();
 }
@@ -45,7 +45,7 @@ Datum list_instances(const Call& call) {
                                        .prefix = call.text(2),
                                        .created_from = call.int8(3),
                                        .created_before = call.int8(4)};
-    set.add_rows(ops::list_instances(call.hub, filter, call.text(5), call.int4(6)));
+    set.add_rows(ops::list_instances(call.tables, filter, call.text(5), call.int4(6)));
     return call.nothing();
 }
 
@@ -57,7 +57,7 @@ Datum list_instances_by_status(const Call& call) {
                                            .prefix = std::nullopt,
                                            .created_from = std::nullopt,
                                            .created_before = std::nullopt};
-        set.add_rows(ops::list_instances(call.hub, filter, std::nullopt, std::nullopt));
+        set.add_rows(ops::list_instances(call.tables, filter, std::nullopt, std::nullopt));
     }
     return call.nothing();
 }
@@ -68,7 +68,7 @@ Datum list_executions(const Call& call) {
 
 Datum latest_execution_id(const Call& call) {
     return Int64GetDatum(
-        ops::latest_execution_id(call.hub, call.required_text(0, "p_instance_id")));
+        ops::latest_execution_id(call.tables, call.required_text(0, "p_instance_id")));
 }
 
 Datum get_instance_info(const Call& call) {
@@ -78,26 +78,26 @@ Datum get_instance_info(const Call& call) {
 Datum get_execution_info(const Call& call) {
     const auto set = call.set();
     if (call.has(0) && call.has(1)) {
-        set.add_rows(ops::execution_info(call.hub, *call.text(0), *call.int8(1)));
+        set.add_rows(ops::execution_info(call.tables, *call.text(0), *call.int8(1)));
     }
     return call.nothing();
 }
 
 Datum get_system_metrics(const Call& call) {
     const auto set = call.set();
-    set.add_rows(ops::system_metrics(call.hub));
+    set.add_rows(ops::system_metrics(call.tables));
     return call.nothing();
 }
 
 Datum get_queue_depths(const Call& call) {
     const auto set = call.set();
-    set.add_rows(ops::get_queue_depths(call.hub, call.clock(0)));
+    set.add_rows(ops::get_queue_depths(call.tables, call.clock(0)));
     return call.nothing();
 }
 
 Datum get_instance_stats(const Call& call) {
     const auto stats =
-        call.has(0) ? ops::get_instance_stats(call.hub, *call.text(0)) : std::nullopt;
+        call.has(0) ? ops::get_instance_stats(call.tables, *call.text(0)) : std::nullopt;
     const bool found = stats.has_value();
     const Datum values[] = {BoolGetDatum(found),
                             Int64GetDatum(found ? stats->history.events : 0),
@@ -114,7 +114,7 @@ Datum list_children(const Call& call) {
 }
 
 Datum get_parent_id(const Call& call) {
-    const auto parent = ops::get_parent_id(call.hub, call.required_text(0, "p_instance_id"));
+    const auto parent = ops::get_parent_id(call.tables, call.required_text(0, "p_instance_id"));
     return parent ? call.answer(*parent) : call.null();
 }
 
@@ -141,10 +141,10 @@ Datum answer_reasons(const Call& call, std::span<const ops::BlockingReason> reas
 
 Datum explain_fetch(const Call& call) {
     const auto instance_id = call.required_text(0, "p_instance_id");
-    const auto clock = call.clock(1);
+    const auto clock = call.clock(3);
     const ops::ExplainRequest request{.instance_id = instance_id,
-                                      .versions = {call.int8(2), call.int8(3)}};
-    return answer_reasons(call, ops::explain_fetch(call.hub, request, clock));
+                                      .versions = {call.int8(1), call.int8(2)}};
+    return answer_reasons(call, ops::explain_fetch(call.tables, request, clock));
 }
 
 Datum explain_work_item(const Call& call) {
@@ -153,13 +153,13 @@ Datum explain_work_item(const Call& call) {
         pg::raise_invalid("null", "p_id", "p_id must not be null", "Pass the id of a work item.");
     }
     const auto clock = call.clock(1);
-    return answer_reasons(call, ops::explain_work_item(call.hub, *id, clock));
+    return answer_reasons(call, ops::explain_work_item(call.tables, *id, clock));
 }
 
 Datum delete_instance(const Call& call) {
     const auto instance_id = call.required_text(0, "p_instance_id");
     return removed_row(
-        call, ops::delete_instance(call.hub, instance_id, call.boolean(1).value_or(false)));
+        call, ops::delete_instance(call.tables, instance_id, call.boolean(1).value_or(false)));
 }
 
 Datum delete_instances_atomic(const Call& call) {
@@ -172,34 +172,35 @@ Datum delete_instances_atomic(const Call& call) {
             ids[count++] = pg::text_view(id);
         }
     }
-    return removed_row(call, ops::delete_instances_atomic(call.hub, {ids, count},
+    return removed_row(call, ops::delete_instances_atomic(call.tables, {ids, count},
                                                           call.boolean(1).value_or(false)));
 }
 
 Datum delete_instances_bulk(const Call& call) {
-    return removed_row(
-        call, ops::delete_instances_bulk(call.hub, ops::checked_object("p_filter", call.jsonb(0))));
+    return removed_row(call, ops::delete_instances_bulk(
+                                 call.tables, ops::checked_object("p_filter", call.jsonb(0))));
 }
 
 Datum prune_executions(const Call& call) {
     const auto instance_id = call.required_text(0, "p_instance_id");
     return pruned_row(
-        call, ops::prune_executions(call.hub, instance_id,
+        call, ops::prune_executions(call.tables, instance_id,
                                     {.keep_last = call.int4(1), .completed_before = call.int8(2)}));
 }
 
 Datum prune_executions_bulk(const Call& call) {
     const auto options = call.has(1) ? ops::checked_object("p_options", call.jsonb(1))
                                      : core::json::Value{core::json::Kind::kObject, "{}"};
-    return pruned_row(call, ops::prune_executions_bulk(
-                                call.hub, ops::checked_object("p_filter", call.jsonb(0)), options));
+    return pruned_row(
+        call, ops::prune_executions_bulk(call.tables,
+                                         ops::checked_object("p_filter", call.jsonb(0)), options));
 }
 
 Datum reconcile(const Call& call) {
     const auto set = call.set();
-    auto clock = call.clock(0);
-    const auto names = call.has(1) ? std::optional(call.texts(1, "p_duties")) : std::nullopt;
-    for (const auto& result : ops::reconcile(call.hub, names, &clock)) {
+    auto clock = call.clock(1);
+    const auto names = call.has(0) ? std::optional(call.texts(0, "p_duties")) : std::nullopt;
+    for (const auto& result : ops::reconcile(call.tables, names, &clock)) {
         const Datum values[] = {CStringGetTextDatum(result.name), Int64GetDatum(result.rows),
                                 Int64GetDatum(result.elapsed_ms)};
         const bool nulls[] = {false, false, false};
@@ -209,7 +210,7 @@ Datum reconcile(const Call& call) {
 }
 
 Datum cleanup_schema(const Call& call) {
-    ops::cleanup_schema(call.hub);
+    ops::cleanup_schema(call.tables);
     return call.nothing();
 }
 

@@ -29,44 +29,10 @@ std::string_view required_name(const Call& call, int i) {
     return value;
 }
 
-// json says how a JSON text becomes a value of the column's type; huge_history stands for one that
-// is too large to be handed out, if the client cannot read NULL there.
-Datum fetch_turn(const Call& call, Datum (*json)(std::string_view),
-                 std::optional<std::string_view> huge_history) {
-    const ops::TurnRequest request{
-        .lock_timeout_ms = ops::checked_timeout("p_lock_timeout_ms", call.int8(1)),
-        .versions = {call.int8(2), call.int8(3)},
-        .slots = call.slots(4)};
-    auto clock = call.clock(0);
-    pg::begin_lease_write();
-    const auto turn = ops::fetch_orchestration_item(call.hub, request, &clock);
-    pg::end_lease_write();
-    if (!turn) {
-        return call.no_row();
-    }
-    const auto history = turn->history ? turn->history : huge_history;
-    char token[core::kTurnTokenChars];
-    core::encode(turn->token, token);
-    MemoryContext old = MemoryContextSwitchTo(call.result_memory);
-    const Datum values[] = {pg::text_datum(turn->instance_id),
-                            pg::text_datum(turn->name),
-                            pg::text_datum(turn->version),
-                            Int64GetDatum(turn->execution_id),
-                            history ? json(*history) : 0,
-                            json(turn->messages),
-                            pg::text_datum({token, sizeof token}),
-                            Int32GetDatum(turn->attempt),
-                            turn->kv_snapshot ? json(*turn->kv_snapshot) : 0};
-    MemoryContextSwitchTo(old);
-    const bool nulls[] = {
-        false, false, false, false, !history, false, false, false, !turn->kv_snapshot};
-    return call.one_row(values, nulls);
-}
-
 Datum renew_turn(const Call& call, const ops::Extension& extension) {
-    auto clock = call.clock(1);
+    auto clock = call.clock(2);
     pg::begin_lease_write();
-    ops::renew_orchestration_item_lock(call.hub, call.text(0), extension, &clock);
+    ops::renew_orchestration_item_lock(call.tables, call.text(0), extension, &clock);
     pg::end_lease_write();
     return call.nothing();
 }
@@ -80,13 +46,13 @@ Datum enqueue_orchestrator_work(const Call& call) {
     if (call.has(2)) {
         visible_at = core::pg_us_to_ms(DatumGetTimestampTz(call.fcinfo->args[2].value));
     }
-    ops::enqueue_orchestrator_work(call.hub, message, visible_at);
+    ops::enqueue_orchestrator_work(call.tables, message, visible_at);
     return call.nothing();
 }
 
 Datum enqueue_orchestrator_items(const Call& call) {
     return Int64GetDatum(ops::enqueue_orchestrator_items(
-        call.hub, ops::checked_array("p_items", call.jsonb(0), kMaxBatch), call.int8(1)));
+        call.tables, ops::checked_array("p_items", call.jsonb(0), kMaxBatch), call.int8(1)));
 }
 
 Datum start_orchestration(const Call& call) {
@@ -97,7 +63,7 @@ Datum start_orchestration(const Call& call) {
     }
     const int64 delay = ops::checked_delay("p_delay_ms", call.int8(4)).value_or(0);
     auto clock = call.clock(5);
-    return call.answer(ops::start_orchestration(call.hub, name, call.text(1).value_or(""),
+    return call.answer(ops::start_orchestration(call.tables, name, call.text(1).value_or(""),
                                                 instance_id, call.text(3), delay, &clock));
 }
 
@@ -105,7 +71,7 @@ Datum raise_event(const Call& call) {
     const auto instance_id = required_instance(call, 0, "p_instance_id");
     const auto name = required_name(call, 1);
     auto clock = call.clock(4);
-    ops::raise_event(call.hub, instance_id, name, call.text(2).value_or(""),
+    ops::raise_event(call.tables, instance_id, name, call.text(2).value_or(""),
                      call.boolean(3).value_or(false), &clock);
     return call.nothing();
 }
@@ -113,50 +79,42 @@ Datum raise_event(const Call& call) {
 Datum cancel_instance(const Call& call) {
     const auto instance_id = required_instance(call, 0, "p_instance_id");
     auto clock = call.clock(2);
-    ops::cancel_instance(call.hub, instance_id, call.text(1).value_or(""), &clock);
+    ops::cancel_instance(call.tables, instance_id, call.text(1).value_or(""), &clock);
     return call.nothing();
 }
 
-Datum fetch_orchestration_item(const Call& call) {
-    return fetch_turn(call, pg::text_datum, std::nullopt);
-}
-
-Datum fetch_orchestration_item_jsonb(const Call& call) {
-    // An event that cannot be decoded: the application's own rule for broken history then works.
-    return fetch_turn(call, pg::jsonb_datum, R"(["the history is larger than 64 MiB"])");
-}
-
 Datum ack_orchestration_item(const Call& call) {
-    ops::ack_orchestration_item(call.hub, {.token = call.text(0),
-                                           .now = call.int8(1),
-                                           .execution_id = call.int8(2),
-                                           .history_delta = call.jsonb(3),
-                                           .worker_items = call.jsonb(4),
-                                           .orchestrator_items = call.jsonb(5),
-                                           .metadata = call.jsonb(6),
-                                           .cancelled_activities = call.jsonb(7)});
+    ops::ack_orchestration_item(call.tables,
+                                {.token = call.text(0),
+                                 .execution_id = call.int8(1),
+                                 .history_delta = call.jsonb(2),
+                                 .worker_items = call.jsonb(3),
+                                 .orchestrator_items = call.jsonb(4),
+                                 .metadata = call.jsonb(5),
+                                 .cancelled_activities = call.jsonb(6)},
+                                call.int8(7));
     return call.nothing();
 }
 
 Datum abandon_orchestration_item(const Call& call) {
-    const auto delay = ops::checked_delay("p_delay_ms", call.int8(2));
-    auto clock = call.clock(1);
-    return call.answer(ops::abandon_orchestration_item(call.hub, call.text(0), delay,
-                                                       call.boolean(3).value_or(false), &clock));
+    const auto delay = ops::checked_delay("p_delay_ms", call.int8(1));
+    auto clock = call.clock(3);
+    return call.answer(ops::abandon_orchestration_item(call.tables, call.text(0), delay,
+                                                       call.boolean(2).value_or(false), &clock));
 }
 
 Datum renew_orchestration_item_lock(const Call& call) {
-    return renew_turn(call, ops::extension_ms(call.int8(2)));
+    return renew_turn(call, ops::extension_ms(call.int8(1)));
 }
 
 Datum renew_orchestration_item_lock_secs(const Call& call) {
-    return renew_turn(call, ops::extension_secs(call.int8(2)));
+    return renew_turn(call, ops::extension_secs(call.int8(1)));
 }
 
 Datum fetch_history(const Call& call) {
     const auto set = call.set();
     if (const auto instance_id = call.text(0)) {
-        set.add_rows(ops::fetch_history(call.hub, *instance_id, std::nullopt));
+        set.add_rows(ops::fetch_history(call.tables, *instance_id, std::nullopt));
     }
     return call.nothing();
 }
@@ -164,7 +122,7 @@ Datum fetch_history(const Call& call) {
 Datum fetch_history_with_execution(const Call& call) {
     const auto set = call.set();
     if (call.has(0) && call.has(1)) {
-        set.add_rows(ops::fetch_history(call.hub, *call.text(0), call.int8(1)));
+        set.add_rows(ops::fetch_history(call.tables, *call.text(0), call.int8(1)));
     }
     return call.nothing();
 }
@@ -173,7 +131,7 @@ Datum read_history(const Call& call) {
     const auto set = call.set();
     if (const auto instance_id = call.text(0)) {
         set.add_rows(
-            ops::read_history(call.hub, *instance_id, call.int8(1), call.int8(2), call.int4(3)));
+            ops::read_history(call.tables, *instance_id, call.int8(1), call.int8(2), call.int4(3)));
     }
     return call.nothing();
 }
@@ -185,14 +143,14 @@ Datum append_history(const Call& call) {
         pg::raise_invalid(execution_id ? "out_of_range" : "null", "p_execution_id",
                           "p_execution_id must be greater than 0", "Execution ids begin with 1.");
     }
-    ops::append_history(call.hub, instance_id, *execution_id,
+    ops::append_history(call.tables, instance_id, *execution_id,
                         ops::checked_events("p_events", call.jsonb(2)));
     return call.nothing();
 }
 
 Datum get_custom_status(const Call& call) {
     const auto status =
-        call.has(0) ? ops::get_custom_status(call.hub, *call.text(0)) : std::nullopt;
+        call.has(0) ? ops::get_custom_status(call.tables, *call.text(0)) : std::nullopt;
     if (!status || status->version <= call.int8(1).value_or(-1)) {
         return call.no_row();
     }
@@ -206,7 +164,7 @@ Datum get_custom_status(const Call& call) {
 
 Datum get_kv_value(const Call& call) {
     const auto value = call.has(0) && call.has(1)
-                           ? ops::get_kv_value(call.hub, *call.text(0), *call.text(1))
+                           ? ops::get_kv_value(call.tables, *call.text(0), *call.text(1))
                            : std::nullopt;
     MemoryContext old = MemoryContextSwitchTo(call.result_memory);
     const Datum values[] = {value ? pg::text_datum(*value) : 0, BoolGetDatum(value.has_value())};
@@ -218,7 +176,7 @@ Datum get_kv_value(const Call& call) {
 Datum get_kv_all_values(const Call& call) {
     const auto set = call.set();
     if (const auto instance_id = call.text(0)) {
-        set.add_rows(ops::get_kv_all_values(call.hub, *instance_id));
+        set.add_rows(ops::get_kv_all_values(call.tables, *instance_id));
     }
     return call.nothing();
 }

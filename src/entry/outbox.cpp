@@ -4,37 +4,32 @@
 #include "entry/verbs.hpp"
 #include "pg/boundary.hpp"
 #include "pg/datum.hpp"
-#include "pg/event_writers.hpp"
 #include "pg/scopes.hpp"
+#include "shmem/event_writers.hpp"
 
 namespace belay::entry {
 
 namespace {
 
-// The columns of the rows, as the store reads them.
-enum Column { kIncarnation = 1, kPosition, kXid, kTopic, kType, kSubject, kDetails, kOccurredAt };
-
-void add_events(const Call::Set& set, const store::Rows& rows, bool by_xid, int64 lease) {
-    for (uint64 i = 0; i < rows.count; ++i) {
-        const int32 incarnation = rows.int4(i, kIncarnation);
-        const int64 position = rows.int8(i, kPosition);
+void add_events(const Call::Set& set, const store::EventRows& events, bool by_xid, int64 lease) {
+    for (const auto& [incarnation, position, xid, topic, type, subject, details, occurred_at] :
+         events) {
         char upto[core::kEventPlaceChars];
         core::encode(core::EventPlace{.lease = lease,
                                       .incarnation = incarnation,
                                       .position = position,
-                                      .xid = DatumGetUInt64(rows.datum(i, kXid, XID8OID)),
+                                      .xid = xid.value,
                                       .by_xid = by_xid},
                      upto);
-        const bool no_subject = rows.is_null(i, kSubject);
         const Datum values[] = {
             CStringGetTextDatum(psprintf("%d-" INT64_FORMAT, incarnation, position)),
-            rows.datum(i, kTopic, TEXTOID),
-            rows.datum(i, kType, TEXTOID),
-            no_subject ? 0 : rows.datum(i, kSubject, TEXTOID),
-            rows.datum(i, kDetails, JSONBOID),
-            rows.datum(i, kOccurredAt, INT8OID),
+            pg::text_datum(topic),
+            pg::text_datum(type),
+            subject ? pg::text_datum(*subject) : 0,
+            details.value,
+            Int64GetDatum(occurred_at),
             PointerGetDatum(cstring_to_text_with_len(upto, sizeof upto))};
-        const bool nulls[] = {false, false, false, no_subject, false, false, false};
+        const bool nulls[] = {false, false, false, !subject, false, false, false};
         set.add(values, nulls);
     }
 }
@@ -64,14 +59,14 @@ void add_lost(const Call::Set& set, const ops::EventBatch& batch, std::string_vi
 }  // namespace
 
 Datum create_subscription(const Call& call) {
-    ops::create_subscription(call.hub, call.required_text(0, "p_name"),
+    ops::create_subscription(call.tables, call.required_text(0, "p_subscription"),
                              call.has(1) ? std::optional(call.texts(1, "p_topics")) : std::nullopt,
                              call.required_text(2, "p_from"));
     return call.nothing();
 }
 
 Datum drop_subscription(const Call& call) {
-    ops::drop_subscription(call.hub, call.required_text(0, "p_name"));
+    ops::drop_subscription(call.tables, call.required_text(0, "p_subscription"));
     return call.nothing();
 }
 
@@ -79,7 +74,7 @@ Datum read_events(const Call& call) {
     const auto set = call.set();
     auto clock = call.clock(3);
     const auto name = call.required_text(0, "p_subscription");
-    const auto batch = ops::read_events(call.hub, name, call.int4(1), call.int8(2), &clock);
+    const auto batch = ops::read_events(call.tables, name, call.int4(1), call.int8(2), &clock);
     add_lost(set, batch, name);
     add_events(set, batch.old, false, batch.lease);
     add_events(set, batch.current, batch.by_xid, batch.lease);
@@ -88,7 +83,7 @@ Datum read_events(const Call& call) {
 
 Datum ack_events(const Call& call) {
     auto clock = call.clock(2);
-    ops::ack_events(call.hub, call.required_text(0, "p_subscription"),
+    ops::ack_events(call.tables, call.required_text(0, "p_subscription"),
                     call.required_text(1, "p_upto"), &clock);
     return call.nothing();
 }
@@ -106,7 +101,7 @@ BELAY_FUNCTION(belay_event_horizon_pid) {
         PG_RETURN_NULL();
     }
     const auto horizon = pg::as_role(hub->owner, [hub] {
-        return pg::event_horizon(hub->schema, hub->relations.outbox_events_position);
+        return event_writers::horizon(hub->schema, hub->relations.outbox_events_position);
     });
     const int32 pid =
         horizon.exact ? horizon.writer_pid : BackendXidGetPid(GetActiveSnapshot()->xmin);

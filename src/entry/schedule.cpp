@@ -2,36 +2,53 @@
 #include "ops/schedule/schedule.hpp"
 
 #include "entry/verbs.hpp"
+#include "pg/errors.hpp"
 
 namespace belay::entry {
+
+namespace {
+
+// What becomes of a schedule that exists.
+bool is_replaced(std::string_view word) {
+    if (word != "replace" && word != "error") {
+        pg::raise(pg::kInvalidArgument, "p_if_exists has an unrecognized value",
+                  pg::Facts("bad_value").add("path", "p_if_exists").add("value", word),
+                  "Pass replace or error.");
+    }
+    return word == "replace";
+}
+
+}  // namespace
 
 Datum create_schedule(const Call& call) {
     const ops::ScheduleRequest request{.name = call.required_text(0, "p_name"),
                                        .cron = call.required_text(1, "p_cron"),
                                        .task = call.jsonb(2),
                                        .time_zone = call.text(3).value_or("UTC"),
-                                       .catch_up = call.text(4).value_or("one")};
-    auto clock = call.clock(5);
-    return Int64GetDatum(ops::create_schedule(call.hub, request, &clock));
+                                       .catch_up = call.text(4).value_or("one"),
+                                       .replace = is_replaced(call.text(5).value_or("replace"))};
+    auto clock = call.clock(6);
+    return Int64GetDatum(ops::create_schedule(call.tables, request, &clock));
 }
 
 Datum drop_schedule(const Call& call) {
-    ops::drop_schedule(call.hub, call.required_text(0, "p_name"));
+    ops::drop_schedule(call.tables, call.required_text(0, "p_name"));
     return call.nothing();
 }
 
 Datum pause_schedule(const Call& call) {
-    ops::pause_schedule(call.hub, call.required_text(0, "p_name"));
+    ops::pause_schedule(call.tables, call.required_text(0, "p_name"));
     return call.nothing();
 }
 
 Datum resume_schedule(const Call& call) {
     auto clock = call.clock(1);
-    return Int64GetDatum(ops::resume_schedule(call.hub, call.required_text(0, "p_name"), &clock));
+    return Int64GetDatum(
+        ops::resume_schedule(call.tables, call.required_text(0, "p_name"), &clock));
 }
 
 Datum list_schedules(const Call& call) {
-    call.set().add_rows(ops::list_schedules(call.hub));
+    call.set().add_rows(ops::list_schedules(call.tables));
     return call.nothing();
 }
 

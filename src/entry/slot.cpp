@@ -9,12 +9,12 @@ namespace belay::entry {
 namespace {
 
 std::string_view checked_owner(const Call& call) {
-    const std::string_view owner = call.required_text(0, "p_owner");
+    const std::string_view owner = call.required_text(0, "p_owner_id");
     if (owner.empty()) {
-        pg::raise_invalid("empty", "p_owner", "p_owner must not be empty",
+        pg::raise_invalid("empty", "p_owner_id", "p_owner_id must not be empty",
                           "Pass a name of its own for each dispatcher.");
     }
-    ops::check_label("p_owner", owner);
+    ops::check_label("p_owner_id", owner);
     return owner;
 }
 
@@ -25,7 +25,7 @@ Datum acquire_slots(const Call& call) {
     const auto queue = ops::checked_slot_queue(call.required_text(1, "p_queue"));
     const int64 lease = ops::checked_timeout("p_lease_ms", call.int8(3));
     auto clock = call.clock(4);
-    const auto slots = ops::acquire_slots(call.hub, owner, queue, call.int4(2), lease, &clock);
+    const auto slots = ops::acquire_slots(call.tables, owner, queue, call.int4(2), lease, &clock);
     MemoryContext old = MemoryContextSwitchTo(call.result_memory);
     auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (slots.size() + 1)));
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -39,7 +39,8 @@ Datum acquire_slots(const Call& call) {
 
 Datum release_slots(const Call& call) {
     const std::string_view owner = checked_owner(call);
-    ops::release_slots(call.hub, owner, ops::checked_slot_queue(call.required_text(1, "p_queue")));
+    ops::release_slots(call.tables, owner,
+                       ops::checked_slot_queue(call.required_text(1, "p_queue")));
     return call.nothing();
 }
 

@@ -34,9 +34,9 @@ Datum suspend_task(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     const auto fence = lease_fence(call, 1);
     const auto suspension = ops::checked_object(
-        "p_suspension", ops::checked_body(call.hub, "p_suspension", call.jsonb(2)));
+        "p_suspension", ops::checked_body(call.tables, "p_suspension", call.jsonb(2)));
     auto clock = call.unchecked_clock(3);
-    const auto suspended = ops::suspend_task(call.hub, id, fence, suspension, &clock);
+    const auto suspended = ops::suspend_task(call.tables, id, fence, suspension, &clock);
     return answer_row(call, [&suspended](Datum* values, bool* nulls) {
         values[0] = CStringGetTextDatum(suspended.result);
         nulls[1] = !suspended.suspension_id;
@@ -53,7 +53,7 @@ Datum create_waitpoint(const Call& call) {
         call.has(3) ? std::optional(ops::checked_timeout("p_expires_in_ms", call.int8(3)))
                     : std::nullopt;
     auto clock = call.unchecked_clock(4);
-    const auto made = ops::create_waitpoint(call.hub, id, fence, key, expires_in, &clock);
+    const auto made = ops::create_waitpoint(call.tables, id, fence, key, expires_in, &clock);
     return answer_row(call, [&made](Datum* values, bool*) {
         values[0] = uuid_datum(made.id);
         values[1] = CStringGetTextDatum(made.token);
@@ -63,10 +63,11 @@ Datum create_waitpoint(const Call& call) {
 Datum deliver_signal(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     const pg_uuid_t waitpoint = call.required_uuid(1, "p_waitpoint_id");
-    const auto signal = ops::read_signal(call.hub, ops::checked_object("p_signal", call.jsonb(3)));
+    const auto signal =
+        ops::read_signal(call.tables, ops::checked_object("p_signal", call.jsonb(3)));
     auto clock = call.unchecked_clock(4);
     return answer_delivered(
-        call, ops::deliver_signal(call.hub, id, waitpoint, call.text(2), signal, &clock));
+        call, ops::deliver_signal(call.tables, id, waitpoint, call.text(2), signal, &clock));
 }
 
 Datum approve_task(const Call& call) {
@@ -80,7 +81,7 @@ Datum approve_task(const Call& call) {
     }
     signal.source = "operator";
     auto clock = call.unchecked_clock(4);
-    return answer_delivered(call, ops::approve_task(call.hub, id, waitpoint, signal, &clock));
+    return answer_delivered(call, ops::approve_task(call.tables, id, waitpoint, signal, &clock));
 }
 
 Datum resume_task(const Call& call) {
@@ -88,25 +89,22 @@ Datum resume_task(const Call& call) {
     const auto trigger = ops::checked_word("p_trigger", call.text(1).value_or("operator"));
     const int64 delay = ops::checked_delay("p_delay_ms", call.int8(2)).value_or(0);
     auto clock = call.unchecked_clock(3);
-    return answer_requeued(call, ops::resume_task(call.hub, id, trigger, delay, &clock));
+    return answer_requeued(call, ops::resume_task(call.tables, id, trigger, delay, &clock));
 }
 
 Datum list_waitpoints(const Call& call) {
-    constexpr int kColumns = 10;
     constexpr int kHash = 5;
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     const int limit = ops::checked_limit("p_limit", call.int4(2), 100, kMaxPage);
     const auto set = call.set();
-    const auto [rows, hashes] = ops::list_waitpoints(call.hub, id, call.uuid(1), limit);
-    Datum values[kColumns];
-    bool nulls[kColumns];
+    const auto [rows, hashes] = ops::list_waitpoints(call.tables, id, call.uuid(1), limit);
+    Datum values[rows.kMostColumns];
+    bool nulls[rows.kMostColumns];
+    if (rows.count > 0) {
+        rows.check(set.row);
+    }
     for (uint64 at = 0; at < rows.count; ++at) {
-        for (int column = 0; column < kColumns; ++column) {
-            nulls[column] = rows.is_null(at, column + 1);
-            values[column] = nulls[column] ? 0
-                                           : rows.datum(at, column + 1,
-                                                        TupleDescAttr(set.row, column)->atttypid);
-        }
+        rows.get(at, values, nulls);
         const char* hash = hashes[static_cast<std::size_t>(at)];
         nulls[kHash] = hash == nullptr;
         values[kHash] = hash == nullptr ? 0 : CStringGetTextDatum(hash);
@@ -119,13 +117,13 @@ Datum list_signals(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     const int limit = ops::checked_limit("p_limit", call.int4(2), 100, kMaxPage);
     const auto set = call.set();
-    set.add_rows(ops::list_signals(call.hub, id, call.int8(1).value_or(0), limit));
+    set.add_rows(ops::list_signals(call.tables, id, call.int8(1).value_or(0), limit));
     return call.nothing();
 }
 
 Datum seed_waitpoint_key(const Call& call) {
-    const bool added =
-        ops::seed_waitpoint_key(call.hub, call.required_text(0, "p_kid"), required_secret(call, 1));
+    const bool added = ops::seed_waitpoint_key(call.tables, call.required_text(0, "p_kid"),
+                                               required_secret(call, 1));
     return call.answer(added ? "seeded" : "unchanged");
 }
 
@@ -134,7 +132,7 @@ Datum rotate_waitpoint_key(const Call& call) {
     if (!grace) {
         refuse_null("p_grace_ms");
     }
-    const bool added = ops::rotate_waitpoint_key(call.hub, call.required_text(0, "p_kid"),
+    const bool added = ops::rotate_waitpoint_key(call.tables, call.required_text(0, "p_kid"),
                                                  required_secret(call, 1), *grace);
     return call.answer(added ? "rotated" : "unchanged");
 }

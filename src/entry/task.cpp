@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "entry/task_arguments.hpp"
 #include "entry/task_call.hpp"
 #include "entry/verbs.hpp"
 #include "ops/input.hpp"
@@ -15,21 +16,6 @@ namespace belay::entry {
 namespace {
 
 constexpr std::size_t kMaxBatch = 10000;
-constexpr std::size_t kMaxLanes = 1000;
-constexpr int32 kMaxClaim = 1000;
-
-std::span<const std::string_view> words(const Call& call, int i, const char* path) {
-    const auto given = call.texts(i, path);
-    auto* all =
-        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (given.size() + 1)));
-    for (std::size_t at = 0; at < given.size(); ++at) {
-        if (given[at] == 0) {
-            refuse_null(psprintf("%s[%zu]", path, at));
-        }
-        all[at] = pg::text_view(given[at]);
-    }
-    return {all, given.size()};
-}
 
 int64 required_int8(const Call& call, int i, const char* name) {
     const auto value = call.int8(i);
@@ -44,7 +30,7 @@ int64 required_delay(const Call& call, int i, int64 fallback) {
 }
 
 bool is_operator(const Call& call) {
-    return ops::is_operator(call.hub, call.caller);
+    return ops::is_operator(call.tables, call.caller);
 }
 
 [[noreturn]] void refuse_override(const char* what) {
@@ -64,64 +50,11 @@ ops::Fence sourced_fence(const Call& call, int epoch, int source) {
         return {call.int8(epoch), true};
     }
     if (word != "lease_holder") {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown source \"%s\"", pg::excerpt(word)),
+        pg::raise(pg::kInvalidArgument, psprintf("unrecognized source \"%s\"", pg::excerpt(word)),
                   pg::Facts("bad_value").add("path", "p_source").add("value", word),
                   "Sources are lease_holder and operator_override.");
     }
     return lease_fence(call, epoch);
-}
-
-ops::ClaimRequest claim_request(const Call& call, int first) {
-    ops::ClaimRequest request{};
-    request.worker = ops::checked_word("p_worker", call.required_text(first, "p_worker"));
-    request.worker_instance =
-        ops::checked_word("p_worker_instance", call.required_text(first + 1, "p_worker_instance"));
-    if (call.has(first + 2)) {
-        const auto given = words(call, first + 2, "p_lanes");
-        auto* lanes =
-            static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (given.size() + 1)));
-        for (std::size_t i = 0; i < given.size(); ++i) {
-            lanes[i] = ops::checked_lane(psprintf("p_lanes[%zu]", i), given[i]);
-        }
-        std::sort(lanes, lanes + given.size());
-        const auto count =
-            static_cast<std::size_t>(std::unique(lanes, lanes + given.size()) - lanes);
-        if (count > kMaxLanes) {
-            pg::raise(pg::kInvalidArgument, "p_lanes has more than 1000 lanes",
-                      pg::Facts("too_many")
-                          .add("path", "p_lanes")
-                          .add("elements", static_cast<int64>(count)),
-                      "NULL means every lane.");
-        }
-        request.lanes = std::span<const std::string_view>(lanes, count);
-    }
-    request.capabilities =
-        ops::checked_capabilities("p_capabilities", words(call, first + 3, "p_capabilities"));
-    request.lease_ms = ops::checked_lease_ms(call.int8(first + 4));
-    request.max = ops::checked_limit("p_max", call.int4(first + 5), 1, kMaxClaim);
-    request.slots = call.slots(first + 6);
-    return request;
-}
-
-void add_claimed(const Call::Set& set, const ops::Claimed& claimed) {
-    constexpr int kColumns = 22;
-    constexpr int kUpstream = 20;
-    Datum values[kColumns];
-    bool nulls[kColumns];
-    for (const uint64 at : claimed.order) {
-        for (int column = 0; column < kColumns; ++column) {
-            nulls[column] = claimed.rows.is_null(at, column + 1);
-            values[column] =
-                nulls[column]
-                    ? 0
-                    : claimed.rows.datum(at, column + 1, TupleDescAttr(set.row, column)->atttypid);
-        }
-        nulls[kUpstream] = claimed.upstream[at] == 0;
-        values[kUpstream] = claimed.upstream[at];
-        nulls[kColumns - 1] = claimed.signals[at] == 0;
-        values[kColumns - 1] = claimed.signals[at];
-        set.add(values, nulls);
-    }
 }
 
 }  // namespace
@@ -131,7 +64,7 @@ Datum create_task(const Call& call) {
     ops::TaskRequest request{
         .path = nullptr,
         .id = call.uuid(2),
-        .lane = ops::checked_lane("p_lane", call.text(0)),
+        .queue = ops::checked_queue("p_queue", call.text(0)),
         .kind = call.text(3).value_or(""),
         .priority = core::clamp_priority(call.int4(4).value_or(0)),
         .delay_ms = call.int8(5).value_or(0),
@@ -145,9 +78,9 @@ Datum create_task(const Call& call) {
         .payload = call.jsonb(1),
         .tags = call.has(12) ? call.jsonb(12) : DatumGetJsonbP(pg::jsonb_datum("{}")),
         .policy = call.jsonb(9)};
-    ops::check_request(call.hub, request);
+    ops::check_request(call.tables, request);
     auto clock = call.clock(13);
-    const auto created = ops::create_tasks(call.hub, {&request, 1}, &clock)[0];
+    const auto created = ops::create_tasks(call.tables, {&request, 1}, &clock)[0];
     return answer_row(call, [&created](Datum* values, bool*) {
         values[0] = uuid_datum(created.id);
         values[1] = state_datum(created.state);
@@ -157,9 +90,9 @@ Datum create_task(const Call& call) {
 
 Datum create_tasks(const Call& call) {
     const auto requests =
-        ops::read_requests(call.hub, ops::checked_array("p_tasks", call.jsonb(0), kMaxBatch));
+        ops::read_requests(call.tables, ops::checked_array("p_tasks", call.jsonb(0), kMaxBatch));
     auto clock = call.clock(1);
-    const auto created = ops::create_tasks(call.hub, requests, &clock);
+    const auto created = ops::create_tasks(call.tables, requests, &clock);
     const auto set = call.set();
     int32 item = 0;
     for (const auto& task : created) {
@@ -172,7 +105,7 @@ Datum create_tasks(const Call& call) {
 }
 
 Datum delete_task(const Call& call) {
-    return BoolGetDatum(ops::delete_task(call.hub, call.required_uuid(0, "p_task_id")));
+    return BoolGetDatum(ops::delete_task(call.tables, call.required_uuid(0, "p_task_id")));
 }
 
 Datum claim_tasks(const Call& call) {
@@ -180,8 +113,8 @@ Datum claim_tasks(const Call& call) {
     auto clock = call.clock(7);
     const auto set = call.set();
     // Waits for the disk: after a crash that forgot it, the next claim would get the same epoch.
-    const auto claimed = ops::claim_tasks(call.hub, request, &clock);
-    add_claimed(set, claimed);
+    const auto claimed = ops::claim_tasks(call.tables, request, &clock);
+    add_claimed(call, set, claimed);
     return call.nothing();
 }
 
@@ -191,7 +124,7 @@ Datum renew_task(const Call& call) {
     const int64 lease_ms = ops::checked_lease_ms(call.int8(2));
     auto clock = call.unchecked_clock(3);
     pg::begin_lease_write();
-    const auto renewed = ops::renew_task(call.hub, id, fence, lease_ms, &clock);
+    const auto renewed = ops::renew_task(call.tables, id, fence, lease_ms, &clock);
     pg::end_lease_write();
     return answer_row(call, [&renewed](Datum* values, bool*) {
         values[0] = Int64GetDatum(renewed.lease_until);
@@ -204,7 +137,7 @@ Datum renew_tasks(const Call& call) {
     pg::List<pg_uuid_t> ids;
     pg::List<int64> epochs;
     for (const int argument : {0, 1}) {
-        const char* path = argument == 0 ? "p_task_ids" : "p_epochs";
+        const char* path = argument == 0 ? "p_task_ids" : "p_lease_epochs";
         if (!call.has(argument)) {
             refuse_null(path);
         }
@@ -232,9 +165,9 @@ Datum renew_tasks(const Call& call) {
     }
     if (ids.count != epochs.count || static_cast<std::size_t>(ids.count) > kMaxBatch) {
         pg::raise(pg::kInvalidArgument,
-                  "p_task_ids and p_epochs must have the same length, at most 10000",
+                  "p_task_ids and p_lease_epochs must have the same length, at most 10000",
                   pg::Facts(ids.count != epochs.count ? "bad_value" : "too_many")
-                      .add("path", "p_epochs")
+                      .add("path", "p_lease_epochs")
                       .add("task_ids", ids.count)
                       .add("epochs", epochs.count),
                   "Pass one epoch for each task.");
@@ -242,7 +175,7 @@ Datum renew_tasks(const Call& call) {
     auto clock = call.clock(3);
     const auto set = call.set();
     pg::begin_lease_write();
-    const auto results = ops::renew_tasks(call.hub, ids.span(), epochs.span(), lease_ms, &clock);
+    const auto results = ops::renew_tasks(call.tables, ids.span(), epochs.span(), lease_ms, &clock);
     pg::end_lease_write();
     for (const auto& result : results) {
         const Datum values[] = {UUIDPGetDatum(&result.id), BoolGetDatum(result.renewed),
@@ -259,24 +192,17 @@ Datum progress_task(const Call& call) {
     const auto fence = lease_fence(call, 1);
     ops::ProgressReport report{};
     if (call.has(2)) {
-        report.percent = call.fcinfo->args[2].value;
-        const auto least = DirectFunctionCall1(int4_numeric, Int32GetDatum(0));
-        const auto most = DirectFunctionCall1(int4_numeric, Int32GetDatum(100));
-        if (!DatumGetBool(DirectFunctionCall2(numeric_ge, *report.percent, least)) ||
-            !DatumGetBool(DirectFunctionCall2(numeric_le, *report.percent, most))) {
-            pg::raise_invalid("out_of_range", "p_percent", "p_percent must be from 0 to 100",
-                              "Pass a percentage.");
-        }
+        report.percent = ops::checked_percent("p_percent", call.fcinfo->args[2].value);
     }
     if (const auto message = call.text(3)) {
         report.message = ops::clip(*message, ops::kMaxMessage);
     }
-    report.checkpoint = ops::checked_body(call.hub, "p_checkpoint", call.jsonb(4));
+    report.checkpoint = ops::checked_body(call.tables, "p_checkpoint", call.jsonb(4));
     if (call.has(5)) {
         report.lease_ms = ops::checked_lease_ms(call.int8(5));
     }
     auto clock = call.unchecked_clock(6);
-    const int64 until = ops::progress_task(call.hub, id, fence, report, &clock);
+    const int64 until = ops::progress_task(call.tables, id, fence, report, &clock);
     const auto set = call.set();
     const Datum values[] = {Int64GetDatum(until)};
     const bool nulls[] = {false};
@@ -287,9 +213,9 @@ Datum progress_task(const Call& call) {
 Datum complete_task(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     const auto fence = sourced_fence(call, 1, 3);
-    Jsonb* result = ops::checked_body(call.hub, "p_result", call.jsonb(2));
+    Jsonb* result = ops::checked_body(call.tables, "p_result", call.jsonb(2));
     auto clock = call.unchecked_clock(4);
-    const int64 epoch = ops::complete_task(call.hub, id, fence, result, &clock);
+    const int64 epoch = ops::complete_task(call.tables, id, fence, result, &clock);
     return answer_row(call, [epoch, &id](Datum* values, bool*) {
         values[0] = CStringGetTextDatum("completed");
         values[1] = uuid_datum(id);
@@ -301,12 +227,12 @@ Datum complete_task(const Call& call) {
 Datum complete_and_claim(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     const auto fence = lease_fence(call, 1);
-    Jsonb* result = ops::checked_body(call.hub, "p_result", call.jsonb(2));
+    Jsonb* result = ops::checked_body(call.tables, "p_result", call.jsonb(2));
     const auto request = claim_request(call, 3);
     auto clock = call.unchecked_clock(10);
     const auto set = call.set();
-    (void)ops::complete_task(call.hub, id, fence, result, &clock);
-    add_claimed(set, ops::claim_tasks(call.hub, request, &clock));
+    (void)ops::complete_task(call.tables, id, fence, result, &clock);
+    add_claimed(call, set, ops::claim_tasks(call.tables, request, &clock));
     return call.nothing();
 }
 
@@ -316,18 +242,18 @@ Datum fail_task(const Call& call) {
     const auto word = call.required_text(2, "p_class");
     const auto failure_class = core::parse_failure_class(word);
     if (!failure_class) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown class \"%s\"", pg::excerpt(word)),
+        pg::raise(pg::kInvalidArgument, psprintf("unrecognized class \"%s\"", pg::excerpt(word)),
                   pg::Facts("bad_value").add("path", "p_class").add("value", word),
                   "Classes are transient, permanent, timeout, infra_crash and cancelled.");
     }
     store::Failure failure{*failure_class, std::nullopt,
-                           ops::checked_body(call.hub, "p_details", call.jsonb(4))};
+                           ops::checked_body(call.tables, "p_details", call.jsonb(4))};
     if (const auto message = call.text(3)) {
         failure.message = ops::clip(*message, ops::kMaxMessage);
     }
     const auto retry_after = ops::checked_delay("p_retry_after_ms", call.int8(5));
     auto clock = call.unchecked_clock(7);
-    const auto failed = ops::fail_task(call.hub, id, fence, failure, retry_after, &clock);
+    const auto failed = ops::fail_task(call.tables, id, fence, failure, retry_after, &clock);
     return answer_row(call, [&failed](Datum* values, bool* nulls) {
         values[0] = CStringGetTextDatum(failed.result);
         values[1] = state_datum(failed.state);
@@ -343,9 +269,10 @@ Datum delay_task(const Call& call) {
     const auto fence = lease_fence(call, 1);
     (void)required_int8(call, 2, "p_delay_ms");
     const int64 delay = required_delay(call, 2, 0);
-    Jsonb* checkpoint = ops::checked_body(call.hub, "p_checkpoint", call.jsonb(3));
+    Jsonb* checkpoint = ops::checked_body(call.tables, "p_checkpoint", call.jsonb(3));
     auto clock = call.unchecked_clock(4);
-    return answer_requeued(call, ops::delay_task(call.hub, id, fence, delay, checkpoint, &clock));
+    return answer_requeued(call,
+                           ops::delay_task(call.tables, id, fence, delay, checkpoint, &clock));
 }
 
 Datum release_task(const Call& call) {
@@ -353,7 +280,7 @@ Datum release_task(const Call& call) {
     const auto fence = lease_fence(call, 1);
     const int64 delay = required_delay(call, 2, 0);
     auto clock = call.unchecked_clock(3);
-    return answer_requeued(call, ops::release_task(call.hub, id, fence, delay, &clock));
+    return answer_requeued(call, ops::release_task(call.tables, id, fence, delay, &clock));
 }
 
 Datum cancel_task(const Call& call) {
@@ -367,7 +294,7 @@ Datum cancel_task(const Call& call) {
         refuse_override("cancel_task without the lease of the task");
     }
     auto clock = call.unchecked_clock(4);
-    const auto cancelled = ops::cancel_task(call.hub, id, request, &clock);
+    const auto cancelled = ops::cancel_task(call.tables, id, request, &clock);
     return answer_row(call, [&cancelled, &id](Datum* values, bool*) {
         values[0] = CStringGetTextDatum("cancelled");
         values[1] = uuid_datum(id);
@@ -385,7 +312,7 @@ Datum revoke_lease(const Call& call) {
         .lease_id = call.text(3).value_or(""),
         .epoch = call.int8(4)};
     auto clock = call.unchecked_clock(5);
-    const auto revoked = ops::revoke_lease(call.hub, id, request, &clock);
+    const auto revoked = ops::revoke_lease(call.tables, id, request, &clock);
     return answer_row(call, [&revoked](Datum* values, bool* nulls) {
         const bool done = revoked.why_not == nullptr;
         values[0] = CStringGetTextDatum(done ? "revoked" : "already_satisfied");
@@ -404,7 +331,7 @@ Datum change_priority(const Call& call) {
         refuse_null("p_priority");
     }
     auto clock = call.unchecked_clock(2);
-    const auto changed = ops::change_priority(call.hub, id, *priority, &clock);
+    const auto changed = ops::change_priority(call.tables, id, *priority, &clock);
     return answer_row(call, [&changed, &id](Datum* values, bool*) {
         values[0] = CStringGetTextDatum("changed");
         values[1] = uuid_datum(id);
@@ -416,7 +343,8 @@ Datum change_priority(const Call& call) {
 Datum replay_task(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
     auto clock = call.unchecked_clock(2);
-    const auto replayed = ops::replay_task(call.hub, id, call.boolean(1).value_or(false), &clock);
+    const auto replayed =
+        ops::replay_task(call.tables, id, call.boolean(1).value_or(false), &clock);
     return answer_row(call, [&replayed, &id](Datum* values, bool*) {
         values[0] = CStringGetTextDatum("replayed");
         values[1] = uuid_datum(id);
@@ -428,38 +356,38 @@ Datum replay_task(const Call& call) {
     });
 }
 
-Datum set_lane(const Call& call) {
-    ops::set_lane(call.hub, ops::checked_lane("p_lane", call.text(0)),
-                  ops::checked_object("p_settings", call.jsonb(1)));
+Datum set_queue(const Call& call) {
+    ops::set_queue(call.tables, ops::checked_queue("p_queue", call.text(0)),
+                   ops::checked_object("p_settings", call.jsonb(1)));
     return call.nothing();
 }
 
-Datum pause_lane(const Call& call) {
-    ops::set_lane_paused(call.hub, ops::checked_lane("p_lane", call.text(0)), true);
+Datum pause_queue(const Call& call) {
+    ops::set_queue_paused(call.tables, ops::checked_queue("p_queue", call.text(0)), true);
     return call.nothing();
 }
 
-Datum resume_lane(const Call& call) {
-    ops::set_lane_paused(call.hub, ops::checked_lane("p_lane", call.text(0)), false);
+Datum resume_queue(const Call& call) {
+    ops::set_queue_paused(call.tables, ops::checked_queue("p_queue", call.text(0)), false);
     return call.nothing();
 }
 
 Datum get_task(const Call& call) {
     const auto id = call.uuid(0);
-    Jsonb* task = id ? ops::get_task(call.hub, *id) : nullptr;
+    Jsonb* task = id ? ops::get_task(call.tables, *id) : nullptr;
     return answer_jsonb(call, task);
 }
 
 Datum list_tasks(const Call& call) {
     const auto filter = ops::checked_object("p_filter", call.jsonb(0));
-    call.set().add_rows(ops::list_tasks(call.hub, filter, call.uuid(1), page_limit(call, 2)));
+    call.set().add_rows(ops::list_tasks(call.tables, filter, call.uuid(1), page_limit(call, 2)));
     return call.nothing();
 }
 
 Datum list_expired_leases(const Call& call) {
-    const int limit = ops::checked_limit("p_limit", call.int4(4), 1000, 10000);
-    call.set().add_rows(ops::list_expired_leases(call.hub, call.int8(0), call.text(1), call.int8(2),
-                                                 call.uuid(3), limit));
+    const int limit = ops::checked_limit("p_limit", call.int4(3), 1000, 10000);
+    call.set().add_rows(ops::list_expired_leases(call.tables, call.int8(4), call.text(0),
+                                                 call.int8(1), call.uuid(2), limit));
     return call.nothing();
 }
 
@@ -469,7 +397,7 @@ Datum explain_claim(const Call& call) {
                                           : std::nullopt;
     const auto clock = call.clock(3);
     const auto set = call.set();
-    for (const auto& reason : ops::explain_claim(call.hub, call.required_uuid(0, "p_task_id"),
+    for (const auto& reason : ops::explain_claim(call.tables, call.required_uuid(0, "p_task_id"),
                                                  capabilities, call.slots(2), clock.now())) {
         const Datum values[] = {CStringGetTextDatum(reason.reason),
                                 reason.detail == nullptr ? 0 : pg::jsonb_datum(reason.detail)};
@@ -481,7 +409,7 @@ Datum explain_claim(const Call& call) {
 
 Datum check_tasks(const Call& call) {
     const auto set = call.set();
-    for (const auto& [object, problem] : ops::check_tasks(call.hub, call.uuid(0))) {
+    for (const auto& [object, problem] : ops::check_tasks(call.tables, call.uuid(0))) {
         const Datum values[] = {pg::text_datum(object), pg::text_datum(problem)};
         const bool nulls[2] = {};
         set.add(values, nulls);

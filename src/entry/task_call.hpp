@@ -17,7 +17,7 @@ namespace belay::entry {
 inline ops::Fence lease_fence(const Call& call, int epoch) {
     const auto value = call.int8(epoch);
     if (!value) {
-        pg::raise_invalid("fence_required", "p_epoch", "p_epoch must not be null",
+        pg::raise_invalid("fence_required", "p_lease_epoch", "p_lease_epoch must not be null",
                           "Pass the lease_epoch that claim_tasks returned.");
     }
     return {value, false};

@@ -8,8 +8,8 @@
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/settings.hpp"
-#include "pg/shared_memory.hpp"
-#include "pg/worker_registry.hpp"
+#include "shmem/registry.hpp"
+#include "shmem/shared_memory.hpp"
 
 namespace belay::entry {
 
@@ -18,7 +18,7 @@ namespace {
 constexpr int kPatienceMs = 10 * 1000;
 
 void refuse_if_launched(const char* function) {
-    if (pg::is_preloaded()) {
+    if (shmem::is_preloaded()) {
         ereport(ERROR,
                 (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                  errmsg("%s is for servers that do not preload belay", function),
@@ -48,7 +48,7 @@ bool wait_until(Ready ready) {
 bool has_arrived(BackgroundWorkerHandle* handle) {
     pid_t pid = 0;
     const auto status = GetBackgroundWorkerPid(handle, &pid);
-    return status == BGWH_STOPPED || (status == BGWH_STARTED && pg::worker_is_here(pid));
+    return status == BGWH_STOPPED || (status == BGWH_STARTED && registry::worker_is_here(pid));
 }
 
 Datum text_or_null(const char* text, bool* null) {
@@ -61,10 +61,10 @@ Datum time_or_null(TimestampTz time, bool* null) {
     return TimestampTzGetDatum(time);
 }
 
-void add_worker(const pg::WorkerSlot& slot, int duty, const Call::Set& answer) {
+void add_worker(const registry::WorkerSlot& slot, int duty, const Call::Set& answer) {
     constexpr int kColumns = 14;
     Datum values[kColumns] = {ObjectIdGetDatum(slot.database), Int32GetDatum(slot.pid),
-                              CStringGetTextDatum(pg::state_name(slot.state))};
+                              CStringGetTextDatum(registry::state_name(slot.state))};
     bool nulls[kColumns] = {};
     nulls[1] = slot.pid == 0;
     values[3] = time_or_null(slot.pid == 0 ? 0 : slot.started_at, &nulls[3]);
@@ -74,7 +74,7 @@ void add_worker(const pg::WorkerSlot& slot, int duty, const Call::Set& answer) {
             nulls[i] = true;
         }
     } else {
-        const pg::DutyTotals& totals = slot.duties[duty];
+        const registry::DutyTotals& totals = slot.duties[duty];
         values[5] = CStringGetTextDatum(ops::duties()[static_cast<std::size_t>(duty)].name);
         values[6] = time_or_null(totals.last_run, &nulls[6]);
         values[7] = Int64GetDatum(totals.runs);
@@ -97,18 +97,18 @@ using namespace belay;
 BELAY_FUNCTION(belay_start_worker) {
     entry::refuse_if_launched("belay.start_worker");
     PreventCommandDuringRecovery("belay.start_worker");
-    if (pg::worker_is_here()) {
+    if (registry::worker_is_here()) {
         ereport(NOTICE, (errmsg("the background worker of this database is running already")));
         PG_RETURN_BOOL(false);
     }
-    BackgroundWorkerHandle* handle = pg::launch_worker(MyDatabaseId);
+    BackgroundWorkerHandle* handle = registry::launch_worker(MyDatabaseId);
     if (handle == nullptr) {
         ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
                         errmsg("could not register a background worker"),
                         errhint("Increase max_worker_processes.")));
     }
     (void)entry::wait_until([handle] { return entry::has_arrived(handle); });
-    if (!pg::worker_is_here()) {
+    if (!registry::worker_is_here()) {
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("the background worker did not start"),
                         errhint("The server's log may tell why.")));
@@ -118,11 +118,11 @@ BELAY_FUNCTION(belay_start_worker) {
 
 BELAY_FUNCTION(belay_stop_worker) {
     entry::refuse_if_launched("belay.stop_worker");
-    if (pg::stop_workers_here() == 0) {
+    if (registry::stop_workers_here() == 0) {
         ereport(NOTICE, (errmsg("no background worker is running in this database")));
         PG_RETURN_BOOL(false);
     }
-    if (!entry::wait_until([] { return pg::stop_workers_here() == 0; })) {
+    if (!entry::wait_until([] { return registry::stop_workers_here() == 0; })) {
         ereport(ERROR,
                 (errcode(ERRCODE_OBJECT_IN_USE), errmsg("the background worker has not ended yet"),
                  errhint("It ends after the duty that it is doing.")));
@@ -132,11 +132,11 @@ BELAY_FUNCTION(belay_stop_worker) {
 
 BELAY_FUNCTION(belay_worker_rows) {
     const auto answer = entry::answer_rows(fcinfo);
-    for (const auto& slot : pg::live_workers()) {
+    for (const auto& slot : registry::live_workers()) {
         bool any = false;
         for (int i = 0; i < static_cast<int>(ops::duties().size()); ++i) {
             // The totals of a process that was given up are with its successor.
-            if (slot.duties[i].runs > 0 && slot.state != pg::WorkerState::kStuck) {
+            if (slot.duties[i].runs > 0 && slot.state != registry::WorkerState::kStuck) {
                 any = true;
                 entry::add_worker(slot, i, answer);
             }
@@ -152,7 +152,7 @@ BELAY_FUNCTION(belay_quarantined_hubs) {
     const auto answer = entry::answer_rows(fcinfo);
     const TimestampTz now = GetCurrentTimestamp();
     const int64 now_ms = pg::monotonic_ms();
-    for (const auto& hub : pg::quarantined_hubs()) {
+    for (const auto& hub : registry::quarantined_hubs()) {
         NameData name = hub.name;
         const int64 rest_ms = std::max<int64>(0, hub.rest.until_ms - now_ms);
         const Datum values[] = {NameGetDatum(&name),

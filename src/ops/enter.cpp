@@ -9,44 +9,59 @@ struct Chosen {
     int count;
 };
 
-Chosen choose(const store::Hub& hub, const Tables& tables) {
+Chosen choose(const store::Hub& hub, const Needs& needs) {
     Chosen chosen{};
     const auto add = [&chosen](bool wanted, Oid id) {
         if (wanted && OidIsValid(id)) {  // a hub of an older release may lack it
             chosen.ids[chosen.count++] = id;
         }
     };
-    add(tables.worker_queue, hub.relations.worker_queue);
-    add(tables.orchestrator_queue, hub.relations.orchestrator_queue);
-    add(tables.instance_locks, hub.relations.instance_locks);
-    add(tables.sessions, hub.relations.sessions);
-    add(tables.intents, hub.relations.intent_queue);
-    add(tables.slots, hub.relations.slot_owners);
-    add(tables.tasks, hub.relations.tasks);
+    add(needs.worker_queue, hub.relations.worker_queue);
+    add(needs.orchestrator_queue, hub.relations.orchestrator_queue);
+    add(needs.instance_locks, hub.relations.instance_locks);
+    add(needs.sessions, hub.relations.sessions);
+    add(needs.intents, hub.relations.intent_queue);
+    add(needs.slots, hub.relations.slot_owners);
+    add(needs.tasks, hub.relations.tasks);
     return chosen;
+}
+
+// The locks have let invalidations in, and the hub was read again.
+void check_tables(store::Tables& tables, const Needs& needs) {
+    using store::TableId;
+    const auto check = [&tables](bool wanted, TableId id) {
+        if (wanted) {
+            tables.check(id);
+        }
+    };
+    check(needs.worker_queue, TableId::kWorkerQueue);
+    check(needs.orchestrator_queue, TableId::kOrchestratorQueue);
+    check(needs.instance_locks, TableId::kInstanceLocks);
+    check(needs.tasks, TableId::kTasks);
 }
 
 }  // namespace
 
-void enter(const store::Hub& hub, const Tables& tables, pg::Clock* clock) {
-    const Chosen chosen = choose(hub, tables);
+void enter(store::Tables& tables, const Needs& needs, pg::Clock* clock) {
+    const Chosen chosen = choose(tables, needs);
     for (int i = 0; i < chosen.count; ++i) {
         if (!ConditionalLockRelationOid(chosen.ids[i], RowExclusiveLock)) {
             LockRelationOid(chosen.ids[i], RowExclusiveLock);
             clock->mark_waited();
         }
     }
-    store::refresh_hub(hub);  // a lock that was just granted has let invalidations in
+    store::refresh_hub(tables.hub);
+    check_tables(tables, needs);
 }
 
-bool try_enter(const store::Hub& hub, const Tables& tables) {
-    const Chosen chosen = choose(hub, tables);
+bool try_lock_tables(const store::Hub& hub, const Needs& needs) {
+    const Chosen chosen = choose(hub, needs);
     for (int i = 0; i < chosen.count; ++i) {
         if (!ConditionalLockRelationOid(chosen.ids[i], RowExclusiveLock)) {
             return false;
         }
     }
-    if (tables.turn_reads) {
+    if (needs.turn_reads) {
         for (const Oid table : {hub.relations.instances, hub.relations.executions,
                                 hub.relations.history, hub.relations.kv_store}) {
             if (!ConditionalLockRelationOid(table, AccessShareLock)) {
@@ -54,7 +69,15 @@ bool try_enter(const store::Hub& hub, const Tables& tables) {
             }
         }
     }
-    store::refresh_hub(hub);  // a lock that was just granted has let invalidations in
+    store::refresh_hub(hub);
+    return true;
+}
+
+bool try_enter(store::Tables& tables, const Needs& needs) {
+    if (!try_lock_tables(tables, needs)) {
+        return false;
+    }
+    check_tables(tables, needs);
     return true;
 }
 

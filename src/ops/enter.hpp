@@ -7,12 +7,12 @@
 
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
 // Which tables a call needs. Later ones are taken after earlier ones.
-struct Tables {
+struct Needs {
     bool worker_queue = false;
     bool orchestrator_queue = false;
     bool instance_locks = false;
@@ -23,11 +23,14 @@ struct Tables {
     bool turn_reads = false;  // what a turn fetch reads: instances, executions, history, kv_store
 };
 
-// Takes the locks, waiting if it must.
-void enter(const store::Hub& hub, const Tables& tables, pg::Clock* clock);
+// Takes the locks, waiting if it must. Refuses the call (QB018) if the owner has altered one of the
+// tables in a way that is not served, before anything is written.
+void enter(store::Tables& tables, const Needs& needs, pg::Clock* clock);
 
-// Takes the locks without waiting. False: somebody is changing the tables, or waits to do so.
-bool try_enter(const store::Hub& hub, const Tables& tables);
+// The same without waiting. False: a session is changing the tables, or waits to do so.
+bool try_enter(store::Tables& tables, const Needs& needs);
+// Only takes the locks, for a caller that writes into another hub later.
+bool try_lock_tables(const store::Hub& hub, const Needs& needs);
 
 // Refuses a call (55000) that needs a table which the hub lacks because it is of an older release;
 // what names the matter.

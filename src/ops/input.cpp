@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "core/hash.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/jsonb.hpp"
 #include "pg/list.hpp"
+#include "pg/once.hpp"
 
 namespace belay::ops {
 
@@ -31,18 +33,12 @@ const char* problem_text(std::string_view code) {
     return "has a value that is not allowed";
 }
 
-[[noreturn]] void raise_member(const char* code, const Path& path, const char* member) {
-    core::Problem problem;
-    core::set_problem(&problem, code, member);
-    raise_problem(path, problem);
-}
-
 [[noreturn]] void raise_unknown_key(const Path& path, std::string_view raw_key) {
     const std::string_view name = decode(json::Value{json::Kind::kString, raw_key});
     pg::raise(pg::kInvalidArgument,
-              psprintf("%s has an unknown key \"%s\"", path.text(), pg::excerpt(name)),
+              psprintf("%s has an unrecognized key \"%s\"", path.text(), pg::excerpt(name)),
               pg::Facts("unknown_key").add("path", path.text()).add("key", name),
-              "Check the spelling: an unknown key is refused rather than ignored.");
+              "Check the spelling: an unrecognized key is refused rather than ignored.");
 }
 
 void refuse_below_one(const char* path, int64 value, const char* hint) {
@@ -64,6 +60,16 @@ const char* Path::text() const {
         appendStringInfo(out, ".%s", name);
     }
     return out->data;
+}
+
+void warn_of_unknown_kind(const store::Hub& hub, std::string_view raw_kind) {
+    if (hub.api == store::Api::kDuroxidePg || !pg::is_first(core::fnv1a64(raw_kind))) {
+        return;
+    }
+    ereport(WARNING, (errmsg("work item of unrecognized kind %s", pg::excerpt(raw_kind)),
+                      errdetail("It is stored and delivered as it is."),
+                      errhint("Check the spelling: work items for workers are of kind "
+                              "ActivityExecute.")));
 }
 
 void raise_problem(const Path& argument, const core::Problem& problem) {
@@ -150,6 +156,15 @@ int checked_limit(const char* path, std::optional<int32> value, int32 fallback, 
     return limit;
 }
 
+void raise_long_search(const char* function, const char* instead) {
+    constexpr int64 kMost = 10000;
+    pg::raise(pg::kLimitExceeded,
+              psprintf("%s has looked at " INT64_FORMAT " rows without filling the page", function,
+                       kMost),
+              pg::Facts("long_search").add("most", kMost),
+              psprintf("Narrow the filter, or use %s, which goes on page by page.", instead));
+}
+
 std::optional<int64> checked_list_limit(std::optional<int32> value, const char* listed) {
     if (!value) {
         return std::nullopt;
@@ -172,25 +187,37 @@ Item::Item(json::Value value)
     }
 }
 
-Completion checked_completion(const Path& path, const Item& given, const Path& instance_path,
-                              std::optional<std::string_view> instance_id) {
-    core::Problem problem;
-    const auto item = given.read(&problem);
+std::optional<Completion> read_completion(const Item& given, core::Problem* problem) {
+    const auto item = given.read(problem);
     if (!item) {
-        raise_problem(path, problem);
+        return std::nullopt;
     }
     if (item->kind != core::ItemKind::kActivityCompleted &&
         item->kind != core::ItemKind::kActivityFailed) {
-        core::set_problem(&problem, "wrong_kind");
-        raise_problem(path, problem);
+        core::set_problem(problem, "wrong_kind");
+        return std::nullopt;
     }
-    const auto target = core::routing(*item, &problem);
+    const auto target = core::routing(*item, problem);
     if (!target) {
-        raise_problem(path, problem);
+        return std::nullopt;
     }
     const std::string_view instance = decode(*target);
     if (!is_instance_id(instance)) {
-        core::set_problem(&problem, "", core::kind_name(item->kind), "instance");
+        core::set_problem(problem, instance.empty() ? "empty" : "too_long",
+                          core::kind_name(item->kind), "instance");
+    }
+    return Completion{.text = given.text, .kind = item->kind, .instance_id = instance};
+}
+
+Completion checked_completion(const Path& path, const Item& given, const Path& instance_path,
+                              std::optional<std::string_view> instance_id) {
+    core::Problem problem;
+    const auto completion = read_completion(given, &problem);
+    if (!completion) {
+        raise_problem(path, problem);
+    }
+    const std::string_view instance = completion->instance_id;
+    if (!is_instance_id(instance)) {
         check_instance_id(psprintf("%s%s", path.text(), problem.path), instance);
     }
     if (instance_id && *instance_id != instance) {
@@ -202,7 +229,7 @@ Completion checked_completion(const Path& path, const Item& given, const Path& i
                       .add("completion_instance", instance),
                   "Pass the instance that the completion names, or NULL.");
     }
-    return {.text = given.text, .kind = item->kind, .instance_id = instance};
+    return *completion;
 }
 
 void check_elements(const char* path, std::size_t count, std::size_t most) {
@@ -232,6 +259,20 @@ JsonArray checked_array(const char* path, Jsonb* value, std::size_t most) {
     return count == 0 ? JsonArray{} : JsonArray{json::known(pg::print_jsonb(value)), count};
 }
 
+void raise_member(const char* code, const Path& path, const char* member) {
+    core::Problem problem;
+    core::set_problem(&problem, code, member);
+    raise_problem(path, problem);
+}
+
+std::string_view required_string(json::Value object, const char* member, const Path& path) {
+    const auto value = optional_string(object, member, path);
+    if (!value) {
+        raise_member("missing_field", path, member);
+    }
+    return *value;
+}
+
 std::optional<std::string_view> optional_string(json::Value object, const char* member,
                                                 const Path& path) {
     return string_of(json::find(object, member), member, path);
@@ -256,24 +297,28 @@ std::optional<std::string_view> string_of(const std::optional<json::Value>& valu
     return std::string_view(out, decoded.size);
 }
 
+std::optional<pg_uuid_t> parse_uuid(std::string_view text) {
+    // The shape that uuid_in takes without doubt; it raises an error of its own for others.
+    const bool good =
+        text.size() == 36 &&
+        std::all_of(
+            text.begin(), text.end(),
+            [](char c) { return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0; }) &&
+        text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' &&
+        std::count(text.begin(), text.end(), '-') == 4;
+    return good ? std::optional(*DatumGetUUIDP(
+                      DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(text)))))
+                : std::nullopt;
+}
+
 std::optional<pg_uuid_t> optional_uuid(json::Value object, const char* member, const char* path) {
     const auto text = optional_string(object, member, path);
-    if (!text) {
-        return std::nullopt;
-    }
-    // The shape that uuid_in takes without doubt; it raises an error of its own for others.
-    const char* place = psprintf("%s.%s", path, member);
-    const bool good =
-        text->size() == 36 &&
-        std::all_of(
-            text->begin(), text->end(),
-            [](char c) { return c == '-' || isxdigit(static_cast<unsigned char>(c)) != 0; }) &&
-        (*text)[8] == '-' && (*text)[13] == '-' && (*text)[18] == '-' && (*text)[23] == '-' &&
-        std::count(text->begin(), text->end(), '-') == 4;
-    if (!good) {
+    const auto id = text ? parse_uuid(*text) : std::nullopt;
+    if (text && !id) {
+        const char* place = psprintf("%s.%s", path, member);
         pg::raise_invalid("bad_value", place, psprintf("%s is not a uuid", place), "Pass a uuid.");
     }
-    return *DatumGetUUIDP(DirectFunctionCall1(uuid_in, CStringGetDatum(pg::c_string(*text))));
+    return id;
 }
 
 std::optional<int64> optional_int(json::Value object, const char* member, const Path& path) {
@@ -458,14 +503,14 @@ Jsonb* object_member(json::Value object, const char* member, const char* path) {
     return jsonb_member(object, member);
 }
 
-bool append_within(StringInfo out, const store::Rows& rows, uint64 row, int column, int64* left) {
+bool append_within(StringInfo out, const std::optional<store::Unread<Jsonb*>>& json, int64* left) {
     // The binary form of a value is never larger than so many times its text.
     constexpr int64 kBinaryPerText = 8;
-    if (rows.is_null(row, column)) {
+    if (!json) {
         appendStringInfoString(out, "null");
         return true;
     }
-    const Datum stored = rows.datum(row, column, JSONBOID);
+    const Datum stored = json->value;
     // What is surely too large is not read at all.
     if (static_cast<int64>(toast_raw_datum_size(stored)) > *left * kBinaryPerText) {
         return false;

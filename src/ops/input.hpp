@@ -7,7 +7,8 @@
 #include "core/work_item.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/plan.hpp"
+#include "store/hub.hpp"
+#include "store/sql_types.hpp"
 
 namespace belay::ops {
 
@@ -31,12 +32,20 @@ struct Path {
     const char* text() const;
 };
 
+// Warns, once per session and kind, of an item of a kind that belay does not know: it is stored,
+// since a newer client may know it. raw_kind is quoted, as in the item. A hub of api duroxide-pg
+// says nothing, as that project does.
+void warn_of_unknown_kind(const store::Hub& hub, std::string_view raw_kind);
+
 // Raises QB006 for a problem found inside an argument.
 [[noreturn]] void raise_problem(const Path& argument, const core::Problem& problem);
 
 // The text of a JSON string, decoded into the current memory context.
 std::string_view decode(core::json::Value string);
 std::optional<std::string_view> decode(std::optional<core::json::Value> string);
+
+// A uuid in its usual form; none for any other text.
+std::optional<pg_uuid_t> parse_uuid(std::string_view text);
 
 // Whether it is short enough for its column, and not empty.
 inline bool is_instance_id(std::string_view id) {
@@ -59,6 +68,9 @@ std::optional<int64> checked_delay(const Path& path, std::optional<int64> value)
 
 // The limit of a page.
 int checked_limit(const char* path, std::optional<int32> value, int32 fallback, int32 most);
+
+// Refuses to look through more rows for a page: QB016. The hint names the function that can.
+[[noreturn]] void raise_long_search(const char* function, const char* instead);
 
 // p_limit of a list that is whole without it. The hint names what is listed.
 std::optional<int64> checked_list_limit(std::optional<int32> value, const char* listed);
@@ -87,6 +99,9 @@ struct Completion {
     std::string_view instance_id;
 };
 
+// Reads a completion; none, with a problem, if it is none. Also a completion for an instance id
+// that is_instance_id refuses is returned with a problem.
+std::optional<Completion> read_completion(const Item& item, core::Problem* problem);
 // Checks a completion; instance_id, if given, must be its instance.
 Completion checked_completion(const Path& path, const Item& item, const Path& instance_path,
                               std::optional<std::string_view> instance_id);
@@ -105,6 +120,10 @@ JsonArray checked_array(const char* path, Jsonb* value, std::size_t most);
 // Only the check: how many elements there are.
 std::size_t checked_count(const char* path, Jsonb* value, std::size_t most);
 
+// Raises QB006 for a member of the object at the path.
+[[noreturn]] void raise_member(const char* code, const Path& path, const char* member);
+// A member that has to be a string.
+std::string_view required_string(core::json::Value object, const char* member, const Path& path);
 // A member that has to be a string, or absent or null.
 std::optional<std::string_view> optional_string(core::json::Value object, const char* member,
                                                 const Path& path);
@@ -155,7 +174,7 @@ void append_json(StringInfo out, std::string_view text);
 inline constexpr int64 kMostOfOne = int64{1} << 20;
 inline constexpr int64 kMostOfAnswer = int64{64} << 20;
 
-// Writes a jsonb column, null for NULL, if it fits into what is left; otherwise nothing.
-bool append_within(StringInfo out, const store::Rows& rows, uint64 row, int column, int64* left);
+// Writes a stored jsonb, null for NULL, if it fits into what is left; otherwise nothing.
+bool append_within(StringInfo out, const std::optional<store::Unread<Jsonb*>>& json, int64* left);
 
 }  // namespace belay::ops

@@ -12,20 +12,28 @@ constinit bool alone = false;
 constinit XLogRecPtr end_of_lease = InvalidXLogRecPtr;
 constinit bool refused = false;
 
-extern "C" void belay_before_commit(XactEvent event, void*) {
-    if (event == XACT_EVENT_PRE_COMMIT && !refused && end_of_lease != InvalidXLogRecPtr &&
+void before_end(Ending ending) {
+    if (ending == Ending::kCommit && !refused && end_of_lease != InvalidXLogRecPtr &&
         end_of_lease == XactLastRecEnd && synchronous_commit > SYNCHRONOUS_COMMIT_OFF) {
         (void)set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
                                 GUC_ACTION_LOCAL, true, 0, false);
     }
-    if (event != XACT_EVENT_PRE_COMMIT) {
-        alone = false;
-        refused = false;
-        end_of_lease = InvalidXLogRecPtr;
-    }
+}
+
+void at_end(Ending) {
+    alone = false;
+    refused = false;
+    end_of_lease = InvalidXLogRecPtr;
 }
 
 }  // namespace
+
+constinit const Participant kAsyncCommitParticipant{
+    .before_end = before_end,
+    .at_end = at_end,
+    .at_subtransaction_end = nullptr,
+    .after_locks = nullptr,
+};
 
 void begin_lease_write() {
     alone = settings.async_leases && !TransactionIdIsValid(GetTopTransactionIdIfAny());
@@ -40,10 +48,6 @@ void end_lease_write() {
 
 void commit_as_asked() {
     refused = true;
-}
-
-void watch_commits() {
-    RegisterXactCallback(belay_before_commit, nullptr);
 }
 
 }  // namespace belay::pg

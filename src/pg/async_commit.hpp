@@ -5,6 +5,8 @@
 // asynchronously. A transaction that wrote anything else commits as its user asked.
 #pragma once
 
+#include "pg/transactions.hpp"
+
 namespace belay::pg {
 
 // Called around the part of a call that writes nothing but leases.
@@ -14,7 +16,7 @@ void end_lease_write();
 // This transaction commits as its user asked, whatever else it does.
 void commit_as_asked();
 
-// Registers the callback that decides at commit. Called once, from _PG_init.
-void watch_commits();
+// Decides before the commit.
+extern const Participant kAsyncCommitParticipant;
 
 }  // namespace belay::pg

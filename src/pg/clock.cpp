@@ -2,6 +2,7 @@
 
 #include "core/time.hpp"
 #include "pg/errors.hpp"
+#include "pg/transaction_clock.hpp"
 
 namespace belay::pg {
 
@@ -24,6 +25,9 @@ int64 Clock::now() const {
 
 Clock start_clock(std::optional<int64> p_now_ms, int64 max_skew_ms) {
     const int64 server = server_now_ms();
+    if (!p_now_ms) {
+        p_now_ms = transaction_now();
+    }
     if (!p_now_ms) {
         return {
             .from_server = true, .waited = false, .entry_ms = server, .server_entry_ms = server};
@@ -50,8 +54,8 @@ void check_skew(const Clock& clock, int64 max_skew_ms) {
                   .add("p_now_ms", now)
                   .add("server_ms", server)
                   .add("max_clock_skew_ms", max_skew_ms),
-              "Correct the caller's clock, or pass NULL to use the server's. The hub option "
-              "max_clock_skew sets the limit.");
+              "Correct the caller's clock, or pass NULL (RESET belay.now) to use the server's. The "
+              "hub option max_clock_skew sets the limit.");
     }
 }
 

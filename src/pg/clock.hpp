@@ -1,4 +1,4 @@
-// The one clock: the caller's p_now_ms, or the server's own.
+// The one clock: the caller's p_now_ms, or belay.now of its transaction, or the server's own.
 #pragma once
 
 #include "pg/pg.hpp"
@@ -23,7 +23,8 @@ struct Clock {
     void mark_waited() { waited = true; }
 };
 
-// Starts the clock of a call. Raises QB006 for a time that cannot be stored, QB007 for one further
+// Starts the clock of a call; without a time of the caller's it is belay.now of the transaction, if
+// that is set. Raises QB006 for a time that cannot be stored, QB007 for one further
 // than max_skew_ms from the server's; max_skew_ms 0 switches that check off.
 Clock start_clock(std::optional<int64> p_now_ms, int64 max_skew_ms);
 

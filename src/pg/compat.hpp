@@ -3,6 +3,10 @@
 
 #include "pg/pg.hpp"
 
+extern "C" {
+#include "access/subtrans.h"
+}
+
 #if PG_VERSION_NUM < 150000 || PG_VERSION_NUM >= 190000
 #error "belay supports PostgreSQL 15 to 18"
 #endif
@@ -140,16 +144,37 @@ inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot s
 #endif
 }
 
-// Replaces a version of a row of a heap table.
+// Which indexes get an entry for the new version of a row.
+enum class NewEntries { kNone, kAll, kSummarizing };
+
+// Replaces a version of a row of a heap table, waiting for a transaction that has it.
 inline TM_Result update_heap_row(Relation table, ItemPointer old_version, HeapTuple row,
-                                 CommandId command, bool wait, TM_FailureData* failure) {
+                                 CommandId command, TM_FailureData* failure, NewEntries* entries) {
     LockTupleMode mode;
 #if PG_VERSION_NUM >= 160000
-    TU_UpdateIndexes indexes;
-    return heap_update(table, old_version, row, command, InvalidSnapshot, wait, failure, &mode,
-                       &indexes);
+    TU_UpdateIndexes indexes = TU_None;
+    const TM_Result result = heap_update(table, old_version, row, command, InvalidSnapshot, true,
+                                         failure, &mode, &indexes);
+    *entries = indexes == TU_All           ? NewEntries::kAll
+               : indexes == TU_Summarizing ? NewEntries::kSummarizing
+                                           : NewEntries::kNone;
 #else
-    return heap_update(table, old_version, row, command, InvalidSnapshot, wait, failure, &mode);
+    const TM_Result result =
+        heap_update(table, old_version, row, command, InvalidSnapshot, true, failure, &mode);
+    *entries = result == TM_Ok && !HeapTupleIsHeapOnly(row) ? NewEntries::kAll : NewEntries::kNone;
+#endif
+    return result;
+}
+
+// Gives a row entries in the indexes that the executor has opened.
+inline void insert_index_tuples(ResultRelInfo* result, TupleTableSlot* row, EState* state,
+                                NewEntries entries) {
+#if PG_VERSION_NUM >= 160000
+    list_free(ExecInsertIndexTuples(result, row, state, false, false, nullptr, nullptr,
+                                    entries == NewEntries::kSummarizing));
+#else
+    (void)entries;
+    list_free(ExecInsertIndexTuples(result, row, state, false, false, nullptr, nullptr));
 #endif
 }
 
@@ -178,6 +203,24 @@ inline uint32 wait_event(const char* name) {
 #else
     (void)name;
     return PG_WAIT_EXTENSION;
+#endif
+}
+
+// The number of this transaction within the process.
+inline LocalTransactionId local_transaction_id() {
+#if PG_VERSION_NUM >= 170000
+    return MyProc->vxid.lxid;
+#else
+    return MyProc->lxid;
+#endif
+}
+
+// Memory for what the check hook of a setting parsed; the server frees it. Null if there is none.
+inline void* allocate_setting(std::size_t size) {
+#if PG_VERSION_NUM >= 160000
+    return guc_malloc(LOG, size);
+#else
+    return malloc(size);
 #endif
 }
 

@@ -18,6 +18,8 @@ inline constexpr int kAlreadyTerminal = MAKE_SQLSTATE('Q', 'B', '0', '1', '2');
 inline constexpr int kNotActive = MAKE_SQLSTATE('Q', 'B', '0', '1', '3');
 inline constexpr int kGraphConflict = MAKE_SQLSTATE('Q', 'B', '0', '1', '4');
 inline constexpr int kLimitExceeded = MAKE_SQLSTATE('Q', 'B', '0', '1', '6');
+inline constexpr int kElsewhere = MAKE_SQLSTATE('Q', 'B', '0', '1', '7');
+inline constexpr int kTableAltered = MAKE_SQLSTATE('Q', 'B', '0', '1', '8');
 
 // The DETAIL of an error: a JSON object on one line whose first key is code_detail.
 struct Facts {

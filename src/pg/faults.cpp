@@ -1,44 +1,11 @@
 #include "pg/faults.hpp"
 
-#include "pg/shared_memory.hpp"
-
 namespace belay::pg {
 
 namespace {
 
 constinit FaultCounts session_counts{};
 constinit FaultCounts* current = &session_counts;
-
-// Takes one off a counter that is above 0.
-bool take_one(pg_atomic_uint32* counter) {
-    uint32 left = pg_atomic_read_u32(counter);
-    while (left > 0) {
-        if (pg_atomic_compare_exchange_u32(counter, &left, left - 1)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-Size fault_bytes() {
-    return sizeof(FaultCounts);
-}
-
-void init_fault_counts(void* piece) {
-    auto* counts = static_cast<FaultCounts*>(piece);
-    pg_atomic_init_u32(&counts->armed, 0);
-    for (int i = 0; i < kFaultPoints; ++i) {
-        pg_atomic_init_u32(&counts->counts[i], 0);
-        pg_atomic_init_u32(&counts->skips[i], 0);
-    }
-}
-
-// A segment found later than the server's start is not used: a session keeps the counts it has set.
-void use_fault_counts(void* piece) {
-    if (!IsUnderPostmaster) {
-        current = static_cast<FaultCounts*>(piece);
-    }
-}
 
 int code_of(FaultPoint point) {
     switch (point) {
@@ -53,8 +20,18 @@ int code_of(FaultPoint point) {
 
 }  // namespace
 
-void share_fault_counts() {
-    add_shared_piece({fault_bytes, init_fault_counts, use_fault_counts});
+bool take_one(pg_atomic_uint32* counter) {
+    uint32 left = pg_atomic_read_u32(counter);
+    while (left > 0) {
+        if (pg_atomic_compare_exchange_u32(counter, &left, left - 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void use_fault_counts(FaultCounts* counts) {
+    current = counts;
 }
 
 bool fault(FaultPoint point) {

@@ -15,7 +15,6 @@ enum class FaultPoint : int {
     kBoundaryMemory,
     kBoundaryThrow,
     kBoundaryThrowUnknown,
-    kDeleteKeepsState,
     kDutyCancelBacklog,
     kDutyCursorRepair,
     kDutyDeadLetters,
@@ -33,8 +32,6 @@ enum class FaultPoint : int {
     kDutySessionCleanup,
     kDutySiblingCancel,
     kDutyXminWatch,
-    kEndWritesNoEvent,
-    kEnqueueDropsItem,
     kFastpathAbandon,
     kFastpathAck,
     kFastpathEnqueue,
@@ -44,13 +41,11 @@ enum class FaultPoint : int {
     kFastpathRenew,
     kFastpathTask,
     kFastpathTurn,
-    kLeaseAnyToken,
     kOutboxDeliver,
     kStoreCall,
     kStoreDisk,
     kStoreMemory,
     kUpgradeStep,
-    kWakeSkip,
     kCount,
 };
 
@@ -62,7 +57,6 @@ inline constexpr const char* kFaultPointNames[kFaultPoints] = {
     "boundary.memory",
     "boundary.throw",
     "boundary.throw_unknown",
-    "delete.keeps_state",
     "duty.cancel_backlog",
     "duty.cursor_repair",
     "duty.dead_letters",
@@ -80,8 +74,6 @@ inline constexpr const char* kFaultPointNames[kFaultPoints] = {
     "duty.session_cleanup",
     "duty.sibling_cancel",
     "duty.xmin_watch",
-    "end.writes_no_event",
-    "enqueue.drops_item",
     "fastpath.abandon",
     "fastpath.ack",
     "fastpath.enqueue",
@@ -91,13 +83,11 @@ inline constexpr const char* kFaultPointNames[kFaultPoints] = {
     "fastpath.renew",
     "fastpath.task",
     "fastpath.turn",
-    "lease.any_token",
     "outbox.deliver",
     "store.call",
     "store.disk",
     "store.memory",
     "upgrade.step",
-    "wake.skip",
 };
 
 // What one server shares. Lives in shared memory if preloaded, else in the session.
@@ -107,8 +97,11 @@ struct FaultCounts {
     pg_atomic_uint32 skips[kFaultPoints];  // passes that still go well before the counted ones
 };
 
-// Puts the counts into shared memory where it is preloaded. Called once, from _PG_init.
-void share_fault_counts();
+// Uses these counts instead of the session's own from now on.
+void use_fault_counts(FaultCounts* counts);
+
+// Takes one off a counter that is above 0; false if it is 0.
+bool take_one(pg_atomic_uint32* counter);
 
 // Whether this pass of the point is to fail; takes one off its count.
 bool fault(FaultPoint point);
@@ -117,7 +110,7 @@ bool fault(FaultPoint point);
 // disk full at kStoreDisk, an internal error elsewhere.
 void fail_here(FaultPoint point);
 
-// What every call to the store passes, on both access paths.
+// What every call to the store passes.
 void pass_store_faults();
 
 // Sets how many of the next passes of the named point fail, after skip that do not. False if there

@@ -48,6 +48,11 @@ bool is_key_locked(LockSpace space, Oid hub, uint64 key) {
     return holders > 0;
 }
 
+LockKey key_of_lock(LockSpace space, Oid hub, uint64 key) {
+    const LOCKTAG tag = hub_tag(space, hub, key);
+    return {tag.locktag_field2, tag.locktag_field3, tag.locktag_field4};
+}
+
 bool try_lock_key_for_session(LockSpace space, Oid hub, uint64 key) {
     const LOCKTAG tag = hub_tag(space, hub, key);
     return LockAcquire(&tag, ExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;

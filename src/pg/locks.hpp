@@ -18,7 +18,9 @@ enum class LockSpace : uint16 {
     kSubscription = 0xbe06,
     kSlots = 0xbe07,             // the slots of a queue
     kIntentTarget = 0xbe08,      // delivery of a hub's intents to one target
-    kLane = 0xbe09,              // of a lane that has no row yet
+    kQueue = 0xbe09,             // of a queue that has no row yet
+    kQueueLimit = 0xbe0b,        // the places of a queue, while they are counted
+    kTask = 0xbe0a,              // the id of a task that is about to be inserted
     kBackgroundWorker = 0xbe10,  // one in a database
 };
 
@@ -33,6 +35,14 @@ bool try_lock_key(LockSpace space, Oid hub, uint64 key);
 void lock_key(LockSpace space, Oid hub, uint64 key);
 // Whether somebody else has it now. Takes nothing.
 bool is_key_locked(LockSpace space, Oid hub, uint64 key);
+
+// How view pg_locks names the lock on a key: it is of type advisory.
+struct LockKey {
+    Oid classid;
+    Oid objid;
+    uint16 objsubid;
+};
+LockKey key_of_lock(LockSpace space, Oid hub, uint64 key);
 
 // The same until the session ends or gives it back, over transactions. Needs no transaction to be
 // given back.

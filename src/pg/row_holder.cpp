@@ -1,4 +1,7 @@
+// Reads the header of a row, and the server's own record of transactions and subtransactions.
 #include "pg/row_holder.hpp"
+
+#include "pg/compat.hpp"
 
 namespace belay::pg {
 
@@ -22,6 +25,10 @@ TransactionId row_holder(HeapTupleHeader row) {
         }
     }
     return InvalidTransactionId;
+}
+
+TransactionId top_transaction(TransactionId open) {
+    return TransactionIdIsNormal(open) ? SubTransGetTopmostTransaction(open) : open;
 }
 
 }  // namespace belay::pg

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pg/pg.hpp"
+#include "pg/transaction_clock.hpp"
 
 namespace belay::pg {
 
@@ -11,13 +12,24 @@ constinit Settings settings{.async_leases = false,
                             .cursor_slots = 4096,
                             .dense_epochs = false,
                             .duty_timeout_ms = 60 * 1000,
-                            .fast_path = true,
                             .intent_age_ms = 2000,
                             .lease_slots = 65536,
                             .logical_events = false,
                             .max_workers = 1,
                             .notify = false,
+                            .now = nullptr,
+                            .reason = nullptr,
                             .reconcile_interval_ms = 1000};
+
+// Longer ones are refused: an event must stay small.
+extern "C" bool belay_check_reason(char** value, void**, GucSource) {
+    constexpr std::size_t kMostBytes = 1000;
+    if (*value != nullptr && std::strlen(*value) > kMostBytes) {
+        GUC_check_errdetail("The reason is longer than 1000 bytes.");
+        return false;
+    }
+    return true;
+}
 
 void define_settings() {
     // Sorted by name; each is described in docs/operations.md.
@@ -52,10 +64,6 @@ void define_settings() {
         "second later, and the hub rests.",
         &settings.duty_timeout_ms, 60 * 1000, 100, 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr,
         nullptr, nullptr);
-    DefineCustomBoolVariable("belay.fast_path",
-                             "Lets hot operations access their tables and indexes directly.",
-                             "Off, they run as SQL statements. The results are the same.",
-                             &settings.fast_path, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "belay.intent_age",
         "Age at which the duty intent_relay takes over an intent that was not delivered at once.",
@@ -84,6 +92,16 @@ void define_settings() {
         "belay.notify", "Lets the background worker send a NOTIFY when work may be ready.",
         "Channel belay.<hub>, payload orchestrator or worker; off the transaction that enqueues.",
         &settings.notify, false, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    DefineCustomStringVariable(
+        "belay.now", "Time of the calls of this transaction, for tests; use SET LOCAL.",
+        "A timestamp, or milliseconds since 1970; empty: the server's clock. The hub option "
+        "max_clock_skew limits its distance from the server's clock.",
+        &settings.now, "", PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, belay_check_now,
+        belay_assign_now, nullptr);
+    DefineCustomStringVariable(
+        "belay.reason", "Why an operator does what follows, for the events of topic operator.",
+        "At most 1000 bytes. A reason that a function was given counts before it.",
+        &settings.reason, "", PGC_USERSET, GUC_NOT_IN_SAMPLE, belay_check_reason, nullptr, nullptr);
     DefineCustomIntVariable(
         "belay.reconcile_interval",
         "Longest sleep of the background worker, and the unit of its duties' paces.",

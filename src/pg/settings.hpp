@@ -1,6 +1,8 @@
 // Server settings of belay. What changes rules is a hub option, never one of these.
 #pragma once
 
+#include "pg/pg.hpp"
+
 namespace belay::pg {
 
 struct Settings {
@@ -9,16 +11,19 @@ struct Settings {
     int cursor_slots;
     bool dense_epochs;  // of tests
     int duty_timeout_ms;
-    bool fast_path;
     int intent_age_ms;
     int lease_slots;
     bool logical_events;
     int max_workers;
     bool notify;
+    char* now;                  // of tests: read it with pg::transaction_now
+    char* reason;               // of an operator, for the event of what he does
     int reconcile_interval_ms;  // 0: the background worker rests
 };
 
 extern constinit Settings settings;
+
+extern "C" bool belay_check_reason(char** value, void** extra, GucSource source);
 
 // Defines every belay.* setting and reserves the prefix. Called once, from _PG_init.
 void define_settings();

@@ -1,3 +1,6 @@
+// Table dead_letters.
+//
+// May touch: dead_letters, the outbox. Must not: put an item back into its queue; ops does.
 #include "store/dead_letters.hpp"
 
 #include <algorithm>
@@ -8,17 +11,20 @@ namespace belay::store {
 
 namespace {
 
-constexpr Statement kTake = statement(R"sql(
+using DeadLetterRows = Out<int64, Text, Maybe<Text>, Maybe<int64>, Maybe<int64>, Maybe<Text>,
+                           Maybe<Text>, Text, int64, Maybe<Text>>;
+
+constexpr auto kTake = statement<In<int64>, DeadLetterRows>(R"sql(
     DELETE FROM {hub}.dead_letters AS d
      WHERE d.id {=} $1
     RETURNING d.id, d.queue, d.instance_id, d.execution_id, d.activity_id, d.session_id, d.tag,
               d.work_item, d.source_id, d.detail
-)sql",
-                                      INT8OID);
+)sql");
 
 // $1 ids, $2 instance ids, $3 queue, $4 reason, $5 dead before, $6 limit.
-constexpr Statement kTakeMany =
-    statement(R"sql(
+constexpr auto kTakeMany = statement<
+    In<Maybe<ListOf<int64>>, Maybe<ListOf<Text>>, Maybe<Text>, Maybe<Text>, Maybe<Ms>, int64>,
+    DeadLetterRows>(R"sql(
     WITH c AS MATERIALIZED (
         SELECT d.id
           FROM {hub}.dead_letters AS d
@@ -36,11 +42,11 @@ constexpr Statement kTakeMany =
      WHERE d.id {=} c.id
     RETURNING d.id, d.queue, d.instance_id, d.execution_id, d.activity_id, d.session_id, d.tag,
               d.work_item, d.source_id, d.detail
-)sql",
-              INT8ARRAYOID, TEXTARRAYOID, TEXTOID, TEXTOID, TIMESTAMPTZOID, INT8OID);
+)sql");
 
 // $1 queue, $2 reason, $3 instance, $4 after, $5 limit.
-constexpr Statement kList = query(R"sql(
+constexpr auto kList =
+    query<In<Maybe<Text>, Maybe<Text>, Maybe<Text>, int64, int64>, Listing>(R"sql(
     SELECT d.id, d.queue, d.source_id, d.instance_id, d.execution_id, d.activity_id, d.session_id,
            d.tag, d.work_item, d.attempt_count, d.reason, d.detail, d.enqueued_at, d.dead_at
       FROM {hub}.dead_letters AS d
@@ -50,10 +56,9 @@ constexpr Statement kList = query(R"sql(
        AND ($3 IS NULL OR d.instance_id {=} $3)
      ORDER BY d.id
      LIMIT $5
-)sql",
-                                  TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID);
+)sql");
 
-constexpr Statement kDiscardOld = statement(R"sql(
+constexpr auto kDiscardOld = statement<In<Ms, int64>, Out<>>(R"sql(
     WITH c AS MATERIALIZED (
         SELECT d.id
           FROM {hub}.dead_letters AS d
@@ -65,89 +70,49 @@ constexpr Statement kDiscardOld = statement(R"sql(
     DELETE FROM {hub}.dead_letters AS d
      USING c
      WHERE d.id {=} c.id
-)sql",
-                                            TIMESTAMPTZOID, INT8OID);
+)sql");
 
 // $1 id, $2 intent id, $3 target instance, $4 item, $5 attempts, $6 detail, $7 created, $8 now.
-constexpr Statement kInsertIntent =
-    statement(R"sql(
+constexpr auto kInsertIntent =
+    statement<In<int64, int64, Maybe<Text>, Text, int32, Text, Ms, Ms>, Out<>>(R"sql(
     INSERT INTO {hub}.dead_letters
            (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
             attempt_count, reason, detail, enqueued_at, dead_at)
     VALUES ($1, 'intent', $2, $3, NULL, NULL, NULL, NULL, $4, $5, 'undeliverable', $6, $7, $8)
-)sql",
-              INT8OID, INT8OID, TEXTOID, TEXTOID, INT4OID, TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID);
-
-DeadLetter read(const Rows& rows, uint64 row) {
-    return {.id = rows.int8(row, 1),
-            .queue = rows.text(row, 2),
-            .instance_id = rows.optional_text(row, 3),
-            .execution_id = rows.optional_int8(row, 4),
-            .activity_id = rows.optional_int8(row, 5),
-            .session_id = rows.optional_text(row, 6),
-            .tag = rows.optional_text(row, 7),
-            .work_item = rows.text(row, 8),
-            .source_id = rows.int8(row, 9),
-            .detail = rows.optional_text(row, 10)};
-}
+)sql");
 
 }  // namespace
 
 int64 insert_dead_intent(const Hub& hub, const DeadIntent& intent, int64 now) {
     const int64 id = nextval_internal(hub.relations.dead_letters_id, false);
-    run_for_one(hub, kInsertIntent,
-                Params()
-                    .int8(id)
-                    .int8(intent.intent_id)
-                    .optional_text(intent.target_instance)
-                    .text(intent.work_item)
-                    .int4(intent.attempts)
-                    .text(intent.detail)
-                    .timestamp(intent.created_at)
-                    .timestamp(now));
+    run_for_one(hub, kInsertIntent, id, intent.intent_id, intent.target_instance, intent.work_item,
+                intent.attempts, intent.detail, Ms{intent.created_at}, Ms{now});
     tell_dead_letter(hub, id, "intent", "undeliverable", intent.target_instance, intent.attempts,
                      now);
     return id;
 }
 
 std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id) {
-    const Rows rows = run(hub, kTake, Params().int8(id));
-    return rows.count == 0 ? std::nullopt : std::optional(read(rows, 0));
+    return run(hub, kTake, id).first<DeadLetter>();
 }
 
 std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFilter& filter) {
-    Params params;
-    filter.ids ? params.datum(int8_array(*filter.ids)) : params.null();
-    filter.instance_ids ? params.datum(text_array(*filter.instance_ids)) : params.null();
-    params.optional_text(filter.queue)
-        .optional_text(filter.reason)
-        .optional_timestamp(filter.dead_before);
-    params.int8(filter.limit);
-    const Rows rows = run(hub, kTakeMany, params);
-    auto* taken = static_cast<DeadLetter*>(palloc(sizeof(DeadLetter) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        taken[i] = read(rows, i);
-    }
-    std::sort(taken, taken + rows.count,
+    const auto taken = run(hub, kTakeMany, filter.ids, filter.instance_ids, filter.queue,
+                           filter.reason, as_ms(filter.dead_before), filter.limit)
+                           .collect<DeadLetter>();
+    std::sort(taken.begin(), taken.end(),
               [](const DeadLetter& a, const DeadLetter& b) { return a.id < b.id; });
-    return {taken, static_cast<std::size_t>(rows.count)};
+    return taken;
 }
 
 int64 discard_old(const Hub& hub, int64 dead_before, int64 limit) {
-    return static_cast<int64>(
-        run(hub, kDiscardOld, Params().timestamp(dead_before).int8(limit)).count);
+    return run(hub, kDiscardOld, Ms{dead_before}, limit).changed();
 }
 
-Rows list_dead(const Hub& hub, std::optional<std::string_view> queue,
-               std::optional<std::string_view> reason, std::optional<std::string_view> instance_id,
-               int64 after, int limit) {
-    return run(hub, kList,
-               Params()
-                   .optional_text(queue)
-                   .optional_text(reason)
-                   .optional_text(instance_id)
-                   .int8(after)
-                   .int8(limit));
+Listing list_dead(const Hub& hub, std::optional<std::string_view> queue,
+                  std::optional<std::string_view> reason,
+                  std::optional<std::string_view> instance_id, int64 after, int limit) {
+    return run(hub, kList, queue, reason, instance_id, after, limit);
 }
 
 }  // namespace belay::store

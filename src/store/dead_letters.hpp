@@ -3,7 +3,7 @@
 
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
-#include "store/plan.hpp"
+#include "store/statements.hpp"
 
 namespace belay::store {
 
@@ -52,8 +52,8 @@ std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFi
 int64 discard_old(const Hub& hub, int64 dead_before, int64 limit);
 
 // One page, by id ascending, in the columns of the table.
-Rows list_dead(const Hub& hub, std::optional<std::string_view> queue,
-               std::optional<std::string_view> reason, std::optional<std::string_view> instance_id,
-               int64 after, int limit);
+Listing list_dead(const Hub& hub, std::optional<std::string_view> queue,
+                  std::optional<std::string_view> reason,
+                  std::optional<std::string_view> instance_id, int64 after, int limit);
 
 }  // namespace belay::store

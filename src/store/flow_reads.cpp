@@ -1,13 +1,14 @@
+// What readers ask of flows and of members in them: with the caller's snapshot, without locks.
+//
+// May touch: the tables of flows and tasks, to read them. Must not: write or lock.
 #include "store/flow_reads.hpp"
-
-#include "pg/errors.hpp"
 
 namespace belay::store {
 
 namespace {
 
 // $1 flow, $2 how many members and edges at most.
-constexpr Statement kJson = query(R"sql(
+constexpr auto kJson = query<In<pg_uuid_t, int64>, Out<Jsonb*>>(R"sql(
     SELECT pg_catalog.jsonb_build_object(
                'flow_id', f.id, 'kind', f.kind, 'state', f.state, 'sealed', f.sealed,
                'graph_revision', f.graph_revision, 'fail_policy', f.fail_policy, 'tags', f.tags,
@@ -23,9 +24,9 @@ constexpr Statement kJson = query(R"sql(
                            WHERE t.flow_id {=} f.id
                            GROUP BY t.state) AS c), pg_catalog.jsonb_build_object()),
                'members', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-                        'task_id', m.id, 'key', m.flow_key, 'state', m.state, 'lane', m.lane,
+                        'task_id', m.id, 'key', m.flow_key, 'state', m.state, 'queue', m.queue,
                         'kind', m.kind) ORDER BY m.id)
-                    FROM (SELECT t.id, t.flow_key, t.state, t.lane, t.kind
+                    FROM (SELECT t.id, t.flow_key, t.state, t.queue, t.kind
                             FROM {hub}.tasks AS t
                            WHERE t.flow_id {=} f.id
                            ORDER BY t.id
@@ -59,10 +60,9 @@ constexpr Statement kJson = query(R"sql(
                    WHERE b.flow_id {=} f.id), pg_catalog.jsonb_build_array()))
       FROM {hub}.flows AS f
      WHERE f.id {=} $1
-)sql",
-                                  UUIDOID, INT8OID);
+)sql");
 
-constexpr Statement kMemberJson = query(R"sql(
+constexpr auto kMemberJson = query<In<pg_uuid_t>, Out<Jsonb*>>(R"sql(
     SELECT pg_catalog.jsonb_build_object(
                'held', t.held,
                'group', (SELECT pg_catalog.jsonb_build_object(
@@ -84,12 +84,12 @@ constexpr Statement kMemberJson = query(R"sql(
                   WHERE e.upstream_id {=} t.id), pg_catalog.jsonb_build_array()))
       FROM {hub}.tasks AS t
      WHERE t.id {=} $1 AND t.flow_id IS NOT NULL
-)sql",
-                                        UUIDOID);
+)sql");
 
 // $1 after, $2 limit, $3 states, $4 kind, $5 tags, $6 and $7 created.
-constexpr Statement kList =
-    query(R"sql(
+constexpr auto kList = query<
+    In<pg_uuid_t, int64, Maybe<ListOf<Text>>, Maybe<Text>, Jsonb*, Maybe<int64>, Maybe<int64>>,
+    Listing>(R"sql(
     SELECT f.id, f.kind, f.state, f.sealed, f.graph_revision, f.fail_policy, f.member_count,
            f.open_count, f.edge_count, f.tags, f.cancel_reason, f.created_at_ms, f.updated_at_ms,
            f.terminal_at_ms
@@ -102,32 +102,29 @@ constexpr Statement kList =
        AND ($7 IS NULL OR f.created_at_ms {<=} $7)
      ORDER BY f.id
      LIMIT $2
-)sql",
-          UUIDOID, INT8OID, TEXTARRAYOID, TEXTOID, JSONBOID, INT8OID, INT8OID);
+)sql");
 
-constexpr Statement kUpstream = query(R"sql(
+constexpr auto kUpstream = query<In<pg_uuid_t>, Listing>(R"sql(
     SELECT u.id, u.flow_key, e.pass_as, u.state, u.result
       FROM {hub}.tasks AS t
       JOIN {hub}.edges AS e ON e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id
       JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
      WHERE t.id {=} $1
      ORDER BY u.flow_key, u.id
-)sql",
-                                      UUIDOID);
+)sql");
 
 // Only resolved edges.
-constexpr Statement kOfClaim = statement(R"sql(
+constexpr auto kOfClaim = statement<In<ListOf<pg_uuid_t>>, UpstreamRows>(R"sql(
     SELECT e.downstream_id, u.id, u.flow_key, e.pass_as, u.state, u.result
       FROM {hub}.tasks AS t
       JOIN {hub}.edges AS e ON e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id
       JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
      WHERE t.id {=} ANY ($1) AND e.state {<>} 'unsatisfied'
      ORDER BY e.downstream_id, u.flow_key, u.id
-)sql",
-                                         UUIDARRAYOID);
+)sql");
 
 // An upstream whose end is still to be dispatched counts as one that has not ended.
-constexpr Statement kHindrances = query(R"sql(
+constexpr auto kHindrances = query<In<pg_uuid_t>, Out<Jsonb*, Jsonb*>>(R"sql(
     SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('task_id', u.id, 'state', u.state)
                ORDER BY u.id) FILTER (WHERE NOT x.ended),
            pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('task_id', u.id, 'state', u.state)
@@ -141,11 +138,10 @@ constexpr Statement kHindrances = query(R"sql(
                                  FROM {hub}.cascade_queue AS q
                                 WHERE q.task_id {=} u.id AND q.what {=} 'dispatch') AS ended) AS x
      WHERE t.id {=} $1 AND e.state {=} 'unsatisfied'
-)sql",
-                                        UUIDOID);
+)sql");
 
 // $1 flow.
-constexpr Statement kCheck = report(R"sql(
+constexpr auto kCheck = report<In<Maybe<pg_uuid_t>>, ProblemRows>(R"sql(
     SELECT pg_catalog.concat('flow ', f.id), p.problem
       FROM {hub}.flows AS f
      CROSS JOIN LATERAL (
@@ -237,58 +233,46 @@ constexpr Statement kCheck = report(R"sql(
       FROM {hub}.cancel_backlog_members AS m
      WHERE ($1 IS NULL OR m.flow_id {=} $1)
        AND NOT EXISTS (SELECT 1 FROM {hub}.cancel_backlog AS b WHERE b.flow_id {=} m.flow_id)
-)sql",
-                                    UUIDOID);
+)sql");
 
 constexpr int64 kMostListed = 10000;
 constexpr pg_uuid_t kLowest{};
 
-const char* json_text(const Rows& rows, int column) {
-    Jsonb* value = rows.optional_jsonb(0, column);
+const char* json_text(Jsonb* value) {
     return value == nullptr ? nullptr : JsonbToCString(nullptr, &value->root, VARSIZE(value));
 }
 
 }  // namespace
 
 Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id) {
-    const Rows rows = run(hub, kJson, Params().uuid(id).int8(kMostListed));
-    return rows.count == 0 ? nullptr : rows.optional_jsonb(0, 1);
+    return run_one(hub, kJson, id, kMostListed).value_or(nullptr);
 }
 
 Jsonb* read_member_json(const Hub& hub, const pg_uuid_t& task) {
-    const Rows rows = run(hub, kMemberJson, Params().uuid(task));
-    return rows.count == 0 ? nullptr : rows.optional_jsonb(0, 1);
+    return run_one(hub, kMemberJson, task).value_or(nullptr);
 }
 
-Rows list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
-                int limit) {
-    return run(hub, kList,
-               Params()
-                   .uuid(after ? *after : kLowest)
-                   .int8(limit)
-                   .optional_datum(filter.states ? std::optional(text_array(*filter.states))
-                                                 : std::nullopt)
-                   .optional_text(filter.kind)
-                   .jsonb(filter.tags)
-                   .optional_int8(filter.created_from)
-                   .optional_int8(filter.created_to));
+Listing list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
+                   int limit) {
+    return run(hub, kList, after ? *after : kLowest, limit, filter.states, filter.kind, filter.tags,
+               filter.created_from, filter.created_to);
 }
 
-Rows upstream_results(const Hub& hub, const pg_uuid_t& task) {
-    return run(hub, kUpstream, Params().uuid(task));
+Listing upstream_results(const Hub& hub, const pg_uuid_t& task) {
+    return run(hub, kUpstream, task);
 }
 
-Rows upstream_of_claim(const Hub& hub, std::span<const pg_uuid_t> tasks) {
-    return run(hub, kOfClaim, Params().datum(uuid_array(tasks)));
+UpstreamRows upstream_of_claim(const Hub& hub, std::span<const pg_uuid_t> tasks) {
+    return run(hub, kOfClaim, tasks);
 }
 
 Hindrances hindrances(const Hub& hub, const pg_uuid_t& task) {
-    const Rows rows = run(hub, kHindrances, Params().uuid(task));
-    return {json_text(rows, 1), json_text(rows, 2)};
+    const auto [unfinished, failed] = run_for_one(hub, kHindrances, task);
+    return {json_text(unfinished), json_text(failed)};
 }
 
-Rows check_flows(const Hub& hub, std::optional<pg_uuid_t> flow) {
-    return run(hub, kCheck, flow ? Params().uuid(*flow) : Params().null());
+ProblemRows check_flows(const Hub& hub, std::optional<pg_uuid_t> flow) {
+    return run(hub, kCheck, flow);
 }
 
 }  // namespace belay::store

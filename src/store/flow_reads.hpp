@@ -3,7 +3,7 @@
 
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
-#include "store/plan.hpp"
+#include "store/statements.hpp"
 
 namespace belay::store {
 
@@ -18,15 +18,17 @@ struct FlowFilter {
     std::optional<int64> created_from;
     std::optional<int64> created_to;
 };
-Rows list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
-                int limit);
+Listing list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
+                   int limit);
 
-// Rows (upstream_id, key, pass_as, state, result).
-Rows upstream_results(const Hub& hub, const pg_uuid_t& task);
+// With the columns of upstream_results.
+Listing upstream_results(const Hub& hub, const pg_uuid_t& task);
 
-// What the claim of these members tells of the tasks before them: rows (task, upstream_id, key,
-// pass_as, state, result), those of a task together. As the claim sees it.
-Rows upstream_of_claim(const Hub& hub, std::span<const pg_uuid_t> tasks);
+// What the claim of these members tells of the tasks before them, those of a member together:
+// member, upstream, its key, pass_as, state, result. As the claim sees it.
+using UpstreamRows =
+    Out<pg_uuid_t, pg_uuid_t, Maybe<Text>, Maybe<Text>, Text, Maybe<Unread<Jsonb*>>>;
+UpstreamRows upstream_of_claim(const Hub& hub, std::span<const pg_uuid_t> tasks);
 
 // The upstreams that a blocked task waits for, as JSON: [{"task_id":…, "state":…}]; null if none.
 struct Hindrances {
@@ -35,7 +37,8 @@ struct Hindrances {
 };
 Hindrances hindrances(const Hub& hub, const pg_uuid_t& task);
 
-// What is wrong with flows; rows (object, problem).
-Rows check_flows(const Hub& hub, std::optional<pg_uuid_t> flow);
+// What is wrong with flows: object and problem.
+using ProblemRows = Out<Text, Text>;
+ProblemRows check_flows(const Hub& hub, std::optional<pg_uuid_t> flow);
 
 }  // namespace belay::store

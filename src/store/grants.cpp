@@ -1,3 +1,7 @@
+// Who may call a hub's functions and read its views, read from and written to the catalog.
+//
+// May touch: pg_proc and pg_class to read acls; GRANT and REVOKE on objects of the hub. Must not:
+// decide which level may do what; core/levels.hpp and the verb table do.
 #include "store/grants.hpp"
 
 #include "pg/compat.hpp"

@@ -1,133 +1,124 @@
+// Rows of table history: read and append the events of an execution.
+//
+// Touches  <hub>.history
+// Locks    nothing: whoever writes events of an instance holds its exclusion
+// Must not decide which events may be stored
 #include "store/history.hpp"
 
-#include "store/fast/turns.hpp"
+#include <algorithm>
+
+#include "pg/datum.hpp"
+#include "pg/list.hpp"
+#include "store/rows/history.hpp"
+#include "store/statements.hpp"
+#include "store/turn_rows.hpp"
 
 namespace belay::store {
 
 namespace {
 
-constexpr Statement kLatest = query(R"sql(
-    SELECT h.execution_id
-      FROM {hub}.history AS h
-     WHERE h.instance_id {=} $1
-     ORDER BY h.execution_id DESC, h.event_id DESC
-     LIMIT 1
-)sql",
-                                    TEXTOID);
-
-constexpr Statement kRead = query(R"sql(
-    SELECT h.event_id, h.event_data
-      FROM {hub}.history AS h
-     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {>} $3
-     ORDER BY h.event_id
-     LIMIT $4
-)sql",
-                                  TEXTOID, INT8OID, INT8OID, INT8OID);
-
-constexpr Statement kList = query(R"sql(
+constexpr auto kList = query<In<Text, int64, int64, Maybe<int64>>, Listing>(R"sql(
     SELECT h.execution_id, h.event_id, h.event_type, h.event_data, h.created_at
       FROM {hub}.history AS h
      WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {>} $3
      ORDER BY h.event_id
      LIMIT $4
-)sql",
-                                  TEXTOID, INT8OID, INT8OID, INT8OID);
+)sql");
 
-constexpr Statement kTexts = query(R"sql(
+constexpr auto kTexts = query<In<Text, int64>, Listing>(R"sql(
     SELECT h.event_data
       FROM {hub}.history AS h
      WHERE h.instance_id {=} $1 AND h.execution_id {=} $2
      ORDER BY h.event_id
-)sql",
-                                   TEXTOID, INT8OID);
+)sql");
 
-constexpr Statement kHasFrom = statement(R"sql(
-    SELECT h.event_id
-      FROM {hub}.history AS h
-     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {>=} $3
-     ORDER BY h.event_id
-     LIMIT 1
-)sql",
-                                         TEXTOID, INT8OID, INT8OID);
-
-constexpr Statement kCountStored = statement(R"sql(
-    SELECT pg_catalog.count(*)
-      FROM {hub}.history AS h
-     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {=} ANY ($3)
-)sql",
-                                             TEXTOID, INT8OID, INT8ARRAYOID);
-
-constexpr Statement kInsert =
-    statement(R"sql(
-    INSERT INTO {hub}.history (instance_id, execution_id, event_id, event_type, event_data, created_at)
-    SELECT $1, $2, n.event_id, n.event_type, n.event_data, $6
-      FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5))
-           AS n(event_id, event_type, event_data)
-)sql",
-              TEXTOID, INT8OID, INT8ARRAYOID, TEXTARRAYOID, TEXTARRAYOID, TIMESTAMPTZOID);
+// Visits the events of an execution from one on, in order, while visit(id) wants more.
+template <typename Visit>
+void each_event(Table* table, std::string_view instance_id, int64 execution_id, int64 from,
+                Visit visit) {
+    IndexScanDesc scan =
+        begin_scan(table, kByKey, instance_keys(instance_id).int8(execution_id).int8_from(from));
+    while (next_row(*table, scan) && visit(get(*table, event::kEventId))) {
+        CHECK_FOR_INTERRUPTS();
+    }
+    index_endscan(scan);
+}
 
 }  // namespace
 
-std::optional<int64> latest_execution_with_history(const Hub& hub, std::string_view instance_id) {
-    const Rows rows = run(hub, kLatest, Params().text(instance_id));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.int8(0, 1));
+std::optional<int64> latest_execution_with_history(Tables& tables, std::string_view instance_id) {
+    pass_turn_faults();
+    return reading(tables, TableId::kHistory, [&](Table& table) -> std::optional<int64> {
+        if (!find_last(&table, kByKey, instance_keys(instance_id))) {
+            return std::nullopt;
+        }
+        return get(table, event::kExecutionId);
+    });
 }
 
-EventPage read_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                      int64 after_event_id, int64 limit) {
-    if (const auto events =
-            direct::read_events(hub, instance_id, execution_id, after_event_id, limit)) {
-        return {*events, std::nullopt};
-    }
-    const Rows rows = run(
-        hub, kRead, Params().text(instance_id).int8(execution_id).int8(after_event_id).int8(limit));
-    auto* events = static_cast<StoredEvent*>(palloc(sizeof(StoredEvent) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        events[i] = {rows.int8(i, 1), rows.datum(i, 2, TEXTOID)};
-    }
-    return {{events, static_cast<std::size_t>(rows.count)}, rows};
+int64 last_event_id(Tables& tables, std::string_view instance_id, int64 execution_id) {
+    pass_turn_faults();
+    return reading(tables, TableId::kHistory, [&](Table& table) -> int64 {
+        return find_last(&table, kByKey, instance_keys(instance_id).int8(execution_id))
+                   ? get(table, event::kEventId)
+                   : 0;
+    });
 }
 
-Rows list_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                 int64 after_event_id, std::optional<int64> limit) {
-    return run(
-        hub, kList,
-        Params().text(instance_id).int8(execution_id).int8(after_event_id).optional_int8(limit));
+std::span<const StoredEvent> read_events(Tables& tables, std::string_view instance_id,
+                                         int64 execution_id, int64 after_event_id, int64 limit) {
+    pass_turn_faults();
+    return reading(tables, TableId::kHistory, [&](Table& table) {
+        pg::List<StoredEvent> found;
+        each_event(&table, instance_id, execution_id, after_event_id, [&](int64 id) {
+            if (id != after_event_id) {
+                bool null = false;
+                found.add({id, datumCopy(column(table, event::kData, &null), false, -1)});
+            }
+            return found.count < limit;
+        });
+        return found.span();
+    });
 }
 
-Rows event_texts(const Hub& hub, std::string_view instance_id, int64 execution_id) {
-    return run(hub, kTexts, Params().text(instance_id).int8(execution_id));
+int64 count_stored(Tables& tables, std::string_view instance_id, int64 execution_id,
+                   std::span<const int64> sorted_ids) {
+    pass_turn_faults();
+    return looking(tables, TableId::kHistory, [&](Table& table) {
+        int64 count = 0;
+        // New events usually come behind all stored ones: then there is nothing to visit.
+        each_event(&table, instance_id, execution_id, sorted_ids.front(), [&](int64 id) {
+            count += std::binary_search(sorted_ids.begin(), sorted_ids.end(), id) ? 1 : 0;
+            return id < sorted_ids.back();
+        });
+        return count;
+    });
 }
 
-int64 count_stored(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                   int64 lowest_id, std::span<const int64> event_ids) {
-    // New events usually come behind all stored ones: one probe tells.
-    auto later = direct::has_event_from(hub, instance_id, execution_id, lowest_id);
-    if (!later) {
-        later = run(hub, kHasFrom, Params().text(instance_id).int8(execution_id).int8(lowest_id))
-                    .count > 0;
-    }
-    if (!*later) {
-        return 0;
-    }
-    return run(hub, kCountStored,
-               Params().text(instance_id).int8(execution_id).datum(int8_array(event_ids)))
-        .int8(0, 1);
-}
-
-void insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+void insert_events(Tables& tables, std::string_view instance_id, int64 execution_id,
                    const NewEvents& events, int64 now) {
-    if (direct::try_insert_events(hub, instance_id, execution_id, events, now)) {
-        return;
-    }
-    run(hub, kInsert,
-        Params()
-            .text(instance_id)
-            .int8(execution_id)
-            .datum(int8_array(events.ids))
-            .datum(text_array(events.types))
-            .datum(text_array(events.texts))
-            .timestamp(now));
+    pass_turn_faults();
+    with_table(tables, TableId::kHistory, RowExclusiveLock, [&](Table& table) {
+        const Datum instance = pg::text_datum(instance_id);
+        const auto fill = [&](std::size_t i, NewRow* row) {
+            row->set(event::kInstanceId, instance)
+                .put(event::kExecutionId, execution_id)
+                .put(event::kEventId, events.ids[i])
+                .put(event::kType, events.types[i])
+                .put(event::kData, events.texts[i])
+                .timestamp(event::kCreatedAt, now);
+        };
+        insert_rows(&table, events.ids.size(), fill, [](std::size_t, const ItemPointerData&) {});
+    });
+}
+
+Listing list_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                    int64 after_event_id, std::optional<int64> limit) {
+    return run(hub, kList, instance_id, execution_id, after_event_id, limit);
+}
+
+Listing event_texts(const Hub& hub, std::string_view instance_id, int64 execution_id) {
+    return run(hub, kTexts, instance_id, execution_id);
 }
 
 }  // namespace belay::store

@@ -2,40 +2,26 @@
 #pragma once
 
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
 #include "store/plan.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::store {
 
 // The greatest execution id that has events.
-std::optional<int64> latest_execution_with_history(const Hub& hub, std::string_view instance_id);
+std::optional<int64> latest_execution_with_history(Tables& tables, std::string_view instance_id);
 
-// Events as they are stored: a long text may still be packed or in another place.
+// The greatest event id of an execution; 0 if it has no events.
+int64 last_event_id(Tables& tables, std::string_view instance_id, int64 execution_id);
+
+// An event as it is stored: a long text may still be packed or in another place.
 struct StoredEvent {
     int64 id;
     Datum data;
 };
-struct EventPage {
-    std::span<const StoredEvent> events;
-    std::optional<Rows> rows;
-
-    void release() const {
-        if (rows) {
-            rows->release();
-        }
-    }
-};
 
 // Up to limit events behind after_event_id, in order.
-EventPage read_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                      int64 after_event_id, int64 limit);
-
-// The same in the columns of read_history.
-Rows list_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                 int64 after_event_id, std::optional<int64> limit);
-
-// Only the texts of an execution's events, in order.
-Rows event_texts(const Hub& hub, std::string_view instance_id, int64 execution_id);
+std::span<const StoredEvent> read_events(Tables& tables, std::string_view instance_id,
+                                         int64 execution_id, int64 after_event_id, int64 limit);
 
 // Events to be stored: each list has one element per event.
 struct NewEvents {
@@ -44,12 +30,21 @@ struct NewEvents {
     std::span<const std::string_view> texts;
 };
 
-// How many of these event ids are stored; lowest_id is the lowest of them.
-int64 count_stored(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                   int64 lowest_id, std::span<const int64> event_ids);
+// How many of these event ids, which are in order, are stored.
+int64 count_stored(Tables& tables, std::string_view instance_id, int64 execution_id,
+                   std::span<const int64> sorted_ids);
 
 // Inserts events that are not stored.
-void insert_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+void insert_events(Tables& tables, std::string_view instance_id, int64 execution_id,
                    const NewEvents& events, int64 now);
+
+// ---- By SQL ----
+
+// Events in the columns of read_history.
+Listing list_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
+                    int64 after_event_id, std::optional<int64> limit);
+
+// Only the texts of an execution's events, in order.
+Listing event_texts(const Hub& hub, std::string_view instance_id, int64 execution_id);
 
 }  // namespace belay::store

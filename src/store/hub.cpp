@@ -6,7 +6,10 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
+#include "store/index_plans.hpp"
+#include "store/places.hpp"
 #include "store/plan.hpp"
+#include "store/sequences.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
@@ -15,10 +18,12 @@ namespace {
 
 constinit HTAB* hubs = nullptr;
 constinit uint64 generation = 1;
+constinit uint64 invalidations = 0;
 constinit bool any_stale = false;
 constinit bool any_doomed = false;
 
 extern "C" void belay_relation_changed(Datum, Oid relation) {
+    ++invalidations;
     if (hubs == nullptr) {
         return;
     }
@@ -42,11 +47,9 @@ extern "C" void belay_function_changed(Datum, int, uint32) {
 }
 
 // Frees the entries of hubs that are gone. At the end of a transaction nobody uses them any more.
-extern "C" void belay_hubs_at_end(XactEvent event, void*) {
-    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT) {
-        free_doomed_plans();
-    }
-    if (!any_doomed || (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT)) {
+void at_end(pg::Ending) {
+    free_doomed_plans();
+    if (!any_doomed) {
         return;
     }
     any_doomed = false;
@@ -55,8 +58,11 @@ extern "C" void belay_hubs_at_end(XactEvent event, void*) {
     while (auto* hub = static_cast<Hub*>(hash_seq_search(&scan))) {
         if (hub->doomed) {
             free_plans(hub->plans);
-            if (hub->limited_lanes != nullptr) {
-                pfree(hub->limited_lanes);
+            if (hub->name_pins != nullptr) {
+                pfree(hub->name_pins);
+            }
+            if (hub->limited_queues != nullptr) {
+                pfree(hub->limited_queues);
             }
             (void)hash_search(hubs, &hub->schema, HASH_REMOVE, nullptr);
         }
@@ -92,9 +98,9 @@ bool is_adopted(Jsonb* options) {
            found.type == jbvBool && found.val.boolean;
 }
 
-// The lanes that have limits, in the form of Hub.
-char* limited_lanes(Jsonb* options) {
-    constexpr std::string_view kKey = "limited_lanes";
+// The queues that have limits, in the form of Hub.
+char* limited_queues(Jsonb* options) {
+    constexpr std::string_view kKey = "limited_queues";
     JsonbValue found;
     if (!JB_ROOT_IS_OBJECT(options) ||
         getKeyJsonValueFromContainer(&options->root, kKey.data(), static_cast<int>(kKey.size()),
@@ -114,6 +120,22 @@ char* limited_lanes(Jsonb* options) {
     }
     appendStringInfoChar(&names, '\n');
     return count == 0 ? nullptr : MemoryContextStrdup(CacheMemoryContext, names.data);
+}
+
+// The text of that option, if it has a good one.
+char* name_pins(Jsonb* stored, const Options& options) {
+    const auto text = stored_option(stored, Option::kNamePins);
+    return options[Option::kNamePins] == kOff || !text
+               ? nullptr
+               : MemoryContextStrdup(CacheMemoryContext, pg::c_string(*text));
+}
+
+// Puts a text that lives with the hub in the place of another one.
+void replace_text(char** place, char* text) {
+    std::swap(*place, text);
+    if (text != nullptr) {
+        pfree(text);
+    }
 }
 
 uint8 paused_queues(Jsonb* options) {
@@ -176,11 +198,8 @@ bool read_row(Relation relation, Hub* hub) {
         hub->options = read_options(stored);
         hub->adopted = is_adopted(stored);
         hub->paused = paused_queues(stored);
-        char* limited = limited_lanes(stored);
-        std::swap(hub->limited_lanes, limited);
-        if (limited != nullptr) {
-            pfree(limited);
-        }
+        replace_text(&hub->limited_queues, limited_queues(stored));
+        replace_text(&hub->name_pins, name_pins(stored, hub->options));
         return true;
     });
 }
@@ -212,13 +231,13 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .intent_links = get_relname_relid("intent_links", schema),
             .tasks = get_relname_relid("tasks", schema),
             .attempts = get_relname_relid("attempts", schema),
-            .lanes = get_relname_relid("lanes", schema),
+            .queues = get_relname_relid("queues", schema),
             .capability_sets = get_relname_relid("capability_sets", schema),
             .capability_sets_id = get_relname_relid("capability_sets_id", schema),
             .dedup_keys = get_relname_relid("dedup_keys", schema),
             .flows = get_relname_relid("flows", schema),
             .suspensions = get_relname_relid("suspensions", schema),
-            .lane_limits = get_relname_relid("lane_limits", schema)};
+            .queue_limits = get_relname_relid("queue_limits", schema)};
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.
@@ -228,6 +247,7 @@ bool load(Hub* hub, Oid relation_id) {
     if (relation == nullptr) {
         return false;
     }
+    const uint64 before = invalidations;
     const char* name = get_namespace_name(hub->schema);
     bool good = false;
     if (name != nullptr) {
@@ -242,9 +262,12 @@ bool load(Hub* hub, Oid relation_id) {
         strlcpy(hub->quoted_name, quote_identifier(name), sizeof hub->quoted_name);
         hub->owner = relation->rd_rel->relowner;
         hub->relations = find_relations(hub->schema, relation_id);
-        std::fill_n(hub->direct, std::size(hub->direct), DirectAccess{});
+        std::fill_n(hub->tables, std::size(hub->tables), TableState{});
+        hub->elsewhere = place_of(name).has_value();
         good = read_row(relation, hub);
-        hub->stale = !good;
+        // What has changed while it was read may be missing: it is read again by the next call, or
+        // when this one has its locks.
+        hub->stale = !good || invalidations != before;
     }
     table_close(relation, AccessShareLock);
     return good;
@@ -284,12 +307,18 @@ constexpr Statement kNewIncarnation = statement(R"sql(
 
 }  // namespace
 
+constinit const pg::Participant kHubParticipant{
+    .before_end = nullptr,
+    .at_end = at_end,
+    .at_subtransaction_end = nullptr,
+    .after_locks = nullptr,
+};
+
 void watch_hubs() {
     CacheRegisterRelcacheCallback(belay_relation_changed, 0);
     CacheRegisterSyscacheCallback(NAMESPACEOID, belay_schema_changed, 0);
     CacheRegisterSyscacheCallback(PROCOID, belay_function_changed, 0);
-    RegisterXactCallback(belay_hubs_at_end, nullptr);
-    watch_planner();
+    keep_plans_on_indexes();
 }
 
 int32 live_incarnation(const Hub& hub) {
@@ -336,12 +365,8 @@ bool is_distributed(Oid relation) {
     return found;
 }
 
-}  // namespace
-
-const Hub* find_hub(Oid schema, bool lenient) {
-    if (hubs == nullptr) {
-        make_table();
-    }
+// The hub as it is now, served here or not.
+const Hub* read_hub(Oid schema, bool lenient) {
     auto* hub = static_cast<Hub*>(hash_search(hubs, &schema, HASH_FIND, nullptr));
     if (hub != nullptr && !hub->stale) {
         return hub;
@@ -381,12 +406,61 @@ const Hub* find_hub(Oid schema, bool lenient) {
     return nullptr;
 }
 
+const Hub* served(const Hub* hub, bool lenient) {
+    if (hub == nullptr || !hub->elsewhere) {
+        return hub;
+    }
+    if (!lenient) {
+        raise_elsewhere(NameStr(hub->name));
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+const Hub* find_hub(Oid schema, bool lenient) {
+    if (hubs == nullptr) {
+        make_table();
+    }
+    const auto* hub = static_cast<const Hub*>(hash_search(hubs, &schema, HASH_FIND, nullptr));
+    if (hub != nullptr && !hub->stale && !hub->elsewhere) [[likely]] {
+        return hub;
+    }
+    return served(read_hub(schema, lenient), lenient);
+}
+
+const Hub* find_hub_left_here(Oid schema) {
+    if (hubs == nullptr) {
+        make_table();
+    }
+    return read_hub(schema, true);
+}
+
+void check_is_here(const Hub& hub) {
+    // One that was elsewhere before is used on purpose.
+    if (hub.stale && !hub.elsewhere && place_of(NameStr(hub.name))) {
+        raise_elsewhere(NameStr(hub.name));
+    }
+}
+
 void free_brief_plans(Oid schema) {
     if (hubs == nullptr) {
         return;
     }
     if (auto* hub = static_cast<Hub*>(hash_search(hubs, &schema, HASH_FIND, nullptr))) {
         free_brief_plans(hub->plans);
+    }
+}
+
+void free_all_plans() {
+    if (hubs == nullptr) {
+        return;
+    }
+    HASH_SEQ_STATUS all;
+    hash_seq_init(&all, hubs);
+    while (auto* hub = static_cast<Hub*>(hash_seq_search(&all))) {
+        free_plans(hub->plans);
+        hub->plans = nullptr;
     }
 }
 
@@ -420,10 +494,24 @@ const Hub& hub_by_name(const char* name) {
     AcceptInvalidationMessages();
     const Oid schema = get_namespace_oid(name, true);
     const Hub* hub = OidIsValid(schema) ? find_hub(schema) : nullptr;
+    if (hub == nullptr && place_of(name)) {
+        raise_elsewhere(name);
+    }
     if (hub == nullptr) {
-        pg::raise(pg::kNotFound, psprintf("hub \"%s\" does not exist", name),
-                  pg::Facts("unknown_hub").add("hub", name),
-                  "SELECT name FROM belay.hubs lists the hubs of this database.");
+        raise_unknown_hub(name);
+    }
+    return *hub;
+}
+
+const Hub& own_hub_left_here(const char* name) {
+    AcceptInvalidationMessages();
+    const Oid schema = get_namespace_oid(name, true);
+    const Hub* hub = OidIsValid(schema) ? find_hub_left_here(schema) : nullptr;
+    if (hub == nullptr || !hub->elsewhere) {
+        return own_hub_by_name(name);
+    }
+    if (!pg::owns_relation(hub->relations.belay_hub, GetUserId())) {
+        pg::raise_not_owner(name);
     }
     return *hub;
 }
@@ -486,10 +574,11 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
                 return;  // another transaction began it while we waited
             }
             run_for_one(hub, kNewIncarnation, Params().text(print_mark(current_mark(hub.schema))));
+            raise_sequences(hub, rows.int4(0, 1) + 1);
             ereport(LOG, (errmsg("hub \"%s\" begins a new incarnation", NameStr(hub.name))));
         });
     });
-    note_all_queues(hub, pg::WakeReason::kWork);  // leases of the old one are over
+    note_all_queues(hub, wakeups::Reason::kWork);  // leases of the old one are over
     CacheInvalidateRelcacheByRelid(hub.relations.belay_hub);
     CommandCounterIncrement();
     const_cast<Hub&>(hub).stale = true;

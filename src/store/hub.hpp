@@ -5,6 +5,7 @@
 #pragma once
 
 #include "pg/pg.hpp"
+#include "pg/transactions.hpp"
 #include "store/mark.hpp"
 #include "store/options.hpp"
 
@@ -57,13 +58,13 @@ struct Relations {
     Oid intent_links;
     Oid tasks;
     Oid attempts;
-    Oid lanes;
+    Oid queues;
     Oid capability_sets;
     Oid capability_sets_id;
     Oid dedup_keys;
     Oid flows;
     Oid suspensions;
-    Oid lane_limits;
+    Oid queue_limits;
 
     bool contains(Oid relation) const {
         for (const Oid known : {belay_hub,
@@ -91,13 +92,13 @@ struct Relations {
                                 intent_links,
                                 tasks,
                                 attempts,
-                                lanes,
+                                queues,
                                 capability_sets,
                                 capability_sets_id,
                                 dedup_keys,
                                 flows,
                                 suspensions,
-                                lane_limits}) {
+                                queue_limits}) {
             if (known == relation) {
                 return true;
             }
@@ -108,9 +109,8 @@ struct Relations {
 
 struct PlanCache;
 
-// Whether a table may be accessed directly, and its indexes then: found out when it is first asked
-// for, and again after an invalidation.
-enum class DirectId : int {
+// The tables that are accessed directly; store/rows/ describes them.
+enum class TableId : int {
     kWorkerQueue,
     kOrchestratorQueue,
     kInstanceLocks,
@@ -122,15 +122,18 @@ enum class DirectId : int {
     kKvStore,
     kKvDelta,
     kOutboxEvents,
-    kLanes,
+    kQueues,
     kCount,
 };
-inline constexpr int kMaxDirectIndexes = 7;
+inline constexpr int kMaxIndexes = 9;
 
-struct DirectAccess {
-    enum class State : uint8 { kUnknown, kPlain, kOther };
-    State state;
-    Oid indexes[kMaxDirectIndexes];  // in the order of the table's shape
+// What access to such a table needs to know: found out when it is first opened, and again after an
+// invalidation.
+struct TableState {
+    bool known;         // it was compared with its description, and fits
+    bool more_columns;  // the owner has added some behind ours
+    bool more_indexes;
+    Oid indexes[kMaxIndexes];  // in the order of the table's description
 };
 
 struct Hub {
@@ -144,15 +147,17 @@ struct Hub {
     int32 version;
     int32 incarnation;
     int64 epoch_floor;
-    bool adopted;         // drop_hub keeps the schema
-    uint8 paused;         // a bit per Queue
-    char* limited_lanes;  // their names, each between newlines; null: none; an empty one: many
+    bool adopted;          // drop_hub keeps the schema
+    uint8 paused;          // a bit per Queue
+    char* limited_queues;  // their names, each between newlines; null: none; an empty one: many
+    char* name_pins;       // the text of that option; null: none
     Mark mark;
     Options options;
-    bool stale;   // something it was read from has changed
-    bool doomed;  // its schema is gone; freed when the transaction ends
+    bool elsewhere;  // another server has it, as belay.hub_places says: not served here
+    bool stale;      // something it was read from has changed
+    bool doomed;     // its schema is gone; freed when the transaction ends
     PlanCache* plans;
-    DirectAccess direct[static_cast<int>(DirectId::kCount)];
+    TableState tables[static_cast<int>(TableId::kCount)];
 
     bool is_paused(Queue queue) const { return (paused >> static_cast<int>(queue) & 1) != 0; }
 };
@@ -160,12 +165,21 @@ struct Hub {
 // Registers the callbacks that keep the cache true. Called once, from _PG_init.
 void watch_hubs();
 
+// Frees what the transaction may still have used of hubs that are gone.
+extern const pg::Participant kHubParticipant;
+
 // The hub in that schema, or null if the schema is not a hub or is being dropped. The pointer stays
 // good for the rest of the transaction; its contents are those of the latest committed hub row (or
-// our own change). Raises if the hub's row cannot be read, unless lenient: then null, too.
+// our own change). Raises if the hub's row cannot be read, or if the hub is on another server
+// (QB017), unless lenient: then null, too.
 const Hub* find_hub(Oid schema, bool lenient = false);
-// Reads the hub again if it has changed. Raises if it is gone.
+// The same, for those who do not use the hub: also one that is elsewhere, as it was left here.
+const Hub* find_hub_left_here(Oid schema);
+// Reads the hub again if it has changed. Raises if it is gone, or elsewhere.
 void refresh_hub(const Hub& hub);
+// Raises QB017 if the hub is elsewhere by now. For calls that may have waited for a lock on a table
+// of it since they found it.
+void check_is_here(const Hub& hub);
 
 // What only the hub's row tells: for listings. No value if the row cannot be read.
 struct HubRow {
@@ -174,11 +188,13 @@ struct HubRow {
 };
 std::optional<HubRow> read_hub_row(const Hub& hub);
 
-// The hub of that name. Raises QB002 if there is none.
+// The hub of that name. Raises QB002 if there is none, QB017 if it is elsewhere.
 const Hub& hub_by_name(const char* name);
 
 // As hub_by_name, for its owner only: 42501 for others.
 const Hub& own_hub_by_name(const char* name);
+// The same, also for a hub that is elsewhere and was left here.
+const Hub& own_hub_left_here(const char* name);
 
 // The oid of the table belay_hub in that schema if the schema is a hub, else InvalidOid.
 Oid hub_relation(Oid schema);
@@ -190,6 +206,8 @@ std::span<const Oid> all_hubs();
 // many hubs and needs them seldom. Not inside of a call.
 void keep_plans_briefly(bool yes);
 void free_brief_plans(Oid schema);
+// Frees the plans of all hubs. Not inside of a call.
+void free_all_plans();
 
 // Begins a new incarnation if the hub's mark is not the one it has to have; waits for another
 // transaction that is doing so. Returns the hub as it is now. force begins one in any case.

@@ -1,3 +1,6 @@
+// What the SQL files say that a hub's tables, indexes and views look like.
+//
+// May touch: the files, through hub_files.hpp; PostgreSQL's parser. Must not: change anything.
 #include "store/hub_design.hpp"
 
 #include "pg/list.hpp"

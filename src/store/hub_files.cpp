@@ -1,3 +1,7 @@
+// The SQL files that a hub is made of: found, read, run.
+//
+// May touch: files in the extension's share directory; the statements in them. Must not: build SQL
+// of its own.
 #include "store/hub_files.hpp"
 
 #include <algorithm>

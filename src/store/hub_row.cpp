@@ -1,9 +1,13 @@
+// Table belay_hub, and the list of what a hub consists of.
+//
+// May touch: belay_hub, and the hub's objects to drop them. Must not: read the row for a call;
+// hub.cpp keeps it in its cache.
 #include "store/hub_row.hpp"
 
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "store/grants.hpp"
-#include "store/plan.hpp"
+#include "store/statements.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
@@ -26,8 +30,8 @@ constexpr HubRelation kHubRelations[] = {
     {"cancel_backlog_pkey", RELKIND_INDEX, core::kNoLevel},
     {"capability_sets", RELKIND_RELATION, core::kNoLevel},
     {"capability_sets_id", RELKIND_SEQUENCE, core::kNoLevel},
-    {"capability_sets_lane", RELKIND_INDEX, core::kNoLevel},
     {"capability_sets_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"capability_sets_queue", RELKIND_INDEX, core::kNoLevel},
     {"cascade_queue", RELKIND_RELATION, core::kNoLevel},
     {"cascade_queue_flow", RELKIND_INDEX, core::kNoLevel},
     {"cascade_queue_order", RELKIND_INDEX, core::kNoLevel},
@@ -79,13 +83,6 @@ constexpr HubRelation kHubRelations[] = {
     {"kv_delta_pkey", RELKIND_INDEX, core::kNoLevel},
     {"kv_store", RELKIND_RELATION, core::kNoLevel},
     {"kv_store_pkey", RELKIND_INDEX, core::kNoLevel},
-    {"lane_depths", RELKIND_VIEW, core::kForMonitor},
-    {"lane_limits", RELKIND_RELATION, core::kNoLevel},
-    {"lane_limits_pkey", RELKIND_INDEX, core::kNoLevel},
-    {"lane_returns", RELKIND_RELATION, core::kNoLevel},
-    {"lane_returns_lane", RELKIND_INDEX, core::kNoLevel},
-    {"lanes", RELKIND_RELATION, core::kNoLevel},
-    {"lanes_pkey", RELKIND_INDEX, core::kNoLevel},
     {"messages", RELKIND_VIEW, core::kNoLevel},
     {"orchestrator_queue", RELKIND_RELATION, core::kNoLevel},
     {"orchestrator_queue_claim", RELKIND_INDEX, core::kNoLevel},
@@ -101,6 +98,13 @@ constexpr HubRelation kHubRelations[] = {
     {"outbox_subscriptions", RELKIND_RELATION, core::kNoLevel},
     {"outbox_subscriptions_pkey", RELKIND_INDEX, core::kNoLevel},
     {"pending_starts", RELKIND_VIEW, core::kForMonitor},
+    {"queue_depths", RELKIND_VIEW, core::kForMonitor},
+    {"queue_limits", RELKIND_RELATION, core::kNoLevel},
+    {"queue_limits_pkey", RELKIND_INDEX, core::kNoLevel},
+    {"queue_moves", RELKIND_RELATION, core::kNoLevel},
+    {"queue_moves_queue", RELKIND_INDEX, core::kNoLevel},
+    {"queues", RELKIND_RELATION, core::kNoLevel},
+    {"queues_pkey", RELKIND_INDEX, core::kNoLevel},
     {"schedules", RELKIND_RELATION, core::kNoLevel},
     {"schedules_due", RELKIND_INDEX, core::kNoLevel},
     {"schedules_pkey", RELKIND_INDEX, core::kNoLevel},
@@ -147,52 +151,46 @@ constexpr HubRelation kHubRelations[] = {
 
 constexpr std::size_t kOnlyDuroxidePg = 2;
 
-constexpr Statement kLockRow = statement(R"sql(
+constexpr auto kLockRow = statement<In<>, Out<int32>>(R"sql(
     SELECT h.version
       FROM {hub}.belay_hub AS h
        FOR NO KEY UPDATE
 )sql");
 
-constexpr Statement kSetVersion = statement(R"sql(
+constexpr auto kSetVersion = statement<In<int32>, Out<>>(R"sql(
     UPDATE {hub}.belay_hub SET version = $1
-)sql",
-                                            INT4OID);
+)sql");
 
-constexpr Statement kSetOption = statement(R"sql(
+constexpr auto kSetOption = statement<In<Text, Text>, Out<>>(R"sql(
     UPDATE {hub}.belay_hub
        SET options = pg_catalog.jsonb_set(options, ARRAY[$1], pg_catalog.to_jsonb($2), true)
-)sql",
-                                           TEXTOID, TEXTOID);
+)sql");
 
-constexpr Statement kRemoveOption = statement(R"sql(
+constexpr auto kRemoveOption = statement<In<Text>, Out<>>(R"sql(
     UPDATE {hub}.belay_hub SET options = options {-} $1
-)sql",
-                                              TEXTOID);
+)sql");
 
-constexpr Statement kPause = statement(R"sql(
+constexpr auto kPause = statement<In<Text, Text>, Out<>>(R"sql(
     UPDATE {hub}.belay_hub
        SET options = pg_catalog.jsonb_set(options, ARRAY['paused'],
                COALESCE(options {->} 'paused', pg_catalog.jsonb_build_object())
                {||} pg_catalog.jsonb_build_object($1, $2), true)
-)sql",
-                                       TEXTOID, TEXTOID);
+)sql");
 
-constexpr Statement kResume = statement(R"sql(
+constexpr auto kResume = statement<In<Text>, Out<>>(R"sql(
     UPDATE {hub}.belay_hub
        SET options = pg_catalog.jsonb_set(options, ARRAY['paused'],
                COALESCE(options {->} 'paused', pg_catalog.jsonb_build_object()) {-} $1, true)
-)sql",
-                                        TEXTOID);
+)sql");
 
-constexpr Statement kSetLimitedLanes = statement(R"sql(
+constexpr auto kSetLimitedQueues = statement<In<ListOf<Text>>, Out<>>(R"sql(
     UPDATE {hub}.belay_hub
-       SET options = pg_catalog.jsonb_set(options, ARRAY['limited_lanes'],
+       SET options = pg_catalog.jsonb_set(options, ARRAY['limited_queues'],
                pg_catalog.to_jsonb($1), true)
-)sql",
-                                                 TEXTARRAYOID);
+)sql");
 
-constexpr Statement kLaneNames = statement(R"sql(
-    SELECT l.name FROM {hub}.lanes AS l
+constexpr auto kTaskQueueNames = statement<In<>, Out<Text>>(R"sql(
+    SELECT l.name FROM {hub}.queues AS l
 )sql");
 
 // Every change of the row is seen by all sessions at their next call.
@@ -207,13 +205,25 @@ std::span<const HubRelation> hub_relations(Api api) {
             lengthof(kHubRelations) - (api == Api::kDuroxidePg ? 0 : kOnlyDuroxidePg)};
 }
 
+namespace {
+
+// What stands in the options of a new hub. Applications of duroxide-pg count attempts themselves,
+// and expect that the queue never sets anything aside.
+const char* first_options(std::string_view api, bool adopted) {
+    const bool duroxide = api == kApiNames[static_cast<int>(Api::kDuroxidePg)];
+    return psprintf("{%s%s%s}", duroxide ? R"("max_attempts": "off")" : "",
+                    duroxide && adopted ? ", " : "", adopted ? R"("adopted": true)" : "");
+}
+
+}  // namespace
+
 void insert_hub_row(const char* hub, Oid schema, const char* api, bool adopted) {
     pg::pass_store_faults();
     Oid types[] = {TEXTOID, INT4OID, TEXTOID, TEXTOID};
     Datum values[] = {
         CStringGetTextDatum(api),
         Int32GetDatum(kHubVersion),
-        CStringGetTextDatum(adopted ? R"({"adopted": true})" : "{}"),
+        CStringGetTextDatum(first_options(api, adopted)),
         CStringGetTextDatum(print_mark(current_mark(schema))),
     };
     const char* sql = psprintf(
@@ -231,35 +241,62 @@ void lock_hub_row(const Hub& hub) {
     run(hub, kLockRow).release();
 }
 
+void lock_whole_hub(const Hub& hub) {
+    pg::as_role(hub.owner, [&hub] { pg::with_spi([&hub] { lock_hub_row(hub); }); });
+    // Those by which calls enter come first, in their order.
+    for (const Oid table :
+         {hub.relations.worker_queue, hub.relations.orchestrator_queue,
+          hub.relations.instance_locks, hub.relations.sessions, hub.relations.intent_queue,
+          hub.relations.slot_owners, hub.relations.tasks}) {
+        if (OidIsValid(table)) {
+            LockRelationOid(table, ExclusiveLock);
+        }
+    }
+    for (const auto& relation : hub_relations(hub.api)) {
+        const Oid id = relation.kind == RELKIND_RELATION
+                           ? get_relname_relid(relation.name, hub.schema)
+                           : InvalidOid;
+        if (OidIsValid(id) && id != hub.relations.belay_hub) {  // its row is held
+            LockRelationOid(id, ExclusiveLock);
+        }
+    }
+}
+
+void announce_place(const Hub& hub) {
+    wakeups::hub_changed(hub.schema, wakeups::Reason::kMoved);
+    announce(hub);
+    CommandCounterIncrement();  // for this session
+}
+
 void set_hub_version(const Hub& hub, int32 version) {
-    run_for_one(hub, kSetVersion, Params().int4(version));
+    run_for_one(hub, kSetVersion, version);
     announce(hub);
 }
 
 void set_stored_option(const Hub& hub, const char* name, std::optional<std::string_view> value) {
     if (value) {
-        run_for_one(hub, kSetOption, Params().text(name).text(*value));
+        run_for_one(hub, kSetOption, name, *value);
     } else {
-        run_for_one(hub, kRemoveOption, Params().text(name));
+        run_for_one(hub, kRemoveOption, name);
     }
     announce(hub);
 }
 
-void set_limited_lanes(const Hub& hub, std::span<const std::string_view> lanes) {
-    run_for_one(hub, kSetLimitedLanes, Params().datum(text_array(lanes)));
+void set_limited_queues(const Hub& hub, std::span<const std::string_view> queues) {
+    run_for_one(hub, kSetLimitedQueues, queues);
     announce(hub);
 }
 
 void set_paused(const Hub& hub, std::string_view queue, std::optional<std::string_view> reason) {
     if (reason) {
-        run_for_one(hub, kPause, Params().text(queue).text(*reason));
+        run_for_one(hub, kPause, queue, *reason);
     } else {
-        run_for_one(hub, kResume, Params().text(queue));
-        note_all_queues(hub, pg::WakeReason::kWork);
+        run_for_one(hub, kResume, queue);
+        note_all_queues(hub, wakeups::Reason::kWork);
         if (queue == kQueueNames[static_cast<int>(Queue::kTasks)] &&
-            OidIsValid(hub.relations.lanes)) {
-            for (const auto lane : run(hub, kLaneNames).texts(1)) {
-                pg::note_changed(lane_channel(hub, lane), pg::WakeReason::kWork);
+            OidIsValid(hub.relations.queues)) {
+            for (const auto [name] : run(hub, kTaskQueueNames)) {
+                wakeups::changed(queue_channel(hub, name), wakeups::Reason::kWork);
             }
         }
     }
@@ -269,13 +306,16 @@ void set_paused(const Hub& hub, std::string_view queue, std::optional<std::strin
 void drop_hub_objects(const Hub& hub, bool keep_schema) {
     const char* schema = pstrdup(hub.quoted_name);
     const Api api = hub.api;
-    note_all_queues(hub, pg::WakeReason::kShutdown);
+    note_all_queues(hub, wakeups::Reason::kShutdown);
     if (!keep_schema) {
         run_once(psprintf("DROP SCHEMA %s CASCADE", schema));
         return;
     }
     for (const auto& function : hub_functions(hub.schema)) {
         run_once(psprintf("DROP ROUTINE %s CASCADE", function.signature));
+    }
+    for (const char* type : {"claimed_task", "received", "task_status"}) {
+        run_once(psprintf("DROP TYPE IF EXISTS %s.%s CASCADE", schema, type));
     }
     for (const char kind : {RELKIND_VIEW, RELKIND_RELATION, RELKIND_SEQUENCE}) {
         for (const auto& relation : hub_relations(api)) {

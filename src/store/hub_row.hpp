@@ -13,14 +13,21 @@ void insert_hub_row(const char* hub, Oid schema, const char* api, bool adopted);
 // Holds the hub row against other changes until the transaction ends; waits for it.
 void lock_hub_row(const Hub& hub);
 
+// Holds the hub against all calls that change or lock rows until the transaction ends: the hub row,
+// then every table. Waits for those that have begun.
+void lock_whole_hub(const Hub& hub);
+
+// The hub's place has changed: all sessions look again, and those that wait for work return.
+void announce_place(const Hub& hub);
+
 // Sets the version after an upgrade.
 void set_hub_version(const Hub& hub, int32 version);
 
 // Sets one key of the options to a text, or removes it.
 void set_stored_option(const Hub& hub, const char* name, std::optional<std::string_view> value);
 
-// Notes which lanes have limits, for all sessions.
-void set_limited_lanes(const Hub& hub, std::span<const std::string_view> lanes);
+// Notes which queues have limits, for all sessions.
+void set_limited_queues(const Hub& hub, std::span<const std::string_view> queues);
 
 // Marks a queue as paused, with a reason, or as running again.
 void set_paused(const Hub& hub, std::string_view queue, std::optional<std::string_view> reason);

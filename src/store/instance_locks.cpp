@@ -1,110 +1,36 @@
+// Rows of table instance_locks: hold, grant, renew, release and delete the lock of an instance.
+//
+// Touches  <hub>.instance_locks; to read, <hub>.orchestrator_queue
+// Locks    lock rows, without waiting unless a function says so
+// Must not decide what a lock means: core/transitions/turn.hpp does
 #include "store/instance_locks.hpp"
 
-#include "core/hash.hpp"
 #include "pg/random.hpp"
-#include "store/fast/turns.hpp"
-#include "store/plan.hpp"
+#include "pg/sequence.hpp"
 #include "store/readiness.hpp"
+#include "store/statements.hpp"
+#include "store/turn_rows.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
 
 namespace {
 
-// A live lock is left alone: its holder must not wait for us.
-constexpr Statement kTryHold = statement(R"sql(
-    SELECT l.instance_key, l.instance_id, l.lock_no, l.locked_until, l.lease_inc, l.nonce_hi,
-           l.nonce_lo
+constexpr auto kNamed = statement<In<int64>, Out<Text, int64>>(R"sql(
+    SELECT l.instance_id, l.locked_until
       FROM {hub}.instance_locks AS l
-     WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-       AND (l.locked_until {<=} $3 OR l.lease_inc {<>} $4)
-       FOR NO KEY UPDATE SKIP LOCKED
-)sql",
-                                         INT8OID, TEXTOID, INT8OID, INT4OID);
+     WHERE l.instance_key {=} $1
+     LIMIT 2
+)sql");
 
-constexpr Statement kHold = statement(R"sql(
-    SELECT l.instance_id
-      FROM {hub}.instance_locks AS l
-     WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-       FOR NO KEY UPDATE
-)sql",
-                                      INT8OID, TEXTOID);
-
-constexpr Statement kExists = statement(R"sql(
-    SELECT 1
-      FROM {hub}.instance_locks AS l
-     WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-)sql",
-                                        INT8OID, TEXTOID);
-
-constexpr Statement kTryHoldTurn = statement(R"sql(
-    SELECT l.instance_key, l.instance_id, l.lock_no, l.locked_until, l.lease_inc, l.nonce_hi,
-           l.nonce_lo
-      FROM {hub}.instance_locks AS l
-     WHERE l.instance_key {=} $1 AND l.lock_no {=} $2
-       FOR UPDATE SKIP LOCKED
-)sql",
-                                             INT8OID, INT8OID);
-
-constexpr Statement kHoldTurn = statement(R"sql(
-    SELECT l.instance_key, l.instance_id, l.lock_no, l.locked_until, l.lease_inc, l.nonce_hi,
-           l.nonce_lo
-      FROM {hub}.instance_locks AS l
-     WHERE l.instance_key {=} $1 AND l.lock_no {=} $2
-       FOR UPDATE
-)sql",
-                                          INT8OID, INT8OID);
-
-// $1 instance key, $2 instance id, $3 locked_until, $4 now, $5 lock number, $6 incarnation, $7 and
-// $8 nonce.
-constexpr Statement kGrant =
-    statement(R"sql(
-    UPDATE {hub}.instance_locks AS l
-       SET locked_until = $3, locked_at = $4, lock_no = $5, nonce_hi = $7, nonce_lo = $8,
-           lease_inc = $6
-     WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-)sql",
-              INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, INT8OID);
-
-constexpr Statement kInsert =
-    statement(R"sql(
-    INSERT INTO {hub}.instance_locks
-           (instance_key, locked_until, locked_at, lock_no, nonce_hi, nonce_lo, lease_inc,
-            instance_id)
-    VALUES ($1, $3, $4, $5, $7, $8, $6, $2)
-    ON CONFLICT (instance_key, instance_id) DO NOTHING
-)sql",
-              INT8OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, INT8OID);
-
-constexpr Statement kSetDeadline = statement(R"sql(
-    UPDATE {hub}.instance_locks AS l
-       SET locked_until = $3
-     WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-)sql",
-                                             INT8OID, TEXTOID, INT8OID);
-
-constexpr Statement kRelease = statement(R"sql(
-    UPDATE {hub}.instance_locks AS l
-       SET locked_until = 0, lock_no = 0, nonce_hi = 0, nonce_lo = 0, lease_inc = 0
-     WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-)sql",
-                                         INT8OID, TEXTOID);
-
-constexpr Statement kDelete = statement(R"sql(
-    DELETE FROM {hub}.instance_locks AS l
-     WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-)sql",
-                                        INT8OID, TEXTOID);
-
-constexpr Statement kCountLive = statement(R"sql(
+constexpr auto kCountLive = statement<In<int64, int32>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*)
       FROM {hub}.instance_locks AS l
      WHERE l.locked_until {>} $1 AND l.lease_inc {=} $2
-)sql",
-                                           INT8OID, INT4OID);
+)sql");
 
 // $1 locked before, $2 now, $3 incarnation, $4 limit.
-constexpr Statement kDeleteIdle = statement(R"sql(
+constexpr auto kDeleteIdle = statement<In<int64, int64, int32, int64>, Out<>>(R"sql(
     WITH c AS MATERIALIZED (
         SELECT l.instance_key, l.instance_id
           FROM {hub}.instance_locks AS l
@@ -119,119 +45,193 @@ constexpr Statement kDeleteIdle = statement(R"sql(
     DELETE FROM {hub}.instance_locks AS l
      USING c
      WHERE l.instance_key {=} c.instance_key AND l.instance_id {=} c.instance_id
-)sql",
-                                            INT8OID, INT8OID, INT4OID, INT8OID);
+)sql");
 
-std::optional<InstanceLock> read(const Rows& rows) {
-    if (rows.count == 0) {
-        return std::nullopt;
-    }
-    return InstanceLock{.instance_key = rows.int8(0, 1),
-                        .instance_id = rows.text(0, 2),
-                        .lock_no = rows.int8(0, 3),
-                        .lease = {.locked_until = rows.int8(0, 4),
-                                  .incarnation = rows.int4(0, 5),
-                                  .nonce_hi = static_cast<uint64_t>(rows.int8(0, 6)),
-                                  .nonce_lo = static_cast<uint64_t>(rows.int8(0, 7))}};
+[[noreturn]] void raise_vanished() {
+    elog(ERROR, "the lock of an instance vanished while it was held");
+    pg_unreachable();
 }
 
-Params key_params(std::string_view instance_id) {
-    return Params().int8(core::instance_key(instance_id)).text(instance_id);
+// Finds a row that this transaction holds.
+void find_held(Table* table, std::string_view instance_id) {
+    if (!find_one(table, kByKey, lock_keys(instance_id))) {
+        raise_vanished();
+    }
+}
+
+// Changes a row that this transaction holds; after(state) says what it becomes.
+template <typename After>
+void change_lock(Tables& tables, std::string_view instance_id, After after) {
+    pass_turn_faults();
+    writing(tables, TableId::kInstanceLocks, [&](Table& table) {
+        find_held(&table, instance_id);
+        const core::TurnLock state = after(lock_of(table));
+        HeapTuple version = copy_row(table);
+        auto* row = fixed_columns<lock::Row>(version);
+        row->locked_until = state.lease.locked_until;
+        row->locked_at = state.locked_at;
+        row->lock_no = state.lock_no;
+        row->nonce_hi = state.lease.nonce_hi;
+        row->nonce_lo = state.lease.nonce_lo;
+        row->cache_owner = state.cache.owner;
+        row->cache_event = state.cache.event;
+        row->lease_inc = state.lease.incarnation;
+        change_held_row(&table, version);
+    });
+}
+
+// Nobody else inserts it: the caller has the key of the instance.
+void insert_lock(Tables& tables, std::string_view instance_id, const core::TurnLock& state) {
+    pass_turn_faults();
+    NewRow row;
+    row.put(lock::kInstanceKey, core::instance_key(instance_id))
+        .put(lock::kLockedUntil, state.lease.locked_until)
+        .put(lock::kLockedAt, state.locked_at)
+        .put(lock::kLockNo, state.lock_no)
+        .put(lock::kNonceHi, static_cast<int64>(state.lease.nonce_hi))
+        .put(lock::kNonceLo, static_cast<int64>(state.lease.nonce_lo))
+        .put(lock::kCacheOwner, state.cache.owner)
+        .put(lock::kCacheEvent, state.cache.event)
+        .put(lock::kLeaseInc, state.lease.incarnation)
+        .put(lock::kInstanceId, instance_id);
+    with_table(tables, TableId::kInstanceLocks, RowExclusiveLock,
+               [&row](Table& table) { (void)insert_row(&table, &row); });
+}
+
+void note_ended(const Hub& hub, const InstanceLock& lock) {
+    wakeups::lease_ended(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key));
 }
 
 }  // namespace
 
-bool try_hold_instance(const Hub& hub, std::string_view instance_id, int64 now) {
-    if (const auto held = direct::try_hold_instance(hub, instance_id, now)) {
-        return *held;
-    }
-    return run(hub, kTryHold, key_params(instance_id).int8(now).int4(hub.incarnation)).count == 1;
+std::optional<core::TurnLock> try_hold_instance(Tables& tables, std::string_view instance_id,
+                                                int64 now) {
+    pass_turn_faults();
+    return with_table(tables, TableId::kInstanceLocks, RowExclusiveLock,
+                      [&](Table& table) -> std::optional<core::TurnLock> {
+                          const bool held =
+                              lock_found(&table, LockTupleNoKeyExclusive, LockWaitSkip, [&] {
+                                  return find_one(&table, kByKey, lock_keys(instance_id)) &&
+                                         core::is_free(lock_of(table), table.hub.incarnation, now);
+                              });
+                          return held ? std::optional(lock_of(table)) : std::nullopt;
+                      });
 }
 
-void hold_instance(const Hub& hub, std::string_view instance_id) {
-    run(hub, kHold, key_params(instance_id));
+void hold_instance(Tables& tables, std::string_view instance_id) {
+    pass_turn_faults();
+    with_table(tables, TableId::kInstanceLocks, RowExclusiveLock, [&](Table& table) {
+        (void)lock_found(&table, LockTupleNoKeyExclusive, LockWaitBlock,
+                         [&] { return find_one(&table, kByKey, lock_keys(instance_id)); });
+    });
 }
 
-bool has_lock_row(const Hub& hub, std::string_view instance_id) {
-    return run(hub, kExists, key_params(instance_id)).count > 0;
+bool has_lock_row(Tables& tables, std::string_view instance_id) {
+    pass_turn_faults();
+    return looking(tables, TableId::kInstanceLocks,
+                   [&](Table& table) { return find_one(&table, kByKey, lock_keys(instance_id)); });
 }
 
-std::optional<InstanceLock> try_hold_turn(const Hub& hub, const core::TurnToken& token) {
-    pg::note_held(orchestrator_channel(hub));
-    if (const auto held = direct::hold_turn(hub, token, LockWaitSkip)) {
-        return *held;
-    }
-    return read(run(hub, kTryHoldTurn, Params().int8(token.instance_key).int8(token.lock_no)));
-}
-
-std::optional<InstanceLock> hold_turn(const Hub& hub, const core::TurnToken& token) {
-    if (const auto held = direct::hold_turn(hub, token, LockWaitBlock)) {
-        return *held;
-    }
-    return read(run(hub, kHoldTurn, Params().int8(token.instance_key).int8(token.lock_no)));
+std::optional<InstanceLock> hold_turn(Tables& tables, const core::TurnToken& token,
+                                      pg::Clock* clock) {
+    pass_turn_faults();
+    wakeups::held(orchestrator_channel(tables));
+    return with_table(
+        tables, TableId::kInstanceLocks, RowExclusiveLock,
+        [&](Table& table) -> std::optional<InstanceLock> {
+            const auto find = [&] {
+                IndexScanDesc scan =
+                    begin_scan(&table, kByKey, ScanKeys().int8(token.instance_key));
+                bool found = false;
+                while (!found && next_row(table, scan)) {
+                    found = lock_of(table).lock_no == token.lock_no;
+                }
+                index_endscan(scan);
+                return found;
+            };
+            if (!lock_waiting(&table, LockTupleExclusive, find, [=] { clock->mark_waited(); })) {
+                return std::nullopt;
+            }
+            const core::TurnLock state = lock_of(table);
+            return InstanceLock{.instance_key = token.instance_key,
+                                .instance_id = get(table, lock::kInstanceId),
+                                .lock_no = state.lock_no,
+                                .lease = state.lease};
+        });
 }
 
 int64 next_lock_no(const Hub& hub) {
     return nextval_internal(hub.relations.instance_locks_no, false);
 }
 
-core::TurnToken grant_turn(const Hub& hub, std::string_view instance_id, int64 lock_no,
+core::TurnToken grant_turn(Tables& tables, std::string_view instance_id, int64 lock_no,
                            bool row_exists, int64 now, int64 locked_until) {
     core::TurnToken token{.instance_key = core::instance_key(instance_id),
                           .lock_no = lock_no,
-                          .incarnation = hub.incarnation,
+                          .incarnation = tables.hub.incarnation,
                           .nonce_hi = 0,
                           .nonce_lo = 0};
     pg::fill_random(&token.nonce_hi, sizeof token.nonce_hi);
     pg::fill_random(&token.nonce_lo, sizeof token.nonce_lo);
-    if (!row_exists || !direct::try_grant(hub, instance_id, token, now, locked_until)) {
-        const Rows rows = run(hub, row_exists ? kGrant : kInsert,
-                              key_params(instance_id)
-                                  .int8(locked_until)
-                                  .int8(now)
-                                  .int8(lock_no)
-                                  .int4(hub.incarnation)
-                                  .int8(static_cast<int64>(token.nonce_hi))
-                                  .int8(static_cast<int64>(token.nonce_lo)));
-        if (rows.count != 1) {
-            elog(ERROR, "the lock of an instance vanished while it was held");
-        }
+    const auto after = [&token, now, locked_until](const core::TurnLock& before) {
+        return core::granted(before, token, now, locked_until);
+    };
+    if (row_exists) {
+        change_lock(tables, instance_id, after);
+    } else {
+        insert_lock(tables, instance_id, after(core::TurnLock{}));
     }
-    pg::note_new_lease(orchestrator_channel(hub), lease_key_of_turn(token.instance_key),
-                       locked_until);
+    wakeups::lease_granted(orchestrator_channel(tables), lease_key_of_turn(token.instance_key),
+                           locked_until);
     return token;
 }
 
-void set_turn_deadline(const Hub& hub, const InstanceLock& lock, int64 locked_until) {
-    if (!direct::try_set_deadline(hub, lock, locked_until)) {
-        run(hub, kSetDeadline, key_params(lock.instance_id).int8(locked_until));
-    }
-    pg::note_lease(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key), locked_until);
+void set_turn_deadline(Tables& tables, const InstanceLock& lock, int64 locked_until) {
+    change_lock(tables, lock.instance_id, [locked_until](const core::TurnLock& state) {
+        return core::renewed(state, locked_until);
+    });
+    wakeups::lease_moved(orchestrator_channel(tables), lease_key_of_turn(lock.instance_key),
+                         locked_until);
 }
 
-void release_turn(const Hub& hub, const InstanceLock& lock) {
-    if (!direct::try_release(hub, lock)) {
-        run(hub, kRelease, key_params(lock.instance_id));
-    }
-    pg::note_lease_over(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key));
+void release_turn(Tables& tables, const InstanceLock& lock) {
+    change_lock(tables, lock.instance_id,
+                [](const core::TurnLock& state) { return core::released(state); });
+    note_ended(tables, lock);
 }
 
-void delete_turn(const Hub& hub, const InstanceLock& lock) {
-    if (!direct::try_delete(hub, lock)) {
-        run(hub, kDelete, key_params(lock.instance_id));
-    }
-    pg::note_lease_over(orchestrator_channel(hub), lease_key_of_turn(lock.instance_key));
+void ack_turn(Tables& tables, const InstanceLock& lock, const core::CacheHint& cache) {
+    change_lock(tables, lock.instance_id,
+                [&cache](const core::TurnLock& state) { return core::acked(state, cache); });
+    note_ended(tables, lock);
+}
+
+void delete_turn(Tables& tables, const InstanceLock& lock) {
+    pass_turn_faults();
+    writing(tables, TableId::kInstanceLocks, [&](Table& table) {
+        find_held(&table, lock.instance_id);
+        if (!delete_row(table, true)) {
+            raise_vanished();
+        }
+    });
+    note_ended(tables, lock);
+}
+
+int64 last_lock_no(const Hub& hub) {
+    return pg::last_number(hub.relations.instance_locks_no);
+}
+
+std::optional<NamedLock> find_named(const Hub& hub, int64 instance_key) {
+    const auto locks = run(hub, kNamed, instance_key);
+    return locks.count == 1 ? locks.first<NamedLock>() : std::nullopt;
 }
 
 int64 delete_idle_locks(const Hub& hub, int64 locked_before, int64 now, int64 limit) {
-    return static_cast<int64>(
-        run(hub, kDeleteIdle,
-            Params().int8(locked_before).int8(now).int4(hub.incarnation).int8(limit))
-            .count);
+    return run(hub, kDeleteIdle, locked_before, now, hub.incarnation, limit).changed();
 }
 
 int64 count_live_turns(const Hub& hub, int64 now) {
-    return run(hub, kCountLive, Params().int8(now).int4(hub.incarnation)).int8(0, 1);
+    return run_for_one(hub, kCountLive, now, hub.incarnation);
 }
 
 }  // namespace belay::store

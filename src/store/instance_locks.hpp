@@ -1,10 +1,11 @@
 // Table instance_locks: one row per instance that has had a turn, released or not.
 #pragma once
 
-#include "core/lease.hpp"
 #include "core/token.hpp"
+#include "core/transitions/turn.hpp"
+#include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::store {
 
@@ -15,34 +16,49 @@ struct InstanceLock {
     core::Lease lease;
 };
 
-// Holds the lock row of an instance if it exists, is not live, and nobody else holds it.
-bool try_hold_instance(const Hub& hub, std::string_view instance_id, int64 now);
+// Holds the lock row of an instance if it exists, is not live, and no other transaction holds it.
+std::optional<core::TurnLock> try_hold_instance(Tables& tables, std::string_view instance_id,
+                                                int64 now);
 
 // Holds the lock row of an instance, live or not, if it has one; waits for it.
-void hold_instance(const Hub& hub, std::string_view instance_id);
+void hold_instance(Tables& tables, std::string_view instance_id);
 
 // Whether the instance has a lock row, held by somebody or not.
-bool has_lock_row(const Hub& hub, std::string_view instance_id);
+bool has_lock_row(Tables& tables, std::string_view instance_id);
 
-// Holds the lock row that a token names: at once if nobody has it, else after waiting. The token's
-// secret is not compared here.
-std::optional<InstanceLock> try_hold_turn(const Hub& hub, const core::TurnToken& token);
-std::optional<InstanceLock> hold_turn(const Hub& hub, const core::TurnToken& token);
+// Holds the lock row that a token names, and waits for whoever has it: the clock is told then. The
+// token's secret is not compared here.
+std::optional<InstanceLock> hold_turn(Tables& tables, const core::TurnToken& token,
+                                      pg::Clock* clock);
 
 // A number for the next lock; it ties messages to it.
 int64 next_lock_no(const Hub& hub);
 
 // Grants the lock: updates the row that is held, or inserts one.
-core::TurnToken grant_turn(const Hub& hub, std::string_view instance_id, int64 lock_no,
+core::TurnToken grant_turn(Tables& tables, std::string_view instance_id, int64 lock_no,
                            bool row_exists, int64 now, int64 locked_until);
 
-void set_turn_deadline(const Hub& hub, const InstanceLock& lock, int64 locked_until);
-
+// These change a row that is held.
+void set_turn_deadline(Tables& tables, const InstanceLock& lock, int64 locked_until);
 // Gives the lock back; the row stays for the next turn.
-void release_turn(const Hub& hub, const InstanceLock& lock);
-
+void release_turn(Tables& tables, const InstanceLock& lock);
+// The same for a turn that is committed, and what its process has cached of the instance.
+void ack_turn(Tables& tables, const InstanceLock& lock, const core::CacheHint& cache);
 // Gives the lock back and removes the row.
-void delete_turn(const Hub& hub, const InstanceLock& lock);
+void delete_turn(Tables& tables, const InstanceLock& lock);
+
+// ---- By SQL ----
+
+// The last number that next_lock_no has given, 0 if none.
+int64 last_lock_no(const Hub& hub);
+
+// What can be told of the lock row with this key. None if there is no such row, or if several
+// instances share the key.
+struct NamedLock {
+    std::string_view instance_id;
+    int64 locked_until;
+};
+std::optional<NamedLock> find_named(const Hub& hub, int64 instance_key);
 
 // Deletes up to limit rows that have no lease and whose instance has no messages, last used before
 // an instant; returns how many.

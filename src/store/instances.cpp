@@ -1,227 +1,249 @@
+// Rows of tables instances and executions: read them, and write what an ack says of them.
+//
+// Touches  <hub>.instances, <hub>.executions
+// Locks    the rows that it writes, and waits for them: somebody may be pruning or deleting
+// Must not decide what an ack means for a row: core/transitions/turn.hpp does
 #include "store/instances.hpp"
 
-#include "store/fast/turns.hpp"
-#include "store/plan.hpp"
+#include "core/time.hpp"
+#include "store/rows/execution.hpp"
+#include "store/rows/instance.hpp"
+#include "store/turn_rows.hpp"
 
 namespace belay::store {
 
 namespace {
 
-constexpr Statement kRead = query(R"sql(
-    SELECT i.orchestration_name, i.orchestration_version, i.current_execution_id,
-           e.duroxide_version_major, e.duroxide_version_minor, e.duroxide_version_patch
-      FROM {hub}.instances AS i
-      LEFT JOIN {hub}.executions AS e
-        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-     WHERE i.instance_id {=} $1
-)sql",
-                                  TEXTOID);
+ScanKeys execution_keys(std::string_view instance_id, int64 execution_id) {
+    return instance_keys(instance_id).int8(execution_id);
+}
 
-constexpr Statement kExecutionMark = statement(R"sql(
-    SELECT e.status, i.current_execution_id, i.orchestration_name
-      FROM {hub}.instances AS i
-      LEFT JOIN {hub}.executions AS e ON e.instance_id {=} i.instance_id AND e.execution_id {=} $2
-     WHERE i.instance_id {=} $1
-)sql",
-                                               TEXTOID, INT8OID);
+// Of table.row.
+std::optional<Pin> pin_of(const Table& executions) {
+    const auto major = get(executions, execution::kMajor);
+    const auto minor = get(executions, execution::kMinor);
+    const auto patch = get(executions, execution::kPatch);
+    return major && minor && patch ? std::optional(Pin{*major, *minor, *patch}) : std::nullopt;
+}
 
-constexpr Statement kHoldParent = statement(R"sql(
-    SELECT i.instance_id
-      FROM {hub}.instances AS i
-     WHERE i.instance_id {=} $1
-       FOR KEY SHARE
-)sql",
-                                            TEXTOID);
+// Holds the row of an instance, if there is one.
+bool hold_instance_row(Table* table, std::string_view instance_id, LockTupleMode mode) {
+    return lock_found(table, mode, LockWaitBlock,
+                      [=] { return find_one(table, kByKey, instance_keys(instance_id)); });
+}
 
-// $1 instance, $2 name, $3 version, $4 parent, $5 execution, $6 now.
-constexpr Statement kUpsert =
-    statement(R"sql(
-    INSERT INTO {hub}.instances AS i
-           (instance_id, orchestration_name, orchestration_version, current_execution_id,
-            parent_instance_id, custom_status, custom_status_version, created_at, updated_at)
-    VALUES ($1, $2, $3, $5, $4, NULL, 0, $6, $6)
-    ON CONFLICT (instance_id) DO UPDATE
-       SET orchestration_name = $2,
-           orchestration_version = $3,
-           parent_instance_id = COALESCE(i.parent_instance_id, $4),
-           current_execution_id = GREATEST(i.current_execution_id, $5),
-           updated_at = $6
-    RETURNING (xmax {=} CAST('0' AS pg_catalog.xid))
-)sql",
-              TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, TIMESTAMPTZOID);
+// What every ack writes.
+void note_execution(const Table& table, int64 execution_id, int64 now, Changes* changes) {
+    changes
+        ->put(instance::kCurrentExecutionId,
+              core::current_execution(get(table, instance::kCurrentExecutionId), execution_id))
+        .put(instance::kUpdatedAt, core::ms_to_pg_us(now));
+}
 
-constexpr Statement kTouch = statement(R"sql(
-    UPDATE {hub}.instances AS i
-       SET current_execution_id = GREATEST(i.current_execution_id, $2), updated_at = $3
-     WHERE i.instance_id {=} $1
-)sql",
-                                       TEXTOID, INT8OID, TIMESTAMPTZOID);
+// Whoever writes an instance or executions of it holds its exclusion: nobody else inserts them.
+void insert_instance(Table* table, std::string_view instance_id, std::string_view name,
+                     std::string_view version, std::optional<std::string_view> parent,
+                     int64 execution_id, int64 now) {
+    NewRow row;
+    row.put(instance::kInstanceId, instance_id)
+        .put(instance::kName, name)
+        .put(instance::kVersion, version)
+        .put(instance::kCurrentExecutionId, execution_id)
+        .put(instance::kParentId, parent)
+        .put(instance::kCustomStatusVersion, 0)
+        .timestamp(instance::kCreatedAt, now)
+        .timestamp(instance::kUpdatedAt, now);
+    (void)insert_row(table, &row);
+}
 
-// $1 instance, $2 execution, $3 status or null, $4 output, $5 now, $6 terminal, $7 to $9 pin or
-// null, $10 new events.
-constexpr Statement kUpsertExecution = statement(R"sql(
-    INSERT INTO {hub}.executions AS e
-           (instance_id, execution_id, status, output, started_at, completed_at,
-            duroxide_version_major, duroxide_version_minor, duroxide_version_patch, event_count)
-    VALUES ($1, $2, COALESCE($3, 'Running'), CASE WHEN $3 IS NOT NULL THEN $4 END, $5,
-            CASE WHEN $6 THEN $5 END, $7, $8, $9, $10)
-    ON CONFLICT (instance_id, execution_id) DO UPDATE
-       SET status = COALESCE($3, e.status),
-           output = CASE WHEN $3 IS NULL THEN e.output ELSE $4 END,
-           completed_at = CASE WHEN $3 IS NULL THEN e.completed_at WHEN $6 THEN $5 END,
-           duroxide_version_major = COALESCE($7, e.duroxide_version_major),
-           duroxide_version_minor = COALESCE($8, e.duroxide_version_minor),
-           duroxide_version_patch = COALESCE($9, e.duroxide_version_patch),
-           event_count = e.event_count {+} $10
-)sql",
-                                                 TEXTOID, INT8OID, TEXTOID, TEXTOID, TIMESTAMPTZOID,
-                                                 BOOLOID, INT4OID, INT4OID, INT4OID, INT8OID);
+std::optional<core::Outcome> outcome_of(const ExecutionChange& change, int64 now) {
+    return change.status ? std::optional(core::outcome_of(*change.status, change.output, now))
+                         : std::nullopt;
+}
 
-constexpr Statement kCountEvents = statement(R"sql(
-    INSERT INTO {hub}.executions AS e (instance_id, execution_id, status, started_at, event_count)
-    VALUES ($1, $2, 'Running', $3, $4)
-    ON CONFLICT (instance_id, execution_id) DO UPDATE SET event_count = e.event_count {+} $4
-)sql",
-                                             TEXTOID, INT8OID, TIMESTAMPTZOID, INT8OID);
+std::optional<TimestampTz> stored_time(std::optional<int64> ms) {
+    return ms ? std::optional(core::ms_to_pg_us(*ms)) : std::nullopt;
+}
 
-constexpr Statement kEnsureExecution = statement(R"sql(
-    INSERT INTO {hub}.executions (instance_id, execution_id, status, started_at)
-    SELECT $1, $2, 'Running', $3
-     WHERE NOT EXISTS (SELECT 1
-                         FROM {hub}.executions AS e
-                        WHERE e.instance_id {=} $1 AND e.execution_id {=} $2)
-    ON CONFLICT (instance_id, execution_id) DO NOTHING
-)sql",
-                                                 TEXTOID, INT8OID, TIMESTAMPTZOID);
+void insert_execution(Table* table, std::string_view instance_id, int64 execution_id,
+                      const ExecutionChange& change, int64 now) {
+    const core::Outcome outcome = outcome_of(change, now).value_or(core::Outcome{});
+    NewRow row;
+    row.put(execution::kInstanceId, instance_id)
+        .put(execution::kExecutionId, execution_id)
+        .put(execution::kStatus, outcome.status)
+        .put(execution::kOutput, outcome.output)
+        .timestamp(execution::kStartedAt, now)
+        .put(execution::kCompletedAt, stored_time(outcome.completed_at))
+        .put(execution::kEventCount, change.new_events);
+    if (change.pin) {
+        row.put(execution::kMajor, change.pin->major)
+            .put(execution::kMinor, change.pin->minor)
+            .put(execution::kPatch, change.pin->patch);
+    }
+    (void)insert_row(table, &row);
+}
 
-constexpr Statement kSetCustomStatus = statement(R"sql(
-    UPDATE {hub}.instances AS i
-       SET custom_status = $2, custom_status_version = i.custom_status_version {+} 1
-     WHERE i.instance_id {=} $1
-)sql",
-                                                 TEXTOID, TEXTOID);
-
-constexpr Statement kReadCustomStatus = query(R"sql(
-    SELECT i.custom_status, i.custom_status_version
-      FROM {hub}.instances AS i
-     WHERE i.instance_id {=} $1
-)sql",
-                                              TEXTOID);
-
-constexpr Statement kLatestExecution = query(R"sql(
-    SELECT e.execution_id
-      FROM {hub}.executions AS e
-     WHERE e.instance_id {=} $1
-     ORDER BY e.execution_id DESC
-     LIMIT 1
-)sql",
-                                             TEXTOID);
+void change_execution(Table* table, const ExecutionChange& change, int64 now) {
+    Changes changes;
+    if (const auto outcome = outcome_of(change, now)) {
+        changes.put(execution::kStatus, outcome->status)
+            .put(execution::kOutput, outcome->output)
+            .put(execution::kCompletedAt, stored_time(outcome->completed_at));
+    }
+    if (change.pin) {
+        changes.put(execution::kMajor, change.pin->major)
+            .put(execution::kMinor, change.pin->minor)
+            .put(execution::kPatch, change.pin->patch);
+    }
+    changes.put(execution::kEventCount, get(*table, execution::kEventCount) + change.new_events);
+    change_held_row(table, changed_row(*table, &changes), change.status.has_value());
+}
 
 }  // namespace
 
-std::optional<Instance> read_instance(const Hub& hub, std::string_view instance_id) {
-    if (const auto found = direct::read_instance(hub, instance_id)) {
-        return *found;
+std::optional<Instance> read_instance(Tables& tables, std::string_view instance_id) {
+    pass_turn_faults();
+    auto found = reading(tables, TableId::kInstances, [&](Table& table) -> std::optional<Instance> {
+        if (!find_one(&table, kByKey, instance_keys(instance_id))) {
+            return std::nullopt;
+        }
+        return Instance{.name = get(table, instance::kName),
+                        .version = get(table, instance::kVersion),
+                        .current_execution_id = get(table, instance::kCurrentExecutionId),
+                        .pin = std::nullopt};
+    });
+    if (found) {
+        found->pin = reading(tables, TableId::kExecutions, [&](Table& table) {
+            return find_one(&table, kByKey,
+                            execution_keys(instance_id, found->current_execution_id))
+                       ? pin_of(table)
+                       : std::nullopt;
+        });
     }
-    const Rows rows = run(hub, kRead, Params().text(instance_id));
-    if (rows.count == 0) {
-        return std::nullopt;
-    }
-    const bool pinned = !rows.is_null(0, 4) && !rows.is_null(0, 5) && !rows.is_null(0, 6);
-    return Instance{
-        .name = rows.text(0, 1),
-        .version = rows.optional_text(0, 2),
-        .current_execution_id = rows.int8(0, 3),
-        .pin = pinned ? std::optional(Pin{rows.int4(0, 4), rows.int4(0, 5), rows.int4(0, 6)})
-                      : std::nullopt};
+    return found;
 }
 
-void hold_parent(const Hub& hub, std::string_view instance_id) {
-    run(hub, kHoldParent, Params().text(instance_id)).release();
+void hold_parent(Tables& tables, std::string_view instance_id) {
+    pass_turn_faults();
+    with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
+        (void)hold_instance_row(&table, instance_id, LockTupleKeyShare);
+    });
 }
 
-bool upsert_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
+bool upsert_instance(Tables& tables, std::string_view instance_id, std::string_view name,
                      std::string_view version, std::optional<std::string_view> parent,
                      int64 execution_id, int64 now) {
-    if (direct::try_rename_instance(hub, instance_id, name, version, parent, execution_id, now)) {
-        return false;
-    }
-    const Rows rows = run(hub, kUpsert,
-                          Params()
-                              .text(instance_id)
-                              .text(name)
-                              .text(version)
-                              .optional_text(parent)
-                              .int8(execution_id)
-                              .timestamp(now));
-    return rows.count == 1 && rows.boolean(0, 1);
-}
-
-bool touch_instance(const Hub& hub, std::string_view instance_id, int64 execution_id, int64 now) {
-    if (const auto touched = direct::touch_instance(hub, instance_id, execution_id, now)) {
-        return *touched;
-    }
-    return run(hub, kTouch, Params().text(instance_id).int8(execution_id).timestamp(now)).count ==
-           1;
-}
-
-void upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
-                      const ExecutionChange& change, int64 now) {
-    if (direct::try_upsert_execution(hub, instance_id, execution_id, change, now)) {
-        return;
-    }
-    if (!change.status && !change.pin) {
-        Params params;
-        params.text(instance_id).int8(execution_id).timestamp(now);
-        if (change.new_events == 0) {
-            run(hub, kEnsureExecution, params);
-        } else {
-            run(hub, kCountEvents, params.int8(change.new_events));
+    pass_turn_faults();
+    return with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
+        if (!hold_instance_row(&table, instance_id, LockTupleNoKeyExclusive)) {
+            insert_instance(&table, instance_id, name, version, parent, execution_id, now);
+            return true;
         }
-        return;
-    }
-    Params params;
-    params.text(instance_id)
-        .int8(execution_id)
-        .optional_text(change.status)
-        .optional_text(change.output)
-        .timestamp(now)
-        .boolean(change.terminal);
-    if (change.pin) {
-        params.int4(change.pin->major).int4(change.pin->minor).int4(change.pin->patch);
-    } else {
-        params.null().null().null();
-    }
-    run(hub, kUpsertExecution, params.int8(change.new_events));
+        bool orphan = false;
+        (void)column(table, instance::kParentId, &orphan);
+        const bool adopted = core::adopts(!orphan, parent.has_value());
+        Changes changes;
+        changes.put(instance::kName, name).put(instance::kVersion, version);
+        note_execution(table, execution_id, now, &changes);
+        if (adopted) {
+            changes.put(instance::kParentId, parent);
+        }
+        change_held_row(&table, changed_row(table, &changes), adopted);
+        return false;
+    });
 }
 
-void set_custom_status(const Hub& hub, std::string_view instance_id,
+bool touch_instance(Tables& tables, std::string_view instance_id, int64 execution_id, int64 now) {
+    pass_turn_faults();
+    return with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
+        if (!hold_instance_row(&table, instance_id, LockTupleNoKeyExclusive)) {
+            return false;
+        }
+        Changes changes;
+        note_execution(table, execution_id, now, &changes);
+        change_held_row(&table, changed_row(table, &changes));
+        return true;
+    });
+}
+
+void set_custom_status(Tables& tables, std::string_view instance_id,
                        std::optional<std::string_view> status) {
-    run(hub, kSetCustomStatus, Params().text(instance_id).optional_text(status));
+    pass_turn_faults();
+    with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
+        if (hold_instance_row(&table, instance_id, LockTupleNoKeyExclusive)) {
+            Changes changes;
+            changes.put(instance::kCustomStatus, status)
+                .put(instance::kCustomStatusVersion,
+                     get(table, instance::kCustomStatusVersion) + 1);
+            change_held_row(&table, changed_row(table, &changes));
+        }
+    });
 }
 
-std::optional<CustomStatus> read_custom_status(const Hub& hub, std::string_view instance_id) {
-    const Rows rows = run(hub, kReadCustomStatus, Params().text(instance_id));
-    if (rows.count == 0) {
-        return std::nullopt;
-    }
-    return CustomStatus{rows.optional_text(0, 1), rows.int8(0, 2)};
+std::optional<CustomStatus> read_custom_status(Tables& tables, std::string_view instance_id) {
+    pass_turn_faults();
+    return reading(tables, TableId::kInstances, [&](Table& table) {
+        return find_one(&table, kByKey, instance_keys(instance_id))
+                   ? std::optional(CustomStatus{get(table, instance::kCustomStatus),
+                                                get(table, instance::kCustomStatusVersion)})
+                   : std::nullopt;
+    });
 }
 
-std::optional<ExecutionMark> read_execution_mark(const Hub& hub, std::string_view instance_id,
+void upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
+                      const ExecutionChange& change, int64 now) {
+    pass_turn_faults();
+    with_table(tables, TableId::kExecutions, RowExclusiveLock, [&](Table& table) {
+        const auto find = [&] {
+            return find_one(&table, kByKey, execution_keys(instance_id, execution_id));
+        };
+        const bool changes = change.status || change.pin || change.new_events > 0;
+        if (!changes) {
+            renew_snapshot(&table);
+        }
+        if (changes ? lock_found(&table, LockTupleNoKeyExclusive, LockWaitBlock, find) : find()) {
+            if (changes) {
+                change_execution(&table, change, now);
+            }
+        } else {
+            insert_execution(&table, instance_id, execution_id, change, now);
+        }
+    });
+}
+
+std::optional<ExecutionMark> read_execution_mark(Tables& tables, std::string_view instance_id,
                                                  int64 execution_id) {
-    if (const auto mark = direct::read_execution_mark(hub, instance_id, execution_id)) {
-        return *mark;
+    pass_turn_faults();
+    auto mark =
+        looking(tables, TableId::kInstances, [&](Table& table) -> std::optional<ExecutionMark> {
+            if (!find_one(&table, kByKey, instance_keys(instance_id))) {
+                return std::nullopt;
+            }
+            return ExecutionMark{.status = std::nullopt,
+                                 .current_execution_id = get(table, instance::kCurrentExecutionId),
+                                 .name = get(table, instance::kName)};
+        });
+    if (mark) {
+        mark->status = looking(
+            tables, TableId::kExecutions, [&](Table& table) -> std::optional<std::string_view> {
+                if (!find_one(&table, kByKey, execution_keys(instance_id, execution_id))) {
+                    return std::nullopt;
+                }
+                return get(table, execution::kStatus);
+            });
     }
-    const Rows rows = run(hub, kExecutionMark, Params().text(instance_id).int8(execution_id));
-    return rows.count == 0 ? std::nullopt
-                           : std::optional(ExecutionMark{rows.optional_text(0, 1), rows.int8(0, 2),
-                                                         rows.text(0, 3)});
+    return mark;
 }
 
-std::optional<int64> latest_execution(const Hub& hub, std::string_view instance_id) {
-    const Rows rows = run(hub, kLatestExecution, Params().text(instance_id));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.int8(0, 1));
+std::optional<int64> latest_execution(Tables& tables, std::string_view instance_id) {
+    pass_turn_faults();
+    return reading(tables, TableId::kExecutions, [&](Table& table) -> std::optional<int64> {
+        if (!find_last(&table, kByKey, instance_keys(instance_id))) {
+            return std::nullopt;
+        }
+        return get(table, execution::kExecutionId);
+    });
 }
 
 }  // namespace belay::store

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
 #include "store/orchestrator_queue.hpp"
 
 namespace belay::store {
@@ -14,25 +13,25 @@ struct Instance {
     std::optional<Pin> pin;  // of the current execution
 };
 
-std::optional<Instance> read_instance(const Hub& hub, std::string_view instance_id);
+std::optional<Instance> read_instance(Tables& tables, std::string_view instance_id);
 
-// Holds the row of a parent against deletion, not against updates, if there is one.
-void hold_parent(const Hub& hub, std::string_view instance_id);
+// Holds the row of a parent against deletion, not against updates, if there is one. This and all
+// that write wait for whoever has the row.
+void hold_parent(Tables& tables, std::string_view instance_id);
 
 // Creates the instance or overwrites its name and version; fills in a parent that was missing. True
 // if it was created.
-bool upsert_instance(const Hub& hub, std::string_view instance_id, std::string_view name,
+bool upsert_instance(Tables& tables, std::string_view instance_id, std::string_view name,
                      std::string_view version, std::optional<std::string_view> parent,
                      int64 execution_id, int64 now);
 
 // Notes the execution of an instance, if there is a row. False: none.
-bool touch_instance(const Hub& hub, std::string_view instance_id, int64 execution_id, int64 now);
+bool touch_instance(Tables& tables, std::string_view instance_id, int64 execution_id, int64 now);
 
 // What an ack says of its execution.
 struct ExecutionChange {
     std::optional<std::string_view> status;
     std::optional<std::string_view> output;
-    bool terminal;
     std::optional<Pin> pin;
     int64 new_events;
 };
@@ -43,24 +42,24 @@ struct ExecutionMark {
     int64 current_execution_id;
     std::string_view name;
 };
-std::optional<ExecutionMark> read_execution_mark(const Hub& hub, std::string_view instance_id,
+std::optional<ExecutionMark> read_execution_mark(Tables& tables, std::string_view instance_id,
                                                  int64 execution_id);
 
 // Creates the execution, Running, if it is missing, and applies the change.
-void upsert_execution(const Hub& hub, std::string_view instance_id, int64 execution_id,
+void upsert_execution(Tables& tables, std::string_view instance_id, int64 execution_id,
                       const ExecutionChange& change, int64 now);
 
 // Sets or clears the custom status and counts its version up.
-void set_custom_status(const Hub& hub, std::string_view instance_id,
+void set_custom_status(Tables& tables, std::string_view instance_id,
                        std::optional<std::string_view> status);
 
 struct CustomStatus {
     std::optional<std::string_view> status;
     int64 version;
 };
-std::optional<CustomStatus> read_custom_status(const Hub& hub, std::string_view instance_id);
+std::optional<CustomStatus> read_custom_status(Tables& tables, std::string_view instance_id);
 
 // The greatest execution id of the instance in table executions.
-std::optional<int64> latest_execution(const Hub& hub, std::string_view instance_id);
+std::optional<int64> latest_execution(Tables& tables, std::string_view instance_id);
 
 }  // namespace belay::store

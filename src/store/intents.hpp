@@ -7,7 +7,7 @@
 
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
-#include "store/plan.hpp"
+#include "store/statements.hpp"
 
 namespace belay::store {
 
@@ -42,7 +42,7 @@ struct Intent {
 // Intents, and the rows that hold their texts.
 struct IntentList {
     std::span<const Intent> intents;
-    Rows rows;
+    Listing rows;
 
     void release() const { rows.release(); }
 };

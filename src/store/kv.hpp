@@ -3,26 +3,37 @@
 #pragma once
 
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
 #include "store/plan.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::store {
 
 // Writes a change: a value, or a tombstone.
-void put_delta(const Hub& hub, std::string_view instance_id, std::string_view key,
+void put_delta(Tables& tables, std::string_view instance_id, std::string_view key,
                std::optional<std::string_view> value, int64 updated_at);
 
 // Makes every key of the instance a tombstone.
-void clear_delta(const Hub& hub, std::string_view instance_id, int64 now);
+void clear_delta(Tables& tables, std::string_view instance_id, int64 now);
 
 // Moves the changes into the store, and empties them.
-void merge_delta(const Hub& hub, std::string_view instance_id, int64 execution_id);
+void merge_delta(Tables& tables, std::string_view instance_id, int64 execution_id);
 
-// The store of an instance, by key: columns (key, value, last_updated_at_ms).
-Rows read_store(const Hub& hub, std::string_view instance_id);
+// A value of the store as it is stored: a long text may still be packed or in another place.
+struct KeptValue {
+    std::string_view key;
+    Datum value;
+    int64 updated_at;
+};
 
-// What a client reads: changes over the store. Columns (value); (key, value).
-Rows read_value(const Hub& hub, std::string_view instance_id, std::string_view key);
-Rows read_values(const Hub& hub, std::string_view instance_id);
+// The store of an instance, by key.
+std::span<const KeptValue> read_store(Tables& tables, std::string_view instance_id);
+
+// ---- By SQL ----
+
+// What a client reads: changes over the store. No value also for a tombstone.
+std::optional<std::string_view> read_value(const Hub& hub, std::string_view instance_id,
+                                           std::string_view key);
+// In columns (key, value).
+Listing read_values(const Hub& hub, std::string_view instance_id);
 
 }  // namespace belay::store

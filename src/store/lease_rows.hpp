@@ -8,7 +8,7 @@
 #include "core/lease.hpp"
 #include "core/token.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "store/table/tables.hpp"
 #include "store/worker_queue.hpp"
 
 namespace belay::store {
@@ -21,9 +21,9 @@ void lock_lease_tables(const Hub& hub, bool work, bool turns, bool tasks);
 
 // The lease of the row under that key, as of the latest commit and this transaction's own changes.
 // No value if there is no such row. To keep it the tables have to be locked before.
-std::optional<core::Lease> latest_lease(const Hub& hub, const WorkKey& key, Hold hold);
-std::optional<core::Lease> latest_lease(const Hub& hub, const core::TurnToken& token, Hold hold);
+std::optional<core::Lease> latest_lease(Tables& tables, const WorkKey& key, Hold hold);
+std::optional<core::Lease> latest_lease(Tables& tables, const core::TurnToken& token, Hold hold);
 // Of a task the epoch stands in nonce_lo, and there is no incarnation.
-std::optional<core::Lease> latest_lease(const Hub& hub, const pg_uuid_t& task_id, Hold hold);
+std::optional<core::Lease> latest_lease(Tables& tables, const pg_uuid_t& task_id, Hold hold);
 
 }  // namespace belay::store

@@ -3,7 +3,7 @@
 #include "pg/clock.hpp"
 #include "store/instance_locks.hpp"
 #include "store/slots.hpp"
-#include "store/tasks.hpp"
+#include "store/due_tasks.hpp"
 #include "store/worker_queue.hpp"
 
 namespace belay::store {

@@ -1,228 +1,315 @@
+// Tables queue_limits and queue_moves.
+//
+// Touches  these two tables, the hub's row; reads tasks to count the active ones of a queue
+// Locks    the queue's key while places are counted and taken; the limits' row to add moves up
+// Must not judge a limit: core/queue_limit.hpp does
 #include "store/limits.hpp"
 
+#include <algorithm>
+
+#include "core/hash.hpp"
+#include "pg/compat.hpp"
+#include "pg/list.hpp"
+#include "pg/locks.hpp"
 #include "store/hub_row.hpp"
-#include "store/plan.hpp"
+#include "store/statements.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
 
 namespace {
 
-constexpr Statement kTryLock = statement(R"sql(
-    SELECT l.concurrency, l.rate_per_s, l.burst, l.tokens, l.refilled_at_ms, l.active,
-           CAST(0 AS pg_catalog.int8)
-      FROM {hub}.lane_limits AS l
-     WHERE l.lane {=} $1
+using LimitRows = Out<Maybe<int64>, Maybe<double>, double, double, int64, int64>;
+using MoveRows = Out<int64, int64>;
+
+constexpr auto kTryLock = statement<In<Text>, LimitRows>(R"sql(
+    SELECT l.concurrency, l.rate_per_s, l.burst, l.tokens, l.refilled_at_ms, l.active
+      FROM {hub}.queue_limits AS l
+     WHERE l.queue {=} $1
        FOR NO KEY UPDATE SKIP LOCKED
-)sql",
-                                         TEXTOID);
+)sql");
 
-constexpr Statement kLock = statement(R"sql(
-    SELECT l.concurrency, l.rate_per_s, l.burst, l.tokens, l.refilled_at_ms, l.active,
-           CAST(0 AS pg_catalog.int8)
-      FROM {hub}.lane_limits AS l
-     WHERE l.lane {=} $1
+constexpr auto kLock = statement<In<Text>, LimitRows>(R"sql(
+    SELECT l.concurrency, l.rate_per_s, l.burst, l.tokens, l.refilled_at_ms, l.active
+      FROM {hub}.queue_limits AS l
+     WHERE l.queue {=} $1
        FOR UPDATE
-)sql",
-                                      TEXTOID);
+)sql");
 
-constexpr Statement kRead = query(R"sql(
-    SELECT l.concurrency, l.rate_per_s, l.burst, l.tokens, l.refilled_at_ms, l.active,
-           (SELECT pg_catalog.count(*) FROM {hub}.lane_returns AS r WHERE r.lane {=} l.lane)
-      FROM {hub}.lane_limits AS l
-     WHERE l.lane {=} $1
-)sql",
-                                  TEXTOID);
+constexpr auto kRead = query<In<Text>, LimitRows>(R"sql(
+    SELECT l.concurrency, l.rate_per_s, l.burst, l.tokens, l.refilled_at_ms, l.active
+      FROM {hub}.queue_limits AS l
+     WHERE l.queue {=} $1
+)sql");
 
-// Asked after the row is held: a claim that held it before may have deleted what an older snapshot
-// still sees.
-constexpr Statement kCountReturns = statement(R"sql(
-    SELECT pg_catalog.count(*) FROM {hub}.lane_returns AS r WHERE r.lane {=} $1
-)sql",
-                                              TEXTOID);
+constexpr auto kMoves = query<In<Text>, MoveRows>(R"sql(
+    SELECT m.places, m.at_ms FROM {hub}.queue_moves AS m WHERE m.queue {=} $1
+)sql");
 
-// $1 lane, $2 taken, $3 tokens, $4 now.
-constexpr Statement kCharge = statement(R"sql(
-    WITH gone AS (DELETE FROM {hub}.lane_returns AS r WHERE r.lane {=} $1 RETURNING 1 AS one)
-    UPDATE {hub}.lane_limits AS l
-       SET tokens = $3,
-           refilled_at_ms = GREATEST(l.refilled_at_ms, $4),
-           active = l.active {+} ($2 {-} g.returned)
-      FROM (SELECT pg_catalog.count(*) AS returned FROM gone AS x) AS g
-     WHERE l.lane {=} $1
-)sql",
-                                        TEXTOID, INT8OID, FLOAT8OID, INT8OID);
+constexpr auto kTakeMoves = statement<In<Text>, MoveRows>(R"sql(
+    DELETE FROM {hub}.queue_moves AS m WHERE m.queue {=} $1 RETURNING m.places, m.at_ms
+)sql");
 
-constexpr Statement kReturn = statement(R"sql(
-    INSERT INTO {hub}.lane_returns (lane) VALUES ($1)
-)sql",
-                                        TEXTOID);
+// $1 queue, $2 tokens, $3 refilled at, $4 active.
+constexpr auto kWrite = statement<In<Text, double, int64, int64>, Out<>>(R"sql(
+    UPDATE {hub}.queue_limits AS l
+       SET tokens = $2, refilled_at_ms = $3, active = $4
+     WHERE l.queue {=} $1
+)sql");
 
-constexpr Statement kDeleteReturns = statement(R"sql(
-    DELETE FROM {hub}.lane_returns AS r WHERE r.lane {=} $1
-)sql",
-                                               TEXTOID);
+// $1 queue, $2 places, $3 now.
+constexpr auto kMove = statement<In<Text, int64, int64>, Out<>>(R"sql(
+    INSERT INTO {hub}.queue_moves (queue, places, at_ms) VALUES ($1, $2, $3)
+)sql");
 
-// $1 lane, $2 concurrency, $3 rate, $4 burst, $5 tokens, $6 now.
-constexpr Statement kInsert = statement(R"sql(
-    INSERT INTO {hub}.lane_limits
-           (lane, concurrency, rate_per_s, burst, tokens, refilled_at_ms, active)
+constexpr auto kDeleteMoves = statement<In<Text>, Out<>>(R"sql(
+    DELETE FROM {hub}.queue_moves AS m WHERE m.queue {=} $1
+)sql");
+
+// $1 queue, $2 concurrency, $3 rate, $4 burst, $5 tokens, $6 now.
+constexpr auto kInsert =
+    statement<In<Text, Maybe<int64>, Maybe<double>, double, double, int64>, Out<>>(R"sql(
+    INSERT INTO {hub}.queue_limits
+           (queue, concurrency, rate_per_s, burst, tokens, refilled_at_ms, active)
     SELECT $1, $2, $3, $4, $5, $6, pg_catalog.count(*)
       FROM {hub}.tasks AS t
-     WHERE t.state {=} 'active' AND t.lane {=} $1
-)sql",
-                                        TEXTOID, INT8OID, FLOAT8OID, FLOAT8OID, FLOAT8OID, INT8OID);
+     WHERE t.state {=} 'active' AND t.queue {=} $1
+)sql");
 
-constexpr Statement kUpdate = statement(R"sql(
-    UPDATE {hub}.lane_limits AS l
+constexpr auto kUpdate =
+    statement<In<Text, Maybe<int64>, Maybe<double>, double, double, int64>, Out<>>(R"sql(
+    UPDATE {hub}.queue_limits AS l
        SET concurrency = $2, rate_per_s = $3, burst = $4, tokens = $5, refilled_at_ms = $6
-     WHERE l.lane {=} $1
-)sql",
-                                        TEXTOID, INT8OID, FLOAT8OID, FLOAT8OID, FLOAT8OID, INT8OID);
+     WHERE l.queue {=} $1
+)sql");
 
-constexpr Statement kDelete = statement(R"sql(
-    DELETE FROM {hub}.lane_limits AS l WHERE l.lane {=} $1
-)sql",
-                                        TEXTOID);
+constexpr auto kDelete = statement<In<Text>, Out<>>(R"sql(
+    DELETE FROM {hub}.queue_limits AS l WHERE l.queue {=} $1
+)sql");
 
-constexpr Statement kLimited = statement(R"sql(
-    SELECT l.lane FROM {hub}.lane_limits AS l ORDER BY l.lane LIMIT $1
-)sql",
-                                         INT8OID);
+constexpr auto kLimited = statement<In<int64>, Out<Text>>(R"sql(
+    SELECT l.queue FROM {hub}.queue_limits AS l ORDER BY l.queue LIMIT $1
+)sql");
 
-constexpr Statement kIsLimited = query(R"sql(
-    SELECT 1 FROM {hub}.lane_limits AS l WHERE l.lane {=} $1
-)sql",
-                                       TEXTOID);
+constexpr auto kIsLimited = query<In<Text>, Out<int32>>(R"sql(
+    SELECT 1 FROM {hub}.queue_limits AS l WHERE l.queue {=} $1
+)sql");
 
-// The hub's row lists so many lanes. If more have limits, it has an empty name instead, and the
+// The hub's row lists so many queues. If more have limits, it has an empty name instead, and the
 // table is asked: a list of all would be written anew by each of them.
 constexpr int kMostListed = 64;
 constexpr std::string_view kMany[] = {""};
 
 bool has_many(const Hub& hub) {
-    return hub.limited_lanes != nullptr && std::string_view(hub.limited_lanes) == "\n\n";
+    return hub.limited_queues != nullptr && std::string_view(hub.limited_queues) == "\n\n";
 }
 
 void list_limited(const Hub& hub) {
-    const auto lanes = run(hub, kLimited, Params().int8(kMostListed + 1)).texts(1);
-    if (lanes.size() <= kMostListed) {
-        set_limited_lanes(hub, lanes);
+    const auto queues = run(hub, kLimited, kMostListed + 1).values();
+    if (queues.size() <= kMostListed) {
+        set_limited_queues(hub, queues);
     } else if (!has_many(hub)) {
-        set_limited_lanes(hub, kMany);
+        set_limited_queues(hub, kMany);
     }
 }
 
-double float8(const Rows& rows, int column) {
-    return DatumGetFloat8(rows.datum(0, column, FLOAT8OID));
+uint64 key_of(std::string_view queue) {
+    return core::fnv1a64(queue);
 }
 
-std::optional<core::LaneLimit> read_row(const Rows& rows) {
-    if (rows.count == 0) {
-        return std::nullopt;
-    }
-    return core::LaneLimit{
-        .concurrency = rows.optional_int8(0, 1),
-        .rate_per_s = rows.is_null(0, 2) ? std::nullopt : std::optional(float8(rows, 2)),
-        .burst = float8(rows, 3),
-        .tokens = float8(rows, 4),
-        .refilled_at = rows.int8(0, 5),
-        .active = rows.int8(0, 6),
-        .returned = rows.int8(0, 7)};
-}
-
-std::optional<core::LaneLimit> with_returns(const Hub& hub, std::string_view lane,
-                                            std::optional<core::LaneLimit> limit) {
-    if (limit) {
-        limit->returned = run(hub, kCountReturns, Params().text(lane)).int8(0, 1);
+core::QueueLimit after_moves(core::QueueLimit limit, pg::List<core::QueueMove> moves) {
+    std::sort(moves.begin(), moves.end(),
+              [](const core::QueueMove& a, const core::QueueMove& b) { return a.at < b.at; });
+    for (const core::QueueMove& move : moves) {
+        limit = core::moved(limit, move);
     }
     return limit;
 }
 
-Params settings(std::string_view lane, const core::LaneLimit& limit) {
-    Params params;
-    params.text(lane).optional_int8(limit.concurrency);
-    if (limit.rate_per_s) {
-        params.datum(Float8GetDatum(*limit.rate_per_s));
-    } else {
-        params.null();
+// Moves that the snapshot does not see because their transactions were open then. What they take
+// counts; what they give back is not certain.
+struct OpenMoves {
+    pg::List<core::QueueMove> taken;
+    TransactionId open;  // one of those that still are
+};
+
+OpenMoves read_open_moves(const Hub& hub, std::string_view queue, Snapshot snapshot) {
+    constexpr AttrNumber kPlaces = 1;
+    constexpr AttrNumber kAt = 2;
+    Relation heap = table_open(get_relname_relid("queue_moves", hub.schema), AccessShareLock);
+    Relation index =
+        index_open(get_relname_relid("queue_moves_queue", hub.schema), AccessShareLock);
+    SnapshotData dirty;
+    InitDirtySnapshot(dirty);
+    IndexScanDesc scan = pg::begin_index_scan(heap, index, &dirty, 1);
+    ScanKeyData key;
+    ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, pg::text_datum(queue));
+    index_rescan(scan, &key, 1, nullptr, 0);
+    TupleTableSlot* slot = table_slot_create(heap, nullptr);
+    OpenMoves found{{}, InvalidTransactionId};
+    while (index_getnext_slot(scan, ForwardScanDirection, slot)) {
+        const auto* row = reinterpret_cast<const HeapTupleTableSlot*>(slot)->tuple->t_data;
+        const TransactionId writer = HeapTupleHeaderGetXmin(row);
+        if (TransactionIdIsCurrentTransactionId(writer) || !XidInMVCCSnapshot(writer, snapshot)) {
+            continue;
+        }
+        bool null = false;
+        const int64 places = DatumGetInt64(slot_getattr(slot, kPlaces, &null));
+        if (places > 0) {
+            found.taken.add({places, DatumGetInt64(slot_getattr(slot, kAt, &null))});
+        }
+        if (TransactionIdIsValid(dirty.xmin)) {
+            found.open = dirty.xmin;
+        }
     }
-    params.datum(Float8GetDatum(limit.burst))
-        .datum(Float8GetDatum(limit.tokens))
-        .int8(limit.refilled_at);
-    return params;
+    ExecDropSingleTupleTableSlot(slot);
+    index_endscan(scan);
+    index_close(index, NoLock);
+    table_close(heap, NoLock);
+    return found;
+}
+
+// The limits as they are for certain: with all that open transactions take, and without what they
+// give back.
+struct Counted {
+    core::QueueLimit limit;
+    std::size_t moves;   // that are committed
+    TransactionId open;  // that has some
+};
+
+std::optional<Counted> count(const Hub& hub, std::string_view queue) {
+    // One snapshot for limits and moves: another claim may add moves to the limits meanwhile. Under
+    // the queue's key no moves come that it does not see and that are not open.
+    CommandCounterIncrement();
+    PushActiveSnapshot(GetLatestSnapshot());
+    const auto limit = run(hub, kRead, queue).first<core::QueueLimit>();
+    pg::List<core::QueueMove> moves;
+    for (const auto [places, at] : run(hub, kMoves, queue)) {
+        moves.add({places, at});
+    }
+    const auto committed = static_cast<std::size_t>(moves.count);
+    const OpenMoves open = read_open_moves(hub, queue, GetActiveSnapshot());
+    PopActiveSnapshot();
+    for (const core::QueueMove& move : open.taken) {
+        moves.add(move);
+    }
+    return limit ? std::optional(Counted{after_moves(*limit, moves), committed, open.open})
+                 : std::nullopt;
+}
+
+// Adds committed moves to limits that are held.
+core::QueueLimit add_up(const Hub& hub, std::string_view queue, const core::QueueLimit& limit) {
+    pg::List<core::QueueMove> moves;
+    for (const auto [places, at] : run(hub, kTakeMoves, queue)) {
+        moves.add({places, at});
+    }
+    const core::QueueLimit after = after_moves(limit, moves);
+    if (moves.count > 0) {
+        run_for_one(hub, kWrite, queue, after.tokens, after.refilled_at, after.active);
+    }
+    return after;
+}
+
+// Whether so many moves should be added up by this transaction. It then holds the limits, which
+// keeps others from adding up and from nothing else; a transaction that may stay open does so only
+// if nobody else did.
+bool should_add_up(std::size_t moves) {
+    constexpr std::size_t kSome = 32;
+    constexpr std::size_t kMany = 1024;
+    return !IsolationUsesXactSnapshot() && moves >= (IsTransactionBlock() ? kMany : kSome);
 }
 
 }  // namespace
 
-bool is_limited(const Hub& hub, std::string_view lane) {
+bool is_limited(const Hub& hub, std::string_view queue) {
     if (has_many(hub)) {
         // As the list would say: what was committed before table tasks was entered.
         PushActiveSnapshot(GetLatestSnapshot());
-        const bool limited = run(hub, kIsLimited, Params().text(lane)).count > 0;
+        const bool limited = run_any(hub, kIsLimited, queue);
         PopActiveSnapshot();
         return limited;
     }
     // Names stand between newlines, which no name has.
-    return hub.limited_lanes != nullptr &&
-           std::string_view(hub.limited_lanes)
-                   .find(std::string_view(psprintf("\n%.*s\n", static_cast<int>(lane.size()),
-                                                   lane.data()))) != std::string_view::npos;
+    return hub.limited_queues != nullptr &&
+           std::string_view(hub.limited_queues)
+                   .find(std::string_view(psprintf("\n%.*s\n", static_cast<int>(queue.size()),
+                                                   queue.data()))) != std::string_view::npos;
 }
 
-std::optional<core::LaneLimit> try_lock_limit(const Hub& hub, std::string_view lane) {
-    return with_returns(hub, lane, read_row(run(hub, kTryLock, Params().text(lane))));
+std::optional<core::QueueLimit> lock_limit(const Hub& hub, std::string_view queue) {
+    const auto limit = run(hub, kLock, queue).first<core::QueueLimit>();
+    return limit ? std::optional(add_up(hub, queue, *limit)) : std::nullopt;
 }
 
-std::optional<core::LaneLimit> lock_limit(const Hub& hub, std::string_view lane) {
-    return with_returns(hub, lane, read_row(run(hub, kLock, Params().text(lane))));
+std::optional<core::QueueLimit> read_limit(const Hub& hub, std::string_view queue) {
+    const auto counted = count(hub, queue);
+    return counted ? std::optional(counted->limit) : std::nullopt;
 }
 
-std::optional<core::LaneLimit> read_limit(const Hub& hub, std::string_view lane) {
-    return read_row(run(hub, kRead, Params().text(lane)));
+std::optional<OpenTransaction> limit_holder(const Hub& hub, std::string_view queue) {
+    const auto counted = count(hub, queue);
+    return counted && TransactionIdIsValid(counted->open)
+               ? std::optional(transaction_holder(hub, counted->open))
+               : std::nullopt;
 }
 
-void charge_limit(const Hub& hub, std::string_view lane, const core::LaneLimit& limit, int64 taken,
-                  int64 now) {
-    core::LaneLimit after = limit;
-    after.tokens = limit.rate_per_s
-                       ? std::max(0.0, core::tokens_at(limit, now) - static_cast<double>(taken))
-                       : limit.tokens;
-    after.refilled_at = std::max(limit.refilled_at, now);
-    after.active += taken;
-    run_for_one(hub, kCharge,
-                Params().text(lane).int8(taken).datum(Float8GetDatum(after.tokens)).int8(now));
-    for (const pg::Channel& channel : {lane_channel(hub, lane), all_lanes_channel(hub)}) {
-        if (core::free_places(after, now) > 0) {
-            pg::note_ready(channel);  // somebody may have found the row held
-        } else if (!core::is_crowded(after)) {
-            pg::note_due(channel, core::next_token_at(after, now));
+int64 take_places(const Hub& hub, std::string_view queue, int64 wanted, int64 now) {
+    // Whoever gets the key next sees our move, committed or not.
+    pg::lock_key(pg::LockSpace::kQueueLimit, hub.schema, key_of(queue));
+    const auto counted = count(hub, queue);
+    int64 taken = wanted;  // of limits that are just gone
+    if (counted) {
+        taken = std::min(wanted, core::free_places(counted->limit, now));
+    }
+    if (counted && taken > 0) {
+        run_for_one(hub, kMove, queue, taken, now);
+        if (should_add_up(counted->moves)) {
+            if (const auto held = run(hub, kTryLock, queue).first<core::QueueLimit>()) {
+                (void)add_up(hub, queue, *held);
+            }
+        }
+    }
+    pg::unlock_key(pg::LockSpace::kQueueLimit, hub.schema, key_of(queue));
+    if (counted) {
+        note_rest(hub, queue, core::moved(counted->limit, {taken, now}), now);
+    }
+    return taken;
+}
+
+void note_rest(const Hub& hub, std::string_view queue, const core::QueueLimit& limit, int64 now) {
+    for (const wakeups::Channel& channel : {queue_channel(hub, queue), all_queues_channel(hub)}) {
+        if (core::free_places(limit, now) > 0) {
+            wakeups::ready(channel);
+        } else if (!core::is_crowded(limit)) {
+            wakeups::due(channel, core::next_token_at(limit, now));
         }
     }
 }
 
-void return_place(const Hub& hub, std::string_view lane) {
-    run_for_one(hub, kReturn, Params().text(lane));
-    pg::note_ready(lane_channel(hub, lane));
-    pg::note_ready(all_lanes_channel(hub));
+void return_place(const Hub& hub, std::string_view queue, int64 now) {
+    run_for_one(hub, kMove, queue, -1, now);
+    wakeups::ready(queue_channel(hub, queue));
+    wakeups::ready(all_queues_channel(hub));
 }
 
-void insert_limit(const Hub& hub, std::string_view lane, const core::LaneLimit& limit) {
-    // What was given back under earlier limits.
-    run(hub, kDeleteReturns, Params().text(lane));
-    run_for_one(hub, kInsert, settings(lane, limit));
+void insert_limit(const Hub& hub, std::string_view queue, const core::QueueLimit& limit) {
+    // What was taken and given back under earlier limits.
+    run(hub, kDeleteMoves, queue);
+    run_for_one(hub, kInsert, queue, limit.concurrency, limit.rate_per_s, limit.burst, limit.tokens,
+                limit.refilled_at);
     if (!has_many(hub)) {
         list_limited(hub);
     }
 }
 
-void update_limit(const Hub& hub, std::string_view lane, const core::LaneLimit& limit) {
-    run_for_one(hub, kUpdate, settings(lane, limit));
+void update_limit(const Hub& hub, std::string_view queue, const core::QueueLimit& limit) {
+    run_for_one(hub, kUpdate, queue, limit.concurrency, limit.rate_per_s, limit.burst, limit.tokens,
+                limit.refilled_at);
 }
 
-void delete_limit(const Hub& hub, std::string_view lane) {
-    run_for_one(hub, kDelete, Params().text(lane));
-    run(hub, kDeleteReturns, Params().text(lane));
+void delete_limit(const Hub& hub, std::string_view queue) {
+    run_for_one(hub, kDelete, queue);
+    run(hub, kDeleteMoves, queue);
     list_limited(hub);
 }
 

@@ -1,40 +1,45 @@
-// Tables lane_limits and lane_returns.
+// Tables queue_limits and queue_moves.
 //
-// The row of a limited lane is written by claims alone, which never wait for it. Whoever ends a
-// lease gives the place back by inserting a row, so that completions wait neither for claims nor
-// for each other; the next claim counts these rows and deletes them. Lanes without limits have
+// A claim writes a row into queue_moves for the places that it takes, whoever ends a lease writes
+// one for the place that he gives back. Places are counted and taken under the queue's key in the
+// lock table, which is given back at once: who comes next sees the move, whether it is committed or
+// not. So no transaction that stays open keeps others from the places that are free for certain: an
+// open claim's count as taken, an open end's do not count yet. Now and then a claim adds moves that
+// are committed to the row in queue_limits, which nobody waits for. Queues without limits have
 // neither row, and nobody asks: the hub's row lists those that have, or says that they are many.
 #pragma once
 
-#include "core/lane_limit.hpp"
+#include "core/queue_limit.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
+#include "store/open_transaction.hpp"
 
 namespace belay::store {
 
-// Whether the lane has limits, as far as whoever has entered table tasks must know.
-bool is_limited(const Hub& hub, std::string_view lane);
+// Whether the queue has limits, as far as whoever has entered table tasks must know.
+bool is_limited(const Hub& hub, std::string_view queue);
 
-// Holds the limits of a lane if nobody else does.
-std::optional<core::LaneLimit> try_lock_limit(const Hub& hub, std::string_view lane);
-// Takes so many places and tokens of limits that are held.
-void charge_limit(const Hub& hub, std::string_view lane, const core::LaneLimit& limit, int64 taken,
-                  int64 now);
+// The limits of a queue as they are for certain now.
+std::optional<core::QueueLimit> read_limit(const Hub& hub, std::string_view queue);
+// Takes up to so many places and tokens, as many as there are for certain; returns how many.
+int64 take_places(const Hub& hub, std::string_view queue, int64 wanted, int64 now);
+// Tells who waits for the queue that places are left, or when the next token comes.
+void note_rest(const Hub& hub, std::string_view queue, const core::QueueLimit& limit, int64 now);
 
-// Gives the place of a task of a limited lane back.
-void return_place(const Hub& hub, std::string_view lane);
+// Gives the place of a task of a limited queue back.
+void return_place(const Hub& hub, std::string_view queue, int64 now);
 
-// The limits as the caller's snapshot has them.
-std::optional<core::LaneLimit> read_limit(const Hub& hub, std::string_view lane);
+// An open transaction that has taken places of the queue, or is giving some back.
+std::optional<OpenTransaction> limit_holder(const Hub& hub, std::string_view queue);
 
 // ---- Settings ----
 
-// Holds the limits of a lane, after waiting.
-std::optional<core::LaneLimit> lock_limit(const Hub& hub, std::string_view lane);
+// Holds the limits of a queue, after waiting, with all that is committed added up.
+std::optional<core::QueueLimit> lock_limit(const Hub& hub, std::string_view queue);
 // Stores the limits; active places are counted if there were none. Table tasks is held against
 // writers then.
-void insert_limit(const Hub& hub, std::string_view lane, const core::LaneLimit& limit);
-void update_limit(const Hub& hub, std::string_view lane, const core::LaneLimit& limit);
-void delete_limit(const Hub& hub, std::string_view lane);
+void insert_limit(const Hub& hub, std::string_view queue, const core::QueueLimit& limit);
+void update_limit(const Hub& hub, std::string_view queue, const core::QueueLimit& limit);
+void delete_limit(const Hub& hub, std::string_view queue);
 
 }  // namespace belay::store

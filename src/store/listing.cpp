@@ -1,27 +1,32 @@
+// What operators read of instances.
+//
+// May touch: the tables of orchestrations, to read them with the caller's snapshot. Must not: write
+// or lock.
 #include "store/listing.hpp"
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
-#include "pg/row_holder.hpp"
 
 namespace belay::store {
 
 namespace {
 
+// Where counts stop.
+constexpr int64 kMostCounted = 10000;
+
 // ---------------------------------------------------------------- instances and executions
 
-constexpr Statement kPlace = query(R"sql(
+constexpr auto kPlace = query<In<Text>, Out<Us>>(R"sql(
     SELECT i.created_at
       FROM {hub}.instances AS i
      WHERE i.instance_id {=} $1
-)sql",
-                                   TEXTOID);
+)sql");
 
 // $1 created from, $2 and $3 the place before, $4 name, $5 prefix, $6 limit. The place says all
 // about the end of the range: with a second condition on created_at a page would begin at the
 // newest.
-constexpr Statement kList =
-    query(R"sql(
+constexpr auto kList =
+    query<In<Ms, Us, Text, Maybe<Text>, Maybe<Text>, Maybe<int64>>, Listing>(R"sql(
     SELECT i.instance_id
       FROM {hub}.instances AS i
      WHERE i.created_at {>=} $1
@@ -30,12 +35,11 @@ constexpr Statement kList =
        AND ($5 IS NULL OR pg_catalog.starts_with(i.instance_id, $5))
      ORDER BY i.created_at DESC, i.instance_id DESC
      LIMIT $6
-)sql",
-          TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID, INT8OID);
+)sql");
 
 // The same, $7 status.
-constexpr Statement kListByStatus =
-    query(R"sql(
+constexpr auto kListByStatus =
+    query<In<Ms, Us, Text, Maybe<Text>, Maybe<Text>, Maybe<int64>, Text>, Listing>(R"sql(
     SELECT i.instance_id
       FROM {hub}.instances AS i
       LEFT JOIN {hub}.executions AS e
@@ -47,18 +51,38 @@ constexpr Statement kListByStatus =
        AND COALESCE(e.status, 'Running') {=} $7
      ORDER BY i.created_at DESC, i.instance_id DESC
      LIMIT $6
-)sql",
-          TIMESTAMPTZOID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, TEXTOID);
+)sql");
 
-constexpr Statement kExecutions = query(R"sql(
+// The same of those that failed, $7 their status: these have an index.
+constexpr auto kListFailed =
+    query<In<Ms, Us, Text, Maybe<Text>, Maybe<Text>, Maybe<int64>, Text>, Listing>(R"sql(
+    WITH f AS MATERIALIZED (
+        SELECT i.instance_id, i.created_at, i.orchestration_name
+          FROM (SELECT x.instance_id, x.execution_id
+                  FROM {hub}.executions AS x
+                 WHERE x.status {=} 'Failed' AND x.status {=} $7
+                 ORDER BY x.completed_at, x.instance_id) AS e
+          JOIN {hub}.instances AS i
+            ON i.instance_id {=} e.instance_id AND i.current_execution_id {=} e.execution_id
+    )
+    SELECT i.instance_id
+      FROM f AS i
+     WHERE i.created_at {>=} $1
+       AND ROW(i.created_at, i.instance_id) {<} ROW($2, $3)
+       AND ($4 IS NULL OR i.orchestration_name {=} $4)
+       AND ($5 IS NULL OR pg_catalog.starts_with(i.instance_id, $5))
+     ORDER BY i.created_at DESC, i.instance_id DESC
+     LIMIT $6
+)sql");
+
+constexpr auto kExecutions = query<In<Text>, Listing>(R"sql(
     SELECT e.execution_id
       FROM {hub}.executions AS e
      WHERE e.instance_id {=} $1
      ORDER BY e.execution_id
-)sql",
-                                        TEXTOID);
+)sql");
 
-constexpr Statement kInstanceInfo = query(R"sql(
+constexpr auto kInstanceInfo = query<In<Text>, InstanceInfo>(R"sql(
     SELECT i.instance_id, i.orchestration_name, COALESCE(i.orchestration_version, 'unknown'),
            i.current_execution_id, i.created_at, i.updated_at, COALESCE(e.status, 'Running'),
            e.output, i.parent_instance_id
@@ -66,21 +90,19 @@ constexpr Statement kInstanceInfo = query(R"sql(
       LEFT JOIN {hub}.executions AS e
         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
      WHERE i.instance_id {=} $1
-)sql",
-                                          TEXTOID);
+)sql");
 
-constexpr Statement kExecutionInfo = query(R"sql(
+constexpr auto kExecutionInfo = query<In<Text, int64>, Listing>(R"sql(
     SELECT e.execution_id, e.status, e.output, e.started_at, e.completed_at,
            (SELECT pg_catalog.count(*)
               FROM {hub}.history AS h
              WHERE h.instance_id {=} e.instance_id AND h.execution_id {=} e.execution_id)
       FROM {hub}.executions AS e
      WHERE e.instance_id {=} $1 AND e.execution_id {=} $2
-)sql",
-                                           TEXTOID, INT8OID);
+)sql");
 
 // Events are counted per execution, so history is not read.
-constexpr Statement kMetrics = report(R"sql(
+constexpr auto kMetrics = report<In<>, Listing>(R"sql(
     SELECT c.instances, x.executions, c.running, c.completed, c.failed, x.events
       FROM (SELECT pg_catalog.count(*) AS instances,
                    pg_catalog.count(*) FILTER (WHERE COALESCE(e.status, 'Running') {=} 'Running')
@@ -97,28 +119,102 @@ constexpr Statement kMetrics = report(R"sql(
                    FROM {hub}.executions AS e) AS x
 )sql");
 
-// $1 now, $2 now in ms, $3 incarnation.
-constexpr Statement kDepths = report(R"sql(
-    SELECT m.visible, w.visible, m.hidden
-      FROM (SELECT pg_catalog.count(*) FILTER (WHERE q.visible_at {<=} $1) AS visible,
-                   pg_catalog.count(*) FILTER (WHERE q.visible_at {>} $1) AS hidden
-              FROM {hub}.orchestrator_queue AS q
-              LEFT JOIN {hub}.instance_locks AS l
-                ON l.instance_key {=} q.instance_key AND l.instance_id {=} q.instance_id
-               AND l.lock_no {=} q.lock_no AND q.lock_no {<>} 0
-               AND l.locked_until {>} $2 AND l.lease_inc {=} $3
-             WHERE l.instance_key IS NULL) AS m
-     CROSS JOIN (SELECT pg_catalog.count(*) AS visible
-                   FROM {hub}.worker_queue AS q
-                  WHERE q.due {<=} $2
-                    AND NOT (q.locked_until {>} $2 AND q.lease_inc {=} $3)) AS w
-)sql",
-                                     TIMESTAMPTZOID, INT8OID, INT4OID);
+// Whether there are more than $1 instances, or executions.
+constexpr auto kAreMany = query<In<int64>, Out<bool>>(R"sql(
+    SELECT EXISTS (SELECT 1 FROM {hub}.instances AS i ORDER BY i.instance_id OFFSET $1 LIMIT 1)
+        OR EXISTS (SELECT 1 FROM {hub}.executions AS e
+                    ORDER BY e.instance_id, e.execution_id OFFSET $1 LIMIT 1)
+)sql");
+
+// $1, $2 and $3 the tables of instances, executions and history, $4 where counts stop. Totals as
+// the last vacuum or analyze found them; of each status the count, or above the limit its share
+// among the executions that were sampled.
+constexpr auto kEstimatedMetrics = query<In<ObjectId, ObjectId, ObjectId, int64>, Listing>(R"sql(
+    WITH sampled AS MATERIALIZED (
+        SELECT v.status, v.share
+          FROM pg_catalog.pg_stats AS s
+          JOIN pg_catalog.pg_class AS c ON c.relname {=} s.tablename
+          JOIN pg_catalog.pg_namespace AS n
+            ON n.oid {=} c.relnamespace AND n.nspname {=} s.schemaname
+         CROSS JOIN LATERAL ROWS FROM (
+            pg_catalog.unnest(CAST(CAST(s.most_common_vals AS pg_catalog.text)
+                                   AS pg_catalog.text[])),
+            pg_catalog.unnest(s.most_common_freqs)) AS v(status, share)
+         WHERE c.oid {=} $2 AND s.attname {=} 'status'
+    ), total AS MATERIALIZED (
+        SELECT GREATEST(i.reltuples, $4) AS instances, GREATEST(x.reltuples, $4) AS executions,
+               GREATEST(h.reltuples, 0) AS events
+          FROM pg_catalog.pg_class AS i
+         CROSS JOIN pg_catalog.pg_class AS x
+         CROSS JOIN pg_catalog.pg_class AS h
+         WHERE i.oid {=} $1 AND x.oid {=} $2 AND h.oid {=} $3
+    ), estimate AS MATERIALIZED (
+        SELECT COALESCE(pg_catalog.sum(s.share) FILTER (WHERE s.status {=} 'Running'), 0)
+                   {*} t.executions AS running,
+               COALESCE(pg_catalog.sum(s.share) FILTER (WHERE s.status {=} 'Completed'), 0)
+                   {*} t.executions AS completed,
+               COALESCE(pg_catalog.sum(s.share) FILTER (WHERE s.status {=} 'Failed'), 0)
+                   {*} t.executions AS failed
+          FROM total AS t
+          LEFT JOIN sampled AS s ON true
+         GROUP BY t.executions
+    )
+    SELECT CAST(t.instances AS pg_catalog.int8), CAST(t.executions AS pg_catalog.int8),
+           CASE WHEN r.rows {<} $4 THEN r.rows
+                ELSE CAST(GREATEST($4, e.running) AS pg_catalog.int8) END,
+           CAST(e.completed AS pg_catalog.int8),
+           CASE WHEN f.rows {<} $4 THEN f.rows
+                ELSE CAST(GREATEST($4, e.failed) AS pg_catalog.int8) END,
+           CAST(t.events AS pg_catalog.int8)
+      FROM total AS t
+     CROSS JOIN estimate AS e
+     CROSS JOIN (SELECT pg_catalog.count(*) AS rows
+                   FROM (SELECT 1 FROM {hub}.executions AS y WHERE y.status {=} 'Running'
+                          ORDER BY y.started_at LIMIT $4) AS a) AS r
+     CROSS JOIN (SELECT pg_catalog.count(*) AS rows
+                   FROM (SELECT 1 FROM {hub}.executions AS y WHERE y.status {=} 'Failed'
+                          ORDER BY y.completed_at LIMIT $4) AS a) AS f
+)sql");
+
+// $1 now, $2 now in ms, $3 incarnation, $4 where counts stop, $5 slots.
+constexpr auto kDepths = query<In<Ms, int64, int32, int64, ListOf<int16>>, Listing>(R"sql(
+    SELECT m.visible, w.items, m.hidden
+      FROM (SELECT pg_catalog.count(*) FILTER (WHERE u.visible_at {<=} $1) AS visible,
+                   pg_catalog.count(*) FILTER (WHERE u.visible_at {>} $1) AS hidden
+              FROM ((SELECT q.instance_key, q.instance_id, q.lock_no, q.visible_at
+                       FROM {hub}.orchestrator_queue AS q
+                      WHERE NOT q.parked AND q.slot {=} ANY ($5) AND q.visible_at {<=} $1
+                      LIMIT $4)
+                    UNION ALL
+                    (SELECT q.instance_key, q.instance_id, q.lock_no, q.visible_at
+                       FROM {hub}.orchestrator_queue AS q
+                      WHERE NOT q.parked AND q.slot {=} ANY ($5) AND q.visible_at {>} $1
+                      LIMIT $4)
+                    UNION ALL
+                    (SELECT q.instance_key, q.instance_id, q.lock_no, q.visible_at
+                       FROM {hub}.orchestrator_queue AS q
+                      WHERE q.parked
+                      ORDER BY q.created_at
+                      LIMIT $4)) AS u
+             WHERE u.lock_no {=} 0
+                OR NOT EXISTS (SELECT 1
+                                 FROM {hub}.instance_locks AS l
+                                WHERE l.instance_key {=} u.instance_key
+                                  AND l.instance_id {=} u.instance_id AND l.lock_no {=} u.lock_no
+                                  AND l.locked_until {>} $2 AND l.lease_inc {=} $3)) AS m
+     CROSS JOIN (SELECT pg_catalog.count(*) FILTER (
+                            WHERE x.due {<=} $2
+                              AND NOT (x.locked_until {>} $2 AND x.lease_inc {=} $3)) AS items
+                   FROM (SELECT q.due, q.locked_until, q.lease_inc
+                           FROM {hub}.worker_queue AS q
+                          ORDER BY q.lane, q.slot, q.due, q.id
+                          LIMIT $4) AS x) AS w
+)sql");
 
 // ---------------------------------------------------------------- trees
 
 // In two steps, or the order would be had from a walk along the index of all instances.
-constexpr Statement kChildren = query(R"sql(
+constexpr auto kChildren = query<In<Text>, Listing>(R"sql(
     WITH c AS MATERIALIZED (
         SELECT i.instance_id
           FROM {hub}.instances AS i
@@ -127,12 +223,11 @@ constexpr Statement kChildren = query(R"sql(
     SELECT c.instance_id
       FROM c
      ORDER BY c.instance_id
-)sql",
-                                      TEXTOID);
+)sql");
 
 // An instance has one parent, so a walk downwards meets each one once; only the instance it began
 // with can come back, if the links form a ring.
-constexpr Statement kTree = query(R"sql(
+constexpr auto kTree = query<In<Text>, Listing>(R"sql(
     WITH RECURSIVE t(instance_id, parent_instance_id, depth) AS (
         SELECT i.instance_id, i.parent_instance_id, 0
           FROM {hub}.instances AS i
@@ -146,35 +241,31 @@ constexpr Statement kTree = query(R"sql(
     SELECT t.instance_id, t.parent_instance_id, t.depth
       FROM t
      ORDER BY t.depth, t.instance_id
-)sql",
-                                  TEXTOID);
+)sql");
 
-constexpr Statement kParent = query(R"sql(
+constexpr auto kParent = query<In<Text>, Out<Maybe<Text>>>(R"sql(
     SELECT i.parent_instance_id
       FROM {hub}.instances AS i
      WHERE i.instance_id {=} $1
-)sql",
-                                    TEXTOID);
+)sql");
 
 // ---------------------------------------------------------------- one instance
 
-constexpr Statement kHistorySize = query(R"sql(
+constexpr auto kHistorySize = query<In<Text, int64>, Out<int64, int64>>(R"sql(
     SELECT pg_catalog.count(*),
            CAST(COALESCE(pg_catalog.sum(pg_catalog.octet_length(h.event_data)), 0)
                 AS pg_catalog.int8)
       FROM {hub}.history AS h
      WHERE h.instance_id {=} $1 AND h.execution_id {=} $2
-)sql",
-                                         TEXTOID, INT8OID);
+)sql");
 
-constexpr Statement kFirstEvent = query(R"sql(
+constexpr auto kFirstEvent = query<In<Text, int64>, Out<Text>>(R"sql(
     SELECT h.event_data
       FROM {hub}.history AS h
      WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {=} 1
-)sql",
-                                        TEXTOID, INT8OID);
+)sql");
 
-constexpr Statement kKvSize = query(R"sql(
+constexpr auto kKvSize = query<In<Text>, Out<int64, int64>>(R"sql(
     SELECT pg_catalog.count(*),
            CAST(COALESCE(pg_catalog.sum(pg_catalog.octet_length(v.value)), 0) AS pg_catalog.int8)
       FROM (SELECT d.value
@@ -187,11 +278,13 @@ constexpr Statement kKvSize = query(R"sql(
                AND NOT EXISTS (SELECT 1
                                  FROM {hub}.kv_delta AS d
                                 WHERE d.instance_id {=} $1 AND d.key {=} s.key)) AS v
-)sql",
-                                    TEXTOID);
+)sql");
 
 // $1 instance key, $2 instance id, $3 now, $4 max_attempts.
-constexpr Statement kMessages = query(R"sql(
+constexpr auto kMessages =
+    query<In<int64, Text, Ms, int64>,
+          Out<int64, int64, int64, int64, Maybe<Ms>, Maybe<Ms>, int64, Maybe<Ms>>>(
+        R"sql(
     SELECT pg_catalog.count(*) FILTER (WHERE m.visible_at {<=} $3),
            pg_catalog.count(*) FILTER (WHERE m.visible_at {>} $3),
            pg_catalog.count(*) FILTER (WHERE m.visible_at {<=} $3 AND m.attempt_count {>=} $4),
@@ -204,33 +297,29 @@ constexpr Statement kMessages = query(R"sql(
            pg_catalog.min(m.created_at)
       FROM {hub}.orchestrator_queue AS m
      WHERE m.instance_key {=} $1 AND m.instance_id {=} $2
-)sql",
-                                      INT8OID, TEXTOID, TIMESTAMPTZOID, INT8OID);
+)sql");
 
-constexpr Statement kLiveUntil = query(R"sql(
+constexpr auto kLiveUntil = query<In<int64, Text, int64, int32>, Out<int64>>(R"sql(
     SELECT l.locked_until
       FROM {hub}.instance_locks AS l
      WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
        AND l.locked_until {>} $3 AND l.lease_inc {=} $4
-)sql",
-                                       INT8OID, TEXTOID, INT8OID, INT4OID);
+)sql");
 
-constexpr Statement kLockPlace = query(R"sql(
+constexpr auto kLockPlace = query<In<int64, Text>, Places>(R"sql(
     SELECT l.ctid
       FROM {hub}.instance_locks AS l
      WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-)sql",
-                                       INT8OID, TEXTOID);
+)sql");
 
-constexpr Statement kMessagePlaces = query(R"sql(
+constexpr auto kMessagePlaces = query<In<int64, Text>, Places>(R"sql(
     SELECT m.ctid
       FROM {hub}.orchestrator_queue AS m
      WHERE m.instance_key {=} $1 AND m.instance_id {=} $2
-)sql",
-                                           INT8OID, TEXTOID);
+)sql");
 
 // $1 instance, $2 now, $3 incarnation.
-constexpr Statement kActivities = query(R"sql(
+constexpr auto kActivities = query<In<Text, int64, int32>, Out<int64, int64, int64>>(R"sql(
     SELECT pg_catalog.count(*) FILTER (WHERE NOT a.leased AND NOT a.hidden),
            pg_catalog.count(*) FILTER (WHERE a.leased),
            pg_catalog.count(*) FILTER (WHERE NOT a.leased AND a.hidden)
@@ -238,168 +327,171 @@ constexpr Statement kActivities = query(R"sql(
                    w.locked_until {>} $2 AND w.lease_inc {=} $3 AS leased
               FROM {hub}.worker_queue AS w
              WHERE w.instance_id {=} $1) AS a
-)sql",
-                                        TEXTOID, INT8OID, INT4OID);
+)sql");
 
-constexpr Statement kUnfinishedChildren = query(R"sql(
+constexpr auto kUnfinishedChildren = query<In<Text>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*)
       FROM {hub}.instances AS i
       LEFT JOIN {hub}.executions AS e
         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
      WHERE i.parent_instance_id {=} $1 AND COALESCE(e.status, 'Running') {=} 'Running'
-)sql",
-                                                TEXTOID);
+)sql");
 
-constexpr Statement kDeadLetters = query(R"sql(
+constexpr auto kDeadLetters = query<In<Text>, DeadLetterCounts>(R"sql(
     SELECT d.reason, pg_catalog.count(*)
       FROM {hub}.dead_letters AS d
      WHERE d.instance_id {=} $1 AND d.queue {<>} 'intent'
      GROUP BY d.reason
      ORDER BY d.reason
-)sql",
-                                         TEXTOID);
+)sql");
 
-Params key_params(std::string_view instance_id) {
-    return Params().int8(core::instance_key(instance_id)).text(instance_id);
-}
+constexpr auto kWorkPlace = query<In<int64>, Places>(R"sql(
+    SELECT w.ctid FROM {hub}.worker_queue AS w WHERE w.id {=} $1
+)sql");
 
 }  // namespace
 
-RowHolder holder_of(Oid table, const Rows& places) {
-    Relation relation = table_open(table, AccessShareLock);
-    TransactionId holder = InvalidTransactionId;
-    if (relation->rd_tableam == GetHeapamTableAmRoutine()) {
-        for (uint64 i = 0; i < places.count && !TransactionIdIsValid(holder); ++i) {
-            HeapTupleData tuple;
-            Buffer buffer = InvalidBuffer;
-            tuple.t_self =
-                *reinterpret_cast<ItemPointer>(DatumGetPointer(places.datum(i, 1, TIDOID)));
-            // Whoever found the place has seen the row.
-            if (heap_fetch(relation, SnapshotAny, &tuple, &buffer, false)) {
-                holder = pg::row_holder(tuple.t_data);
-                ReleaseBuffer(buffer);
-            }
-        }
-    }
-    table_close(relation, AccessShareLock);
-    const bool held = TransactionIdIsValid(holder);
-    return {held, held ? BackendXidGetPid(holder) : 0};
-}
-
 std::optional<InstancePlace> place_of_instance(const Hub& hub, std::string_view instance_id) {
-    const Rows rows = run(hub, kPlace, Params().text(instance_id));
-    if (rows.count == 0) {
-        return std::nullopt;
-    }
-    return InstancePlace{DatumGetTimestampTz(rows.datum(0, 1, TIMESTAMPTZOID)), instance_id};
+    return run(hub, kPlace, instance_id).first([instance_id](Us created_at) {
+        return InstancePlace{created_at.value, instance_id};
+    });
 }
 
-Rows list_instances(const Hub& hub, const InstanceFilter& filter,
-                    const std::optional<InstancePlace>& after, std::optional<int64> limit) {
+Listing list_instances(const Hub& hub, const InstanceFilter& filter,
+                       const std::optional<InstancePlace>& after, std::optional<int64> limit) {
     InstancePlace place{core::ms_to_pg_us(filter.created_before.value_or(core::kNever)), ""};
     if (after && after->created_at < place.created_at) {
         place = *after;
     }
-    Params params;
-    params.timestamp(filter.created_from.value_or(core::kBeforeAll))
-        .datum(TimestampTzGetDatum(place.created_at))
-        .text(place.instance_id)
-        .optional_text(filter.name)
-        .optional_text(filter.prefix)
-        .optional_int8(limit);
-    return filter.status ? run(hub, kListByStatus, params.text(*filter.status))
-                         : run(hub, kList, params);
+    const Ms from{filter.created_from.value_or(core::kBeforeAll)};
+    if (filter.status && *filter.status == "Failed") {
+        return run(hub, kListFailed, from, Us{place.created_at}, place.instance_id, filter.name,
+                   filter.prefix, limit, *filter.status);
+    }
+    return filter.status ? run(hub, kListByStatus, from, Us{place.created_at}, place.instance_id,
+                               filter.name, filter.prefix, limit, *filter.status)
+                         : run(hub, kList, from, Us{place.created_at}, place.instance_id,
+                               filter.name, filter.prefix, limit);
 }
 
-Rows list_executions(const Hub& hub, std::string_view instance_id) {
-    return run(hub, kExecutions, Params().text(instance_id));
+Listing list_executions(const Hub& hub, std::string_view instance_id) {
+    return run(hub, kExecutions, instance_id);
 }
 
-Rows instance_info(const Hub& hub, std::string_view instance_id) {
-    return run(hub, kInstanceInfo, Params().text(instance_id));
+InstanceInfo instance_info(const Hub& hub, std::string_view instance_id) {
+    return run(hub, kInstanceInfo, instance_id);
 }
 
-Rows execution_info(const Hub& hub, std::string_view instance_id, int64 execution_id) {
-    return run(hub, kExecutionInfo, Params().text(instance_id).int8(execution_id));
+Listing execution_info(const Hub& hub, std::string_view instance_id, int64 execution_id) {
+    return run(hub, kExecutionInfo, instance_id, execution_id);
 }
 
-Rows system_metrics(const Hub& hub) {
-    return run(hub, kMetrics);
+Listing system_metrics(const Hub& hub) {
+    if (!run_for_one(hub, kAreMany, kMostCounted)) {
+        return run(hub, kMetrics);
+    }
+    return run(hub, kEstimatedMetrics, ObjectId{hub.relations.instances},
+               ObjectId{hub.relations.executions}, ObjectId{hub.relations.history}, kMostCounted);
 }
 
-Rows queue_depths(const Hub& hub, int64 now) {
-    return run(hub, kDepths, Params().timestamp(now).int8(now).int4(live_incarnation(hub)));
+Listing queue_depths(const Hub& hub, int64 now) {
+    const auto count = static_cast<std::size_t>(hub.options[Option::kSlotCount]);
+    auto* slots = static_cast<int16*>(palloc(sizeof(int16) * count));
+    for (std::size_t i = 0; i < count; ++i) {
+        slots[i] = static_cast<int16>(i);
+    }
+    return run(hub, kDepths, Ms{now}, now, live_incarnation(hub), kMostCounted,
+               std::span<const int16>(slots, count));
 }
 
-Rows list_children(const Hub& hub, std::string_view instance_id) {
-    return run(hub, kChildren, Params().text(instance_id));
+Listing list_children(const Hub& hub, std::string_view instance_id) {
+    return run(hub, kChildren, instance_id);
 }
 
-Rows instance_tree(const Hub& hub, std::string_view instance_id) {
-    return run(hub, kTree, Params().text(instance_id));
+Listing instance_tree(const Hub& hub, std::string_view instance_id) {
+    return run(hub, kTree, instance_id);
 }
 
 std::optional<Parent> read_parent(const Hub& hub, std::string_view instance_id) {
-    const Rows rows = run(hub, kParent, Params().text(instance_id));
-    return rows.count == 0 ? std::nullopt : std::optional(Parent{rows.optional_text(0, 1)});
+    return run(hub, kParent, instance_id).first<Parent>();
 }
 
 HistorySize history_size(const Hub& hub, std::string_view instance_id, int64 execution_id) {
-    const Rows rows = run(hub, kHistorySize, Params().text(instance_id).int8(execution_id));
-    return {rows.int8(0, 1), rows.int8(0, 2)};
+    const auto [events, bytes] = run_for_one(hub, kHistorySize, instance_id, execution_id);
+    return {events, bytes};
 }
 
 std::optional<std::string_view> first_event(const Hub& hub, std::string_view instance_id,
                                             int64 execution_id) {
-    const Rows rows = run(hub, kFirstEvent, Params().text(instance_id).int8(execution_id));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.text(0, 1));
+    return run_one(hub, kFirstEvent, instance_id, execution_id);
 }
 
 KvSize kv_size(const Hub& hub, std::string_view instance_id) {
-    const Rows rows = run(hub, kKvSize, Params().text(instance_id));
-    return {rows.int8(0, 1), rows.int8(0, 2)};
+    const auto [keys, bytes] = run_for_one(hub, kKvSize, instance_id);
+    return {keys, bytes};
 }
 
 MessageCounts count_messages(const Hub& hub, std::string_view instance_id, int64 now,
                              int64 max_attempts) {
-    const Rows rows =
-        run(hub, kMessages, key_params(instance_id).timestamp(now).int8(max_attempts));
-    return {.visible = rows.int8(0, 1),
-            .hidden = rows.int8(0, 2),
-            .exhausted = rows.int8(0, 3),
-            .visible_queue_messages = rows.int8(0, 4),
-            .next_visible = rows.optional_ms(0, 5),
-            .next_start = rows.optional_ms(0, 6),
-            .start_visible = rows.int8(0, 7) > 0,
-            .oldest_created = rows.optional_ms(0, 8)};
+    const auto [visible, hidden, exhausted, queued, next_visible, next_start, starts, oldest] =
+        run_for_one(hub, kMessages, core::instance_key(instance_id), instance_id, Ms{now},
+                    max_attempts);
+    return {.visible = visible,
+            .hidden = hidden,
+            .exhausted = exhausted,
+            .visible_queue_messages = queued,
+            .next_visible = value_of(next_visible),
+            .next_start = value_of(next_start),
+            .start_visible = starts > 0,
+            .oldest_created = value_of(oldest)};
 }
 
 std::optional<int64> live_until(const Hub& hub, std::string_view instance_id, int64 now) {
-    const Rows rows =
-        run(hub, kLiveUntil, key_params(instance_id).int8(now).int4(live_incarnation(hub)));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.int8(0, 1));
+    return run_one(hub, kLiveUntil, core::instance_key(instance_id), instance_id, now,
+                   live_incarnation(hub));
 }
 
-bool is_held(const Hub& hub, std::string_view instance_id) {
-    return holder_of(hub.relations.instance_locks, run(hub, kLockPlace, key_params(instance_id)))
-               .held ||
-           holder_of(hub.relations.orchestrator_queue,
-                     run(hub, kMessagePlaces, key_params(instance_id)))
-               .held;
+std::optional<OpenTransaction> instance_holder(const Hub& hub, std::string_view instance_id) {
+    const int64 key = core::instance_key(instance_id);
+    if (const auto holder = key_holder(hub, pg::LockSpace::kInstance, static_cast<uint64>(key))) {
+        return holder;
+    }
+    if (const auto holder = key_holder(hub, pg::LockSpace::kAllInstances, 0)) {
+        // Shared it is held with the key of one instance; alone it holds all of them.
+        if (!pg::try_lock_instance(hub.schema, key)) {
+            return holder;
+        }
+        pg::unlock_instance(hub.schema, key);
+    }
+    if (const auto holder =
+            row_holder(hub, hub.relations.instance_locks, run(hub, kLockPlace, key, instance_id))) {
+        return holder;
+    }
+    return row_holder(hub, hub.relations.orchestrator_queue,
+                      run(hub, kMessagePlaces, key, instance_id));
+}
+
+std::optional<OpenTransaction> work_holder(const Hub& hub, int64 id,
+                                           std::optional<std::string_view> session_id) {
+    if (const auto holder = row_holder(hub, hub.relations.worker_queue, run(hub, kWorkPlace, id))) {
+        return holder;
+    }
+    return session_id ? key_holder(hub, pg::LockSpace::kSession, core::fnv1a64(*session_id))
+                      : std::nullopt;
 }
 
 ActivityCounts count_activities(const Hub& hub, std::string_view instance_id, int64 now) {
-    const Rows rows =
-        run(hub, kActivities, Params().text(instance_id).int8(now).int4(live_incarnation(hub)));
-    return {rows.int8(0, 1), rows.int8(0, 2), rows.int8(0, 3)};
+    const auto [ready, leased, delayed] =
+        run_for_one(hub, kActivities, instance_id, now, live_incarnation(hub));
+    return {ready, leased, delayed};
 }
 
 int64 count_unfinished_children(const Hub& hub, std::string_view instance_id) {
-    return run(hub, kUnfinishedChildren, Params().text(instance_id)).int8(0, 1);
+    return run_for_one(hub, kUnfinishedChildren, instance_id);
 }
 
-Rows count_dead_letters(const Hub& hub, std::string_view instance_id) {
-    return run(hub, kDeadLetters, Params().text(instance_id));
+DeadLetterCounts count_dead_letters(const Hub& hub, std::string_view instance_id) {
+    return run(hub, kDeadLetters, instance_id);
 }
 
 }  // namespace belay::store

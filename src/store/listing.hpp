@@ -5,17 +5,10 @@
 
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
-#include "store/plan.hpp"
+#include "store/open_transaction.hpp"
+#include "store/statements.hpp"
 
 namespace belay::store {
-
-// Whether a transaction other than ours holds one of these rows (their ctids); its process, if that
-// can be told, else 0.
-struct RowHolder {
-    bool held;
-    int32 pid;
-};
-RowHolder holder_of(Oid table, const Rows& places);
 
 // ---- Instances and executions ----
 
@@ -35,19 +28,21 @@ struct InstancePlace {
 std::optional<InstancePlace> place_of_instance(const Hub& hub, std::string_view instance_id);
 
 // Ids of instances, newest first, behind a place.
-Rows list_instances(const Hub& hub, const InstanceFilter& filter,
-                    const std::optional<InstancePlace>& after, std::optional<int64> limit);
+Listing list_instances(const Hub& hub, const InstanceFilter& filter,
+                       const std::optional<InstancePlace>& after, std::optional<int64> limit);
 
-Rows list_executions(const Hub& hub, std::string_view instance_id);
-Rows instance_info(const Hub& hub, std::string_view instance_id);
-Rows execution_info(const Hub& hub, std::string_view instance_id, int64 execution_id);
-Rows system_metrics(const Hub& hub);
-Rows queue_depths(const Hub& hub, int64 now);
+Listing list_executions(const Hub& hub, std::string_view instance_id);
+// id, name, version, current execution, created, updated, status, output, parent.
+using InstanceInfo = Out<Text, Text, Text, int64, Us, Us, Text, Maybe<Unread<Text>>, Maybe<Text>>;
+InstanceInfo instance_info(const Hub& hub, std::string_view instance_id);
+Listing execution_info(const Hub& hub, std::string_view instance_id, int64 execution_id);
+Listing system_metrics(const Hub& hub);
+Listing queue_depths(const Hub& hub, int64 now);
 
 // ---- Trees ----
 
-Rows list_children(const Hub& hub, std::string_view instance_id);
-Rows instance_tree(const Hub& hub, std::string_view instance_id);
+Listing list_children(const Hub& hub, std::string_view instance_id);
+Listing instance_tree(const Hub& hub, std::string_view instance_id);
 
 struct Parent {
     std::optional<std::string_view> instance_id;
@@ -87,8 +82,13 @@ MessageCounts count_messages(const Hub& hub, std::string_view instance_id, int64
 // The deadline of the instance's lock if it is live.
 std::optional<int64> live_until(const Hub& hub, std::string_view instance_id, int64 now);
 
-// Whether an open transaction other than ours holds the instance's lock row or one of its messages.
-bool is_held(const Hub& hub, std::string_view instance_id);
+// The open transaction, other than ours, that holds the instance: its key, its lock row or one of
+// its messages.
+std::optional<OpenTransaction> instance_holder(const Hub& hub, std::string_view instance_id);
+
+// The open transaction, other than ours, that holds the item or its session.
+std::optional<OpenTransaction> work_holder(const Hub& hub, int64 id,
+                                           std::optional<std::string_view> session_id);
 
 struct ActivityCounts {
     int64 ready;
@@ -99,6 +99,7 @@ ActivityCounts count_activities(const Hub& hub, std::string_view instance_id, in
 int64 count_unfinished_children(const Hub& hub, std::string_view instance_id);
 
 // Dead letters of an instance: reason and number.
-Rows count_dead_letters(const Hub& hub, std::string_view instance_id);
+using DeadLetterCounts = Out<Text, int64>;
+DeadLetterCounts count_dead_letters(const Hub& hub, std::string_view instance_id);
 
 }  // namespace belay::store

@@ -1,3 +1,6 @@
+// The mark that tells one place of a hub from its copies.
+//
+// May touch: the server's identity and catalog. Must not: read the hub's row; hub.cpp does.
 #include "store/mark.hpp"
 
 namespace belay::store {

@@ -1,7 +1,7 @@
 // Table tasks, as far as the members of flows are concerned: many at once.
 #pragma once
 
-#include "store/flows.hpp"
+#include "store/statements.hpp"
 #include "store/tasks.hpp"
 
 namespace belay::store {
@@ -9,7 +9,7 @@ namespace belay::store {
 struct NewMember {
     pg_uuid_t id;
     std::string_view key;
-    std::string_view lane;
+    std::string_view queue;
     std::string_view kind;
     core::TaskState state;
     bool held;
@@ -22,11 +22,11 @@ struct NewMember {
     Jsonb* tags;
     Jsonb* policy;
 };
-void insert_members(const Hub& hub, const pg_uuid_t& flow, std::span<const NewMember> members,
+void insert_members(Tables& tables, const pg_uuid_t& flow, std::span<const NewMember> members,
                     int64 now);
 
 // A stand-alone task that is held joins the flow.
-void join_flow(const Hub& hub, const Task& task, const pg_uuid_t& flow, int64 now);
+void join_flow(Tables& tables, const Task& task, const pg_uuid_t& flow, int64 now);
 
 // ---- Looking ----
 
@@ -35,7 +35,7 @@ struct Member {
     core::TaskState state;
     std::optional<pg_uuid_t> flow_id;
 };
-std::optional<Member> find_member(const Hub& hub, const pg_uuid_t& id);
+std::optional<Member> find_member(Tables& tables, const pg_uuid_t& id);
 std::optional<Member> find_member_by_key(const Hub& hub, const pg_uuid_t& flow,
                                          std::string_view key);
 
@@ -48,9 +48,9 @@ std::span<const MemberKey> member_keys(const Hub& hub, const pg_uuid_t& flow);
 // ---- Holding ----
 
 // All members that have not ended, by id, after waiting; or only those without a lease.
-std::span<const Task> hold_open_members(const Hub& hub, const pg_uuid_t& flow, bool with_active);
+std::span<const Task> hold_open_members(Tables& tables, const pg_uuid_t& flow, bool with_active);
 // Those of the tasks that have not ended and that nobody else holds, by id.
-std::span<const Task> hold_free(const Hub& hub, std::span<const pg_uuid_t> ids);
+std::span<const Task> hold_free(Tables& tables, std::span<const pg_uuid_t> ids);
 // Ids of members that have not ended.
 std::span<const pg_uuid_t> open_members(const Hub& hub, const pg_uuid_t& flow);
 // Ids of all members, at most limit, by id.
@@ -61,19 +61,20 @@ std::span<const pg_uuid_t> ids_of(std::span<const Task> tasks);
 // ---- Changing many ----
 
 // Ends held tasks as cancelled, their attempts too.
-void cancel_members(const Hub& hub, std::span<const Task> tasks, std::string_view reason,
+void cancel_members(Tables& tables, std::span<const Task> tasks, std::string_view reason,
                     std::string_view by, int64 now);
 
 // Lets those of the tasks that are blocked and not held become ready, or delayed. Returns how many.
-int64 release_blocked(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now);
+int64 release_blocked(Tables& tables, std::span<const pg_uuid_t> ids, int64 now);
 // Ends those that are blocked as skipped, and returns them as they were.
-std::span<const Task> skip_blocked(const Hub& hub, std::span<const pg_uuid_t> ids, int64 now);
+std::span<const Task> skip_blocked(Tables& tables, std::span<const pg_uuid_t> ids, int64 now);
 // A task that is held waits for its group from now on.
-void block(const Hub& hub, const Task& task, int64 now);
+void block(Tables& tables, const Task& task, int64 now);
 // Members that were held for the seal are so no longer. Returns their ids.
-std::span<const pg_uuid_t> end_hold(const Hub& hub, const pg_uuid_t& flow, int64 now);
+std::span<const pg_uuid_t> end_hold(Tables& tables, const pg_uuid_t& flow, int64 now);
 
-// How many members there are in each state: rows (state, count).
-Rows count_states(const Hub& hub, const pg_uuid_t& flow);
+// How many members there are in each state.
+using StateCounts = Out<core::TaskState, int64>;
+StateCounts count_states(const Hub& hub, const pg_uuid_t& flow);
 
 }  // namespace belay::store

@@ -19,6 +19,7 @@ enum class Option : int {
     kMaxAttempts,
     kMaxBodyBytes,
     kMaxClockSkew,
+    kNamePins,
     kOrphanRetention,
     kSlotCount,
     kTaskRetention,
@@ -30,7 +31,11 @@ inline constexpr int kOptionCount = static_cast<int>(Option::kCount);
 // The value of an option that is switched off (shown as null).
 inline constexpr int64 kOff = -1;
 
-// Checked values: integers, milliseconds, bytes, 0 or 1, or bits of core::kEventTypes.
+// What switches an option off that is on by default.
+inline constexpr std::string_view kOffWord = "off";
+
+// Checked values: integers, milliseconds, bytes, 0 or 1, bits of core::kEventTypes, or, of
+// name_pins, 1: its text is in the hub.
 struct Options {
     int64 values[kOptionCount];
 
@@ -38,7 +43,7 @@ struct Options {
 };
 
 // How the value of an option is written.
-enum class OptionForm { kInteger, kDuration, kBytes, kBool, kEvents };
+enum class OptionForm { kInteger, kDuration, kBytes, kBool, kEvents, kNamePins };
 
 struct OptionRule {
     const char* name;
@@ -46,7 +51,8 @@ struct OptionRule {
     OptionForm form;
     int64 least;
     int64 most;
-    const char* expected;  // what a good value looks like, for the hint
+    const char* expected;     // what a good value looks like, for the hint
+    bool can_be_off = false;  // by the word off
 };
 
 extern const OptionRule kOptionRules[kOptionCount];

@@ -8,7 +8,7 @@
 #include "core/work_item.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::store {
 
@@ -21,7 +21,7 @@ struct NewMessage {
 };
 
 // Inserts a message with the next id and returns the id.
-int64 insert_message(const Hub& hub, const NewMessage& message);
+int64 insert_message(Tables& tables, const NewMessage& message);
 
 // The pin of an instance's current execution; absent if there is none.
 struct Pin {
@@ -38,18 +38,20 @@ struct WaitingMessage {
     int64 visible_at;  // microseconds as stored: the place in the claim order
     int64 id;
     std::string_view instance_id;
+    std::optional<std::string_view> name;  // of an instance that has a row
     std::optional<Pin> pin;
 };
 
 // Up to limit visible messages per slot, in the order (visible_at, id) behind the given place,
-// without those of instances whose lock is live. Pins only if they are asked for.
-std::span<const WaitingMessage> peek_messages(const Hub& hub, std::span<const int16> slots,
+// without those of instances whose lock is live. Names and pins only if they are asked for. The
+// queue and the locks are opened with that mode: a fetch is going to write.
+std::span<const WaitingMessage> peek_messages(Tables& tables, std::span<const int16> slots,
                                               int64 after_visible_at, int64 after_id,
-                                              const pg::Clock& clock, bool with_pins, int limit);
-// The same for those who only look: always by SQL, which locks nothing against readers.
-std::span<const WaitingMessage> look_at_messages(const Hub& hub, std::span<const int16> slots,
-                                                 int64 after_visible_at, int64 after_id, int64 now,
-                                                 int limit);
+                                              const pg::Clock& clock, bool with_instances,
+                                              int limit, LOCKMODE mode);
+
+// Looks for messages in gaps that were not looked at for so long; returns how many were found.
+int64 repair_message_gaps(Tables& tables, int64 age_ms);
 
 // What a fetch needs to know of a message before it reads its text.
 struct BatchMessage {
@@ -59,7 +61,7 @@ struct BatchMessage {
 };
 
 // The visible messages of an instance in the order of their ids behind the given one, up to limit.
-std::span<const BatchMessage> visible_messages(const Hub& hub, std::string_view instance_id,
+std::span<const BatchMessage> visible_messages(Tables& tables, std::string_view instance_id,
                                                int64 now, int64 after_id, int64 limit);
 
 // A message that starts an instance.
@@ -68,10 +70,14 @@ struct StartMessage {
     std::string_view work_item;
 };
 
-// The first start message of the instance that is visible.
-std::optional<StartMessage> first_start(const Hub& hub, std::string_view instance_id, int64 now);
-bool has_other_than_queue_messages(const Hub& hub, std::string_view instance_id, int64 now);
-bool has_start(const Hub& hub, std::string_view instance_id);
+// What has come for an instance that has no row yet.
+struct Arrivals {
+    std::optional<StartMessage> start;  // the first that is visible
+    bool start_queued;                  // visible or hidden
+    bool others_queued;                 // visible ones that are no queue messages
+};
+Arrivals read_arrivals(Tables& tables, std::string_view instance_id, int64 now);
+bool has_start(Tables& tables, std::string_view instance_id);
 
 // A leased message.
 struct LeasedMessage {
@@ -82,28 +88,30 @@ struct LeasedMessage {
 
 // Leases these messages for a lock, in the order of their ids; leaves out those that another
 // transaction holds.
-std::span<const LeasedMessage> lease_messages(const Hub& hub, std::string_view instance_id,
+std::span<const LeasedMessage> lease_messages(Tables& tables, std::string_view instance_id,
                                               std::span<const int64> ids, int64 lock_no);
 
-// Deletes the messages that a lock leased.
-void delete_leased(const Hub& hub, int64 instance_key, int64 lock_no, int64 now);
+// Deletes the messages that a lock leased; waits for whoever has one.
+void delete_leased(Tables& tables, int64 instance_key, int64 lock_no, int64 now);
 
-// Gives the messages that a lock leased back.
-void release_leased(const Hub& hub, int64 instance_key, int64 lock_no, bool ignore_attempt,
+// Gives the messages that a lock leased back; waits likewise.
+void release_leased(Tables& tables, int64 instance_key, int64 lock_no, bool ignore_attempt,
                     std::optional<int64> visible_at);
 
 // Deletes the visible queue messages of an instance that never started, without those that another
 // transaction holds; none if its start has come meanwhile.
-void drop_queue_messages(const Hub& hub, std::string_view instance_id, int64 now);
+void drop_queue_messages(Tables& tables, std::string_view instance_id, int64 now);
 
 // Takes the visible messages of an instance that never started out of the claim index.
-void park_messages(const Hub& hub, std::string_view instance_id, int64 now);
+void park_messages(Tables& tables, std::string_view instance_id, int64 now);
 
 // Puts them back. False if there were none.
-bool unpark_messages(const Hub& hub, std::string_view instance_id);
+bool unpark_messages(Tables& tables, std::string_view instance_id);
 
 // The same, waiting for whoever is setting messages of the instance aside; not those of this lock.
-void settle_parked(const Hub& hub, std::string_view instance_id, int64 lock_no);
+void settle_parked(Tables& tables, std::string_view instance_id, int64 lock_no);
+
+// ---- In sets, by SQL: message_lists.cpp ----
 
 // Moves a message that was leased too often to dead_letters. False if another transaction holds it.
 bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now);

@@ -1,28 +1,25 @@
+// Tables outbox_events, outbox_subscriptions and outbox_gaps.
+//
+// May touch: these tables, and what is known of event writers. Must not: decide which events are
+// written; the store function that changes a row does.
 #include "store/outbox.hpp"
 
 #include "core/time.hpp"
-#include "pg/durable.hpp"
 #include "pg/compat.hpp"
-#include "pg/event_writers.hpp"
+#include "pg/durable.hpp"
 #include "pg/settings.hpp"
-#include "store/fast/outbox.hpp"
+#include "shmem/event_writers.hpp"
 #include "store/readiness.hpp"
+#include "store/rows/outbox.hpp"
+#include "store/table/table.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
 
 namespace {
 
-constexpr Statement kInsertEvent =
-    statement(R"sql(
-    INSERT INTO {hub}.outbox_events
-           (incarnation, position, xid, topic, type, subject, details, occurred_at_ms)
-    VALUES ($1, $2, pg_catalog.pg_current_xact_id(), $3, $4, $5, $6, $7)
-)sql",
-              INT4OID, INT8OID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, INT8OID);
-
-constexpr Statement kInsertSubscription =
-    statement(R"sql(
+constexpr auto kInsertSubscription =
+    statement<In<Text, Topics, int32, int64, Xid, int64, Ms>, Out<Text>>(R"sql(
     INSERT INTO {hub}.outbox_subscriptions
            (name, topics, seen_incarnation, seen_position, seen_xid, seen_xid_position, final_xid,
             final_position, lease, lease_until, lease_inc, last_incarnation, last_position,
@@ -30,39 +27,39 @@ constexpr Statement kInsertSubscription =
     VALUES ($1, $2, $3, $4, $5, $6, '0', 0, 0, 0, 0, 0, 0, $7)
     ON CONFLICT (name) DO NOTHING
     RETURNING name
-)sql",
-              TEXTOID, TEXTARRAYOID, INT4OID, INT8OID, XID8OID, INT8OID, TIMESTAMPTZOID);
+)sql");
 
-constexpr Statement kDeleteSubscription = statement(R"sql(
+constexpr auto kDeleteSubscription = statement<In<Text>, Out<Text>>(R"sql(
     DELETE FROM {hub}.outbox_subscriptions AS s
      WHERE s.name {=} $1
     RETURNING s.name
-)sql",
-                                                    TEXTOID);
+)sql");
 
-constexpr Statement kReadSubscription = statement(R"sql(
+constexpr auto kReadSubscription =
+    statement<In<Text>, Out<Topics, int32, int64, Xid, int64, Xid, int64, int64, int64, int32,
+                            int32, int64, int64, int64, Maybe<Text>, Maybe<Text>>>(R"sql(
     SELECT s.topics, s.seen_incarnation, s.seen_position, s.seen_xid, s.seen_xid_position,
            s.final_xid, s.final_position, s.lease, s.lease_until, s.lease_inc, s.last_incarnation,
            s.last_position, s.lost_events, s.untold_events, s.untold_first, s.untold_last
       FROM {hub}.outbox_subscriptions AS s
      WHERE s.name {=} $1
-)sql",
-                                                  TEXTOID);
+)sql");
 
-constexpr Statement kUpdateSubscription =
-    statement(R"sql(
+constexpr auto kUpdateSubscription =
+    statement<In<Text, int32, int64, Xid, int64, Xid, int64, int64, int64, int32, int32, int64,
+                 int64, int64, Maybe<Text>, Maybe<Text>>,
+              Out<>>(R"sql(
     UPDATE {hub}.outbox_subscriptions AS s
        SET seen_incarnation = $2, seen_position = $3, seen_xid = $4, seen_xid_position = $5,
            final_xid = $6, final_position = $7, lease = $8, lease_until = $9, lease_inc = $10,
            last_incarnation = $11, last_position = $12, lost_events = $13, untold_events = $14,
            untold_first = $15, untold_last = $16
      WHERE s.name {=} $1
-)sql",
-              TEXTOID, INT4OID, INT8OID, XID8OID, INT8OID, XID8OID, INT8OID, INT8OID, INT8OID,
-              INT4OID, INT4OID, INT8OID, INT8OID, INT8OID, TEXTOID, TEXTOID);
+)sql");
 
 // Gaps that end below what the subscription has seen are no gaps: it was faster after all.
-constexpr Statement kTakeGaps = statement(R"sql(
+constexpr auto kTakeGaps = statement<In<Text, int32, int64>, Out<int64, Text, Text>>(
+    R"sql(
     WITH d AS MATERIALIZED (
         DELETE FROM {hub}.outbox_gaps AS g
          WHERE g.subscription {=} $1
@@ -74,23 +71,21 @@ constexpr Statement kTakeGaps = statement(R"sql(
       FROM d
      WHERE ROW(d.last_incarnation, d.last_position) {>} ROW($2, $3)
      ORDER BY d.last_incarnation, d.last_position
-)sql",
-                                          TEXTOID, INT4OID, INT8OID);
+)sql");
 
-constexpr Statement kDeleteGaps = statement(R"sql(
+constexpr auto kDeleteGaps = statement<In<Text>, Out<>>(R"sql(
     DELETE FROM {hub}.outbox_gaps AS g
      WHERE g.subscription {=} $1
-)sql",
-                                            TEXTOID);
+)sql");
 
-constexpr Statement kSnapshotXmin = statement(R"sql(
+constexpr auto kSnapshotXmin = statement<In<>, Out<Xid>>(R"sql(
     SELECT pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())
 )sql");
 
 // $1 topics, $2 seen incarnation, $3 seen position, $4 seen xid, $5 seen xid position, $6 limit,
 // $7 this incarnation.
-constexpr Statement kReadOld =
-    statement(R"sql(
+constexpr auto kReadOld =
+    statement<In<Topics, int32, int64, Xid, int64, int64, int32>, EventRows>(R"sql(
     SELECT e.incarnation, e.position, e.xid, e.topic, e.type, e.subject, e.details,
            e.occurred_at_ms
       FROM {hub}.outbox_events AS e
@@ -99,12 +94,11 @@ constexpr Statement kReadOld =
        AND ($1 IS NULL OR e.topic {=} ANY ($1))
      ORDER BY e.incarnation, e.position
      LIMIT $6
-)sql",
-              TEXTARRAYOID, INT4OID, INT8OID, XID8OID, INT8OID, INT8OID, INT4OID);
+)sql");
 
 // As above, but $2 is the incarnation itself; $7 the last position.
-constexpr Statement kReadUptoPosition =
-    statement(R"sql(
+constexpr auto kReadUptoPosition =
+    statement<In<Topics, int32, int64, Xid, int64, int64, int64>, EventRows>(R"sql(
     SELECT e.incarnation, e.position, e.xid, e.topic, e.type, e.subject, e.details,
            e.occurred_at_ms
       FROM {hub}.outbox_events AS e
@@ -113,12 +107,11 @@ constexpr Statement kReadUptoPosition =
        AND ($1 IS NULL OR e.topic {=} ANY ($1))
      ORDER BY e.position
      LIMIT $6
-)sql",
-              TEXTARRAYOID, INT4OID, INT8OID, XID8OID, INT8OID, INT8OID, INT8OID);
+)sql");
 
 // As above; $7 the first xid that may still run.
-constexpr Statement kReadBelowXid =
-    statement(R"sql(
+constexpr auto kReadBelowXid =
+    statement<In<Topics, int32, int64, Xid, int64, int64, Xid>, EventRows>(R"sql(
     SELECT e.incarnation, e.position, e.xid, e.topic, e.type, e.subject, e.details,
            e.occurred_at_ms
       FROM {hub}.outbox_events AS e
@@ -127,12 +120,11 @@ constexpr Statement kReadBelowXid =
        AND ($1 IS NULL OR e.topic {=} ANY ($1))
      ORDER BY e.xid, e.position
      LIMIT $6
-)sql",
-              TEXTARRAYOID, INT4OID, INT8OID, XID8OID, INT8OID, INT8OID, XID8OID);
+)sql");
 
 // $1 to $5 as above, $6 the last position.
-constexpr Statement kFirstUnseen =
-    statement(R"sql(
+constexpr auto kFirstUnseen = statement<In<Topics, int32, int64, Xid, int64, int64>, Out<int64>>(
+    R"sql(
     SELECT e.position
       FROM {hub}.outbox_events AS e
      WHERE e.incarnation {=} $2 AND e.position {>} $3 AND e.position {<=} $6
@@ -140,11 +132,10 @@ constexpr Statement kFirstUnseen =
        AND ($1 IS NULL OR e.topic {=} ANY ($1))
      ORDER BY e.position
      LIMIT 1
-)sql",
-              TEXTARRAYOID, INT4OID, INT8OID, XID8OID, INT8OID, INT8OID);
+)sql");
 
 // $1 before, $2 how many to look at.
-constexpr Statement kForget = statement(R"sql(
+constexpr auto kForget = statement<In<int64, int64>, Out<>>(R"sql(
     WITH f AS MATERIALIZED (
         SELECT s.seen_incarnation, s.seen_position
           FROM {hub}.outbox_subscriptions AS s
@@ -190,29 +181,43 @@ constexpr Statement kForget = statement(R"sql(
     DELETE FROM {hub}.outbox_events AS e
      USING c
      WHERE e.incarnation {=} c.incarnation AND e.position {=} c.position
-)sql",
-                                        INT8OID, INT8OID);
+)sql");
 
-Datum xid_datum(uint64 xid) {
-    return UInt64GetDatum(xid);
+// Runs one of the statements that read events: what the subscription has seen comes first.
+template <typename Reader, typename... More>
+auto run_unseen(const Hub& hub, const Reader& statement, const Subscription& subscription,
+                const More&... more) {
+    const Seen& seen = subscription.seen;
+    return run(hub, statement, subscription.topics, seen.incarnation, seen.position, Xid{seen.xid},
+               seen.xid_position, more...);
 }
 
-uint64 xid_of(const Rows& rows, uint64 row, int column) {
-    return DatumGetUInt64(rows.datum(row, column, XID8OID));
-}
-
-// The first five parameters of the statements that read events.
-Params seen_params(const Subscription& subscription) {
-    Params params;
-    params.optional_datum(subscription.topics);
-    return params.int4(subscription.seen.incarnation)
-        .int8(subscription.seen.position)
-        .datum(xid_datum(subscription.seen.xid))
-        .int8(subscription.seen.xid_position);
+Subscription subscription_of(Topics topics, int32 seen_incarnation, int64 seen_position,
+                             Xid seen_xid, int64 seen_xid_position, Xid final_xid,
+                             int64 final_position, int64 lease, int64 lease_until, int32 lease_inc,
+                             int32 last_incarnation, int64 last_position, int64 lost, int64 untold,
+                             std::optional<std::string_view> untold_first,
+                             std::optional<std::string_view> untold_last) {
+    return {.topics = topics,
+            .seen = {.incarnation = seen_incarnation,
+                     .position = seen_position,
+                     .xid = seen_xid.value,
+                     .xid_position = seen_xid_position},
+            .final_xid = final_xid.value,
+            .final_position = final_position,
+            .lease = lease,
+            .lease_until = lease_until,
+            .lease_inc = lease_inc,
+            .last_incarnation = last_incarnation,
+            .last_position = last_position,
+            .lost = lost,
+            .untold = untold,
+            .untold_first = untold_first.value_or(""),
+            .untold_last = untold_last.value_or("")};
 }
 
 uint64 snapshot_xmin(const Hub& hub) {
-    return xid_of(run(hub, kSnapshotXmin), 0, 1);
+    return run_for_one(hub, kSnapshotXmin).value;
 }
 
 // For change-data-capture tools: they find the event in the WAL, in its transaction.
@@ -271,39 +276,45 @@ Details& Details::add(const char* key, std::optional<std::string_view> value) {
     return *this;
 }
 
+Details& Details::add_json(const char* key, std::string_view json) {
+    begin_member(text, key);
+    appendBinaryStringInfo(text, json.data(), static_cast<int>(json.size()));
+    appendStringInfoChar(text, '}');
+    return *this;
+}
+
 void write_event(const Hub& hub, int event, std::optional<std::string_view> subject,
                  const Details& details, int64 now) {
     const core::EventType& type = core::kEventTypes[event];
     // Whoever begins a new incarnation waits for events of the old one, and we for him.
     LockRelationOid(hub.relations.outbox_events, RowExclusiveLock);
     refresh_hub(hub);
-    pg::register_event_writer(hub.schema, hub.relations.outbox_events_position);
+    event_writers::add(hub.schema, hub.relations.outbox_events_position);
     // Who has read it must not find another event at its position after a crash.
     pg::flush_at_commit();
     const int64 position = nextval_internal(hub.relations.outbox_events_position, false);
     const Datum facts = DirectFunctionCall1(jsonb_in, CStringGetDatum(details.text->data));
-    if (!direct::try_insert_event(hub, {.position = position,
-                                        .topic = type.topic,
-                                        .type = type.type,
-                                        .subject = subject,
-                                        .details = facts,
-                                        .occurred_at = now})) {
-        run_for_one(hub, kInsertEvent,
-                    Params()
-                        .int4(hub.incarnation)
-                        .int8(position)
-                        .text(type.topic)
-                        .text(type.type)
-                        .optional_text(subject)
-                        .datum(facts)
-                        .int8(now));
-    }
+    pg::fail_here(pg::FaultPoint::kFastpathEvent);
+    NewRow row;
+    row.put(outbox::kIncarnation, hub.incarnation)
+        .put(outbox::kPosition, position)
+        .put(outbox::kXid, uint64{U64FromFullTransactionId(GetTopFullTransactionId())})
+        .put(outbox::kTopic, std::string_view(type.topic))
+        .put(outbox::kType, std::string_view(type.type))
+        .put(outbox::kSubject, subject)
+        .set(outbox::kDetails, facts)
+        .put(outbox::kOccurredAt, now);
+    // Events are told by many operations, few in a call: they open the table for themselves.
+    with_tables(hub, [&row](Tables& tables) {
+        with_table(tables, TableId::kOutboxEvents, RowExclusiveLock,
+                   [&row](Table& table) { (void)insert_row(&table, &row); });
+    });
     if (pg::settings.logical_events && XLogLogicalInfoActive()) {
         log_event(hub, hub.incarnation, position, type, subject, details, now);
     }
     // Undone, it lets others be read that had to wait for it.
-    pg::note_held(outbox_channel(hub));
-    pg::note_ready(outbox_channel(hub));
+    wakeups::held(outbox_channel(hub));
+    wakeups::ready(outbox_channel(hub));
 }
 
 void tell_dead_letter(const Hub& hub, int64 dead_letter_id, const char* queue, const char* reason,
@@ -324,7 +335,8 @@ void tell_dead_letter(const Hub& hub, int64 dead_letter_id, const char* queue, c
 Horizon read_horizon(const Hub& hub) {
     // A snapshot from before the horizon might not see all that lies below it: then only xids tell.
     if (!IsolationUsesXactSnapshot() && !has_old_prepared()) {
-        const auto horizon = pg::event_horizon(hub.schema, hub.relations.outbox_events_position);
+        const auto horizon =
+            event_writers::horizon(hub.schema, hub.relations.outbox_events_position);
         if (horizon.exact) {
             return {true, horizon.position, 0};
         }
@@ -332,60 +344,30 @@ Horizon read_horizon(const Hub& hub) {
     return {false, 0, snapshot_xmin(hub)};
 }
 
-bool insert_subscription(const Hub& hub, std::string_view name, std::optional<Datum> topics,
+bool insert_subscription(const Hub& hub, std::string_view name, const Topics& topics,
                          const Seen& seen, int64 now) {
-    Params params;
-    params.text(name);
-    params.optional_datum(topics);
-    return run(hub, kInsertSubscription,
-               params.int4(seen.incarnation)
-                   .int8(seen.position)
-                   .datum(xid_datum(seen.xid))
-                   .int8(seen.xid_position)
-                   .timestamp(now))
-               .count == 1;
+    return run_any(hub, kInsertSubscription, name, topics, seen.incarnation, seen.position,
+                   Xid{seen.xid}, seen.xid_position, Ms{now});
 }
 
 bool delete_subscription(const Hub& hub, std::string_view name) {
-    run(hub, kDeleteGaps, Params().text(name));
-    return run(hub, kDeleteSubscription, Params().text(name)).count == 1;
+    run(hub, kDeleteGaps, name);
+    return run_any(hub, kDeleteSubscription, name);
 }
 
 std::optional<Subscription> read_subscription(const Hub& hub, std::string_view name) {
-    const Rows rows = run(hub, kReadSubscription, Params().text(name));
-    if (rows.count == 0) {
-        return std::nullopt;
-    }
-    return Subscription{
-        .topics = rows.is_null(0, 1) ? std::nullopt : std::optional(rows.datum(0, 1, TEXTARRAYOID)),
-        .seen = {.incarnation = rows.int4(0, 2),
-                 .position = rows.int8(0, 3),
-                 .xid = xid_of(rows, 0, 4),
-                 .xid_position = rows.int8(0, 5)},
-        .final_xid = xid_of(rows, 0, 6),
-        .final_position = rows.int8(0, 7),
-        .lease = rows.int8(0, 8),
-        .lease_until = rows.int8(0, 9),
-        .lease_inc = rows.int4(0, 10),
-        .last_incarnation = rows.int4(0, 11),
-        .last_position = rows.int8(0, 12),
-        .lost = rows.int8(0, 13),
-        .untold = rows.int8(0, 14),
-        .untold_first = rows.is_null(0, 15) ? std::string_view() : rows.text(0, 15),
-        .untold_last = rows.is_null(0, 16) ? std::string_view() : rows.text(0, 16)};
+    return run(hub, kReadSubscription, name).first(subscription_of);
 }
 
 void take_gaps(const Hub& hub, std::string_view name, Subscription* subscription) {
-    const Rows rows = run(
-        hub, kTakeGaps,
-        Params().text(name).int4(subscription->seen.incarnation).int8(subscription->seen.position));
-    for (uint64 i = 0; i < rows.count; ++i) {
+    for (const auto [events, first, last] :
+         run(hub, kTakeGaps, name, subscription->seen.incarnation, subscription->seen.position)) {
         if (subscription->untold == 0) {
-            subscription->untold_first = rows.text(i, 2);
+            subscription->untold_first = first;
         }
-        subscription->untold_last = rows.text(i, 3);
-        subscription->untold += rows.int8(i, 1);
-        subscription->lost += rows.int8(i, 1);
+        subscription->untold_last = last;
+        subscription->untold += events;
+        subscription->lost += events;
     }
 }
 
@@ -400,52 +382,40 @@ std::optional<std::string_view> told_or_null(const Subscription& subscription,
 }  // namespace
 
 void update_subscription(const Hub& hub, std::string_view name, const Subscription& subscription) {
-    run_for_one(hub, kUpdateSubscription,
-                Params()
-                    .text(name)
-                    .int4(subscription.seen.incarnation)
-                    .int8(subscription.seen.position)
-                    .datum(xid_datum(subscription.seen.xid))
-                    .int8(subscription.seen.xid_position)
-                    .datum(xid_datum(subscription.final_xid))
-                    .int8(subscription.final_position)
-                    .int8(subscription.lease)
-                    .int8(subscription.lease_until)
-                    .int4(subscription.lease_inc)
-                    .int4(subscription.last_incarnation)
-                    .int8(subscription.last_position)
-                    .int8(subscription.lost)
-                    .int8(subscription.untold)
-                    .optional_text(told_or_null(subscription, subscription.untold_first))
-                    .optional_text(told_or_null(subscription, subscription.untold_last)));
+    run_for_one(hub, kUpdateSubscription, name, subscription.seen.incarnation,
+                subscription.seen.position, Xid{subscription.seen.xid},
+                subscription.seen.xid_position, Xid{subscription.final_xid},
+                subscription.final_position, subscription.lease, subscription.lease_until,
+                subscription.lease_inc, subscription.last_incarnation, subscription.last_position,
+                subscription.lost, subscription.untold,
+                told_or_null(subscription, subscription.untold_first),
+                told_or_null(subscription, subscription.untold_last));
 }
 
-Rows read_old_events(const Hub& hub, const Subscription& subscription, int64 limit) {
-    return run(hub, kReadOld, seen_params(subscription).int8(limit).int4(hub.incarnation));
+EventRows read_old_events(const Hub& hub, const Subscription& subscription, int64 limit) {
+    return run_unseen(hub, kReadOld, subscription, limit, hub.incarnation);
 }
 
-Rows read_events_upto(const Hub& hub, const Subscription& subscription, const Horizon& horizon,
-                      int64 limit) {
-    Params params = seen_params(subscription).int8(limit);
-    if (horizon.exact) {
-        return run(hub, kReadUptoPosition, params.int8(horizon.position));
-    }
-    return run(hub, kReadBelowXid, params.datum(xid_datum(horizon.xid)));
+EventRows read_events_upto(const Hub& hub, const Subscription& subscription, const Horizon& horizon,
+                           int64 limit) {
+    return horizon.exact ? run_unseen(hub, kReadUptoPosition, subscription, limit, horizon.position)
+                         : run_unseen(hub, kReadBelowXid, subscription, limit, Xid{horizon.xid});
 }
 
 std::optional<int64> first_unseen(const Hub& hub, const Subscription& subscription, int64 most) {
-    const Rows rows = run(hub, kFirstUnseen, seen_params(subscription).int8(most));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.int8(0, 1));
+    const auto rows = run_unseen(hub, kFirstUnseen, subscription, most);
+    return rows.first([](int64 position) { return position; });
 }
 
 Probe probe_positions(const Hub& hub) {
-    // In this order: whoever gets his xid after the second line draws positions above the first.
-    const int64 position = pg::last_position(hub.relations.outbox_events_position);
+    // In this order: a transaction that gets its xid after the second line draws positions above
+    // the first.
+    const int64 position = event_writers::last_position(hub.relations.outbox_events_position);
     return {U64FromFullTransactionId(ReadNextFullTransactionId()), position};
 }
 
 int64 forget_events(const Hub& hub, int64 before, int64 portion) {
-    return static_cast<int64>(run(hub, kForget, Params().int8(before).int8(portion)).count);
+    return run(hub, kForget, before, portion).changed();
 }
 
 }  // namespace belay::store

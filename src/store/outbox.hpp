@@ -5,7 +5,7 @@
 #include "core/token.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
-#include "store/plan.hpp"
+#include "store/statements.hpp"
 
 namespace belay::store {
 
@@ -18,6 +18,7 @@ struct Details {
     Details();
     Details& add(const char* key, int64 value);
     Details& add(const char* key, std::optional<std::string_view> value);  // null if absent
+    Details& add_json(const char* key, std::string_view json);
 };
 
 // Whether the hub writes events of this kind. Ask before details are gathered.
@@ -45,8 +46,11 @@ struct Seen {
     int64 xid_position;
 };
 
+// The topics that a subscription reads; none: all.
+using Topics = std::optional<std::span<const std::string_view>>;
+
 struct Subscription {
-    std::optional<Datum> topics;  // text[]
+    Topics topics;
     Seen seen;
     uint64 final_xid;
     int64 final_position;
@@ -72,16 +76,17 @@ struct Horizon {
 Horizon read_horizon(const Hub& hub);
 
 // False if the name is taken.
-bool insert_subscription(const Hub& hub, std::string_view name, std::optional<Datum> topics,
+bool insert_subscription(const Hub& hub, std::string_view name, const Topics& topics,
                          const Seen& seen, int64 now);
 bool delete_subscription(const Hub& hub, std::string_view name);
 std::optional<Subscription> read_subscription(const Hub& hub, std::string_view name);
 
-// The next events, as rows (incarnation, position, xid, topic, type, subject, details,
-// occurred_at_ms): those of earlier incarnations, in the order of positions; those of this one.
-Rows read_old_events(const Hub& hub, const Subscription& subscription, int64 limit);
-Rows read_events_upto(const Hub& hub, const Subscription& subscription, const Horizon& horizon,
-                      int64 limit);
+// The next events (incarnation, position, xid, topic, type, subject, details, occurred_at_ms):
+// those of earlier incarnations, in the order of positions; those of this one.
+using EventRows = Out<int32, int64, Xid, Text, Text, Maybe<Text>, Unread<Jsonb*>, int64>;
+EventRows read_old_events(const Hub& hub, const Subscription& subscription, int64 limit);
+EventRows read_events_upto(const Hub& hub, const Subscription& subscription, const Horizon& horizon,
+                           int64 limit);
 
 // Writes what has changed of a subscription back.
 void update_subscription(const Hub& hub, std::string_view name, const Subscription& subscription);

@@ -1,33 +1,33 @@
+// Plans of store statements: made at the first execution, kept per session and hub, freed with it.
+//
+// May touch: SPI and the plans of a hub's cache entry. Must not: name a table of the hub; the
+// texts stand beside the functions that run them.
 #include "store/plan.hpp"
 
 #include "core/time.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
+#include "store/index_plans.hpp"
 
 namespace belay::store {
 
 namespace {
 
-// Every store statement that is to keep to its indexes begins with this; the planner hook knows
-// them by it.
-constexpr std::string_view kOurs = "/*belay*/ ";
-
 struct Kept {
-    const Statement* statement;
+    const void* statement;  // its address: the key
     SPIPlanPtr plan;
     bool brief;  // see keep_plans_briefly
 };
 
-constinit planner_hook_type previous_planner = nullptr;
 constinit bool briefly = false;
 
 // Expands {hub} and {operator}.
-const char* expand(const Hub& hub, const Statement& statement) {
+const char* expand(const Hub& hub, const SqlText& statement) {
     StringInfoData text;
     initStringInfo(&text);
     if (!statement.planned_freely) {
-        appendBinaryStringInfo(&text, kOurs.data(), static_cast<int>(kOurs.size()));
+        appendBinaryStringInfo(&text, kForIndexes.data(), static_cast<int>(kForIndexes.size()));
     }
     for (const char* at = statement.sql; *at != '\0';) {
         if (*at != '{') {
@@ -48,40 +48,17 @@ const char* expand(const Hub& hub, const Statement& statement) {
     return text.data;
 }
 
-SPIPlanPtr prepare(const Hub& hub, const Statement& statement) {
+SPIPlanPtr prepare(const Hub& hub, const SqlText& statement) {
     // The parser hook fills in the parameters' types; the array is only read.
     SPIPlanPtr plan =
-        SPI_prepare_cursor(expand(hub, statement), statement.count,
-                           const_cast<Oid*>(statement.types), CURSOR_OPT_GENERIC_PLAN);
+        SPI_prepare_cursor(expand(hub, statement), statement.parameter_count,
+                           const_cast<Oid*>(statement.parameter_types), CURSOR_OPT_GENERIC_PLAN);
     if (plan == nullptr) {
         elog(ERROR, "could not prepare a store statement: %s", SPI_result_code_string(SPI_result));
     }
     if (SPI_keepplan(plan) != 0) {
         elog(ERROR, "could not keep a store statement");
     }
-    return plan;
-}
-
-// A kept plan must not turn into a sequential scan because a table was empty when it was made. The
-// settings are undone by the transaction if planning fails.
-extern "C" PlannedStmt* belay_planner(Query* parse, const char* query_string, int cursor_options,
-                                      ParamListInfo params) {
-    const auto next = previous_planner != nullptr ? previous_planner : standard_planner;
-    if (query_string == nullptr || strncmp(query_string, kOurs.data(), kOurs.size()) != 0) {
-        return next(parse, query_string, cursor_options, params);
-    }
-    const int level = NewGUCNestLevel();
-    for (const char* name : {"enable_seqscan", "enable_bitmapscan", "enable_sort",
-                             "enable_hashjoin", "enable_mergejoin", "enable_material", "jit"}) {
-        (void)set_config_option(name, "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-                                false);
-    }
-    for (const char* name : {"enable_indexscan", "enable_nestloop"}) {
-        (void)set_config_option(name, "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-                                false);
-    }
-    PlannedStmt* plan = next(parse, query_string, cursor_options, params);
-    AtEOXact_GUC(false, level);
     return plan;
 }
 
@@ -99,7 +76,7 @@ namespace {
 
 constinit PlanCache* doomed = nullptr;
 
-Kept* slot_for(PlanCache* cache, const Statement* statement) {
+Kept* slot_for(PlanCache* cache, const void* statement) {
     const auto mask = static_cast<std::size_t>(cache->size - 1);
     auto at = (reinterpret_cast<std::uintptr_t>(statement) >> 4) & mask;
     while (cache->kept[at].statement != nullptr && cache->kept[at].statement != statement) {
@@ -134,19 +111,19 @@ PlanCache* make_cache() {
     return cache;
 }
 
-SPIPlanPtr plan_for(const Hub& hub, const Statement& statement) {
+SPIPlanPtr plan_for(const Hub& hub, const void* key, const SqlText& statement) {
     if (hub.plans == nullptr) {
         // The plans are a cache inside the hub's cache entry: filling it changes no meaning.
         const_cast<Hub&>(hub).plans = make_cache();
     }
-    Kept* slot = slot_for(hub.plans, &statement);
+    Kept* slot = slot_for(hub.plans, key);
     if (slot->statement == nullptr) {
         SPIPlanPtr plan = prepare(hub, statement);
         if (++hub.plans->used * 2 > hub.plans->size) {
             grow(hub.plans);
         }
-        slot = slot_for(hub.plans, &statement);
-        *slot = {&statement, plan, briefly};
+        slot = slot_for(hub.plans, key);
+        *slot = {key, plan, briefly};
     }
     return slot->plan;
 }
@@ -200,11 +177,6 @@ void free_doomed_plans() {
         doomed = plans->next_doomed;
         free_plans(plans);
     }
-}
-
-void watch_planner() {
-    previous_planner = planner_hook;
-    planner_hook = belay_planner;
 }
 
 Params& Params::timestamp(int64 ms) {
@@ -315,7 +287,7 @@ std::optional<int64> Rows::optional_ms(uint64 row, int column) const {
 
 void Rows::raise_unknown_word(std::string_view word) {
     ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                    errmsg("a row of the hub has the unknown word \"%s\"", pg::c_string(word)),
+                    errmsg("a row of the hub has the unrecognized word \"%s\"", pg::c_string(word)),
                     errhint("A table of the hub was altered; belay.check_hub shows more.")));
 }
 
@@ -327,26 +299,84 @@ std::span<const std::string_view> Rows::texts(int column) const {
     return {all, static_cast<std::size_t>(count)};
 }
 
-Rows run(const Hub& hub, const Statement& statement, const Params& params) {
-    Assert(params.count == statement.count);
+namespace {
+
+void check_types(TupleDesc found, std::span<const Oid> wanted) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const Oid type = TupleDescAttr(found, static_cast<int>(i))->atttypid;
+        if (type != wanted[i]) {
+            ereport(ERROR,
+                    (errcode(ERRCODE_DATATYPE_MISMATCH),
+                     errmsg("column %zu of a store statement is of type %s, not %s", i + 1,
+                            format_type_be(type), format_type_be(wanted[i])),
+                     errhint("A table of the hub was altered; belay.check_hub shows more.")));
+        }
+    }
+}
+
+}  // namespace
+
+void check_columns(TupleDesc found, std::span<const Oid> wanted) {
+    if (static_cast<std::size_t>(found->natts) != wanted.size()) {
+        elog(ERROR, "a store statement has %d columns instead of %zu", found->natts, wanted.size());
+    }
+    check_types(found, wanted);
+}
+
+void raise_unexpected_null(int column) {
+    elog(ERROR, "unexpected null in column %d of a store statement", column);
+}
+
+void check_one(const Hub& hub, uint64 count) {
+    if (count != 1) {
+        // The plan of a change that a rule has taken away depends on no table any more, so that the
+        // server would not tell that the rule is gone. An outer call may be running another one.
+        doom_plans(hub.plans);
+        const_cast<Hub&>(hub).plans = nullptr;
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("a change of hub \"%s\" touched " UINT64_FORMAT " rows instead of one",
+                        NameStr(hub.name), count),
+                 errhint("belay.check_hub shows rules and row security on the hub's tables.")));
+    }
+}
+
+void Listing::check(TupleDesc row) const {
+    Oid types[kMostColumns];
+    if (row->natts > table->tupdesc->natts || table->tupdesc->natts > kMostColumns) {
+        elog(ERROR, "a list has %d columns instead of %d", table->tupdesc->natts, row->natts);
+    }
+    for (int i = 0; i < row->natts; ++i) {
+        types[i] = TupleDescAttr(row, i)->atttypid;
+    }
+    check_types(table->tupdesc, {types, static_cast<std::size_t>(row->natts)});
+}
+
+Listing execute(const Hub& hub, const void* key, const SqlText& statement, const Datum* values,
+                const char* nulls) {
     pg::pass_store_faults();
-    const int result = SPI_execute_plan(plan_for(hub, statement), const_cast<Datum*>(params.values),
-                                        params.nulls, statement.read_only, 0);
+    const int result = SPI_execute_plan(plan_for(hub, key, statement), const_cast<Datum*>(values),
+                                        nulls, statement.read_only, 0);
     if (result < 0) {
         elog(ERROR, "a store statement failed: %s", SPI_result_code_string(result));
+    }
+    if (hub.stale && !statement.read_only) [[unlikely]] {
+        // It may have waited for a table while the hub went to another server.
+        check_is_here(hub);
     }
     return {SPI_tuptable, SPI_processed};
 }
 
+Rows run(const Hub& hub, const Statement& statement, const Params& params) {
+    Assert(params.count == statement.count);
+    const SqlText text{statement.sql, statement.read_only, statement.planned_freely,
+                       statement.count, statement.types};
+    return Rows(execute(hub, &statement, text, params.values, params.nulls));
+}
+
 Rows run_for_one(const Hub& hub, const Statement& statement, const Params& params) {
     const Rows rows = run(hub, statement, params);
-    if (rows.count != 1) {
-        ereport(ERROR,
-                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                 errmsg("a change of hub \"%s\" touched " UINT64_FORMAT " rows instead of one",
-                        NameStr(hub.name), rows.count),
-                 errhint("belay.check_hub shows rules and row security on the hub's tables.")));
-    }
+    check_one(hub, rows.count);
     return rows;
 }
 

@@ -1,5 +1,8 @@
 // Statements of the SQL store: written once, planned once per hub and session, kept.
 //
+// This is what statements.hpp stands on, which new code uses. Statement, Params and Rows below are
+// its untyped form: for the worker queue's lists and tasks until their SQL is typed or gone.
+//
 // Text of a statement: {hub} is the hub's schema, {=} and its kind are operators of pg_catalog.
 // Every other name is qualified by hand. A kept plan is analysed again under the caller's
 // search_path whenever something changes, so an unqualified name would let a caller run code of his
@@ -14,6 +17,47 @@
 #include "store/hub.hpp"
 
 namespace belay::store {
+
+// ---- What every statement comes down to ----
+
+struct SqlText {
+    const char* sql;
+    bool read_only;       // reads with the active snapshot; else sees the latest state
+    bool planned_freely;  // as the statistics say; else for its indexes
+    int parameter_count;
+    const Oid* parameter_types;
+};
+
+// The rows of one execution, with columns that nobody reads here: they are answered to the caller
+// of a hub function as they are. They live until release() or the end of the call.
+struct Listing {
+    static constexpr int kMostColumns = 32;
+
+    SPITupleTable* table;
+    uint64 count;
+
+    int64 changed() const { return static_cast<int64>(count); }
+    // Raises unless the first columns are those of row, the function's.
+    void check(TupleDesc row) const;
+    // All columns of a row; there is room for kMostColumns.
+    void get(uint64 row, Datum* values, bool* nulls) const {
+        heap_deform_tuple(table->vals[row], table->tupdesc, values, nulls);
+    }
+    void release() const { SPI_freetuptable(table); }
+};
+
+// Runs the statement, whose plan is kept under the key: an address that is its own.
+Listing execute(const Hub& hub, const void* key, const SqlText& statement, const Datum* values,
+                const char* nulls);
+
+// Raises unless the columns have these types. The owner of a hub can alter its tables, and a
+// number must not be taken for a pointer. Called once per execution.
+void check_columns(TupleDesc found, std::span<const Oid> wanted);
+[[noreturn]] void raise_unexpected_null(int column);
+// A rule or row security of the owner must not make a change vanish silently.
+void check_one(const Hub& hub, uint64 count);
+
+// ---- The untyped form ----
 
 inline constexpr int kMaxParams = 24;
 
@@ -104,10 +148,10 @@ Datum text_array(std::span<const std::string_view> texts);
 Datum int4_array(std::span<const int32> numbers);
 Datum uuid_array(std::span<const pg_uuid_t> ids);
 
-// The rows of one execution. They live until release() or the end of the call.
-struct Rows {
-    SPITupleTable* table;
-    uint64 count;
+struct Rows : Listing {
+    constexpr Rows() : Listing{nullptr, 0} {}
+    constexpr Rows(SPITupleTable* rows, uint64 number) : Listing{rows, number} {}
+    explicit constexpr Rows(const Listing& listing) : Listing(listing) {}
 
     // A column that is not null. The type is checked: the owner of a hub can alter its tables, and
     // a number must not be taken for a pointer.
@@ -141,7 +185,6 @@ struct Rows {
     }
     // A text column of all rows.
     std::span<const std::string_view> texts(int column) const;
-    void release() const { SPI_freetuptable(table); }
 
     [[noreturn]] static void raise_unknown_word(std::string_view word);
 };
@@ -161,8 +204,5 @@ void free_plans(PlanCache* plans);
 void free_brief_plans(PlanCache* plans);
 void doom_plans(PlanCache* plans);
 void free_doomed_plans();
-
-// Installs the planner hook that keeps the plans of store statements on their indexes.
-void watch_planner();
 
 }  // namespace belay::store

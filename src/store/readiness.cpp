@@ -1,23 +1,27 @@
+// Whether a queue has something to do, and when; which leases are live.
+//
+// May touch: the queues, instances and subscriptions, to read them with the caller's snapshot. Must
+// not: write or lock.
 #include "store/readiness.hpp"
 
 #include <algorithm>
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
-#include "pg/prepared_marks.hpp"
 #include "pg/faults.hpp"
 #include "pg/list.hpp"
-#include "pg/shared_memory.hpp"
-#include "store/outbox.hpp"
+#include "shmem/prepared_marks.hpp"
+#include "shmem/shared_memory.hpp"
 #include "store/orchestrator_queue.hpp"
-#include "store/plan.hpp"
+#include "store/outbox.hpp"
+#include "store/statements.hpp"
 #include "store/worker_queue.hpp"
 
 namespace belay::store {
 
 namespace {
 
-constexpr Statement kNextMessage = query(R"sql(
+constexpr auto kNextMessage = query<In<ListOf<int16>, Ms>, Out<Maybe<Ms>>>(R"sql(
     SELECT pg_catalog.min(w.visible_at)
       FROM pg_catalog.unnest($1) AS s(slot)
      CROSS JOIN LATERAL (
@@ -26,11 +30,18 @@ constexpr Statement kNextMessage = query(R"sql(
          WHERE m.slot {=} s.slot AND NOT m.parked AND m.visible_at {>} $2
          ORDER BY m.visible_at, m.id
          LIMIT 1) AS w
-)sql",
-                                         INT2ARRAYOID, TIMESTAMPTZOID);
+)sql");
+
+constexpr auto kNextLane = query<In<int32>, Out<int32>>(R"sql(
+    SELECT w.lane
+      FROM {hub}.worker_queue AS w
+     WHERE w.lane {>} $1
+     ORDER BY w.lane, w.slot, w.due, w.id
+     LIMIT 1
+)sql");
 
 // $1 lane, $2 slots, $3 now in ms.
-constexpr Statement kNextWork = query(R"sql(
+constexpr auto kNextWork = query<In<int32, ListOf<int16>, int64>, Out<Maybe<int64>>>(R"sql(
     SELECT pg_catalog.min(w.due)
       FROM pg_catalog.unnest($2) AS s(slot)
      CROSS JOIN LATERAL (
@@ -39,36 +50,32 @@ constexpr Statement kNextWork = query(R"sql(
          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {>} $3
          ORDER BY q.due, q.id
          LIMIT 1) AS w
-)sql",
-                                      INT4OID, INT2ARRAYOID, INT8OID);
+)sql");
 
 // $1 lane, $2 slots, $3 now, $4 incarnation. The oldest of a lane is the first of its
 // rows that were never delayed, or of those that were.
-constexpr Statement kCountMessages = query(R"sql(
+constexpr auto kCountMessages = query<In<int64>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*)
       FROM (SELECT 1 FROM {hub}.orchestrator_queue AS q WHERE NOT q.parked
              ORDER BY q.slot, q.visible_at, q.id LIMIT $1) AS s
-)sql",
-                                           INT8OID);
+)sql");
 
-constexpr Statement kCountWork = query(R"sql(
+constexpr auto kCountWork = query<In<int64>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*)
       FROM (SELECT 1 FROM {hub}.worker_queue AS q
              ORDER BY q.lane, q.slot, q.due, q.id LIMIT $1) AS s
-)sql",
-                                       INT8OID);
+)sql");
 
-constexpr Statement kCountDeadLetters = query(R"sql(
+constexpr auto kCountDeadLetters = query<In<int64>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*)
       FROM (SELECT 1 FROM {hub}.dead_letters AS d ORDER BY d.id LIMIT $1) AS s
-)sql",
-                                              INT8OID);
+)sql");
 
-constexpr Statement kCountScheduleErrors = report(R"sql(
+constexpr auto kCountScheduleErrors = report<In<>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*) FROM {hub}.schedules AS s WHERE s.last_error IS NOT NULL
 )sql");
 
-constexpr Statement kReaderLags = query(R"sql(
+constexpr auto kReaderLags = query<In<>, Out<Text, Maybe<int64>>>(R"sql(
     SELECT s.name,
            (SELECT pg_catalog.min(e.occurred_at_ms)
               FROM (SELECT n.topic, n.occurred_at_ms
@@ -84,7 +91,7 @@ constexpr Statement kReaderLags = query(R"sql(
      ORDER BY s.name
 )sql");
 
-constexpr Statement kOldestWork = query(R"sql(
+constexpr auto kOldestWork = query<In<int32, ListOf<int16>, int64, int32>, Out<Maybe<Ms>>>(R"sql(
     SELECT pg_catalog.min(w.visible_at)
       FROM pg_catalog.unnest($2) AS s(slot)
      CROSS JOIN LATERAL (
@@ -101,44 +108,56 @@ constexpr Statement kOldestWork = query(R"sql(
             AND (q.locked_until {<=} $3 OR q.lease_inc {<>} $4)
           ORDER BY q.due, q.id
           LIMIT 1)) AS w
-)sql",
-                                        INT4OID, INT2ARRAYOID, INT8OID, INT4OID);
+)sql");
 
-constexpr Statement kLiveTurns = report(R"sql(
+// $1 slots, $2 and $3 now, $4 incarnation.
+constexpr auto kOldestMessage = query<In<ListOf<int16>, Ms, int64, int32>, Out<Maybe<Ms>>>(R"sql(
+    SELECT pg_catalog.min(w.visible_at)
+      FROM pg_catalog.unnest($1) AS s(slot)
+     CROSS JOIN LATERAL (
+        SELECT m.visible_at
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.slot {=} s.slot AND NOT m.parked AND m.visible_at {<=} $2
+           AND NOT EXISTS (SELECT 1
+                             FROM {hub}.instance_locks AS l
+                            WHERE l.instance_key {=} m.instance_key
+                              AND l.instance_id {=} m.instance_id
+                              AND l.locked_until {>} $3 AND l.lease_inc {=} $4)
+         ORDER BY m.visible_at, m.id
+         LIMIT 1) AS w
+)sql");
+
+constexpr auto kLiveTurns = report<In<int64, int32, int64>, Out<int64, int64>>(R"sql(
     SELECT l.instance_key, l.locked_until
       FROM {hub}.instance_locks AS l
      WHERE l.locked_until {>} $1 AND l.lease_inc {=} $2
      LIMIT $3
-)sql",
-                                        INT8OID, INT4OID, INT8OID);
+)sql");
 
-constexpr Statement kLiveWork = report(R"sql(
+constexpr auto kLiveWork = report<In<int64, int32, int64>, Out<int64, int64>>(R"sql(
     SELECT w.id, w.locked_until
       FROM {hub}.worker_queue AS w
      WHERE w.locked_until {>} $1 AND w.lease_inc {=} $2
      LIMIT $3
-)sql",
-                                       INT8OID, INT4OID, INT8OID);
+)sql");
 
-constexpr Statement kLiveSessions = report(R"sql(
+constexpr auto kLiveSessions = report<In<int64, int32, int64>, Out<Text, int64>>(R"sql(
     SELECT s.session_id, s.locked_until
       FROM {hub}.sessions AS s
      WHERE s.locked_until {>} $1 AND s.lease_inc {=} $2
      LIMIT $3
-)sql",
-                                           INT8OID, INT4OID, INT8OID);
+)sql");
 
-constexpr Statement kLiveBatches = report(R"sql(
+constexpr auto kLiveBatches = report<In<int64, int32, int64>, Out<Text, int64>>(R"sql(
     SELECT s.name, s.lease_until
       FROM {hub}.outbox_subscriptions AS s
      WHERE s.lease_until {>} $1 AND s.lease_inc {=} $2
      LIMIT $3
-)sql",
-                                          INT8OID, INT4OID, INT8OID);
+)sql");
 
 // The subscriptions without a live lease for which there may be something to read: $1 now,
 // $2 incarnation, $3 the last position (null: none), $4 the first xid that may still run.
-constexpr Statement kReadableSubscriptions = query(R"sql(
+constexpr auto kReadableSubscriptions = query<In<int64, int32, Maybe<int64>, Xid>, Out<Text>>(R"sql(
     SELECT s.name
       FROM {hub}.outbox_subscriptions AS s
      WHERE (s.lease_until {<=} $1 OR s.lease_inc {<>} $2)
@@ -151,17 +170,15 @@ constexpr Statement kReadableSubscriptions = query(R"sql(
                       AND (e.incarnation {<} $2
                            OR COALESCE(e.position {<=} $3, e.xid {<} $4))
                       AND (s.topics IS NULL OR e.topic {=} ANY (s.topics)))
-)sql",
-                                                   INT8OID, INT4OID, INT8OID, XID8OID);
+)sql");
 
-constexpr Statement kMark = query(R"sql(
+constexpr auto kMark = query<In<Text>, Out<int64, int64, Text>>(R"sql(
     SELECT i.custom_status_version, i.current_execution_id, COALESCE(e.status, 'Running')
       FROM {hub}.instances AS i
       LEFT JOIN {hub}.executions AS e
         ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
      WHERE i.instance_id {=} $1
-)sql",
-                                  TEXTOID);
+)sql");
 
 std::span<const int16> all_slots(const Hub& hub) {
     const auto count = static_cast<int>(hub.options[Option::kSlotCount]);
@@ -172,28 +189,38 @@ std::span<const int16> all_slots(const Hub& hub) {
     return {slots, static_cast<std::size_t>(count)};
 }
 
-// The leases that a statement finds; key_of(rows, i) is the key of the one in row i.
-template <typename KeyOf>
-std::span<const LiveLease> live_leases(const Hub& hub, const Statement& statement, int64 now,
-                                       int limit, KeyOf key_of) {
-    const Rows rows = run(hub, statement, Params().int8(now).int4(hub.incarnation).int8(limit));
-    auto* leases = static_cast<LiveLease*>(palloc(sizeof(LiveLease) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        leases[i] = {key_of(rows, i), rows.int8(i, 2)};
-    }
-    return {leases, static_cast<std::size_t>(rows.count)};
+// The leases that a statement finds; key_of(column) is the key of one.
+template <typename Found, typename KeyOf>
+std::span<const LiveLease> live_leases(const Hub& hub, const Found& statement, int64 now, int limit,
+                                       KeyOf key_of) {
+    return run(hub, statement, now, hub.incarnation, limit)
+        .collect([key_of](auto named, int64 until) {
+            return LiveLease{key_of(named), until};
+        });
 }
 
 }  // namespace
 
-Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit) {
-    const auto slots = all_slots(hub);
-    const auto ready = look_at_messages(hub, slots, PG_INT64_MIN, PG_INT64_MIN, now, limit);
-    const Rows next = run(hub, kNextMessage, Params().datum(int2_array(slots)).timestamp(now));
-    return {static_cast<int64>(ready.size()), next.optional_ms(0, 1).value_or(core::kNever)};
+Readiness orchestrator_readiness(Tables& tables, int64 now, int limit) {
+    const auto slots = all_slots(tables);
+    const auto ready = peek_messages(tables, slots, PG_INT64_MIN, PG_INT64_MIN,
+                                     pg::start_clock(now, 0), false, limit, AccessShareLock);
+    const auto next = run_for_one(tables.hub, kNextMessage, slots, Ms{now});
+    return {static_cast<int64>(ready.size()), next ? next->value : core::kNever};
 }
 
-Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
+namespace {
+
+// The next lane above this one that has rows, leased or not.
+std::optional<int32> next_lane(const Hub& hub, int32 lane) {
+    return run_one(hub, kNextLane, lane);
+}
+
+}  // namespace
+
+Readiness worker_readiness(Tables& tables, int64 now, int limit) {
+    const Hub& hub = tables.hub;
+    const auto clock = pg::start_clock(now, 0);
     const auto slots = all_slots(hub);
     Readiness result{0, core::kNever};
     constexpr int32 kBelowAll = -1;
@@ -205,16 +232,11 @@ Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
         }
         for (const bool delayed : {false, true}) {
             if (result.items < limit) {
-                result.items +=
-                    look_at_lane(hub, *lane, slots, delayed, PG_INT64_MIN, PG_INT64_MIN, now, limit)
-                        .count;
+                result.items += peek_lane(tables, *lane, slots, delayed, 0, 0, clock, limit).count;
             }
         }
-        const Rows next =
-            run(hub, kNextWork, Params().int4(*lane).datum(int2_array(slots)).int8(now));
-        if (!next.is_null(0, 1)) {
-            result.next_due = std::min(result.next_due, next.int8(0, 1));
-        }
+        const auto next = run_for_one(hub, kNextWork, *lane, slots, now);
+        result.next_due = std::min(result.next_due, next.value_or(core::kNever));
         CHECK_FOR_INTERRUPTS();
     }
     return result;
@@ -223,23 +245,14 @@ Readiness worker_readiness(const Hub& hub, int64 now, int limit) {
 Readiness outbox_readiness(const Hub& hub, int64 now) {
     const Horizon horizon = read_horizon(hub);
     const auto position = horizon.exact ? std::optional(horizon.position) : std::nullopt;
-    const Rows rows = run(hub, kReadableSubscriptions,
-                          Params()
-                              .int8(now)
-                              .int4(hub.incarnation)
-                              .optional_int8(position)
-                              .datum(UInt64GetDatum(horizon.xid)));
-    return {static_cast<int64>(rows.count), core::kNever};
+    return {run(hub, kReadableSubscriptions, now, hub.incarnation, position, Xid{horizon.xid})
+                .changed(),
+            core::kNever};
 }
 
 std::optional<int64> oldest_ready_message(const Hub& hub, int64 now) {
-    std::optional<int64> oldest;
-    for (const auto& message :
-         look_at_messages(hub, all_slots(hub), PG_INT64_MIN, PG_INT64_MIN, now, 1)) {
-        const int64 since = core::pg_us_to_ms(message.visible_at);
-        oldest = oldest ? std::min(*oldest, since) : since;
-    }
-    return oldest;
+    return value_of(
+        run_for_one(hub, kOldestMessage, all_slots(hub), Ms{now}, now, live_incarnation(hub)));
 }
 
 std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
@@ -247,11 +260,9 @@ std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
     std::optional<int64> oldest;
     constexpr int32 kBelowAll = -1;
     for (auto lane = next_lane(hub, kBelowAll); lane; lane = next_lane(hub, *lane)) {
-        const Rows rows = run(
-            hub, kOldestWork,
-            Params().int4(*lane).datum(int2_array(slots)).int8(now).int4(live_incarnation(hub)));
-        if (const auto since = rows.optional_ms(0, 1)) {
-            oldest = oldest ? std::min(*oldest, *since) : since;
+        const auto since = run_for_one(hub, kOldestWork, *lane, slots, now, live_incarnation(hub));
+        if (since) {
+            oldest = oldest ? std::min(*oldest, since->value) : since->value;
         }
         CHECK_FOR_INTERRUPTS();
     }
@@ -259,53 +270,43 @@ std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
 }
 
 int64 count_messages(const Hub& hub, int64 limit) {
-    return run(hub, kCountMessages, Params().int8(limit)).int8(0, 1);
+    return run_for_one(hub, kCountMessages, limit);
 }
 
 int64 count_work(const Hub& hub, int64 limit) {
-    return run(hub, kCountWork, Params().int8(limit)).int8(0, 1);
+    return run_for_one(hub, kCountWork, limit);
 }
 
 int64 count_dead_letters(const Hub& hub, int64 limit) {
-    return run(hub, kCountDeadLetters, Params().int8(limit)).int8(0, 1);
+    return run_for_one(hub, kCountDeadLetters, limit);
 }
 
 int64 count_schedule_errors(const Hub& hub) {
-    return run(hub, kCountScheduleErrors).int8(0, 1);
+    return run_for_one(hub, kCountScheduleErrors);
 }
 
 std::span<const ReaderLag> reader_lags(const Hub& hub, int64 now) {
     pg::List<ReaderLag> lags;
-    const Rows rows = run(hub, kReaderLags);
-    for (uint64 i = 0; i < rows.count; ++i) {
-        const auto since = rows.optional_int8(i, 2);
-        lags.add({rows.text(i, 1), since ? std::max<int64>(0, now - *since) : 0});
+    for (const auto [name, since] : run(hub, kReaderLags)) {
+        lags.add({name, since ? std::max<int64>(0, now - *since) : 0});
     }
     return lags.span();
 }
 
 std::span<const LiveLease> live_turns(const Hub& hub, int64 now, int limit) {
-    return live_leases(hub, kLiveTurns, now, limit, [](const Rows& rows, uint64 i) {
-        return lease_key_of_turn(rows.int8(i, 1));
-    });
+    return live_leases(hub, kLiveTurns, now, limit, lease_key_of_turn);
 }
 
 std::span<const LiveLease> live_work(const Hub& hub, int64 now, int limit) {
-    return live_leases(hub, kLiveWork, now, limit, [](const Rows& rows, uint64 i) {
-        return lease_key_of_work(rows.int8(i, 1));
-    });
+    return live_leases(hub, kLiveWork, now, limit, lease_key_of_work);
 }
 
 std::span<const LiveLease> live_sessions(const Hub& hub, int64 now, int limit) {
-    return live_leases(hub, kLiveSessions, now, limit, [](const Rows& rows, uint64 i) {
-        return lease_key_of_session(rows.text(i, 1));
-    });
+    return live_leases(hub, kLiveSessions, now, limit, lease_key_of_session);
 }
 
 std::span<const LiveLease> live_batches(const Hub& hub, int64 now, int limit) {
-    return live_leases(hub, kLiveBatches, now, limit, [](const Rows& rows, uint64 i) {
-        return lease_key_of_batch(rows.text(i, 1));
-    });
+    return live_leases(hub, kLiveBatches, now, limit, lease_key_of_batch);
 }
 
 uint64 lease_key_of_batch(std::string_view subscription) {
@@ -352,9 +353,9 @@ bool is_settled_since(TimestampTz made) {
         return false;
     }
     asked = now;
-    const uint64 mark = pg::prepare_mark();
+    const uint64 mark = prepared_marks::current();
     if (!has_prepared_before(DT_NOEND)) {
-        pg::none_prepared_at(mark);
+        prepared_marks::none_open_at(mark);
         return true;
     }
     return !has_prepared_before(made);
@@ -363,19 +364,15 @@ bool is_settled_since(TimestampTz made) {
 bool has_old_prepared() {
     // Once there is none, there never will be: nobody prepares a transaction of the past.
     static constinit bool none_left = false;
-    if (none_left || !pg::attach_shared_memory()) {
+    if (none_left || !shmem::attach()) {
         return false;
     }
-    none_left = !has_prepared_before(pg::shared_memory_since());
+    none_left = !has_prepared_before(shmem::since());
     return !none_left;
 }
 
 std::optional<InstanceMark> read_mark(const Hub& hub, std::string_view instance_id) {
-    const Rows rows = run(hub, kMark, Params().text(instance_id));
-    if (rows.count == 0) {
-        return std::nullopt;
-    }
-    return InstanceMark{rows.int8(0, 1), rows.int8(0, 2), rows.text(0, 3)};
+    return run(hub, kMark, instance_id).first<InstanceMark>();
 }
 
 }  // namespace belay::store

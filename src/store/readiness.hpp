@@ -3,7 +3,7 @@
 #pragma once
 
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::store {
 
@@ -11,8 +11,8 @@ struct Readiness {
     int64 items;     // that may be fetched now, up to the limit
     int64 next_due;  // ms; core::kNever if nothing is hidden
 };
-Readiness orchestrator_readiness(const Hub& hub, int64 now, int limit);
-Readiness worker_readiness(const Hub& hub, int64 now, int limit);
+Readiness orchestrator_readiness(Tables& tables, int64 now, int limit);
+Readiness worker_readiness(Tables& tables, int64 now, int limit);
 Readiness outbox_readiness(const Hub& hub, int64 now);
 
 // Since when the oldest item that can be fetched now has been ready, in ms.

@@ -1,11 +1,15 @@
+// Removing instances and executions, with all that is stored of them.
+//
+// May touch: every table of orchestrations, and the worker queue's rows of an instance. Must not:
+// decide what may go; ops/management does, and holds the exclusions.
 #include "store/removal.hpp"
 
 #include <algorithm>
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
-#include "pg/claim_cursors.hpp"
-#include "pg/faults.hpp"
+#include "shmem/cursors.hpp"
+#include "shmem/mutants.hpp"
 #include "store/outbox.hpp"
 #include "store/waking.hpp"
 
@@ -13,9 +17,11 @@ namespace belay::store {
 
 namespace {
 
+using DeletedRows = Out<Text, int64, Text>;
+
 // ---------------------------------------------------------------- who is to go
 
-constexpr Statement kDescendants = statement(R"sql(
+constexpr auto kDescendants = statement<In<ListOf<Text>>, Out<Text>>(R"sql(
     WITH RECURSIVE t(instance_id) AS (
         SELECT i.instance_id
           FROM {hub}.instances AS i
@@ -26,23 +32,21 @@ constexpr Statement kDescendants = statement(R"sql(
           JOIN {hub}.instances AS i ON i.parent_instance_id {=} t.instance_id
     )
     SELECT t.instance_id FROM t
-)sql",
-                                             TEXTARRAYOID);
+)sql");
 
-constexpr Statement kUnborn = statement(R"sql(
+constexpr auto kUnborn = statement<In<ListOf<Text>>, Out<Text>>(R"sql(
     SELECT DISTINCT m.instance_id
       FROM {hub}.orchestrator_queue AS m
      WHERE m.parent_id {=} ANY ($1)
        AND NOT EXISTS (SELECT 1
                          FROM {hub}.instances AS i
                         WHERE i.instance_id {=} m.instance_id)
-)sql",
-                                        TEXTARRAYOID);
+)sql");
 
 // Finished roots in the order of their completion: an instance between two executions has a queued
 // ContinueAsNew or a live lock, and is not finished. OFFSET 0: these two are looked up for each
 // root by their keys, never joined. $1 completed before, $2 now in ms, $3 incarnation, $4 limit.
-constexpr Statement kFinished = statement(R"sql(
+constexpr auto kFinished = statement<In<Ms, int64, int32, int64>, Out<Text>>(R"sql(
     SELECT i.instance_id
       FROM {hub}.executions AS e
       JOIN {hub}.instances AS i
@@ -64,12 +68,10 @@ constexpr Statement kFinished = statement(R"sql(
                        OFFSET 0)
      ORDER BY e.completed_at, e.instance_id
      LIMIT $4
-)sql",
-                                          TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID);
+)sql");
 
 // The same among ids, $5. In two steps, or the order would be had from a walk along the index.
-constexpr Statement kFinishedOf =
-    statement(R"sql(
+constexpr auto kFinishedOf = statement<In<Ms, int64, int32, int64, ListOf<Text>>, Out<Text>>(R"sql(
     WITH f AS MATERIALIZED (
         SELECT i.instance_id, e.completed_at
           FROM {hub}.instances AS i
@@ -96,11 +98,11 @@ constexpr Statement kFinishedOf =
       FROM f
      ORDER BY f.completed_at, f.instance_id
      LIMIT $4
-)sql",
-              TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID, TEXTARRAYOID);
+)sql");
 
 // $1 ids, $2 keys.
-constexpr Statement kRunning = statement(R"sql(
+constexpr auto kRunning = statement<In<ListOf<Text>, ListOf<int64>>, Out<Text>>(
+    R"sql(
     SELECT r.instance_id
       FROM (SELECT i.instance_id
               FROM {hub}.instances AS i
@@ -112,29 +114,26 @@ constexpr Statement kRunning = statement(R"sql(
               FROM {hub}.orchestrator_queue AS m
              WHERE m.instance_key {=} ANY ($2) AND m.instance_id {=} ANY ($1) AND m.kind {=} 'n')
            AS r
-)sql",
-                                         TEXTARRAYOID, INT8ARRAYOID);
+)sql");
 
-constexpr Statement kChildren = statement(R"sql(
+constexpr auto kChildren = statement<In<ListOf<Text>>, Out<Text, Text>>(R"sql(
     SELECT i.instance_id, i.parent_instance_id
       FROM {hub}.instances AS i
      WHERE i.parent_instance_id {=} ANY ($1)
-)sql",
-                                          TEXTARRAYOID);
+)sql");
 
-constexpr Statement kLineage = statement(R"sql(
+constexpr auto kLineage = statement<In<Text>, Out<Maybe<Text>>>(R"sql(
     SELECT p.instance_id
       FROM {hub}.instances AS i
       LEFT JOIN {hub}.instances AS p ON p.instance_id {=} i.parent_instance_id
      WHERE i.instance_id {=} $1
-)sql",
-                                         TEXTOID);
+)sql");
 
 // ---------------------------------------------------------------- holding them
 
 // Each row is found by its key, in the order wanted. A list of keys and an ORDER BY in one query
 // would be planned as a walk along the whole index, for the order's sake.
-constexpr Statement kHoldLocks = statement(R"sql(
+constexpr auto kHoldLocks = statement<In<ListOf<Text>, ListOf<int64>>, Out<int32>>(R"sql(
     SELECT 1
       FROM (SELECT a.instance_key, a.instance_id
               FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($1))
@@ -145,11 +144,10 @@ constexpr Statement kHoldLocks = statement(R"sql(
           FROM {hub}.instance_locks AS l
          WHERE l.instance_key {=} t.instance_key AND l.instance_id {=} t.instance_id
            FOR UPDATE) AS h
-)sql",
-                                           TEXTARRAYOID, INT8ARRAYOID);
+)sql");
 
 // $1 sorted.
-constexpr Statement kHoldInstances = statement(R"sql(
+constexpr auto kHoldInstances = statement<In<ListOf<Text>>, Out<int32>>(R"sql(
     SELECT 1
       FROM pg_catalog.unnest($1) AS t(instance_id)
      CROSS JOIN LATERAL (
@@ -157,11 +155,10 @@ constexpr Statement kHoldInstances = statement(R"sql(
           FROM {hub}.instances AS i
          WHERE i.instance_id {=} t.instance_id
            FOR UPDATE) AS h
-)sql",
-                                               TEXTARRAYOID);
+)sql");
 
 // Worker rows in the order of their key, as the acks of several leases take them.
-constexpr Statement kHoldWork = statement(R"sql(
+constexpr auto kHoldWork = statement<In<ListOf<Text>>, Out<int32>>(R"sql(
     WITH f AS MATERIALIZED (
         SELECT w.lane, w.slot, w.due, w.id
           FROM {hub}.worker_queue AS w
@@ -176,11 +173,10 @@ constexpr Statement kHoldWork = statement(R"sql(
           FROM {hub}.worker_queue AS w
          WHERE w.lane {=} t.lane AND w.slot {=} t.slot AND w.due {=} t.due AND w.id {=} t.id
            FOR UPDATE) AS h
-)sql",
-                                          TEXTARRAYOID);
+)sql");
 
 // The try forms: how many rows there are, and how many could be had.
-constexpr Statement kTryLocks = statement(R"sql(
+constexpr auto kTryLocks = statement<In<ListOf<Text>, ListOf<int64>>, Out<bool>>(R"sql(
     WITH t AS MATERIALIZED (
         SELECT a.instance_key, a.instance_id
           FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($1))
@@ -202,10 +198,9 @@ constexpr Statement kTryLocks = statement(R"sql(
                   FROM {hub}.instance_locks AS l
                  WHERE l.instance_key {=} t.instance_key AND l.instance_id {=} t.instance_id
                 OFFSET 0) AS l)
-)sql",
-                                          TEXTARRAYOID, INT8ARRAYOID);
+)sql");
 
-constexpr Statement kTryInstances = statement(R"sql(
+constexpr auto kTryInstances = statement<In<ListOf<Text>>, Out<bool>>(R"sql(
     WITH h AS MATERIALIZED (
         SELECT 1
           FROM {hub}.instances AS i
@@ -216,10 +211,9 @@ constexpr Statement kTryInstances = statement(R"sql(
            (SELECT pg_catalog.count(*)
               FROM {hub}.instances AS i
              WHERE i.instance_id {=} ANY ($1))
-)sql",
-                                              TEXTARRAYOID);
+)sql");
 
-constexpr Statement kTryQueues = statement(R"sql(
+constexpr auto kTryQueues = statement<In<ListOf<Text>, ListOf<int64>>, Out<bool>>(R"sql(
     WITH w AS MATERIALIZED (
         SELECT 1
           FROM {hub}.worker_queue AS q
@@ -257,85 +251,73 @@ constexpr Statement kTryQueues = statement(R"sql(
            (SELECT pg_catalog.count(*)
               FROM {hub}.dead_letters AS q
              WHERE q.instance_id {=} ANY ($1) AND q.queue {<>} 'intent')
-)sql",
-                                           TEXTARRAYOID, INT8ARRAYOID);
+)sql");
 
 // ---------------------------------------------------------------- removing them
 
 // The instance of a dead intent is one of another hub.
-constexpr Statement kDeleteDeadLetters = statement(R"sql(
+constexpr auto kDeleteDeadLetters = statement<In<ListOf<Text>>, Out<>>(R"sql(
     DELETE FROM {hub}.dead_letters AS d
      WHERE d.instance_id {=} ANY ($1) AND d.queue {<>} 'intent'
-)sql",
-                                                   TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteWork = statement(R"sql(
+constexpr auto kDeleteWork = statement<In<ListOf<Text>>, Out<>>(R"sql(
     DELETE FROM {hub}.worker_queue AS w
      WHERE w.instance_id {=} ANY ($1)
-)sql",
-                                            TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteMessages = statement(R"sql(
+constexpr auto kDeleteMessages = statement<In<ListOf<Text>, ListOf<int64>>, Out<>>(R"sql(
     DELETE FROM {hub}.orchestrator_queue AS m
      WHERE m.instance_key {=} ANY ($2) AND m.instance_id {=} ANY ($1)
-)sql",
-                                                TEXTARRAYOID, INT8ARRAYOID);
+)sql");
 
-constexpr Statement kDeleteStarts = statement(R"sql(
+constexpr auto kDeleteStarts = statement<In<ListOf<Text>>, Out<>>(R"sql(
     DELETE FROM {hub}.orchestrator_queue AS m
      WHERE m.parent_id {=} ANY ($1)
-)sql",
-                                              TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteHistory = statement(R"sql(
+constexpr auto kDeleteHistory = statement<In<ListOf<Text>>, Out<>>(R"sql(
     DELETE FROM {hub}.history AS h
      WHERE h.instance_id {=} ANY ($1)
-)sql",
-                                               TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteExecutions = statement(R"sql(
+constexpr auto kDeleteExecutions = statement<In<ListOf<Text>>, Out<>>(R"sql(
     DELETE FROM {hub}.executions AS e
      WHERE e.instance_id {=} ANY ($1)
-)sql",
-                                                  TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteStore = statement(R"sql(
+constexpr auto kDeleteStore = statement<In<ListOf<Text>>, Out<>>(R"sql(
     DELETE FROM {hub}.kv_store AS k
      WHERE k.instance_id {=} ANY ($1)
-)sql",
-                                             TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteDelta = statement(R"sql(
+constexpr auto kDeleteDelta = statement<In<ListOf<Text>>, Out<>>(R"sql(
     DELETE FROM {hub}.kv_delta AS k
      WHERE k.instance_id {=} ANY ($1)
-)sql",
-                                             TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteInstances = statement(R"sql(
+constexpr auto kDeleteInstances = statement<In<ListOf<Text>>, DeletedRows>(R"sql(
     DELETE FROM {hub}.instances AS i
      WHERE i.instance_id {=} ANY ($1)
     RETURNING i.instance_id, i.current_execution_id, i.orchestration_name
-)sql",
-                                                 TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteLock = statement(R"sql(
+constexpr auto kDeleteLock = statement<In<int64, Text>, Out<>>(R"sql(
     DELETE FROM {hub}.instance_locks AS l
      WHERE l.instance_key {=} $1 AND l.instance_id {=} $2
-)sql",
-                                            INT8OID, TEXTOID);
+)sql");
 
 // ---------------------------------------------------------------- pruning
 
-constexpr Statement kHoldForPruning = statement(R"sql(
+constexpr auto kHoldForPruning = statement<In<Text>, Out<int64>>(R"sql(
     SELECT i.current_execution_id
       FROM {hub}.instances AS i
      WHERE i.instance_id {=} $1
        FOR NO KEY UPDATE
-)sql",
-                                                TEXTOID);
+)sql");
 
 // $1 instance, $2 current execution, $3 number to keep, $4 completed before.
-constexpr Statement kPruneExecutions = statement(R"sql(
+constexpr auto kPruneExecutions = statement<In<Text, int64, int64, Maybe<Ms>>, Out<int64>>(R"sql(
     DELETE FROM {hub}.executions AS e
      WHERE e.instance_id {=} $1 AND e.execution_id {<>} $2 AND e.status {<>} 'Running'
        AND ($4 IS NULL OR e.completed_at {<} $4)
@@ -346,19 +328,17 @@ constexpr Statement kPruneExecutions = statement(R"sql(
                                         ORDER BY k.execution_id DESC
                                         LIMIT $3))
     RETURNING e.execution_id
-)sql",
-                                                 TEXTOID, INT8OID, INT8OID, TIMESTAMPTZOID);
+)sql");
 
-constexpr Statement kPruneHistory = statement(R"sql(
+constexpr auto kPruneHistory = statement<In<Text, ListOf<int64>>, Out<>>(R"sql(
     DELETE FROM {hub}.history AS h
      WHERE h.instance_id {=} $1 AND h.execution_id {=} ANY ($2)
-)sql",
-                                              TEXTOID, INT8ARRAYOID);
+)sql");
 
 // Instances to prune: first those that have something to prune, so that repeated calls get through,
 // then the others, if there is room. $1 completed before, $2 limit, and of the options $3 completed
 // before, $4 number to keep.
-constexpr Statement kPrunable = statement(R"sql(
+constexpr auto kPrunable = statement<In<Maybe<Ms>, int64, Maybe<Ms>, int64>, Out<Text>>(R"sql(
     SELECT p.instance_id
       FROM (VALUES (true), (false)) AS w(has_any)
      CROSS JOIN LATERAL (
@@ -382,12 +362,12 @@ constexpr Statement kPrunable = statement(R"sql(
          ORDER BY i.instance_id
          LIMIT $2) AS p
      LIMIT $2
-)sql",
-                                          TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID);
+)sql");
 
 // The same among ids, $5.
-constexpr Statement kPrunableOf =
-    statement(R"sql(
+constexpr auto kPrunableOf =
+    statement<In<Maybe<Ms>, int64, Maybe<Ms>, int64, ListOf<Text>>, Out<Text>>(
+        R"sql(
     SELECT p.instance_id
       FROM (VALUES (true), (false)) AS w(has_any)
      CROSS JOIN LATERAL (
@@ -411,80 +391,61 @@ constexpr Statement kPrunableOf =
          ORDER BY i.instance_id
          LIMIT $2) AS p
      LIMIT $2
-)sql",
-              TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID, INT8OID, TEXTARRAYOID);
-
-int64 changed(const Rows& rows) {
-    return static_cast<int64>(rows.count);
-}
-
-Params by_ids(const InstanceSet& set) {
-    return Params().datum(set.id_array);
-}
-
-Params by_keys(const InstanceSet& set) {
-    return by_ids(set).datum(set.key_array);
-}
+)sql");
 
 // One by one: two lists, of keys and of ids, would be searched for every pair of them.
 void delete_locks(const Hub& hub, const InstanceSet& set) {
     for (const std::string_view id : set.ids) {
-        run(hub, kDeleteLock, Params().int8(core::instance_key(id)).text(id)).release();
+        run(hub, kDeleteLock, core::instance_key(id), id).release();
     }
 }
 
-void tell_deleted(const Hub& hub, const Rows& instances, int64 now) {
+void tell_deleted(const Hub& hub, const DeletedRows& instances, int64 now) {
     constexpr int kDeleted = core::event_place("instance", "deleted");
-    for (uint64 i = 0; wants_event(hub, kDeleted) && i < instances.count; ++i) {
-        write_event(hub, kDeleted, instances.text(i, 1),
-                    Details()
-                        .add("current_execution_id", instances.int8(i, 2))
-                        .add("orchestration_name", instances.text(i, 3)),
-                    now);
+    if (!wants_event(hub, kDeleted)) {
+        return;
+    }
+    for (const auto [instance_id, execution_id, name] : instances) {
+        write_event(
+            hub, kDeleted, instance_id,
+            Details().add("current_execution_id", execution_id).add("orchestration_name", name),
+            now);
     }
 }
 
 }  // namespace
 
 InstanceSet make_instance_set(std::span<const std::string_view> ids) {
-    auto* keys = static_cast<int64*>(palloc(sizeof(int64) * (ids.size() + 1)));
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        keys[i] = core::instance_key(ids[i]);
-    }
-    return {ids, text_array(ids), int8_array({keys, ids.size()})};
+    return {ids, make_array_of(ids), make_array_of(column(ids, core::instance_key))};
 }
 
 std::span<const std::string_view> with_descendants(const Hub& hub,
                                                    std::span<const std::string_view> ids) {
-    return run(hub, kDescendants, Params().datum(text_array(ids))).texts(1);
+    return run(hub, kDescendants, ids).values();
 }
 
 std::span<const std::string_view> unborn_children(const Hub& hub, const InstanceSet& parents) {
-    return run(hub, kUnborn, by_ids(parents)).texts(1);
+    return run(hub, kUnborn, parents.id_array).values();
 }
 
 std::span<const std::string_view> finished_roots(const Hub& hub, const FinishedFilter& filter) {
-    Params params;
-    params.timestamp(filter.completed_before.value_or(core::kNever))
-        .int8(filter.now)
-        .int4(hub.incarnation)
-        .int8(filter.limit);
-    const Rows rows = filter.ids ? run(hub, kFinishedOf, params.datum(text_array(*filter.ids)))
-                                 : run(hub, kFinished, params);
-    return rows.texts(1);
+    const Ms before{filter.completed_before.value_or(core::kNever)};
+    return filter.ids
+               ? run(hub, kFinishedOf, before, filter.now, hub.incarnation, filter.limit,
+                     *filter.ids)
+                     .values()
+               : run(hub, kFinished, before, filter.now, hub.incarnation, filter.limit).values();
 }
 
 std::optional<std::string_view> first_running(const Hub& hub, const InstanceSet& set) {
-    const auto running = run(hub, kRunning, by_keys(set)).texts(1);
+    const auto running = run(hub, kRunning, set.id_array, set.key_array).values();
     return running.empty() ? std::nullopt
                            : std::optional(*std::min_element(running.begin(), running.end()));
 }
 
 std::optional<StrayChild> first_stray_child(const Hub& hub, const InstanceSet& set) {
-    const Rows rows = run(hub, kChildren, by_ids(set));
     std::optional<StrayChild> first;
-    for (uint64 i = 0; i < rows.count; ++i) {
-        const StrayChild child{rows.text(i, 1), rows.text(i, 2)};
+    for (const auto& child : run(hub, kChildren, set.id_array).collect<StrayChild>()) {
         if (!std::binary_search(set.ids.begin(), set.ids.end(), child.instance_id) &&
             (!first || child.instance_id < first->instance_id)) {
             first = child;
@@ -494,28 +455,27 @@ std::optional<StrayChild> first_stray_child(const Hub& hub, const InstanceSet& s
 }
 
 std::optional<Lineage> read_lineage(const Hub& hub, std::string_view instance_id) {
-    const Rows rows = run(hub, kLineage, Params().text(instance_id));
-    return rows.count == 0 ? std::nullopt : std::optional(Lineage{rows.optional_text(0, 1)});
+    return run(hub, kLineage, instance_id).first<Lineage>();
 }
 
 void hold_lock_rows(const Hub& hub, const InstanceSet& set) {
-    run(hub, kHoldLocks, by_keys(set)).release();
+    run(hub, kHoldLocks, set.id_array, set.key_array).release();
 }
 
 void hold_instance_rows(const Hub& hub, const InstanceSet& set) {
-    run(hub, kHoldInstances, by_ids(set)).release();
+    run(hub, kHoldInstances, set.id_array).release();
 }
 
 bool try_hold_lock_rows(const Hub& hub, const InstanceSet& set) {
-    return run(hub, kTryLocks, by_keys(set)).boolean(0, 1);
+    return run_for_one(hub, kTryLocks, set.id_array, set.key_array);
 }
 
 bool try_hold_instance_rows(const Hub& hub, const InstanceSet& set) {
-    return run(hub, kTryInstances, by_ids(set)).boolean(0, 1);
+    return run_for_one(hub, kTryInstances, set.id_array);
 }
 
 bool try_hold_queue_rows(const Hub& hub, const InstanceSet& set) {
-    return run(hub, kTryQueues, by_keys(set)).boolean(0, 1);
+    return run_for_one(hub, kTryQueues, set.id_array, set.key_array);
 }
 
 Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceSet& unborn,
@@ -524,31 +484,32 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
     // Whoever holds a queue row may leave another one behind: a worker its completion, a fetch or a
     // redrive a row in the other place. So this goes on until a pass finds nothing.
     while (true) {
-        const int64 dead_letters = changed(run(hub, kDeleteDeadLetters, by_ids(set)));
-        run(hub, kHoldWork, by_ids(set)).release();
-        const int64 work = changed(run(hub, kDeleteWork, by_ids(set)));
+        const int64 dead_letters = run(hub, kDeleteDeadLetters, set.id_array).changed();
+        run(hub, kHoldWork, set.id_array).release();
+        const int64 work = run(hub, kDeleteWork, set.id_array).changed();
         if (work > 0) {
-            pg::note_removed(hub.relations.worker_queue);
+            cursors::removed(hub.relations.worker_queue);
         }
-        const int64 messages = work + changed(run(hub, kDeleteMessages, by_keys(set))) +
-                               changed(run(hub, kDeleteStarts, by_ids(set)));
+        const int64 messages = work +
+                               run(hub, kDeleteMessages, set.id_array, set.key_array).changed() +
+                               run(hub, kDeleteStarts, set.id_array).changed();
         removed.messages += messages;
         if (dead_letters == 0 && messages == 0) {
             break;
         }
         CHECK_FOR_INTERRUPTS();
     }
-    removed.events = changed(run(hub, kDeleteHistory, by_ids(set)));
-    removed.executions = changed(run(hub, kDeleteExecutions, by_ids(set)));
-    run(hub, kDeleteStore, by_ids(set));
-    if (!pg::fault(pg::FaultPoint::kDeleteKeepsState)) {
-        run(hub, kDeleteDelta, by_ids(set));
+    removed.events = run(hub, kDeleteHistory, set.id_array).changed();
+    removed.executions = run(hub, kDeleteExecutions, set.id_array).changed();
+    run(hub, kDeleteStore, set.id_array);
+    if (!mutants::strikes(mutants::Mutant::kDeleteKeepsState)) {
+        run(hub, kDeleteDelta, set.id_array);
     }
-    const Rows instances = run(hub, kDeleteInstances, by_ids(set));
-    removed.instances = changed(instances);
+    const auto instances = run(hub, kDeleteInstances, set.id_array);
+    removed.instances = instances.changed();
     tell_deleted(hub, instances, now);
     for (const auto instance_id : set.ids) {
-        pg::note_changed(instance_channel(hub, instance_id), pg::WakeReason::kChanged);
+        wakeups::changed(instance_channel(hub, instance_id), wakeups::Reason::kChanged);
     }
     delete_locks(hub, set);
     delete_locks(hub, unborn);
@@ -556,38 +517,30 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
 }
 
 std::optional<int64> hold_for_pruning(const Hub& hub, std::string_view instance_id) {
-    const Rows rows = run(hub, kHoldForPruning, Params().text(instance_id));
-    return rows.count == 0 ? std::nullopt : std::optional(rows.int8(0, 1));
+    return run_one(hub, kHoldForPruning, instance_id);
 }
 
 Pruned prune(const Hub& hub, std::string_view instance_id, int64 current_execution_id,
              const PruneOptions& options) {
-    Params params;
-    params.text(instance_id).int8(current_execution_id).int8(options.keep_last.value_or(0));
-    const Rows rows =
-        run(hub, kPruneExecutions, params.optional_timestamp(options.completed_before));
-    if (rows.count == 0) {
+    const auto pruned = run(hub, kPruneExecutions, instance_id, current_execution_id,
+                            options.keep_last.value_or(0), as_ms(options.completed_before))
+                            .values();
+    if (pruned.empty()) {
         return {0, 0};
     }
-    auto* executions = static_cast<int64*>(palloc(sizeof(int64) * rows.count));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        executions[i] = rows.int8(i, 1);
-    }
-    const Datum list = int8_array({executions, static_cast<std::size_t>(rows.count)});
-    return {changed(rows),
-            changed(run(hub, kPruneHistory, Params().text(instance_id).datum(list)))};
+    return {static_cast<int64>(pruned.size()),
+            run(hub, kPruneHistory, instance_id, pruned).changed()};
 }
 
 std::span<const std::string_view> prunable(const Hub& hub,
                                            std::optional<std::span<const std::string_view>> ids,
                                            std::optional<int64> completed_before, int64 limit,
                                            const PruneOptions& options) {
-    Params params;
-    params.optional_timestamp(completed_before).int8(limit);
-    params.optional_timestamp(options.completed_before).int8(options.keep_last.value_or(0));
-    const Rows rows =
-        ids ? run(hub, kPrunableOf, params.datum(text_array(*ids))) : run(hub, kPrunable, params);
-    return rows.texts(1);
+    const auto before = as_ms(completed_before);
+    const auto ended_before = as_ms(options.completed_before);
+    const int64 keep = options.keep_last.value_or(0);
+    return ids ? run(hub, kPrunableOf, before, limit, ended_before, keep, *ids).values()
+               : run(hub, kPrunable, before, limit, ended_before, keep).values();
 }
 
 }  // namespace belay::store

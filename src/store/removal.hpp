@@ -5,15 +5,15 @@
 
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
-#include "store/plan.hpp"
+#include "store/statements.hpp"
 
 namespace belay::store {
 
 // Instances, with the arrays that statements take.
 struct InstanceSet {
     std::span<const std::string_view> ids;
-    Datum id_array;
-    Datum key_array;
+    Array<std::string_view> id_array;
+    Array<int64> key_array;
 };
 InstanceSet make_instance_set(std::span<const std::string_view> ids);
 

@@ -3,7 +3,7 @@
 
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
-#include "store/plan.hpp"
+#include "store/statements.hpp"
 
 namespace belay::store {
 
@@ -18,6 +18,8 @@ struct Schedule {
 
 // False if the name is taken; waits for whoever is taking it.
 bool insert_schedule(const Hub& hub, const Schedule& schedule, int64 now);
+// Gives a schedule that is held another definition; false if it is defined like that already.
+bool replace_schedule(const Hub& hub, const Schedule& schedule);
 // False if there is none.
 bool delete_schedule(const Hub& hub, std::string_view name);
 
@@ -40,7 +42,7 @@ void note_failure(const Hub& hub, std::string_view name, std::string_view error,
 // When the next one runs; core::kNever if none does.
 int64 next_schedule(const Hub& hub);
 
-// Rows with the columns of list_schedules.
-Rows list_schedules(const Hub& hub);
+// With the columns of list_schedules.
+Listing list_schedules(const Hub& hub);
 
 }  // namespace belay::store

@@ -3,6 +3,7 @@
 
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
+#include "store/sql_types.hpp"
 
 namespace belay::store {
 
@@ -29,12 +30,12 @@ bool hold_session(const Hub& hub, std::string_view session_id);
 void touch_session(const Hub& hub, std::string_view session_id, std::string_view owner, int64 now);
 
 // The live sessions of these owners whose last activity is later than active_after, by id.
-std::span<const std::string_view> renewable_sessions(const Hub& hub, Datum owners, int64 now,
-                                                     int64 active_after);
+std::span<const std::string_view> renewable_sessions(const Hub& hub, Array<std::string_view> owners,
+                                                     int64 now, int64 active_after);
 
 // Extends one of them, if it still is one. The session is held.
-bool renew_session(const Hub& hub, std::string_view session_id, Datum owners, int64 now,
-                   int64 active_after, int64 locked_until);
+bool renew_session(const Hub& hub, std::string_view session_id, Array<std::string_view> owners,
+                   int64 now, int64 active_after, int64 locked_until);
 
 // Deletes expired sessions without rows in the worker queue: at most 1000 a call, since each is
 // held in the lock table. Returns how many.

@@ -1,76 +1,71 @@
+// Tables slot_owners and slot_shares.
+//
+// May touch: these two tables, and the lock table. Must not: divide slots; core/slots.hpp does.
 #include "store/slots.hpp"
 
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
-#include "store/plan.hpp"
+#include "store/statements.hpp"
 
 namespace belay::store {
 
 namespace {
 
-constexpr Statement kOwners = query(R"sql(
+constexpr auto kOwners = query<In<Text>, Out<Text, int64, int32>>(R"sql(
     SELECT o.owner, o.locked_until, o.lease_inc
       FROM {hub}.slot_owners AS o
      WHERE o.queue {=} $1
      ORDER BY o.owner
-)sql",
-                                    TEXTOID);
+)sql");
 
-constexpr Statement kShares = query(R"sql(
+constexpr auto kShares = query<In<Text>, Out<int16, Text>>(R"sql(
     SELECT s.slot, s.owner
       FROM {hub}.slot_shares AS s
      WHERE s.queue {=} $1
      ORDER BY s.slot
-)sql",
-                                    TEXTOID);
+)sql");
 
-constexpr Statement kSetOwner = statement(R"sql(
+constexpr auto kSetOwner = statement<In<Text, Text, int64, int32>, Out<>>(R"sql(
     INSERT INTO {hub}.slot_owners AS o (queue, owner, locked_until, lease_inc)
     VALUES ($1, $2, $3, $4)
     ON CONFLICT (queue, owner) DO UPDATE SET locked_until = $3, lease_inc = $4
-)sql",
-                                          TEXTOID, TEXTOID, INT8OID, INT4OID);
+)sql");
 
-constexpr Statement kSetShares = statement(R"sql(
+constexpr auto kSetShares = statement<In<Text, ListOf<int16>, ListOf<Text>>, Out<>>(R"sql(
     INSERT INTO {hub}.slot_shares AS s (queue, slot, owner)
     SELECT $1, u.slot, u.owner
       FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3)) AS u(slot, owner)
     ON CONFLICT (queue, slot) DO UPDATE SET owner = EXCLUDED.owner
-)sql",
-                                           TEXTOID, INT2ARRAYOID, TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteOwners = statement(R"sql(
+constexpr auto kDeleteOwners = statement<In<Text, ListOf<Text>>, Out<>>(R"sql(
     DELETE FROM {hub}.slot_owners AS o
      WHERE o.queue {=} $1 AND o.owner {=} ANY ($2)
-)sql",
-                                              TEXTOID, TEXTARRAYOID);
+)sql");
 
-constexpr Statement kDeleteOwner = statement(R"sql(
+constexpr auto kDeleteOwner = statement<In<Text, Text>, Out<>>(R"sql(
     DELETE FROM {hub}.slot_owners AS o
      WHERE o.queue {=} $1 AND o.owner {=} $2
-)sql",
-                                             TEXTOID, TEXTOID);
+)sql");
 
-constexpr Statement kDeleteShares = statement(R"sql(
+constexpr auto kDeleteShares = statement<In<Text, Text>, Out<>>(R"sql(
     DELETE FROM {hub}.slot_shares AS s
      WHERE s.queue {=} $1 AND s.owner {=} $2
-)sql",
-                                              TEXTOID, TEXTOID);
+)sql");
 
-constexpr Statement kDeleteAllOwners = statement(R"sql(
+constexpr auto kDeleteAllOwners = statement<In<>, Out<>>(R"sql(
     DELETE FROM {hub}.slot_owners AS o
 )sql");
 
-constexpr Statement kDeleteAllShares = statement(R"sql(
+constexpr auto kDeleteAllShares = statement<In<>, Out<>>(R"sql(
     DELETE FROM {hub}.slot_shares AS s
 )sql");
 
-constexpr Statement kCountLive = statement(R"sql(
+constexpr auto kCountLive = statement<In<int64, int32>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*)
       FROM {hub}.slot_owners AS o
      WHERE o.locked_until {>} $1 AND o.lease_inc {=} $2
-)sql",
-                                           INT8OID, INT4OID);
+)sql");
 
 std::string_view name_of(Queue queue) {
     return kQueueNames[static_cast<int>(queue)];
@@ -89,48 +84,28 @@ bool hold_slots(const Hub& hub, Queue queue) {
 
 SlotState read_slots(const Hub& hub, Queue queue) {
     return pg::with_latest_view([&hub, queue] {
-        const Rows owner_rows = run(hub, kOwners, Params().text(name_of(queue)));
-        auto* owners = static_cast<SlotOwner*>(palloc(sizeof(SlotOwner) * (owner_rows.count + 1)));
-        for (uint64 i = 0; i < owner_rows.count; ++i) {
-            owners[i] = {owner_rows.text(i, 1), owner_rows.int8(i, 2), owner_rows.int4(i, 3)};
-        }
-        const Rows share_rows = run(hub, kShares, Params().text(name_of(queue)));
-        auto* shares = static_cast<SlotShare*>(palloc(sizeof(SlotShare) * (share_rows.count + 1)));
-        for (uint64 i = 0; i < share_rows.count; ++i) {
-            shares[i] = {share_rows.int2(i, 1), share_rows.text(i, 2)};
-        }
-        return SlotState{{owners, static_cast<std::size_t>(owner_rows.count)},
-                         {shares, static_cast<std::size_t>(share_rows.count)}};
+        return SlotState{run(hub, kOwners, name_of(queue)).collect<SlotOwner>(),
+                         run(hub, kShares, name_of(queue)).collect<SlotShare>()};
     });
 }
 
 void set_slot_owner(const Hub& hub, Queue queue, std::string_view owner, int64 locked_until) {
-    run_for_one(hub, kSetOwner,
-                Params().text(name_of(queue)).text(owner).int8(locked_until).int4(hub.incarnation));
+    run_for_one(hub, kSetOwner, name_of(queue), owner, locked_until, hub.incarnation);
 }
 
 void set_slot_shares(const Hub& hub, Queue queue, std::span<const SlotShare> shares) {
-    auto* slots = static_cast<int16*>(palloc(sizeof(int16) * (shares.size() + 1)));
-    auto* owners =
-        static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (shares.size() + 1)));
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-        slots[i] = static_cast<int16>(shares[i].slot);
-        owners[i] = shares[i].owner;
-    }
-    run(hub, kSetShares,
-        Params()
-            .text(name_of(queue))
-            .datum(int2_array({slots, shares.size()}))
-            .datum(text_array({owners, shares.size()})));
+    run(hub, kSetShares, name_of(queue),
+        column(shares, [](const SlotShare& share) { return static_cast<int16>(share.slot); }),
+        column(shares, [](const SlotShare& share) { return share.owner; }));
 }
 
 void delete_slot_owners(const Hub& hub, Queue queue, std::span<const std::string_view> owners) {
-    run(hub, kDeleteOwners, Params().text(name_of(queue)).datum(text_array(owners)));
+    run(hub, kDeleteOwners, name_of(queue), owners);
 }
 
 void delete_slot_owner(const Hub& hub, Queue queue, std::string_view owner) {
-    run(hub, kDeleteShares, Params().text(name_of(queue)).text(owner));
-    run(hub, kDeleteOwner, Params().text(name_of(queue)).text(owner));
+    run(hub, kDeleteShares, name_of(queue), owner);
+    run(hub, kDeleteOwner, name_of(queue), owner);
 }
 
 void delete_slots(const Hub& hub) {
@@ -139,7 +114,7 @@ void delete_slots(const Hub& hub) {
 }
 
 int64 count_live_slot_owners(const Hub& hub, int64 now) {
-    return run(hub, kCountLive, Params().int8(now).int4(hub.incarnation)).int8(0, 1);
+    return run_for_one(hub, kCountLive, now, hub.incarnation);
 }
 
 }  // namespace belay::store

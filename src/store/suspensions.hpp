@@ -5,8 +5,8 @@
 #include "core/condition.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
-#include "store/plan.hpp"
-#include "store/tasks.hpp"
+#include "store/statements.hpp"
+#include "store/due_tasks.hpp"
 
 namespace belay::store {
 
@@ -87,9 +87,12 @@ void insert_waitpoint(const Hub& hub, const pg_uuid_t& task, const Waitpoint& wa
 void adopt_waitpoint(const Hub& hub, const pg_uuid_t& task, const pg_uuid_t& id,
                      int32 suspension_nr);
 
-// Rows with the columns of list_waitpoints.
-Rows list_waitpoints(const Hub& hub, const pg_uuid_t& task, std::optional<pg_uuid_t> after,
-                     int limit, int64 now);
+// Waitpoints as list_waitpoints lists them: id, key, state, suspension, kid, hash of the token (to
+// be filled in), number of signals, created, expires, closed.
+using WaitpointList = Out<pg_uuid_t, Text, Text, Maybe<pg_uuid_t>, Text, Maybe<Text>, int64, int64,
+                          Maybe<int64>, Maybe<int64>>;
+WaitpointList list_waitpoints(const Hub& hub, const pg_uuid_t& task, std::optional<pg_uuid_t> after,
+                              int limit, int64 now);
 
 // ---- Signals ----
 
@@ -115,15 +118,18 @@ void insert_signal(const Hub& hub, const Signal& signal);
 
 std::span<const core::SignalCount> count_signals(const Hub& hub, const pg_uuid_t& task,
                                                  int32 suspension_nr);
-// Signals of a suspension behind a number, in their order: rows (nr, signal_id, waitpoint_id, key,
-// name, source, payload, accepted_at_ms). The second takes the suspension that the task's attempt
-// is in or left last, and is for readers.
-Rows read_signals(const Hub& hub, const pg_uuid_t& task, int32 suspension_nr, int64 after,
-                  int limit);
-Rows list_signals(const Hub& hub, const pg_uuid_t& task, int64 after, int limit);
+// Signals of a suspension behind a number, in their order: nr, signal_id, waitpoint_id, key, name,
+// source, payload, accepted_at_ms. The second takes the suspension that the task's attempt is in or
+// left last, and is for readers.
+using SignalRows = Out<int64, Text, Maybe<pg_uuid_t>, Maybe<Text>, Text, Maybe<Text>,
+                       Maybe<Unread<Jsonb*>>, int64>;
+SignalRows read_signals(const Hub& hub, const pg_uuid_t& task, int32 suspension_nr, int64 after,
+                        int limit);
+Listing list_signals(const Hub& hub, const pg_uuid_t& task, int64 after, int limit);
 
-// Of tasks that were just claimed, the suspension that the attempt left last: rows (task, nr).
-Rows suspensions_left_last(const Hub& hub, std::span<const pg_uuid_t> tasks);
+// Of tasks that were just claimed, the suspension that the attempt left last: task, nr.
+using LeftLastRows = Out<pg_uuid_t, int32>;
+LeftLastRows suspensions_left_last(const Hub& hub, std::span<const pg_uuid_t> tasks);
 
 // ---- Keys ----
 

@@ -1,3 +1,6 @@
+// What readers ask of tasks: with the caller's snapshot, without locks.
+//
+// May touch: the tables of tasks, to read them. Must not: write or lock.
 #include "store/task_reads.hpp"
 
 #include <algorithm>
@@ -5,7 +8,7 @@
 #include "core/time.hpp"
 #include "pg/list.hpp"
 #include "store/flow_reads.hpp"
-#include "store/lanes.hpp"
+#include "store/queues.hpp"
 #include "store/limits.hpp"
 #include "store/listing.hpp"
 #include "store/suspensions.hpp"
@@ -16,9 +19,9 @@ namespace belay::store {
 namespace {
 
 // The last attempts; the details of their errors as far as 1 MiB reaches, from the last one on.
-constexpr Statement kJson = query(R"sql(
+constexpr auto kJson = query<In<pg_uuid_t>, Out<Jsonb*>>(R"sql(
     SELECT pg_catalog.jsonb_build_object(
-               'task_id', t.id, 'state', t.state, 'lane', t.lane, 'kind', t.kind,
+               'task_id', t.id, 'state', t.state, 'queue', t.queue, 'kind', t.kind,
                'priority', t.priority, 'flow_id', t.flow_id, 'flow_key', t.flow_key,
                'lifecycle_phase', s.lifecycle_phase, 'ownership_state', s.ownership_state,
                'eligibility_state', s.eligibility_state, 'public_state', s.public_state,
@@ -52,71 +55,131 @@ constexpr Statement kJson = query(R"sql(
                'terminal_at_ms', t.terminal_at_ms,
                'attempts', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
                         'attempt_index', a.attempt_index, 'kind', a.kind, 'outcome', a.outcome,
-                        'epoch', a.epoch, 'lease_count', a.lease_count, 'worker', a.worker,
+                        'epoch', a.lease_epoch, 'lease_count', a.lease_count, 'worker', a.worker,
                         'worker_instance', a.worker_instance, 'started_ms', a.started_ms,
                         'ended_ms', a.ended_ms,
                         'error', CASE WHEN a.bytes {>} 1048576
                             THEN (a.error {-} CAST('details' AS pg_catalog.text))
                                  {||} pg_catalog.jsonb_build_object('truncated', true)
                             ELSE a.error END) ORDER BY a.attempt_index)
-                   FROM (SELECT x.attempt_index, x.kind, x.outcome, x.epoch, x.lease_count, x.worker,
+                   FROM (SELECT x.attempt_index, x.kind, x.outcome, x.lease_epoch, x.lease_count,
+                                x.worker,
                                 x.worker_instance, x.started_ms, x.ended_ms, x.error,
                                 pg_catalog.sum(COALESCE(pg_catalog.pg_column_size(x.error), 0))
                                     OVER (ORDER BY x.attempt_index DESC) AS bytes
                            FROM {hub}.task_attempts AS x
                           WHERE x.task_id {=} t.id
                           ORDER BY x.attempt_index DESC
-                          LIMIT 1000) AS a), pg_catalog.jsonb_build_array())),
-           t.state, t.lease_epoch
+                          LIMIT 1000) AS a), pg_catalog.jsonb_build_array()))
       FROM {hub}.tasks AS t
       JOIN {hub}.task_states AS s ON s.task_id {=} t.id
      WHERE t.id {=} $1
-)sql",
-                                  UUIDOID);
+)sql");
 
-// $1 after, $2 limit, $3 lane, $4 states, $5 flow, $6 kind, $7 tags, $8 worker, $9 instance,
+// $1 id, $2 now. A delayed task that is due can be claimed.
+constexpr auto kStatus = query<In<pg_uuid_t, int64>, TaskStatus>(R"sql(
+    SELECT t.id, t.queue, t.kind,
+           CASE WHEN t.state {=} 'delayed' AND t.available_at_ms {<=} $2 THEN 'ready'
+                ELSE t.state END,
+           t.attempt_index, t.result,
+           CASE WHEN t.state {=} 'cancelled' THEN t.cancel_reason ELSE t.failure_message END,
+           CASE WHEN t.state {=} 'cancelled' THEN 'cancelled' ELSE t.failure_class END,
+           t.progress_pct, t.progress_message, t.lease_worker, t.created_at_ms,
+           CASE WHEN t.terminal_at_ms IS NULL THEN t.available_at_ms END,
+           t.started_at_ms, t.lease_until_ms, t.deadline_ms, t.terminal_at_ms
+      FROM {hub}.tasks AS t
+     WHERE t.id {=} $1
+)sql");
+
+// $1 after, $2 limit, $3 queue, $4 states, $5 flow, $6 kind, $7 tags, $8 worker, $9 instance,
 // $10 and $11 created, $12 pending.
-constexpr Statement kList = query(R"sql(
-    SELECT t.id, t.state, t.lane, t.kind, t.priority, t.flow_id, t.flow_key, t.pending_attempt,
-           t.attempt_index, t.retry_count, t.reclaim_count, t.replay_count, t.available_at_ms,
-           t.deadline_ms, t.lease_worker, t.lease_owner, t.lease_epoch, t.lease_until_ms,
-           t.failure_class, t.cancel_reason, t.tags, t.created_at_ms, t.updated_at_ms,
-           t.terminal_at_ms
+#define BELAY_LISTED_TASK                                                                          \
+    "SELECT t.id, t.state, t.queue, t.kind, t.priority, t.flow_id, t.flow_key, t.pending_attempt," \
+    "       t.attempt_index, t.retry_count, t.reclaim_count, t.replay_count, t.available_at_ms,"   \
+    "       t.deadline_ms, t.lease_worker, t.lease_owner, t.lease_epoch, t.lease_until_ms,"        \
+    "       t.failure_class, t.cancel_reason, t.tags, t.created_at_ms, t.updated_at_ms,"           \
+    "       t.terminal_at_ms"
+#define BELAY_LISTED_FITS                              \
+    "   ($3 IS NULL OR t.queue {=} $3)"                \
+    "   AND ($4 IS NULL OR t.state {=} ANY ($4))"      \
+    "   AND ($5 IS NULL OR t.flow_id {=} $5)"          \
+    "   AND ($6 IS NULL OR t.kind {=} $6)"             \
+    "   AND ($7 IS NULL OR t.tags {@>} $7)"            \
+    "   AND ($8 IS NULL OR t.lease_worker {=} $8)"     \
+    "   AND ($9 IS NULL OR t.lease_owner {=} $9)"      \
+    "   AND ($10 IS NULL OR t.created_at_ms {>=} $10)" \
+    "   AND ($11 IS NULL OR t.created_at_ms {<=} $11)" \
+    "   AND ($12 IS NULL OR t.pending_attempt {=} $12)"
+template <typename Last>
+using ListIn = In<pg_uuid_t, int64, Maybe<Text>, Maybe<ListOf<Text>>, Maybe<pg_uuid_t>, Maybe<Text>,
+                  Jsonb*, Maybe<Text>, Maybe<Text>, Maybe<int64>, Maybe<int64>, Maybe<Text>, Last>;
+
+// $13 how many tasks are looked at.
+constexpr auto kList = query<ListIn<int64>, Listing>(
+    BELAY_LISTED_TASK
+    "  FROM (SELECT x.* FROM {hub}.tasks AS x WHERE x.id {>} $1 ORDER BY x.id LIMIT $13) AS t"
+    " WHERE " BELAY_LISTED_FITS " ORDER BY t.id LIMIT $2");
+
+// $13 ids.
+constexpr auto kListAmong = query<ListIn<ListOf<pg_uuid_t>>, Listing>(
+    BELAY_LISTED_TASK
+    "  FROM {hub}.tasks AS t WHERE t.id {=} ANY ($13) AND t.id {>} $1 AND " BELAY_LISTED_FITS
+    " ORDER BY t.id LIMIT $2");
+
+// $1 id, $2 how many.
+constexpr auto kHasBehind = query<In<pg_uuid_t, int64>, Out<int32>>(R"sql(
+    SELECT 1
       FROM {hub}.tasks AS t
      WHERE t.id {>} $1
-       AND ($3 IS NULL OR t.lane {=} $3)
-       AND ($4 IS NULL OR t.state {=} ANY ($4))
-       AND ($5 IS NULL OR t.flow_id {=} $5)
-       AND ($6 IS NULL OR t.kind {=} $6)
-       AND ($7 IS NULL OR t.tags {@>} $7)
-       AND ($8 IS NULL OR t.lease_worker {=} $8)
-       AND ($9 IS NULL OR t.lease_owner {=} $9)
-       AND ($10 IS NULL OR t.created_at_ms {>=} $10)
-       AND ($11 IS NULL OR t.created_at_ms {<=} $11)
-       AND ($12 IS NULL OR t.pending_attempt {=} $12)
      ORDER BY t.id
-     LIMIT $2
-)sql",
-                                  UUIDOID, INT8OID, TEXTOID, TEXTARRAYOID, UUIDOID, TEXTOID,
-                                  JSONBOID, TEXTOID, TEXTOID, INT8OID, INT8OID, TEXTOID);
+    OFFSET $2
+     LIMIT 1
+)sql");
 
-// $1 as of, $2 lane, $3 and $4 after, $5 limit. lease_check_ms is never after lease_until_ms.
-constexpr Statement kExpired = report(R"sql(
-    SELECT t.id, t.lane,
+// $1 states, $2 most. Tasks in states that have an index.
+constexpr auto kInStates = query<In<ListOf<Text>, int64>, Out<pg_uuid_t>>(R"sql(
+    SELECT u.id
+      FROM ((SELECT t.id FROM {hub}.tasks AS t
+              WHERE t.state {=} 'ready' AND 'ready' {=} ANY ($1)
+              ORDER BY t.queue, t.slot, t.cap_set, t.priority DESC LIMIT $2)
+            UNION ALL
+            (SELECT t.id FROM {hub}.tasks AS t
+              WHERE t.state {=} 'delayed' AND 'delayed' {=} ANY ($1)
+              ORDER BY t.available_at_ms LIMIT $2)
+            UNION ALL
+            (SELECT t.id FROM {hub}.tasks AS t
+              WHERE t.state {=} 'active' AND 'active' {=} ANY ($1)
+              ORDER BY t.lease_check_ms LIMIT $2)
+            UNION ALL
+            (SELECT t.id FROM {hub}.tasks AS t
+              WHERE t.state {=} ANY (ARRAY['blocked', 'suspended']) AND t.state {=} ANY ($1)
+              ORDER BY t.state, t.queue LIMIT $2)
+            UNION ALL
+            (SELECT t.id FROM {hub}.tasks AS t
+              WHERE t.state {=} ANY (ARRAY['failed', 'expired']) AND t.state {=} ANY ($1)
+              ORDER BY t.terminal_at_ms LIMIT $2)) AS u
+     LIMIT $2
+)sql");
+
+// $1 as of, $2 queue, $3 and $4 after, $5 limit. lease_check_ms is never after lease_until_ms.
+constexpr auto kExpired = report<In<int64, Maybe<Text>, int64, pg_uuid_t, int64>, Listing>(R"sql(
+    SELECT t.id, t.queue,
            pg_catalog.concat('belay:', t.id, ':', t.attempt_index, ':', t.lease_epoch),
            t.lease_epoch, t.lease_until_ms, t.lease_worker, t.lease_owner, t.attempt_index
       FROM {hub}.tasks AS t
      WHERE t.state {=} 'active' AND t.lease_check_ms {<=} $1 AND t.lease_until_ms {<=} $1
-       AND ($2 IS NULL OR t.lane {=} $2)
+       AND ($2 IS NULL OR t.queue {=} $2)
        AND ROW(t.lease_until_ms, t.id) {>} ROW($3, $4)
      ORDER BY t.lease_until_ms, t.id
      LIMIT $5
-)sql",
-                                      INT8OID, TEXTOID, INT8OID, UUIDOID, INT8OID);
+)sql");
 
 // $1 id, $2 capabilities.
-constexpr Statement kView = query(R"sql(
-    SELECT t.state, t.lane, t.pending_attempt, t.held, COALESCE(l.paused, false), t.slot,
+constexpr auto kView =
+    query<In<pg_uuid_t, ListOf<Text>>,
+          Out<Text, Text, Text, bool, bool, int16, int64, int32, int32, Maybe<int64>, Maybe<int64>,
+              Maybe<int64>, Maybe<int64>, Maybe<Text>, Maybe<Text>, Jsonb*, bool>>(R"sql(
+    SELECT t.state, t.queue, t.pending_attempt, t.held, COALESCE(l.paused, false), t.slot,
            t.lease_epoch, t.priority, t.cap_set, t.available_at_ms, t.deadline_ms,
            t.lease_until_ms, t.terminal_at_ms, t.lease_worker, t.lease_owner,
            pg_catalog.to_jsonb(ARRAY(SELECT u.token
@@ -124,37 +187,34 @@ constexpr Statement kView = query(R"sql(
                                       WHERE NOT u.token {=} ANY ($2))),
            t.flow_id IS NOT NULL
       FROM {hub}.tasks AS t
-      LEFT JOIN {hub}.lanes AS l ON l.name {=} t.lane
+      LEFT JOIN {hub}.queues AS l ON l.name {=} t.queue
       LEFT JOIN {hub}.capability_sets AS c ON c.id {=} t.cap_set
      WHERE t.id {=} $1
-)sql",
-                                  UUIDOID, TEXTARRAYOID);
+)sql");
 
-// $1 lane, $2 priority, $3 available_at, $4 id, $5 limit, $6 now. What is due counts as ready.
-constexpr Statement kBefore = report(R"sql(
+// $1 queue, $2 priority, $3 available_at, $4 id, $5 limit, $6 now. What is due counts as ready.
+constexpr auto kBefore = report<In<Text, int32, int64, pg_uuid_t, int64, int64>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*)
       FROM (SELECT 1
               FROM (SELECT t.priority, t.available_at_ms, t.id
                       FROM {hub}.tasks AS t
-                     WHERE t.state {=} 'ready' AND t.lane {=} $1
+                     WHERE t.state {=} 'ready' AND t.queue {=} $1
                      UNION ALL
                     SELECT d.priority, d.available_at_ms, d.id
                       FROM {hub}.tasks AS d
-                     WHERE d.state {=} 'delayed' AND d.available_at_ms {<=} $6 AND d.lane {=} $1)
+                     WHERE d.state {=} 'delayed' AND d.available_at_ms {<=} $6 AND d.queue {=} $1)
                    AS c
              WHERE c.priority {>} $2
                 OR (c.priority {=} $2 AND ROW(c.available_at_ms, c.id) {<} ROW($3, $4))
              LIMIT $5) AS x
-)sql",
-                                     TEXTOID, INT4OID, INT8OID, UUIDOID, INT8OID, INT8OID);
+)sql");
 
-constexpr Statement kPlace = query(R"sql(
+constexpr auto kPlace = query<In<pg_uuid_t>, Places>(R"sql(
     SELECT t.ctid FROM {hub}.tasks AS t WHERE t.id {=} $1
-)sql",
-                                   UUIDOID);
+)sql");
 
 // What the CHECKs of the table cannot see: $1 flow.
-constexpr Statement kCheck = report(R"sql(
+constexpr auto kCheck = report<In<Maybe<pg_uuid_t>, Maybe<pg_uuid_t>>, ProblemRows>(R"sql(
     SELECT pg_catalog.concat('task ', t.id), p.problem
       FROM {hub}.tasks AS t
       LEFT JOIN {hub}.capability_sets AS c ON c.id {=} t.cap_set
@@ -183,8 +243,8 @@ constexpr Statement kCheck = report(R"sql(
         ('has a lease beyond a deadline',
          t.lease_until_ms {>} t.deadline_ms OR t.lease_until_ms {>} t.attempt_deadline_ms),
         ('has a lease that is looked at too late', t.lease_check_ms {>} t.lease_until_ms),
-        ('has a capability set of another lane',
-         t.cap_set {<>} 0 AND (c.lane IS NULL OR c.lane {<>} t.lane))
+        ('has a capability set of another queue',
+         t.cap_set {<>} 0 AND (c.queue IS NULL OR c.queue {<>} t.queue))
         ) AS p(problem, found)
      WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1) AND ($2 IS NULL OR t.id {>} $2)
     UNION ALL
@@ -192,22 +252,22 @@ constexpr Statement kCheck = report(R"sql(
       FROM {hub}.attempts AS a
      WHERE $1 IS NULL AND $2 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} a.task_id)
     UNION ALL
-    SELECT pg_catalog.concat('dedup key ', k.lane, ' ', k.key), 'names a task without it'
+    SELECT pg_catalog.concat('dedup key ', k.queue, ' ', k.key), 'names a task without it'
       FROM {hub}.dedup_keys AS k
       JOIN {hub}.tasks AS t ON t.id {=} k.task_id
-     WHERE $1 IS NULL AND $2 IS NULL AND (t.lane {<>} k.lane OR t.dedup_key IS NULL OR t.dedup_key {<>} k.key)
+     WHERE $1 IS NULL AND $2 IS NULL AND (t.queue {<>} k.queue OR t.dedup_key IS NULL OR t.dedup_key {<>} k.key)
     UNION ALL
     SELECT pg_catalog.concat('task ', t.id), 'has lost its dedup key'
       FROM {hub}.tasks AS t
      WHERE $1 IS NULL AND $2 IS NULL AND t.dedup_key IS NOT NULL AND t.terminal_at_ms IS NULL AND t.replay_count {=} 0
        AND NOT EXISTS (SELECT 1
                          FROM {hub}.dedup_keys AS k
-                        WHERE k.lane {=} t.lane AND k.key {=} t.dedup_key AND k.task_id {=} t.id)
-)sql",
-                                    UUIDOID, UUIDOID);
+                        WHERE k.queue {=} t.queue AND k.key {=} t.dedup_key AND k.task_id {=} t.id)
+)sql");
 
 // The same of suspensions: $1 flow.
-constexpr Statement kCheckSuspensions = report(R"sql(
+constexpr auto kCheckSuspensions =
+    report<In<Maybe<pg_uuid_t>, Maybe<pg_uuid_t>>, ProblemRows>(R"sql(
     SELECT pg_catalog.concat('task ', t.id), p.problem
       FROM {hub}.tasks AS t
      CROSS JOIN LATERAL (
@@ -241,120 +301,121 @@ constexpr Statement kCheckSuspensions = report(R"sql(
             SELECT 'signal', g.task_id, CAST(g.nr AS pg_catalog.text)
               FROM {hub}.signals AS g) AS x
      WHERE $1 IS NULL AND $2 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} x.task_id)
-)sql",
-                                               UUIDOID, UUIDOID);
+)sql");
 
 // $1 how many of the newest tasks are above the id.
-constexpr Statement kNewestAbove = query(R"sql(
+constexpr auto kNewestAbove = query<In<int64>, Out<pg_uuid_t>>(R"sql(
     SELECT t.id
       FROM {hub}.tasks AS t
      ORDER BY t.id DESC
     OFFSET $1
      LIMIT 1
-)sql",
-                                         INT8OID);
+)sql");
 
 // The same of limits: places that are taken, counted anew.
-constexpr Statement kCheckLimits = report(R"sql(
-    SELECT pg_catalog.concat('lane ', l.lane),
-           pg_catalog.concat('counts ', l.active {-} r.returned, ' active tasks, there are ',
+constexpr auto kCheckLimits = report<In<Maybe<pg_uuid_t>>, ProblemRows>(R"sql(
+    SELECT pg_catalog.concat('queue ', l.queue),
+           pg_catalog.concat('counts ', l.active {+} r.moved, ' active tasks, there are ',
                              t.active)
-      FROM {hub}.lane_limits AS l
-     CROSS JOIN LATERAL (SELECT pg_catalog.count(*) AS returned
-                           FROM {hub}.lane_returns AS x
-                          WHERE x.lane {=} l.lane) AS r
+      FROM {hub}.queue_limits AS l
+     CROSS JOIN LATERAL (SELECT COALESCE(pg_catalog.sum(x.places), 0) AS moved
+                           FROM {hub}.queue_moves AS x
+                          WHERE x.queue {=} l.queue) AS r
      CROSS JOIN LATERAL (SELECT pg_catalog.count(*) AS active
                            FROM {hub}.tasks AS y
-                          WHERE y.lane {=} l.lane AND y.state {=} 'active') AS t
-     WHERE $1 IS NULL AND (l.active {-} r.returned) {<>} t.active
-)sql",
-                                          UUIDOID);
+                          WHERE y.queue {=} l.queue AND y.state {=} 'active') AS t
+     WHERE $1 IS NULL AND (l.active {+} r.moved) {<>} t.active
+)sql");
 
-// $1 lane (null: all), $2 limit.
-constexpr Statement kReadyInLane = query(R"sql(
+// $1 queue (null: all), $2 limit.
+constexpr auto kReadyInQueue = query<In<Text, int64>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*)
-      FROM (SELECT 1 FROM {hub}.tasks AS t WHERE t.state {=} 'ready' AND t.lane {=} $1 LIMIT $2) AS x
-)sql",
-                                         TEXTOID, INT8OID);
+      FROM (SELECT 1 FROM {hub}.tasks AS t WHERE t.state {=} 'ready' AND t.queue {=} $1 LIMIT $2) AS x
+)sql");
 
-// $1 behind which, $2 limit. The lanes with ready tasks, and whether they are paused: steps from
+// $1 behind which, $2 limit. The queues with ready tasks, and whether they are paused: steps from
 // one to the next in the claim index.
-constexpr Statement kReadyLanes = query(R"sql(
+constexpr auto kReadyQueues = query<In<Text, int64>, Out<Text, bool>>(R"sql(
     WITH RECURSIVE known AS (
-        (SELECT f.lane
+        (SELECT f.queue
            FROM {hub}.tasks AS f
-          WHERE f.state {=} 'ready' AND f.lane {>} $1
-          ORDER BY f.lane
+          WHERE f.state {=} 'ready' AND f.queue {>} $1
+          ORDER BY f.queue
           LIMIT 1)
         UNION ALL
-        SELECT (SELECT n.lane
+        SELECT (SELECT n.queue
                   FROM {hub}.tasks AS n
-                 WHERE n.state {=} 'ready' AND n.lane {>} k.lane
-                 ORDER BY n.lane
+                 WHERE n.state {=} 'ready' AND n.queue {>} k.queue
+                 ORDER BY n.queue
                  LIMIT 1)
           FROM known AS k
-         WHERE k.lane IS NOT NULL
+         WHERE k.queue IS NOT NULL
     )
-    SELECT k.lane,
-           EXISTS (SELECT 1 FROM {hub}.lanes AS l WHERE l.name {=} k.lane AND l.paused)
+    SELECT k.queue,
+           EXISTS (SELECT 1 FROM {hub}.queues AS l WHERE l.name {=} k.queue AND l.paused)
       FROM known AS k
-     WHERE k.lane IS NOT NULL
+     WHERE k.queue IS NOT NULL
      LIMIT $2
-)sql",
-                                        TEXTOID, INT8OID);
+)sql");
 
-constexpr Statement kLanePaused = query(R"sql(
-    SELECT l.paused FROM {hub}.lanes AS l WHERE l.name {=} $1 AND l.paused
-)sql",
-                                        TEXTOID);
+constexpr auto kQueuePaused = query<In<Text>, Out<bool>>(R"sql(
+    SELECT l.paused FROM {hub}.queues AS l WHERE l.name {=} $1 AND l.paused
+)sql");
 
-// $1 lane (null: all), $2 now, $3 limit. The lanes of those that are due, unless they are paused.
-constexpr Statement kDueLanes = query(R"sql(
-    SELECT t.lane
+// $1 queue (null: all), $2 now, $3 limit. The queues of those that are due, unless they are paused.
+constexpr auto kDueQueues = query<In<Maybe<Text>, int64, int64>, Out<Text>>(R"sql(
+    SELECT t.queue
       FROM {hub}.tasks AS t
-     WHERE t.state {=} 'delayed' AND t.available_at_ms {<=} $2 AND ($1 IS NULL OR t.lane {=} $1)
-       AND NOT EXISTS (SELECT 1 FROM {hub}.lanes AS l WHERE l.name {=} t.lane AND l.paused)
+     WHERE t.state {=} 'delayed' AND t.available_at_ms {<=} $2 AND ($1 IS NULL OR t.queue {=} $1)
+       AND NOT EXISTS (SELECT 1 FROM {hub}.queues AS l WHERE l.name {=} t.queue AND l.paused)
      ORDER BY t.available_at_ms, t.id
      LIMIT $3
-)sql",
-                                      TEXTOID, INT8OID, INT8OID);
+)sql");
 
-// $1 now, $2 limit. The next to fall due; those of other lanes bound how soon to look again.
-constexpr Statement kDelayed = query(R"sql(
-    SELECT t.lane, t.available_at_ms
+// $1 now, $2 limit. The next to fall due; those of other queues bound how soon to look again.
+constexpr auto kDelayed = query<In<int64, int64>, Out<Text, int64>>(R"sql(
+    SELECT t.queue, t.available_at_ms
       FROM {hub}.tasks AS t
      WHERE t.state {=} 'delayed' AND t.available_at_ms {>} $1
      ORDER BY t.available_at_ms, t.id
      LIMIT $2
-)sql",
-                                     INT8OID, INT8OID);
+)sql");
+
+// $1 limit. Leases in the order in which they are looked at, which is never after their end.
+constexpr auto kLeaseEnds = query<In<int64>, Out<Text, int64, int64>>(R"sql(
+    SELECT t.queue, t.lease_check_ms, t.lease_until_ms
+      FROM {hub}.tasks AS t
+     WHERE t.state {=} 'active'
+     ORDER BY t.lease_check_ms
+     LIMIT $1
+)sql");
 
 // $1 now. What is due counts as ready.
-// From head to head in the order of claims: a lane, slot, capability set and priority has its
+// From head to head in the order of claims: a queue, slot, capability set and priority has its
 // oldest task first. However many tasks there are, up to 1000 heads are read.
-constexpr Statement kOldestReady = query(R"sql(
+constexpr auto kOldestReady = query<In<int64>, Out<Maybe<int64>>>(R"sql(
     WITH RECURSIVE heads AS (
-        (SELECT t.lane, t.slot, t.cap_set, t.priority, t.available_at_ms
+        (SELECT t.queue, t.slot, t.cap_set, t.priority, t.available_at_ms
            FROM {hub}.tasks AS t
           WHERE t.state {=} 'ready'
-          ORDER BY t.lane, t.slot, t.cap_set, t.priority DESC, t.available_at_ms, t.id
+          ORDER BY t.queue, t.slot, t.cap_set, t.priority DESC, t.available_at_ms, t.id
           LIMIT 1)
         UNION ALL
-        SELECT n.lane, n.slot, n.cap_set, n.priority, n.available_at_ms
+        SELECT n.queue, n.slot, n.cap_set, n.priority, n.available_at_ms
           FROM heads AS h
          CROSS JOIN LATERAL (
-            (SELECT a.lane, a.slot, a.cap_set, a.priority, a.available_at_ms
+            (SELECT a.queue, a.slot, a.cap_set, a.priority, a.available_at_ms
                FROM {hub}.tasks AS a
-              WHERE a.state {=} 'ready' AND a.lane {=} h.lane AND a.slot {=} h.slot
+              WHERE a.state {=} 'ready' AND a.queue {=} h.queue AND a.slot {=} h.slot
                 AND a.cap_set {=} h.cap_set AND a.priority {<} h.priority
-              ORDER BY a.lane, a.slot, a.cap_set, a.priority DESC, a.available_at_ms, a.id
+              ORDER BY a.queue, a.slot, a.cap_set, a.priority DESC, a.available_at_ms, a.id
               LIMIT 1)
             UNION ALL
-            (SELECT b.lane, b.slot, b.cap_set, b.priority, b.available_at_ms
+            (SELECT b.queue, b.slot, b.cap_set, b.priority, b.available_at_ms
                FROM {hub}.tasks AS b
               WHERE b.state {=} 'ready'
-                AND ROW(b.lane, b.slot, b.cap_set) {>} ROW(h.lane, h.slot, h.cap_set)
-              ORDER BY b.lane, b.slot, b.cap_set, b.priority DESC, b.available_at_ms, b.id
+                AND ROW(b.queue, b.slot, b.cap_set) {>} ROW(h.queue, h.slot, h.cap_set)
+              ORDER BY b.queue, b.slot, b.cap_set, b.priority DESC, b.available_at_ms, b.id
               LIMIT 1)
             LIMIT 1) AS n)
     SELECT LEAST((SELECT pg_catalog.min(f.available_at_ms)
@@ -362,10 +423,9 @@ constexpr Statement kOldestReady = query(R"sql(
                  (SELECT pg_catalog.min(d.available_at_ms)
                     FROM {hub}.tasks AS d
                    WHERE d.state {=} 'delayed' AND d.available_at_ms {<=} $1))
-)sql",
-                                         INT8OID);
+)sql");
 
-constexpr Statement kGauges = query(R"sql(
+constexpr auto kGauges = query<In<int64, int64>, Out<int64, int64, int64, int64>>(R"sql(
     SELECT (SELECT pg_catalog.count(*)
               FROM (SELECT 1 FROM {hub}.tasks AS r WHERE r.state {=} 'ready' LIMIT $2) AS a),
            (SELECT pg_catalog.count(*)
@@ -376,133 +436,128 @@ constexpr Statement kGauges = query(R"sql(
               FROM (SELECT 1
                       FROM {hub}.tasks AS o
                      WHERE o.state {=} 'active' AND o.lease_check_ms {<} $1 LIMIT $2) AS d)
-)sql",
-                                    INT8OID, INT8OID);
+)sql");
 
-constexpr Statement kMark = query(R"sql(
+constexpr auto kMark = query<In<Text>, Out<Text, int64>>(R"sql(
     SELECT t.state, t.lease_epoch
       FROM {hub}.tasks AS t
      WHERE t.id {=} CAST($1 AS pg_catalog.uuid)
-)sql",
-                                  TEXTOID);
-
-Params& add_uuid(Params* params, const std::optional<pg_uuid_t>& id) {
-    return id ? params->uuid(*id) : params->null();
-}
+)sql");
 
 // Below every id.
 constexpr pg_uuid_t kLowest{};
 
+// A JSON array as text; null if there is none, or if it is empty.
+const char* text_of_list(Jsonb* list) {
+    if (list == nullptr || JB_ROOT_COUNT(list) == 0) {
+        return nullptr;
+    }
+    return JsonbToCString(makeStringInfo(), &list->root, VARSIZE(list));
+}
+
 }  // namespace
 
+TaskStatus read_task_status(const Hub& hub, const pg_uuid_t& id, int64 now) {
+    return run(hub, kStatus, id, now);
+}
+
 Jsonb* read_task_json(const Hub& hub, const pg_uuid_t& id) {
-    const Rows rows = run(hub, kJson, Params().uuid(id));
-    return rows.count == 0 ? nullptr : rows.optional_jsonb(0, 1);
+    return run_one(hub, kJson, id).value_or(nullptr);
 }
 
-Rows list_tasks(const Hub& hub, const TaskFilter& filter, std::optional<pg_uuid_t> after,
-                int limit) {
-    Params params;
+namespace {
+
+bool has_index(std::string_view state) {
+    return state != "completed" && state != "cancelled" && state != "skipped";
+}
+
+}  // namespace
+
+TaskList list_tasks(const Hub& hub, const TaskFilter& filter, std::optional<pg_uuid_t> after,
+                    int limit) {
+    // Looking one up by its id costs as much as passing over so many more in their order.
+    constexpr int64 kMostLookups = 1000;
     // No task has the lowest id: it is no uuid that anybody makes.
-    params.uuid(after ? *after : kLowest)
-        .int8(limit)
-        .optional_text(filter.lane)
-        .optional_datum(filter.states ? std::optional(text_array(*filter.states)) : std::nullopt);
-    add_uuid(&params, filter.flow_id)
-        .optional_text(filter.kind)
-        .jsonb(filter.tags)
-        .optional_text(filter.worker)
-        .optional_text(filter.worker_instance)
-        .optional_int8(filter.created_from)
-        .optional_int8(filter.created_to)
-        .optional_text(filter.pending);
-    return run(hub, kList, params);
+    const pg_uuid_t behind = after ? *after : kLowest;
+    const auto list = [&](const auto& statement, const auto& last) {
+        return run(hub, statement, behind, limit, filter.queue, filter.states, filter.flow_id,
+                   filter.kind, filter.tags, filter.worker, filter.worker_instance,
+                   filter.created_from, filter.created_to, filter.pending, last);
+    };
+    if (filter.states && std::all_of(filter.states->begin(), filter.states->end(), has_index)) {
+        const auto ids = run(hub, kInStates, *filter.states, kMostLookups + 1).values();
+        if (ids.size() <= static_cast<std::size_t>(kMostLookups)) {
+            return {list(kListAmong, std::span<const pg_uuid_t>(ids)), true};
+        }
+    }
+    const Listing rows = list(kList, kMostListed);
+    const bool whole =
+        rows.count == static_cast<uint64>(limit) || !run_any(hub, kHasBehind, behind, kMostListed);
+    return {rows, whole};
 }
 
-Rows list_expired_leases(const Hub& hub, int64 as_of, std::optional<std::string_view> lane,
-                         std::optional<int64> after_ms, std::optional<pg_uuid_t> after_id,
-                         int limit) {
-    return run(hub, kExpired,
-               Params()
-                   .int8(as_of)
-                   .optional_text(lane)
-                   .int8(after_ms.value_or(PG_INT64_MIN))
-                   .uuid(after_id ? *after_id : kLowest)
-                   .int8(limit));
+Listing list_expired_leases(const Hub& hub, int64 as_of, std::optional<std::string_view> queue,
+                            std::optional<int64> after_ms, std::optional<pg_uuid_t> after_id,
+                            int limit) {
+    return run(hub, kExpired, as_of, queue, after_ms.value_or(PG_INT64_MIN),
+               after_id ? *after_id : kLowest, limit);
 }
 
 std::optional<TaskView> view_task(const Hub& hub, const pg_uuid_t& id,
                                   std::optional<std::span<const std::string_view>> capabilities) {
-    Params params;
-    params.uuid(id).datum(text_array(capabilities.value_or(std::span<const std::string_view>())));
-    const Rows rows = run(hub, kView, params);
-    if (rows.count == 0) {
+    const auto row =
+        run_one(hub, kView, id, capabilities.value_or(std::span<const std::string_view>()));
+    if (!row) {
         return std::nullopt;
     }
-    TaskView view{.id = id,
-                  .state = rows.text(0, 1),
-                  .lane = rows.text(0, 2),
-                  .pending = rows.text(0, 3),
-                  .held = rows.boolean(0, 4),
-                  .in_flow = rows.boolean(0, 17),
-                  .lane_paused = rows.boolean(0, 5),
-                  .slot = rows.int2(0, 6),
-                  .lease_epoch = rows.int8(0, 7),
-                  .priority = rows.int4(0, 8),
-                  .cap_set = rows.int4(0, 9),
-                  .available_at = rows.optional_int8(0, 10),
-                  .deadline = rows.optional_int8(0, 11),
-                  .lease_until = rows.optional_int8(0, 12),
-                  .terminal_at = rows.optional_int8(0, 13),
-                  .worker = rows.optional_text(0, 14),
-                  .worker_instance = rows.optional_text(0, 15),
-                  .missing = nullptr};
-    Jsonb* missing = rows.optional_jsonb(0, 16);
-    if (capabilities && missing != nullptr && JB_ROOT_COUNT(missing) > 0) {
-        StringInfo text = makeStringInfo();
-        view.missing = JsonbToCString(text, &missing->root, VARSIZE(missing));
-    }
-    return view;
+    const auto& [state, queue, pending, held, queue_paused, slot, lease_epoch, priority, cap_set,
+                 available_at, deadline, lease_until, terminal_at, worker, worker_instance, missing,
+                 in_flow] = *row;
+    return TaskView{.id = id,
+                    .state = state,
+                    .queue = queue,
+                    .pending = pending,
+                    .held = held,
+                    .in_flow = in_flow,
+                    .queue_paused = queue_paused,
+                    .slot = slot,
+                    .lease_epoch = lease_epoch,
+                    .priority = priority,
+                    .cap_set = cap_set,
+                    .available_at = available_at,
+                    .deadline = deadline,
+                    .lease_until = lease_until,
+                    .terminal_at = terminal_at,
+                    .worker = worker,
+                    .worker_instance = worker_instance,
+                    .missing = capabilities ? text_of_list(missing) : nullptr};
 }
 
 int64 count_before(const Hub& hub, const pg_uuid_t& id, const TaskView& view, int64 now,
                    int64 limit) {
-    return run(hub, kBefore,
-               Params()
-                   .text(view.lane)
-                   .int4(view.priority)
-                   .int8(view.available_at.value_or(0))
-                   .uuid(id)
-                   .int8(limit)
-                   .int8(now))
-        .int8(0, 1);
+    return run_for_one(hub, kBefore, view.queue, view.priority, view.available_at.value_or(0), id,
+                       limit, now);
 }
 
-RowHolder row_holder(const Hub& hub, const pg_uuid_t& id) {
-    return holder_of(hub.relations.tasks, run(hub, kPlace, Params().uuid(id)));
+std::optional<OpenTransaction> task_holder(const Hub& hub, const pg_uuid_t& id) {
+    return row_holder(hub, hub.relations.tasks, run(hub, kPlace, id));
 }
 
 std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow,
                                          std::optional<int64> newest) {
     std::optional<pg_uuid_t> above;
     if (newest) {
-        if (const Rows rows = run(hub, kNewestAbove, Params().int8(*newest)); rows.count > 0) {
-            above = rows.uuid(0, 1);
-        }
+        above = run_one(hub, kNewestAbove, *newest);
     }
     pg::List<TaskProblem> problems;
-    const auto add = [&problems](const Rows& rows) {
-        for (uint64 i = 0; i < rows.count; ++i) {
-            problems.add({rows.text(i, 1), rows.text(i, 2)});
+    const auto add = [&problems](const ProblemRows& rows) {
+        for (const auto [object, problem] : rows) {
+            problems.add({object, problem});
         }
     };
-    Params of_flow;
-    add_uuid(&of_flow, flow);
-    Params params = of_flow;
-    add_uuid(&params, above);
-    add(run(hub, kCheck, params));
-    add(run(hub, kCheckSuspensions, params));
-    add(run(hub, kCheckLimits, of_flow));
+    add(run(hub, kCheck, flow, above));
+    add(run(hub, kCheckSuspensions, flow, above));
+    add(run(hub, kCheckLimits, flow));
     if (!above) {
         add(check_flows(hub, flow));
     }
@@ -511,11 +566,11 @@ std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t
 
 namespace {
 
-// Adds the ready tasks of a lane and those that are due, as far as its limits let them be claimed.
-void add_ready(const Hub& hub, std::string_view lane, int64 due, int64 now, int limit,
-               LaneReadiness* result) {
-    const int64 ready = due + run(hub, kReadyInLane, Params().text(lane).int8(limit)).int8(0, 1);
-    const auto bounds = is_limited(hub, lane) ? read_limit(hub, lane) : std::nullopt;
+// Adds the ready tasks of a queue and those that are due, as far as its limits let them be claimed.
+void add_ready(const Hub& hub, std::string_view queue, int64 due, int64 now, int limit,
+               QueueReadiness* result) {
+    const int64 ready = due + run_for_one(hub, kReadyInQueue, queue, limit);
+    const auto bounds = is_limited(hub, queue) ? read_limit(hub, queue) : std::nullopt;
     if (ready == 0 || !bounds) {
         result->items += ready;
         return;
@@ -527,83 +582,95 @@ void add_ready(const Hub& hub, std::string_view lane, int64 due, int64 now, int 
     }
 }
 
+// Adds the tasks whose lease is over, which the next claim takes back, and when the next one ends.
+void add_leases(const Hub& hub, std::string_view queue, int64 now, int limit,
+                QueueReadiness* result) {
+    constexpr int64 kRecheckMs = 1000;
+    const auto leases = run(hub, kLeaseEnds, limit);
+    int64 last_check = 0;
+    for (const auto [of_queue, check, end] : leases) {
+        last_check = check;
+        if (queue.empty() || of_queue == queue) {
+            result->items += end <= now ? 1 : 0;
+            result->next_due = end > now ? std::min(result->next_due, end) : result->next_due;
+        }
+    }
+    if (leases.count == static_cast<uint64>(limit)) {
+        // Of those behind, none ends before this.
+        result->next_due = std::min(result->next_due, std::max(last_check, now + kRecheckMs));
+    }
+}
+
 }  // namespace
 
-LaneReadiness lane_readiness(const Hub& hub, std::string_view lane, int64 now, int limit) {
+QueueReadiness queue_readiness(const Hub& hub, std::string_view queue, int64 now, int limit) {
     constexpr int kLookAhead = 100;
     constexpr int64 kRecheckMs = 1000;
-    LaneReadiness result{0, core::kNever};
-    if (!lane.empty() && run(hub, kLanePaused, Params().text(lane)).count > 0) {
+    QueueReadiness result{0, core::kNever};
+    if (!queue.empty() && run_any(hub, kQueuePaused, queue)) {
         return result;
     }
-    const auto due = run(hub, kDueLanes,
-                         Params()
-                             .optional_text(lane.empty() ? std::nullopt : std::optional(lane))
-                             .int8(now)
-                             .int8(kLookAhead))
-                         .texts(1);
-    pg::List<std::string_view> lanes;
+    const auto due =
+        run(hub, kDueQueues, queue.empty() ? std::nullopt : std::optional(queue), now, kLookAhead)
+            .values();
+    pg::List<std::string_view> queues;
     for (const auto name : due) {
-        lanes.add(name);
+        queues.add(name);
     }
-    if (!lane.empty()) {
-        lanes.add(lane);
+    if (!queue.empty()) {
+        queues.add(queue);
     }
-    std::sort(lanes.begin(), lanes.end());
-    lanes.count = static_cast<int>(std::unique(lanes.begin(), lanes.end()) - lanes.begin());
+    std::sort(queues.begin(), queues.end());
+    queues.count = static_cast<int>(std::unique(queues.begin(), queues.end()) - queues.begin());
     const auto look_at = [&](std::string_view name) {
         if (result.items < limit) {
             add_ready(hub, name, std::count(due.begin(), due.end(), name), now, limit, &result);
         }
         CHECK_FOR_INTERRUPTS();
     };
-    std::for_each(lanes.begin(), lanes.end(), look_at);
-    // Of all lanes, as many as it takes.
+    std::for_each(queues.begin(), queues.end(), look_at);
+    // Of all queues, as many as it takes.
     std::string_view last;
-    bool more = lane.empty();
+    bool more = queue.empty();
     while (more && result.items < limit) {
-        const Rows page = run(hub, kReadyLanes, Params().text(last).int8(limit));
-        for (uint64 i = 0; i < page.count; ++i) {
-            last = page.text(i, 1);
-            if (!page.boolean(i, 2) && !std::binary_search(lanes.begin(), lanes.end(), last)) {
+        const auto page = run(hub, kReadyQueues, last, limit);
+        for (const auto [name, paused] : page) {
+            last = name;
+            if (!paused && !std::binary_search(queues.begin(), queues.end(), last)) {
                 look_at(last);
             }
         }
         more = page.count == static_cast<uint64>(limit);
     }
     if (more && result.items >= limit) {
-        result.next_due = std::min(result.next_due, now + kRecheckMs);  // of lanes not looked at
+        result.next_due = std::min(result.next_due, now + kRecheckMs);  // of queues not looked at
     }
     if (due.size() == kLookAhead) {
-        // Behind tasks of a lane that is full, those of another may be due.
+        // Behind tasks of a queue that is full, those of another may be due.
         result.next_due = std::min(result.next_due, now + kRecheckMs);
     }
-    const Rows delayed = run(hub, kDelayed, Params().int8(now).int8(kLookAhead));
-    for (uint64 i = 0; i < delayed.count; ++i) {
-        if (lane.empty() || delayed.text(i, 1) == lane || i + 1 == kLookAhead) {
-            result.next_due = std::min(result.next_due, delayed.int8(i, 2));
+    int seen = 0;
+    for (const auto [name, available_at] : run(hub, kDelayed, now, kLookAhead)) {
+        if (queue.empty() || name == queue || ++seen == kLookAhead) {
+            result.next_due = std::min(result.next_due, available_at);
             break;
         }
     }
+    add_leases(hub, queue, now, kLookAhead, &result);
     return result;
 }
 
 std::optional<int64> oldest_ready_task(const Hub& hub, int64 now) {
-    return run(hub, kOldestReady, Params().int8(now)).optional_int8(0, 1);
+    return run_for_one(hub, kOldestReady, now);
 }
 
 TaskGauges read_task_gauges(const Hub& hub, int64 now, int64 limit) {
-    const Rows rows = run(hub, kGauges, Params().int8(now).int8(limit));
-    return {.ready = rows.int8(0, 1),
-            .delayed = rows.int8(0, 2),
-            .leases = rows.int8(0, 3),
-            .overdue = rows.int8(0, 4)};
+    const auto [ready, delayed, leases, overdue] = run_for_one(hub, kGauges, now, limit);
+    return {.ready = ready, .delayed = delayed, .leases = leases, .overdue = overdue};
 }
 
 std::optional<TaskMark> read_task_mark(const Hub& hub, std::string_view id) {
-    const Rows rows = run(hub, kMark, Params().text(id));
-    return rows.count == 0 ? std::nullopt
-                           : std::optional(TaskMark{rows.text(0, 1), rows.int8(0, 2)});
+    return run(hub, kMark, id).first<TaskMark>();
 }
 
 }  // namespace belay::store

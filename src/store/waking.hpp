@@ -3,68 +3,68 @@
 
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "pg/wakeups.hpp"
+#include "shmem/wakeups/wakeups.hpp"
 #include "store/hub.hpp"
 
 namespace belay::store {
 
-inline pg::Channel orchestrator_channel(const Hub& hub) {
-    return pg::channel_of(hub.schema, pg::Topic::kOrchestrator);
+inline wakeups::Channel orchestrator_channel(const Hub& hub) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kOrchestrator);
 }
 
-inline pg::Channel worker_channel(const Hub& hub) {
-    return pg::channel_of(hub.schema, pg::Topic::kWorker);
+inline wakeups::Channel worker_channel(const Hub& hub) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kWorker);
 }
 
-inline pg::Channel outbox_channel(const Hub& hub) {
-    return pg::channel_of(hub.schema, pg::Topic::kOutbox);
+inline wakeups::Channel outbox_channel(const Hub& hub) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kOutbox);
 }
 
-inline pg::Channel instance_channel(const Hub& hub, std::string_view instance_id) {
-    return pg::channel_of(hub.schema, pg::Topic::kInstance, instance_id);
+inline wakeups::Channel instance_channel(const Hub& hub, std::string_view instance_id) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id);
 }
 
-inline pg::Channel owner_channel(const Hub& hub, std::string_view owner) {
-    return pg::channel_of(hub.schema, pg::Topic::kOwner, owner);
+inline wakeups::Channel owner_channel(const Hub& hub, std::string_view owner) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kOwner, owner);
 }
 
-inline pg::Channel lane_channel(const Hub& hub, std::string_view lane) {
-    return pg::channel_of(hub.schema, pg::Topic::kLane, lane);
+inline wakeups::Channel queue_channel(const Hub& hub, std::string_view queue) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kQueue, queue);
 }
 
-inline pg::Channel all_lanes_channel(const Hub& hub) {
-    return pg::channel_of(hub.schema, pg::Topic::kLane);
+inline wakeups::Channel all_queues_channel(const Hub& hub) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kQueue);
 }
 
-inline pg::Channel task_channel(const Hub& hub, std::string_view id) {
-    return pg::channel_of(hub.schema, pg::Topic::kTask, id);
+inline wakeups::Channel task_channel(const Hub& hub, std::string_view id) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kTask, id);
 }
 
-inline pg::Channel task_due_channel(const Hub& hub) {
-    return pg::channel_of(hub.schema, pg::Topic::kTaskDue);
+inline wakeups::Channel task_due_channel(const Hub& hub) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kTaskDue);
 }
 
 // Of the leases since the hub's last incarnation began. What is known of earlier ones does not hold
 // for these.
-inline pg::Channel task_lease_channel(const Hub& hub) {
-    return pg::channel_of(hub.schema, pg::Topic::kTaskLease,
-                          psprintf(INT64_FORMAT, hub.epoch_floor));
+inline wakeups::Channel task_lease_channel(const Hub& hub) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kTaskLease,
+                               psprintf(INT64_FORMAT, hub.epoch_floor));
 }
 
 // An item that can be fetched from visible_at on, in ms.
-inline void note_item(const pg::Channel& channel, int64 visible_at) {
+inline void note_item(const wakeups::Channel& channel, int64 visible_at) {
     if (visible_at <= pg::server_now_ms()) {
-        pg::note_ready(channel);
+        wakeups::ready(channel);
     } else {
-        pg::note_due(channel, visible_at);
+        wakeups::due(channel, visible_at);
     }
 }
 
 // Everything of the hub's queues may be different now.
-inline void note_all_queues(const Hub& hub, pg::WakeReason reason) {
-    pg::note_changed(orchestrator_channel(hub), reason);
-    pg::note_changed(worker_channel(hub), reason);
-    pg::note_changed(all_lanes_channel(hub), reason);
+inline void note_all_queues(const Hub& hub, wakeups::Reason reason) {
+    wakeups::changed(orchestrator_channel(hub), reason);
+    wakeups::changed(worker_channel(hub), reason);
+    wakeups::changed(all_queues_channel(hub), reason);
 }
 
 }  // namespace belay::store

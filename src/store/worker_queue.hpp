@@ -1,16 +1,17 @@
 // Table worker_queue.
 //
-// A row's key is (lane, slot, due, id). Its lease is free if the deadline has passed or belongs to
-// another incarnation. Nothing here waits for a row unless its name says lock.
+// A row's key is (lane, slot, due, id). What a lease means is decided by core/transitions/work.hpp.
+// Nothing here waits for a row except lock_work.
 #pragma once
 
 #include "core/lease.hpp"
 #include "core/time.hpp"
 #include "core/token.hpp"
-#include "pg/claim_cursors.hpp"
+#include "core/transitions/work.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "shmem/cursors.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::store {
 
@@ -41,10 +42,13 @@ struct NewWork {
     std::optional<std::string_view> tag;
 };
 
+// The highest id that was drawn.
+int64 last_work_id(const Hub& hub);
+
 // Inserts a row with the next id and returns the id.
-int64 insert_work(const Hub& hub, const NewWork& work);
+int64 insert_work(Tables& tables, const NewWork& work);
 // Several at once, in order.
-void insert_works(const Hub& hub, std::span<const NewWork> works);
+void insert_works(Tables& tables, std::span<const NewWork> works);
 
 // What a fetch asks for and writes into each row it takes.
 struct Grant {
@@ -73,7 +77,7 @@ struct Leased {
     int32 attempt;
     std::string_view work_item;
     int64 visible_at;  // ms
-    pg::RowHint hint;
+    cursors::RowHint hint;
 };
 
 struct LeasedRows {
@@ -84,7 +88,7 @@ struct LeasedRows {
 // Leases up to limit rows from the head of one lane, if no other range can hold an older row: no
 // delayed row of the lane is due and, with sessions, the lane's sessions have no free row. Else, or
 // if the head is empty, nothing.
-LeasedRows take_heads(const Hub& hub, int32 lane, int16 slot, std::optional<std::string_view> tag,
+LeasedRows take_heads(Tables& tables, int32 lane, int16 slot, std::optional<std::string_view> tag,
                       bool with_sessions, const LeaseTerms& terms, int limit);
 
 // A free row that a fetch may try to take.
@@ -99,26 +103,24 @@ struct Candidates {
     int count;
 };
 
-// The next lane above this one that has rows, leased or not.
-std::optional<int32> next_lane(const Hub& hub, int32 lane);
 // For a fetch: up to limit lanes behind one, in order, as far as up_to, with those of sessions or
 // without. May name lanes whose rows are all gone.
-std::span<const int32> lanes_to_fetch(const Hub& hub, int32 after, int32 up_to, bool with_sessions,
+std::span<const int32> lanes_to_fetch(Tables& tables, int32 after, int32 up_to, bool with_sessions,
                                       int limit);
 
 // The first free row of each slot of each lane: of the range never delayed, and of the range
-// delayed and due.
-Candidates peek_lanes(const Hub& hub, std::span<const int32> lanes, std::span<const int16> slots,
-                      const pg::Clock& clock);
+// delayed and due. Of a lane without one: when a row may be free, at the earliest, in ms.
+struct LaneHeads {
+    Candidates heads;
+    std::span<const std::optional<int64>> empty_until;  // per lane; none: it has a free row
+};
+LaneHeads peek_lanes(Tables& tables, std::span<const int32> lanes, std::span<const int16> slots,
+                     const pg::Clock& clock);
 
 // Up to limit free rows per slot of a lane, in key order, behind (after_due, after_id): of the
 // range never delayed, or of the range delayed and due.
-Candidates peek_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
+Candidates peek_lane(Tables& tables, int32 lane, std::span<const int16> slots, bool delayed,
                      int64 after_due, int64 after_id, const pg::Clock& clock, int limit);
-
-// The same for whoever only looks: no lock beyond that of a reader.
-Candidates look_at_lane(const Hub& hub, int32 lane, std::span<const int16> slots, bool delayed,
-                        int64 after_due, int64 after_id, int64 now, int limit);
 
 // As peek_lane, for the rows of one session within a lane and slot.
 Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane, int16 slot,
@@ -129,31 +131,23 @@ Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane,
 Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot,
                          bool delayed, int64 after_due, int64 after_id, int64 now);
 
-// Tells of a row that was leased: whoever waits, and its cursor. Returns whether the cursor may
-// pass it.
-bool note_granted(const Hub& hub, const Leased& leased, const Grant& grant);
-
 // Lanes of sessions are odd, those of rows without one even.
 constexpr bool is_session_lane(int32 lane) {
     return (lane & 1) != 0;
 }
 
-// What a delay makes of a row's key.
-constexpr int64 delayed_due(int64 visible_at) {
-    return visible_at > 1 ? visible_at : 1;
-}
-
-// The highest id that was drawn.
-int64 last_work_id(const Hub& hub);
+// The slot of a row: by its instance, else its session, else its id.
+int16 work_slot(int32 slot_count, std::optional<std::string_view> instance_id,
+                std::optional<std::string_view> session_id, int64 id);
 
 // Leases one row if it is still free and nobody holds it.
-std::optional<Leased> take(const Hub& hub, const WorkKey& key, const Grant& grant);
+std::optional<Leased> take(Tables& tables, const WorkKey& key, const Grant& grant);
 
 // Holds one row if it is still free and nobody else holds it; returns how often it was leased.
-std::optional<int32> try_hold_free(const Hub& hub, const WorkKey& key, int64 now);
+std::optional<int32> try_hold_free(Tables& tables, const WorkKey& key, int64 now);
 
 // Whether nobody else holds the row, told without holding it.
-bool seems_free(const Hub& hub, const WorkKey& key);
+bool seems_free(Tables& tables, const WorkKey& key);
 
 // The stored row of a token.
 struct WorkRow {
@@ -162,27 +156,29 @@ struct WorkRow {
     int32 attempt;
     std::optional<std::string_view> session_id;
     std::optional<std::string_view> locked_by;
+
+    core::WorkState state() const { return {.due = key.due, .lease = lease, .attempt = attempt}; }
 };
 
-// Deletes the row of a live lease if nobody else holds it; nothing otherwise.
-std::optional<WorkRow> delete_live(const Hub& hub, const core::WorkToken& token, int64 now);
+// Deletes the row of the lease that the token opens. No value: it opens none, or another
+// transaction has the row.
+std::optional<WorkRow> delete_live(Tables& tables, const core::WorkToken& token, int64 now);
 
-// Holds the row with that key until the transaction ends: at once if nobody has it, else after
-// waiting. No value if there is no such row.
-// Moves the deadline of a live lease if nobody else holds the row; the row as it was. No value may
-// also mean that the quick way is closed.
-std::optional<WorkRow> renew_live(const Hub& hub, const core::WorkToken& token, int64 now,
+// The same for its deadline; the row as it was.
+std::optional<WorkRow> renew_live(Tables& tables, const core::WorkToken& token, int64 now,
                                   const core::Extension& extension);
-std::optional<WorkRow> try_lock_work(const Hub& hub, const WorkKey& key);
-std::optional<WorkRow> lock_work(const Hub& hub, const WorkKey& key);
-bool work_exists(const Hub& hub, const WorkKey& key);
 
-void delete_work(const Hub& hub, const WorkKey& key);
-void set_deadline(const Hub& hub, const WorkKey& key, int64 locked_until);
+// Holds the row with that key until the transaction ends; waits for another transaction that has
+// it, and marks the clock then. No value if there is no such row.
+std::optional<WorkRow> lock_work(Tables& tables, const WorkKey& key, pg::Clock* clock);
+
+// These three are for rows that this transaction holds.
+void delete_work(Tables& tables, const WorkKey& key);
+void set_deadline(Tables& tables, const WorkKey& key, int64 locked_until);
 
 // Gives a row back. With a delay its visibility, and so its key, changes. Without a reason the one
 // of before stays.
-void release_work(const Hub& hub, const WorkKey& key, int32 attempt,
+void release_work(Tables& tables, const WorkKey& key, int32 attempt,
                   std::optional<int64> visible_at, std::optional<std::string_view> reason);
 
 // The rows of an activity, leased or not, in key order.
@@ -224,11 +220,16 @@ struct WorkFilter {
     std::optional<int64> min_attempts;
 };
 struct Rows;
+// whole: the page is full, or there are no more; else 10,000 rows were looked at.
 Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> after, int limit,
-               int64 now);
+               int64 now, bool* whole);
 
 // Gives every row the slot that a new slot_count asks for.
 void reslot_work(const Hub& hub, int32 slot_count);
+
+// Looks for rows that the hub's cursors have lost: an owner can change his tables by hand. Looks at
+// cursors that were not looked at for so long; returns how many were put back.
+int64 repair_cursors(Tables& tables, int64 age_ms);
 
 // How many leases are live.
 int64 count_live_work(const Hub& hub, int64 now);

@@ -9,8 +9,8 @@
 #include "pg/compat.hpp"
 #include "pg/locks.hpp"
 #include "pg/settings.hpp"
-#include "pg/shared_memory.hpp"
-#include "pg/worker_registry.hpp"
+#include "shmem/registry.hpp"
+#include "shmem/shared_memory.hpp"
 #include "worker/duties.hpp"
 #include "worker/notify.hpp"
 #include "worker/relay.hpp"
@@ -28,7 +28,7 @@ struct Pinned {
     const char* value;
 };
 constexpr Pinned kPinned[] = {
-    {"application_name", pg::kWorkerType},
+    {"application_name", registry::kWorkerType},
     {"default_transaction_deferrable", "off"},
     {"default_transaction_isolation", "read committed"},
     {"default_transaction_read_only", "off"},
@@ -58,7 +58,7 @@ void pin_settings() {
 // Whether this is the only worker of the database. The registry knows, if there is one: a process
 // that it has given up may still hold the lock.
 bool is_only_one() {
-    if (pg::attach_shared_memory()) {
+    if (shmem::attach()) {
         return true;
     }
     StartTransactionCommand();
@@ -91,8 +91,8 @@ void loop() {
     while (true) {
         ResetLatch(MyLatch);
         check_interrupts();
-        if (pg::stop_requested()) {
-            pg::set_end(pg::WorkerEnd::kStopped);
+        if (registry::stop_requested()) {
+            registry::set_end(registry::WorkerEnd::kStopped);
             return;
         }
         if (ConfigReloadPending) {
@@ -106,26 +106,26 @@ void loop() {
         }
         const bool rests = pg::settings.reconcile_interval_ms == 0;
         const int64 interval = rests ? kRestMs : pg::settings.reconcile_interval_ms;
-        const uint32 bells = pg::take_bells();
-        list_now = list_now || (bells & static_cast<uint32>(pg::Bell::kHubs)) != 0;
+        const uint32 bells = registry::take_bells();
+        list_now = list_now || (bells & static_cast<uint32>(signals::Bell::kHubs)) != 0;
         if (list_now || pg::monotonic_ms() - listed_ms >= interval) {
             list_now = false;
             if (!find_hubs()) {
-                pg::set_end(pg::WorkerEnd::kNoExtension);
+                registry::set_end(registry::WorkerEnd::kNoExtension);
                 return;
             }
             listed_ms = pg::monotonic_ms();
             forget_links();
         }
         hear_relay_calls();
-        if ((bells & static_cast<uint32>(pg::Bell::kLinks)) != 0) {
+        if ((bells & static_cast<uint32>(signals::Bell::kLinks)) != 0) {
             check_links();
         }
-        if ((bells & static_cast<uint32>(pg::Bell::kCascade)) != 0) {
+        if ((bells & static_cast<uint32>(signals::Bell::kCascade)) != 0) {
             make_due("dispatch_sweep");
             make_due("sibling_cancel");
         }
-        if ((bells & static_cast<uint32>(pg::Bell::kSchedules)) != 0) {
+        if ((bells & static_cast<uint32>(signals::Bell::kSchedules)) != 0) {
             make_due("schedules");
         }
         if (!rests) {
@@ -136,8 +136,8 @@ void loop() {
         if (pg::settings.notify) {
             next_item = send_notifications(known_hubs());
         }
-        pg::note_loop();
-        pg::set_state(rests ? pg::WorkerState::kResting : pg::WorkerState::kIdle);
+        registry::looped();
+        registry::set_state(rests ? registry::WorkerState::kResting : registry::WorkerState::kIdle);
         const int64 due =
             std::min(next_item,
                      rests ? interval : std::min({interval, until_next_due(), until_relay_due()}));
@@ -154,13 +154,13 @@ void run(Oid database) {
     pqsignal(SIGTERM, die);
     pqsignal(SIGUSR2, SignalHandlerForShutdownRequest);
     BackgroundWorkerUnblockSignals();
-    if (!pg::take_slot(database)) {
+    if (!registry::take_slot(database)) {
         return;
     }
     pin_settings();
     BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
     if (!is_only_one()) {
-        pg::set_end(pg::WorkerEnd::kStopped);
+        registry::set_end(registry::WorkerEnd::kStopped);
         return;
     }
     begin_duties();

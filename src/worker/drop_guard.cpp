@@ -1,11 +1,17 @@
-// drop_guard.cpp — make room for commands that need a database to themselves, and notice the
-// commands after which a database has a worker, or has none.
+// drop_guard.cpp — make room for commands that need a database to themselves, notice the commands
+// after which a database has a worker, or has none, and stand by DROP EXTENSION belay.
 //
-// Calls    pg/worker_registry
-// Must not change what the command does: it only waits for the worker to leave, at most 5 s.
+// Calls    pg/worker_registry, store::all_hubs
+// A command on a database only waits for the worker to leave, at most 5 s. DROP EXTENSION belay is
+// refused while there are hubs, as PostgreSQL itself does, but in belay's words. The schema that
+// CREATE EXTENSION has made goes with the extension if it is empty then.
+#include <algorithm>
+
 #include "pg/boundary.hpp"
 #include "pg/compat.hpp"
-#include "pg/worker_registry.hpp"
+#include "pg/subtransaction.hpp"
+#include "shmem/registry.hpp"
+#include "store/hub.hpp"
 #include "worker/worker.hpp"
 
 namespace belay::worker {
@@ -40,21 +46,59 @@ const char* option_of(const List* options, const char* name) {
 }
 
 // Makes the worker leave the database, for those who may do what they are about to do.
-void make_room(const char* name, bool owners_only, pg::HoldFor purpose = pg::HoldFor::kChange) {
+void make_room(const char* name, bool owners_only,
+               registry::HoldFor purpose = registry::HoldFor::kChange) {
     const Oid database = get_database_oid(name, true);
     if (!OidIsValid(database) ||
         (owners_only ? !pg::owns_database(database, GetUserId()) : !may_create_databases())) {
         return;
     }
-    pg::hold_database(database, purpose);
-    (void)pg::wait_until_left(database, kPatienceMs);
+    registry::hold_database(database, purpose);
+    (void)registry::wait_until_left(database, kPatienceMs);
+}
+
+// Whether the command drops extension belay, which exists.
+bool drops_belay(const DropStmt* drop) {
+    if (drop->removeType != OBJECT_EXTENSION || !OidIsValid(get_extension_oid("belay", true))) {
+        return false;
+    }
+    for (int i = 0; i < list_length(drop->objects); ++i) {
+        if (strcmp(strVal(list_nth(drop->objects, i)), "belay") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// PostgreSQL would list the hundreds of objects of each hub, and would not say how to remove one.
+void refuse_while_hubs_exist() {
+    constexpr std::size_t kMostNamed = 10;
+    const auto hubs = store::all_hubs();
+    if (hubs.empty()) {
+        return;
+    }
+    StringInfo names = makeStringInfo();
+    for (std::size_t i = 0; i < std::min(hubs.size(), kMostNamed); ++i) {
+        const char* name = get_namespace_name(hubs[i]);
+        appendStringInfo(names, "%s%s", i > 0 ? ", " : "", name == nullptr ? "?" : name);
+    }
+    if (hubs.size() > kMostNamed) {
+        appendStringInfo(names, " and %zu more", hubs.size() - kMostNamed);
+    }
+    ereport(ERROR,
+            (errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+             errmsg("cannot drop extension belay because hubs depend on it"),
+             errdetail("Hubs of this database: %s.", names->data),
+             errhint("Remove each hub with SELECT belay.drop_hub('name'). DROP EXTENSION belay "
+                     "CASCADE removes the functions and views of all hubs, and leaves their "
+                     "tables behind.")));
 }
 
 void before_command(const Node* command) {
     switch (nodeTag(command)) {
         case T_DropdbStmt:
             make_room(reinterpret_cast<const DropdbStmt*>(command)->dbname, true,
-                      pg::HoldFor::kDrop);
+                      registry::HoldFor::kDrop);
             break;
         case T_RenameStmt: {
             const auto* rename = reinterpret_cast<const RenameStmt*>(command);
@@ -76,6 +120,13 @@ void before_command(const Node* command) {
             make_room(source != nullptr ? source : "template1", false);
             break;
         }
+        case T_DropStmt: {
+            const auto* drop = reinterpret_cast<const DropStmt*>(command);
+            if (drop->behavior == DROP_RESTRICT && drops_belay(drop)) {
+                refuse_while_hubs_exist();
+            }
+            break;
+        }
         default:
             break;
     }
@@ -87,7 +138,30 @@ struct Aftermath {
     bool look_here;
     bool hubs_changed;
     NameData database;
+    Oid schema;  // that may be empty after DROP EXTENSION belay
 };
+
+// Drops the schema unless something is in it.
+void drop_if_empty(Oid schema) {
+    if (get_namespace_name(schema) == nullptr) {
+        return;
+    }
+    const ObjectAddress address{NamespaceRelationId, schema, 0};
+    const auto end = pg::try_in_subtransaction([address] {
+        performDeletion(&address, DROP_RESTRICT, 0);
+        return true;
+    });
+    if (end.error != nullptr && end.error->sqlerrcode != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST) {
+        ReThrowError(end.error);
+    }
+}
+
+// Whether a worker serves this database. One that is only starting may have looked for the
+// extension before it was there, and leave.
+bool has_settled_worker() {
+    const registry::Sighting seen = registry::sight(MyDatabaseId);
+    return seen.live && seen.state != registry::WorkerState::kStarting;
+}
 
 Aftermath aftermath_of(const Node* command) {
     Aftermath result{};
@@ -109,11 +183,15 @@ Aftermath aftermath_of(const Node* command) {
             // No callback of the prepared transaction runs.
             result.look_here = reinterpret_cast<const TransactionStmt*>(command)->kind ==
                                    TRANS_STMT_COMMIT_PREPARED &&
-                               !pg::sight(MyDatabaseId).live;
+                               !has_settled_worker();
             break;
         case T_DropStmt: {
-            const auto type = reinterpret_cast<const DropStmt*>(command)->removeType;
-            result.hubs_changed = type == OBJECT_EXTENSION || type == OBJECT_SCHEMA;
+            const auto* drop = reinterpret_cast<const DropStmt*>(command);
+            result.hubs_changed =
+                drop->removeType == OBJECT_EXTENSION || drop->removeType == OBJECT_SCHEMA;
+            if (drops_belay(drop)) {
+                result.schema = get_namespace_oid("belay", true);
+            }
             break;
         }
         default:
@@ -126,14 +204,17 @@ void after_command(const Aftermath& aftermath) {
     if (aftermath.look_at_database) {
         const Oid database = get_database_oid(NameStr(aftermath.database), true);
         if (OidIsValid(database)) {
-            pg::want_worker_at_commit(database);
+            signals::want_worker_at_commit(database);
         }
     }
     if (aftermath.look_here && OidIsValid(get_extension_oid("belay", true))) {
-        pg::want_worker_at_commit(MyDatabaseId);
+        signals::want_worker_at_commit(MyDatabaseId);
+    }
+    if (OidIsValid(aftermath.schema)) {
+        drop_if_empty(aftermath.schema);
     }
     if (aftermath.hubs_changed) {
-        pg::wake_worker_at_commit(pg::Bell::kHubs);
+        signals::wake_worker_at_commit(signals::Bell::kHubs);
     }
 }
 

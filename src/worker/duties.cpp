@@ -13,11 +13,12 @@
 #include "ops/duties/duties.hpp"
 #include "pg/boundary.hpp"
 #include "pg/clock.hpp"
-#include "pg/counters.hpp"
+#include "pg/errors.hpp"
 #include "pg/scopes.hpp"
 #include "pg/settings.hpp"
-#include "pg/worker_registry.hpp"
-#include "store/hub.hpp"
+#include "shmem/counters.hpp"
+#include "shmem/registry.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::worker {
 
@@ -31,6 +32,12 @@ constexpr int64 kReminderMs = int64{3600} * 1000;
 
 // Duties that look less often than so many intervals do not keep their plans.
 constexpr int kSeldom = 10;
+
+// PostgreSQL keeps what it has read of a relation until the process ends, and a hub has a hundred
+// relations. Beyond so many bytes of that, and of plans, all of it is dropped and read again when
+// it is needed. Counting takes a moment, so it is done once for so many portions.
+constexpr Size kMostCached = Size{32} << 20;
+constexpr int kCountEvery = 16;
 
 struct Key {
     Oid schema;
@@ -77,7 +84,8 @@ extern "C" void belay_end_portion() {
 // How a transaction went.
 struct Attempt {
     bool good;
-    bool over;  // it took longer than it may
+    bool over;   // it took longer than it may
+    bool moved;  // the hub has gone to another server meanwhile
     char message[256];
 };
 
@@ -97,7 +105,7 @@ Attempt in_own_transaction(const Whose& whose, void (*body)(void*), void* contex
     callback.callback = belay_duty_context;
     callback.previous = error_context_stack;
     error_context_stack = &callback;
-    pg::begin_portion(doing.duty, whose.duty, whose.hub, limit_ms);
+    registry::begin_portion(doing.duty, whose.duty, whose.hub, limit_ms);
     PG_TRY();
     {
         SetCurrentStatementStartTimestamp();
@@ -121,7 +129,8 @@ Attempt in_own_transaction(const Whose& whose, void (*body)(void*), void* contex
         ErrorData* error = CopyErrorData();
         strlcpy(attempt.message, error->message != nullptr ? error->message : "",
                 sizeof attempt.message);
-        if (!quiet) {
+        attempt.moved = error->sqlerrcode == pg::kElsewhere;
+        if (!quiet && !attempt.moved) {
             EmitErrorReport();
         }
         AbortCurrentTransaction();
@@ -131,7 +140,7 @@ Attempt in_own_transaction(const Whose& whose, void (*body)(void*), void* contex
     PG_END_TRY();
     error_context_stack = callback.previous;
     attempt.good = good;
-    attempt.over = pg::end_portion();
+    attempt.over = registry::end_portion();
     MemoryContextSwitchTo(loop_memory);
     MemoryContextReset(loop_memory);
     pgstat_report_stat(false);
@@ -150,9 +159,9 @@ struct Listing {
 void list_hubs(void* context) {
     auto* result = static_cast<Listing*>(context);
     result->extension = OidIsValid(get_extension_oid("belay", true));
-    const auto counted = pg::counted_hubs();
+    const auto counted = counters::hubs();
     const auto found = result->extension ? store::all_hubs() : std::span<const Oid>();
-    pg::forget_counts(counted, found);
+    counters::forget(counted, found);
     MemoryContextReset(hubs_memory);
     hubs = {};
     auto* copy =
@@ -206,12 +215,12 @@ void run_portion(void* context) {
     if (found == nullptr) {
         return;  // dropped, or its row cannot be read
     }
-    portion->rest_ms = pg::rest_of(found->schema, found->owner);
+    portion->rest_ms = registry::rest_of(found->schema, found->owner);
     if (portion->rest_ms > 0) {
         return;
     }
     doing.hub = found->name;
-    pg::name_portion(found->owner, found->name);
+    registry::name_portion(found->owner, found->name);
     char activity[NAMEDATALEN * 2];
     snprintf(activity, sizeof activity, "duty %s of hub %s", portion->duty->name,
              NameStr(found->name));
@@ -219,27 +228,45 @@ void run_portion(void* context) {
     const store::Hub& hub = store::settle_incarnation(*found);
     portion->rows = pg::as_role(hub.owner, [&hub, portion] {
         return pg::with_spi([&hub, portion] {
-            auto clock = pg::start_clock(std::nullopt, 0);
-            const int64 rows = ops::run_portion(hub, *portion->duty, &clock);
-            if (portion->duty->next != nullptr) {
-                portion->wait_ms = portion->duty->next(hub) - clock.now();
-            }
-            return rows;
+            return store::with_tables(hub, [portion](store::Tables& tables) {
+                auto clock = pg::start_clock(std::nullopt, 0);
+                const int64 rows = ops::run_portion(tables, *portion->duty, &clock);
+                if (portion->duty->next != nullptr) {
+                    portion->wait_ms = portion->duty->next(tables) - clock.now();
+                }
+                return rows;
+            });
         });
     });
 }
 
 // Whether the loop has something better to do than the rest of the round.
 bool is_interrupted() {
-    return pg::stop_requested() || ProcDiePending || ConfigReloadPending;
+    return registry::stop_requested() || ProcDiePending || ConfigReloadPending;
+}
+
+void trim_caches() {
+    static constinit int portions = 0;
+    if (++portions < kCountEvery) {
+        return;
+    }
+    portions = 0;
+    if (MemoryContextMemAllocated(CacheMemoryContext, true) > kMostCached) {
+        store::free_all_plans();
+        StartTransactionCommand();
+        InvalidateSystemCaches();
+        CommitTransactionCommand();
+        MemoryContextSwitchTo(loop_memory);
+    }
 }
 
 void run_entry(Entry* entry) {
     const ops::Duty& duty = ops::duties()[static_cast<std::size_t>(entry->key.duty)];
     const int64 interval = pg::settings.reconcile_interval_ms;
     doing = {duty.name, {}};
-    Portion portion{entry->key.schema, &duty, 0, PG_INT64_MAX, pg::rest_of(entry->key.schema)};
-    Attempt attempt{.good = true, .over = false, .message = {}};
+    Portion portion{entry->key.schema, &duty, 0, PG_INT64_MAX,
+                    registry::rest_of(entry->key.schema)};
+    Attempt attempt{.good = true, .over = false, .moved = false, .message = {}};
     // What is needed seldom is planned anew: a plan of every statement for every hub is too much.
     const bool seldom = duty.pace >= kSeldom;
     store::keep_plans_briefly(seldom);
@@ -254,8 +281,11 @@ void run_entry(Entry* entry) {
     const int64 now = pg::monotonic_ms();
     if (attempt.good && portion.rest_ms > 0) {
         entry->pace.due_ms = now + portion.rest_ms;
+    } else if (attempt.moved) {
+        // The next portion does not find the hub; the next listing leaves it out.
+        entry->pace.succeeded(0, now, interval, duty.pace);
     } else if (attempt.good) {
-        pg::note_duty(entry->key.duty, portion.rows);
+        registry::duty_ran(entry->key.duty, portion.rows);
         if (entry->pace.failures > 1) {
             ereport(LOG, (errmsg("duty %s of hub \"%s\" succeeded after %d failures", duty.name,
                                  NameStr(doing.hub), entry->pace.failures)));
@@ -266,14 +296,16 @@ void run_entry(Entry* entry) {
             entry->pace.due_ms = std::min(entry->pace.due_ms, now + portion.wait_ms);
         }
     } else {
-        pg::note_duty_error(entry->key.duty, NameStr(doing.hub),
-                            attempt.over ? "took longer than belay.duty_timeout" : attempt.message);
+        registry::duty_failed(
+            entry->key.duty, NameStr(doing.hub),
+            attempt.over ? "took longer than belay.duty_timeout" : attempt.message);
         if (!in_burst(entry->logged_ms, now)) {
             entry->logged_ms = now;
         }
         entry->pace.failed(now, interval);
     }
     doing = {};
+    trim_caches();
 }
 
 }  // namespace
@@ -329,7 +361,7 @@ namespace {
 struct HubRun {
     Oid schema;
     const char* what;
-    void (*body)(const store::Hub& hub, void* context);
+    void (*body)(store::Tables& tables, void* context);
     void* context;
     bool found;
 };
@@ -340,28 +372,32 @@ void run_as_owner(void* context) {
     if (found == nullptr) {
         return;
     }
-    if (pg::rest_of(found->schema, found->owner) > 0) {
+    if (registry::rest_of(found->schema, found->owner) > 0) {
         return;
     }
     run->found = true;
     doing.hub = found->name;
-    pg::name_portion(found->owner, found->name);
+    registry::name_portion(found->owner, found->name);
     char activity[NAMEDATALEN * 2];
     snprintf(activity, sizeof activity, "%s of hub %s", run->what, NameStr(found->name));
     pgstat_report_activity(STATE_RUNNING, activity);
     const store::Hub& hub = store::settle_incarnation(*found);
-    pg::as_role(hub.owner,
-                [&hub, run] { pg::with_spi([&hub, run] { run->body(hub, run->context); }); });
+    pg::as_role(hub.owner, [&hub, run] {
+        pg::with_spi([&hub, run] {
+            store::with_tables(hub,
+                               [run](store::Tables& tables) { run->body(tables, run->context); });
+        });
+    });
 }
 
 }  // namespace
 
-bool run_for_hub(const char* what, Oid schema, void (*body)(const store::Hub& hub, void* context),
+bool run_for_hub(const char* what, Oid schema, void (*body)(store::Tables& tables, void* context),
                  void* context, HubFailure* failure, bool quiet) {
     if (failure != nullptr) {
         failure->message[0] = '\0';
     }
-    if (pg::rest_of(schema) > 0) {
+    if (registry::rest_of(schema) > 0) {
         return false;
     }
     HubRun run{schema, what, body, context, false};
@@ -399,7 +435,7 @@ void run_round() {
                                           duties[static_cast<std::size_t>(i)].pace);
                     continue;
                 }
-                pg::set_state(pg::WorkerState::kWorking);
+                registry::set_state(registry::WorkerState::kWorking);
                 run_entry(entry);
             }
         }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::worker {
 
@@ -29,7 +29,7 @@ bool run_alone(const char* what, void (*body)(void*), void* context);
 struct HubFailure {
     char message[256];
 };
-bool run_for_hub(const char* what, Oid schema, void (*body)(const store::Hub& hub, void* context),
+bool run_for_hub(const char* what, Oid schema, void (*body)(store::Tables& tables, void* context),
                  void* context, HubFailure* failure = nullptr, bool quiet = false);
 
 // Runs one round.

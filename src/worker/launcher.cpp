@@ -1,6 +1,6 @@
 // launcher.cpp — keep one worker in every database that has the extension.
 //
-// Calls    pg/worker_registry
+// Calls    shmem/registry
 // Touches  pg_database
 // Must not connect to a database: it cannot see whether one has the extension, so it sends a worker
 //          to look, which ends if there is none. Databases that nobody has looked at yet are
@@ -11,7 +11,7 @@
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "pg/settings.hpp"
-#include "pg/worker_registry.hpp"
+#include "shmem/registry.hpp"
 #include "worker/worker.hpp"
 
 namespace belay::worker {
@@ -122,7 +122,7 @@ void adopt_workers() {
     MemoryContext memory =
         AllocSetContextCreate(TopMemoryContext, "belay launcher", ALLOCSET_SMALL_SIZES);
     MemoryContext old = MemoryContextSwitchTo(memory);
-    for (const auto& slot : pg::live_workers()) {
+    for (const auto& slot : registry::live_workers()) {
         Database* database = add(slot.database);
         database->active = true;
         database->started_ms = pg::monotonic_ms();
@@ -132,7 +132,7 @@ void adopt_workers() {
 }
 
 void hear_requests() {
-    const pg::Wanted wanted = pg::take_wanted();
+    const registry::Wanted wanted = registry::take_wanted();
     if (wanted.all) {
         add_all_databases();
     }
@@ -157,7 +157,7 @@ bool has_process(const Database& database) {
 bool is_stuck(const Database& database) {
     pid_t pid = 0;
     return database.handle != nullptr &&
-           GetBackgroundWorkerPid(database.handle, &pid) == BGWH_STARTED && pg::is_stuck(pid);
+           GetBackgroundWorkerPid(database.handle, &pid) == BGWH_STARTED && registry::is_stuck(pid);
 }
 
 // Takes note of how its worker does. False: there is nothing more to do for it.
@@ -166,9 +166,9 @@ bool follow(Database* database) {
         return true;
     }
     const int64 now = pg::monotonic_ms();
-    const pg::Sighting seen = pg::sight(database->id);
+    const registry::Sighting seen = registry::sight(database->id);
     if (seen.live) {
-        if (seen.state != pg::WorkerState::kStarting) {
+        if (seen.state != registry::WorkerState::kStarting) {
             database->has_extension = true;
         }
         return true;
@@ -184,16 +184,16 @@ bool follow(Database* database) {
         pfree(database->handle);
         database->handle = nullptr;
     }
-    switch (stuck ? pg::WorkerEnd::kOverLimit : seen.end) {
-        case pg::WorkerEnd::kNoExtension:
+    switch (stuck ? registry::WorkerEnd::kOverLimit : seen.end) {
+        case registry::WorkerEnd::kNoExtension:
             database->has_extension = false;
             database->ready_ms = 0;
             return database->look_again;
-        case pg::WorkerEnd::kStopped:
-        case pg::WorkerEnd::kOverLimit:  // the hub rests, the others go on at once
+        case registry::WorkerEnd::kStopped:
+        case registry::WorkerEnd::kOverLimit:  // the hub rests, the others go on at once
             database->ready_ms = 0;
             return true;
-        case pg::WorkerEnd::kFailed:
+        case registry::WorkerEnd::kFailed:
             break;
     }
     if (now - database->started_ms >= kProvenMs) {
@@ -210,7 +210,7 @@ bool is_visit(const Database& database, int64 now) {
 }
 
 // How long a database has waited, by need.
-int64 urgency(const Database& database, const pg::Sighting& seen, int64 now) {
+int64 urgency(const Database& database, const registry::Sighting& seen, int64 now) {
     const int64 weight = seen.called ? kCalledWeight : database.had_work ? kBusyWeight : 1;
     return (now - database.waiting_ms + 1) * weight;
 }
@@ -229,7 +229,7 @@ Database* next_to_start() {
             (!database->has_extension && visiting)) {
             return;
         }
-        const pg::Sighting seen = pg::sight(database->id);
+        const registry::Sighting seen = registry::sight(database->id);
         if (!seen.held && urgency(*database, seen, now) > most) {
             next = database;
             most = urgency(*database, seen, now);
@@ -246,7 +246,7 @@ int active_workers() {
 
 // A process that does not end keeps its place, but never the last one.
 bool has_room() {
-    return active_workers() < std::max(1, pg::settings.max_workers - pg::stuck_workers());
+    return active_workers() < std::max(1, pg::settings.max_workers - registry::stuck_workers());
 }
 
 // Ends a worker whose turn is over, because another database waits: one without work rather than
@@ -260,7 +260,7 @@ void end_a_turn() {
         if (!database->active) {
             return;
         }
-        const bool idle = pg::sight(database->id).state == pg::WorkerState::kIdle;
+        const bool idle = registry::sight(database->id).state == registry::WorkerState::kIdle;
         const int64 turn = std::max(kLeastTurnMs, (idle ? kIdleTurn : kTurn) * interval);
         if (now - database->started_ms < turn) {
             return;
@@ -272,7 +272,7 @@ void end_a_turn() {
         }
     });
     if (chosen != nullptr) {
-        pg::stop_worker_of(chosen->id);
+        registry::stop_worker_of(chosen->id);
     }
 }
 
@@ -301,19 +301,19 @@ void show_waiting() {
             waiting[count++] = database->id;
         }
     });
-    pg::show_waiting({waiting, static_cast<std::size_t>(count)});
+    registry::show_waiting({waiting, static_cast<std::size_t>(count)});
 }
 
 // Starts workers where they are missing. False: there was no room for one.
 bool start_workers() {
     while (Database* database = next_to_start()) {
-        pg::forget_end(database->id);
+        registry::forget_end(database->id);
         if (!can_connect(database->id)) {
             forget(database);
             continue;
         }
         MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-        database->handle = has_room() ? pg::launch_worker(database->id) : nullptr;
+        database->handle = has_room() ? registry::launch_worker(database->id) : nullptr;
         MemoryContextSwitchTo(old);
         if (database->handle == nullptr) {
             say_crowded(*database);
@@ -330,7 +330,7 @@ bool start_workers() {
 // Ends portions that are over their limit. Returns ms until it has to look again: no portion that
 // begins until then can be over its limit before.
 int64 watch_portions() {
-    const int64 next = pg::watch_portions();
+    const int64 next = registry::watch_portions();
     const int64 limit = pg::settings.duty_timeout_ms;
     return next < 0 ? limit : std::min(next, limit);
 }
@@ -381,10 +381,10 @@ void run() {
     pqsignal(SIGTERM, die);
     pqsignal(SIGINT, SIG_IGN);
     BackgroundWorkerUnblockSignals();
-    SetConfigOption("application_name", pg::kLauncherType, PGC_SUSET, PGC_S_OVERRIDE);
+    SetConfigOption("application_name", registry::kLauncherType, PGC_SUSET, PGC_S_OVERRIDE);
     BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
     make_table();
-    pg::become_launcher();
+    registry::become_launcher();
     adopt_workers();
     add_all_databases();
     loop();
@@ -399,8 +399,8 @@ void install_launcher() {
     launcher.bgw_restart_time = 1;
     strlcpy(launcher.bgw_library_name, "belay", sizeof launcher.bgw_library_name);
     strlcpy(launcher.bgw_function_name, "belay_launcher_main", sizeof launcher.bgw_function_name);
-    strlcpy(launcher.bgw_name, pg::kLauncherType, sizeof launcher.bgw_name);
-    strlcpy(launcher.bgw_type, pg::kLauncherType, sizeof launcher.bgw_type);
+    strlcpy(launcher.bgw_name, registry::kLauncherType, sizeof launcher.bgw_name);
+    strlcpy(launcher.bgw_type, registry::kLauncherType, sizeof launcher.bgw_type);
     RegisterBackgroundWorker(&launcher);
 }
 

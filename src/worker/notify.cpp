@@ -1,6 +1,6 @@
 // notify.cpp — tell listeners of work, off the transactions that enqueue it.
 //
-// Calls    pg::advance_queue, Async_Notify
+// Calls    wakeups::advance_queue, Async_Notify
 // Touches  nothing but PostgreSQL's own notification queue
 // Must not be called inside a transaction: it runs one of its own if there is something to tell.
 #include "worker/notify.hpp"
@@ -9,7 +9,7 @@
 
 #include "core/time.hpp"
 #include "pg/clock.hpp"
-#include "pg/wakeups.hpp"
+#include "shmem/wakeups/wakeups.hpp"
 #include "worker/duties.hpp"
 
 namespace belay::worker {
@@ -17,7 +17,7 @@ namespace belay::worker {
 namespace {
 
 struct Told {
-    pg::Channel channel;
+    wakeups::Channel channel;
     uint64 version;
 };
 
@@ -26,7 +26,7 @@ constinit HTAB* told = nullptr;
 HTAB* table() {
     if (told == nullptr) {
         HASHCTL control{};
-        control.keysize = sizeof(pg::Channel);
+        control.keysize = sizeof(wakeups::Channel);
         control.entrysize = sizeof(Told);
         control.hcxt = TopMemoryContext;
         told =
@@ -36,12 +36,12 @@ HTAB* table() {
 }
 
 constexpr struct {
-    pg::Topic topic;
+    wakeups::Topic topic;
     const char* payload;
-} kQueues[] = {{pg::Topic::kOrchestrator, "orchestrator"},
-               {pg::Topic::kWorker, "worker"},
-               {pg::Topic::kOutbox, "outbox"},
-               {pg::Topic::kLane, "lane:*"}};
+} kQueues[] = {{wakeups::Topic::kOrchestrator, "orchestrator"},
+               {wakeups::Topic::kWorker, "worker"},
+               {wakeups::Topic::kOutbox, "outbox"},
+               {wakeups::Topic::kQueue, "queue:*"}};
 
 struct News {
     std::span<const Oid> hubs;
@@ -63,8 +63,8 @@ void notify(void* context) {
     const int64 now = pg::server_now_ms();
     for (const Oid schema : news->hubs) {
         for (const auto& queue : kQueues) {
-            const pg::Channel channel = pg::channel_of(schema, queue.topic);
-            const uint64 version = pg::advance_queue(channel, now);
+            const wakeups::Channel channel = wakeups::channel_of(schema, queue.topic);
+            const uint64 version = wakeups::advance_queue(channel, now);
             bool found = false;
             auto* entry = static_cast<Told*>(hash_search(table(), &channel, HASH_ENTER, &found));
             if (found && entry->version == version) {
@@ -92,7 +92,7 @@ int64 send_notifications(std::span<const Oid> hubs) {
     int64 next = core::kNever;
     for (const Oid schema : hubs) {
         for (const auto& queue : kQueues) {
-            next = std::min(next, pg::next_due(pg::channel_of(schema, queue.topic)));
+            next = std::min(next, wakeups::next_due(wakeups::channel_of(schema, queue.topic)));
         }
     }
     return next == core::kNever ? next : std::max<int64>(1, next - pg::server_now_ms());

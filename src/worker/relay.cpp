@@ -18,7 +18,7 @@
 #include "pg/locks.hpp"
 #include "pg/remote.hpp"
 #include "pg/settings.hpp"
-#include "pg/worker_registry.hpp"
+#include "shmem/registry.hpp"
 #include "worker/duties.hpp"
 
 namespace belay::worker {
@@ -126,11 +126,11 @@ struct Settling {
     const char* error;  // null: delivered
 };
 
-void settle(const store::Hub& hub, void* context) {
+void settle(store::Tables& tables, void* context) {
     const auto* settling = static_cast<Settling*>(context);
     const ops::RemoteBatch& batch = settling->link->batch;
     if (settling->error == nullptr) {
-        ops::settle_delivered(hub, target_of(*settling->link),
+        ops::settle_delivered(tables, target_of(*settling->link),
                               {batch.ids, static_cast<std::size_t>(batch.count)});
         return;
     }
@@ -141,7 +141,7 @@ void settle(const store::Hub& hub, void* context) {
             firsts[count++] = batch.ids[i];
         }
     }
-    ops::settle_failed(hub, target_of(*settling->link), {firsts, count}, settling->error);
+    ops::settle_failed(tables, target_of(*settling->link), {firsts, count}, settling->error);
 }
 
 // Notes how the batch under way has ended. If that fails it is sent again: the target knows its
@@ -183,24 +183,25 @@ struct Opening {
 };
 
 // What has to be known before a batch: whether the target is linked, and where to.
-void read_target(const store::Hub& hub, void* context) {
+void read_target(store::Tables& tables, void* context) {
     auto* opening = static_cast<Opening*>(context);
-    ops::next_remote_batch(hub, target_of(*opening->link), 0, 0, link_memory,
+    ops::next_remote_batch(tables, target_of(*opening->link), 0, 0, link_memory,
                            &opening->link->batch);
     if (opening->link->batch.server == nullptr) {
         return;
     }
     strlcpy(opening->link->server, opening->link->batch.server, sizeof opening->link->server);
-    opening->target = pg::read_remote_target(hub.owner, opening->link->batch.server, link_memory);
+    opening->target =
+        pg::read_remote_target(tables.hub.owner, opening->link->batch.server, link_memory);
 }
 
 // The first intents that are due, for the error that concerns them all.
-void fail_due(const store::Hub& hub, void* context) {
+void fail_due(store::Tables& tables, void* context) {
     auto* settling = static_cast<Settling*>(context);
     auto* link = const_cast<Link*>(settling->link);
-    ops::next_remote_batch(hub, target_of(*link), link->min_age_ms, ops::kMostIntents, link_memory,
-                           &link->batch);
-    settle(hub, context);
+    ops::next_remote_batch(tables, target_of(*link), link->min_age_ms, ops::kMostIntents,
+                           link_memory, &link->batch);
+    settle(tables, context);
 }
 
 // No batch could be sent at all. What is due learns why.
@@ -241,7 +242,7 @@ void open(Link* link) {
     }
 }
 
-void fill_batch(const store::Hub& hub, void* context) {
+void fill_batch(store::Tables& tables, void* context) {
     auto* link = static_cast<Link*>(context);
     if (!pg::try_lock_key_for_session(pg::LockSpace::kIntentTarget, link->key.hub,
                                       core::fnv1a64(target_of(*link)))) {
@@ -249,7 +250,7 @@ void fill_batch(const store::Hub& hub, void* context) {
         return;  // another relay is at it
     }
     link->locked = true;
-    ops::next_remote_batch(hub, target_of(*link), link->min_age_ms,
+    ops::next_remote_batch(tables, target_of(*link), link->min_age_ms,
                            link->single_left > 0 ? 1 : ops::kMostIntents, link_memory,
                            &link->batch);
 }
@@ -397,9 +398,9 @@ struct Portion {
     int64 rows;
 };
 
-void relay_now(const store::Hub& hub, void* context) {
+void relay_now(store::Tables& tables, void* context) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    static_cast<Portion*>(context)->rows = ops::relay_intents(hub, &clock, 0);
+    static_cast<Portion*>(context)->rows = ops::relay_intents(tables, &clock, 0);
 }
 
 void add_eager(Oid hub) {
@@ -415,7 +416,7 @@ void run_eager() {
     const int count = eager_count;
     std::copy(eager, eager + count, hubs);
     eager_count = 0;
-    for (int i = 0; i < count && !pg::stop_requested() && !ProcDiePending; ++i) {
+    for (int i = 0; i < count && !registry::stop_requested() && !ProcDiePending; ++i) {
         Portion portion{};
         if (run_for_hub("intent_relay", hubs[i], relay_now, &portion) && portion.rows > 0) {
             add_eager(hubs[i]);
@@ -436,7 +437,7 @@ void begin_relay() {
 }
 
 void hear_relay_calls() {
-    const pg::RelayCalls calls = pg::take_relay_calls();
+    const registry::RelayCalls calls = registry::take_relay_calls();
     for (int i = 0; i < calls.count; ++i) {
         add_eager(calls.hubs[i]);
     }

@@ -3,6 +3,7 @@
 
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
+#include "store/places.hpp"
 
 namespace belay::ops {
 
@@ -16,6 +17,45 @@ using VerbsOf = std::span<const char* const> (*)(store::Api api);
 // an extension script.
 void create_hub(const char* name, std::string_view api, bool adopt,
                 std::span<const char* const> verbs);
+
+// Raises QB006 for a name that no hub can have.
+void check_hub_name(const char* name);
+
+// Says that another server has the hub. One that is here is served no more, from the end of the
+// transaction on; until then calls that write wait. For its owner. remove is false if no place was
+// known.
+void set_hub_place(const char* name, const store::Place& place);
+bool remove_hub_place(const char* name);
+inline constexpr std::size_t kMaxHostBytes = 255;
+void check_place(const store::Place& place);
+// Whether the caller was granted set_hub_place.
+bool may_set_places();
+
+// Where a hub is; no value: here. QB002 if it is not known.
+std::optional<store::Place> hub_location(const char* name);
+
+// Ends a part of a long operation: commits, where the caller lets it.
+using Pause = void (*)();
+
+// Makes the hubs of a family: all of them, or those of this server, with the places of the others.
+// Called again, it goes on where it was.
+struct FamilyRequest {
+    const char* family;
+    int32 hubs;
+    std::string_view api;
+    std::span<const std::string_view> servers;  // as host:port; empty: only this one
+    std::string_view here;                      // one of them
+    std::span<const char* const> verbs;
+};
+void create_hub_family(const FamilyRequest& request, Pause pause);
+// Drops those of this database, and forgets the family.
+void drop_hub_family(const char* family, bool force, Pause pause);
+
+// How many hubs a family has. QB002 if it is not known.
+int32 family_size(const char* family);
+const char* family_hub_name(const char* family, int32 number);
+// The hub of a family of that size that has the key.
+const char* family_hub(const char* family, int32 hubs, std::string_view key);
 
 // Removes what the hub is made of, live leases or not, and keeps the schema. For its owner only.
 void cleanup_schema(const store::Hub& hub);

@@ -1,7 +1,7 @@
 // check_hub.cpp — compare a hub with what its version asks for.
 //
-// Calls    store::hub_relations, store::hub_functions, store::read_hub_design, store::check_tasks,
-//          pg::quarantined_hubs
+// Calls    store::hub_relations, store::hub_functions, store::read_hub_design, store::examine,
+//          store::check_tasks, store::late_sequences, registry::quarantined_hubs
 // Touches  nothing
 // Raises   QB002 unknown hub, QB006 bad argument, 42501
 #include <algorithm>
@@ -12,11 +12,13 @@
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/scopes.hpp"
-#include "pg/worker_registry.hpp"
+#include "shmem/registry.hpp"
 #include "store/grants.hpp"
 #include "store/hub_design.hpp"
 #include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
+#include "store/sequences.hpp"
+#include "store/table/shape.hpp"
 #include "store/task_reads.hpp"
 
 namespace belay::ops {
@@ -25,8 +27,17 @@ namespace {
 
 struct Findings {
     pg::List<HubProblem> problems;
+    pg::List<HubProblem> advice;  // what is served, but at a cost
 
-    void add(const char* object, const char* problem) { problems.add({object, problem}); }
+    void add(const char* object, const char* problem) {
+        const bool known =
+            std::any_of(problems.begin(), problems.end(), [=](const HubProblem& told) {
+                return strcmp(told.object, object) == 0 && strcmp(told.problem, problem) == 0;
+            });
+        if (!known) {
+            problems.add({object, problem});
+        }
+    }
 };
 
 // Triggers, rules and row security can make a change vanish or run code of the owner's; children
@@ -43,9 +54,6 @@ void check_extras(const char* name, Relation relation, Findings* findings) {
     }
     if (has_subclass(RelationGetRelid(relation))) {
         findings->add(name, "has child tables");
-    }
-    if (relation->rd_rel->relispartition || has_superclass(RelationGetRelid(relation))) {
-        findings->add(name, "is a child of another table");
     }
 }
 
@@ -80,15 +88,32 @@ void check_columns(const store::TableDesign& table, Relation relation, Findings*
     }
 }
 
+// A hot table is refused with the same words by the first call that needs it.
+void check_hot_table(const store::Hub& hub, const store::TableShape& shape, Relation relation,
+                     Findings* findings) {
+    store::TableState ignored;
+    for (const auto& found : store::examine(hub, relation, shape, &ignored)) {
+        findings->add(shape.name, found.problem);
+    }
+    for (const auto& part : store::slow_parts(relation, shape)) {
+        findings->advice.add({shape.name, part.problem});
+    }
+}
+
 void check_table(const store::Hub& hub, const store::TableDesign& table, Findings* findings) {
     const Oid id = get_relname_relid(table.name, hub.schema);
     Relation relation = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
     if (relation == nullptr) {
         return;  // check_relations tells
     }
-    if (relation->rd_rel->relkind == RELKIND_RELATION) {
+    if (const store::TableShape* shape = store::find_shape(table.name)) {
+        check_hot_table(hub, *shape, relation, findings);
+    } else if (relation->rd_rel->relkind == RELKIND_RELATION) {
         check_extras(table.name, relation, findings);
         check_columns(table, relation, findings);
+    }
+    if (relation->rd_rel->relispartition || has_superclass(RelationGetRelid(relation))) {
+        findings->add(table.name, "is a child of another table");
     }
     relation_close(relation, AccessShareLock);
 }
@@ -115,7 +140,13 @@ void check_index(const store::Hub& hub, const store::IndexDesign& wanted, Findin
     if (index == nullptr) {
         return;  // check_relations tells
     }
-    if (index->rd_index == nullptr || !equals(wanted, index)) {
+    const char* table =
+        index->rd_index == nullptr ? nullptr : get_rel_name(index->rd_index->indrelid);
+    if (table != nullptr && store::find_shape(table) != nullptr) {
+        relation_close(index, AccessShareLock);
+        return;  // check_hot_table has looked at it
+    }
+    if (table == nullptr || !equals(wanted, index)) {
         findings->add(wanted.name, "is another index");
     } else if (!index->rd_index->indisvalid || !index->rd_index->indisready) {
         findings->add(wanted.name, "is not valid; REINDEX it");
@@ -142,18 +173,22 @@ void check_design(const store::Hub& hub, Findings* findings) {
     });
 }
 
-void check_relations(const store::Hub& hub, Findings* findings) {
+// False: one is missing, so that its design cannot be compared, nor that of the views that read it.
+bool check_relations(const store::Hub& hub, Findings* findings) {
+    bool complete = true;
     for (const auto& expected : store::hub_relations(hub.api)) {
         const Oid id = get_relname_relid(expected.name, hub.schema);
         HeapTuple row = OidIsValid(id) ? SearchSysCache1(RELOID, ObjectIdGetDatum(id)) : nullptr;
         if (!HeapTupleIsValid(row)) {
             findings->add(expected.name, "is missing");
+            complete = complete && expected.kind == RELKIND_INDEX;
             continue;
         }
         const FormData_pg_class form = *reinterpret_cast<Form_pg_class>(GETSTRUCT(row));
         ReleaseSysCache(row);
         if (form.relkind != expected.kind) {
             findings->add(expected.name, "is of another kind of relation");
+            complete = false;
         }
         if (form.relowner != hub.owner) {
             findings->add(expected.name, "does not belong to the hub's owner");
@@ -167,6 +202,7 @@ void check_relations(const store::Hub& hub, Findings* findings) {
             }
         }
     }
+    return complete;
 }
 
 void check_functions(const store::Hub& hub, std::span<const char* const> verbs,
@@ -236,6 +272,22 @@ void check_task_rows(const store::Hub& hub, std::optional<int64> newest, Finding
     });
 }
 
+void check_sequences(const store::Hub& hub, Findings* findings) {
+    MemoryContext memory = CurrentMemoryContext;
+    pg::as_role(hub.owner, [&hub, findings, memory] {
+        pg::with_spi([&hub, findings, memory] {
+            const auto late = store::late_sequences(hub);
+            MemoryContextSwitchTo(memory);
+            for (const auto& [name, last, largest] : late) {
+                findings->add(name,
+                              psprintf("is at " INT64_FORMAT ", below a row's number " INT64_FORMAT
+                                       "; belay.new_incarnation sets it right",
+                                       last, largest));
+            }
+        });
+    });
+}
+
 void check_word(std::string_view rows) {
     if (rows != "auto" && rows != "all" && rows != "sample" && rows != "none") {
         pg::raise(pg::kInvalidArgument,
@@ -246,7 +298,7 @@ void check_word(std::string_view rows) {
 }
 
 void check_quarantine(const store::Hub& hub, Findings* findings) {
-    for (const auto& resting : pg::quarantined_hubs()) {
+    for (const auto& resting : registry::quarantined_hubs()) {
         if (resting.hub == hub.schema) {
             findings->add("belay_hub",
                           psprintf("is left alone by the background worker: %s took longer than "
@@ -266,16 +318,20 @@ std::span<const HubProblem> check_hub(const char* name, std::string_view rows, V
         findings.add("belay_hub", psprintf("has version %d, the library has %d", hub.version,
                                            store::kHubVersion));
     }
-    check_relations(hub, &findings);
+    const bool complete = check_relations(hub, &findings);
     check_functions(hub, verbs_of(hub.api), &findings);
-    if (findings.problems.count == 0) {
+    if (complete) {
         check_design(hub, &findings);
     }
     // Rows are read only in tables that are as they should be.
     if (findings.problems.count == 0 && rows != "none") {
         check_task_rows(hub, checked_rows(hub, rows), &findings);
+        check_sequences(hub, &findings);
     }
     check_quarantine(hub, &findings);
+    for (const HubProblem& advice : findings.advice) {
+        findings.problems.add(advice);
+    }
     return findings.problems.span();
 }
 

@@ -3,14 +3,15 @@
 // Calls    store::run_hub_steps, store::insert_hub_row, store::run_hub_objects
 // Touches  the new schema
 // Locks    the hub's name, so that two sessions making the same hub do not meet in the catalogs
-// Raises   QB006 bad name, api, schema or encoding; 42501; 0A000 inside an extension script
+// Raises   QB006 bad name, api, schema or encoding; QB017 a server has it already; 42501; 0A000
+//          inside an extension script
 #include "core/names.hpp"
 #include "ops/admin/admin.hpp"
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
-#include "pg/worker_signal.hpp"
+#include "shmem/signals.hpp"
 #include "store/grants.hpp"
 #include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
@@ -20,20 +21,10 @@ namespace belay::ops {
 
 namespace {
 
-void check_name(const char* name) {
-    const auto fault = core::check_hub_name(name);
-    if (fault == core::NameFault::kNone) {
-        return;
-    }
-    pg::raise(pg::kInvalidArgument, psprintf("invalid hub name \"%s\"", name),
-              pg::Facts(core::code_detail(fault)).add("path", "p_name").add("value", name),
-              core::kHubNameHint);
-}
-
 store::Api checked_api(std::string_view word) {
     const auto api = store::parse_api(word);
     if (!api) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown api \"%s\"", pg::excerpt(word)),
+        pg::raise(pg::kInvalidArgument, psprintf("unrecognized api \"%s\"", pg::excerpt(word)),
                   pg::Facts("unknown_api").add("path", "p_api").add("value", word),
                   "Use 'belay' or 'duroxide-pg'.");
     }
@@ -122,10 +113,20 @@ void refuse_in_extension_script(const char* function) {
     }
 }
 
+void check_hub_name(const char* name) {
+    const auto fault = core::check_hub_name(name);
+    if (fault == core::NameFault::kNone) {
+        return;
+    }
+    pg::raise(pg::kInvalidArgument, psprintf("invalid hub name \"%s\"", name),
+              pg::Facts(core::code_detail(fault)).add("path", "p_name").add("value", name),
+              core::kHubNameHint);
+}
+
 void create_hub(const char* name, std::string_view api_word, bool adopt,
                 std::span<const char* const> verbs) {
     refuse_in_extension_script("belay.create_hub");
-    check_name(name);
+    check_hub_name(name);
     const store::Api api = checked_api(api_word);
     if (GetDatabaseEncoding() != PG_UTF8) {
         pg::raise(pg::kInvalidArgument, "hubs need a database with encoding UTF8",
@@ -135,9 +136,17 @@ void create_hub(const char* name, std::string_view api_word, bool adopt,
     check_rights();
     PreventCommandIfReadOnly("belay.create_hub");
     pg::lock_name(pg::LockSpace::kHubName, name);
+    if (store::place_of(name)) {
+        store::raise_elsewhere(name);
+    }
     const Oid existing = get_namespace_oid(name, true);
     if (OidIsValid(existing)) {
         if (!adopt) {
+            if (store::find_hub(existing, true) != nullptr) {
+                refuse_schema("schema_exists", name, psprintf("hub \"%s\" already exists", name),
+                              "Use that hub, choose another name, or remove it with "
+                              "belay.drop_hub.");
+            }
             refuse_schema("schema_exists", name, psprintf("schema \"%s\" already exists", name),
                           "Choose another name, or pass p_adopt => true to make a hub of a schema "
                           "that you own.");
@@ -158,8 +167,8 @@ void create_hub(const char* name, std::string_view api_word, bool adopt,
             store::revoke_from_public(schema, api);
         });
     });
-    pg::want_worker_at_commit(MyDatabaseId);
-    pg::wake_worker_at_commit(pg::Bell::kHubs);
+    signals::want_worker_at_commit(MyDatabaseId);
+    signals::wake_worker_at_commit(signals::Bell::kHubs);
 }
 
 }  // namespace belay::ops

@@ -5,9 +5,9 @@
 // Locks    the hub row
 // Raises   QB002 unknown hub, QB003 live leases, 42501
 #include "ops/admin/admin.hpp"
-#include "pg/counters.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
+#include "shmem/counters.hpp"
 #include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
 #include "store/leases.hpp"
@@ -17,7 +17,7 @@ namespace belay::ops {
 
 void drop_hub(const char* name, bool force) {
     refuse_in_extension_script("belay.drop_hub");
-    const store::Hub& hub = store::own_hub_by_name(name);
+    const store::Hub& hub = store::own_hub_left_here(name);
     PreventCommandIfReadOnly("belay.drop_hub");
     store::with_pinned_settings([&hub, name, force] {
         pg::with_spi([&hub, name, force] {
@@ -30,19 +30,19 @@ void drop_hub(const char* name, bool force) {
                     LockRelationOid(table, AccessExclusiveLock);
                 }
             }
-            if (!force) {
+            // Leases of a hub that is elsewhere are not kept here.
+            if (!force && !hub.elsewhere) {
                 const int64 live =
                     pg::as_role(hub.owner, [&hub] { return store::count_live_leases(hub); });
                 if (live > 0) {
-                    pg::raise(pg::kStillRunning,
-                              psprintf("hub \"%s\" is Running: it has live leases", name),
+                    pg::raise(pg::kStillRunning, psprintf("hub \"%s\" has live leases", name),
                               pg::Facts("live_leases").add("hub", name).add("leases", live),
                               "Let the leases end, or pass p_force => true to drop them.");
                 }
             }
             const Oid schema = hub.schema;
             store::drop_hub_objects(hub, hub.adopted);
-            pg::forget_counts_at_commit(schema);
+            counters::forget_at_commit(schema);
         });
     });
 }

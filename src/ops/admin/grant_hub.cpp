@@ -20,7 +20,7 @@ namespace {
 uint8 checked_level(std::string_view level) {
     const auto known = core::parse_level(level);
     if (!known) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown level \"%s\"", pg::excerpt(level)),
+        pg::raise(pg::kInvalidArgument, psprintf("unrecognized level \"%s\"", pg::excerpt(level)),
                   pg::Facts("unknown_level").add("path", "p_level").add("value", level),
                   "Levels are client, worker, operator and monitor.");
     }

@@ -2,10 +2,11 @@
 //
 // Calls    store::set_stored_option; for slot_count store::reslot_work, store::reslot_messages
 // Touches  <hub>.belay_hub; for slot_count <hub>.worker_queue, <hub>.orchestrator_queue,
-//          <hub>.slot_owners, <hub>.slot_shares, <hub>.tasks
+//          <hub>.slot_owners, <hub>.slot_shares, <hub>.tasks; <hub>.outbox_events
 // Locks    the hub row; for slot_count the queues, tasks and slot owners against writers
 // Raises   QB002 unknown hub, QB003 live leases, QB006 unknown option or bad value, 42501
 #include "ops/admin/admin.hpp"
+#include "ops/audit.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
 #include "store/hub_row.hpp"
@@ -13,7 +14,7 @@
 #include "store/orchestrator_queue.hpp"
 #include "store/plan.hpp"
 #include "store/slots.hpp"
-#include "store/tasks.hpp"
+#include "store/due_tasks.hpp"
 #include "store/waking.hpp"
 #include "store/worker_queue.hpp"
 
@@ -24,7 +25,8 @@ namespace {
 store::Option checked_option(std::string_view name) {
     const auto option = store::find_option(name);
     if (!option) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown hub option \"%s\"", pg::excerpt(name)),
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("unrecognized hub option \"%s\"", pg::excerpt(name)),
                   pg::Facts("unknown_option").add("path", "p_option").add("value", name),
                   "SELECT option FROM belay.hub_options lists the options.");
     }
@@ -73,7 +75,7 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
     if (OidIsValid(hub.relations.tasks)) {
         store::reslot_tasks(hub, slot_count);
     }
-    store::note_all_queues(hub, pg::WakeReason::kWork);
+    store::note_all_queues(hub, wakeups::Reason::kWork);
 }
 
 }  // namespace
@@ -95,6 +97,12 @@ void set_hub_option(const char* name, std::string_view option_name,
                 change_slot_count(hub, static_cast<int32>(*count));
             }
             store::set_stored_option(hub, rule.name, value);
+            constexpr int kChanged = core::event_place("operator", "option_changed");
+            tell_operator(hub, {.event = kChanged,
+                                .subject = NameStr(hub.name),
+                                .details = store::Details()
+                                               .add("option", std::string_view(rule.name))
+                                               .add("value", value)});
         });
     });
 }

@@ -1,7 +1,7 @@
 // duties.cpp — the table of duties, the short ones, and the call that runs them.
 //
 // Calls    store::discard_old, store::delete_idle_locks, store::repair_cursors,
-//          store::direct::repair_message_gaps, store::direct::repair_task_gaps, retire_instances,
+//          store::repair_message_gaps, store::repair_task_gaps, retire_instances,
 //          relay_intents, forget_received_intents, forget_events
 // Touches  <hub>.dead_letters, <hub>.instance_locks, <hub>.sessions, <hub>.outbox_events; reads
 //          <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.tasks
@@ -17,20 +17,19 @@
 #include "ops/management/management.hpp"
 #include "ops/outbox/outbox.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
-#include "pg/claim_cursors.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
-#include "pg/queue_gaps.hpp"
 #include "pg/scopes.hpp"
 #include "pg/settings.hpp"
-#include "pg/wakeups.hpp"
+#include "shmem/cursors.hpp"
+#include "shmem/gaps.hpp"
+#include "shmem/wakeups/wakeups.hpp"
 #include "store/dead_letters.hpp"
-#include "store/fast/tasks.hpp"
-#include "store/fast/turns.hpp"
-#include "store/fast/worker_queue.hpp"
+#include "store/task_claims.hpp"
 #include "store/instance_locks.hpp"
 #include "store/waking.hpp"
+#include "store/worker_queue.hpp"
 
 namespace belay::ops {
 
@@ -43,8 +42,8 @@ constexpr int64 kDayMs = int64{24} * 3600 * 1000;
 using pg::FaultPoint;
 
 bool has_repairs() {
-    return pg::has_prepared_notes() || pg::has_cursors_to_check() ||
-           pg::has_gaps_to_check(pg::cursor_check_age());
+    return wakeups::has_prepared() || cursors::has_cursors_to_check() ||
+           gaps::has_to_check(cursors::cursor_check_age());
 }
 
 constexpr Duty kDuties[] = {
@@ -87,7 +86,7 @@ const Duty& checked_duty(Datum name, std::size_t index) {
         for (const Duty& known : kDuties) {
             appendStringInfo(hint, "%s%s", hint->len == 0 ? "Duties are " : ", ", known.name);
         }
-        pg::raise(pg::kInvalidArgument, psprintf("unknown duty \"%s\"", pg::excerpt(text)),
+        pg::raise(pg::kInvalidArgument, psprintf("unrecognized duty \"%s\"", pg::excerpt(text)),
                   pg::Facts("unknown_duty")
                       .add("path", psprintf("p_duties[%zu]", index))
                       .add("value", text),
@@ -96,12 +95,12 @@ const Duty& checked_duty(Datum name, std::size_t index) {
     return *duty;
 }
 
-DutyResult run_duty(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
+DutyResult run_duty(store::Tables& tables, const Duty& duty, pg::Clock* clock) {
     const int64 begin = pg::server_now_ms();
     int64 rows = 0;
     // What a portion has read goes when it ends: there may be many.
     while (const int64 portion =
-               pg::with_spi([&hub, &duty, clock] { return run_portion(hub, duty, clock); })) {
+               pg::with_spi([&tables, &duty, clock] { return run_portion(tables, duty, clock); })) {
         rows += portion;
         if (duty.single) {
             break;
@@ -117,9 +116,9 @@ std::span<const Duty> duties() {
     return kDuties;
 }
 
-int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock) {
+int64 run_portion(store::Tables& tables, const Duty& duty, pg::Clock* clock) {
     pg::fail_here(duty.fault);
-    return duty.run(hub, clock);
+    return duty.run(tables, clock);
 }
 
 const Duty* find_duty(std::string_view name) {
@@ -133,64 +132,65 @@ const Duty* find_duty(std::string_view name) {
 
 // Cursors are right by themselves, unless somebody else than belay writes into the table. To look
 // costs a walk over the dead rows: the worker does it once a minute, a call at once.
-int64 repair_shared_memory(const store::Hub& hub, pg::Clock*) {
-    pg::settle_prepared();
-    const int64 age = MyBackendType == B_BG_WORKER ? pg::cursor_check_age() : 0;
+int64 repair_shared_memory(store::Tables& tables, pg::Clock*) {
+    wakeups::publish_prepared();
+    const int64 age = MyBackendType == B_BG_WORKER ? cursors::cursor_check_age() : 0;
     int64 repaired = 0;
-    const auto count = [&repaired](const pg::Channel& channel, int64 found) {
+    const auto count = [&repaired](const wakeups::Channel& channel, int64 found) {
         if (found > 0) {
-            pg::note_ready(channel, static_cast<int32>(found));
+            wakeups::ready(channel, static_cast<int32>(found));
         }
         repaired += found;
     };
-    if (try_enter(hub, {.worker_queue = true})) {
-        count(store::worker_channel(hub), store::repair_cursors(hub, age));
+    if (try_enter(tables, {.worker_queue = true})) {
+        count(store::worker_channel(tables), store::repair_cursors(tables, age));
     }
-    if (try_enter(hub, {.orchestrator_queue = true})) {
-        count(store::orchestrator_channel(hub), store::direct::repair_message_gaps(hub, age));
+    if (try_enter(tables, {.orchestrator_queue = true})) {
+        count(store::orchestrator_channel(tables), store::repair_message_gaps(tables, age));
     }
-    if (OidIsValid(hub.relations.tasks) && try_enter(hub, {.tasks = true})) {
-        count(store::all_lanes_channel(hub), store::direct::repair_task_gaps(hub, age));
+    if (OidIsValid(tables.hub.relations.tasks) && try_enter(tables, {.tasks = true})) {
+        count(store::all_queues_channel(tables), store::repair_task_gaps(tables, age));
     }
     return repaired;
 }
 
-int64 discard_old_dead_letters(const store::Hub& hub, pg::Clock* clock) {
-    const int64 retention = hub.options[store::Option::kDeadLetterRetention];
-    return retention == store::kOff ? 0
-                                    : store::discard_old(hub, clock->now() - retention, kPortion);
-}
-
-int64 retire_finished_instances(const store::Hub& hub, pg::Clock* clock) {
-    const int64 retention = hub.options[store::Option::kInstanceRetention];
+int64 discard_old_dead_letters(store::Tables& tables, pg::Clock* clock) {
+    const int64 retention = tables.hub.options[store::Option::kDeadLetterRetention];
     return retention == store::kOff
                ? 0
-               : retire_instances(hub, clock->now() - retention, clock->now(), kRoots);
+               : store::discard_old(tables, clock->now() - retention, kPortion);
 }
 
-int64 relay_old_intents(const store::Hub& hub, pg::Clock* clock) {
-    return relay_intents(hub, clock, pg::settings.intent_age_ms);
+int64 retire_finished_instances(store::Tables& tables, pg::Clock* clock) {
+    const int64 retention = tables.hub.options[store::Option::kInstanceRetention];
+    return retention == store::kOff
+               ? 0
+               : retire_instances(tables, clock->now() - retention, clock->now(), kRoots);
 }
 
-int64 clean_up_outbox(const store::Hub& hub, pg::Clock* clock) {
-    return forget_events(hub, clock) + forget_received_intents(hub, clock);
+int64 relay_old_intents(store::Tables& tables, pg::Clock* clock) {
+    return relay_intents(tables, clock, pg::settings.intent_age_ms);
 }
 
-int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.orchestrator_queue = true, .instance_locks = true})) {
+int64 clean_up_outbox(store::Tables& tables, pg::Clock* clock) {
+    return forget_events(tables, clock) + forget_received_intents(tables, clock);
+}
+
+int64 clean_up_locks(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.orchestrator_queue = true, .instance_locks = true})) {
         return 0;
     }
-    return store::delete_idle_locks(hub, clock->now() - kDayMs, clock->now(), kPortion);
+    return store::delete_idle_locks(tables, clock->now() - kDayMs, clock->now(), kPortion);
 }
 
-int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.worker_queue = true, .sessions = true})) {
+int64 clean_up_sessions(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.worker_queue = true, .sessions = true})) {
         return 0;
     }
-    return cleanup_orphaned_sessions(hub, clock);
+    return cleanup_orphaned_sessions(tables, clock);
 }
 
-std::span<const DutyResult> reconcile(const store::Hub& hub,
+std::span<const DutyResult> reconcile(store::Tables& tables,
                                       std::optional<std::span<const Datum>> names,
                                       pg::Clock* clock) {
     pg::List<const Duty*> chosen;
@@ -205,7 +205,7 @@ std::span<const DutyResult> reconcile(const store::Hub& hub,
     }
     pg::List<DutyResult> results;
     for (const Duty* duty : chosen) {
-        results.add(run_duty(hub, *duty, clock));
+        results.add(run_duty(tables, *duty, clock));
     }
     return results.span();
 }

@@ -7,14 +7,14 @@
 #include "pg/clock.hpp"
 #include "pg/faults.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
 struct Duty {
     const char* name;
     // Does one portion; returns how many rows it changed.
-    int64 (*run)(const store::Hub& hub, pg::Clock* clock);
+    int64 (*run)(store::Tables& tables, pg::Clock* clock);
     // How long the background worker waits after a portion that found nothing, in multiples of
     // belay.reconcile_interval. After one that found something it goes on at once.
     int pace;
@@ -24,7 +24,7 @@ struct Duty {
     // One transaction does one portion only.
     bool single = false;
     // When there is something to do again, in ms, if that is known; null: the pace alone decides.
-    int64 (*next)(const store::Hub& hub) = nullptr;
+    int64 (*next)(store::Tables& tables) = nullptr;
 };
 
 // All duties, sorted by name.
@@ -34,27 +34,27 @@ std::span<const Duty> duties();
 const Duty* find_duty(std::string_view name);
 
 // One portion of a duty.
-int64 run_portion(const store::Hub& hub, const Duty& duty, pg::Clock* clock);
+int64 run_portion(store::Tables& tables, const Duty& duty, pg::Clock* clock);
 
 // The single duties.
-int64 repair_shared_memory(const store::Hub& hub, pg::Clock* clock);
-int64 bury_orphan_messages(const store::Hub& hub, pg::Clock* clock);
-int64 discard_old_dead_letters(const store::Hub& hub, pg::Clock* clock);
-int64 retire_finished_instances(const store::Hub& hub, pg::Clock* clock);
-int64 relay_old_intents(const store::Hub& hub, pg::Clock* clock);
-int64 clean_up_outbox(const store::Hub& hub, pg::Clock* clock);
-int64 clean_up_locks(const store::Hub& hub, pg::Clock* clock);
-int64 clean_up_sessions(const store::Hub& hub, pg::Clock* clock);
-int64 expire_task_leases(const store::Hub& hub, pg::Clock* clock);
-int64 expire_tasks(const store::Hub& hub, pg::Clock* clock);
-int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock);
-int64 retire_tasks(const store::Hub& hub, pg::Clock* clock);
-int64 sweep_dispatches(const store::Hub& hub, pg::Clock* clock);
-int64 cancel_siblings(const store::Hub& hub, pg::Clock* clock);
-int64 drain_cancel_backlog(const store::Hub& hub, pg::Clock* clock);
-int64 run_schedules(const store::Hub& hub, pg::Clock* clock);
-int64 next_schedule(const store::Hub& hub);
-int64 watch_snapshots(const store::Hub& hub, pg::Clock* clock);
+int64 repair_shared_memory(store::Tables& tables, pg::Clock* clock);
+int64 bury_orphan_messages(store::Tables& tables, pg::Clock* clock);
+int64 discard_old_dead_letters(store::Tables& tables, pg::Clock* clock);
+int64 retire_finished_instances(store::Tables& tables, pg::Clock* clock);
+int64 relay_old_intents(store::Tables& tables, pg::Clock* clock);
+int64 clean_up_outbox(store::Tables& tables, pg::Clock* clock);
+int64 clean_up_locks(store::Tables& tables, pg::Clock* clock);
+int64 clean_up_sessions(store::Tables& tables, pg::Clock* clock);
+int64 expire_task_leases(store::Tables& tables, pg::Clock* clock);
+int64 expire_tasks(store::Tables& tables, pg::Clock* clock);
+int64 promote_due_tasks(store::Tables& tables, pg::Clock* clock);
+int64 retire_tasks(store::Tables& tables, pg::Clock* clock);
+int64 sweep_dispatches(store::Tables& tables, pg::Clock* clock);
+int64 cancel_siblings(store::Tables& tables, pg::Clock* clock);
+int64 drain_cancel_backlog(store::Tables& tables, pg::Clock* clock);
+int64 run_schedules(store::Tables& tables, pg::Clock* clock);
+int64 next_schedule(store::Tables& tables);
+int64 watch_snapshots(store::Tables& tables, pg::Clock* clock);
 
 // What one duty did.
 struct DutyResult {
@@ -65,7 +65,7 @@ struct DutyResult {
 
 // Runs the named duties, or all, until a portion comes back empty or a duty allows no second one.
 // QB006 for an unknown name.
-std::span<const DutyResult> reconcile(const store::Hub& hub,
+std::span<const DutyResult> reconcile(store::Tables& tables,
                                       std::optional<std::span<const Datum>> names,
                                       pg::Clock* clock);
 

@@ -21,10 +21,10 @@ constexpr int kFlows = 50;
 
 // The edges of tasks of the flow that have ended, as far as nobody has resolved them yet and the
 // portion allows. Returns how many entries of the queue are done.
-int64 dispatch(const store::Hub& hub, store::Flow* flow, std::span<const store::LeftOver> queue,
+int64 dispatch(store::Tables& tables, store::Flow* flow, std::span<const store::LeftOver> queue,
                int64 now) {
     int64 done = 0;
-    Cascade cascade(hub, flow, flow->bad_sinks, kPortion, now);
+    Cascade cascade(tables, flow, flow->bad_sinks, kPortion, now);
     for (const auto& left : queue) {
         if (!cascade.has_budget()) {
             break;
@@ -32,8 +32,8 @@ int64 dispatch(const store::Hub& hub, store::Flow* flow, std::span<const store::
         if (memcmp(left.flow.data, flow->id.data, UUID_LEN) != 0) {
             continue;
         }
-        store::delete_left(hub, left);  // what remains is queued again
-        if (const auto member = store::find_member(hub, left.task);
+        store::delete_left(tables, left);  // what remains is queued again
+        if (const auto member = store::find_member(tables, left.task);
             member && core::is_terminal(member->state)) {
             cascade.add_end(left.task, member->state);
             cascade.run();
@@ -45,14 +45,15 @@ int64 dispatch(const store::Hub& hub, store::Flow* flow, std::span<const store::
 }
 
 // Whether the reason still holds for which a member was to be cancelled.
-bool is_still_meant(const store::Hub& hub, const store::Flow& flow, const store::LeftOver& left) {
-    return left.what == store::Left::kFailFast ? flow.struck : !store::is_needed(hub, left.task);
+bool is_still_meant(store::Tables& tables, const store::Flow& flow, const store::LeftOver& left) {
+    return left.what == store::Left::kFailFast ? flow.struck : !store::is_needed(tables, left.task);
 }
 
-void cancel_left(const store::Hub& hub, store::Flow* flow, const store::LeftOver& left,
+void cancel_left(store::Tables& tables, store::Flow* flow, const store::LeftOver& left,
                  std::span<const store::Task> held, int64 now) {
     const bool fast = left.what == store::Left::kFailFast;
-    Cascade cascade(hub, flow, flow->bad_sinks, hub.options[store::Option::kFanoutBound], now);
+    Cascade cascade(tables, flow, flow->bad_sinks, tables.hub.options[store::Option::kFanoutBound],
+                    now);
     cascade.cancel(held, fast ? kFailFastReason : kSiblingReason, kEngine);
     if (!fast) {
         cascade.add_end(left.task, core::TaskState::kCancelled);
@@ -63,75 +64,75 @@ void cancel_left(const store::Hub& hub, store::Flow* flow, const store::LeftOver
 
 }  // namespace
 
-int64 sweep_dispatches(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.tasks = true})) {
+int64 sweep_dispatches(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.tasks = true})) {
         return 0;
     }
-    const auto queue = store::oldest_left(hub, true, kPortion);
+    const auto queue = store::oldest_left(tables, true, kPortion);
     for (const auto& left : queue) {
-        if (auto flow = store::try_lock_flow(hub, left.flow)) {
-            return dispatch(hub, &*flow, queue, clock->now());
+        if (auto flow = store::try_lock_flow(tables, left.flow)) {
+            return dispatch(tables, &*flow, queue, clock->now());
         }
     }
     return 0;
 }
 
-int64 cancel_siblings(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.tasks = true})) {
+int64 cancel_siblings(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.tasks = true})) {
         return 0;
     }
     int64 done = 0;
-    for (const auto& left : store::oldest_left(hub, false, kPortion)) {
-        auto flow = store::try_lock_flow(hub, left.flow);
+    for (const auto& left : store::oldest_left(tables, false, kPortion)) {
+        auto flow = store::try_lock_flow(tables, left.flow);
         if (!flow) {
             continue;
         }
-        const auto member = store::find_member(hub, left.task);
-        if (member && !core::is_terminal(member->state) && is_still_meant(hub, *flow, left)) {
-            const auto held = store::hold_free(hub, {&left.task, 1});
+        const auto member = store::find_member(tables, left.task);
+        if (member && !core::is_terminal(member->state) && is_still_meant(tables, *flow, left)) {
+            const auto held = store::hold_free(tables, {&left.task, 1});
             if (held.empty()) {
                 continue;  // somebody has it; later
             }
-            cancel_left(hub, &*flow, left, held, clock->now());
+            cancel_left(tables, &*flow, left, held, clock->now());
         }
-        store::delete_left(hub, left);
+        store::delete_left(tables, left);
         ++done;
         CHECK_FOR_INTERRUPTS();
     }
     return done;
 }
 
-int64 drain_cancel_backlog(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.tasks = true})) {
+int64 drain_cancel_backlog(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.tasks = true})) {
         return 0;
     }
     int64 done = 0;
-    for (const auto& id : store::hold_overdue_backlogs(hub, clock->now(), kBacklogs)) {
-        auto flow = store::try_lock_flow(hub, id);
-        if (!flow && store::read_flow(hub, id)) {
+    for (const auto& id : store::hold_overdue_backlogs(tables, clock->now(), kBacklogs)) {
+        auto flow = store::try_lock_flow(tables, id);
+        if (!flow && store::read_flow(tables, id)) {
             continue;
         }
         // Against all rules a member goes on although its flow took everybody along.
         if (flow && flow->cancellation_policy == core::CancelPolicy::kAll &&
             flow->open_members > 0) {
-            const auto strays = store::hold_free(hub, store::open_members(hub, id));
-            Cascade cascade(hub, &*flow, flow->bad_sinks, 0, clock->now());
+            const auto strays = store::hold_free(tables, store::open_members(tables, id));
+            Cascade cascade(tables, &*flow, flow->bad_sinks, 0, clock->now());
             cascade.cancel(strays, flow->cancel_reason.value_or(""), "flow_cascade");
             cascade.finish();
         }
-        done += store::delete_backlog_members(hub, id, kBacklogMembers);
-        store::delete_empty_backlog(hub, id);
+        done += store::delete_backlog_members(tables, id, kBacklogMembers);
+        store::delete_empty_backlog(tables, id);
         ++done;
         CHECK_FOR_INTERRUPTS();
     }
     return done;
 }
 
-int64 retire_flows(const store::Hub& hub, pg::Clock* clock) {
+int64 retire_flows(store::Tables& tables, pg::Clock* clock) {
     int64 deleted = 0;
     for (const auto& id : store::hold_outdated_flows(
-             hub, clock->now(), hub.options[store::Option::kTaskRetention], kFlows)) {
-        store::delete_flow(hub, id);
+             tables, clock->now(), tables.hub.options[store::Option::kTaskRetention], kFlows)) {
+        store::delete_flow(tables, id);
         ++deleted;
         CHECK_FOR_INTERRUPTS();
     }

@@ -23,25 +23,25 @@ constexpr int kPortion = 100;
 constexpr int kLookAt = 1000;  // messages that were not set aside
 
 // Whether the instance has neither a row nor history nor a start. Its exclusion is held.
-bool never_started(const store::Hub& hub, std::string_view instance_id) {
-    return pg::with_one_view([&hub, instance_id] {
-        return !store::read_instance(hub, instance_id) &&
-               !store::latest_execution_with_history(hub, instance_id) &&
-               !store::has_start(hub, instance_id);
+bool never_started(store::Tables& tables, std::string_view instance_id) {
+    return pg::with_one_view([&tables, instance_id] {
+        return !store::read_instance(tables, instance_id) &&
+               !store::latest_execution_with_history(tables, instance_id) &&
+               !store::has_start(tables, instance_id);
     });
 }
 
-int64 bury_of(const store::Hub& hub, std::string_view instance_id, int64 created_before,
+int64 bury_of(store::Tables& tables, std::string_view instance_id, int64 created_before,
               int64 now) {
     int64 moved = 0;
-    (void)pg::keep_if([&hub, instance_id, created_before, now, &moved] {
-        if (!pg::try_lock_instance(hub.schema, core::instance_key(instance_id)) ||
-            (store::has_lock_row(hub, instance_id) &&
-             !store::try_hold_instance(hub, instance_id, now)) ||
-            !never_started(hub, instance_id)) {
+    (void)pg::keep_if([&tables, instance_id, created_before, now, &moved] {
+        if (!pg::try_lock_instance(tables.hub.schema, core::instance_key(instance_id)) ||
+            (store::has_lock_row(tables, instance_id) &&
+             !store::try_hold_instance(tables, instance_id, now)) ||
+            !never_started(tables, instance_id)) {
             return false;
         }
-        moved = store::bury_orphans(hub, instance_id, created_before, now);
+        moved = store::bury_orphans(tables, instance_id, created_before, now);
         return moved > 0;
     });
     return moved;
@@ -49,22 +49,22 @@ int64 bury_of(const store::Hub& hub, std::string_view instance_id, int64 created
 
 }  // namespace
 
-int64 bury_orphan_messages(const store::Hub& hub, pg::Clock* clock) {
-    const int64 retention = hub.options[store::Option::kOrphanRetention];
+int64 bury_orphan_messages(store::Tables& tables, pg::Clock* clock) {
+    const int64 retention = tables.hub.options[store::Option::kOrphanRetention];
     if (retention == store::kOff ||
-        !try_enter(hub, {.orchestrator_queue = true, .instance_locks = true})) {
+        !try_enter(tables, {.orchestrator_queue = true, .instance_locks = true})) {
         return 0;
     }
     const int64 now = clock->now();
     int64 moved = 0;
-    for (const auto instance_id : store::orphaned_instances(hub, now - retention, kPortion)) {
-        moved += bury_of(hub, instance_id, now - retention, now);
+    for (const auto instance_id : store::orphaned_instances(tables, now - retention, kPortion)) {
+        moved += bury_of(tables, instance_id, now - retention, now);
         CHECK_FOR_INTERRUPTS();
     }
     // Where nobody fetches, nobody has set them aside.
     for (const auto instance_id :
-         store::unmet_orphans(hub, slots_of(hub, {true, {}}), now - retention, kLookAt)) {
-        moved += bury_of(hub, instance_id, now - retention, now);
+         store::unmet_orphans(tables, slots_of(tables, {true, {}}), now - retention, kLookAt)) {
+        moved += bury_of(tables, instance_id, now - retention, now);
         CHECK_FOR_INTERRUPTS();
     }
     return moved;

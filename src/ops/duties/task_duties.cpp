@@ -21,10 +21,10 @@ constexpr int kPortion = 500;
 // Settles a portion of what has fallen due. If others hold all of it, the next portion has its
 // turn: find(offset) reads one.
 template <typename Find>
-int64 settle_portion(const store::Hub& hub, pg::Clock* clock, Find find) {
+int64 settle_portion(store::Tables& tables, pg::Clock* clock, Find find) {
     for (int offset = 0;; offset += kPortion) {
         const std::span<const store::DueTask> due = find(offset);
-        const int64 changed = settle_all(hub, due, clock->now());
+        const int64 changed = settle_all(tables, due, clock->now());
         if (changed > 0 || due.size() < kPortion) {
             return changed;
         }
@@ -33,61 +33,63 @@ int64 settle_portion(const store::Hub& hub, pg::Clock* clock, Find find) {
 
 }  // namespace
 
-int64 expire_task_leases(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.tasks = true})) {
+int64 expire_task_leases(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.tasks = true})) {
         return 0;
     }
-    int64 changed = settle_portion(hub, clock, [&hub, clock](int offset) {
-        return store::expired_leases(hub, clock->now(), kPortion, offset);
+    int64 changed = settle_portion(tables, clock, [&tables, clock](int offset) {
+        return store::expired_leases(tables, clock->now(), kPortion, offset);
     });
-    if (may_have_void_leases(hub)) {
-        changed += settle_portion(
-            hub, clock, [&hub](int offset) { return store::void_leases(hub, kPortion, offset); });
+    if (may_have_void_leases(tables)) {
+        changed += settle_portion(tables, clock, [&tables](int offset) {
+            return store::void_leases(tables, kPortion, offset);
+        });
         if (changed == 0) {
-            look_for_void_leases(hub);
+            look_for_void_leases(tables);
         }
     }
     return changed;
 }
 
-int64 expire_tasks(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.tasks = true})) {
+int64 expire_tasks(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.tasks = true})) {
         return 0;
     }
-    int64 changed = settle_portion(hub, clock, [&hub, clock](int offset) {
-        return store::past_deadline(hub, clock->now(), kPortion, offset);
+    int64 changed = settle_portion(tables, clock, [&tables, clock](int offset) {
+        return store::past_deadline(tables, clock->now(), kPortion, offset);
     });
-    if (store::has_suspensions(hub)) {
-        changed += settle_portion(hub, clock, [&hub, clock](int offset) {
-            return store::timed_out(hub, clock->now(), kPortion, offset);
+    if (store::has_suspensions(tables)) {
+        changed += settle_portion(tables, clock, [&tables, clock](int offset) {
+            return store::timed_out(tables, clock->now(), kPortion, offset);
         });
     }
     return changed;
 }
 
-int64 promote_due_tasks(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.tasks = true})) {
+int64 promote_due_tasks(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.tasks = true})) {
         return 0;
     }
     // Claims cannot have what it holds until it commits.
     constexpr int kAtOnce = 100;
-    return promote_tasks(hub, clock->now(), kAtOnce);
+    return promote_tasks(tables, clock->now(), kAtOnce);
 }
 
-int64 retire_tasks(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.tasks = true})) {
+int64 retire_tasks(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.tasks = true})) {
         return 0;
     }
-    if (const int64 flows = OidIsValid(hub.relations.flows) ? retire_flows(hub, clock) : 0) {
+    if (const int64 flows =
+            OidIsValid(tables.hub.relations.flows) ? retire_flows(tables, clock) : 0) {
         return flows;
     }
-    const auto ids = store::hold_outdated(hub, clock->now(),
-                                          hub.options[store::Option::kTaskRetention], kPortion);
+    const auto ids = store::hold_outdated(
+        tables, clock->now(), tables.hub.options[store::Option::kTaskRetention], kPortion);
     int64 deleted =
-        store::has_suspensions(hub) ? store::forget_waitpoint_keys(hub, clock->now()) : 0;
+        store::has_suspensions(tables) ? store::forget_waitpoint_keys(tables, clock->now()) : 0;
     for (const pg_uuid_t& id : ids) {
-        if (const auto task = store::try_lock_task(hub, id)) {
-            store::delete_task(hub, *task);
+        if (const auto task = store::try_lock_task(tables, id)) {
+            store::delete_task(tables, *task);
             ++deleted;
         }
         CHECK_FOR_INTERRUPTS();

@@ -18,7 +18,7 @@ constexpr int64 kManyDeadRows = 1000;
 
 // What was warned of: once per hub and transaction.
 struct Warned {
-    Oid hub;
+    Oid tables;
     pid_t pid;
     TimestampTz since;
 
@@ -39,10 +39,11 @@ bool is_new(const Warned& found) {
     return true;
 }
 
-int64 dead_rows_of(const store::Hub& hub) {
+int64 dead_rows_of(store::Tables& tables) {
     int64 sum = 0;
-    for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
-                            hub.relations.instance_locks, hub.relations.sessions}) {
+    for (const Oid table :
+         {tables.hub.relations.worker_queue, tables.hub.relations.orchestrator_queue,
+          tables.hub.relations.instance_locks, tables.hub.relations.sessions}) {
         sum += OidIsValid(table) ? pg::dead_rows(table) : 0;
     }
     return sum;
@@ -62,8 +63,8 @@ bool keeps_rows(const LocalPgBackendStatus& local) {
 
 }  // namespace
 
-int64 watch_snapshots(const store::Hub& hub, pg::Clock* clock) {
-    const int64 dead = dead_rows_of(hub);
+int64 watch_snapshots(store::Tables& tables, pg::Clock* clock) {
+    const int64 dead = dead_rows_of(tables);
     if (dead < kManyDeadRows) {
         return 0;
     }
@@ -77,12 +78,12 @@ int64 watch_snapshots(const store::Hub& hub, pg::Clock* clock) {
         const auto& status = local->backendStatus;
         const TimestampTz since = status.st_xact_start_timestamp;
         const int64 age_ms = since == 0 ? 0 : clock->now() - core::pg_us_to_ms(since);
-        if (age_ms >= kOldMs && is_new({hub.schema, status.st_procpid, since})) {
+        if (age_ms >= kOldMs && is_new({tables.hub.schema, status.st_procpid, since})) {
             ++found;
             ereport(WARNING,
                     (errmsg("process %d holds an old snapshot that keeps the dead rows of hub "
                             "\"%s\"",
-                            status.st_procpid, NameStr(hub.name)),
+                            status.st_procpid, NameStr(tables.hub.name)),
                      errdetail("Its transaction is " INT64_FORMAT
                                " s old; the queues have about " INT64_FORMAT " dead rows.",
                                age_ms / 1000, dead),

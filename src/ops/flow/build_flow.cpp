@@ -1,9 +1,9 @@
 // build_flow.cpp — let an open flow grow: tasks, edges, joins; seal it.
 //
 // Calls    store::insert_members, store::insert_edges, store::insert_groups, store::write_group
-// Touches  <hub>.flows, <hub>.tasks, <hub>.edges, <hub>.groups, <hub>.lanes,
+// Touches  <hub>.flows, <hub>.tasks, <hub>.edges, <hub>.groups, <hub>.queues,
 //          <hub>.capability_sets, <hub>.outbox_events
-// Locks    lanes and capability sets, the flow, then the task meant
+// Locks    queues and capability sets, the flow, then the task meant
 // Raises   QB002, QB006, QB007, QB010, QB012, QB014, QB016
 #include <algorithm>
 
@@ -18,9 +18,9 @@ namespace {
 namespace json = core::json;
 
 // Holds the flow, which has to be open and as the caller knows it.
-store::Flow hold_growing(const store::Hub& hub, const pg_uuid_t& id,
+store::Flow hold_growing(store::Tables& tables, const pg_uuid_t& id,
                          std::optional<int64> expected_revision, pg::Clock* clock) {
-    const auto flow = hold_flow(hub, id, clock);
+    const auto flow = hold_flow(tables, id, clock);
     if (flow.is_terminal()) {
         pg::raise(pg::kAlreadyTerminal,
                   psprintf("flow %s is %s already", store::uuid_text(id),
@@ -43,9 +43,9 @@ store::Flow hold_growing(const store::Hub& hub, const pg_uuid_t& id,
     return flow;
 }
 
-store::Member checked_member(const store::Hub& hub, const store::Flow& flow, const pg_uuid_t& id,
+store::Member checked_member(store::Tables& tables, const store::Flow& flow, const pg_uuid_t& id,
                              const char* path) {
-    const auto member = store::find_member(hub, id);
+    const auto member = store::find_member(tables, id);
     if (!member || !member->flow_id || memcmp(member->flow_id->data, flow.id.data, UUID_LEN) != 0) {
         pg::raise(pg::kInvalidArgument, psprintf("%s is no task of the flow", path),
                   pg::Facts("task_not_in_flow")
@@ -67,23 +67,23 @@ void count_edge(core::GroupCounts* counts, core::TaskState upstream) {
 }
 
 // An upstream that ended badly is a sink no longer.
-void forget_bad_sink(const store::Hub& hub, store::Flow* flow, const store::Member& upstream) {
+void forget_bad_sink(store::Tables& tables, store::Flow* flow, const store::Member& upstream) {
     if (core::is_terminal(upstream.state) && upstream.state != core::TaskState::kCompleted &&
-        store::is_sink(hub, upstream.id)) {
+        store::is_sink(tables, upstream.id)) {
         --flow->bad_sinks;
     }
 }
 
-AddedTask add_existing(const store::Hub& hub, store::Flow* flow, const pg_uuid_t& id,
+AddedTask add_existing(store::Tables& tables, store::Flow* flow, const pg_uuid_t& id,
                        pg::Clock* clock) {
-    const auto seen = store::find_member(hub, id);
+    const auto seen = store::find_member(tables, id);
     if (!seen) {
         raise_no_task(id);
     }
-    auto task = store::try_lock_task(hub, id);
+    auto task = store::try_lock_task(tables, id);
     if (!task) {
         clock->mark_waited();
-        task = store::lock_task(hub, id);
+        task = store::lock_task(tables, id);
     }
     if (!task) {
         raise_no_task(id);
@@ -106,16 +106,16 @@ AddedTask add_existing(const store::Hub& hub, store::Flow* flow, const pg_uuid_t
                   "Only a task that has not ended and has no dedup key can join.");
     }
     const int64 now = clock->now();
-    store::join_flow(hub, *task, flow->id, now);
+    store::join_flow(tables, *task, flow->id, now);
     ++flow->members;
     ++flow->open_members;
     ++flow->revision;
-    store::write_flow(hub, *flow, now);
+    store::write_flow(tables, *flow, now);
     return {true, id, task->state, flow->revision, flow->members};
 }
 
 // The upstreams of a new member, with their states.
-std::span<const store::Member> find_upstreams(const store::Hub& hub, const store::Flow& flow,
+std::span<const store::Member> find_upstreams(store::Tables& tables, const store::Flow& flow,
                                               const MemberItem& item) {
     const char* path = psprintf("%s.after", item.request.path);
     pg::List<store::Member> upstreams;
@@ -123,10 +123,11 @@ std::span<const store::Member> find_upstreams(const store::Hub& hub, const store
         if (after.key == item.key) {
             raise_self_edge(path, item.key);
         }
-        const auto member = store::find_member_by_key(hub, flow.id, after.key);
+        const auto member = store::find_member_by_key(tables, flow.id, after.key);
         if (!member) {
             pg::raise(pg::kInvalidArgument,
-                      psprintf("%s names the unknown task \"%s\"", path, pg::excerpt(after.key)),
+                      psprintf("%s names a task that does not exist: \"%s\"", path,
+                               pg::excerpt(after.key)),
                       pg::Facts("unknown_key").add("path", path).add("key", after.key),
                       "Tasks are named by their key in the same flow.");
         }
@@ -142,15 +143,15 @@ std::span<const store::Member> find_upstreams(const store::Hub& hub, const store
     return upstreams.span();
 }
 
-AddedTask add_new(const store::Hub& hub, store::Flow* flow, const MemberItem& item, int32 cap_set,
+AddedTask add_new(store::Tables& tables, store::Flow* flow, const MemberItem& item, int32 cap_set,
                   int64 now) {
-    if (store::find_member_by_key(hub, flow->id, item.key)) {
+    if (store::find_member_by_key(tables, flow->id, item.key)) {
         pg::raise(pg::kInvalidArgument,
                   psprintf("the key \"%s\" is used already", pg::excerpt(item.key)),
                   pg::Facts("duplicate_key").add("path", "p_task.key").add("key", item.key),
                   "Keys are unique within a flow.");
     }
-    const auto upstreams = find_upstreams(hub, *flow, item);
+    const auto upstreams = find_upstreams(tables, *flow, item);
     const pg_uuid_t id = item.request.id ? *item.request.id : make_id(now);
     store::NewMember member = new_member(item, id, cap_set, now);
     const int64 known_bad = flow->bad_sinks;
@@ -162,36 +163,36 @@ AddedTask add_new(const store::Hub& hub, store::Flow* flow, const MemberItem& it
                        .held = item.hold,
                        .waiting = member.state};
     for (std::size_t i = 0; i < upstreams.size(); ++i) {
-        forget_bad_sink(hub, flow, upstreams[i]);
+        forget_bad_sink(tables, flow, upstreams[i]);
         count_edge(&group.counts, upstreams[i].state);
         edges.add(
             {upstreams[i].id, id, item.after[i].pass_as, core::edge_after(upstreams[i].state)});
     }
-    store::insert_members(hub, flow->id, {&member, 1}, now);
-    store::insert_edges(hub, flow->id, edges.span(), now);
+    store::insert_members(tables, flow->id, {&member, 1}, now);
+    store::insert_edges(tables, flow->id, edges.span(), now);
     ++flow->members;
     ++flow->open_members;
     flow->edges += edges.count;
     ++flow->revision;
-    Cascade cascade(hub, flow, known_bad, hub.options[store::Option::kFanoutBound], now);
+    Cascade cascade(tables, flow, known_bad, tables.hub.options[store::Option::kFanoutBound], now);
     if (edges.count > 0 || item.has_join) {
-        store::insert_groups(hub, flow->id, {&group, 1}, now);
+        store::insert_groups(tables, flow->id, {&group, 1}, now);
     }
     if (edges.count > 0) {
         cascade.judge({&group, 1});
         cascade.run();
     }
     cascade.finish();
-    return {true, id, store::find_member(hub, id)->state, flow->revision, flow->members};
+    return {true, id, store::find_member(tables, id)->state, flow->revision, flow->members};
 }
 
 // The task that is to wait: blocked, or not claimed yet.
-store::Task hold_downstream(const store::Hub& hub, const store::Flow& flow, const pg_uuid_t& id,
+store::Task hold_downstream(store::Tables& tables, const store::Flow& flow, const pg_uuid_t& id,
                             pg::Clock* clock) {
-    auto task = store::try_lock_task(hub, id);
+    auto task = store::try_lock_task(tables, id);
     if (!task) {
         clock->mark_waited();
-        task = store::lock_task(hub, id);
+        task = store::lock_task(tables, id);
     }
     const bool waits =
         task &&
@@ -211,64 +212,64 @@ store::Task hold_downstream(const store::Hub& hub, const store::Flow& flow, cons
 
 void raise_no_flow(const pg_uuid_t& id) {
     const char* text = store::uuid_text(id);
-    pg::raise(pg::kNotFound, psprintf("Flow not found: %s", text),
+    pg::raise(pg::kNotFound, psprintf("flow %s does not exist", text),
               pg::Facts("unknown_flow").add("entity", "flow").add("id", text),
               "It was never created here, or retention has deleted it.");
 }
 
-store::Flow hold_flow(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock) {
-    enter(hub, {.tasks = true}, clock);
-    auto flow = store::try_lock_flow(hub, id);
-    if (!flow && store::read_flow(hub, id)) {
+store::Flow hold_flow(store::Tables& tables, const pg_uuid_t& id, pg::Clock* clock) {
+    enter(tables, {.tasks = true}, clock);
+    auto flow = store::try_lock_flow(tables, id);
+    if (!flow && store::read_flow(tables, id)) {
         clock->mark_waited();
-        flow = store::lock_flow(hub, id);
+        flow = store::lock_flow(tables, id);
     }
     if (!flow) {
         raise_no_flow(id);
     }
-    pg::check_skew(*clock, hub.options[store::Option::kMaxClockSkew]);
+    pg::check_skew(*clock, tables.hub.options[store::Option::kMaxClockSkew]);
     return *flow;
 }
 
-AddedTask add_task_to_flow(const store::Hub& hub, const pg_uuid_t& flow_id, Jsonb* value,
+AddedTask add_task_to_flow(store::Tables& tables, const pg_uuid_t& flow_id, Jsonb* value,
                            std::optional<int64> expected_revision, pg::Clock* clock) {
     const auto object = checked_object("p_task", value);
     const auto existing = optional_uuid(object, "task_id", "p_task");
     if (existing && json::count(object) == 1) {
-        auto flow = hold_growing(hub, flow_id, expected_revision, clock);
-        return add_existing(hub, &flow, *existing, clock);
+        auto flow = hold_growing(tables, flow_id, expected_revision, clock);
+        return add_existing(tables, &flow, *existing, clock);
     }
-    const MemberItem item = read_member_item(hub, object, "p_task");
-    enter(hub, {.tasks = true}, clock);
-    if (!store::read_flow(hub, flow_id)) {
-        raise_no_flow(flow_id);  // before a lane is made for it
+    const MemberItem item = read_member_item(tables, object, "p_task");
+    enter(tables, {.tasks = true}, clock);
+    if (!store::read_flow(tables, flow_id)) {
+        raise_no_flow(flow_id);  // before a queue is made for it
     }
     const TaskRequest* request = &item.request;
-    const int32 cap_set = prepare_lanes(hub, {&request, 1}, clock->now())[0];
-    auto flow = hold_growing(hub, flow_id, expected_revision, clock);
+    const int32 cap_set = prepare_queues(tables, {&request, 1}, clock->now())[0];
+    auto flow = hold_growing(tables, flow_id, expected_revision, clock);
     check_deadline(item.request, clock->now());
-    return add_new(hub, &flow, item, cap_set, clock->now());
+    return add_new(tables, &flow, item, cap_set, clock->now());
 }
 
-AddedEdge add_edge(const store::Hub& hub, const pg_uuid_t& flow_id, const pg_uuid_t& upstream_id,
+AddedEdge add_edge(store::Tables& tables, const pg_uuid_t& flow_id, const pg_uuid_t& upstream_id,
                    const pg_uuid_t& downstream_id, std::optional<std::string_view> pass_as,
                    std::optional<int64> expected_revision, pg::Clock* clock) {
     if (memcmp(upstream_id.data, downstream_id.data, UUID_LEN) == 0) {
         raise_self_edge("p_downstream_id", store::uuid_text(upstream_id));
     }
-    auto flow = hold_growing(hub, flow_id, expected_revision, clock);
-    const auto upstream = checked_member(hub, flow, upstream_id, "p_upstream_id");
-    (void)checked_member(hub, flow, downstream_id, "p_downstream_id");
-    if (store::edge_exists(hub, flow.id, upstream_id, downstream_id)) {
+    auto flow = hold_growing(tables, flow_id, expected_revision, clock);
+    const auto upstream = checked_member(tables, flow, upstream_id, "p_upstream_id");
+    (void)checked_member(tables, flow, downstream_id, "p_downstream_id");
+    if (store::edge_exists(tables, flow.id, upstream_id, downstream_id)) {
         raise_conflict("the edge is there already", conflict_facts("duplicate_edge", flow),
                        "A task waits for another one once.");
     }
-    if (store::is_reachable(hub, downstream_id, upstream_id)) {
+    if (store::is_reachable(tables, downstream_id, upstream_id)) {
         raise_conflict("the edge would close a circle", conflict_facts("cycle", flow),
                        "The upstream task waits for the downstream one already.");
     }
-    const auto task = hold_downstream(hub, flow, downstream_id, clock);
-    const auto known = store::read_group(hub, downstream_id);
+    const auto task = hold_downstream(tables, flow, downstream_id, clock);
+    const auto known = store::read_group(tables, downstream_id);
     if (known && known->state != core::GroupState::kOpen) {
         raise_conflict(
             "what the task waits for has been decided",
@@ -277,10 +278,10 @@ AddedEdge add_edge(const store::Hub& hub, const pg_uuid_t& flow_id, const pg_uui
     }
     const int64 now = clock->now();
     const int64 known_bad = flow.bad_sinks;
-    forget_bad_sink(hub, &flow, upstream);
+    forget_bad_sink(tables, &flow, upstream);
     const core::EdgeState state = core::edge_after(upstream.state);
     const store::NewEdge edge{upstream_id, downstream_id, pass_as, state};
-    store::insert_edges(hub, flow.id, {&edge, 1}, now);
+    store::insert_edges(tables, flow.id, {&edge, 1}, now);
     store::Group group = known ? *known
                                : store::Group{.downstream = downstream_id,
                                               .join = {},
@@ -290,32 +291,32 @@ AddedEdge add_edge(const store::Hub& hub, const pg_uuid_t& flow_id, const pg_uui
                                               .waiting = task.state};
     count_edge(&group.counts, upstream.state);
     if (known) {
-        store::write_group(hub, group, now);
+        store::write_group(tables, group, now);
     } else {
-        store::insert_groups(hub, flow.id, {&group, 1}, now);
+        store::insert_groups(tables, flow.id, {&group, 1}, now);
     }
     // It waits while the group is judged, which may release it again.
     if (task.state != core::TaskState::kBlocked) {
-        store::block(hub, task, now);
+        store::block(tables, task, now);
     }
     ++flow.edges;
     ++flow.revision;
-    Cascade cascade(hub, &flow, known_bad, hub.options[store::Option::kFanoutBound], now);
+    Cascade cascade(tables, &flow, known_bad, tables.hub.options[store::Option::kFanoutBound], now);
     cascade.judge({&group, 1});
     cascade.run();
     cascade.finish();
-    return {state, store::find_member(hub, downstream_id)->state, group.counts.unresolved(),
+    return {state, store::find_member(tables, downstream_id)->state, group.counts.unresolved(),
             flow.revision};
 }
 
-JoinResult set_join(const store::Hub& hub, const pg_uuid_t& flow_id, const pg_uuid_t& task,
+JoinResult set_join(store::Tables& tables, const pg_uuid_t& flow_id, const pg_uuid_t& task,
                     Jsonb* value, std::optional<int64> expected_revision) {
     const core::Join join = read_join(checked_object("p_join", value), "p_join");
     auto clock = pg::start_clock(std::nullopt, 0);
-    auto flow = hold_growing(hub, flow_id, expected_revision, &clock);
-    const auto member = checked_member(hub, flow, task, "p_task_id");
+    auto flow = hold_growing(tables, flow_id, expected_revision, &clock);
+    const auto member = checked_member(tables, flow, task, "p_task_id");
     const int64 now = clock.now();
-    auto group = store::read_group(hub, task);
+    auto group = store::read_group(tables, task);
     if (group && group->join == join) {
         return {false, flow.revision};
     }
@@ -326,7 +327,7 @@ JoinResult set_join(const store::Hub& hub, const pg_uuid_t& flow_id, const pg_uu
     }
     if (group) {
         group->join = join;
-        store::write_group(hub, *group, now);
+        store::write_group(tables, *group, now);
     } else {
         const store::Group made{.downstream = task,
                                 .join = join,
@@ -334,22 +335,22 @@ JoinResult set_join(const store::Hub& hub, const pg_uuid_t& flow_id, const pg_uu
                                 .state = core::GroupState::kOpen,
                                 .held = false,
                                 .waiting = member.state};
-        store::insert_groups(hub, flow.id, {&made, 1}, now);
+        store::insert_groups(tables, flow.id, {&made, 1}, now);
     }
     ++flow.revision;
-    store::write_flow(hub, flow, now);
+    store::write_flow(tables, flow, now);
     return {true, flow.revision};
 }
 
-SealedFlow seal_flow(const store::Hub& hub, const pg_uuid_t& flow_id,
+SealedFlow seal_flow(store::Tables& tables, const pg_uuid_t& flow_id,
                      std::optional<int64> expected_revision, pg::Clock* clock) {
-    auto flow = hold_growing(hub, flow_id, expected_revision, clock);
+    auto flow = hold_growing(tables, flow_id, expected_revision, clock);
     const int64 now = clock->now();
     flow.sealed = true;
     ++flow.revision;
-    const auto freed = store::end_hold(hub, flow.id, now);
-    Cascade cascade(hub, &flow, 0, hub.options[store::Option::kFanoutBound], now);
-    const auto groups = store::open_groups(hub, flow.id);
+    const auto freed = store::end_hold(tables, flow.id, now);
+    Cascade cascade(tables, &flow, 0, tables.hub.options[store::Option::kFanoutBound], now);
+    const auto groups = store::open_groups(tables, flow.id);
     cascade.judge(groups);
     // Whatever was held and has no edges waits for nothing more.
     pg::List<pg_uuid_t> lone;
@@ -365,7 +366,7 @@ SealedFlow seal_flow(const store::Hub& hub, const pg_uuid_t& flow_id,
             lone.add(id);
         }
     }
-    (void)store::release_blocked(hub, lone.span(), now);
+    (void)store::release_blocked(tables, lone.span(), now);
     cascade.run();
     cascade.finish();
     return {flow.state, flow.revision};

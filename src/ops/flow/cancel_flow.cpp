@@ -7,6 +7,7 @@
 // Raises   QB002 no such flow, QB003 not finished, QB007 clock skew
 #include "core/events.hpp"
 #include "core/time.hpp"
+#include "ops/audit.hpp"
 #include "ops/flow/flow.hpp"
 #include "pg/errors.hpp"
 #include "store/members.hpp"
@@ -22,54 +23,54 @@ constexpr std::string_view kCascadeSource = "flow_cascade";
 constexpr int kMostIds = 1000;
 
 // A flow that has ended tells whom it still waits for, or who its members are.
-CancelledFlow already_ended(const store::Hub& hub, const store::Flow& flow) {
-    auto open = store::backlog_members(hub, flow.id, kMostIds);
+CancelledFlow already_ended(store::Tables& tables, const store::Flow& flow) {
+    auto open = store::backlog_members(tables, flow.id, kMostIds);
     if (open.count == 0) {
-        open = {store::member_ids(hub, flow.id, kMostIds), flow.members};
+        open = {store::member_ids(tables, flow.id, kMostIds), flow.members};
     }
     return {false, flow.cancellation_policy, flow.cancel_reason, open.count, open.ids};
 }
 
-void tell_cancelled(const store::Hub& hub, const store::Flow& flow,
+void tell_cancelled(store::Tables& tables, const store::Flow& flow,
                     const CancelFlowRequest& request, int64 members, int64 now) {
     const char* subject = store::uuid_text(flow.id);
-    if (store::wants_event(hub, kCancelRequested)) {
-        store::write_event(hub, kCancelRequested, subject,
-                           store::Details()
-                               .add("flow_id", std::string_view(subject))
-                               .add("cancellation_policy", core::name_of(request.policy))
-                               .add("reason", request.reason)
-                               .add("member_count", members),
-                           now);
-    }
-    if (store::wants_event(hub, kFlowCancelled)) {
-        store::write_event(hub, kFlowCancelled, subject, count_details(hub, flow.id), now);
+    tell_operator(tables,
+                  {.event = kCancelRequested,
+                   .subject = subject,
+                   .details = store::Details()
+                                  .add("flow_id", std::string_view(subject))
+                                  .add("cancellation_policy", core::name_of(request.policy))
+                                  .add("member_count", members),
+                   .reason = request.reason},
+                  now);
+    if (store::wants_event(tables, kFlowCancelled)) {
+        store::write_event(tables, kFlowCancelled, subject, count_details(tables, flow.id), now);
     }
 }
 
 }  // namespace
 
-CancelledFlow cancel_flow(const store::Hub& hub, const pg_uuid_t& id,
+CancelledFlow cancel_flow(store::Tables& tables, const pg_uuid_t& id,
                           const CancelFlowRequest& request, pg::Clock* clock) {
-    auto flow = hold_flow(hub, id, clock);
+    auto flow = hold_flow(tables, id, clock);
     if (flow.is_terminal()) {
-        return already_ended(hub, flow);
+        return already_ended(tables, flow);
     }
     std::span<const store::Task> members;
     if (request.policy != core::CancelPolicy::kFlowOnly) {
-        members = store::hold_open_members(hub, id, request.policy == core::CancelPolicy::kAll);
+        members = store::hold_open_members(tables, id, request.policy == core::CancelPolicy::kAll);
     }
     const int64 now = clock->now();
-    Cascade cascade(hub, &flow, flow.bad_sinks, 0, now);
+    Cascade cascade(tables, &flow, flow.bad_sinks, 0, now);
     cascade.cancel(members, request.reason, kCascadeSource);
     flow.state = core::FlowState::kCancelled;
     flow.terminal_at = now;
     flow.cancellation_policy = request.policy;
     flow.cancel_reason = request.reason;
     flow.cancelled_by = request.requester;
-    store::write_flow(hub, flow, now);
+    store::write_flow(tables, flow, now);
     if (request.policy == core::CancelPolicy::kAll) {
-        store::drop_left(hub, id);
+        store::drop_left(tables, id);
     }
     pg::List<store::Task> active;
     pg::List<pg_uuid_t> ids;
@@ -80,45 +81,49 @@ CancelledFlow cancel_flow(const store::Hub& hub, const pg_uuid_t& id,
         }
     }
     if (active.count > 0) {
-        store::write_backlog(hub, id,
+        store::write_backlog(tables, id,
                              {.requester = request.requester,
                               .reason = request.reason,
                               .policy = request.policy,
                               .grace_until = core::add_ms(now, request.grace_ms)},
                              active.span(), now);
     }
-    tell_cancelled(hub, flow, request, ids.count, now);
+    tell_cancelled(tables, flow, request, ids.count, now);
     return {true, request.policy, request.reason, ids.count, ids.span()};
 }
 
-void ack_cancel_member(const store::Hub& hub, const pg_uuid_t& flow, const pg_uuid_t& task) {
-    if (store::lock_backlog(hub, flow)) {
-        store::delete_backlog_member(hub, flow, task);
-        store::delete_empty_backlog(hub, flow);
+void ack_cancel_member(store::Tables& tables, const pg_uuid_t& flow, const pg_uuid_t& task) {
+    if (store::lock_backlog(tables, flow)) {
+        store::delete_backlog_member(tables, flow, task);
+        store::delete_empty_backlog(tables, flow);
     }
 }
 
-bool delete_flow(const store::Hub& hub, const pg_uuid_t& id) {
+bool delete_flow(store::Tables& tables, const pg_uuid_t& id) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub, {.tasks = true}, &clock);
-    const auto flow = store::lock_flow_to_delete(hub, id);
+    enter(tables, {.tasks = true}, &clock);
+    const auto flow = store::lock_flow_to_delete(tables, id);
     if (!flow) {
         return false;
     }
     if (!flow->is_terminal() || flow->open_members > 0) {
-        pg::raise(pg::kStillRunning, psprintf("flow %s is Running", store::uuid_text(id)),
+        pg::raise(pg::kStillRunning, psprintf("flow %s is running", store::uuid_text(id)),
                   pg::Facts("running")
                       .add("flow_id", store::uuid_text(id))
                       .add("state", core::name_of(flow->state))
                       .add("open_members", flow->open_members),
                   "Cancel the flow first, or let it end.");
     }
-    if (store::lock_backlog(hub, id)) {
-        while (store::delete_backlog_members(hub, id, kMostIds) > 0) {
+    if (store::lock_backlog(tables, id)) {
+        while (store::delete_backlog_members(tables, id, kMostIds) > 0) {
         }
-        store::delete_empty_backlog(hub, id);
+        store::delete_empty_backlog(tables, id);
     }
-    store::delete_flow(hub, id);
+    store::delete_flow(tables, id);
+    constexpr int kDeleted = core::event_place("operator", "flow_deleted");
+    tell_operator(tables, {.event = kDeleted,
+                           .subject = store::uuid_text(id),
+                           .details = store::Details().add("state", core::name_of(flow->state))});
     return true;
 }
 

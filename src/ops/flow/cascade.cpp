@@ -46,8 +46,8 @@ constexpr int ending_of(core::FlowState state) {
 
 }  // namespace
 
-store::Flow held_flow(const store::Hub& hub, const pg_uuid_t& id) {
-    const auto flow = store::read_flow(hub, id);
+store::Flow held_flow(store::Tables& tables, const pg_uuid_t& id) {
+    const auto flow = store::read_flow(tables, id);
     if (!flow) {
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                         errmsg("flow %s of a task does not exist", store::uuid_text(id)),
@@ -56,17 +56,16 @@ store::Flow held_flow(const store::Hub& hub, const pg_uuid_t& id) {
     return *flow;
 }
 
-store::Details count_details(const store::Hub& hub, const pg_uuid_t& flow) {
+store::Details count_details(store::Tables& tables, const pg_uuid_t& flow) {
     store::Details details;
-    const store::Rows counts = store::count_states(hub, flow);
-    for (uint64 i = 0; i < counts.count; ++i) {
-        details.add(pg::c_string(counts.text(i, 1)), counts.int8(i, 2));
+    for (const auto [state, count] : store::count_states(tables, flow)) {
+        details.add(pg::c_string(core::name_of(state)), count);
     }
     return details;
 }
 
-Cascade::Cascade(const store::Hub& hub, store::Flow* flow, int64 known_bad, int64 budget, int64 now)
-    : hub_(hub), flow_(flow), known_bad_(known_bad), budget_(budget), now_(now) {}
+Cascade::Cascade(store::Tables& tables, store::Flow* flow, int64 known_bad, int64 budget, int64 now)
+    : tables_(tables), flow_(flow), known_bad_(known_bad), budget_(budget), now_(now) {}
 
 void Cascade::add_end(const pg_uuid_t& task, core::TaskState end) {
     ends_.add({task, end});
@@ -91,11 +90,11 @@ void Cascade::run() {
 
 void Cascade::resolve(std::span<const pg_uuid_t> upstreams, core::TaskState end) {
     const auto downstreams =
-        store::resolve_edges(hub_, upstreams, core::edge_after(end), now_, budget_);
+        store::resolve_edges(tables_, upstreams, core::edge_after(end), now_, budget_);
     budget_ -= static_cast<int64>(downstreams.size());
     if (budget_ <= 0) {
-        store::leave_to_duty(hub_, flow_->id, store::Left::kDispatch,
-                             store::with_unresolved_edges(hub_, upstreams), now_);
+        store::leave_to_duty(tables_, flow_->id, store::Left::kDispatch,
+                             store::with_unresolved_edges(tables_, upstreams), now_);
     }
     if (downstreams.empty()) {
         return;
@@ -113,7 +112,7 @@ void Cascade::resolve(std::span<const pg_uuid_t> upstreams, core::TaskState end)
         groups.add(sorted[i]);
         counts.add(1);
     }
-    judge(store::count_ends(hub_, end, groups.span(), counts.span()));
+    judge(store::count_ends(tables_, end, groups.span(), counts.span()));
 }
 
 void Cascade::judge(std::span<const store::Group> groups) {
@@ -142,43 +141,44 @@ void Cascade::judge(std::span<const store::Group> groups) {
         }
     }
     if (satisfied.count > 0) {
-        store::set_group_states(hub_, satisfied.span(), core::GroupState::kSatisfied, now_);
+        store::set_group_states(tables_, satisfied.span(), core::GroupState::kSatisfied, now_);
     }
     if (impossible.count > 0) {
-        store::set_group_states(hub_, impossible.span(), core::GroupState::kImpossible, now_);
+        store::set_group_states(tables_, impossible.span(), core::GroupState::kImpossible, now_);
     }
-    (void)store::release_blocked(hub_, satisfied.span(), now_);
+    (void)store::release_blocked(tables_, satisfied.span(), now_);
     skip(impossible.span());
     cancel_siblings(cancelling.span());
 }
 
 void Cascade::skip(std::span<const pg_uuid_t> tasks) {
-    const auto skipped = store::skip_blocked(hub_, tasks, now_);
+    const auto skipped = store::skip_blocked(tables_, tasks, now_);
     if (skipped.empty()) {
         return;
     }
     for (const store::Task& task : skipped) {
-        tell_completion(hub_, task, core::TaskState::kSkipped, task.lease_epoch, std::nullopt,
+        tell_completion(tables_, task, core::TaskState::kSkipped, task.lease_epoch, std::nullopt,
                         std::nullopt, now_);
         add_end(task.id, core::TaskState::kSkipped);
     }
     flow_->open_members -= static_cast<int64>(skipped.size());
-    flow_->bad_sinks += store::count_sinks(hub_, store::ids_of(skipped));
+    flow_->bad_sinks += store::count_sinks(tables_, store::ids_of(skipped));
 }
 
 void Cascade::cancel_siblings(std::span<const pg_uuid_t> satisfied) {
     if (satisfied.empty()) {
         return;
     }
-    const auto idle = store::idle_upstreams(hub_, flow_->id, satisfied);
+    const auto idle = store::idle_upstreams(tables_, flow_->id, satisfied);
     const auto now = idle.first(std::min<std::size_t>(
-        idle.size(), static_cast<std::size_t>(hub_.options[store::Option::kFanoutBound])));
-    const auto held = store::hold_free(hub_, now);
+        idle.size(), static_cast<std::size_t>(tables_.hub.options[store::Option::kFanoutBound])));
+    const auto held = store::hold_free(tables_, now);
     cancel(held, kSiblingReason, kEngine);
     for (const store::Task& task : held) {
         add_end(task.id, core::TaskState::kCancelled);
     }
-    store::leave_to_duty(hub_, flow_->id, store::Left::kSiblingCancel, missing(idle, held), now_);
+    store::leave_to_duty(tables_, flow_->id, store::Left::kSiblingCancel, missing(idle, held),
+                         now_);
 }
 
 void Cascade::cancel(std::span<const store::Task> tasks, std::string_view reason,
@@ -188,19 +188,19 @@ void Cascade::cancel(std::span<const store::Task> tasks, std::string_view reason
     }
     for (const store::Task& task : tasks) {
         if (task.is_active()) {
-            tell_lease(hub_, task, revoked_event(task, reason, by), now_);
+            tell_lease(tables_, task, revoked_event(task, reason, by), now_);
         }
     }
-    store::cancel_members(hub_, tasks, reason, by, now_);
+    store::cancel_members(tables_, tasks, reason, by, now_);
     if (by == kEngine) {
         for (const store::Task& task : tasks) {
-            tell_completion(hub_, task, core::TaskState::kCancelled,
+            tell_completion(tables_, task, core::TaskState::kCancelled,
                             task.lease_epoch + (task.is_active() ? 1 : 0), reason, std::nullopt,
                             now_);
         }
     }
     flow_->open_members -= static_cast<int64>(tasks.size());
-    flow_->bad_sinks += store::count_sinks(hub_, store::ids_of(tasks));
+    flow_->bad_sinks += store::count_sinks(tables_, store::ids_of(tasks));
 }
 
 void Cascade::leave_rest() {
@@ -208,20 +208,20 @@ void Cascade::leave_rest() {
     for (; next_ < ends_.count; ++next_) {
         rest.add(ends_.items[next_].task);
     }
-    store::leave_to_duty(hub_, flow_->id, store::Left::kDispatch,
-                         store::with_unresolved_edges(hub_, rest.span()), now_);
+    store::leave_to_duty(tables_, flow_->id, store::Left::kDispatch,
+                         store::with_unresolved_edges(tables_, rest.span()), now_);
 }
 
 // The first bad end of a sink ends the whole flow.
 void Cascade::strike() {
     flow_->struck = true;
     flow_->state = core::FlowState::kFailed;
-    const auto open = store::open_members(hub_, flow_->id);
+    const auto open = store::open_members(tables_, flow_->id);
     const auto now = open.first(std::min<std::size_t>(
-        open.size(), static_cast<std::size_t>(hub_.options[store::Option::kFanoutBound])));
-    const auto held = store::hold_free(hub_, now);
+        open.size(), static_cast<std::size_t>(tables_.hub.options[store::Option::kFanoutBound])));
+    const auto held = store::hold_free(tables_, now);
     cancel(held, kFailFastReason, kEngine);
-    store::leave_to_duty(hub_, flow_->id, store::Left::kFailFast, missing(open, held), now_);
+    store::leave_to_duty(tables_, flow_->id, store::Left::kFailFast, missing(open, held), now_);
     end_flow(core::FlowState::kFailed);
 }
 
@@ -229,11 +229,11 @@ void Cascade::end_flow(core::FlowState state) {
     flow_->state = state;
     flow_->terminal_at = now_;
     const int event = ending_of(state);
-    if (!store::wants_event(hub_, event)) {
+    if (!store::wants_event(tables_, event)) {
         return;
     }
-    store::write_event(hub_, event, store::uuid_text(flow_->id), count_details(hub_, flow_->id),
-                       now_);
+    store::write_event(tables_, event, store::uuid_text(flow_->id),
+                       count_details(tables_, flow_->id), now_);
 }
 
 void Cascade::finish() {
@@ -250,18 +250,18 @@ void Cascade::finish() {
             }
         }
     }
-    store::write_flow(hub_, *flow_, now_);
+    store::write_flow(tables_, *flow_, now_);
 }
 
-void member_ended(const store::Hub& hub, const store::Task& task, core::TaskState state,
+void member_ended(store::Tables& tables, const store::Task& task, core::TaskState state,
                   EndKind kind, int64 now) {
-    auto flow = held_flow(hub, *task.flow_id);
+    auto flow = held_flow(tables, *task.flow_id);
     const int64 known_bad = flow.bad_sinks;
     --flow.open_members;
-    if (state != core::TaskState::kCompleted && store::is_sink(hub, task.id)) {
+    if (state != core::TaskState::kCompleted && store::is_sink(tables, task.id)) {
         ++flow.bad_sinks;
     }
-    Cascade cascade(hub, &flow, known_bad, hub.options[store::Option::kFanoutBound], now);
+    Cascade cascade(tables, &flow, known_bad, tables.hub.options[store::Option::kFanoutBound], now);
     if (kind == EndKind::kTold) {
         cascade.add_end(task.id, state);
         cascade.run();

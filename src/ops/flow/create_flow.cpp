@@ -1,9 +1,9 @@
 // create_flow.cpp — create a whole flow in one call.
 //
 // Calls    store::insert_flow, store::insert_members, store::insert_edges, store::insert_groups
-// Touches  <hub>.flows, <hub>.tasks, <hub>.edges, <hub>.groups, <hub>.lanes,
+// Touches  <hub>.flows, <hub>.tasks, <hub>.edges, <hub>.groups, <hub>.queues,
 //          <hub>.capability_sets, <hub>.outbox_events
-// Locks    lanes and capability sets by key, then the flow
+// Locks    queues and capability sets by key, then the flow
 // Raises   QB006, QB007, QB014 duplicate edge or cycle, QB016 too many capability sets
 #include <algorithm>
 
@@ -27,10 +27,11 @@ struct FlowRequest {
     Jsonb* tags;
     bool fail_fast;
     bool seal;
+    bool lists_tasks;
     std::span<const MemberItem> items;
 };
 
-std::span<const MemberItem> read_items(const store::Hub& hub, json::Value flow) {
+std::span<const MemberItem> read_items(store::Tables& tables, json::Value flow) {
     const auto list = json::find(flow, "tasks");
     pg::List<MemberItem> items;
     if (!list || list->kind == json::Kind::kNull) {
@@ -50,18 +51,23 @@ std::span<const MemberItem> read_items(const store::Hub& hub, json::Value flow) 
     json::Elements elements(*list);
     json::Value element;
     for (std::size_t i = 0; elements.next(element); ++i) {
-        items.add(read_member_item(hub, element, psprintf("p_flow.tasks[%zu]", i)));
+        items.add(read_member_item(tables, element, psprintf("p_flow.tasks[%zu]", i)));
         CHECK_FOR_INTERRUPTS();
     }
     return items.span();
 }
 
-FlowRequest read_flow_request(const store::Hub& hub, Jsonb* value) {
+// A list that a program has computed may be null: an aggregate over nothing is.
+bool lists_tasks(json::Value flow) {
+    return json::find(flow, "tasks").has_value();
+}
+
+FlowRequest read_flow_request(store::Tables& tables, Jsonb* value) {
     const auto flow = checked_object("p_flow", value);
     check_members(flow, "p_flow", kFlowKeys);
     const auto policy = optional_string(flow, "fail_policy", "p_flow").value_or("continue");
     if (policy != "continue" && policy != "fail_fast") {
-        pg::raise(pg::kInvalidArgument, "p_flow.fail_policy is unknown",
+        pg::raise(pg::kInvalidArgument, "p_flow.fail_policy has an unrecognized value",
                   pg::Facts("bad_value").add("path", "p_flow.fail_policy").add("value", policy),
                   "Policies are continue and fail_fast.");
     }
@@ -71,12 +77,13 @@ FlowRequest read_flow_request(const store::Hub& hub, Jsonb* value) {
                         .tags = tags != nullptr ? tags : DatumGetJsonbP(pg::jsonb_datum("{}")),
                         .fail_fast = policy == "fail_fast",
                         .seal = optional_bool(flow, "seal", "p_flow").value_or(true),
+                        .lists_tasks = lists_tasks(flow),
                         .items = {}};
     if (!request.kind.empty()) {
         (void)checked_word("p_flow.kind", request.kind);
     }
-    check_tags("p_flow.tags", checked_body(hub, "p_flow.tags", request.tags));
-    request.items = read_items(hub, flow);
+    check_tags("p_flow.tags", checked_body(tables, "p_flow.tags", request.tags));
+    request.items = read_items(tables, flow);
     return request;
 }
 
@@ -116,7 +123,7 @@ int32 find_key(const Graph& graph, std::string_view key, const char* path) {
         [&graph](int32 at, std::string_view wanted) { return graph.items[at].key < wanted; });
     if (found == end || graph.items[*found].key != key) {
         pg::raise(pg::kInvalidArgument,
-                  psprintf("%s names the unknown task \"%s\"", path, pg::excerpt(key)),
+                  psprintf("%s names a task that does not exist: \"%s\"", path, pg::excerpt(key)),
                   pg::Facts("unknown_key").add("path", path).add("key", key),
                   "Tasks are named by their key in the same flow.");
     }
@@ -218,14 +225,14 @@ const char* ids_by_key(std::span<const store::MemberKey> keys) {
     return text->data;
 }
 
-std::span<const store::NewMember> members_of(const store::Hub& hub, const FlowRequest& request,
+std::span<const store::NewMember> members_of(store::Tables& tables, const FlowRequest& request,
                                              int64 now) {
     pg::List<const TaskRequest*> requests;
     for (const MemberItem& item : request.items) {
         check_deadline(item.request, now);
         requests.add(&item.request);
     }
-    const auto sets = prepare_lanes(hub, requests.span(), now);
+    const auto sets = prepare_queues(tables, requests.span(), now);
     pg::List<store::NewMember> members;
     for (std::size_t i = 0; i < request.items.size(); ++i) {
         MemberItem item = request.items[i];
@@ -236,7 +243,7 @@ std::span<const store::NewMember> members_of(const store::Hub& hub, const FlowRe
     return members.span();
 }
 
-void write_graph(const store::Hub& hub, const pg_uuid_t& flow, const Graph& graph,
+void write_graph(store::Tables& tables, const pg_uuid_t& flow, const Graph& graph,
                  std::span<const store::NewMember> members, int64 now) {
     pg::List<store::NewEdge> edges;
     pg::List<store::Group> groups;
@@ -255,22 +262,29 @@ void write_graph(const store::Hub& hub, const pg_uuid_t& flow, const Graph& grap
                         .waiting = members[i].state});
         }
     }
-    store::insert_edges(hub, flow, edges.span(), now);
-    store::insert_groups(hub, flow, groups.span(), now);
+    store::insert_edges(tables, flow, edges.span(), now);
+    store::insert_groups(tables, flow, groups.span(), now);
 }
 
 }  // namespace
 
-CreatedFlow create_flow(const store::Hub& hub, Jsonb* value, pg::Clock* clock) {
-    const FlowRequest request = read_flow_request(hub, value);
+CreatedFlow create_flow(store::Tables& tables, Jsonb* value, pg::Clock* clock) {
+    const FlowRequest request = read_flow_request(tables, value);
     const Graph graph = read_graph(request);
-    enter(hub, {.tasks = true}, clock);
+    enter(tables, {.tasks = true}, clock);
     const int64 now = clock->now();
     const pg_uuid_t id = request.id ? *request.id : make_id(now);
-    if (const auto known = request.id ? store::read_flow(hub, id) : std::nullopt) {
-        return {*known, false, ids_by_key(store::member_keys(hub, id))};
+    if (const auto known = request.id ? store::read_flow(tables, id) : std::nullopt) {
+        return {*known, false, ids_by_key(store::member_keys(tables, id))};
     }
-    const auto members = members_of(hub, request, now);
+    if (request.seal && !request.lists_tasks) {
+        pg::raise_invalid(
+            "missing_field", "p_flow.tasks",
+            "p_flow.tasks is missing, and the flow takes no tasks later",
+            "List the tasks, pass [] for a flow that completes at once, or seal false "
+            "to add tasks later.");
+    }
+    const auto members = members_of(tables, request, now);
     const auto count = static_cast<int64>(members.size());
     store::Flow flow{.id = id,
                      .state = request.seal ? core::FlowState::kRunning : core::FlowState::kOpen,
@@ -286,19 +300,19 @@ CreatedFlow create_flow(const store::Hub& hub, Jsonb* value, pg::Clock* clock) {
                      .cancellation_policy = std::nullopt,
                      .cancel_reason = std::nullopt,
                      .cancelled_by = std::nullopt};
-    if (!store::insert_flow(hub, flow, request.kind, request.tags, now)) {
-        const auto known = store::read_flow(hub, id);  // somebody was faster
+    if (!store::insert_flow(tables, flow, request.kind, request.tags, now)) {
+        const auto known = store::read_flow(tables, id);  // somebody was faster
         if (!known) {
             ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                             errmsg("flow %s was deleted meanwhile", store::uuid_text(id)),
                             errhint("Repeat the transaction.")));
         }
-        return {*known, false, ids_by_key(store::member_keys(hub, id))};
+        return {*known, false, ids_by_key(store::member_keys(tables, id))};
     }
-    store::insert_members(hub, id, members, now);
-    write_graph(hub, id, graph, members, now);
+    store::insert_members(tables, id, members, now);
+    write_graph(tables, id, graph, members, now);
     if (flow.sealed && flow.members == 0) {
-        Cascade(hub, &flow, 0, 0, now).finish();
+        Cascade(tables, &flow, 0, 0, now).finish();
     }
     pg::List<store::MemberKey> keys;
     for (const auto& member : members) {

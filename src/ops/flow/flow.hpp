@@ -11,9 +11,12 @@
 #include "pg/clock.hpp"
 #include "pg/list.hpp"
 #include "pg/pg.hpp"
+#include "store/cancel_backlog.hpp"
+#include "store/cascade_queue.hpp"
+#include "store/edges.hpp"
 #include "store/flows.hpp"
-#include "store/hub.hpp"
 #include "store/outbox.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
@@ -25,19 +28,19 @@ inline constexpr std::string_view kSiblingReason = "sibling_quorum_satisfied";
 // ---- Members ----
 
 // Holds the flow; QB002 if there is none, QB007 for a clock that is off.
-store::Flow hold_flow(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock);
+store::Flow hold_flow(store::Tables& tables, const pg_uuid_t& id, pg::Clock* clock);
 // The flow, which this transaction holds.
-store::Flow held_flow(const store::Hub& hub, const pg_uuid_t& id);
+store::Flow held_flow(store::Tables& tables, const pg_uuid_t& id);
 
 // A member has ended: resolves the edges that leave it, unless it ended silently, counts, and ends
 // the flow if it was the last.
-void member_ended(const store::Hub& hub, const store::Task& task, core::TaskState state,
+void member_ended(store::Tables& tables, const store::Task& task, core::TaskState state,
                   EndKind kind, int64 now);
 
-ReplayedTask replay_member(const store::Hub& hub, const store::Task& task, bool cascade, int64 now);
+ReplayedTask replay_member(store::Tables& tables, const store::Task& task, bool cascade, int64 now);
 
 // The details of its end: how many members are in each state.
-store::Details count_details(const store::Hub& hub, const pg_uuid_t& flow);
+store::Details count_details(store::Tables& tables, const pg_uuid_t& flow);
 
 // ---- Cascades ----
 
@@ -46,7 +49,7 @@ store::Details count_details(const store::Hub& hub, const pg_uuid_t& flow);
 class Cascade {
  public:
     // A flow that fails fast is struck when it has more bad sinks than those known.
-    Cascade(const store::Hub& hub, store::Flow* flow, int64 known_bad, int64 budget, int64 now);
+    Cascade(store::Tables& tables, store::Flow* flow, int64 known_bad, int64 budget, int64 now);
 
     // Edges that leave the task are to be resolved by its end.
     void add_end(const pg_uuid_t& task, core::TaskState end);
@@ -73,7 +76,7 @@ class Cascade {
     void strike();
     void end_flow(core::FlowState state);
 
-    const store::Hub& hub_;
+    store::Tables& tables_;
     store::Flow* flow_;
     int64 known_bad_;
     int64 budget_;
@@ -83,7 +86,7 @@ class Cascade {
 };
 
 // Deletes flows that ended long ago, a portion of them.
-int64 retire_flows(const store::Hub& hub, pg::Clock* clock);
+int64 retire_flows(store::Tables& tables, pg::Clock* clock);
 
 // ---- Clients ----
 
@@ -92,7 +95,7 @@ struct CreatedFlow {
     bool created;
     const char* task_ids;  // JSON: key to id
 };
-CreatedFlow create_flow(const store::Hub& hub, Jsonb* flow, pg::Clock* clock);
+CreatedFlow create_flow(store::Tables& tables, Jsonb* flow, pg::Clock* clock);
 
 struct AddedTask {
     bool added;  // else it was a member already
@@ -101,7 +104,7 @@ struct AddedTask {
     int64 revision;
     int64 members;
 };
-AddedTask add_task_to_flow(const store::Hub& hub, const pg_uuid_t& flow, Jsonb* task,
+AddedTask add_task_to_flow(store::Tables& tables, const pg_uuid_t& flow, Jsonb* task,
                            std::optional<int64> expected_revision, pg::Clock* clock);
 
 struct AddedEdge {
@@ -110,7 +113,7 @@ struct AddedEdge {
     int32 unsatisfied;
     int64 revision;
 };
-AddedEdge add_edge(const store::Hub& hub, const pg_uuid_t& flow, const pg_uuid_t& upstream,
+AddedEdge add_edge(store::Tables& tables, const pg_uuid_t& flow, const pg_uuid_t& upstream,
                    const pg_uuid_t& downstream, std::optional<std::string_view> pass_as,
                    std::optional<int64> expected_revision, pg::Clock* clock);
 
@@ -118,14 +121,14 @@ struct JoinResult {
     bool set;  // else it was so already
     int64 revision;
 };
-JoinResult set_join(const store::Hub& hub, const pg_uuid_t& flow, const pg_uuid_t& task,
+JoinResult set_join(store::Tables& tables, const pg_uuid_t& flow, const pg_uuid_t& task,
                     Jsonb* join, std::optional<int64> expected_revision);
 
 struct SealedFlow {
     core::FlowState state;
     int64 revision;
 };
-SealedFlow seal_flow(const store::Hub& hub, const pg_uuid_t& flow,
+SealedFlow seal_flow(store::Tables& tables, const pg_uuid_t& flow,
                      std::optional<int64> expected_revision, pg::Clock* clock);
 
 // ---- Operators, and workers whose flow was cancelled ----
@@ -143,19 +146,19 @@ struct CancelledFlow {
     int64 member_count;
     std::span<const pg_uuid_t> members;
 };
-CancelledFlow cancel_flow(const store::Hub& hub, const pg_uuid_t& id,
+CancelledFlow cancel_flow(store::Tables& tables, const pg_uuid_t& id,
                           const CancelFlowRequest& request, pg::Clock* clock);
-void ack_cancel_member(const store::Hub& hub, const pg_uuid_t& flow, const pg_uuid_t& task);
+void ack_cancel_member(store::Tables& tables, const pg_uuid_t& flow, const pg_uuid_t& task);
 
 // True if there was such a flow. QB003 if it, or a member, has not ended.
-bool delete_flow(const store::Hub& hub, const pg_uuid_t& id);
+bool delete_flow(store::Tables& tables, const pg_uuid_t& id);
 
 // ---- Reads ----
 
-Jsonb* get_flow(const store::Hub& hub, const pg_uuid_t& id);
-store::Rows list_flows(const store::Hub& hub, core::json::Value filter,
-                       std::optional<pg_uuid_t> after, int limit);
-store::Rows upstream_results(const store::Hub& hub, const pg_uuid_t& task);
+Jsonb* get_flow(store::Tables& tables, const pg_uuid_t& id);
+store::Listing list_flows(store::Tables& tables, core::json::Value filter,
+                          std::optional<pg_uuid_t> after, int limit);
+store::Listing upstream_results(store::Tables& tables, const pg_uuid_t& task);
 
 [[noreturn]] void raise_no_flow(const pg_uuid_t& id);
 

@@ -20,7 +20,7 @@ namespace json = core::json;
 
 constexpr const char* kMemberKeys[] = {
     "key",          "after",           "join",        "hold",
-    "lane",         "payload",         "task_id",     "kind",
+    "queue",        "payload",         "task_id",     "kind",
     "priority",     "available_at_ms", "policy",      "tags",
     "capabilities", "delay_ms",        "deadline_ms", "deadline_in_ms",
 };
@@ -100,14 +100,14 @@ core::Join read_join(json::Value value, const char* path) {
     return join;
 }
 
-MemberItem read_member_item(const store::Hub& hub, json::Value item, const char* path) {
+MemberItem read_member_item(store::Tables& tables, json::Value item, const char* path) {
     MemberItem member{.request = read_request(item, path, kMemberKeys),
                       .key = {},
                       .after = {},
                       .join = {},
                       .has_join = false,
                       .hold = optional_bool(item, "hold", path).value_or(false)};
-    check_request(hub, member.request);
+    check_request(tables, member.request);
     member.key =
         checked_word(psprintf("%s.key", path), optional_string(item, "key", path).value_or(""));
     member.after = read_afters(item, path);
@@ -126,7 +126,7 @@ store::NewMember new_member(const MemberItem& item, const pg_uuid_t& id, int32 c
         std::max({now, request.available_at.value_or(now), core::add_ms(now, request.delay_ms)});
     return {.id = id,
             .key = item.key,
-            .lane = request.lane,
+            .queue = request.queue,
             .kind = request.kind,
             .state = blocked       ? core::TaskState::kBlocked
                      : begin > now ? core::TaskState::kDelayed

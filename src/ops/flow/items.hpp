@@ -23,7 +23,7 @@ struct MemberItem {
 };
 
 // Reads an item of a flow. QB006.
-MemberItem read_member_item(const store::Hub& hub, core::json::Value item, const char* path);
+MemberItem read_member_item(store::Tables& tables, core::json::Value item, const char* path);
 
 // Reads a join. QB006.
 core::Join read_join(core::json::Value value, const char* path);

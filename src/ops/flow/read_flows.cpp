@@ -16,12 +16,12 @@ constexpr const char* kFilterKeys[] = {"state", "kind", "tags", "created_from_ms
 
 }  // namespace
 
-Jsonb* get_flow(const store::Hub& hub, const pg_uuid_t& id) {
-    return store::read_flow_json(hub, id);
+Jsonb* get_flow(store::Tables& tables, const pg_uuid_t& id) {
+    return store::read_flow_json(tables, id);
 }
 
-store::Rows list_flows(const store::Hub& hub, core::json::Value filter,
-                       std::optional<pg_uuid_t> after, int limit) {
+store::Listing list_flows(store::Tables& tables, core::json::Value filter,
+                          std::optional<pg_uuid_t> after, int limit) {
     check_members(filter, "p_filter", kFilterKeys);
     const auto states = optional_words(filter, "state", "p_filter");
     for (const auto state : states.value_or(std::span<const std::string_view>())) {
@@ -31,7 +31,7 @@ store::Rows list_flows(const store::Hub& hub, core::json::Value filter,
                               "States are open, running, completed, failed and cancelled.");
         }
     }
-    return store::list_flows(hub,
+    return store::list_flows(tables,
                              {.states = states,
                               .kind = optional_string(filter, "kind", "p_filter"),
                               .tags = object_member(filter, "tags", "p_filter"),
@@ -40,8 +40,8 @@ store::Rows list_flows(const store::Hub& hub, core::json::Value filter,
                              after, limit);
 }
 
-store::Rows upstream_results(const store::Hub& hub, const pg_uuid_t& task) {
-    return store::upstream_results(hub, task);
+store::Listing upstream_results(store::Tables& tables, const pg_uuid_t& task) {
+    return store::upstream_results(tables, task);
 }
 
 }  // namespace belay::ops

@@ -21,10 +21,10 @@ core::TaskState state_by_group(const store::Flow& flow, const store::Task& task,
 }
 
 // Counts the group into the task anew: what was impossible may still come.
-std::optional<store::Group> recount_inbound(const store::Hub& hub, const store::Flow& flow,
+std::optional<store::Group> recount_inbound(store::Tables& tables, const store::Flow& flow,
                                             const pg_uuid_t& task, int64 now) {
-    store::reset_inbound(hub, flow.id, task, now);
-    const auto groups = store::recount_groups(hub, {&task, 1});
+    store::reset_inbound(tables, flow.id, task, now);
+    const auto groups = store::recount_groups(tables, {&task, 1});
     if (groups.empty()) {
         return std::nullopt;
     }
@@ -32,29 +32,30 @@ std::optional<store::Group> recount_inbound(const store::Hub& hub, const store::
     const auto judged = core::judge(group.join, group.counts, !flow.sealed, group.held);
     // Nothing is impossible any more, so that the group is at most too small for its quorum.
     group.state = judged == core::GroupState::kSatisfied ? judged : core::GroupState::kOpen;
-    store::set_group_states(hub, {&task, 1}, group.state, now);
+    store::set_group_states(tables, {&task, 1}, group.state, now);
     return group;
 }
 
 // Gives a member back to its flow.
-void reopen(const store::Hub& hub, store::Flow* flow, const store::Task& task,
+void reopen(store::Tables& tables, store::Flow* flow, const store::Task& task,
             core::TaskState state, int64 groups_reset, int64 now) {
     const bool was_bad_sink =
-        task.state != core::TaskState::kCompleted && store::is_sink(hub, task.id);
-    (void)store::reopen(hub, task, state, now);
-    store::delete_left_of_task(hub, task.id);  // it was about the end that is no more
+        task.state != core::TaskState::kCompleted && store::is_sink(tables, task.id);
+    (void)store::reopen(tables, task, state, now);
+    store::delete_left_of_task(tables, task.id);  // it was about the end that is no more
     ++flow->open_members;
     flow->bad_sinks -= was_bad_sink ? 1 : 0;
-    tell_replay(hub, task, task.state == core::TaskState::kSkipped, groups_reset, now);
+    tell_replay(tables, task, task.state == core::TaskState::kSkipped, groups_reset, now);
 }
 
 // The groups behind a member that begins anew: what its end had made impossible is open again.
 // Returns the skipped tasks that could run after all.
-std::span<const pg_uuid_t> reopen_groups_behind(const store::Hub& hub, const store::Flow& flow,
+std::span<const pg_uuid_t> reopen_groups_behind(store::Tables& tables, const store::Flow& flow,
                                                 const pg_uuid_t& task, int64 now) {
     pg::List<pg_uuid_t> opened;
     pg::List<pg_uuid_t> skipped;
-    for (const store::Group& group : store::recount_groups(hub, store::reset_outgoing(hub, task))) {
+    for (const store::Group& group :
+         store::recount_groups(tables, store::reset_outgoing(tables, task))) {
         if (group.state == core::GroupState::kImpossible &&
             core::judge(group.join, group.counts, !flow.sealed, group.held) !=
                 core::GroupState::kImpossible) {
@@ -65,12 +66,12 @@ std::span<const pg_uuid_t> reopen_groups_behind(const store::Hub& hub, const sto
         }
     }
     if (opened.count > 0) {
-        store::set_group_states(hub, opened.span(), core::GroupState::kOpen, now);
+        store::set_group_states(tables, opened.span(), core::GroupState::kOpen, now);
     }
     return skipped.span();
 }
 
-void reopen_flow(const store::Hub& hub, store::Flow* flow, const pg_uuid_t& task) {
+void reopen_flow(store::Tables& tables, store::Flow* flow, const pg_uuid_t& task) {
     if (flow->is_terminal()) {
         flow->state = flow->sealed ? core::FlowState::kRunning : core::FlowState::kOpen;
         flow->struck = false;
@@ -79,37 +80,37 @@ void reopen_flow(const store::Hub& hub, store::Flow* flow, const pg_uuid_t& task
         flow->cancel_reason = std::nullopt;
         flow->cancelled_by = std::nullopt;
     }
-    if (store::lock_backlog(hub, flow->id)) {
-        store::delete_backlog_member(hub, flow->id, task);
-        store::delete_empty_backlog(hub, flow->id);
+    if (store::lock_backlog(tables, flow->id)) {
+        store::delete_backlog_member(tables, flow->id, task);
+        store::delete_empty_backlog(tables, flow->id);
     }
 }
 
 }  // namespace
 
-ReplayedTask replay_member(const store::Hub& hub, const store::Task& task, bool cascade,
+ReplayedTask replay_member(store::Tables& tables, const store::Task& task, bool cascade,
                            int64 now) {
-    auto flow = held_flow(hub, *task.flow_id);
+    auto flow = held_flow(tables, *task.flow_id);
     const bool was_struck = flow.struck;
-    auto group = store::read_group(hub, task.id);
+    auto group = store::read_group(tables, task.id);
     const bool skipped = task.state == core::TaskState::kSkipped;
     const bool recounts = group && (skipped || group->state != core::GroupState::kSatisfied);
     if (recounts) {
-        group = recount_inbound(hub, flow, task.id, now);
+        group = recount_inbound(tables, flow, task.id, now);
     }
     const auto state = state_by_group(flow, task, group);
-    reopen_flow(hub, &flow, task.id);
-    reopen(hub, &flow, task, state, recounts ? 1 : 0, now);
+    reopen_flow(tables, &flow, task.id);
+    reopen(tables, &flow, task, state, recounts ? 1 : 0, now);
 
     pg::List<pg_uuid_t> reopened;
     pg::List<pg_uuid_t> level;
     level.add(task.id);
     for (int at = 0; at < level.count; ++at) {
-        for (const pg_uuid_t& id : reopen_groups_behind(hub, flow, level.items[at], now)) {
-            const auto behind = cascade ? store::lock_task(hub, id) : std::nullopt;
+        for (const pg_uuid_t& id : reopen_groups_behind(tables, flow, level.items[at], now)) {
+            const auto behind = cascade ? store::lock_task(tables, id) : std::nullopt;
             if (behind) {
-                check_replay(hub, *behind);
-                reopen(hub, &flow, *behind, core::TaskState::kBlocked, 1, now);
+                check_replay(tables, *behind);
+                reopen(tables, &flow, *behind, core::TaskState::kBlocked, 1, now);
                 reopened.add(id);
                 level.add(id);
             }
@@ -117,15 +118,16 @@ ReplayedTask replay_member(const store::Hub& hub, const store::Task& task, bool 
         CHECK_FOR_INTERRUPTS();
     }
     // What is decided by ends of before does not strike again: no number of bad sinks is new.
-    Cascade meaning(hub, &flow, flow.members, hub.options[store::Option::kFanoutBound], now);
+    Cascade meaning(tables, &flow, flow.members, tables.hub.options[store::Option::kFanoutBound],
+                    now);
     if (was_struck) {
         // Groups that were decided meanwhile have been left open.
-        meaning.judge(store::open_groups(hub, flow.id));
+        meaning.judge(store::open_groups(tables, flow.id));
         meaning.run();
     }
     meaning.finish();
     return {task.replay_count + 1, state, reopened.span(),
-            store::ended_upstreams(hub, flow.id, task.id)};
+            store::ended_upstreams(tables, flow.id, task.id)};
 }
 
 }  // namespace belay::ops

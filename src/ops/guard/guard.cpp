@@ -11,14 +11,15 @@
 
 #include "core/hash.hpp"
 #include "core/token.hpp"
-#include "ops/worker_queue/worker_queue.hpp"
+#include "core/transitions/turn.hpp"
+#include "core/transitions/work.hpp"
+#include "ops/lost_lease.hpp"
 #include "pg/async_commit.hpp"
-#include "pg/boundary.hpp"
 #include "pg/clock.hpp"
-#include "pg/counters.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/transaction_levels.hpp"
+#include "shmem/counters.hpp"
 #include "store/lease_rows.hpp"
 #include "store/tasks.hpp"
 
@@ -117,47 +118,77 @@ struct Finding {
     int64 locked_until;
 };
 
+// Of a task: every gain and loss of its lease has an epoch of its own.
+core::LeaseFault task_fault(const Guard& guard, const core::Lease& lease, int64 now) {
+    const core::Lease granted = guard.lease();
+    if (!core::matches(lease, granted.incarnation, granted.nonce_hi, granted.nonce_lo)) {
+        return lease.locked_until != 0 ? core::LeaseFault::kLeasedAgain
+                                       : core::LeaseFault::kUnknown;
+    }
+    return core::is_live(lease, granted.incarnation, now) ? core::LeaseFault::kNone
+                                                          : core::LeaseFault::kExpired;
+}
+
+std::optional<core::Lease> latest_lease(store::Tables& tables, const Guard& guard,
+                                        store::Hold hold) {
+    switch (guard.kind) {
+        case Kind::kTask:
+            return store::latest_lease(tables, guard.task, hold);
+        case Kind::kTurn:
+            return store::latest_lease(tables, guard.turn, hold);
+        case Kind::kWork:
+            break;
+    }
+    return store::latest_lease(tables, store::key_of(guard.work), hold);
+}
+
 // Whether the lease stands.
-Finding look(const store::Hub& hub, const Guard& guard, store::Hold hold) {
-    if (!guard.is_of(hub)) {
+Finding look(store::Tables& tables, const Guard& guard, store::Hold hold) {
+    if (!guard.is_of(tables)) {
         return {core::LeaseFault::kOtherIncarnation, 0};
     }
-    const auto lease = guard.kind == Kind::kTask ? store::latest_lease(hub, guard.task, hold)
-                       : guard.kind == Kind::kTurn
-                           ? store::latest_lease(hub, guard.turn, hold)
-                           : store::latest_lease(hub, store::key_of(guard.work), hold);
+    const auto lease = latest_lease(tables, guard, hold);
     if (!lease) {
         return {core::LeaseFault::kGone, 0};
     }
-    const core::Lease granted = guard.lease();
-    if (!core::matches(*lease, granted.incarnation, granted.nonce_hi, granted.nonce_lo)) {
-        const bool leased = guard.kind != Kind::kTurn && lease->locked_until != 0;
-        return {leased ? core::LeaseFault::kLeasedAgain : core::LeaseFault::kUnknown, 0};
-    }
     // After all waiting, by the server's clock: whoever commits has none of his own.
-    const bool live = core::is_live(*lease, granted.incarnation, pg::server_now_ms());
-    return {live ? core::LeaseFault::kNone : core::LeaseFault::kExpired, lease->locked_until};
+    const int64 now = pg::server_now_ms();
+    const int32 incarnation = store::live_incarnation(tables);
+    const core::LeaseFault fault =
+        guard.kind == Kind::kTask ? task_fault(guard, *lease, now)
+        : guard.kind == Kind::kTurn
+            ? core::fault_of(guard.turn, *lease, incarnation, now)
+            : core::fault_of(guard.work, core::WorkState{.due = 0, .lease = *lease, .attempt = 0},
+                             incarnation, now);
+    return {fault, fault == core::LeaseFault::kExpired || fault == core::LeaseFault::kNone
+                       ? lease->locked_until
+                       : 0};
 }
 
 // Whether the lease stands, or was ended by this very transaction.
-Finding examine(const store::Hub& hub, const Guard& guard, store::Hold hold) {
-    const Finding finding = look(hub, guard, hold);
+Finding examine(store::Tables& tables, const Guard& guard, store::Hold hold) {
+    const Finding finding = look(tables, guard, hold);
     return finding.fault != core::LeaseFault::kNone && is_finished(guard)
                ? Finding{core::LeaseFault::kNone, 0}
                : finding;
 }
 
+// At a commit no statement can run any more: the fault says all that is known.
+const char* message_of(const Finding& finding) {
+    return psprintf("the lease that guards this transaction is lost: %s",
+                    core::clause(finding.fault));
+}
+
 [[noreturn]] void raise_lost(std::string_view token, const Finding& finding) {
-    raise_lock_lost("the lease that guards this transaction is lost", token, finding.fault,
-                    finding.locked_until);
+    raise_lock_lost(message_of(finding), token, finding.fault, finding.locked_until);
 }
 
 void count_lost(const Guard& guard) {
-    pg::count(guard.schema,
-              guard.kind == Kind::kTask   ? pg::CountedQueue::kTasks
-              : guard.kind == Kind::kTurn ? pg::CountedQueue::kOrchestrator
-                                          : pg::CountedQueue::kWorker,
-              pg::Counter::kLostLeases);
+    counters::add(guard.schema,
+                  guard.kind == Kind::kTask   ? counters::Queue::kTasks
+                  : guard.kind == Kind::kTurn ? counters::Queue::kOrchestrator
+                                              : counters::Queue::kWorker,
+                  counters::Counter::kLostLeases);
 }
 
 [[noreturn]] void raise_task_lost(const Guard& guard, const Finding& finding) {
@@ -166,7 +197,7 @@ void count_lost(const Guard& guard) {
     if (finding.fault == core::LeaseFault::kExpired) {
         facts.add("locked_until", finding.locked_until);
     }
-    pg::raise(pg::kLockLost, "the lease that guards this transaction is lost", facts,
+    pg::raise(pg::kLockLost, message_of(finding), facts,
               "Stop working on this task: its lease is gone.");
 }
 
@@ -211,6 +242,26 @@ void lock_tables(const store::Hub& hub) {
     store::lock_lease_tables(hub, work, turns, tasks);
 }
 
+// Checks the guards of one hub.
+void check_guards_of(Oid schema, std::span<const Guard> of_hub, store::Hold hold) {
+    const store::Hub* hub = store::find_hub(schema);
+    if (hub != nullptr && hold == store::Hold::kKeep) {
+        lock_tables(*hub);
+        hub = store::find_hub(schema);  // the locks have let invalidations in
+    }
+    if (hub == nullptr) {
+        raise_lost(of_hub.front(), {core::LeaseFault::kGone, 0});
+    }
+    store::with_tables(*hub, [of_hub, hold](store::Tables& tables) {
+        for (const Guard& guard : of_hub) {
+            const Finding finding = examine(tables, guard, hold);
+            if (finding.fault != core::LeaseFault::kNone) {
+                raise_lost(guard, finding);
+            }
+        }
+    });
+}
+
 // Deferred triggers have run. Nothing of the transaction is durable yet, and an ERROR undoes it
 // all.
 void check_guards() {
@@ -219,50 +270,34 @@ void check_guards() {
         TransactionIdIsValid(GetTopTransactionIdIfAny()) ? store::Hold::kKeep : store::Hold::kLook;
     AcceptInvalidationMessages();
     std::sort(guards.begin(), guards.end(), in_lock_order);
-    Oid entered = InvalidOid;
-    for (const Guard& guard : guards) {
-        const store::Hub* hub = store::find_hub(guard.schema);
-        if (hub != nullptr && hold == store::Hold::kKeep && entered != guard.schema) {
-            lock_tables(*hub);
-            entered = guard.schema;
-            hub = store::find_hub(guard.schema);  // the locks have let invalidations in
-        }
-        const Finding finding =
-            hub == nullptr ? Finding{core::LeaseFault::kGone, 0} : examine(*hub, guard, hold);
-        if (finding.fault != core::LeaseFault::kNone) {
-            raise_lost(guard, finding);
-        }
+    const Guard* from = guards.begin();
+    while (from != guards.end()) {
+        const Oid schema = from->schema;
+        const Guard* to =
+            std::find_if(from, static_cast<const Guard*>(guards.end()),
+                         [schema](const Guard& guard) { return guard.schema != schema; });
+        check_guards_of(schema, {from, to}, hold);
+        from = to;
     }
 }
 
-extern "C" void belay_guards_at_end(XactEvent event, void*) {
-    switch (event) {
-        case XACT_EVENT_PRE_COMMIT:
-            if (guards.count > 0) {
-                pg::at_boundary(check_guards);
-            }
-            break;
-        case XACT_EVENT_PRE_PREPARE:
-            if (guards.count > 0) {
-                ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                                errmsg("a transaction that is guarded by a lease cannot be "
-                                       "prepared"),
-                                errdetail("Whether the lease is still held can only be checked "
-                                          "when the transaction commits."),
-                                errhint("Commit it in one phase.")));
-            }
-            break;
-        case XACT_EVENT_COMMIT:
-        case XACT_EVENT_ABORT:
-        case XACT_EVENT_PREPARE:
-        case XACT_EVENT_PARALLEL_COMMIT:
-        case XACT_EVENT_PARALLEL_ABORT:
-            guards = {};  // their memory goes with the transaction
-            finished = {};
-            break;
-        case XACT_EVENT_PARALLEL_PRE_COMMIT:
-            break;
+void before_end(pg::Ending ending) {
+    if (guards.count == 0) {
+        return;
     }
+    if (ending == pg::Ending::kPrepare) {
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("a transaction that is guarded by a lease cannot be prepared"),
+                        errdetail("Whether the lease is still held can only be checked when the "
+                                  "transaction commits."),
+                        errhint("Commit it in one phase.")));
+    }
+    check_guards();
+}
+
+void at_end(pg::Ending) {
+    guards = {};  // their memory goes with the transaction
+    finished = {};
 }
 
 // What a rolled-back subtransaction asked for or did is void; a released one hands it to its
@@ -272,21 +307,13 @@ void end_level(pg::List<T>* list, bool committed) {
     list->count = pg::end_level(list->items, list->count, committed, [](const T&) {});
 }
 
-extern "C" void belay_guards_at_subtransaction(SubXactEvent event, SubTransactionId,
-                                               SubTransactionId, void*) {
-    if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB) {
-        return;
-    }
-    end_level(&guards, event == SUBXACT_EVENT_COMMIT_SUB);
-    end_level(&finished, event == SUBXACT_EVENT_COMMIT_SUB);
+void at_subtransaction_end(bool commits) {
+    end_level(&guards, commits);
+    end_level(&finished, commits);
 }
 
-}  // namespace
-
-namespace {
-
-void set_guard(const store::Hub& hub, const Guard& wanted) {
-    const Finding finding = examine(hub, wanted, store::Hold::kLook);
+void set_guard(store::Tables& tables, const Guard& wanted) {
+    const Finding finding = examine(tables, wanted, store::Hold::kLook);
     if (finding.fault != core::LeaseFault::kNone) {
         raise_lost(wanted, finding);
     }
@@ -296,22 +323,22 @@ void set_guard(const store::Hub& hub, const Guard& wanted) {
 
 }  // namespace
 
-void guard(const store::Hub& hub, std::optional<std::string_view> token) {
-    const auto wanted = read_token(hub, token);
+void guard(store::Tables& tables, std::optional<std::string_view> token) {
+    const auto wanted = read_token(tables, token);
     if (!wanted) {
         raise_lost(token.value_or(""), {core::LeaseFault::kUnknown, 0});
     }
-    set_guard(hub, *wanted);
+    set_guard(tables, *wanted);
 }
 
-void guard_task(const store::Hub& hub, const pg_uuid_t& id, int64 epoch) {
-    set_guard(hub, {.schema = hub.schema,
-                    .kind = Kind::kTask,
-                    .turn = {},
-                    .work = {},
-                    .task = id,
-                    .epoch = epoch,
-                    .level = GetCurrentTransactionNestLevel()});
+void guard_task(store::Tables& tables, const pg_uuid_t& id, int64 epoch) {
+    set_guard(tables, {.schema = tables.hub.schema,
+                       .kind = Kind::kTask,
+                       .turn = {},
+                       .work = {},
+                       .task = id,
+                       .epoch = epoch,
+                       .level = GetCurrentTransactionNestLevel()});
 }
 
 void note_finished(const core::Lease& lease) {
@@ -322,9 +349,11 @@ void note_finished_task(const pg_uuid_t& id, int64 epoch) {
     add(&finished, {hash_of(id), static_cast<uint64>(epoch), GetCurrentTransactionNestLevel()});
 }
 
-void watch_guards() {
-    RegisterXactCallback(belay_guards_at_end, nullptr);
-    RegisterSubXactCallback(belay_guards_at_subtransaction, nullptr);
-}
+constinit const pg::Participant kGuardParticipant{
+    .before_end = before_end,
+    .at_end = at_end,
+    .at_subtransaction_end = at_subtransaction_end,
+    .after_locks = nullptr,
+};
 
 }  // namespace belay::ops

@@ -3,22 +3,23 @@
 
 #include "core/lease.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "pg/transactions.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
 // Binds the current transaction to the lease of a work item or a turn. QB001 if it is lost already.
-void guard(const store::Hub& hub, std::optional<std::string_view> token);
+void guard(store::Tables& tables, std::optional<std::string_view> token);
 
 // The same for the lease of a task with that epoch.
-void guard_task(const store::Hub& hub, const pg_uuid_t& id, int64 epoch);
+void guard_task(store::Tables& tables, const pg_uuid_t& id, int64 epoch);
 
 // Notes that this transaction has ended a live lease itself: its row cannot be stolen any more
 // before the commit, and a guard on it passes.
 void note_finished(const core::Lease& lease);
 void note_finished_task(const pg_uuid_t& id, int64 epoch);
 
-// Registers the callbacks that check guards. Called once, from _PG_init.
-void watch_guards();
+// Checks the guards before the transaction commits.
+extern const pg::Participant kGuardParticipant;
 
 }  // namespace belay::ops

@@ -9,7 +9,7 @@
 #include "pg/compat.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
-#include "pg/worker_signal.hpp"
+#include "shmem/signals.hpp"
 #include "store/hub_row.hpp"
 
 namespace belay::ops {
@@ -45,7 +45,7 @@ void create_hub_link(const char* name, const char* target, const char* server) {
             const int64 now = pg::server_now_ms();
             store::set_link(hub, target, server, now);
             store::hurry_intents(hub, target, now);
-            pg::wake_worker_at_commit(pg::Bell::kLinks);
+            signals::wake_worker_at_commit(signals::Bell::kLinks);
         });
     });
 }
@@ -64,7 +64,7 @@ void drop_hub_link(const char* name, const char* target) {
                           "View hub_links of the hub lists its links.");
             }
             store::hurry_intents(hub, target, pg::server_now_ms());
-            pg::wake_worker_at_commit(pg::Bell::kLinks);
+            signals::wake_worker_at_commit(signals::Bell::kLinks);
         });
     });
 }

@@ -19,20 +19,6 @@ namespace json = core::json;
 
 constexpr const char* kKeys[] = {"source_uuid", "intent_id", "queue", "work_item", "visible_at_ms"};
 
-[[noreturn]] void raise_member(const char* code, const char* path, const char* member) {
-    core::Problem problem;
-    core::set_problem(&problem, code, member);
-    raise_problem(path, problem);
-}
-
-std::string_view required_string(json::Value element, const char* member, const char* path) {
-    const auto value = optional_string(element, member, path);
-    if (!value) {
-        raise_member("missing_field", path, member);
-    }
-    return *value;
-}
-
 // 32 hexadecimal digits, with hyphens as PostgreSQL prints them.
 std::optional<pg_uuid_t> read_uuid(std::string_view text) {
     pg_uuid_t uuid{};
@@ -119,7 +105,7 @@ Arriving checked_item(const store::Intent& intent) {
 
 }  // namespace
 
-int64 take_in(const store::Hub& hub, std::span<const store::Intent> intents, int64 now) {
+int64 take_in(store::Tables& tables, std::span<const store::Intent> intents, int64 now) {
     auto* sorted =
         static_cast<store::Intent*>(palloc(sizeof(store::Intent) * (intents.size() + 1)));
     std::copy(intents.begin(), intents.end(), sorted);
@@ -130,21 +116,21 @@ int64 take_in(const store::Hub& hub, std::span<const store::Intent> intents, int
     for (std::size_t i = 0; i < intents.size(); ++i) {
         const store::Intent& intent = sorted[i];
         const Arriving arriving = checked_item(intent);
-        if (!store::note_received(hub, intent.key, now)) {
+        if (!store::note_received(tables, intent.key, now)) {
             continue;
         }
         const int64 visible_at = std::max(intent.visible_at.value_or(now), now);
         if (arriving.is_activity) {
-            enqueue_activity(hub, arriving.activity, now, visible_at);
+            enqueue_activity(tables, arriving.activity, now, visible_at);
         } else {
-            send_message(hub, arriving.message, visible_at, now);
+            send_message(tables, arriving.message, visible_at, now);
         }
         ++taken;
     }
     return taken;
 }
 
-int64 receive_intents(const store::Hub& hub, const JsonArray& intents) {
+int64 receive_intents(store::Tables& tables, const JsonArray& intents) {
     auto* checked =
         static_cast<store::Intent*>(palloc(sizeof(store::Intent) * (intents.count + 1)));
     json::Elements elements(intents.array);
@@ -152,12 +138,12 @@ int64 receive_intents(const store::Hub& hub, const JsonArray& intents) {
     for (std::size_t i = 0; elements.next(element); ++i) {
         checked[i] = checked_element(element, i);
     }
-    require_intents(hub);
+    require_intents(tables);
     // The source deletes what has arrived.
     pg::flush_at_commit();
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub, {.worker_queue = true, .orchestrator_queue = true}, &clock);
-    return take_in(hub, {checked, intents.count}, clock.now());
+    enter(tables, {.worker_queue = true, .orchestrator_queue = true}, &clock);
+    return take_in(tables, {checked, intents.count}, clock.now());
 }
 
 }  // namespace belay::ops

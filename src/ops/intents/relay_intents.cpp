@@ -19,7 +19,7 @@
 #include "pg/scopes.hpp"
 #include "pg/settings.hpp"
 #include "pg/subtransaction.hpp"
-#include "pg/worker_registry.hpp"
+#include "shmem/registry.hpp"
 #include "store/dead_letters.hpp"
 #include "store/grants.hpp"
 
@@ -36,7 +36,7 @@ constinit const RemoteRelay* remote_relay = nullptr;
 
 // One hub delivers to one target.
 struct Delivery {
-    const store::Hub& hub;
+    store::Tables& tables;
     std::string_view target;
     int64 now;
 
@@ -75,7 +75,7 @@ Batch choose(const Delivery& to, int64 created_before, int most) {
         ids.add(id);
         bytes += size;
     };
-    for (const auto& due : store::due_intents(to.hub, to.target, to.now, created_before, most)) {
+    for (const auto& due : store::due_intents(to.tables, to.target, to.now, created_before, most)) {
         if (!has_room(due.bytes)) {
             break;
         }
@@ -91,9 +91,9 @@ Batch choose(const Delivery& to, int64 created_before, int most) {
             continue;
         }
         seen.add(due.pair);
-        const auto pair = store::pair_intents(to.hub, to.target, due.pair, to.now, most);
+        const auto pair = store::pair_intents(to.tables, to.target, due.pair, to.now, most);
         if (!pair.empty() && !pair.front().due) {
-            store::block_followers(to.hub, to.target, due.pair);
+            store::block_followers(to.tables, to.target, due.pair);
         }
         for (const auto& intent : pair) {
             if (!intent.due || !has_room(intent.bytes)) {
@@ -105,7 +105,7 @@ Batch choose(const Delivery& to, int64 created_before, int most) {
     if (ids.count == 0) {
         return {};
     }
-    const auto list = store::read_intents(to.hub, ids.span());
+    const auto list = store::read_intents(to.tables, ids.span());
     return {list.intents, list};
 }
 
@@ -118,7 +118,7 @@ void release_pairs(const Delivery& to, std::span<const store::IntentPair> pairs)
         }
         if (!known) {
             done.add(pair);
-            store::release_first(to.hub, to.target, pair);
+            store::release_first(to.tables, to.target, pair);
         }
     }
 }
@@ -133,19 +133,19 @@ std::span<const int64> ids_of(std::span<const store::Intent> intents) {
 
 // Takes intents out of the queue.
 void remove(const Delivery& to, std::span<const store::Intent> intents) {
-    const auto pairs = store::delete_intents(to.hub, ids_of(intents));
+    const auto pairs = store::delete_intents(to.tables, ids_of(intents));
     if (pairs.size() != intents.size()) {
-        ereport(ERROR,
-                (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-                 errmsg("intents of hub \"%s\" were removed meanwhile", NameStr(to.hub.name))));
+        ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                        errmsg("intents of hub \"%s\" were removed meanwhile",
+                               NameStr(to.tables.hub.name))));
     }
     release_pairs(to, pairs);
 }
 
 void fail(const Delivery& to, const store::Intent& intent, std::string_view error) {
-    store::note_failure(to.hub, intent.key.id, to.backoff(intent), clip(error, kMaxError));
+    store::note_failure(to.tables, intent.key.id, to.backoff(intent), clip(error, kMaxError));
     if (intent.pair.ordered()) {
-        store::block_followers(to.hub, to.target, intent.pair);
+        store::block_followers(to.tables, to.target, intent.pair);
     }
 }
 
@@ -162,17 +162,20 @@ void fail_all(const Delivery& to, const Batch& batch, std::string_view error) {
 // it was not; null if it was.
 const char* try_put(const Delivery& to, const store::Hub& target,
                     std::span<const store::Intent> intents) {
-    const pg::Blame source{to.hub.schema, to.hub.owner, to.hub.name};
-    const pg::Blame receiver{target.schema, target.owner, target.name};
+    const registry::Blame source{to.tables.hub.schema, to.tables.hub.owner, to.tables.hub.name};
+    const registry::Blame receiver{target.schema, target.owner, target.name};
     const auto end = pg::try_in_subtransaction([&to, &target, intents, &source, &receiver] {
         for (std::size_t i = 0; i < intents.size(); ++i) {
             pg::fail_here(pg::FaultPoint::kOutboxDeliver);
         }
         remove(to, intents);
-        pg::blame(receiver);
-        pg::as_role(target.owner,
-                    [&target, intents, &to] { (void)take_in(target, intents, to.now); });
-        pg::blame(source);
+        registry::blame(receiver);
+        pg::as_role(target.owner, [&target, intents, &to] {
+            store::with_tables(target, [intents, &to](store::Tables& tables) {
+                (void)take_in(tables, intents, to.now);
+            });
+        });
+        registry::blame(source);
         return true;
     });
     if (end.error == nullptr) {
@@ -182,12 +185,12 @@ const char* try_put(const Delivery& to, const store::Hub& target,
     if (ERRCODE_TO_CATEGORY(end.error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION) {
         ReThrowError(end.error);
     }
-    pg::blame(source);
+    registry::blame(source);
     return psprintf("%s: %s", unpack_sql_state(end.error->sqlerrcode), end.error->message);
 }
 
 // Why the hub's owner cannot deliver to a target of this database; null if he can.
-const char* refusal(const store::Hub& hub, const store::Hub* target, std::string_view name) {
+const char* refusal(store::Tables& tables, const store::Hub* target, std::string_view name) {
     if (target == nullptr) {
         return psprintf("QB002: hub \"%s\" does not exist", pg::c_string(name));
     }
@@ -195,10 +198,10 @@ const char* refusal(const store::Hub& hub, const store::Hub* target, std::string
         return psprintf("55000: hub \"%s\" was made by an older release; upgrade_hub it",
                         NameStr(target->name));
     }
-    if (!pg::may_use_schema(target->schema, hub.owner) ||
-        !store::may_execute(*target, "receive_intents", hub.owner)) {
+    if (!pg::may_use_schema(target->schema, tables.hub.owner) ||
+        !store::may_execute(*target, "receive_intents", tables.hub.owner)) {
         return psprintf("42501: role \"%s\" has not level client in hub \"%s\"",
-                        GetUserNameFromId(hub.owner, false), NameStr(target->name));
+                        GetUserNameFromId(tables.hub.owner, false), NameStr(target->name));
     }
     return nullptr;
 }
@@ -211,19 +214,19 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
         return 0;  // somebody is dropping it
     }
     const store::Hub* found = OidIsValid(schema) ? store::find_hub(schema, true) : nullptr;
-    if (const char* error = refusal(to.hub, found, to.target)) {
+    if (const char* error = refusal(to.tables, found, to.target)) {
         fail_all(to, batch, error);
         return 0;
     }
-    if (!try_enter(*found, {.worker_queue = true, .orchestrator_queue = true})) {
+    if (!try_lock_tables(*found, {.worker_queue = true, .orchestrator_queue = true})) {
         return 0;  // somebody is changing it
     }
-    if (pg::rest_of(found->schema, found->owner) > 0) {
+    if (registry::rest_of(found->schema, found->owner) > 0) {
         return 0;  // it is in quarantine
     }
-    pg::blame({found->schema, found->owner, found->name});
+    registry::blame({found->schema, found->owner, found->name});
     const store::Hub& target = store::settle_incarnation(*found);
-    pg::blame({to.hub.schema, to.hub.owner, to.hub.name});
+    registry::blame({to.tables.hub.schema, to.tables.hub.owner, to.tables.hub.name});
     if (try_put(to, target, batch.intents) == nullptr) {
         return static_cast<int64>(batch.intents.size());
     }
@@ -253,9 +256,9 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
 
 // Sets aside what is older than intent_retention.
 int64 bury_old(const Delivery& to, bool untried) {
-    const int64 retention = to.hub.options[store::Option::kIntentRetention];
+    const int64 retention = to.tables.hub.options[store::Option::kIntentRetention];
     const auto list =
-        store::old_intents(to.hub, to.target, to.now - retention, untried, kMostIntents);
+        store::old_intents(to.tables, to.target, to.now - retention, untried, kMostIntents);
     const auto old = list.intents;
     if (old.empty()) {
         return 0;
@@ -264,7 +267,7 @@ int64 bury_old(const Delivery& to, bool untried) {
     for (const auto& intent : old) {
         const auto& instance = intent.pair.target_instance;
         (void)store::insert_dead_intent(
-            to.hub,
+            to.tables,
             {.intent_id = intent.key.id,
              .target_instance = instance.empty() ? std::nullopt : std::optional(instance),
              .work_item = intent.work_item,
@@ -281,23 +284,23 @@ uint64 lock_key_of(std::string_view target) {
     return core::fnv1a64(target);
 }
 
-int64 relay_to(const store::Hub& hub, std::string_view target, int64 now, int64 min_age_ms) {
-    const bool linked = store::link_server(hub, target).has_value();
-    if (remote_relay != nullptr && remote_relay->in_flight(hub.schema, target)) {
+int64 relay_to(store::Tables& tables, std::string_view target, int64 now, int64 min_age_ms) {
+    const bool linked = store::link_server(tables, target).has_value();
+    if (remote_relay != nullptr && remote_relay->in_flight(tables.hub.schema, target)) {
         return 0;
     }
-    if (!pg::try_lock_key(pg::LockSpace::kIntentTarget, hub.schema, lock_key_of(target))) {
+    if (!pg::try_lock_key(pg::LockSpace::kIntentTarget, tables.hub.schema, lock_key_of(target))) {
         return 0;  // another relay is at it
     }
-    const Delivery to{hub, target, now};
+    const Delivery to{tables, target, now};
     int64 gone = 0;
     if (!linked) {
         const Batch batch = choose(to, now - min_age_ms, kMostIntents);
         gone += batch.intents.empty() ? 0 : deliver_here(to, batch);
         batch.release();
     } else if (remote_relay != nullptr &&
-               !store::due_intents(hub, target, now, now - min_age_ms, 1).empty()) {
-        remote_relay->wanted(hub.schema, target, min_age_ms);
+               !store::due_intents(tables, target, now, now - min_age_ms, 1).empty()) {
+        remote_relay->wanted(tables.hub.schema, target, min_age_ms);
     }
     return gone + bury_old(to, linked && remote_relay == nullptr);
 }
@@ -308,19 +311,19 @@ void use_remote_relay(const RemoteRelay* relay) {
     remote_relay = relay;
 }
 
-int64 relay_intents(const store::Hub& hub, pg::Clock* clock, int64 min_age_ms) {
-    if (!OidIsValid(hub.relations.intent_queue) || hub.is_paused(store::Queue::kIntents) ||
-        !try_enter(hub, {.intents = true})) {
+int64 relay_intents(store::Tables& tables, pg::Clock* clock, int64 min_age_ms) {
+    if (!OidIsValid(tables.hub.relations.intent_queue) ||
+        tables.hub.is_paused(store::Queue::kIntents) || !try_enter(tables, {.intents = true})) {
         return 0;
     }
     int64 gone = 0;
     std::string_view after;
-    while (const auto target = store::next_target(hub, after)) {
+    while (const auto target = store::next_target(tables, after)) {
         // A call may go through many portions; items are not kept until it ends.
         MemoryContext memory =
             AllocSetContextCreate(CurrentMemoryContext, "belay intents", ALLOCSET_DEFAULT_SIZES);
         MemoryContext old = MemoryContextSwitchTo(memory);
-        gone += relay_to(hub, *target, clock->now(), min_age_ms);
+        gone += relay_to(tables, *target, clock->now(), min_age_ms);
         MemoryContextSwitchTo(old);
         MemoryContextDelete(memory);
         after = *target;
@@ -329,21 +332,22 @@ int64 relay_intents(const store::Hub& hub, pg::Clock* clock, int64 min_age_ms) {
     return gone;
 }
 
-void next_remote_batch(const store::Hub& hub, std::string_view target, int64 min_age_ms, int most,
+void next_remote_batch(store::Tables& tables, std::string_view target, int64 min_age_ms, int most,
                        MemoryContext memory, RemoteBatch* batch) {
     batch->server = nullptr;
     batch->text = nullptr;
     batch->count = 0;
-    const auto server =
-        OidIsValid(hub.relations.intent_queue) ? store::link_server(hub, target) : std::nullopt;
+    const auto server = OidIsValid(tables.hub.relations.intent_queue)
+                            ? store::link_server(tables, target)
+                            : std::nullopt;
     if (!server) {
         return;
     }
     batch->server = MemoryContextStrdup(memory, pg::c_string(*server));
-    if (hub.is_paused(store::Queue::kIntents) || !try_enter(hub, {.intents = true})) {
+    if (tables.hub.is_paused(store::Queue::kIntents) || !try_enter(tables, {.intents = true})) {
         return;
     }
-    const Delivery to{hub, target, pg::server_now_ms()};
+    const Delivery to{tables, target, pg::server_now_ms()};
     const Batch chosen = choose(to, to.now - min_age_ms, most);
     StringInfo text = makeStringInfo();
     for (std::size_t i = 0; i < chosen.intents.size(); ++i) {
@@ -382,14 +386,14 @@ void next_remote_batch(const store::Hub& hub, std::string_view target, int64 min
     }
 }
 
-void settle_delivered(const store::Hub& hub, std::string_view target, std::span<const int64> ids) {
-    release_pairs({hub, target, pg::server_now_ms()}, store::delete_intents(hub, ids));
+void settle_delivered(store::Tables& tables, std::string_view target, std::span<const int64> ids) {
+    release_pairs({tables, target, pg::server_now_ms()}, store::delete_intents(tables, ids));
 }
 
-void settle_failed(const store::Hub& hub, std::string_view target, std::span<const int64> firsts,
+void settle_failed(store::Tables& tables, std::string_view target, std::span<const int64> firsts,
                    std::string_view error) {
-    const Delivery to{hub, target, pg::server_now_ms()};
-    for (const auto& intent : store::read_intents(hub, firsts).intents) {
+    const Delivery to{tables, target, pg::server_now_ms()};
+    for (const auto& intent : store::read_intents(tables, firsts).intents) {
         fail(to, intent, error);
     }
 }

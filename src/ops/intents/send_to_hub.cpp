@@ -76,20 +76,20 @@ void require_intents(const store::Hub& hub) {
     require_table(hub, hub.relations.intents_received, "messages between hubs");
 }
 
-int64 send_intent(const store::Hub& hub, const CheckedIntent& intent,
+int64 send_intent(store::Tables& tables, const CheckedIntent& intent,
                   std::string_view source_instance, std::optional<int64> visible_at, int64 now) {
-    return store::new_intent(hub, {.key = {},
-                                   .pair = {source_instance, intent.target_instance},
-                                   .target_hub = intent.target_hub,
-                                   .queue = intent.queue,
-                                   .work_item = intent.work_item,
-                                   .visible_at = visible_at,
-                                   .created_at = now,
-                                   .attempts = 0,
-                                   .last_error = std::nullopt});
+    return store::new_intent(tables, {.key = {},
+                                      .pair = {source_instance, intent.target_instance},
+                                      .target_hub = intent.target_hub,
+                                      .queue = intent.queue,
+                                      .work_item = intent.work_item,
+                                      .visible_at = visible_at,
+                                      .created_at = now,
+                                      .attempts = 0,
+                                      .last_error = std::nullopt});
 }
 
-int64 send_to_hub(const store::Hub& hub, std::string_view target,
+int64 send_to_hub(store::Tables& tables, std::string_view target,
                   std::optional<std::string_view> queue, std::string_view work_item,
                   std::optional<int64> visible_at) {
     check_target("p_target_hub", target);
@@ -99,15 +99,16 @@ int64 send_to_hub(const store::Hub& hub, std::string_view target,
     }
     if (known == nullptr) {
         pg::raise(
-            pg::kInvalidArgument, psprintf("unknown queue \"%s\"", pg::excerpt(queue.value_or(""))),
+            pg::kInvalidArgument,
+            psprintf("unrecognized queue \"%s\"", pg::excerpt(queue.value_or(""))),
             pg::Facts("unknown_queue").add("path", "p_queue").add("value", queue.value_or("")),
             "Queues are orchestrator and worker.");
     }
     const CheckedIntent intent = checked_intent(target, known, work_item, "p_work_item");
-    require_intents(hub);
+    require_intents(tables);
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub, {.intents = true}, &clock);
-    return send_intent(hub, intent, "", visible_at, clock.now());
+    enter(tables, {.intents = true}, &clock);
+    return send_intent(tables, intent, "", visible_at, clock.now());
 }
 
 }  // namespace belay::ops

@@ -6,13 +6,14 @@
 // Raises   QB002 unknown instance, QB003 running, QB004 not a root or would orphan, QB006 bad
 // filter
 //
-// Exclusions may be taken in any order here: removals come one after the other, and nobody else who
-// holds one waits for a second. What is found to belong to the tree only after instance rows are
-// held would be taken in the wrong order; then those rows are let go and it begins again.
+// Exclusions are taken by key, as the acks of several turns take them. What is found to belong to
+// the tree only after others are held is not waited for: if it cannot be had at once, everything is
+// let go, and it begins again with all that is known by then.
 #include <algorithm>
 
 #include "core/hash.hpp"
 #include "ops/enter.hpp"
+#include "ops/audit.hpp"
 #include "ops/management/management.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
@@ -62,10 +63,11 @@ struct Targets {
 
 enum class Scope { kListed, kTrees };
 
-Targets find_targets(const store::Hub& hub, Ids wanted, Scope scope) {
+Targets find_targets(store::Tables& tables, Ids wanted, Scope scope) {
     const Ids ids =
-        scope == Scope::kListed ? sorted(wanted) : sorted(store::with_descendants(hub, wanted));
-    return {ids, without(sorted(store::unborn_children(hub, store::make_instance_set(ids))), ids)};
+        scope == Scope::kListed ? sorted(wanted) : sorted(store::with_descendants(tables, wanted));
+    return {ids,
+            without(sorted(store::unborn_children(tables, store::make_instance_set(ids))), ids)};
 }
 
 // The exclusions that a removal holds.
@@ -76,7 +78,7 @@ struct Exclusions {
 
 // Takes the exclusions of those that are not held yet; with try_only without waiting, false if one
 // cannot be had.
-bool take_exclusions(const store::Hub& hub, Ids ids, bool try_only, Exclusions* exclusions) {
+bool take_exclusions(store::Tables& tables, Ids ids, bool try_only, Exclusions* exclusions) {
     const Ids missing = without(ids, exclusions->held);
     if (missing.empty()) {
         return true;
@@ -84,8 +86,8 @@ bool take_exclusions(const store::Hub& hub, Ids ids, bool try_only, Exclusions* 
     const Ids held = joined(exclusions->held, missing);
     if (!exclusions->all_keys && held.size() > kMaxKeys) {
         if (!try_only) {
-            pg::lock_all_instances(hub.schema);
-        } else if (!pg::try_lock_all_instances(hub.schema)) {
+            pg::lock_all_instances(tables.hub.schema);
+        } else if (!pg::try_lock_all_instances(tables.hub.schema)) {
             return false;
         }
         exclusions->all_keys = true;
@@ -93,17 +95,17 @@ bool take_exclusions(const store::Hub& hub, Ids ids, bool try_only, Exclusions* 
     for (std::size_t i = 0; i < missing.size() && !exclusions->all_keys; ++i) {
         const int64 key = core::instance_key(missing[i]);
         if (!try_only) {
-            pg::lock_instance(hub.schema, key);
-        } else if (!pg::try_lock_instance(hub.schema, key)) {
+            pg::lock_instance(tables.hub.schema, key);
+        } else if (!pg::try_lock_instance(tables.hub.schema, key)) {
             return false;
         }
     }
     const auto set = store::make_instance_set(missing);
-    if (try_only && !store::try_hold_lock_rows(hub, set)) {
+    if (try_only && !store::try_hold_lock_rows(tables, set)) {
         return false;
     }
     if (!try_only) {
-        store::hold_lock_rows(hub, set);
+        store::hold_lock_rows(tables, set);
     }
     exclusions->held = held;
     return true;
@@ -112,26 +114,33 @@ bool take_exclusions(const store::Hub& hub, Ids ids, bool try_only, Exclusions* 
 // Removes what choose() picks once all of it is held. choose is called again whenever more turned
 // out to belong to it, and finally with the instance rows held: then it may refuse.
 template <typename Choose>
-store::Removed remove(const store::Hub& hub, Choose choose) {
-    Exclusions exclusions{};
+store::Removed remove(store::Tables& tables, Choose choose) {
+    Ids known{};  // by earlier rounds
     while (true) {
-        if (const Targets seen = choose(false); seen.ids.empty()) {
+        const Targets seen = choose(false);
+        if (seen.ids.empty()) {
             return {};
-        } else {
-            (void)take_exclusions(hub, seen.all(), false, &exclusions);
         }
-        const Targets wanted = choose(false);
-        if (!without(wanted.all(), exclusions.held).empty()) {
-            continue;  // it grew before it was held
-        }
+        known = joined(known, seen.all());
         store::Removed removed{};
-        const bool done = pg::keep_if([&hub, &choose, &exclusions, &wanted, &removed] {
-            store::hold_instance_rows(hub, store::make_instance_set(wanted.ids));
+        const bool done = pg::keep_if([&tables, &choose, &known, &removed] {
+            Exclusions exclusions{};
+            (void)take_exclusions(tables, known, false, &exclusions);
+            Targets wanted = choose(false);
+            while (!without(wanted.all(), exclusions.held).empty()) {  // it grew before it was held
+                known = joined(known, wanted.all());
+                if (!take_exclusions(tables, wanted.all(), true, &exclusions)) {
+                    return false;
+                }
+                wanted = choose(false);
+            }
+            store::hold_instance_rows(tables, store::make_instance_set(wanted.ids));
             const Targets found = choose(true);
             if (!without(found.all(), exclusions.held).empty()) {
+                known = joined(known, found.all());
                 return false;
             }
-            removed = store::remove_instances(hub, store::make_instance_set(found.ids),
+            removed = store::remove_instances(tables, store::make_instance_set(found.ids),
                                               store::make_instance_set(found.unborn),
                                               pg::server_now_ms());
             return true;
@@ -142,14 +151,15 @@ store::Removed remove(const store::Hub& hub, Choose choose) {
     }
 }
 
-void begin_removal(const store::Hub& hub) {
+void begin_removal(store::Tables& tables) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub, {.worker_queue = true, .orchestrator_queue = true, .instance_locks = true}, &clock);
-    pg::lock_key(pg::LockSpace::kRemoval, hub.schema, 0);
+    enter(tables, {.worker_queue = true, .orchestrator_queue = true, .instance_locks = true},
+          &clock);
+    pg::lock_key(pg::LockSpace::kRemoval, tables.hub.schema, 0);
 }
 
-void refuse_running(const store::Hub& hub, Ids ids) {
-    const auto running = store::first_running(hub, store::make_instance_set(ids));
+void refuse_running(store::Tables& tables, Ids ids) {
+    const auto running = store::first_running(tables, store::make_instance_set(ids));
     if (running) {
         pg::raise(pg::kStillRunning,
                   psprintf("Instance %s is Running. Nothing was deleted", pg::excerpt(*running)),
@@ -159,8 +169,8 @@ void refuse_running(const store::Hub& hub, Ids ids) {
 }
 
 // A child goes with its root, never alone.
-void refuse_child(const store::Hub& hub, std::string_view instance_id) {
-    const auto lineage = store::read_lineage(hub, instance_id);
+void refuse_child(store::Tables& tables, std::string_view instance_id) {
+    const auto lineage = store::read_lineage(tables, instance_id);
     if (!lineage) {
         raise_unknown_instance(psprintf("Instance not found: %s", pg::excerpt(instance_id)),
                                instance_id);
@@ -177,20 +187,34 @@ void refuse_child(const store::Hub& hub, std::string_view instance_id) {
     }
 }
 
+void tell_deleted(store::Tables& tables, std::optional<std::string_view> subject,
+                  std::optional<std::string_view> filter, const store::Removed& removed) {
+    if (removed.instances == 0) {
+        return;
+    }
+    auto details = store::Details().add("instances", removed.instances);
+    if (filter) {
+        details.add_json("filter", *filter);
+    }
+    constexpr int kDeleted = core::event_place("operator", "instances_deleted");
+    tell_operator(tables, {.event = kDeleted, .subject = subject, .details = details});
+}
+
 }  // namespace
 
-store::Removed delete_instances_atomic(const store::Hub& hub, Ids instance_ids, bool force) {
+store::Removed delete_instances_atomic(store::Tables& tables, Ids instance_ids, bool force) {
     if (instance_ids.empty()) {
         return {};
     }
-    begin_removal(hub);
-    return remove(hub, [&hub, instance_ids, force](bool held) {
-        const Targets targets = find_targets(hub, instance_ids, Scope::kListed);
+    begin_removal(tables);
+    const store::Removed removed = remove(tables, [&tables, instance_ids, force](bool held) {
+        const Targets targets = find_targets(tables, instance_ids, Scope::kListed);
         if (held) {
             if (!force) {
-                refuse_running(hub, targets.ids);
+                refuse_running(tables, targets.ids);
             }
-            const auto stray = store::first_stray_child(hub, store::make_instance_set(targets.ids));
+            const auto stray =
+                store::first_stray_child(tables, store::make_instance_set(targets.ids));
             if (stray) {
                 pg::raise(pg::kNotARoot,
                           psprintf("Orphan detected: child %s of %s is not in the list; delete "
@@ -205,18 +229,22 @@ store::Removed delete_instances_atomic(const store::Hub& hub, Ids instance_ids, 
         }
         return targets;
     });
+    tell_deleted(tables,
+                 instance_ids.size() == 1 ? std::optional(instance_ids.front()) : std::nullopt,
+                 std::nullopt, removed);
+    return removed;
 }
 
-store::Removed delete_instance(const store::Hub& hub, std::string_view instance_id, bool force) {
-    begin_removal(hub);
-    refuse_child(hub, instance_id);
+store::Removed delete_instance(store::Tables& tables, std::string_view instance_id, bool force) {
+    begin_removal(tables);
+    refuse_child(tables, instance_id);
     const auto* root = &instance_id;
-    const store::Removed removed = remove(hub, [&hub, root, force](bool held) {
-        const Targets targets = find_targets(hub, {root, 1}, Scope::kTrees);
+    const store::Removed removed = remove(tables, [&tables, root, force](bool held) {
+        const Targets targets = find_targets(tables, {root, 1}, Scope::kTrees);
         if (held) {
-            refuse_child(hub, *root);
+            refuse_child(tables, *root);
             if (!force) {
-                refuse_running(hub, targets.ids);
+                refuse_running(tables, targets.ids);
             }
         }
         return targets;
@@ -225,39 +253,42 @@ store::Removed delete_instance(const store::Hub& hub, std::string_view instance_
         raise_unknown_instance(psprintf("Instance not found: %s", pg::excerpt(instance_id)),
                                instance_id);
     }
+    tell_deleted(tables, instance_id, std::nullopt, removed);
     return removed;
 }
 
-store::Removed delete_instances_bulk(const store::Hub& hub, core::json::Value filter) {
+store::Removed delete_instances_bulk(store::Tables& tables, core::json::Value filter) {
     const InstancesFilter wanted = checked_instances_filter(filter);
     if (wanted.ids && wanted.ids->empty()) {
         return {};
     }
-    begin_removal(hub);
-    const auto roots_of = [&hub, &wanted](std::optional<Ids> ids, int64 limit) {
-        return store::finished_roots(hub, {.ids = ids,
-                                           .completed_before = wanted.completed_before,
-                                           .limit = limit,
-                                           .now = pg::server_now_ms()});
+    begin_removal(tables);
+    const auto roots_of = [&tables, &wanted](std::optional<Ids> ids, int64 limit) {
+        return store::finished_roots(tables, {.ids = ids,
+                                              .completed_before = wanted.completed_before,
+                                              .limit = limit,
+                                              .now = pg::server_now_ms()});
     };
     const Ids roots = roots_of(wanted.ids, wanted.limit);
-    return remove(hub, [&hub, &roots_of, roots](bool held) {
+    const store::Removed removed = remove(tables, [&tables, &roots_of, roots](bool held) {
         // Only those that are still finished once they are held.
-        return find_targets(hub,
+        return find_targets(tables,
                             held ? roots_of(roots, static_cast<int64>(roots.size() + 1)) : roots,
                             Scope::kTrees);
     });
+    tell_deleted(tables, std::nullopt, filter.text, removed);
+    return removed;
 }
 
 // Never waits, so it needs no turn among the removals.
-int64 retire_instances(const store::Hub& hub, int64 completed_before, int64 now, int limit) {
-    if (!try_enter(hub,
+int64 retire_instances(store::Tables& tables, int64 completed_before, int64 now, int limit) {
+    if (!try_enter(tables,
                    {.worker_queue = true, .orchestrator_queue = true, .instance_locks = true})) {
         return 0;
     }
-    const auto finished = [&hub, completed_before, now](std::optional<Ids> ids, int64 count) {
+    const auto finished = [&tables, completed_before, now](std::optional<Ids> ids, int64 count) {
         return store::finished_roots(
-            hub, {.ids = ids, .completed_before = completed_before, .limit = count, .now = now});
+            tables, {.ids = ids, .completed_before = completed_before, .limit = count, .now = now});
     };
     // Others may hold the oldest ones: those behind them have their turn.
     constexpr int kCandidates = 10;
@@ -268,19 +299,20 @@ int64 retire_instances(const store::Hub& hub, int64 completed_before, int64 now,
             break;
         }
         const Ids only{&root, 1};
-        const bool gone = pg::keep_if([&hub, &finished, &exclusions, only, now] {
+        const bool gone = pg::keep_if([&tables, &finished, &exclusions, only, now] {
             Exclusions held = exclusions;
-            const Targets targets = find_targets(hub, only, Scope::kTrees);
-            if (targets.ids.empty() || !take_exclusions(hub, targets.all(), true, &held)) {
+            const Targets targets = find_targets(tables, only, Scope::kTrees);
+            if (targets.ids.empty() || !take_exclusions(tables, targets.all(), true, &held)) {
                 return false;
             }
             const auto set = store::make_instance_set(targets.ids);
-            if (!store::try_hold_instance_rows(hub, set) || finished(only, 1).empty() ||
-                !store::try_hold_queue_rows(hub, set) ||
-                !without(find_targets(hub, only, Scope::kTrees).all(), held.held).empty()) {
+            if (!store::try_hold_instance_rows(tables, set) || finished(only, 1).empty() ||
+                !store::try_hold_queue_rows(tables, set) ||
+                !without(find_targets(tables, only, Scope::kTrees).all(), held.held).empty()) {
                 return false;
             }
-            (void)store::remove_instances(hub, set, store::make_instance_set(targets.unborn), now);
+            (void)store::remove_instances(tables, set, store::make_instance_set(targets.unborn),
+                                          now);
             exclusions = held;
             return true;
         });

@@ -1,6 +1,6 @@
 // explain_fetch.cpp — why an instance is not being fetched.
 //
-// Calls    store::count_messages, store::live_until, store::is_held
+// Calls    store::count_messages, store::live_until, store::instance_holder
 // Touches  nothing
 // Locks    nothing: the instance's key is tried and given back
 // Raises   nothing of its own
@@ -8,7 +8,6 @@
 #include "core/time.hpp"
 #include "ops/management/management.hpp"
 #include "pg/list.hpp"
-#include "pg/locks.hpp"
 #include "store/history.hpp"
 #include "store/instances.hpp"
 
@@ -17,7 +16,7 @@ namespace belay::ops {
 namespace {
 
 struct Explanation {
-    const store::Hub& hub;
+    store::Tables& tables;
     const ExplainRequest& request;
     int64 now;
     bool locked;  // its messages are being worked on: nothing is to be said of their attempts
@@ -28,15 +27,6 @@ struct Explanation {
         reasons.add({reason, detail, until});
     }
 };
-
-bool is_excluded_by_others(const store::Hub& hub, std::string_view instance_id) {
-    const int64 key = core::instance_key(instance_id);
-    if (!pg::try_lock_instance(hub.schema, key)) {
-        return true;
-    }
-    pg::unlock_instance(hub.schema, key);
-    return store::is_held(hub, instance_id);
-}
 
 // Takes the locks of a reader without waiting: who asks why nothing moves must not get stuck too.
 bool try_to_read(const store::Hub& hub) {
@@ -52,15 +42,16 @@ bool try_to_read(const store::Hub& hub) {
 }
 
 void explain_lock(Explanation* out) {
-    if (out->hub.is_paused(store::Queue::kOrchestrator)) {
+    if (out->tables.hub.is_paused(store::Queue::kOrchestrator)) {
         out->add("paused", "the orchestrator queue of the hub is paused");
     }
-    if (const auto until = store::live_until(out->hub, out->request.instance_id, out->now)) {
+    if (const auto until = store::live_until(out->tables, out->request.instance_id, out->now)) {
         out->locked = true;
         out->add("locked", "a turn of the instance is in progress", until);
     }
-    if (is_excluded_by_others(out->hub, out->request.instance_id)) {
-        out->add("in_transaction", "another open transaction holds the instance or its messages");
+    if (const auto holder = store::instance_holder(out->tables, out->request.instance_id)) {
+        out->add("in_transaction",
+                 psprintf("%s holds the instance or its messages", store::words_of(*holder)));
     }
 }
 
@@ -74,17 +65,17 @@ void explain_filter(Explanation* out, const std::optional<store::Instance>& inst
 }
 
 const char* waiting_for(const Explanation& out) {
-    const auto activities = store::count_activities(out.hub, out.request.instance_id, out.now);
-    const int64 children = store::count_unfinished_children(out.hub, out.request.instance_id);
+    const auto activities = store::count_activities(out.tables, out.request.instance_id, out.now);
+    const int64 children = store::count_unfinished_children(out.tables, out.request.instance_id);
     return psprintf("activities: " INT64_FORMAT " ready, " INT64_FORMAT " leased, " INT64_FORMAT
                     " delayed; unfinished children: " INT64_FORMAT,
                     activities.ready, activities.leased, activities.delayed, children);
 }
 
 void explain_messages(Explanation* out, const std::optional<store::Instance>& instance) {
-    const int64 max_attempts = out->hub.options[store::Option::kMaxAttempts];
+    const int64 max_attempts = out->tables.hub.options[store::Option::kMaxAttempts];
     const auto messages =
-        store::count_messages(out->hub, out->request.instance_id, out->now,
+        store::count_messages(out->tables, out->request.instance_id, out->now,
                               max_attempts == store::kOff ? PG_INT64_MAX : max_attempts);
     if (messages.visible + messages.hidden == 0) {
         out->add("no_messages", waiting_for(*out));
@@ -96,7 +87,7 @@ void explain_messages(Explanation* out, const std::optional<store::Instance>& in
         return;
     }
     const bool started =
-        instance || store::latest_execution_with_history(out->hub, out->request.instance_id);
+        instance || store::latest_execution_with_history(out->tables, out->request.instance_id);
     if (!started && !messages.start_visible) {
         if (messages.next_start) {
             out->add("start_hidden", "its messages wait for the start", messages.next_start);
@@ -105,7 +96,7 @@ void explain_messages(Explanation* out, const std::optional<store::Instance>& in
         } else {
             out->add("never_started", psprintf("waiting messages: " INT64_FORMAT, messages.visible),
                      core::add_ms(messages.oldest_created.value_or(out->now),
-                                  out->hub.options[store::Option::kOrphanRetention]));
+                                  out->tables.hub.options[store::Option::kOrphanRetention]));
         }
     } else if (messages.exhausted == messages.visible && !out->locked) {
         out->add(
@@ -120,30 +111,29 @@ void explain_dead_letters(Explanation* out) {
     if (out->reasons.count == 0) {
         return;
     }
-    const store::Rows dead = store::count_dead_letters(out->hub, out->request.instance_id);
+    const auto dead = store::count_dead_letters(out->tables, out->request.instance_id);
     if (dead.count == 0) {
         return;
     }
     StringInfo detail = makeStringInfo();
-    for (uint64 i = 0; i < dead.count; ++i) {
-        const auto reason = dead.text(i, 1);
-        appendStringInfo(detail, "%s%.*s: " INT64_FORMAT, i == 0 ? "" : ", ",
-                         static_cast<int>(reason.size()), reason.data(), dead.int8(i, 2));
+    for (const auto& [reason, count] : dead) {
+        appendStringInfo(detail, "%s%.*s: " INT64_FORMAT, detail->len == 0 ? "" : ", ",
+                         static_cast<int>(reason.size()), reason.data(), count);
     }
     out->add("dead_lettered", detail->data);
 }
 
 }  // namespace
 
-std::span<const BlockingReason> explain_fetch(const store::Hub& hub, const ExplainRequest& request,
+std::span<const BlockingReason> explain_fetch(store::Tables& tables, const ExplainRequest& request,
                                               const pg::Clock& clock) {
     Explanation out{
-        .hub = hub, .request = request, .now = clock.now(), .locked = false, .reasons = {}};
-    if (!try_to_read(hub)) {
+        .tables = tables, .request = request, .now = clock.now(), .locked = false, .reasons = {}};
+    if (!try_to_read(tables)) {
         out.add("in_transaction", "another open transaction is changing the hub's tables");
         return out.reasons.span();
     }
-    const auto instance = store::read_instance(hub, request.instance_id);
+    const auto instance = store::read_instance(tables, request.instance_id);
     explain_lock(&out);
     explain_filter(&out, instance);
     explain_messages(&out, instance);

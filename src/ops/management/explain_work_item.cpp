@@ -7,7 +7,8 @@
 #include "ops/management/management.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
-#include "pg/wakeups.hpp"
+#include "shmem/wakeups/wakeups.hpp"
+#include "store/listing.hpp"
 #include "store/waking.hpp"
 #include "store/worker_queue.hpp"
 
@@ -26,12 +27,12 @@ struct Explanation {
 
 // Nothing keeps the item but that nobody fetches it: which workers could, and how many sessions
 // wait.
-void explain_lack_of_workers(const store::Hub& hub, const store::WorkView& work, Explanation* out) {
+void explain_lack_of_workers(store::Tables& tables, const store::WorkView& work, Explanation* out) {
     StringInfo detail = makeStringInfo();
     if (work.tag) {
         appendStringInfo(detail, "workers with the tag \"%s\"", pg::c_string(*work.tag));
     }
-    if (const auto waiters = pg::channel_waiters(store::worker_channel(hub))) {
+    if (const auto waiters = wakeups::channel_waiters(store::worker_channel(tables))) {
         appendStringInfo(detail, "%swaiting sessions: " INT64_FORMAT, detail->len > 0 ? "; " : "",
                          *waiters);
     }
@@ -40,17 +41,17 @@ void explain_lack_of_workers(const store::Hub& hub, const store::WorkView& work,
 
 }  // namespace
 
-std::span<const BlockingReason> explain_work_item(const store::Hub& hub, int64 id,
+std::span<const BlockingReason> explain_work_item(store::Tables& tables, int64 id,
                                                   const pg::Clock& clock) {
     Explanation out;
     const int64 now = clock.now();
-    const auto work = store::view_work(hub, id, now);
+    const auto work = store::view_work(tables, id, now);
     if (!work) {
         out.add("not_found");
         return out.reasons.span();
     }
-    const int64 max_attempts = hub.options[store::Option::kMaxAttempts];
-    if (hub.is_paused(store::Queue::kWorker)) {
+    const int64 max_attempts = tables.hub.options[store::Option::kMaxAttempts];
+    if (tables.hub.is_paused(store::Queue::kWorker)) {
         out.add("paused", "the worker queue of the hub is paused");
     }
     if (work->leased_until) {
@@ -65,11 +66,15 @@ std::span<const BlockingReason> explain_work_item(const store::Hub& hub, int64 i
                          pg::c_string(*work->session_owner)),
                 work->session_until);
     }
+    if (const auto holder = store::work_holder(tables, id, work->session_id)) {
+        out.add("in_transaction",
+                psprintf("%s holds the item or its session", store::words_of(*holder)));
+    }
     if (!work->leased_until && max_attempts != store::kOff && work->attempts >= max_attempts) {
         out.add("dead_lettered", "the next fetch sets it aside, reason max_attempts");
     }
     if (out.reasons.count == 0) {
-        explain_lack_of_workers(hub, *work, &out);
+        explain_lack_of_workers(tables, *work, &out);
     }
     return out.reasons.span();
 }

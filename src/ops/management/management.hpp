@@ -6,10 +6,10 @@
 #include "ops/orchestration/version_filter.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
 #include "store/listing.hpp"
 #include "store/plan.hpp"
 #include "store/removal.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
@@ -22,17 +22,17 @@ using store::list_children;
 using store::list_executions;
 using store::system_metrics;
 
-store::Rows list_instances(const store::Hub& hub, const store::InstanceFilter& filter,
-                           std::optional<std::string_view> after, std::optional<int32> limit);
+store::Listing list_instances(store::Tables& tables, const store::InstanceFilter& filter,
+                              std::optional<std::string_view> after, std::optional<int32> limit);
 
 // One instance with its status; a later wait for it knows what the session saw.
-store::Rows instance_info(const store::Hub& hub, std::string_view instance_id);
+store::Listing instance_info(store::Tables& tables, std::string_view instance_id);
 
 // QB002 for an instance that has no execution, and one that has no row, respectively.
-int64 latest_execution_id(const store::Hub& hub, std::string_view instance_id);
-std::optional<std::string_view> get_parent_id(const store::Hub& hub, std::string_view instance_id);
+int64 latest_execution_id(store::Tables& tables, std::string_view instance_id);
+std::optional<std::string_view> get_parent_id(store::Tables& tables, std::string_view instance_id);
 
-store::Rows get_queue_depths(const store::Hub& hub, const pg::Clock& clock);
+store::Listing get_queue_depths(store::Tables& tables, const pg::Clock& clock);
 
 // No value: no instance row.
 struct InstanceStats {
@@ -40,7 +40,7 @@ struct InstanceStats {
     int64 carried;  // messages that the last continue-as-new carried over
     store::KvSize kv;
 };
-std::optional<InstanceStats> get_instance_stats(const store::Hub& hub,
+std::optional<InstanceStats> get_instance_stats(store::Tables& tables,
                                                 std::string_view instance_id);
 
 // Why an instance is not being fetched; empty if it can be fetched now.
@@ -53,24 +53,24 @@ struct ExplainRequest {
     std::string_view instance_id;
     VersionRange versions;
 };
-std::span<const BlockingReason> explain_fetch(const store::Hub& hub, const ExplainRequest& request,
+std::span<const BlockingReason> explain_fetch(store::Tables& tables, const ExplainRequest& request,
                                               const pg::Clock& clock);
 
 // Why a work item is not being fetched; fetchable or tag_needed if nothing keeps it but that no
 // worker takes it.
-std::span<const BlockingReason> explain_work_item(const store::Hub& hub, int64 id,
+std::span<const BlockingReason> explain_work_item(store::Tables& tables, int64 id,
                                                   const pg::Clock& clock);
 
 // ---- Removing ----
 
-store::Removed delete_instance(const store::Hub& hub, std::string_view instance_id, bool force);
-store::Removed delete_instances_atomic(const store::Hub& hub,
+store::Removed delete_instance(store::Tables& tables, std::string_view instance_id, bool force);
+store::Removed delete_instances_atomic(store::Tables& tables,
                                        std::span<const std::string_view> instance_ids, bool force);
-store::Removed delete_instances_bulk(const store::Hub& hub, core::json::Value filter);
+store::Removed delete_instances_bulk(store::Tables& tables, core::json::Value filter);
 
 // Deletes up to limit roots that finished before an instant, without those that another transaction
 // holds; returns how many roots went.
-int64 retire_instances(const store::Hub& hub, int64 completed_before, int64 now, int limit);
+int64 retire_instances(store::Tables& tables, int64 completed_before, int64 now, int limit);
 
 // ---- Pruning ----
 
@@ -79,9 +79,9 @@ struct PruneResult {
     int64 executions;
     int64 events;
 };
-PruneResult prune_executions(const store::Hub& hub, std::string_view instance_id,
+PruneResult prune_executions(store::Tables& tables, std::string_view instance_id,
                              const store::PruneOptions& options);
-PruneResult prune_executions_bulk(const store::Hub& hub, core::json::Value filter,
+PruneResult prune_executions_bulk(store::Tables& tables, core::json::Value filter,
                                   core::json::Value options);
 
 // What the filters of deletion and pruning have in common.

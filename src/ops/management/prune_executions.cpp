@@ -1,11 +1,12 @@
 // prune_executions.cpp — forget former executions of instances.
 //
 // Calls    store::hold_for_pruning, store::prune
-// Touches  <hub>.executions, <hub>.history
+// Touches  <hub>.executions, <hub>.history, <hub>.outbox_events
 // Locks    the instance row, so that its current execution stays; several by id
 // Raises   QB002 unknown instance, QB006 bad filter or options
 #include <algorithm>
 
+#include "ops/audit.hpp"
 #include "ops/management/management.hpp"
 #include "pg/errors.hpp"
 
@@ -25,6 +26,22 @@ std::optional<int64> checked_keep_last(const char* path, std::optional<int64> va
     return value;
 }
 
+void tell_pruned(store::Tables& tables, std::optional<std::string_view> subject,
+                 std::optional<std::string_view> filter, const PruneResult& result) {
+    if (result.executions == 0) {
+        return;
+    }
+    auto details = store::Details()
+                       .add("instances", result.instances)
+                       .add("executions", result.executions)
+                       .add("events", result.events);
+    if (filter) {
+        details.add_json("filter", *filter);
+    }
+    constexpr int kPruned = core::event_place("operator", "executions_pruned");
+    tell_operator(tables, {.event = kPruned, .subject = subject, .details = details});
+}
+
 }  // namespace
 
 InstancesFilter checked_instances_filter(core::json::Value filter) {
@@ -35,19 +52,21 @@ InstancesFilter checked_instances_filter(core::json::Value filter) {
             .limit = limit};
 }
 
-PruneResult prune_executions(const store::Hub& hub, std::string_view instance_id,
+PruneResult prune_executions(store::Tables& tables, std::string_view instance_id,
                              const store::PruneOptions& options) {
     (void)checked_keep_last("p_keep_last", options.keep_last);
-    const auto current = store::hold_for_pruning(hub, instance_id);
+    const auto current = store::hold_for_pruning(tables, instance_id);
     if (!current) {
         raise_unknown_instance(psprintf("Instance %s not found", pg::excerpt(instance_id)),
                                instance_id);
     }
-    const store::Pruned pruned = store::prune(hub, instance_id, *current, options);
-    return {1, pruned.executions, pruned.events};
+    const store::Pruned pruned = store::prune(tables, instance_id, *current, options);
+    const PruneResult result{1, pruned.executions, pruned.events};
+    tell_pruned(tables, instance_id, std::nullopt, result);
+    return result;
 }
 
-PruneResult prune_executions_bulk(const store::Hub& hub, core::json::Value filter,
+PruneResult prune_executions_bulk(store::Tables& tables, core::json::Value filter,
                                   core::json::Value options) {
     const InstancesFilter wanted = checked_instances_filter(filter);
     check_members(options, "p_options", kOptionKeys);
@@ -60,7 +79,7 @@ PruneResult prune_executions_bulk(const store::Hub& hub, core::json::Value filte
         return result;
     }
     const auto chosen =
-        store::prunable(hub, wanted.ids, wanted.completed_before, wanted.limit, pruning);
+        store::prunable(tables, wanted.ids, wanted.completed_before, wanted.limit, pruning);
     auto* ids =
         static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (chosen.size() + 1)));
     std::copy(chosen.begin(), chosen.end(), ids);
@@ -68,13 +87,14 @@ PruneResult prune_executions_bulk(const store::Hub& hub, core::json::Value filte
     for (std::size_t i = 0; i < chosen.size(); ++i) {
         CHECK_FOR_INTERRUPTS();
         // Deleted meanwhile: not selected.
-        if (const auto current = store::hold_for_pruning(hub, ids[i])) {
-            const store::Pruned pruned = store::prune(hub, ids[i], *current, pruning);
+        if (const auto current = store::hold_for_pruning(tables, ids[i])) {
+            const store::Pruned pruned = store::prune(tables, ids[i], *current, pruning);
             result.instances += 1;
             result.executions += pruned.executions;
             result.events += pruned.events;
         }
     }
+    tell_pruned(tables, std::nullopt, filter.text, result);
     return result;
 }
 

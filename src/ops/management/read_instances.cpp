@@ -32,12 +32,12 @@ void raise_unknown_instance(const char* message, std::string_view instance_id) {
               "exist.");
 }
 
-store::Rows list_instances(const store::Hub& hub, const store::InstanceFilter& filter,
-                           std::optional<std::string_view> after, std::optional<int32> limit) {
+store::Listing list_instances(store::Tables& tables, const store::InstanceFilter& filter,
+                              std::optional<std::string_view> after, std::optional<int32> limit) {
     const auto most = checked_list_limit(limit, "instances");
     std::optional<store::InstancePlace> place;
     if (after) {
-        place = store::place_of_instance(hub, *after);
+        place = store::place_of_instance(tables, *after);
         if (!place) {
             pg::raise(pg::kNotFound, psprintf("Instance not found: %s", pg::excerpt(*after)),
                       pg::Facts("unknown_instance").add("path", "p_after").add("value", *after),
@@ -45,21 +45,20 @@ store::Rows list_instances(const store::Hub& hub, const store::InstanceFilter& f
                       "with p_created_before_ms.");
         }
     }
-    return store::list_instances(hub, filter, place, most);
+    return store::list_instances(tables, filter, place, most);
 }
 
-store::Rows instance_info(const store::Hub& hub, std::string_view instance_id) {
-    const store::Rows rows = store::instance_info(hub, instance_id);
-    if (rows.count == 1) {
-        constexpr int kExecution = 4;
-        constexpr int kStatus = 7;
-        remember_status(hub, instance_id, rows.int8(0, kExecution), rows.text(0, kStatus));
+store::Listing instance_info(store::Tables& tables, std::string_view instance_id) {
+    const auto found = store::instance_info(tables, instance_id);
+    for (const auto& [id, name, version, execution, created_at, updated_at, status, output,
+                      parent] : found) {
+        remember_status(tables, instance_id, execution, status);
     }
-    return rows;
+    return found;
 }
 
-int64 latest_execution_id(const store::Hub& hub, std::string_view instance_id) {
-    const auto latest = store::latest_execution(hub, instance_id);
+int64 latest_execution_id(store::Tables& tables, std::string_view instance_id) {
+    const auto latest = store::latest_execution(tables, instance_id);
     if (!latest) {
         raise_unknown_instance(psprintf("Instance not found: %s", pg::excerpt(instance_id)),
                                instance_id);
@@ -67,8 +66,8 @@ int64 latest_execution_id(const store::Hub& hub, std::string_view instance_id) {
     return *latest;
 }
 
-std::optional<std::string_view> get_parent_id(const store::Hub& hub, std::string_view instance_id) {
-    const auto parent = store::read_parent(hub, instance_id);
+std::optional<std::string_view> get_parent_id(store::Tables& tables, std::string_view instance_id) {
+    const auto parent = store::read_parent(tables, instance_id);
     if (!parent) {
         raise_unknown_instance(psprintf("Instance not found: %s", pg::excerpt(instance_id)),
                                instance_id);
@@ -76,20 +75,21 @@ std::optional<std::string_view> get_parent_id(const store::Hub& hub, std::string
     return parent->instance_id;
 }
 
-store::Rows get_queue_depths(const store::Hub& hub, const pg::Clock& clock) {
-    return store::queue_depths(hub, clock.now());
+store::Listing get_queue_depths(store::Tables& tables, const pg::Clock& clock) {
+    return store::queue_depths(tables, clock.now());
 }
 
-std::optional<InstanceStats> get_instance_stats(const store::Hub& hub,
+std::optional<InstanceStats> get_instance_stats(store::Tables& tables,
                                                 std::string_view instance_id) {
-    const auto instance = store::read_instance(hub, instance_id);
+    const auto instance = store::read_instance(tables, instance_id);
     if (!instance) {
         return std::nullopt;
     }
     const int64 execution = instance->current_execution_id;
-    return InstanceStats{.history = store::history_size(hub, instance_id, execution),
-                         .carried = carried_events(store::first_event(hub, instance_id, execution)),
-                         .kv = store::kv_size(hub, instance_id)};
+    return InstanceStats{
+        .history = store::history_size(tables, instance_id, execution),
+        .carried = carried_events(store::first_event(tables, instance_id, execution)),
+        .kv = store::kv_size(tables, instance_id)};
 }
 
 }  // namespace belay::ops

@@ -1,8 +1,8 @@
 // metrics.cpp — what Prometheus wants to know, as text.
 //
 // Calls    queue_stats, store::count_messages, store::count_work, store::count_dead_letters,
-//          store::count_schedule_errors, store::reader_lags, pg::live_workers,
-//          pg::quarantined_hubs
+//          store::count_schedule_errors, store::reader_lags, registry::live_workers,
+//          registry::quarantined_hubs
 // Touches  nothing
 // Locks    nothing
 // Raises   nothing of its own
@@ -13,7 +13,7 @@
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/scopes.hpp"
-#include "pg/worker_registry.hpp"
+#include "shmem/registry.hpp"
 #include "store/readiness.hpp"
 
 namespace belay::ops {
@@ -49,7 +49,7 @@ class Text {
     }
 
     // The samples of a histogram of durations.
-    void histogram(const pg::DurationCounts& counts, Label first, Label second) {
+    void histogram(const counters::DurationCounts& counts, Label first, Label second) {
         int64 sum = 0;
         for (int i = 0; i < core::kDurationBuckets; ++i) {
             sum += counts.buckets[i];
@@ -128,7 +128,7 @@ class Text {
 // What the tables of a hub know, besides its queues.
 struct HubGauges {
     const store::Hub* hub;
-    int64 depth[pg::kCountedQueues];
+    int64 depth[counters::kQueues];
     int64 delayed;  // tasks
     int64 dead_letters;
     int64 schedule_errors;
@@ -140,9 +140,9 @@ void read_gauges(HubGauges* gauges, int64 now) {
     MemoryContext memory = CurrentMemoryContext;
     pg::as_role(hub.owner, [&hub, gauges, now, memory] {
         pg::with_spi([&hub, gauges, now, memory] {
-            gauges->depth[static_cast<int>(pg::CountedQueue::kOrchestrator)] =
+            gauges->depth[static_cast<int>(counters::Queue::kOrchestrator)] =
                 store::count_messages(hub, kMostCounted);
-            gauges->depth[static_cast<int>(pg::CountedQueue::kWorker)] =
+            gauges->depth[static_cast<int>(counters::Queue::kWorker)] =
                 store::count_work(hub, kMostCounted);
             gauges->dead_letters = store::count_dead_letters(hub, kMostCounted);
             gauges->schedule_errors = store::count_schedule_errors(hub);
@@ -168,7 +168,7 @@ std::span<const HubGauges> all_gauges(std::span<const QueueStats> queues) {
             all.add(gauges);
             CHECK_FOR_INTERRUPTS();
         }
-        if (stats.queue == pg::CountedQueue::kTasks) {
+        if (stats.queue == counters::Queue::kTasks) {
             HubGauges& gauges = all.items[all.count - 1];
             gauges.depth[static_cast<int>(stats.queue)] = stats.ready;
             gauges.delayed = stats.delayed;
@@ -181,11 +181,11 @@ Label hub_of(const store::Hub& hub) {
     return {"hub", NameStr(hub.name)};
 }
 
-Label queue_of(pg::CountedQueue queue) {
-    return {"queue", pg::kCountedQueueNames[static_cast<int>(queue)]};
+Label queue_of(counters::Queue queue) {
+    return {"queue", counters::kQueueNames[static_cast<int>(queue)]};
 }
 
-constexpr const char* kCounterHelp[pg::kCounters] = {
+constexpr const char* kCounterHelp[counters::kCounters] = {
     "Items and messages added.",
     "Items and turns leased.",
     "Fetches that found nothing.",
@@ -203,13 +203,14 @@ constexpr const char* kCounterHelp[pg::kCounters] = {
 };
 
 // The counters that only tasks have.
-bool applies(int counter, pg::CountedQueue queue) {
-    return counter < static_cast<int>(pg::Counter::kFailed) || queue == pg::CountedQueue::kTasks;
+bool applies(int counter, counters::Queue queue) {
+    return counter < static_cast<int>(counters::Counter::kFailed) ||
+           queue == counters::Queue::kTasks;
 }
 
 void write_counters(Text* text, std::span<const QueueStats> queues) {
-    for (int counter = 0; counter < pg::kCounters; ++counter) {
-        text->family(pg::kCounterNames[counter], "counter", kCounterHelp[counter]);
+    for (int counter = 0; counter < counters::kCounters; ++counter) {
+        text->family(counters::kCounterNames[counter], "counter", kCounterHelp[counter]);
         for (const auto& stats : queues) {
             if (stats.counted && applies(counter, stats.queue)) {
                 text->sample(static_cast<double>(stats.counters[counter]), hub_of(*stats.hub),
@@ -220,11 +221,11 @@ void write_counters(Text* text, std::span<const QueueStats> queues) {
     constexpr struct {
         const char* name;
         const char* help;
-    } kHistograms[pg::kDurations] = {
+    } kHistograms[counters::kDurations] = {
         {"wait_seconds", "From ready to leased."},
         {"run_seconds", "From leased to the end by the holder; of tasks, whole attempts."},
     };
-    for (int i = 0; i < pg::kDurations; ++i) {
+    for (int i = 0; i < counters::kDurations; ++i) {
         text->family(kHistograms[i].name, "histogram", kHistograms[i].help);
         for (const auto& stats : queues) {
             if (stats.counted) {
@@ -259,9 +260,9 @@ void write_hub_gauges(Text* text, std::span<const HubGauges> hubs) {
     text->family("depth", "gauge",
                  "Rows in the queue, of tasks those that are ready; counted up to 10000.");
     for (const auto& gauges : hubs) {
-        for (int i = 0; i < pg::kCountedQueues; ++i) {
+        for (int i = 0; i < counters::kQueues; ++i) {
             text->sample(static_cast<double>(gauges.depth[i]), hub_of(*gauges.hub),
-                         queue_of(static_cast<pg::CountedQueue>(i)));
+                         queue_of(static_cast<counters::Queue>(i)));
         }
     }
     const auto write = [text, hubs](const char* name, const char* help, auto value) {
@@ -284,7 +285,7 @@ void write_hub_gauges(Text* text, std::span<const HubGauges> hubs) {
                          {"subscription", pg::c_string(lag.name)});
         }
     }
-    const auto resting = pg::quarantined_hubs();
+    const auto resting = registry::quarantined_hubs();
     text->family(
         "hub_quarantined", "gauge",
         "Whether the background worker leaves the hub alone, because a duty took too long.");
@@ -309,13 +310,13 @@ void write_worker(Text* text) {
     if (!has_privs_of_role(GetUserId(), ROLE_PG_MONITOR)) {
         return;
     }
-    const pg::WorkerSlot* mine = nullptr;
+    const registry::WorkerSlot* mine = nullptr;
     int64 waiting = 0;
     int64 stuck = 0;
-    for (const auto& slot : pg::live_workers()) {
-        waiting += slot.state == pg::WorkerState::kWaiting ? 1 : 0;
-        stuck += slot.state == pg::WorkerState::kStuck ? 1 : 0;
-        if (slot.database == MyDatabaseId && slot.state != pg::WorkerState::kStuck) {
+    for (const auto& slot : registry::live_workers()) {
+        waiting += slot.state == registry::WorkerState::kWaiting ? 1 : 0;
+        stuck += slot.state == registry::WorkerState::kStuck ? 1 : 0;
+        if (slot.database == MyDatabaseId && slot.state != registry::WorkerState::kStuck) {
             mine = &slot;
         }
     }
@@ -336,13 +337,13 @@ void write_worker(Text* text) {
         }
     };
     write("duty_runs", "counter", "Portions of duties that were run.",
-          [](const pg::DutyTotals& totals) { return static_cast<double>(totals.runs); });
+          [](const registry::DutyTotals& totals) { return static_cast<double>(totals.runs); });
     write("duty_errors", "counter", "Portions of duties that failed.",
-          [](const pg::DutyTotals& totals) { return static_cast<double>(totals.errors); });
+          [](const registry::DutyTotals& totals) { return static_cast<double>(totals.errors); });
     write("duty_timeouts", "counter", "Portions of duties that took too long.",
-          [](const pg::DutyTotals& totals) { return static_cast<double>(totals.timeouts); });
+          [](const registry::DutyTotals& totals) { return static_cast<double>(totals.timeouts); });
     write("duty_last_run_timestamp_seconds", "gauge", "When the duty last ran; 0: never.",
-          [](const pg::DutyTotals& totals) { return unix_time(totals.last_run); });
+          [](const registry::DutyTotals& totals) { return unix_time(totals.last_run); });
 }
 
 }  // namespace

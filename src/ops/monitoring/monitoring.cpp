@@ -1,6 +1,6 @@
 // monitoring.cpp — counters and gauges of the queues of all hubs.
 //
-// Calls    pg::read_counts, pg::read_queue_uses, store::oldest_ready_message,
+// Calls    counters::read, wakeups::read_queue_uses, store::oldest_ready_message,
 //          store::oldest_ready_work, store::oldest_ready_task, store::read_task_gauges
 // Touches  nothing
 // Locks    nothing
@@ -10,7 +10,7 @@
 #include "pg/clock.hpp"
 #include "pg/list.hpp"
 #include "pg/scopes.hpp"
-#include "pg/wakeups.hpp"
+#include "shmem/wakeups/wakeups.hpp"
 #include "store/grants.hpp"
 #include "store/readiness.hpp"
 #include "store/task_reads.hpp"
@@ -24,22 +24,22 @@ bool may_monitor(const store::Hub& hub) {
            store::may_execute(hub, "get_system_metrics", GetUserId());
 }
 
-constexpr pg::Topic topic_of(pg::CountedQueue queue) {
+constexpr wakeups::Topic topic_of(counters::Queue queue) {
     switch (queue) {
-        case pg::CountedQueue::kOrchestrator:
-            return pg::Topic::kOrchestrator;
-        case pg::CountedQueue::kTasks:
-            return pg::Topic::kLane;
+        case counters::Queue::kOrchestrator:
+            return wakeups::Topic::kOrchestrator;
+        case counters::Queue::kTasks:
+            return wakeups::Topic::kQueue;
         default:
-            return pg::Topic::kWorker;
+            return wakeups::Topic::kWorker;
     }
 }
 
-std::optional<int64> oldest_ready(const store::Hub& hub, pg::CountedQueue queue, int64 now) {
-    const auto since = queue == pg::CountedQueue::kOrchestrator
+std::optional<int64> oldest_ready(const store::Hub& hub, counters::Queue queue, int64 now) {
+    const auto since = queue == counters::Queue::kOrchestrator
                            ? store::oldest_ready_message(hub, now)
-                       : queue == pg::CountedQueue::kTasks ? store::oldest_ready_task(hub, now)
-                                                           : store::oldest_ready_work(hub, now);
+                       : queue == counters::Queue::kTasks ? store::oldest_ready_task(hub, now)
+                                                          : store::oldest_ready_work(hub, now);
     return since ? std::optional(now - *since) : std::nullopt;
 }
 
@@ -49,7 +49,7 @@ void look(const store::Hub& hub, std::span<QueueStats> queues, int64 now) {
         pg::with_spi([&hub, queues, now] {
             for (QueueStats& stats : queues) {
                 stats.oldest_ready = oldest_ready(hub, stats.queue, now);
-                if (stats.queue == pg::CountedQueue::kTasks) {
+                if (stats.queue == counters::Queue::kTasks) {
                     // Leases of tasks are in their rows, and in an index.
                     const auto gauges = store::read_task_gauges(hub, now, kMostCounted);
                     stats.leases = gauges.leases;
@@ -66,7 +66,7 @@ void look(const store::Hub& hub, std::span<QueueStats> queues, int64 now) {
 
 std::span<const QueueStats> queue_stats() {
     pg::List<QueueStats> all;
-    pg::List<pg::QueueUse> uses;
+    pg::List<wakeups::QueueUse> uses;
     const int64 now = pg::server_now_ms();
     for (const Oid schema : store::all_hubs()) {
         const store::Hub* hub = store::find_hub(schema, true);
@@ -74,11 +74,11 @@ std::span<const QueueStats> queue_stats() {
             !OidIsValid(hub->relations.instance_locks)) {  // made by an older release
             continue;
         }
-        auto* counts = static_cast<pg::HubCounts*>(palloc(sizeof(pg::HubCounts)));
-        const bool counted = pg::read_counts(schema, counts);
-        for (int i = 0; i < pg::kCountedQueues; ++i) {
-            const auto queue = static_cast<pg::CountedQueue>(i);
-            if (queue == pg::CountedQueue::kTasks && !OidIsValid(hub->relations.tasks)) {
+        auto* counts = static_cast<counters::HubCounts*>(palloc(sizeof(counters::HubCounts)));
+        const bool counted = counters::read(schema, counts);
+        for (int i = 0; i < counters::kQueues; ++i) {
+            const auto queue = static_cast<counters::Queue>(i);
+            if (queue == counters::Queue::kTasks && !OidIsValid(hub->relations.tasks)) {
                 continue;  // made by an older release
             }
             uses.add(
@@ -97,7 +97,7 @@ std::span<const QueueStats> queue_stats() {
                      .oldest_ready = std::nullopt});
         }
     }
-    pg::read_queue_uses({uses.items, static_cast<std::size_t>(uses.count)});
+    wakeups::read_queue_uses({uses.items, static_cast<std::size_t>(uses.count)});
     for (int i = 0; i < all.count; ++i) {
         all.items[i].waiters = uses.items[i].waiters;
         all.items[i].leases = uses.items[i].leases;

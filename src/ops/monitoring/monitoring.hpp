@@ -1,8 +1,8 @@
 // What operators see of hubs without counting rows.
 #pragma once
 
-#include "pg/counters.hpp"
 #include "pg/pg.hpp"
+#include "shmem/counters.hpp"
 #include "store/hub.hpp"
 
 namespace belay::ops {
@@ -13,10 +13,10 @@ inline constexpr int64 kMostCounted = 10000;
 // One queue of one hub.
 struct QueueStats {
     const store::Hub* hub;
-    pg::CountedQueue queue;
+    counters::Queue queue;
     bool counted;  // false without shared memory, or a slot of it: counters are zero
     const int64* counters;
-    const pg::DurationCounts* durations;  // by pg::Duration
+    const counters::DurationCounts* durations;  // by counters::Duration
     TimestampTz reset_at;
     int64 waiters;
     int64 leases;                       // of work items and turns: that shared memory knows

@@ -1,18 +1,28 @@
-// ack_orchestration_item.cpp — commit a turn: all of it, or nothing and the lock is kept.
+// ack_orchestration_item.cpp — commit turns: one with all that belongs to it, or nothing and the
+// lock is kept; or many, each with its own fate (ack_turns).
 //
-// Calls    store::upsert_instance, store::upsert_execution, append_events, store::put_delta,
-//          enqueue_activities, cancel_activities, send_message, send_intent, store::delete_leased
+// Calls    store::upsert_instance, store::upsert_execution, store::insert_events, store::put_delta,
+//          enqueue_activities, cancel_activities, send_message, send_intent, store::delete_leased,
+//          store::ack_turn, store::delete_turn
 // Touches  every table of orchestrations, <hub>.worker_queue, <hub>.outbox_events,
 //          <hub>.intent_queue
-// Locks    the instance lock; the parent's row; the instance's own rows; its messages; worker rows
-// Raises   QB001 lock lost, QB005 duplicate event, QB006 bad argument, QB007 clock skew
-#include "ops/orchestration/orchestration.hpp"
+// Locks    the instance locks by key; the parents' rows by id; the instances' own rows; their
+//          messages; worker rows by key
+// Raises   QB001 lock lost, QB005 duplicate event, QB006 bad argument, QB007 clock skew; of many
+//          acks, what concerns one is its refusal
+#include <algorithm>
+#include <tuple>
 
 #include "ops/guard/guard.hpp"
-#include "ops/intents/intents.hpp"
-#include "pg/counters.hpp"
+#include "ops/lost_lease.hpp"
+#include "ops/orchestration/ack.hpp"
+#include "ops/own_fault.hpp"
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
+#include "pg/list.hpp"
+#include "pg/subtransaction.hpp"
+#include "shmem/counters.hpp"
+#include "store/history.hpp"
 #include "store/instances.hpp"
 #include "store/kv.hpp"
 #include "store/outbox.hpp"
@@ -22,272 +32,10 @@ namespace belay::ops {
 
 namespace {
 
-namespace json = core::json;
+// The text of a lost lock that applications of duroxide-pg match.
+constexpr const char* kLostText = "Invalid lock token";
 
-constexpr std::size_t kMaxItems = 100000;
-
-enum class KvAction { kSet, kClear, kClearAll };
-
-struct KvChange {
-    KvAction action;
-    std::string_view key;
-    std::string_view value;
-    std::optional<int64> updated_at;  // absent: now
-};
-
-// The last change of the custom status, if there is one.
-struct StatusChange {
-    bool present;
-    std::optional<std::string_view> value;  // absent: clear
-};
-
-// Checked arguments.
-struct Ack {
-    int64 execution_id;
-    CheckedEvents events;
-    CheckedActivity* worker_items;
-    std::size_t worker_count;
-    CheckedMessage* messages;
-    std::size_t message_count;
-    CheckedIntent* intents;  // of both lists, in their order
-    std::size_t intent_count;
-    JsonArray cancelled;
-    std::optional<std::string_view> name;
-    std::optional<std::string_view> version;
-    std::optional<std::string_view> parent;
-    store::ExecutionChange execution;
-    StatusChange custom_status;
-    KvChange* kv;
-    std::size_t kv_count;
-};
-
-[[noreturn]] void raise_member(const char* code, const char* path, const char* member) {
-    core::Problem problem;
-    core::set_problem(&problem, code, member);
-    raise_problem(path, problem);
-}
-
-std::string_view required_string(json::Value object, const char* member, const char* path) {
-    const auto value = optional_string(object, member, path);
-    if (!value) {
-        raise_member("missing_field", path, member);
-    }
-    return *value;
-}
-
-std::string_view required_key(json::Value object, const char* path) {
-    const std::string_view key = required_string(object, "key", path);
-    check_label(psprintf("%s.key", path), key);
-    return key;
-}
-
-// ---------------------------------------------------------------- metadata
-
-std::optional<store::Pin> checked_pin(json::Value metadata) {
-    const auto pin = json::find(metadata, "pinned_duroxide_version");
-    if (!pin || pin->kind == json::Kind::kNull) {
-        return std::nullopt;
-    }
-    constexpr const char* kPath = "p_metadata.pinned_duroxide_version";
-    if (pin->kind != json::Kind::kObject) {
-        raise_member("wrong_type", "p_metadata", "pinned_duroxide_version");
-    }
-    int32 parts[3];
-    int at = 0;
-    for (const char* member : {"major", "minor", "patch"}) {
-        const auto value = optional_int(*pin, member, kPath);
-        if (!value) {
-            raise_member("missing_field", kPath, member);
-        }
-        if (*value < 0 || *value > PG_INT32_MAX) {
-            raise_member("bad_value", kPath, member);
-        }
-        parts[at++] = static_cast<int32>(*value);
-    }
-    return store::Pin{parts[0], parts[1], parts[2]};
-}
-
-store::ExecutionChange checked_execution(json::Value metadata) {
-    const auto status = optional_string(metadata, "status", "p_metadata");
-    if (status && *status != "Running" && *status != "Completed" && *status != "Failed" &&
-        *status != "ContinuedAsNew") {
-        pg::raise(pg::kInvalidArgument, "p_metadata.status is not a status",
-                  pg::Facts("bad_value").add("path", "p_metadata.status").add("value", *status),
-                  "Statuses are Running, Completed, Failed and ContinuedAsNew.");
-    }
-    return {.status = status,
-            .output = optional_string(metadata, "output", "p_metadata"),
-            .terminal = status && *status != "Running",
-            .pin = checked_pin(metadata),
-            .new_events = 0};
-}
-
-StatusChange status_from_metadata(json::Value metadata) {
-    const auto action = optional_string(metadata, "custom_status_action", "p_metadata");
-    const auto value = optional_string(metadata, "custom_status_value", "p_metadata");
-    if (!action) {
-        return {value.has_value(), value};
-    }
-    if (*action == "clear") {
-        return {true, std::nullopt};
-    }
-    if (*action != "set") {
-        raise_member("bad_value", "p_metadata", "custom_status_action");
-    }
-    if (!value) {
-        raise_member("missing_field", "p_metadata", "custom_status_value");
-    }
-    return {true, value};
-}
-
-KvChange checked_mutation(json::Value element, const char* path) {
-    if (element.kind != json::Kind::kObject) {
-        pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is {action, key, value, last_updated_at_ms}.");
-    }
-    const std::string_view action = required_string(element, "action", path);
-    if (action == "set") {
-        return {.action = KvAction::kSet,
-                .key = required_key(element, path),
-                .value = required_string(element, "value", path),
-                .updated_at = optional_int(element, "last_updated_at_ms", path)};
-    }
-    if (action == "clear_key") {
-        return {.action = KvAction::kClear,
-                .key = required_key(element, path),
-                .value = {},
-                .updated_at = std::nullopt};
-    }
-    if (action != "clear_all") {
-        raise_member("bad_value", path, "action");
-    }
-    return {.action = KvAction::kClearAll, .key = {}, .value = {}, .updated_at = std::nullopt};
-}
-
-// ---------------------------------------------------------------- derived from the delta
-
-StatusChange status_from_events(const CheckedEvents& events) {
-    StatusChange change{false, std::nullopt};
-    for (std::size_t i = 0; i < events.count; ++i) {
-        if (events.own_types[i] == "CustomStatusUpdated") {
-            change = {true, optional_string(events.events[i], "status",
-                                            psprintf("p_history_delta[%zu].event_data", i))};
-        }
-    }
-    return change;
-}
-
-std::size_t kv_from_events(const CheckedEvents& events, KvChange* out) {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < events.count; ++i) {
-        const json::Value event = events.events[i];
-        if (events.own_types[i] == "KeyValueSet") {
-            const char* path = psprintf("p_history_delta[%zu].event_data", i);
-            out[count++] = {
-                .action = KvAction::kSet,
-                .key = required_key(event, path),
-                .value = required_string(event, "value", path),
-                .updated_at = optional_int(event, "last_updated_at_ms", path).value_or(0)};
-        } else if (events.own_types[i] == "KeyValueCleared") {
-            const char* path = psprintf("p_history_delta[%zu].event_data", i);
-            out[count++] = {.action = KvAction::kClear,
-                            .key = required_key(event, path),
-                            .value = {},
-                            .updated_at = std::nullopt};
-        } else if (events.own_types[i] == "KeyValuesCleared") {
-            out[count++] = {
-                .action = KvAction::kClearAll, .key = {}, .value = {}, .updated_at = std::nullopt};
-        }
-    }
-    return count;
-}
-
-// ---------------------------------------------------------------- checking the arguments
-
-void check_items(const AckArgs& args, Ack* ack) {
-    const JsonArray worker = checked_array("p_worker_items", args.worker_items, kMaxItems);
-    ack->worker_items =
-        static_cast<CheckedActivity*>(palloc(sizeof(CheckedActivity) * (worker.count + 1)));
-    const JsonArray messages =
-        checked_array("p_orchestrator_items", args.orchestrator_items, kMaxItems);
-    ack->messages =
-        static_cast<CheckedMessage*>(palloc(sizeof(CheckedMessage) * (messages.count + 1)));
-    ack->intents = static_cast<CheckedIntent*>(
-        palloc(sizeof(CheckedIntent) * (worker.count + messages.count + 1)));
-    json::Elements worker_elements(worker.array);
-    json::Value element;
-    for (std::size_t i = 0; worker_elements.next(element); ++i) {
-        const Path path("p_worker_items", i);
-        const Item item(element);
-        if (const auto intent = checked_wrapped(item, "worker", path)) {
-            ack->intents[ack->intent_count++] = *intent;
-        } else {
-            ack->worker_items[ack->worker_count++] =
-                checked_activity(item, {}, path, path.member(""));
-        }
-    }
-    json::Elements message_elements(messages.array);
-    for (std::size_t i = 0; message_elements.next(element); ++i) {
-        const Path path("p_orchestrator_items", i);
-        const Item item(element);
-        if (const auto intent = checked_wrapped(item, "orchestrator", path)) {
-            ack->intents[ack->intent_count++] = *intent;
-        } else {
-            ack->messages[ack->message_count++] = checked_message(item, std::nullopt, path, path);
-        }
-    }
-    ack->cancelled = checked_array("p_cancelled_activities", args.cancelled_activities, kMaxItems);
-}
-
-void check_metadata(const AckArgs& args, Ack* ack) {
-    const auto metadata = args.metadata == nullptr ? json::Value{json::Kind::kObject, "{}"}
-                                                   : checked_object("p_metadata", args.metadata);
-    ack->name = optional_string(metadata, "orchestration_name", "p_metadata");
-    check_label("p_metadata.orchestration_name", ack->name);
-    ack->version = optional_string(metadata, "orchestration_version", "p_metadata");
-    ack->parent = optional_string(metadata, "parent_instance_id", "p_metadata");
-    if (ack->parent) {
-        check_instance_id("p_metadata.parent_instance_id", *ack->parent);
-    }
-    ack->execution = checked_execution(metadata);
-    ack->execution.new_events = static_cast<int64>(ack->events.count);
-    ack->custom_status = status_from_metadata(metadata);
-    if (!ack->custom_status.present) {
-        ack->custom_status = status_from_events(ack->events);
-    }
-    const auto mutations = json::find(metadata, "kv_mutations");
-    if (!mutations || mutations->kind == json::Kind::kNull) {
-        ack->kv = static_cast<KvChange*>(palloc(sizeof(KvChange) * (ack->events.count + 1)));
-        ack->kv_count = kv_from_events(ack->events, ack->kv);
-        return;
-    }
-    if (mutations->kind != json::Kind::kArray) {
-        raise_member("wrong_type", "p_metadata", "kv_mutations");
-    }
-    ack->kv = static_cast<KvChange*>(palloc(sizeof(KvChange) * (json::count(*mutations) + 1)));
-    json::Elements elements(*mutations);
-    json::Value element;
-    while (elements.next(element)) {
-        ack->kv[ack->kv_count] =
-            checked_mutation(element, psprintf("p_metadata.kv_mutations[%zu]", ack->kv_count));
-        ++ack->kv_count;
-    }
-}
-
-Ack checked_ack(const AckArgs& args) {
-    Ack ack{};
-    if (!args.execution_id || *args.execution_id <= 0) {
-        pg::raise_invalid(args.execution_id ? "out_of_range" : "null", "p_execution_id",
-                          "p_execution_id must be greater than 0", "Execution ids begin with 1.");
-    }
-    ack.execution_id = *args.execution_id;
-    ack.events = checked_events("p_history_delta", args.history_delta);
-    check_items(args, &ack);
-    check_metadata(args, &ack);
-    return ack;
-}
-
-// ---------------------------------------------------------------- applying them
+// ---------------------------------------------------------------- the instance
 
 constexpr int kStarted = core::event_place("instance", "started");
 
@@ -304,9 +52,9 @@ std::optional<int> end_event(std::optional<std::string_view> status) {
                : std::nullopt;
 }
 
-void tell_start(const store::Hub& hub, std::string_view instance_id, const Ack& ack, int64 now) {
-    if (store::wants_event(hub, kStarted)) {
-        store::write_event(hub, kStarted, instance_id,
+void tell_start(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
+    if (store::wants_event(tables, kStarted)) {
+        store::write_event(tables, kStarted, instance_id,
                            store::Details()
                                .add("execution_id", ack.execution_id)
                                .add("orchestration_name", ack.name)
@@ -317,15 +65,15 @@ void tell_start(const store::Hub& hub, std::string_view instance_id, const Ack& 
 }
 
 // Before the execution is changed: only a change of the current one's status is an event.
-void tell_end(const store::Hub& hub, std::string_view instance_id, const Ack& ack, int64 now) {
+void tell_end(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
     const auto event = end_event(ack.execution.status);
-    if (!event || !store::wants_event(hub, *event)) {
+    if (!event || !store::wants_event(tables, *event)) {
         return;
     }
-    const auto mark = store::read_execution_mark(hub, instance_id, ack.execution_id);
+    const auto mark = store::read_execution_mark(tables, instance_id, ack.execution_id);
     if (mark && mark->current_execution_id == ack.execution_id &&
         mark->status != ack.execution.status) {
-        store::write_event(hub, *event, instance_id,
+        store::write_event(tables, *event, instance_id,
                            store::Details()
                                .add("execution_id", ack.execution_id)
                                .add("orchestration_name", mark->name),
@@ -333,103 +81,315 @@ void tell_end(const store::Hub& hub, std::string_view instance_id, const Ack& ac
     }
 }
 
-void apply_instance(const store::Hub& hub, const store::InstanceLock& lock, const Ack& ack,
+void apply_instance(store::Tables& tables, const store::InstanceLock& lock, const Ack& ack,
                     int64 now) {
     const std::string_view instance_id = lock.instance_id;
     bool exists = true;
     bool created = false;
     if (ack.name && ack.version) {
-        if (ack.parent) {
-            store::hold_parent(hub, *ack.parent);
-        }
-        created = store::upsert_instance(hub, instance_id, *ack.name, *ack.version, ack.parent,
+        created = store::upsert_instance(tables, instance_id, *ack.name, *ack.version, ack.parent,
                                          ack.execution_id, now);
     } else {
-        exists = store::touch_instance(hub, instance_id, ack.execution_id, now);
+        exists = store::touch_instance(tables, instance_id, ack.execution_id, now);
     }
     if (created) {
-        tell_start(hub, instance_id, ack, now);
+        tell_start(tables, instance_id, ack, now);
     }
-    tell_end(hub, instance_id, ack, now);
-    // Whoever took the instance for one that never started may just be setting messages aside.
+    tell_end(tables, instance_id, ack, now);
+    // A fetch that took the instance for one that never started may be setting messages aside.
     if (created || (!exists && ack.events.count > 0)) {
-        store::settle_parked(hub, instance_id, lock.lock_no);
+        store::settle_parked(tables, instance_id, lock.lock_no);
     }
     // An empty ack of an instance that does not exist leaves nothing behind.
     if (exists || ack.events.count > 0 || ack.execution.status || ack.execution.pin) {
-        store::upsert_execution(hub, instance_id, ack.execution_id, ack.execution, now);
+        store::upsert_execution(tables, instance_id, ack.execution_id, ack.execution, now);
     }
 }
 
-void apply_kv(const store::Hub& hub, std::string_view instance_id, const Ack& ack, int64 now) {
+void apply_kv(store::Tables& tables, std::string_view instance_id, const Ack& ack, int64 now) {
     for (std::size_t i = 0; i < ack.kv_count; ++i) {
         const KvChange& change = ack.kv[i];
         switch (change.action) {
             case KvAction::kSet:
-                store::put_delta(hub, instance_id, change.key, change.value,
+                store::put_delta(tables, instance_id, change.key, change.value,
                                  change.updated_at.value_or(now));
                 break;
             case KvAction::kClear:
-                store::put_delta(hub, instance_id, change.key, std::nullopt, now);
+                store::put_delta(tables, instance_id, change.key, std::nullopt, now);
                 break;
             case KvAction::kClearAll:
-                store::clear_delta(hub, instance_id, now);
+                store::clear_delta(tables, instance_id, now);
                 break;
         }
     }
-    if (ack.execution.terminal) {
-        store::merge_delta(hub, instance_id, ack.execution_id);
+    if (ack.ends()) {
+        store::merge_delta(tables, instance_id, ack.execution_id);
+    }
+}
+
+// ---------------------------------------------------------------- acks that are accepted
+
+// An ack whose lock is held and that nothing speaks against.
+struct Accepted {
+    const Ack* ack;
+    store::InstanceLock lock;
+};
+
+// Parents are held in the order of their ids, as a removal holds them.
+void hold_parents(store::Tables& tables, std::span<const Accepted> all) {
+    pg::List<std::string_view> parents;
+    for (const auto& [ack, lock] : all) {
+        if (ack->name && ack->version && ack->parent) {
+            parents.add(*ack->parent);
+        }
+    }
+    std::sort(parents.begin(), parents.end());
+    const auto* end = std::unique(parents.begin(), parents.end());
+    for (const auto* parent = parents.begin(); parent != end; ++parent) {
+        store::hold_parent(tables, *parent);
+    }
+}
+
+void write_instance(store::Tables& tables, const Accepted& accepted, int64 now) {
+    const auto& [ack, lock] = accepted;
+    apply_instance(tables, lock, *ack, now);
+    if (ack->events.count > 0) {
+        store::insert_events(tables, lock.instance_id, ack->execution_id, ack->events.rows, now);
+    }
+    if (ack->custom_status.present) {
+        store::set_custom_status(tables, lock.instance_id, ack->custom_status.value);
+    }
+    apply_kv(tables, lock.instance_id, *ack, now);
+    if (ack->execution.status || ack->custom_status.present) {
+        wakeups::changed(store::instance_channel(tables, lock.instance_id),
+                         wakeups::Reason::kChanged);
+    }
+}
+
+void send_items(store::Tables& tables, const Accepted& accepted, int64 now) {
+    const auto& [ack, lock] = accepted;
+    for (std::size_t i = 0; i < ack->message_count; ++i) {
+        send_message(tables, ack->messages[i], now, now);
+    }
+    for (std::size_t i = 0; i < ack->intent_count; ++i) {
+        (void)send_intent(tables, ack->intents[i], lock.instance_id, std::nullopt, now);
+    }
+}
+
+void end_turn(store::Tables& tables, const Accepted& accepted) {
+    const auto& [ack, lock] = accepted;
+    if (ack->ends()) {
+        store::delete_turn(tables, lock);
+    } else {
+        store::ack_turn(tables, lock,
+                        ack->cached ? core::CacheHint{core::cache_owner(ack->cached->owner,
+                                                                        tables.hub.incarnation,
+                                                                        ack->execution_id),
+                                                      ack->cached->event}
+                                    : core::CacheHint{});
+    }
+    note_finished(lock.lease);
+    counters::add(tables.hub.schema, counters::Queue::kOrchestrator, counters::Counter::kAcked);
+}
+
+// Class by class over all of them, in the hub's lock order.
+void apply(store::Tables& tables, std::span<const Accepted> all, pg::Clock* clock) {
+    const int64 now = clock->now();
+    hold_parents(tables, all);
+    for (const Accepted& accepted : all) {
+        write_instance(tables, accepted, now);
+        CHECK_FOR_INTERRUPTS();
+    }
+    for (const Accepted& accepted : all) {
+        store::delete_leased(tables, accepted.lock.instance_key, accepted.lock.lock_no, now);
+    }
+    pg::List<ActivityIdentity> cancelled;
+    for (const auto& [ack, lock] : all) {
+        enqueue_activities(tables, {ack->worker_items, ack->worker_count}, clock);
+        for (const ActivityIdentity& activity : ack->cancelled) {
+            cancelled.add(activity);
+        }
+    }
+    // After the inserts: an activity both scheduled and cancelled ends absent.
+    (void)cancel_activities(tables, cancelled.span());
+    for (const Accepted& accepted : all) {
+        send_items(tables, accepted, now);
+    }
+    for (const Accepted& accepted : all) {
+        end_turn(tables, accepted);
+    }
+    pg::fail_here(pg::FaultPoint::kAckBeforeCommit);
+}
+
+// The tables that an ack writes to.
+void add_needs(const Ack& ack, Needs* needs) {
+    needs->worker_queue = needs->worker_queue || ack.worker_count > 0 || !ack.cancelled.empty();
+    needs->intents = needs->intents || ack.intent_count > 0;
+}
+
+void enter_for_acks(store::Tables& tables, Needs needs, pg::Clock* clock) {
+    if (needs.intents) {
+        require_intents(tables);
+    }
+    needs.orchestrator_queue = true;
+    needs.instance_locks = true;
+    enter(tables, needs, clock);
+}
+
+// ---------------------------------------------------------------- many acks
+
+// An ack of a portion on its way.
+struct Settling {
+    TurnAck* given;
+    std::size_t index;
+    Ack ack;
+    std::optional<core::TurnToken> token;
+    std::optional<store::InstanceLock> lock;  // held, and the token opens it
+};
+
+void refuse(TurnAck* ack, int sqlstate, const char* reason, const char* message) {
+    ack->refused = sqlstate;
+    ack->reason = reason;
+    ack->message = message;
+}
+
+void refuse(TurnAck* ack, const ErrorData* error) {
+    if (!is_its_own_fault(error)) {
+        ReThrowError(const_cast<ErrorData*>(error));
+    }
+    refuse(ack, error->sqlerrcode, code_detail_of(error), error->message);
+}
+
+void refuse_lost(store::Tables& tables, TurnAck* ack, core::LeaseFault fault) {
+    refuse(ack, pg::kLockLost, core::code_detail(fault),
+           tables.hub.api == store::Api::kDuroxidePg
+               ? kLostText
+               : lost_reason(tables, ack->args.token.value_or(""), fault));
+}
+
+// Reads the arguments of all. A check raises what is wrong, so that one must be undone: the checks
+// write nothing, and a subtransaction in which nothing is written costs next to nothing.
+void check_acks(std::span<TurnAck> acks, pg::List<Settling>* all) {
+    std::size_t at = 0;
+    while (at < acks.size()) {
+        const auto end = pg::try_in_subtransaction([acks, all, &at] {
+            for (; at < acks.size(); ++at) {
+                const Ack ack = checked_ack(acks[at].args);
+                const auto token = acks[at].args.token;
+                all->add({&acks[at], at, ack,
+                          token ? core::decode_turn_token(*token) : std::nullopt, std::nullopt});
+            }
+            return true;
+        });
+        if (end.error == nullptr) {
+            continue;
+        }
+        refuse(&acks[at++], end.error);
+    }
+}
+
+// Locks are taken in key order, whatever the order of the acks; equal tokens stay in theirs.
+bool by_key(const Settling& a, const Settling& b) {
+    const auto key = [](const Settling& settling) {
+        return settling.token ? std::tuple(true, settling.token->instance_key,
+                                           settling.token->lock_no, settling.index)
+                              : std::tuple(false, int64{0}, int64{0}, settling.index);
+    };
+    return key(a) < key(b);
+}
+
+void hold_locks(store::Tables& tables, std::span<Settling> all, pg::Clock* clock) {
+    std::sort(all.begin(), all.end(), by_key);
+    for (Settling& settling : all) {
+        const HeldTurn held = hold_turn(tables, settling.given->args.token, clock);
+        if (held.fault == core::LeaseFault::kNone) {
+            settling.lock = held.lock;
+        } else {
+            refuse_lost(tables, settling.given, held.fault);
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+// What speaks against an ack once all locks are held; null if nothing does. A lease may have
+// expired while the call waited for another lock.
+void check_held(store::Tables& tables, Settling* settling, const Settling* previous, int64 now) {
+    if (!settling->lock) {
+        return;
+    }
+    const auto& [key, id, lock_no, lease] = *settling->lock;
+    if (!core::is_live(lease, tables.hub.incarnation, now)) {
+        counters::add(tables.hub.schema, counters::Queue::kOrchestrator,
+                      counters::Counter::kLostLeases);
+        refuse_lost(tables, settling->given, core::LeaseFault::kExpired);
+    } else if (previous != nullptr && previous->lock->instance_id == id) {
+        counters::add(tables.hub.schema, counters::Queue::kOrchestrator,
+                      counters::Counter::kLostLeases);
+        refuse(settling->given, pg::kLockLost, core::code_detail(core::LeaseFault::kGone),
+               tables.hub.api == store::Api::kDuroxidePg
+                   ? kLostText
+                   : "the turn was already acked by the same call");
+    } else if (const int64 duplicates =
+                   count_duplicates(tables, id, settling->ack.execution_id, settling->ack.events);
+               duplicates > 0) {
+        // What the single call would raise, undone.
+        const auto end = pg::try_in_subtransaction([settling, duplicates]() -> bool {
+            raise_duplicates(settling->lock->instance_id, settling->ack.execution_id, duplicates);
+        });
+        refuse(settling->given, end.error);
+    }
+    if (settling->given->refused != 0) {
+        settling->lock = std::nullopt;
     }
 }
 
 }  // namespace
 
-void ack_orchestration_item(const store::Hub& hub, const AckArgs& args) {
+void ack_orchestration_item(store::Tables& tables, const AckArgs& args, std::optional<int64> now) {
     const Ack ack = checked_ack(args);
-    if (ack.intent_count > 0) {
-        require_intents(hub);
-    }
-    auto clock = pg::start_clock(args.now, hub.options[store::Option::kMaxClockSkew]);
-    enter(hub,
-          {.worker_queue = ack.worker_count > 0 || ack.cancelled.count > 0,
-           .orchestrator_queue = true,
-           .instance_locks = true,
-           .intents = ack.intent_count > 0},
-          &clock);
-    const HeldTurn held = hold_turn(hub, args.token, &clock);
+    Needs needs{};
+    add_needs(ack, &needs);
+    auto clock = pg::start_clock(now, tables.hub.options[store::Option::kMaxClockSkew]);
+    enter_for_acks(tables, needs, &clock);
+    const HeldTurn held = hold_turn(tables, args.token, &clock);
     if (held.fault != core::LeaseFault::kNone) {
-        raise_lock_lost("Invalid lock token", args.token.value_or(""), held.fault,
-                        held.locked_until);
+        raise_lock_lost(tables, kLostText, args.token.value_or(""), held.fault, held.locked_until);
     }
-    const std::string_view instance_id = held.lock->instance_id;
-    const int64 now = clock.now();
-    apply_instance(hub, *held.lock, ack, now);
-    append_events(hub, instance_id, ack.execution_id, ack.events, now);
-    if (ack.custom_status.present) {
-        store::set_custom_status(hub, instance_id, ack.custom_status.value);
+    refuse_duplicates(tables, held.lock->instance_id, ack.execution_id, ack.events);
+    const Accepted accepted{&ack, *held.lock};
+    apply(tables, {&accepted, 1}, &clock);
+}
+
+void ack_turns(store::Tables& tables, std::span<TurnAck> acks, pg::Clock* clock) {
+    pg::List<Settling> all;
+    check_acks(acks, &all);
+    if (all.count == 0) {
+        return;
     }
-    apply_kv(hub, instance_id, ack, now);
-    store::delete_leased(hub, held.lock->instance_key, held.lock->lock_no, now);
-    enqueue_activities(hub, {ack.worker_items, ack.worker_count}, &clock);
-    // After the inserts: an activity both scheduled and cancelled ends absent.
-    (void)cancel_activities(hub, ack.cancelled);
-    for (std::size_t i = 0; i < ack.message_count; ++i) {
-        send_message(hub, ack.messages[i], now, now);
+    Needs needs{};
+    for (const Settling& settling : all) {
+        add_needs(settling.ack, &needs);
     }
-    for (std::size_t i = 0; i < ack.intent_count; ++i) {
-        (void)send_intent(hub, ack.intents[i], instance_id, std::nullopt, now);
+    enter_for_acks(tables, needs, clock);
+    hold_locks(tables, {all.items, static_cast<std::size_t>(all.count)}, clock);
+    const int64 now = clock->now();
+    const Settling* previous = nullptr;  // the last one that is accepted
+    for (Settling& settling : all) {
+        check_held(tables, &settling, previous, now);
+        previous = settling.lock ? &settling : previous;
     }
-    if (ack.execution.status || ack.custom_status.present) {
-        pg::note_changed(store::instance_channel(hub, instance_id), pg::WakeReason::kChanged);
+    // What is sent is sent in the order of the acks.
+    std::sort(all.begin(), all.end(),
+              [](const Settling& a, const Settling& b) { return a.index < b.index; });
+    pg::List<Accepted> accepted;
+    for (const Settling& settling : all) {
+        if (settling.lock) {
+            accepted.add({&settling.ack, *settling.lock});
+        }
     }
-    if (ack.execution.terminal) {
-        store::delete_turn(hub, *held.lock);
-    } else {
-        store::release_turn(hub, *held.lock);
+    if (accepted.count > 0) {
+        apply(tables, accepted.span(), clock);
     }
-    note_finished(held.lock->lease);
-    pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kAcked);
-    pg::fail_here(pg::FaultPoint::kAckBeforeCommit);
 }
 
 }  // namespace belay::ops

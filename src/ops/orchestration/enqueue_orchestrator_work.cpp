@@ -40,13 +40,13 @@ struct ItemBuilder {
     }
 };
 
-void send(const store::Hub& hub, core::ItemKind kind, std::string_view instance_id,
+void send(store::Tables& tables, core::ItemKind kind, std::string_view instance_id,
           std::string_view work_item, int64 visible_at, int64 now) {
-    (void)store::insert_message(hub, {.instance_id = instance_id,
-                                      .work_item = work_item,
-                                      .kind = kind,
-                                      .visible_at = visible_at,
-                                      .created_at = now});
+    (void)store::insert_message(tables, {.instance_id = instance_id,
+                                         .work_item = work_item,
+                                         .kind = kind,
+                                         .visible_at = visible_at,
+                                         .created_at = now});
 }
 
 // A version-7 uuid: its order is that of the clock.
@@ -99,7 +99,9 @@ CheckedMessage checked_message(const Item& given, std::optional<std::string_view
     if (!target) {
         raise_problem(item_path, problem);
     }
-    CheckedMessage message{given.text, item->kind, decode(*target), std::nullopt};
+    CheckedMessage message{
+        given.text, item->kind, decode(*target), std::nullopt,
+        item->kind == core::ItemKind::kOther ? item->raw_kind : std::string_view()};
     if (!is_instance_id(message.instance_id)) {
         const bool sub = item->kind == core::ItemKind::kSubOrchCompleted ||
                          item->kind == core::ItemKind::kSubOrchFailed;
@@ -126,23 +128,26 @@ CheckedMessage checked_message(const Item& given, std::optional<std::string_view
     return message;
 }
 
-void send_message(const store::Hub& hub, const CheckedMessage& message, int64 visible_at,
+void send_message(store::Tables& tables, const CheckedMessage& message, int64 visible_at,
                   int64 now) {
+    if (!message.unknown_kind.empty()) {
+        warn_of_unknown_kind(tables, message.unknown_kind);
+    }
     send(
-        hub, message.kind, message.instance_id, message.work_item,
+        tables, message.kind, message.instance_id, message.work_item,
         message.fire_at_ms.value_or(0) > 0 ? std::max(visible_at, *message.fire_at_ms) : visible_at,
         now);
 }
 
-void enqueue_orchestrator_work(const store::Hub& hub, const CheckedMessage& message,
+void enqueue_orchestrator_work(store::Tables& tables, const CheckedMessage& message,
                                std::optional<int64> visible_at) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub, {.orchestrator_queue = true}, &clock);
+    enter(tables, {.orchestrator_queue = true}, &clock);
     const int64 now = clock.now();
-    send_message(hub, message, visible_at.value_or(now), now);
+    send_message(tables, message, visible_at.value_or(now), now);
 }
 
-int64 enqueue_orchestrator_items(const store::Hub& hub, const JsonArray& items,
+int64 enqueue_orchestrator_items(store::Tables& tables, const JsonArray& items,
                                  std::optional<int64> now) {
     auto* checked = static_cast<ListedMessage*>(palloc(sizeof(ListedMessage) * (items.count + 1)));
     core::json::Elements elements(items.array);
@@ -150,21 +155,21 @@ int64 enqueue_orchestrator_items(const store::Hub& hub, const JsonArray& items,
     for (std::size_t i = 0; elements.next(element); ++i) {
         checked[i] = checked_item(element, i);
     }
-    auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
-    enter(hub, {.orchestrator_queue = true}, &clock);
+    auto clock = pg::start_clock(now, tables.hub.options[store::Option::kMaxClockSkew]);
+    enter(tables, {.orchestrator_queue = true}, &clock);
     for (std::size_t i = 0; i < items.count; ++i) {
         const int64 at = clock.now();
-        send_message(hub, checked[i].message, checked[i].visible_at.value_or(at), at);
+        send_message(tables, checked[i].message, checked[i].visible_at.value_or(at), at);
     }
     return static_cast<int64>(items.count);
 }
 
-std::string_view start_orchestration(const store::Hub& hub, std::string_view name,
+std::string_view start_orchestration(store::Tables& tables, std::string_view name,
                                      std::string_view input,
                                      std::optional<std::string_view> instance_id,
                                      std::optional<std::string_view> version, int64 delay_ms,
                                      pg::Clock* clock) {
-    enter(hub, {.orchestrator_queue = true}, clock);
+    enter(tables, {.orchestrator_queue = true}, clock);
     const int64 now = clock->now();
     const std::string_view id = instance_id ? *instance_id : new_instance_id(now);
     ItemBuilder item("StartOrchestration", id);
@@ -175,28 +180,28 @@ std::string_view start_orchestration(const store::Hub& hub, std::string_view nam
         item.raw("version", "null");
     }
     item.raw("parent_instance", "null").raw("parent_id", "null").raw("execution_id", "1");
-    send(hub, core::ItemKind::kStartOrchestration, id, item.done(), core::add_ms(now, delay_ms),
+    send(tables, core::ItemKind::kStartOrchestration, id, item.done(), core::add_ms(now, delay_ms),
          now);
     return id;
 }
 
-void raise_event(const store::Hub& hub, std::string_view instance_id, std::string_view name,
+void raise_event(store::Tables& tables, std::string_view instance_id, std::string_view name,
                  std::string_view data, bool queued, pg::Clock* clock) {
-    enter(hub, {.orchestrator_queue = true}, clock);
+    enter(tables, {.orchestrator_queue = true}, clock);
     ItemBuilder item(queued ? "QueueMessage" : "ExternalRaised", instance_id);
     item.text("name", name).text("data", data);
     const int64 now = clock->now();
-    send(hub, queued ? core::ItemKind::kQueueMessage : core::ItemKind::kExternalRaised, instance_id,
-         item.done(), now, now);
+    send(tables, queued ? core::ItemKind::kQueueMessage : core::ItemKind::kExternalRaised,
+         instance_id, item.done(), now, now);
 }
 
-void cancel_instance(const store::Hub& hub, std::string_view instance_id, std::string_view reason,
+void cancel_instance(store::Tables& tables, std::string_view instance_id, std::string_view reason,
                      pg::Clock* clock) {
-    enter(hub, {.orchestrator_queue = true}, clock);
+    enter(tables, {.orchestrator_queue = true}, clock);
     ItemBuilder item("CancelInstance", instance_id);
     item.text("reason", reason);
     const int64 now = clock->now();
-    send(hub, core::ItemKind::kCancelInstance, instance_id, item.done(), now, now);
+    send(tables, core::ItemKind::kCancelInstance, instance_id, item.done(), now, now);
 }
 
 }  // namespace belay::ops

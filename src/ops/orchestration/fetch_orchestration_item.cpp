@@ -1,4 +1,4 @@
-// fetch_orchestration_item.cpp — lease the next turn: try, check again, go on; never wait.
+// fetch_orchestration_item.cpp — lease the next turns: try, check again, go on; never wait.
 //
 // Calls    store::peek_messages, store::try_hold_instance, store::lease_messages, store::grant_turn
 // Touches  <hub>.orchestrator_queue, <hub>.instance_locks, <hub>.dead_letters
@@ -7,16 +7,18 @@
 #include <algorithm>
 
 #include "core/hash.hpp"
+#include "core/name_pins.hpp"
 #include "core/time.hpp"
 #include "ops/orchestration/orchestration.hpp"
 #include "pg/datum.hpp"
+#include "pg/list.hpp"
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
 #include "pg/subtransaction.hpp"
+#include "shmem/counters.hpp"
 #include "store/history.hpp"
 #include "store/instances.hpp"
 #include "store/kv.hpp"
-#include "pg/counters.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
@@ -32,6 +34,7 @@ constexpr int64 kHistoryPage = 1000;
 constexpr std::size_t kMaxStringElement = std::size_t{32} << 20;
 constexpr std::size_t kCutStringElement = std::size_t{1} << 20;
 constexpr int64 kMaxSnapshotBytes = int64{64} << 20;
+constexpr std::size_t kMaxAnswerBytes = std::size_t{64} << 20;  // of several turns
 
 // ---------------------------------------------------------------- candidates
 
@@ -46,9 +49,16 @@ struct Stream {
     bool ended;
 };
 
+// What the hub's option name_pins says of instances without a pin of their own.
+struct PatternPin {
+    std::string_view pattern;
+    store::Pin pin;
+};
+
 struct Search {
-    const store::Hub& hub;
+    store::Tables& tables;
     const TurnRequest& request;
+    std::span<const PatternPin> name_pins;  // none unless the request asks for pins
     pg::Clock* clock;
     Stream* streams;
     int stream_count;
@@ -56,13 +66,48 @@ struct Search {
     int tried_count;
     int tried_size;
     int keys_kept;
-    bool lost;  // an instance was tried in vain: most often somebody else had it
+    bool lost;  // an instance was tried in vain: most often another session had it
+    pg::List<Turn> turns;
+    std::size_t bytes;  // of them
+
+    bool wants_more() const { return turns.count < request.max_turns && bytes < kMaxAnswerBytes; }
+    // Whether more must be known of a candidate than that it is free.
+    bool asks_for_instances() const {
+        return asks_for_pins(request.versions) || !request.names.all;
+    }
+    // Whether the versions and names of the request include an instance. Without a name: one that
+    // never started.
+    bool includes(const std::optional<store::Pin>& pin,
+                  std::optional<std::string_view> name) const {
+        if (pin || !name) {
+            return passes(request.versions, pin) && (!name || request.names.has(*name));
+        }
+        const auto found =
+            std::find_if(name_pins.begin(), name_pins.end(), [&name](const PatternPin& pinned) {
+                return core::matches_pattern(pinned.pattern, *name);
+            });
+        return request.names.has(*name) &&
+               (found == name_pins.end() || passes(request.versions, found->pin));
+    }
 };
+
+std::span<const PatternPin> read_name_pins(const store::Hub& hub, const VersionRange& versions) {
+    if (hub.name_pins == nullptr || !asks_for_pins(versions)) {
+        return {};
+    }
+    core::NamePin pins[core::kMaxNamePins];
+    const std::size_t count = core::read_name_pins(hub.name_pins, pins);
+    pg::List<PatternPin> found;
+    for (const core::NamePin& pin : std::span(pins, count)) {
+        found.add({decode(pin.pattern), {pin.parts[0], pin.parts[1], pin.parts[2]}});
+    }
+    return found.span();
+}
 
 void open_streams(Search* search) {
     const auto heads = store::peek_messages(
-        search->hub, slots_of(search->hub, search->request.slots), PG_INT64_MIN, PG_INT64_MIN,
-        *search->clock, asks_for_pins(search->request.versions), 1);
+        search->tables, slots_of(search->tables, search->request.slots), PG_INT64_MIN, PG_INT64_MIN,
+        *search->clock, search->asks_for_instances(), 1, RowExclusiveLock);
     search->streams = static_cast<Stream*>(palloc(sizeof(Stream) * (heads.size() + 1)));
     for (const auto& head : heads) {
         search->streams[search->stream_count++] = {.slot = head.slot,
@@ -85,9 +130,9 @@ bool has_head(Search* search, Stream* stream) {
     }
     stream->asked = kPage;
     stream->at = 0;
-    stream->page = store::peek_messages(search->hub, {&stream->slot, 1}, stream->last_visible_at,
+    stream->page = store::peek_messages(search->tables, {&stream->slot, 1}, stream->last_visible_at,
                                         stream->last_id, *search->clock,
-                                        asks_for_pins(search->request.versions), kPage);
+                                        search->asks_for_instances(), kPage, RowExclusiveLock);
     stream->ended = stream->page.empty();
     return !stream->ended;
 }
@@ -150,23 +195,28 @@ bool is_new(Search* search, std::string_view instance_id) {
 
 // ---------------------------------------------------------------- exclusion
 
-enum class Exclusion { kLost, kHeldRow, kHeldKey };
+enum class Held { kNothing, kRow, kKey };
+
+struct Exclusion {
+    Held held;
+    core::CacheHint cache;  // of the row
+};
 
 // Takes the instance's lock without waiting: its lock row, or the key of one that has no row yet.
 Exclusion exclude(const Search& search, std::string_view instance_id) {
-    if (store::try_hold_instance(search.hub, instance_id, search.clock->now())) {
-        return Exclusion::kHeldRow;
+    if (const auto row =
+            store::try_hold_instance(search.tables, instance_id, search.clock->now())) {
+        return {Held::kRow, row->cache};
     }
-    if (!pg::try_lock_instance(search.hub.schema, core::instance_key(instance_id))) {
-        return Exclusion::kLost;
+    if (!pg::try_lock_instance(search.tables.hub.schema, core::instance_key(instance_id))) {
+        return {Held::kNothing, {}};
     }
-    if (!store::has_lock_row(search.hub, instance_id)) {
-        return Exclusion::kHeldKey;
+    if (!store::has_lock_row(search.tables, instance_id)) {
+        return {Held::kKey, {}};
     }
-    // Somebody made the row before we had the key, holds it, or has a live lock.
-    return store::try_hold_instance(search.hub, instance_id, search.clock->now())
-               ? Exclusion::kHeldRow
-               : Exclusion::kLost;
+    // The row was made before we had the key, is held by another transaction, or is a live lock.
+    const auto row = store::try_hold_instance(search.tables, instance_id, search.clock->now());
+    return row ? Exclusion{Held::kRow, row->cache} : Exclusion{Held::kNothing, {}};
 }
 
 // ---------------------------------------------------------------- context
@@ -175,11 +225,11 @@ Exclusion exclude(const Search& search, std::string_view instance_id) {
 struct View {
     std::optional<store::Instance> instance;
     std::span<const store::BatchMessage> messages;
-    std::optional<int64> history_execution;    // without an instance row: the latest with events
-    std::optional<store::StartMessage> start;  // likewise: the first that is visible
-    bool start_queued;                         // likewise: visible or hidden
-    bool others_queued;                        // likewise: visible ones that are no queue messages
+    std::optional<int64> history_execution;  // without an instance row: the latest with events
+    store::Arrivals arrived;                 // likewise
     std::optional<std::string_view> history;
+    int64 history_after;  // the caller has what comes before
+    int64 last_event_id;
     std::optional<std::string_view> kv_snapshot;
     std::optional<std::string_view> started_name;  // of the first readable OrchestrationStarted
     std::optional<std::string_view> started_version;
@@ -232,19 +282,20 @@ void note_started(View* view, std::string_view text) {
     view->started_version = string_member(*event, "version");
 }
 
-// Copies the history into one JSON array, unless it is too large to be handed out whole.
-void read_history_json(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
-                       bool look_for_start, View* view) {
+// Copies the history, or what comes behind an event, into one JSON array, unless that is too large
+// to be handed out.
+void read_history_json(store::Tables& tables, std::string_view instance_id, int64 execution_id,
+                       int64 behind, bool look_for_start, View* view) {
     StringInfo out = makeStringInfo();
     appendStringInfoChar(out, '[');
-    Room room(hub.api);
+    Room room(tables.hub.api);
     int64 total = 0;
-    int64 after = PG_INT64_MIN;
+    int64 after = behind > 0 ? behind : PG_INT64_MIN;
     bool too_large = false;
     while (true) {
-        const store::EventPage page =
-            store::read_events(hub, instance_id, execution_id, after, kHistoryPage);
-        for (const store::StoredEvent& event : page.events) {
+        const auto page =
+            store::read_events(tables, instance_id, execution_id, after, kHistoryPage);
+        for (const store::StoredEvent& event : page) {
             after = event.id;
             // The stored length, so that a huge history is not read at all.
             total += static_cast<int64>(toast_raw_datum_size(event.data)) - VARHDRSZ;
@@ -263,13 +314,17 @@ void read_history_json(const store::Hub& hub, std::string_view instance_id, int6
                 append_element(out, text, &room);
             }
         }
-        const bool last = page.events.size() < static_cast<std::size_t>(kHistoryPage);
-        page.release();
+        const bool last = page.size() < static_cast<std::size_t>(kHistoryPage);
         if (last || (too_large && (!look_for_start || view->started_name))) {
             break;
         }
     }
     appendStringInfoChar(out, ']');
+    if (too_large) {
+        view->last_event_id = store::last_event_id(tables, instance_id, execution_id);
+    } else if (after != PG_INT64_MIN) {
+        view->last_event_id = after;
+    }
     if (!too_large) {
         view->history = std::string_view(out->data, static_cast<std::size_t>(out->len));
     }
@@ -277,27 +332,27 @@ void read_history_json(const store::Hub& hub, std::string_view instance_id, int6
 
 // No value for a snapshot that is too large to be handed out whole: a client then reads it with
 // get_kv_all_values.
-std::optional<std::string_view> kv_json(const store::Hub& hub, std::string_view instance_id) {
-    const store::Rows rows = store::read_store(hub, instance_id);
+std::optional<std::string_view> kv_json(store::Tables& tables, std::string_view instance_id) {
+    const auto values = store::read_store(tables, instance_id);
     int64 bytes = 0;
-    for (uint64 i = 0; i < rows.count; ++i) {
+    for (const store::KeptValue& value : values) {
         constexpr int64 kAround = 64;  // names, brackets and the time
-        bytes += kAround + static_cast<int64>(toast_raw_datum_size(rows.datum(i, 1, TEXTOID))) +
-                 static_cast<int64>(toast_raw_datum_size(rows.datum(i, 2, TEXTOID)));
+        bytes += kAround + VARHDRSZ + static_cast<int64>(value.key.size()) +
+                 static_cast<int64>(toast_raw_datum_size(value.value));
     }
     if (bytes > kMaxSnapshotBytes) {
         return std::nullopt;
     }
     StringInfo out = makeStringInfo();
     appendStringInfoChar(out, '{');
-    for (uint64 i = 0; i < rows.count; ++i) {
-        if (i > 0) {
+    for (const store::KeptValue& value : values) {
+        if (out->len > 1) {
             appendStringInfoChar(out, ',');
         }
-        append_json(out, rows.text(i, 1));
+        append_json(out, value.key);
         appendStringInfoString(out, ":{\"value\":");
-        append_json(out, rows.text(i, 2));
-        appendStringInfo(out, ",\"last_updated_at_ms\":" INT64_FORMAT "}", rows.int8(i, 3));
+        append_json(out, pg::text_view(value.value));
+        appendStringInfo(out, ",\"last_updated_at_ms\":" INT64_FORMAT "}", value.updated_at);
     }
     appendStringInfoChar(out, '}');
     return std::string_view(out->data, static_cast<std::size_t>(out->len));
@@ -305,32 +360,47 @@ std::optional<std::string_view> kv_json(const store::Hub& hub, std::string_view 
 
 std::span<const store::BatchMessage> visible_page(const Search& search,
                                                   std::string_view instance_id, int64 after_id) {
-    return store::visible_messages(search.hub, instance_id, search.clock->now(), after_id,
-                                   search.hub.options[store::Option::kBatchMessages]);
+    return store::visible_messages(search.tables, instance_id, search.clock->now(), after_id,
+                                   search.tables.hub.options[store::Option::kBatchMessages]);
 }
 
-View read_view(const Search& search, std::string_view instance_id) {
+// The history of the current execution, without what the caller has cached. The lock's hint is
+// believed only if the history reaches as far as it says.
+void read_current_history(const Search& search, std::string_view instance_id,
+                          const core::CacheHint& cache, View* view) {
+    const int64 execution_id = view->instance->current_execution_id;
+    const auto& owner = search.request.cache_owner;
+    if (owner && cache.event > 0 &&
+        cache.owner == core::cache_owner(*owner, search.tables.hub.incarnation, execution_id)) {
+        view->last_event_id = store::last_event_id(search.tables, instance_id, execution_id);
+        if (view->last_event_id == cache.event) {
+            view->history = "[]";
+            view->history_after = cache.event;
+            return;
+        }
+        view->history_after = view->last_event_id > cache.event ? cache.event : 0;
+    }
+    read_history_json(search.tables, instance_id, execution_id, view->history_after, false, view);
+}
+
+View read_view(const Search& search, std::string_view instance_id, const core::CacheHint& cache) {
     View view{};
-    view.instance = store::read_instance(search.hub, instance_id);
+    view.instance = store::read_instance(search.tables, instance_id);
     view.messages = visible_page(search, instance_id, PG_INT64_MIN);
     if (view.instance) {
         if (passes(search.request.versions, view.instance->pin)) {
-            read_history_json(search.hub, instance_id, view.instance->current_execution_id, false,
-                              &view);
+            read_current_history(search, instance_id, cache, &view);
         }
     } else {
-        view.history_execution = store::latest_execution_with_history(search.hub, instance_id);
-        view.start = store::first_start(search.hub, instance_id, search.clock->now());
-        view.start_queued = view.start || store::has_start(search.hub, instance_id);
-        view.others_queued =
-            store::has_other_than_queue_messages(search.hub, instance_id, search.clock->now());
+        view.history_execution = store::latest_execution_with_history(search.tables, instance_id);
+        view.arrived = store::read_arrivals(search.tables, instance_id, search.clock->now());
         if (view.history_execution) {
-            read_history_json(search.hub, instance_id, *view.history_execution, true, &view);
+            read_history_json(search.tables, instance_id, *view.history_execution, 0, true, &view);
         } else {
             view.history = "[]";
         }
     }
-    view.kv_snapshot = kv_json(search.hub, instance_id);
+    view.kv_snapshot = kv_json(search.tables, instance_id);
     return view;
 }
 
@@ -362,9 +432,9 @@ std::optional<Context> find_context(const View& view) {
             return Context{*view.started_name, view.started_version.value_or("unknown"),
                            *view.history_execution};
         }
-        return start_context(view.start, *view.history_execution);
+        return start_context(view.arrived.start, *view.history_execution);
     }
-    return view.start ? std::optional(start_context(view.start, 1)) : std::nullopt;
+    return view.arrived.start ? std::optional(start_context(view.arrived.start, 1)) : std::nullopt;
 }
 
 // ---------------------------------------------------------------- the turn
@@ -381,18 +451,18 @@ struct Batch {
 // are set aside, and those that others hold.
 void lease_page(const Search& search, std::string_view instance_id, const View& view,
                 std::span<const store::BatchMessage> page, Batch* batch) {
-    const int64 most_attempts = search.hub.options[store::Option::kMaxAttempts];
-    const int64 most_bytes = search.hub.options[store::Option::kBatchBytes];
+    const int64 most_attempts = search.tables.hub.options[store::Option::kMaxAttempts];
+    const int64 most_bytes = search.tables.hub.options[store::Option::kBatchBytes];
     auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (page.size() + 1)));
     std::size_t count = 0;
     int64 bytes = 0;
     bool start_wanted = false;
     for (const auto& message : page) {
         const bool tells_context =
-            !view.history_execution && view.start && view.start->id == message.id;
+            !view.history_execution && view.arrived.start && view.arrived.start->id == message.id;
         if (most_attempts != store::kOff && message.attempt >= most_attempts) {
             const bool buried =
-                store::bury_message(search.hub, instance_id, message.id, search.clock->now());
+                store::bury_message(search.tables, instance_id, message.id, search.clock->now());
             batch->buried = batch->buried || buried;
             batch->start_held = batch->start_held || (tells_context && !buried);
             continue;
@@ -407,13 +477,14 @@ void lease_page(const Search& search, std::string_view instance_id, const View& 
     if (count == 0) {
         return;
     }
-    batch->lock_no = store::next_lock_no(search.hub);
-    batch->leased = store::lease_messages(search.hub, instance_id, {ids, count}, batch->lock_no);
-    batch->start_held = batch->start_held ||
-                        (start_wanted && std::none_of(batch->leased.begin(), batch->leased.end(),
-                                                      [&view](const store::LeasedMessage& message) {
-                                                          return message.id == view.start->id;
-                                                      }));
+    batch->lock_no = store::next_lock_no(search.tables);
+    batch->leased = store::lease_messages(search.tables, instance_id, {ids, count}, batch->lock_no);
+    batch->start_held =
+        batch->start_held ||
+        (start_wanted && std::none_of(batch->leased.begin(), batch->leased.end(),
+                                      [&view](const store::LeasedMessage& message) {
+                                          return message.id == view.arrived.start->id;
+                                      }));
 }
 
 // The batch: what the first page has for us, or the next one behind it.
@@ -435,17 +506,17 @@ Batch lease_batch(const Search& search, std::string_view instance_id, const View
 // The messages of an instance that never started: queue messages alone are dropped, others wait
 // aside for the start.
 void set_orphans_aside(const Search& search, std::string_view instance_id, const View& view) {
-    if (view.others_queued) {
-        store::park_messages(search.hub, instance_id, search.clock->now());
+    if (view.arrived.others_queued) {
+        store::park_messages(search.tables, instance_id, search.clock->now());
     } else {
-        store::drop_queue_messages(search.hub, instance_id, search.clock->now());
+        store::drop_queue_messages(search.tables, instance_id, search.clock->now());
     }
 }
 
-std::string_view messages_json(const store::Hub& hub,
+std::string_view messages_json(store::Tables& tables,
                                std::span<const store::LeasedMessage> messages) {
     StringInfo out = makeStringInfo();
-    Room room(hub.api);
+    Room room(tables.hub.api);
     appendStringInfoChar(out, '[');
     for (std::size_t i = 0; i < messages.size(); ++i) {
         if (i > 0) {
@@ -463,22 +534,27 @@ struct Attempt {
 };
 
 // Tries to take the turn of one instance. What it held is let go again unless something changed.
-Attempt attempt_turn(const Search& search, std::string_view instance_id, Exclusion exclusion) {
-    const View view =
-        pg::with_one_view([&search, instance_id] { return read_view(search, instance_id); });
+Attempt attempt_turn(const Search& search, std::string_view instance_id,
+                     const Exclusion& exclusion) {
+    const View view = pg::with_one_view([&search, instance_id, &exclusion] {
+        return read_view(search, instance_id, exclusion.cache);
+    });
     if (view.messages.empty() ||
         (view.instance && !passes(search.request.versions, view.instance->pin))) {
         return {std::nullopt, false};  // changed since the candidate was seen
     }
     const auto context = find_context(view);
     if (!context) {
-        if (!view.start_queued) {
+        if (!view.arrived.start_queued) {
             set_orphans_aside(search, instance_id, view);
         }
-        return {std::nullopt, !view.start_queued};
+        return {std::nullopt, !view.arrived.start_queued};
+    }
+    if (!search.includes(view.instance ? view.instance->pin : std::nullopt, context->name)) {
+        return {std::nullopt, false};  // likewise, or its history has another name than its start
     }
     // It starts now: what waited for that waits no longer.
-    const bool unparked = !view.instance && store::unpark_messages(search.hub, instance_id);
+    const bool unparked = !view.instance && store::unpark_messages(search.tables, instance_id);
     const Batch batch = lease_batch(search, instance_id, view);
     if (batch.start_held) {
         return {std::nullopt, false};  // it waits as if the start were not visible yet
@@ -487,9 +563,9 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id, Exclusi
         return {std::nullopt, unparked || batch.buried};
     }
     const int64 now = search.clock->now();
-    const core::TurnToken token =
-        store::grant_turn(search.hub, instance_id, batch.lock_no, exclusion == Exclusion::kHeldRow,
-                          now, core::add_ms(now, search.request.lock_timeout_ms));
+    const int64 locked_until = core::add_ms(now, search.request.lock_timeout_ms);
+    const core::TurnToken token = store::grant_turn(
+        search.tables, instance_id, batch.lock_no, exclusion.held == Held::kRow, now, locked_until);
     int32 attempt = 0;
     for (const auto& message : batch.leased) {
         attempt = std::max(attempt, message.attempt);
@@ -499,8 +575,11 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id, Exclusi
                  .version = context->version,
                  .execution_id = context->execution_id,
                  .history = view.history,
-                 .messages = messages_json(search.hub, batch.leased),
+                 .history_after = view.history_after,
+                 .last_event_id = view.last_event_id,
+                 .messages = messages_json(search.tables, batch.leased),
                  .token = token,
+                 .locked_until = locked_until,
                  .attempt = attempt,
                  .kv_snapshot = view.kv_snapshot},
             true};
@@ -514,13 +593,13 @@ std::optional<Turn> try_instance(Search* search, std::string_view instance_id) {
     Attempt attempt{};
     (void)pg::keep_if([search, instance_id, &attempt] {
         const Exclusion exclusion = exclude(*search, instance_id);
-        if (exclusion == Exclusion::kLost) {
+        if (exclusion.held == Held::kNothing) {
             return false;
         }
         attempt = attempt_turn(*search, instance_id, exclusion);
-        if (!attempt.turn && attempt.changed && exclusion == Exclusion::kHeldKey &&
+        if (!attempt.turn && attempt.changed && exclusion.held == Held::kKey &&
             ++search->keys_kept > kMaxKeys) {
-            pg::unlock_instance(search->hub.schema, core::instance_key(instance_id));
+            pg::unlock_instance(search->tables.hub.schema, core::instance_key(instance_id));
         }
         return attempt.changed;
     });
@@ -528,16 +607,47 @@ std::optional<Turn> try_instance(Search* search, std::string_view instance_id) {
     return attempt.turn;
 }
 
-std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request, pg::Clock* clock,
-                              bool* lost) {
+// The name of an orchestration that has no row yet; absent if its start is not there either.
+std::optional<std::string_view> name_to_start(const Search& search, std::string_view instance_id) {
+    return pg::with_one_view([&search, instance_id]() -> std::optional<std::string_view> {
+        const auto arrived = store::read_arrivals(search.tables, instance_id, search.clock->now());
+        return arrived.start ? std::optional(start_context(arrived.start, 1).name) : std::nullopt;
+    });
+}
+
+// Whether the instance of a message may be tried, as far as can be told without a lock. One that
+// never started is: its messages are set aside, so that no other fetch meets them.
+bool is_eligible(const Search& search, const store::WaitingMessage& message) {
+    const bool asks_for_name = !search.request.names.all || !search.name_pins.empty();
+    const auto name =
+        asks_for_name && !message.name ? name_to_start(search, message.instance_id) : message.name;
+    return search.includes(message.pin, name);
+}
+
+void keep_turn(Search* search, const Turn& turn, int64 ready_at) {
+    search->turns.add(turn);
+    search->bytes += turn.messages.size() + turn.history.value_or("").size() +
+                     turn.kv_snapshot.value_or("").size();
+    counters::add_duration(search->tables.hub.schema, counters::Queue::kOrchestrator,
+                           counters::Duration::kWait, search->clock->now() - ready_at);
+}
+
+struct Fetched {
+    std::span<const Turn> turns;
+    bool lost_one;
+};
+
+Fetched fetch_now(store::Tables& tables, const TurnRequest& request, pg::Clock* clock) {
     // A table that is being changed hands out nothing: a fetch does not wait.
     if (is_empty(request.versions) ||
-        !try_enter(hub, {.orchestrator_queue = true, .instance_locks = true, .turn_reads = true}) ||
-        hub.is_paused(store::Queue::kOrchestrator)) {
-        return std::nullopt;
+        !try_enter(tables,
+                   {.orchestrator_queue = true, .instance_locks = true, .turn_reads = true}) ||
+        tables.hub.is_paused(store::Queue::kOrchestrator)) {
+        return {{}, false};
     }
-    Search search{.hub = hub,
+    Search search{.tables = tables,
                   .request = request,
+                  .name_pins = read_name_pins(tables, request.versions),
                   .clock = clock,
                   .streams = nullptr,
                   .stream_count = 0,
@@ -545,51 +655,56 @@ std::optional<Turn> fetch_now(const store::Hub& hub, const TurnRequest& request,
                   .tried_count = 0,
                   .tried_size = 0,
                   .keys_kept = 0,
-                  .lost = false};
+                  .lost = false,
+                  .turns = {},
+                  .bytes = 0};
     open_streams(&search);
-    while (const auto* message = next_message(&search)) {
+    while (search.wants_more()) {
+        const auto* message = next_message(&search);
+        if (message == nullptr) {
+            break;
+        }
         CHECK_FOR_INTERRUPTS();
-        if (!passes(request.versions, message->pin) || !is_new(&search, message->instance_id)) {
+        if (!is_new(&search, message->instance_id) || !is_eligible(search, *message)) {
             continue;
         }
         const int64 ready_at = core::pg_us_to_ms(message->visible_at);
         if (const auto turn = try_instance(&search, message->instance_id)) {
-            pg::count_duration(hub.schema, pg::CountedQueue::kOrchestrator, pg::Duration::kWait,
-                               clock->now() - ready_at);
-            return turn;
+            keep_turn(&search, *turn, ready_at);
         }
     }
-    *lost = search.lost;
-    return std::nullopt;
+    return {search.turns.span(), search.lost};
 }
 
 }  // namespace
 
-std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRequest& request,
-                                             pg::Clock* clock) {
-    const pg::Channel channel = store::orchestrator_channel(hub);
+std::span<const Turn> fetch_turns(store::Tables& tables, const TurnRequest& request,
+                                  pg::Clock* clock) {
+    const wakeups::Channel channel = store::orchestrator_channel(tables);
     constexpr int kMostLooks = 8;
     constexpr int kUnprompted = 3;
     uint64 version = 0;
-    std::optional<Turn> turn;
+    std::span<const Turn> turns;
     bool again = true;
-    // Whoever was faster may have left something that our snapshot or clock was too old for.
-    // Whoever gives an instance back lets go of its key only after the version has moved.
+    // A faster session may have left something that our snapshot or clock was too old for. Those
+    // that give an instance back let go of its key only after the version has moved.
     for (int look = 0; again && look < kMostLooks; ++look) {
-        bool lost = false;
-        version = pg::queue_version(channel);
-        turn = fetch_now(hub, request, clock, &lost);
-        again =
-            !turn && ((lost && look + 1 < kUnprompted) || pg::queue_version(channel) != version);
+        version = wakeups::queue_version(channel);
+        const Fetched fetched = fetch_now(tables, request, clock);
+        turns = fetched.turns;
+        again = turns.empty() && ((fetched.lost_one && look + 1 < kUnprompted) ||
+                                  wakeups::queue_version(channel) != version);
     }
-    if (!turn) {
-        pg::remember_empty(channel, version);
-        pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kEmptyFetches);
+    if (turns.empty()) {
+        wakeups::remember_empty(channel, version);
+        counters::add(tables.hub.schema, counters::Queue::kOrchestrator,
+                      counters::Counter::kEmptyFetches);
     } else {
-        pg::settle_hint(channel, false);
-        pg::count(hub.schema, pg::CountedQueue::kOrchestrator, pg::Counter::kFetched);
+        wakeups::resolve_hint(channel, false);
+        counters::add(tables.hub.schema, counters::Queue::kOrchestrator,
+                      counters::Counter::kFetched, static_cast<int64>(turns.size()));
     }
-    return turn;
+    return turns;
 }
 
 }  // namespace belay::ops

@@ -117,68 +117,74 @@ CheckedEvents checked_events(const char* path, Jsonb* value) {
         repeated += sorted[i] == sorted[i - 1] ? 1 : 0;
     }
     return {.count = count,
-            .lowest_id = count == 0 ? 0 : sorted[0],
+            .sorted_ids = {sorted, count},
             .repeated = repeated,
             .rows = {{ids, count}, {types, count}, {texts, count}},
             .events = bodies,
             .own_types = own_types};
 }
 
-void append_events(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
-                   const CheckedEvents& events, int64 now) {
-    if (events.count == 0) {
-        return;
-    }
-    // Whoever writes history of the instance holds its exclusion, so what is not stored now stays
-    // so.
-    const int64 duplicates =
-        events.repeated +
-        store::count_stored(hub, instance_id, execution_id, events.lowest_id, events.rows.ids);
-    if (duplicates > 0) {
-        pg::raise(pg::kDuplicateEvent,
-                  psprintf("Duplicate history event: instance %s, execution " INT64_FORMAT,
-                           pg::c_string(instance_id.substr(0, 256)), execution_id),
-                  pg::Facts("duplicate_event")
-                      .add("instance_id", instance_id)
-                      .add("execution_id", execution_id)
-                      .add("duplicates", duplicates),
-                  "Nothing was stored. Use event ids that this execution does not have yet.");
-    }
-    store::insert_events(hub, instance_id, execution_id, events.rows, now);
+int64 count_duplicates(store::Tables& tables, std::string_view instance_id, int64 execution_id,
+                       const CheckedEvents& events) {
+    return events.count == 0
+               ? 0
+               : events.repeated +
+                     store::count_stored(tables, instance_id, execution_id, events.sorted_ids);
 }
 
-void append_history(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
+void raise_duplicates(std::string_view instance_id, int64 execution_id, int64 duplicates) {
+    pg::raise(pg::kDuplicateEvent,
+              psprintf("Duplicate history event: instance %s, execution " INT64_FORMAT,
+                       pg::c_string(instance_id.substr(0, 256)), execution_id),
+              pg::Facts("duplicate_event")
+                  .add("instance_id", instance_id)
+                  .add("execution_id", execution_id)
+                  .add("duplicates", duplicates),
+              "Nothing was stored. Use event ids that this execution does not have yet.");
+}
+
+void refuse_duplicates(store::Tables& tables, std::string_view instance_id, int64 execution_id,
+                       const CheckedEvents& events) {
+    const int64 duplicates = count_duplicates(tables, instance_id, execution_id, events);
+    if (duplicates > 0) {
+        raise_duplicates(instance_id, execution_id, duplicates);
+    }
+}
+
+void append_history(store::Tables& tables, std::string_view instance_id, int64 execution_id,
                     const CheckedEvents& events) {
     // A fetch that finds the instance without history may set its messages aside. The exclusion
     // keeps it from doing so while the history is being written.
-    pg::lock_instance(hub.schema, core::instance_key(instance_id));
-    store::hold_instance(hub, instance_id);
+    pg::lock_instance(tables.hub.schema, core::instance_key(instance_id));
+    store::hold_instance(tables, instance_id);
     const int64 now = pg::server_now_ms();
-    store::upsert_execution(hub, instance_id, execution_id,
+    store::upsert_execution(tables, instance_id, execution_id,
                             {.status = std::nullopt,
                              .output = std::nullopt,
-                             .terminal = false,
                              .pin = std::nullopt,
                              .new_events = static_cast<int64>(events.count)},
                             now);
-    append_events(hub, instance_id, execution_id, events, now);
-    store::settle_parked(hub, instance_id, -1);
+    refuse_duplicates(tables, instance_id, execution_id, events);
+    if (events.count > 0) {
+        store::insert_events(tables, instance_id, execution_id, events.rows, now);
+    }
+    store::settle_parked(tables, instance_id, -1);
 }
 
-store::Rows fetch_history(const store::Hub& hub, std::string_view instance_id,
-                          std::optional<int64> execution_id) {
+store::Listing fetch_history(store::Tables& tables, std::string_view instance_id,
+                             std::optional<int64> execution_id) {
     const int64 execution =
-        execution_id ? *execution_id : store::latest_execution(hub, instance_id).value_or(1);
-    return store::event_texts(hub, instance_id, execution);
+        execution_id ? *execution_id : store::latest_execution(tables, instance_id).value_or(1);
+    return store::event_texts(tables, instance_id, execution);
 }
 
-store::Rows read_history(const store::Hub& hub, std::string_view instance_id,
-                         std::optional<int64> execution_id, std::optional<int64> after_event_id,
-                         std::optional<int32> limit) {
+store::Listing read_history(store::Tables& tables, std::string_view instance_id,
+                            std::optional<int64> execution_id, std::optional<int64> after_event_id,
+                            std::optional<int32> limit) {
     const auto most = checked_list_limit(limit, "events");
     const int64 execution =
-        execution_id ? *execution_id : store::latest_execution(hub, instance_id).value_or(1);
-    return store::list_events(hub, instance_id, execution, after_event_id.value_or(PG_INT64_MIN),
+        execution_id ? *execution_id : store::latest_execution(tables, instance_id).value_or(1);
+    return store::list_events(tables, instance_id, execution, after_event_id.value_or(PG_INT64_MIN),
                               most);
 }
 

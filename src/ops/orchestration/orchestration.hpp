@@ -1,6 +1,8 @@
 // Operations of orchestrations: messages in, turns out, history and state.
 #pragma once
 
+#include <algorithm>
+
 #include "core/json.hpp"
 #include "core/lease.hpp"
 #include "core/token.hpp"
@@ -10,11 +12,11 @@
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
 #include "store/history.hpp"
-#include "store/hub.hpp"
 #include "store/instance_locks.hpp"
 #include "store/instances.hpp"
 #include "store/orchestrator_queue.hpp"
 #include "store/plan.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
@@ -24,6 +26,7 @@ struct CheckedMessage {
     core::ItemKind kind;
     std::string_view instance_id;
     std::optional<int64> fire_at_ms;  // of a timer
+    std::string_view unknown_kind;    // of an item of a kind that belay does not know; else empty
 };
 
 // Reads and checks an item for the orchestrator queue. instance_id, if given, must be its target.
@@ -31,30 +34,43 @@ CheckedMessage checked_message(const Item& item, std::optional<std::string_view>
                                const Path& item_path, const Path& instance_path);
 
 // Inserts a message, visible at visible_at or, for a timer, when it fires if that is later.
-void send_message(const store::Hub& hub, const CheckedMessage& message, int64 visible_at,
+void send_message(store::Tables& tables, const CheckedMessage& message, int64 visible_at,
                   int64 now);
 
-void enqueue_orchestrator_work(const store::Hub& hub, const CheckedMessage& message,
+void enqueue_orchestrator_work(store::Tables& tables, const CheckedMessage& message,
                                std::optional<int64> visible_at);
-int64 enqueue_orchestrator_items(const store::Hub& hub, const JsonArray& items,
+int64 enqueue_orchestrator_items(store::Tables& tables, const JsonArray& items,
                                  std::optional<int64> now);
 
 // The short forms. They return the instance id.
-std::string_view start_orchestration(const store::Hub& hub, std::string_view name,
+std::string_view start_orchestration(store::Tables& tables, std::string_view name,
                                      std::string_view input,
                                      std::optional<std::string_view> instance_id,
                                      std::optional<std::string_view> version, int64 delay_ms,
                                      pg::Clock* clock);
-void raise_event(const store::Hub& hub, std::string_view instance_id, std::string_view name,
+void raise_event(store::Tables& tables, std::string_view instance_id, std::string_view name,
                  std::string_view data, bool queued, pg::Clock* clock);
-void cancel_instance(const store::Hub& hub, std::string_view instance_id, std::string_view reason,
+void cancel_instance(store::Tables& tables, std::string_view instance_id, std::string_view reason,
                      pg::Clock* clock);
+
+// The orchestrations that a client serves: all, or those of these names, which are sorted.
+struct NameFilter {
+    bool all;
+    std::span<const std::string_view> names;
+
+    bool has(std::string_view name) const {
+        return all || std::binary_search(names.begin(), names.end(), name);
+    }
+};
 
 // What a turn fetch asks for.
 struct TurnRequest {
     int64 lock_timeout_ms;
     VersionRange versions;
     SlotFilter slots;
+    NameFilter names;
+    std::optional<std::string_view> cache_owner;
+    int max_turns;
 };
 
 // A leased turn, its JSON ready.
@@ -64,13 +80,17 @@ struct Turn {
     std::string_view version;
     int64 execution_id;
     std::optional<std::string_view> history;  // absent if it is larger than 64 MiB
+    int64 history_after;                      // the caller has the events up to this one cached
+    int64 last_event_id;                      // of the stored ones
     std::string_view messages;
     core::TurnToken token;
+    int64 locked_until;
     int32 attempt;
     std::optional<std::string_view> kv_snapshot;  // likewise
 };
-std::optional<Turn> fetch_orchestration_item(const store::Hub& hub, const TurnRequest& request,
-                                             pg::Clock* clock);
+// Up to max_turns; fewer if they are large together.
+std::span<const Turn> fetch_turns(store::Tables& tables, const TurnRequest& request,
+                                  pg::Clock* clock);
 
 // The lock of a turn, held, if the token opens it. fault says why not.
 struct HeldTurn {
@@ -78,12 +98,11 @@ struct HeldTurn {
     core::LeaseFault fault;
     int64 locked_until;
 };
-HeldTurn hold_turn(const store::Hub& hub, std::optional<std::string_view> token, pg::Clock* clock);
+HeldTurn hold_turn(store::Tables& tables, std::optional<std::string_view> token, pg::Clock* clock);
 
 // Arguments of an ack, as they came.
 struct AckArgs {
     std::optional<std::string_view> token;
-    std::optional<int64> now;
     std::optional<int64> execution_id;
     Jsonb* history_delta;
     Jsonb* worker_items;
@@ -91,19 +110,31 @@ struct AckArgs {
     Jsonb* metadata;
     Jsonb* cancelled_activities;
 };
-void ack_orchestration_item(const store::Hub& hub, const AckArgs& args);
+void ack_orchestration_item(store::Tables& tables, const AckArgs& args, std::optional<int64> now);
 
-std::string_view abandon_orchestration_item(const store::Hub& hub,
+// One ack of several.
+struct TurnAck {
+    AckArgs args;
+    // Why it was not accepted: SQLSTATE (0: it was), the word of the error, and its text.
+    int refused;
+    const char* reason;
+    const char* message;
+};
+// Each follows the rules of ack_orchestration_item; one that is refused changes nothing and keeps
+// its lock, and the others are not affected.
+void ack_turns(store::Tables& tables, std::span<TurnAck> acks, pg::Clock* clock);
+
+std::string_view abandon_orchestration_item(store::Tables& tables,
                                             std::optional<std::string_view> token,
                                             std::optional<int64> delay_ms, bool ignore_attempt,
                                             pg::Clock* clock);
-void renew_orchestration_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
+void renew_orchestration_item_lock(store::Tables& tables, std::optional<std::string_view> token,
                                    const Extension& extension, pg::Clock* clock);
 
 // A checked history delta: parallel arrays, and the parsed events.
 struct CheckedEvents {
     std::size_t count;
-    int64 lowest_id;
+    std::span<const int64> sorted_ids;
     int64 repeated;  // ids that stand more than once in the delta
     store::NewEvents rows;
     const core::json::Value* events;
@@ -111,25 +142,33 @@ struct CheckedEvents {
 };
 CheckedEvents checked_events(const char* path, Jsonb* value);
 
-// Inserts checked events. Raises QB005 for a duplicate.
-void append_events(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
-                   const CheckedEvents& events, int64 now);
+// How many of the events cannot be stored, because their ids are not new. All that write history of
+// an instance hold its exclusion: with it, what is not stored now stays so.
+int64 count_duplicates(store::Tables& tables, std::string_view instance_id, int64 execution_id,
+                       const CheckedEvents& events);
+// Raises QB005.
+[[noreturn]] void raise_duplicates(std::string_view instance_id, int64 execution_id,
+                                   int64 duplicates);
 
-void append_history(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
+// The same if there is one.
+void refuse_duplicates(store::Tables& tables, std::string_view instance_id, int64 execution_id,
+                       const CheckedEvents& events);
+
+void append_history(store::Tables& tables, std::string_view instance_id, int64 execution_id,
                     const CheckedEvents& events);
 
 // What clients read of an instance.
-std::optional<store::CustomStatus> get_custom_status(const store::Hub& hub,
+std::optional<store::CustomStatus> get_custom_status(store::Tables& tables,
                                                      std::string_view instance_id);
-std::optional<std::string_view> get_kv_value(const store::Hub& hub, std::string_view instance_id,
+std::optional<std::string_view> get_kv_value(store::Tables& tables, std::string_view instance_id,
                                              std::string_view key);
-store::Rows get_kv_all_values(const store::Hub& hub, std::string_view instance_id);
+store::Listing get_kv_all_values(store::Tables& tables, std::string_view instance_id);
 
 // Reads of history.
-store::Rows fetch_history(const store::Hub& hub, std::string_view instance_id,
-                          std::optional<int64> execution_id);
-store::Rows read_history(const store::Hub& hub, std::string_view instance_id,
-                         std::optional<int64> execution_id, std::optional<int64> after_event_id,
-                         std::optional<int32> limit);
+store::Listing fetch_history(store::Tables& tables, std::string_view instance_id,
+                             std::optional<int64> execution_id);
+store::Listing read_history(store::Tables& tables, std::string_view instance_id,
+                            std::optional<int64> execution_id, std::optional<int64> after_event_id,
+                            std::optional<int32> limit);
 
 }  // namespace belay::ops

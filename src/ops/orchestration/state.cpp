@@ -10,23 +10,22 @@
 
 namespace belay::ops {
 
-std::optional<store::CustomStatus> get_custom_status(const store::Hub& hub,
+std::optional<store::CustomStatus> get_custom_status(store::Tables& tables,
                                                      std::string_view instance_id) {
-    const auto status = store::read_custom_status(hub, instance_id);
+    const auto status = store::read_custom_status(tables, instance_id);
     if (status) {
-        remember_custom_status(hub, instance_id, status->version);
+        remember_custom_status(tables, instance_id, status->version);
     }
     return status;
 }
 
-std::optional<std::string_view> get_kv_value(const store::Hub& hub, std::string_view instance_id,
+std::optional<std::string_view> get_kv_value(store::Tables& tables, std::string_view instance_id,
                                              std::string_view key) {
-    const store::Rows rows = store::read_value(hub, instance_id, key);
-    return rows.count == 0 ? std::nullopt : rows.optional_text(0, 1);
+    return store::read_value(tables, instance_id, key);
 }
 
-store::Rows get_kv_all_values(const store::Hub& hub, std::string_view instance_id) {
-    return store::read_values(hub, instance_id);
+store::Listing get_kv_all_values(store::Tables& tables, std::string_view instance_id) {
+    return store::read_values(tables, instance_id);
 }
 
 }  // namespace belay::ops

@@ -4,21 +4,21 @@
 #include "core/token.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
 #include "store/outbox.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
 // from: now, start, or an upto of another subscription.
-void create_subscription(const store::Hub& hub, std::string_view name,
+void create_subscription(store::Tables& tables, std::string_view name,
                          std::optional<std::span<const Datum>> topics, std::string_view from);
-void drop_subscription(const store::Hub& hub, std::string_view name);
+void drop_subscription(store::Tables& tables, std::string_view name);
 
 // Events of one batch: rows as store::read_events_upto has them, and the places to be acked.
 struct EventBatch {
-    store::Rows old;      // of earlier incarnations; they come first
-    store::Rows current;  // of this one
-    bool by_xid;          // the order of the second
+    store::EventRows old;      // of earlier incarnations; they come first
+    store::EventRows current;  // of this one
+    bool by_xid;               // the order of the second
     int64 lease;
     // Events that retention deleted before they were read; the report of them comes first.
     int64 lost;
@@ -29,12 +29,12 @@ struct EventBatch {
 };
 
 // Leases the next events; no rows if there are none, or if another reader has the lease.
-EventBatch read_events(const store::Hub& hub, std::string_view name, std::optional<int32> limit,
+EventBatch read_events(store::Tables& tables, std::string_view name, std::optional<int32> limit,
                        std::optional<int64> lease_ms, pg::Clock* clock);
-void ack_events(const store::Hub& hub, std::string_view name, std::string_view upto,
+void ack_events(store::Tables& tables, std::string_view name, std::string_view upto,
                 pg::Clock* clock);
 
 // Deletes events that nobody needs any more.
-int64 forget_events(const store::Hub& hub, pg::Clock* clock);
+int64 forget_events(store::Tables& tables, pg::Clock* clock);
 
 }  // namespace belay::ops

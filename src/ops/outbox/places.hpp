@@ -11,16 +11,16 @@ namespace belay::ops {
 
 // All changes of a subscription are made under its key. A row lock would not do: a reader must not
 // wait.
-inline void lock_subscription(const store::Hub& hub, std::string_view name) {
-    pg::lock_key(pg::LockSpace::kSubscription, hub.schema, core::fnv1a64(name));
+inline void lock_subscription(store::Tables& tables, std::string_view name) {
+    pg::lock_key(pg::LockSpace::kSubscription, tables.hub.schema, core::fnv1a64(name));
 }
 
-inline bool try_lock_subscription(const store::Hub& hub, std::string_view name) {
-    return pg::try_lock_key(pg::LockSpace::kSubscription, hub.schema, core::fnv1a64(name));
+inline bool try_lock_subscription(store::Tables& tables, std::string_view name) {
+    return pg::try_lock_key(pg::LockSpace::kSubscription, tables.hub.schema, core::fnv1a64(name));
 }
 
-inline void unlock_subscription(const store::Hub& hub, std::string_view name) {
-    pg::unlock_key(pg::LockSpace::kSubscription, hub.schema, core::fnv1a64(name));
+inline void unlock_subscription(store::Tables& tables, std::string_view name) {
+    pg::unlock_key(pg::LockSpace::kSubscription, tables.hub.schema, core::fnv1a64(name));
 }
 
 [[noreturn]] inline void raise_unknown_subscription(const char* path, std::string_view name) {

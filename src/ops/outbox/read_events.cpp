@@ -10,7 +10,7 @@
 #include "ops/outbox/outbox.hpp"
 #include "ops/outbox/places.hpp"
 #include "pg/random.hpp"
-#include "pg/wakeups.hpp"
+#include "shmem/wakeups/wakeups.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
 
@@ -24,8 +24,8 @@ constexpr int32 kMaxLimit = 10000;
 // is a write.
 constexpr int64 kWorthMoving = 256;
 
-bool is_leased(const store::Hub& hub, const store::Subscription& subscription, int64 now) {
-    return subscription.lease != 0 && subscription.lease_inc == hub.incarnation &&
+bool is_leased(store::Tables& tables, const store::Subscription& subscription, int64 now) {
+    return subscription.lease != 0 && subscription.lease_inc == tables.hub.incarnation &&
            subscription.lease_until > now;
 }
 
@@ -40,53 +40,54 @@ int64 random_lease() {
 // Where the positions are complete though the reader goes by xids: what was drawn when the last
 // probe was taken, once every transaction of that time has ended. So the range of positions that is
 // read again and again does not grow.
-void advance_by_probe(const store::Hub& hub, const store::Horizon& horizon,
+void advance_by_probe(store::Tables& tables, const store::Horizon& horizon,
                       store::Subscription* subscription) {
     if (horizon.exact || horizon.xid < subscription->final_xid) {
         return;
     }
     if (subscription->final_position > subscription->seen.position) {
-        const auto unseen = store::first_unseen(hub, *subscription, subscription->final_position);
+        const auto unseen =
+            store::first_unseen(tables, *subscription, subscription->final_position);
         subscription->seen.position = unseen ? *unseen - 1 : subscription->final_position;
     }
-    const auto probe = store::probe_positions(hub);
+    const auto probe = store::probe_positions(tables);
     subscription->final_xid = probe.xid;
     subscription->final_position = probe.position;
 }
 
 // The subscription as it stands in this incarnation.
-store::Subscription in_this_incarnation(const store::Hub& hub, store::Subscription subscription) {
-    if (subscription.seen.incarnation < hub.incarnation) {
+store::Subscription in_this_incarnation(store::Tables& tables, store::Subscription subscription) {
+    if (subscription.seen.incarnation < tables.hub.incarnation) {
         subscription.seen = {
-            .incarnation = hub.incarnation, .position = 0, .xid = 0, .xid_position = 0};
+            .incarnation = tables.hub.incarnation, .position = 0, .xid = 0, .xid_position = 0};
     }
     return subscription;
 }
 
 // There is nothing to read up to the horizon: remembers that, if it spares the next reader much.
 // Returns whether it did.
-bool move_past_others(const store::Hub& hub, std::string_view name, const store::Horizon& horizon,
+bool move_past_others(store::Tables& tables, std::string_view name, const store::Horizon& horizon,
                       const store::Subscription& before) {
-    store::Subscription subscription = in_this_incarnation(hub, before);
+    store::Subscription subscription = in_this_incarnation(tables, before);
     const int64 begin = subscription.seen.position;
     if (horizon.exact) {
         subscription.seen.position = horizon.position;
     } else {
-        advance_by_probe(hub, horizon, &subscription);
+        advance_by_probe(tables, horizon, &subscription);
     }
     const bool probed = subscription.final_xid != before.final_xid;
     if (subscription.seen.position - begin >= kWorthMoving ||
         (probed && subscription.final_position - begin >= kWorthMoving)) {
-        store::update_subscription(hub, name, subscription);
-        pg::note_ready(store::outbox_channel(hub));  // who came meanwhile found the key taken
+        store::update_subscription(tables, name, subscription);
+        wakeups::ready(store::outbox_channel(tables));  // who came meanwhile found the key taken
         return true;
     }
     return false;
 }
 
 // A reader who changed nothing is in nobody's way, however long his transaction lasts.
-EventBatch nothing_read(const store::Hub& hub, std::string_view name) {
-    unlock_subscription(hub, name);
+EventBatch nothing_read(store::Tables& tables, std::string_view name) {
+    unlock_subscription(tables, name);
     return {};
 }
 
@@ -101,85 +102,86 @@ void report_lost(const store::Subscription& subscription, int64 now, EventBatch*
     batch->reported_at = now;
 }
 
-EventBatch read_now(const store::Hub& hub, std::string_view name, int64 limit, int64 lease_ms,
+EventBatch read_now(store::Tables& tables, std::string_view name, int64 limit, int64 lease_ms,
                     pg::Clock* clock) {
     EventBatch batch{};
-    if (!try_lock_subscription(hub, name)) {
+    if (!try_lock_subscription(tables, name)) {
         return batch;
     }
-    auto subscription = store::read_subscription(hub, name);
+    auto subscription = store::read_subscription(tables, name);
     if (!subscription) {
         raise_unknown_subscription("p_subscription", name);
     }
-    if (is_leased(hub, *subscription, clock->now())) {
-        return nothing_read(hub, name);
+    if (is_leased(tables, *subscription, clock->now())) {
+        return nothing_read(tables, name);
     }
-    store::take_gaps(hub, name, &*subscription);
-    const auto horizon = store::read_horizon(hub);
+    store::take_gaps(tables, name, &*subscription);
+    const auto horizon = store::read_horizon(tables);
     batch.by_xid = !horizon.exact;
-    if (subscription->seen.incarnation < hub.incarnation) {
-        batch.old = store::read_old_events(hub, *subscription, limit);
+    if (subscription->seen.incarnation < tables.hub.incarnation) {
+        batch.old = store::read_old_events(tables, *subscription, limit);
     }
     const int64 left = limit - static_cast<int64>(batch.old.count);
     if (left > 0) {
-        batch.current =
-            store::read_events_upto(hub, in_this_incarnation(hub, *subscription), horizon, left);
+        batch.current = store::read_events_upto(tables, in_this_incarnation(tables, *subscription),
+                                                horizon, left);
     }
     if (batch.old.count + batch.current.count == 0 && subscription->untold == 0) {
-        return move_past_others(hub, name, horizon, *subscription) ? EventBatch{}
-                                                                   : nothing_read(hub, name);
+        return move_past_others(tables, name, horizon, *subscription) ? EventBatch{}
+                                                                      : nothing_read(tables, name);
     }
     const int64 now = clock->now();
     batch.lease = random_lease();
     if (batch.old.count == 0) {
-        *subscription = in_this_incarnation(hub, *subscription);
-        advance_by_probe(hub, horizon, &*subscription);
+        *subscription = in_this_incarnation(tables, *subscription);
+        advance_by_probe(tables, horizon, &*subscription);
     }
     subscription->lease = batch.lease;
     subscription->lease_until = core::add_ms(now, lease_ms);
-    subscription->lease_inc = hub.incarnation;
+    subscription->lease_inc = tables.hub.incarnation;
     report_lost(*subscription, now, &batch);
     if (const auto& last = batch.current.count > 0 ? batch.current : batch.old; last.count > 0) {
-        subscription->last_incarnation = last.int4(last.count - 1, 1);
-        subscription->last_position = last.int8(last.count - 1, 2);
+        const auto row = last[last.count - 1];
+        subscription->last_incarnation = std::get<0>(row);
+        subscription->last_position = std::get<1>(row);
     } else {
         subscription->last_incarnation = batch.lost_upto.incarnation;
         subscription->last_position = batch.lost_upto.position;
     }
-    store::update_subscription(hub, name, *subscription);
-    pg::note_lease(store::outbox_channel(hub), store::lease_key_of_batch(name),
-                   subscription->lease_until, 0);
+    store::update_subscription(tables, name, *subscription);
+    wakeups::lease_moved(store::outbox_channel(tables), store::lease_key_of_batch(name),
+                         subscription->lease_until, 0);
     return batch;
 }
 
-[[noreturn]] void raise_lease_lost(std::string_view upto, core::LeaseFault fault,
+[[noreturn]] void raise_lease_lost(const char* what, std::string_view upto, core::LeaseFault fault,
                                    int64 lease_until) {
     auto facts = pg::Facts(core::code_detail(fault)).add_token("upto", upto);
     if (fault == core::LeaseFault::kExpired) {
         facts.add("lease_until", lease_until);
     }
-    pg::raise(pg::kLockLost, "Event batch lease lost", facts,
+    pg::raise(pg::kLockLost, psprintf("the batch of events %s", what), facts,
               "The events will be delivered again. Read the next batch with read_events.");
 }
 
 }  // namespace
 
-EventBatch read_events(const store::Hub& hub, std::string_view name, std::optional<int32> limit,
+EventBatch read_events(store::Tables& tables, std::string_view name, std::optional<int32> limit,
                        std::optional<int64> lease_ms, pg::Clock* clock) {
-    const int64 checked = checked_limit("p_limit", limit, kDefaultLimit, kMaxLimit);
+    const int64 checked = checked_limit("p_max_items", limit, kDefaultLimit, kMaxLimit);
     const int64 lease = checked_timeout("p_lease_ms", lease_ms);
-    const pg::Channel channel = store::outbox_channel(hub);
-    const uint64 version = pg::queue_version(channel);
-    const EventBatch batch = read_now(hub, name, checked, lease, clock);
+    const wakeups::Channel channel = store::outbox_channel(tables);
+    const uint64 version = wakeups::queue_version(channel);
+    const EventBatch batch = read_now(tables, name, checked, lease, clock);
     if (batch.lease == 0) {
-        pg::remember_empty(channel, version);
+        wakeups::remember_empty(channel, version);
     } else {
-        pg::settle_hint(channel, false);
+        wakeups::resolve_hint(channel, false);
     }
     return batch;
 }
 
-void ack_events(const store::Hub& hub, std::string_view name, std::string_view upto,
+void ack_events(store::Tables& tables, std::string_view name, std::string_view upto,
                 pg::Clock* clock) {
     using core::LeaseFault;
     const auto place = core::decode_event_place(upto);
@@ -188,19 +190,25 @@ void ack_events(const store::Hub& hub, std::string_view name, std::string_view u
                   pg::Facts("bad_value").add("path", "p_upto").add_token("value", upto),
                   "Pass an upto that read_events returned.");
     }
-    lock_subscription(hub, name);
-    auto subscription = store::read_subscription(hub, name);
+    lock_subscription(tables, name);
+    auto subscription = store::read_subscription(tables, name);
     if (!subscription) {
         raise_unknown_subscription("p_subscription", name);
     }
-    if (subscription->lease == 0 || subscription->lease != place->lease) {
-        raise_lease_lost(upto, LeaseFault::kGone, 0);
+    if (subscription->lease == 0) {
+        raise_lease_lost("was already acked", upto, LeaseFault::kGone, 0);
     }
-    if (subscription->lease_inc != hub.incarnation) {
-        raise_lease_lost(upto, LeaseFault::kOtherIncarnation, 0);
+    if (subscription->lease != place->lease) {
+        raise_lease_lost("was already acked, or its events have been read again", upto,
+                         LeaseFault::kGone, 0);
+    }
+    if (subscription->lease_inc != tables.hub.incarnation) {
+        raise_lease_lost("was read in another incarnation of the hub", upto,
+                         LeaseFault::kOtherIncarnation, 0);
     }
     if (subscription->lease_until <= clock->now()) {
-        raise_lease_lost(upto, LeaseFault::kExpired, subscription->lease_until);
+        raise_lease_lost("is not leased any more: its lease has expired", upto,
+                         LeaseFault::kExpired, subscription->lease_until);
     }
     if (!is_seen(subscription->seen, *place)) {
         subscription->seen = moved_to(subscription->seen, *place);
@@ -211,10 +219,10 @@ void ack_events(const store::Hub& hub, std::string_view name, std::string_view u
         subscription->lease = 0;
         subscription->lease_until = 0;
         // More may be there for another reader.
-        pg::note_lease_over(store::outbox_channel(hub), store::lease_key_of_batch(name));
-        pg::note_ready(store::outbox_channel(hub));
+        wakeups::lease_ended(store::outbox_channel(tables), store::lease_key_of_batch(name));
+        wakeups::ready(store::outbox_channel(tables));
     }
-    store::update_subscription(hub, name, *subscription);
+    store::update_subscription(tables, name, *subscription);
 }
 
 }  // namespace belay::ops

@@ -4,6 +4,7 @@
 // Touches  <hub>.outbox_subscriptions, <hub>.outbox_events
 // Locks    the key of the subscription
 // Raises   QB002 unknown subscription, QB006 bad name, topic or place
+#include "ops/audit.hpp"
 #include "ops/input.hpp"
 #include "ops/outbox/outbox.hpp"
 #include "ops/outbox/places.hpp"
@@ -21,13 +22,13 @@ constexpr int64 kPortion = 1000;
 
 void check_name(std::string_view name) {
     if (name.empty()) {
-        pg::raise_invalid("empty", "p_name", "p_name is empty",
+        pg::raise_invalid("empty", "p_subscription", "p_subscription must not be empty",
                           "A subscription has a name of 1 to 1024 bytes.");
     }
-    check_label("p_name", name);
+    check_label("p_subscription", name);
 }
 
-std::optional<Datum> checked_topics(std::optional<std::span<const Datum>> topics) {
+store::Topics checked_topics(std::optional<std::span<const Datum>> topics) {
     if (!topics) {
         return std::nullopt;
     }
@@ -40,7 +41,8 @@ std::optional<Datum> checked_topics(std::optional<std::span<const Datum>> topics
     for (std::size_t i = 0; i < topics->size(); ++i) {
         const auto word = (*topics)[i] == 0 ? std::string_view() : pg::text_view((*topics)[i]);
         if (!core::is_topic(word)) {
-            pg::raise(pg::kInvalidArgument, psprintf("unknown topic \"%s\"", pg::excerpt(word)),
+            pg::raise(pg::kInvalidArgument,
+                      psprintf("unrecognized topic \"%s\"", pg::excerpt(word)),
                       pg::Facts("unknown_topic")
                           .add("path", psprintf("p_topics[%zu]", i))
                           .add("value", word),
@@ -48,22 +50,22 @@ std::optional<Datum> checked_topics(std::optional<std::span<const Datum>> topics
         }
         words.add(word);
     }
-    return store::text_array(words.span());
+    return words.span();
 }
 
-store::Seen checked_start(const store::Hub& hub, std::string_view from) {
+store::Seen checked_start(store::Tables& tables, std::string_view from) {
     if (from == "start") {
         return {};
     }
     if (from == "now") {
-        const auto horizon = store::read_horizon(hub);
-        return {.incarnation = hub.incarnation,
+        const auto horizon = store::read_horizon(tables);
+        return {.incarnation = tables.hub.incarnation,
                 .position = horizon.exact ? horizon.position : 0,
                 .xid = horizon.exact ? 0 : horizon.xid - 1,
                 .xid_position = horizon.exact ? 0 : PG_INT64_MAX};
     }
     const auto place = core::decode_event_place(from);
-    if (!place || place->incarnation > hub.incarnation) {
+    if (!place || place->incarnation > tables.hub.incarnation) {
         pg::raise(pg::kInvalidArgument, "p_from is no place to begin",
                   pg::Facts("bad_value").add("path", "p_from").add("value", from),
                   "Begin at now, at start, or at an upto that read_events returned.");
@@ -73,31 +75,33 @@ store::Seen checked_start(const store::Hub& hub, std::string_view from) {
 
 }  // namespace
 
-void create_subscription(const store::Hub& hub, std::string_view name,
+void create_subscription(store::Tables& tables, std::string_view name,
                          std::optional<std::span<const Datum>> topics, std::string_view from) {
     check_name(name);
     const auto checked = checked_topics(topics);
-    const store::Seen seen = checked_start(hub, from);
-    if (!store::insert_subscription(hub, name, checked, seen, pg::server_now_ms())) {
+    const store::Seen seen = checked_start(tables, from);
+    if (!store::insert_subscription(tables, name, checked, seen, pg::server_now_ms())) {
         pg::raise(pg::kInvalidArgument,
                   psprintf("subscription \"%s\" already exists", pg::excerpt(name)),
-                  pg::Facts("exists").add("path", "p_name").add("value", name),
+                  pg::Facts("exists").add("path", "p_subscription").add("value", name),
                   "Choose another name, or drop it first with drop_subscription.");
     }
-    pg::note_ready(store::outbox_channel(hub));
+    wakeups::ready(store::outbox_channel(tables));
 }
 
-void drop_subscription(const store::Hub& hub, std::string_view name) {
-    lock_subscription(hub, name);
-    if (!store::delete_subscription(hub, name)) {
-        raise_unknown_subscription("p_name", name);
+void drop_subscription(store::Tables& tables, std::string_view name) {
+    lock_subscription(tables, name);
+    if (!store::delete_subscription(tables, name)) {
+        raise_unknown_subscription("p_subscription", name);
     }
-    pg::note_lease_over(store::outbox_channel(hub), store::lease_key_of_batch(name));
+    wakeups::lease_ended(store::outbox_channel(tables), store::lease_key_of_batch(name));
+    constexpr int kDropped = core::event_place("operator", "subscription_dropped");
+    tell_operator(tables, {.event = kDropped, .subject = name});
 }
 
-int64 forget_events(const store::Hub& hub, pg::Clock* clock) {
-    const int64 retention = hub.options[store::Option::kEventRetention];
-    return store::forget_events(hub, clock->now() - retention, kPortion);
+int64 forget_events(store::Tables& tables, pg::Clock* clock) {
+    const int64 retention = tables.hub.options[store::Option::kEventRetention];
+    return store::forget_events(tables, clock->now() - retention, kPortion);
 }
 
 }  // namespace belay::ops

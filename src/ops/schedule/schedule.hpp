@@ -3,8 +3,8 @@
 
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
 #include "store/plan.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
@@ -14,14 +14,16 @@ struct ScheduleRequest {
     Jsonb* task;
     std::string_view time_zone;
     std::string_view catch_up;
+    bool replace;  // a schedule of that name; else it is QB006
 };
-// Return the next due time. QB006 for what is no schedule, and for a name that is taken.
-int64 create_schedule(const store::Hub& hub, const ScheduleRequest& request, pg::Clock* clock);
+// Return the next due time. QB006 for what is no schedule. A schedule that is replaced keeps its
+// last due time and its pause; if its definition is the same, nothing changes.
+int64 create_schedule(store::Tables& tables, const ScheduleRequest& request, pg::Clock* clock);
 // QB002 if there is none.
-void drop_schedule(const store::Hub& hub, std::string_view name);
-void pause_schedule(const store::Hub& hub, std::string_view name);
-int64 resume_schedule(const store::Hub& hub, std::string_view name, pg::Clock* clock);
+void drop_schedule(store::Tables& tables, std::string_view name);
+void pause_schedule(store::Tables& tables, std::string_view name);
+int64 resume_schedule(store::Tables& tables, std::string_view name, pg::Clock* clock);
 
-store::Rows list_schedules(const store::Hub& hub);
+store::Listing list_schedules(store::Tables& tables);
 
 }  // namespace belay::ops

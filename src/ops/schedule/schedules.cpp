@@ -1,18 +1,20 @@
 // schedules.cpp — make and remove schedules, and create the tasks that are due.
 //
-// Calls    store::insert_schedule, store::hold_due_schedules, create_tasks
-// Touches  <hub>.schedules; the duty <hub>.tasks, <hub>.dedup_keys, <hub>.lanes,
+// Calls    store::insert_schedule, store::replace_schedule, store::hold_due_schedules, create_tasks
+// Touches  <hub>.schedules, <hub>.outbox_events; the duty <hub>.tasks, <hub>.dedup_keys,
+// <hub>.queues,
 //          <hub>.capability_sets
 // Locks    the schedule; the duty skips those that others hold
 // Raises   QB002 no such schedule, QB006, QB007
 #include "core/cron.hpp"
+#include "ops/audit.hpp"
 #include "ops/duties/duties.hpp"
 #include "ops/schedule/schedule.hpp"
 #include "ops/task/task.hpp"
 #include "pg/errors.hpp"
 #include "pg/subtransaction.hpp"
 #include "pg/time_zone.hpp"
-#include "pg/worker_signal.hpp"
+#include "shmem/signals.hpp"
 #include "store/schedules.hpp"
 
 namespace belay::ops {
@@ -42,13 +44,15 @@ core::Cron checked_cron(std::string_view text) {
                           "Use ranges and steps.");
     }
     if (const auto fault = core::parse_cron(text, &cron)) {
-        pg::raise(pg::kInvalidArgument,
-                  psprintf("p_cron is not a schedule: see its field %s", fault->field),
-                  pg::Facts(fault->code_detail)
-                      .add("path", "p_cron")
-                      .add("field", fault->field)
-                      .add("value", pg::excerpt(text)),
-                  "Five fields, minute hour day month weekday, for example */15 8-17 * * mon-fri.");
+        pg::raise(
+            pg::kInvalidArgument,
+            psprintf("p_cron is not a schedule: see its field %s", fault->field),
+            pg::Facts(fault->code_detail)
+                .add("path", "p_cron")
+                .add("field", fault->field)
+                .add("value", pg::excerpt(text)),
+            "Five fields, minute hour day month weekday, for example */15 8-17 * * mon-fri, or "
+            "one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually.");
     }
     return cron;
 }
@@ -56,14 +60,15 @@ core::Cron checked_cron(std::string_view text) {
 pg::TimeZone checked_zone(std::string_view name) {
     const auto zone = pg::find_time_zone(name);
     if (!zone) {
-        pg::raise(pg::kInvalidArgument, psprintf("unknown time zone \"%s\"", pg::excerpt(name)),
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("unrecognized time zone \"%s\"", pg::excerpt(name)),
                   pg::Facts("unknown_time_zone").add("path", "p_time_zone").add("value", name),
                   "SELECT name FROM pg_timezone_names lists them.");
     }
     return *zone;
 }
 
-std::string_view checked_task(const store::Hub& hub, Jsonb* task) {
+std::string_view checked_task(store::Tables& tables, Jsonb* task) {
     const auto item = checked_object("p_task", task);
     for (const char* member : kForbidden) {
         if (json::find(item, member)) {
@@ -74,7 +79,7 @@ std::string_view checked_task(const store::Hub& hub, Jsonb* task) {
                       "The schedule decides on time and key of its tasks.");
         }
     }
-    (void)read_request(hub, item, "p_task");
+    (void)read_request(tables, item, "p_task");
     return item.text;
 }
 
@@ -88,7 +93,7 @@ int64 next_due(const core::Cron& cron, const pg::TimeZone& zone, int64 now) {
 }
 
 [[noreturn]] void refuse_unknown(std::string_view name) {
-    pg::raise(pg::kNotFound, psprintf("Schedule not found: %s", pg::excerpt(name)),
+    pg::raise(pg::kNotFound, psprintf("schedule \"%s\" does not exist", pg::excerpt(name)),
               pg::Facts("unknown_schedule").add("entity", "schedule").add("id", name),
               "list_schedules shows the schedules.");
 }
@@ -106,12 +111,12 @@ std::span<const int64> due_times(const store::Schedule& schedule, const core::Cr
     return times.span();
 }
 
-void run_schedule(const store::Hub& hub, const store::Schedule& schedule, pg::Clock* clock) {
+void run_schedule(store::Tables& tables, const store::Schedule& schedule, pg::Clock* clock) {
     const int64 now = clock->now();
     const auto cron = checked_cron(schedule.cron);
     const auto zone = checked_zone(schedule.time_zone);
     const auto times = due_times(schedule, cron, zone, now);
-    const auto item = read_request(hub, *json::parse(schedule.task), "p_task");
+    const auto item = read_request(tables, *json::parse(schedule.task), "p_task");
     pg::List<TaskRequest> requests;
     for (const int64 at : times) {
         TaskRequest request = item;
@@ -119,9 +124,9 @@ void run_schedule(const store::Hub& hub, const store::Schedule& schedule, pg::Cl
         requests.add(request);
     }
     if (requests.count > 0) {
-        (void)create_tasks(hub, requests.span(), clock);
+        (void)create_tasks(tables, requests.span(), clock);
     }
-    store::note_run(hub, schedule.name,
+    store::note_run(tables, schedule.name,
                     times.empty() ? std::nullopt : std::optional(times[times.size() - 1]),
                     next_due(cron, zone, now));
 }
@@ -134,50 +139,77 @@ bool is_its_own_fault(const ErrorData* error) {
 
 }  // namespace
 
-int64 create_schedule(const store::Hub& hub, const ScheduleRequest& request, pg::Clock* clock) {
+int64 create_schedule(store::Tables& tables, const ScheduleRequest& request, pg::Clock* clock) {
     (void)checked_word("p_name", request.name, kMaxName);
     const auto cron = checked_cron(request.cron);
     const auto zone = checked_zone(request.time_zone);
     if (request.catch_up != "one" && request.catch_up != "all" && request.catch_up != "none") {
-        pg::raise(pg::kInvalidArgument, "p_catch_up has an unknown value",
+        pg::raise(pg::kInvalidArgument, "p_catch_up has an unrecognized value",
                   pg::Facts("bad_value").add("path", "p_catch_up").add("value", request.catch_up),
                   "After a downtime one task is created, or all, or none.");
     }
-    const auto task = checked_task(hub, request.task);
+    const auto task = checked_task(tables, request.task);
     const int64 now = clock->now();
     const int64 due = next_due(cron, zone, now);
-    if (!store::insert_schedule(hub,
-                                {.name = request.name,
+    const store::Schedule wanted{.name = request.name,
                                  .cron = request.cron,
                                  .time_zone = request.time_zone,
                                  .catch_up = request.catch_up,
                                  .task = task,
-                                 .next_due = due},
-                                now)) {
-        pg::raise(pg::kInvalidArgument,
-                  psprintf("schedule \"%s\" already exists", pg::excerpt(request.name)),
-                  pg::Facts("name_taken").add("path", "p_name").add("value", request.name),
-                  "Drop it first, or choose another name.");
+                                 .next_due = due};
+    while (!store::insert_schedule(tables, wanted, now)) {
+        if (!request.replace) {
+            pg::raise(pg::kInvalidArgument,
+                      psprintf("schedule \"%s\" already exists", pg::excerpt(request.name)),
+                      pg::Facts("name_taken").add("path", "p_name").add("value", request.name),
+                      "Drop it first, choose another name, or pass p_if_exists => 'replace'.");
+        }
+        // One that is dropped meanwhile is inserted after all.
+        if (const auto held = store::lock_schedule(tables, request.name)) {
+            if (!store::replace_schedule(tables, wanted)) {
+                return held->schedule.next_due;  // it is defined like this already
+            }
+            break;
+        }
+        CHECK_FOR_INTERRUPTS();
     }
-    pg::wake_worker_at_commit(pg::Bell::kSchedules);
+    signals::wake_worker_at_commit(signals::Bell::kSchedules);
+    constexpr int kCreated = core::event_place("operator", "schedule_created");
+    tell_operator(tables,
+                  {.event = kCreated,
+                   .subject = request.name,
+                   .details = store::Details()
+                                  .add("cron", request.cron)
+                                  .add("time_zone", request.time_zone)
+                                  .add("catch_up", request.catch_up)
+                                  .add_json("task", task)},
+                  now);
     return due;
 }
 
-void drop_schedule(const store::Hub& hub, std::string_view name) {
-    if (!store::delete_schedule(hub, name)) {
+void drop_schedule(store::Tables& tables, std::string_view name) {
+    if (!store::delete_schedule(tables, name)) {
         refuse_unknown(name);
     }
+    constexpr int kDropped = core::event_place("operator", "schedule_dropped");
+    tell_operator(tables, {.event = kDropped, .subject = name});
 }
 
-void pause_schedule(const store::Hub& hub, std::string_view name) {
-    if (!store::lock_schedule(hub, name)) {
+void pause_schedule(store::Tables& tables, std::string_view name) {
+    const auto held = store::lock_schedule(tables, name);
+    if (!held) {
         refuse_unknown(name);
     }
-    store::pause_schedule(hub, name);
+    if (held->paused) {
+        return;
+    }
+    store::pause_schedule(tables, name);
+    constexpr int kPaused = core::event_place("operator", "schedule_paused");
+    tell_operator(tables, {.event = kPaused, .subject = name});
 }
 
-int64 resume_schedule(const store::Hub& hub, std::string_view name, pg::Clock* clock) {
-    const auto held = store::lock_schedule(hub, name);
+int64 resume_schedule(store::Tables& tables, std::string_view name, pg::Clock* clock) {
+    const auto held = store::lock_schedule(tables, name);
     if (!held) {
         refuse_unknown(name);
     }
@@ -186,34 +218,38 @@ int64 resume_schedule(const store::Hub& hub, std::string_view name, pg::Clock* c
     }
     const int64 due = next_due(checked_cron(held->schedule.cron),
                                checked_zone(held->schedule.time_zone), clock->now());
-    store::resume_schedule(hub, name, due);
-    pg::wake_worker_at_commit(pg::Bell::kSchedules);
+    store::resume_schedule(tables, name, due);
+    constexpr int kResumed = core::event_place("operator", "schedule_resumed");
+    tell_operator(tables, {.event = kResumed, .subject = name}, clock->now());
+    signals::wake_worker_at_commit(signals::Bell::kSchedules);
     return due;
 }
 
-store::Rows list_schedules(const store::Hub& hub) {
-    return store::list_schedules(hub);
+store::Listing list_schedules(store::Tables& tables) {
+    return store::list_schedules(tables);
 }
 
-int64 run_schedules(const store::Hub& hub, pg::Clock* clock) {
-    if (!try_enter(hub, {.tasks = true})) {
+int64 run_schedules(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.tasks = true})) {
         return 0;
     }
-    const auto due = store::hold_due_schedules(hub, clock->now(), kPortion);
+    const auto due = store::hold_due_schedules(tables, clock->now(), kPortion);
     for (const auto& schedule : due) {
         // One that cannot run must not keep the others from it.
-        const auto end = pg::try_in_subtransaction([&hub, &schedule, clock] {
-            run_schedule(hub, schedule, clock);
+        const auto end = pg::try_in_subtransaction([&tables, &schedule, clock] {
+            store::with_tables(tables.hub, [&schedule, clock](store::Tables& own) {
+                run_schedule(own, schedule, clock);
+            });
             return true;
         });
         if (end.error != nullptr) {
             if (!is_its_own_fault(end.error)) {
                 ReThrowError(end.error);
             }
-            ereport(WARNING,
-                    (errmsg("schedule \"%s\" of hub \"%s\" could not create its task: %s",
-                            pg::c_string(schedule.name), NameStr(hub.name), end.error->message)));
-            store::note_failure(hub, schedule.name, end.error->message,
+            ereport(WARNING, (errmsg("schedule \"%s\" of hub \"%s\" could not create its task: %s",
+                                     pg::c_string(schedule.name), NameStr(tables.hub.name),
+                                     end.error->message)));
+            store::note_failure(tables, schedule.name, end.error->message,
                                 core::add_ms(clock->now(), kAgainMs));
         }
         CHECK_FOR_INTERRUPTS();
@@ -221,8 +257,8 @@ int64 run_schedules(const store::Hub& hub, pg::Clock* clock) {
     return static_cast<int64>(due.size());
 }
 
-int64 next_schedule(const store::Hub& hub) {
-    return store::next_schedule(hub);
+int64 next_schedule(store::Tables& tables) {
+    return store::next_schedule(tables);
 }
 
 }  // namespace belay::ops

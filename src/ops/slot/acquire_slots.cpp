@@ -19,8 +19,8 @@ namespace belay::ops {
 
 namespace {
 
-void check_count(const store::Hub& hub, std::optional<int32> slots) {
-    const int64 count = hub.options[store::Option::kSlotCount];
+void check_count(store::Tables& tables, std::optional<int32> slots) {
+    const int64 count = tables.hub.options[store::Option::kSlotCount];
     if (slots && *slots != count) {
         pg::raise(
             pg::kInvalidArgument,
@@ -68,21 +68,21 @@ store::Queue checked_slot_queue(std::string_view queue) {
               "Queues with slots are orchestrator and worker.");
 }
 
-std::span<const int32> acquire_slots(const store::Hub& hub, std::string_view owner,
+std::span<const int32> acquire_slots(store::Tables& tables, std::string_view owner,
                                      store::Queue queue, std::optional<int32> slots, int64 lease_ms,
                                      pg::Clock* clock) {
-    enter(hub, {.slots = true}, clock);
-    check_count(hub, slots);
+    enter(tables, {.slots = true}, clock);
+    check_count(tables, slots);
     // No token proves a share: after a crash another owner must not be given the same slots.
     pg::flush_at_commit();
-    if (store::hold_slots(hub, queue)) {
+    if (store::hold_slots(tables, queue)) {
         clock->mark_waited();
     }
     const int64 now = clock->now();
-    const auto state = store::read_slots(hub, queue);
-    const auto names = live_owners(state, owner, hub.incarnation, now);
+    const auto state = store::read_slots(tables, queue);
+    const auto names = live_owners(state, owner, tables.hub.incarnation, now);
 
-    const auto count = static_cast<std::size_t>(hub.options[store::Option::kSlotCount]);
+    const auto count = static_cast<std::size_t>(tables.hub.options[store::Option::kSlotCount]);
     const std::span<int32> owner_of = numbers(count);
     std::fill(owner_of.begin(), owner_of.end(), core::kNoOwner);
     for (const auto& share : state.shares) {
@@ -95,7 +95,7 @@ std::span<const int32> acquire_slots(const store::Hub& hub, std::string_view own
     const int32 caller = index_of(names, owner);
     core::deal_slots(owner_of, numbers(names.size()), caller);
 
-    store::set_slot_owner(hub, queue, owner, core::add_ms(now, lease_ms));
+    store::set_slot_owner(tables, queue, owner, core::add_ms(now, lease_ms));
     pg::List<store::SlotShare> changed;
     pg::List<int32> mine;
     for (std::size_t slot = 0; slot < count; ++slot) {
@@ -108,7 +108,7 @@ std::span<const int32> acquire_slots(const store::Hub& hub, std::string_view own
         }
     }
     if (changed.count > 0) {
-        store::set_slot_shares(hub, queue, changed.span());
+        store::set_slot_shares(tables, queue, changed.span());
     }
     pg::List<std::string_view> gone;
     for (const auto& known : state.owners) {
@@ -117,16 +117,16 @@ std::span<const int32> acquire_slots(const store::Hub& hub, std::string_view own
         }
     }
     if (gone.count > 0) {
-        store::delete_slot_owners(hub, queue, gone.span());
+        store::delete_slot_owners(tables, queue, gone.span());
     }
     return mine.span();
 }
 
-void release_slots(const store::Hub& hub, std::string_view owner, store::Queue queue) {
+void release_slots(store::Tables& tables, std::string_view owner, store::Queue queue) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub, {.slots = true}, &clock);
-    (void)store::hold_slots(hub, queue);
-    store::delete_slot_owner(hub, queue, owner);
+    enter(tables, {.slots = true}, &clock);
+    (void)store::hold_slots(tables, queue);
+    store::delete_slot_owner(tables, queue, owner);
 }
 
 }  // namespace belay::ops

@@ -3,7 +3,7 @@
 
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
@@ -12,11 +12,11 @@ store::Queue checked_slot_queue(std::string_view queue);
 
 // Takes or renews the owner's share of the slots; the slots it has now, ascending. slots, if given,
 // has to be the hub's slot_count.
-std::span<const int32> acquire_slots(const store::Hub& hub, std::string_view owner,
+std::span<const int32> acquire_slots(store::Tables& tables, std::string_view owner,
                                      store::Queue queue, std::optional<int32> slots, int64 lease_ms,
                                      pg::Clock* clock);
 
 // Gives the owner's slots back. Nothing happens if it has none.
-void release_slots(const store::Hub& hub, std::string_view owner, store::Queue queue);
+void release_slots(store::Tables& tables, std::string_view owner, store::Queue queue);
 
 }  // namespace belay::ops

@@ -8,6 +8,7 @@
 // The token is checked before anything is said of task or waitpoint, and whatever is wrong with it
 // gives one and the same error.
 #include "core/condition.hpp"
+#include "ops/audit.hpp"
 #include "ops/suspension/suspension.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
@@ -37,8 +38,8 @@ constexpr const char* kSignalKeys[] = {"signal_id", "idempotency_key", "name", "
               "What the task waited for is over.");
 }
 
-void check_limit(const store::Hub& hub, const store::Task& task, int64 signals) {
-    const int64 limit = policy_of(hub, task).max_signals;
+void check_limit(store::Tables& tables, const store::Task& task, int64 signals) {
+    const int64 limit = policy_of(tables, task).max_signals;
     if (signals >= limit) {
         pg::raise(pg::kLimitExceeded,
                   psprintf("task %s has got as many signals as its policy allows",
@@ -47,21 +48,21 @@ void check_limit(const store::Hub& hub, const store::Task& task, int64 signals) 
                       .add("task_id", store::uuid_text(task.id))
                       .add("limit", limit)
                       .add("value", signals),
-                  "max_signals of the task's policy, or of its lane's, sets the limit.");
+                  "max_signals of the task's policy, or of its queue's, sets the limit.");
     }
 }
 
 // The gates behind the token, and the effect.
-DeliveredSignal deliver(const store::Hub& hub, const store::Task& task,
+DeliveredSignal deliver(store::Tables& tables, const store::Task& task,
                         const store::Waitpoint& waitpoint, const SignalRequest& request,
                         int64 now) {
     const std::string_view signal_id =
         request.signal_id ? *request.signal_id : std::string_view(store::uuid_text(make_id(now)));
-    if (store::has_signal(hub, task.id, waitpoint.id, signal_id, request.idempotency_key)) {
+    if (store::has_signal(tables, task.id, waitpoint.id, signal_id, request.idempotency_key)) {
         return {"duplicate", nullptr, task.state};
     }
-    const int64 last = store::last_signal(hub, task.id);
-    check_limit(hub, task, last);
+    const int64 last = store::last_signal(tables, task.id);
+    check_limit(tables, task, last);
     const bool pending = !waitpoint.suspension_nr;
     // What the end of the task has closed says so below.
     if (waitpoint.closed && waitpoint.closed_by != "end") {
@@ -73,33 +74,34 @@ DeliveredSignal deliver(const store::Hub& hub, const store::Task& task,
     if (core::is_terminal(task.state)) {
         raise_terminal(task);
     }
-    const auto suspension = pending ? std::nullopt : std::optional(hold_suspension(hub, task, now));
-    store::insert_signal(hub, {.task_id = task.id,
-                               .nr = last + 1,
-                               .waitpoint_id = waitpoint.id,
-                               .suspension_nr = waitpoint.suspension_nr,
-                               .signal_id = signal_id,
-                               .idempotency_key = request.idempotency_key,
-                               .name = request.name,
-                               .source = request.source,
-                               .payload = request.payload,
-                               .now = now});
-    store::touch(hub, task.id, now);
+    const auto suspension =
+        pending ? std::nullopt : std::optional(hold_suspension(tables, task, now));
+    store::insert_signal(tables, {.task_id = task.id,
+                                  .nr = last + 1,
+                                  .waitpoint_id = waitpoint.id,
+                                  .suspension_nr = waitpoint.suspension_nr,
+                                  .signal_id = signal_id,
+                                  .idempotency_key = request.idempotency_key,
+                                  .name = request.name,
+                                  .source = request.source,
+                                  .payload = request.payload,
+                                  .now = now});
+    store::touch(tables, task, now);
     if (!suspension) {
         return {"accepted", "buffered", task.state};
     }
     if (!core::is_met(*json::parse(suspension->condition),
-                      store::count_signals(hub, task.id, suspension->nr))) {
+                      store::count_signals(tables, task.id, suspension->nr))) {
         return {"accepted", "appended_to_waitpoint", task.state};
     }
-    const auto resumed = leave_suspension(hub, task, *suspension, "condition", "condition",
+    const auto resumed = leave_suspension(tables, task, *suspension, "condition", "condition",
                                           suspension->resume_delay_ms, now);
     return {"accepted", "resume_condition_satisfied", resumed.state};
 }
 
 }  // namespace
 
-SignalRequest read_signal(const store::Hub& hub, json::Value signal) {
+SignalRequest read_signal(store::Tables& tables, json::Value signal) {
     check_members(signal, "p_signal", kSignalKeys);
     SignalRequest request{.signal_id = optional_string(signal, "signal_id", "p_signal"),
                           .idempotency_key = optional_string(signal, "idempotency_key", "p_signal"),
@@ -117,39 +119,54 @@ SignalRequest read_signal(const store::Hub& hub, json::Value signal) {
         (void)checked_word("p_signal.source", *request.source);
     }
     if (const auto payload = json::find(signal, "payload")) {
-        request.payload =
-            checked_body(hub, "p_signal.payload", DatumGetJsonbP(pg::jsonb_datum(payload->text)));
+        request.payload = checked_body(tables, "p_signal.payload",
+                                       DatumGetJsonbP(pg::jsonb_datum(payload->text)));
     }
     return request;
 }
 
-DeliveredSignal deliver_signal(const store::Hub& hub, const pg_uuid_t& id,
+DeliveredSignal deliver_signal(store::Tables& tables, const pg_uuid_t& id,
                                const pg_uuid_t& waitpoint, std::optional<std::string_view> token,
                                const SignalRequest& signal, pg::Clock* clock) {
-    if (!is_token_good(hub, token, id, waitpoint, clock->now()) ||
-        !store::read_waitpoint(hub, id, waitpoint)) {
+    if (!is_token_good(tables, token, id, waitpoint, clock->now()) ||
+        !store::read_waitpoint(tables, id, waitpoint)) {
         refuse_token();
     }
-    const auto task = hold_task_and_flow(hub, id, clock);
-    const auto held = store::read_waitpoint(hub, id, waitpoint);
+    const auto task = hold_task_and_flow(tables, id, clock);
+    const auto held = store::read_waitpoint(tables, id, waitpoint);
     if (!held) {
         refuse_token();  // a replay has begun the task anew
     }
-    return deliver(hub, task, *held, signal, clock->now());
+    return deliver(tables, task, *held, signal, clock->now());
 }
 
-DeliveredSignal approve_task(const store::Hub& hub, const pg_uuid_t& id, const pg_uuid_t& waitpoint,
+DeliveredSignal approve_task(store::Tables& tables, const pg_uuid_t& id, const pg_uuid_t& waitpoint,
                              const SignalRequest& signal, pg::Clock* clock) {
-    const auto task = hold_task_and_flow(hub, id, clock);
-    const auto held = store::read_waitpoint(hub, id, waitpoint);
+    const auto task = hold_task_and_flow(tables, id, clock);
+    const auto held = store::read_waitpoint(tables, id, waitpoint);
     if (!held) {
-        pg::raise(pg::kNotFound, psprintf("Waitpoint not found: %s", store::uuid_text(waitpoint)),
+        pg::raise(pg::kNotFound,
+                  psprintf("waitpoint %s does not exist", store::uuid_text(waitpoint)),
                   pg::Facts("unknown_waitpoint")
                       .add("entity", "waitpoint")
                       .add("id", store::uuid_text(waitpoint)),
                   "list_waitpoints shows the waitpoints of a task.");
     }
-    return deliver(hub, task, *held, signal, clock->now());
+    const int64 now = clock->now();
+    const auto delivered = deliver(tables, task, *held, signal, now);
+    if (delivered.effect != nullptr) {
+        constexpr int kApproved = core::event_place("operator", "approved");
+        tell_operator(
+            tables,
+            {.event = kApproved,
+             .subject = store::uuid_text(id),
+             .details = store::Details()
+                            .add("waitpoint_id", std::string_view(store::uuid_text(waitpoint)))
+                            .add("signal", signal.name)
+                            .add("effect", std::string_view(delivered.effect))},
+            now);
+    }
+    return delivered;
 }
 
 }  // namespace belay::ops

@@ -7,6 +7,7 @@
 // Raises   QB002, QB006, QB007, QB010
 #include "core/events.hpp"
 #include "core/time.hpp"
+#include "ops/audit.hpp"
 #include "ops/suspension/suspension.hpp"
 #include "pg/errors.hpp"
 #include "store/outbox.hpp"
@@ -19,16 +20,16 @@ constexpr int kResumed = core::event_place("operator", "resumed");
 constexpr int kEscalated = core::event_place("operator", "escalated");
 constexpr std::string_view kMessage = "the suspension timed out";
 
-void end_by_timeout(const store::Hub& hub, const store::Task& task, store::Finish how) {
-    (void)end_task(hub, task, how);
+void end_by_timeout(store::Tables& tables, const store::Task& task, store::Finish how) {
+    (void)end_task(tables, task, how);
 }
 
-void escalate(const store::Hub& hub, const store::Task& task, const store::Suspension& suspension,
+void escalate(store::Tables& tables, const store::Task& task, const store::Suspension& suspension,
               int64 now) {
-    store::escalate_suspension(hub, task.id);
-    store::touch(hub, task.id, now);
-    if (store::wants_event(hub, kEscalated)) {
-        store::write_event(hub, kEscalated, store::uuid_text(task.id),
+    store::escalate_suspension(tables, task.id);
+    store::touch(tables, task, now);
+    if (store::wants_event(tables, kEscalated)) {
+        store::write_event(tables, kEscalated, store::uuid_text(task.id),
                            store::Details().add("suspension_id",
                                                 std::string_view(store::uuid_text(suspension.id))),
                            now);
@@ -36,63 +37,65 @@ void escalate(const store::Hub& hub, const store::Task& task, const store::Suspe
 }
 
 // The signal that tells of a timeout.
-void resume_by_timeout(const store::Hub& hub, const store::Task& task,
+void resume_by_timeout(store::Tables& tables, const store::Task& task,
                        const store::Suspension& suspension, int64 now) {
-    store::insert_signal(hub, {.task_id = task.id,
-                               .nr = store::last_signal(hub, task.id) + 1,
-                               .waitpoint_id = std::nullopt,
-                               .suspension_nr = suspension.nr,
-                               .signal_id = store::uuid_text(make_id(now)),
-                               .idempotency_key = std::nullopt,
-                               .name = "timeout",
-                               .source = "timeout",
-                               .payload = nullptr,
-                               .now = now});
-    (void)leave_suspension(hub, task, suspension, "timeout", "timeout", suspension.resume_delay_ms,
-                           now);
+    store::insert_signal(tables, {.task_id = task.id,
+                                  .nr = store::last_signal(tables, task.id) + 1,
+                                  .waitpoint_id = std::nullopt,
+                                  .suspension_nr = suspension.nr,
+                                  .signal_id = store::uuid_text(make_id(now)),
+                                  .idempotency_key = std::nullopt,
+                                  .name = "timeout",
+                                  .source = "timeout",
+                                  .payload = nullptr,
+                                  .now = now});
+    (void)leave_suspension(tables, task, suspension, "timeout", "timeout",
+                           suspension.resume_delay_ms, now);
 }
 
 }  // namespace
 
-RequeuedTask leave_suspension(const store::Hub& hub, const store::Task& task,
+RequeuedTask leave_suspension(store::Tables& tables, const store::Task& task,
                               const store::Suspension& suspension, const char* closed_by,
                               std::string_view trigger, int64 delay_ms, int64 now) {
-    store::close_suspension(hub, task.id, closed_by, now);
+    store::close_suspension(tables, task.id, closed_by, now);
     const int64 available_at = core::add_ms(now, delay_ms);
-    const auto state = store::resume(hub, task, available_at, now);
-    if (store::wants_event(hub, kResumed)) {
-        store::write_event(
-            hub, kResumed, store::uuid_text(task.id),
-            store::Details()
-                .add("suspension_id", std::string_view(store::uuid_text(suspension.id)))
-                .add("trigger", trigger),
-            now);
+    const auto state = store::resume(tables, task, available_at, now);
+    if (store::wants_event(tables, kResumed)) {
+        auto details = store::Details()
+                           .add("suspension_id", std::string_view(store::uuid_text(suspension.id)))
+                           .add("trigger", trigger);
+        // A signal or a timeout is no operator.
+        if (std::string_view(closed_by) == "operator") {
+            add_actor(&details);
+        }
+        store::write_event(tables, kResumed, store::uuid_text(task.id), details, now);
     }
     return {state, available_at};
 }
 
-void time_out_suspension(const store::Hub& hub, const store::Task& task,
+void time_out_suspension(store::Tables& tables, const store::Task& task,
                          const store::Suspension& suspension, int64 now) {
     if (suspension.on_timeout == "auto_resume") {
-        resume_by_timeout(hub, task, suspension, now);
+        resume_by_timeout(tables, task, suspension, now);
     } else if (suspension.on_timeout == "escalate") {
-        escalate(hub, task, suspension, now);
+        escalate(tables, task, suspension, now);
     } else if (suspension.on_timeout == "cancel") {
-        end_by_timeout(hub, task,
+        end_by_timeout(tables, task,
                        {.state = core::TaskState::kCancelled,
                         .now = now,
                         .outcome = core::AttemptOutcome::kCancelled,
                         .cancel_reason = kMessage,
                         .cancelled_by = std::string_view("system_timeout"),
-                        .notice = {pg::WakeReason::kCancelled, false}});
+                        .notice = {wakeups::Reason::kCancelled, false}});
     } else if (suspension.on_timeout == "expire") {
-        end_by_timeout(hub, task,
+        end_by_timeout(tables, task,
                        {.state = core::TaskState::kExpired,
                         .now = now,
                         .outcome = core::AttemptOutcome::kExpired});
     } else {
         end_by_timeout(
-            hub, task,
+            tables, task,
             {.state = core::TaskState::kFailed,
              .now = now,
              .outcome = core::AttemptOutcome::kFailed,
@@ -100,14 +103,14 @@ void time_out_suspension(const store::Hub& hub, const store::Task& task,
     }
 }
 
-store::Suspension hold_suspension(const store::Hub& hub, const store::Task& task, int64 now) {
+store::Suspension hold_suspension(store::Tables& tables, const store::Task& task, int64 now) {
     auto suspension = task.state == core::TaskState::kSuspended
-                          ? store::open_suspension(hub, task.id)
+                          ? store::open_suspension(tables, task.id)
                           : std::nullopt;
     if (suspension && suspension->timeout_at && *suspension->timeout_at <= now &&
         suspension->on_timeout == "escalate") {
-        escalate(hub, task, *suspension, now);
-        suspension = store::open_suspension(hub, task.id);
+        escalate(tables, task, *suspension, now);
+        suspension = store::open_suspension(tables, task.id);
     }
     const bool over = suspension && suspension->timeout_at && *suspension->timeout_at <= now;
     if (!suspension || over) {
@@ -124,12 +127,12 @@ store::Suspension hold_suspension(const store::Hub& hub, const store::Task& task
     return *suspension;
 }
 
-RequeuedTask resume_task(const store::Hub& hub, const pg_uuid_t& id, std::string_view trigger,
+RequeuedTask resume_task(store::Tables& tables, const pg_uuid_t& id, std::string_view trigger,
                          int64 delay_ms, pg::Clock* clock) {
-    const auto task = hold_task_and_flow(hub, id, clock);
+    const auto task = hold_task_and_flow(tables, id, clock);
     const int64 now = clock->now();
-    const auto suspension = hold_suspension(hub, task, now);
-    return leave_suspension(hub, task, suspension, "operator", trigger, delay_ms, now);
+    const auto suspension = hold_suspension(tables, task, now);
+    return leave_suspension(tables, task, suspension, "operator", trigger, delay_ms, now);
 }
 
 }  // namespace belay::ops

@@ -14,13 +14,9 @@ namespace {
 
 constexpr int kPage = 100;
 
-// The columns of store::read_signals.
-enum Column { kNr = 1, kSignalId, kWaitpoint, kKey, kName, kSource, kPayload, kAcceptedAt };
-
-void append_member(StringInfo out, const char* name, const store::Rows& rows, uint64 row,
-                   Column column) {
+void append_member(StringInfo out, const char* name, std::optional<std::string_view> text) {
     appendStringInfoString(out, name);
-    if (const auto text = rows.optional_text(row, column)) {
+    if (text) {
         append_json(out, *text);
     } else {
         appendStringInfoString(out, "null");
@@ -28,19 +24,18 @@ void append_member(StringInfo out, const char* name, const store::Rows& rows, ui
 }
 
 // Appends a signal as an object; false if it does not fit into what is left.
-bool append_signal(StringInfo out, const store::Rows& rows, uint64 row, int64* left) {
+bool append_signal(StringInfo out, const store::SignalRows::Row& row, int64* left) {
+    const auto& [nr, signal_id, waitpoint, key, name, source, payload, accepted_at] = row;
     const int before = out->len;
-    append_member(out, "{\"signal_id\":", rows, row, kSignalId);
-    const auto waitpoint = rows.optional_uuid(row, kWaitpoint);
+    append_member(out, "{\"signal_id\":", signal_id);
     appendStringInfo(out, ",\"waitpoint_id\":%s",
                      waitpoint ? psprintf("\"%s\"", store::uuid_text(*waitpoint)) : "null");
-    append_member(out, ",\"key\":", rows, row, kKey);
-    append_member(out, ",\"name\":", rows, row, kName);
-    append_member(out, ",\"source\":", rows, row, kSource);
-    appendStringInfo(
-        out, ",\"accepted_at_ms\":" INT64_FORMAT ",\"payload\":", rows.int8(row, kAcceptedAt));
+    append_member(out, ",\"key\":", key);
+    append_member(out, ",\"name\":", name);
+    append_member(out, ",\"source\":", source);
+    appendStringInfo(out, ",\"accepted_at_ms\":" INT64_FORMAT ",\"payload\":", accepted_at);
     int64 rest = *left - (out->len - before);
-    if (rest > 0 && append_within(out, rows, row, kPayload, &rest)) {
+    if (rest > 0 && append_within(out, payload, &rest)) {
         appendStringInfoChar(out, '}');
         *left = rest;
         return true;
@@ -53,23 +48,24 @@ bool append_signal(StringInfo out, const store::Rows& rows, uint64 row, int64* l
 
 }  // namespace
 
-SignalTexts read_signal_texts(const store::Hub& hub, const pg_uuid_t& task, int32 suspension_nr,
+SignalTexts read_signal_texts(store::Tables& tables, const pg_uuid_t& task, int32 suspension_nr,
                               int64* left) {
     SignalTexts found{};
     int64 after = 0;
     while (true) {
-        const store::Rows rows = store::read_signals(hub, task, suspension_nr, after, kPage);
-        for (uint64 i = 0; i < rows.count; ++i) {
+        const auto page = store::read_signals(tables, task, suspension_nr, after, kPage);
+        for (const auto& row : page) {
             StringInfo text = makeStringInfo();
-            if (!append_signal(text, rows, i, left)) {
+            if (!append_signal(text, row, left)) {
                 found.cut_after = after;
                 return found;
             }
-            found.all.add({rows.optional_uuid(i, kWaitpoint), text->data});
-            after = rows.int8(i, kNr);
+            const auto& [nr, signal_id, waitpoint, key, name, source, payload, accepted_at] = row;
+            found.all.add({waitpoint, text->data});
+            after = nr;
         }
-        const bool last = rows.count < static_cast<uint64>(kPage);
-        rows.release();
+        const bool last = page.count < static_cast<uint64>(kPage);
+        page.release();
         if (last) {
             return found;
         }
@@ -99,8 +95,8 @@ void append_signals(StringInfo out, const SignalTexts& signals,
     appendStringInfoChar(out, ']');
 }
 
-store::Rows list_signals(const store::Hub& hub, const pg_uuid_t& task, int64 after, int limit) {
-    return store::list_signals(hub, task, after, limit);
+store::Listing list_signals(store::Tables& tables, const pg_uuid_t& task, int64 after, int limit) {
+    return store::list_signals(tables, task, after, limit);
 }
 
 }  // namespace belay::ops

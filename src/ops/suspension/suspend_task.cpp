@@ -11,8 +11,8 @@
 #include "core/events.hpp"
 #include "core/time.hpp"
 #include "ops/suspension/suspension.hpp"
-#include "pg/counters.hpp"
 #include "pg/errors.hpp"
+#include "shmem/counters.hpp"
 
 namespace belay::ops {
 
@@ -66,7 +66,7 @@ std::string_view word_of(json::Value object, const char* member,
         }
     }
     const char* path = psprintf("p_suspension.%s", member);
-    pg::raise(pg::kInvalidArgument, psprintf("%s has an unknown value", path),
+    pg::raise(pg::kInvalidArgument, psprintf("%s has an unrecognized value", path),
               pg::Facts("bad_value").add("path", path).add("value", *word), hint);
 }
 
@@ -173,9 +173,9 @@ SuspendRequest read_request(json::Value suspension) {
 }
 
 // Raises unless the id is that of a pending waitpoint with this key.
-void check_pending(const store::Hub& hub, const store::Task& task, const WaitpointRequest& request,
+void check_pending(store::Tables& tables, const store::Task& task, const WaitpointRequest& request,
                    int64 now) {
-    const auto waitpoint = store::read_waitpoint(hub, task.id, *request.id);
+    const auto waitpoint = store::read_waitpoint(tables, task.id, *request.id);
     if (!waitpoint || waitpoint->key != request.key) {
         pg::raise(pg::kInvalidArgument,
                   psprintf("%s names no waitpoint of this task with this key", request.path),
@@ -196,19 +196,19 @@ void check_pending(const store::Hub& hub, const store::Task& task, const Waitpoi
 }
 
 // The answer for a suspension that is stored, whether it was just made or before.
-SuspendedTask answer(const store::Hub& hub, const pg_uuid_t& task, const pg_uuid_t& suspension,
+SuspendedTask answer(store::Tables& tables, const pg_uuid_t& task, const pg_uuid_t& suspension,
                      int32 nr, bool at_once) {
     StringInfo out = makeStringInfo();
     int64 left = kMostOfOne;
-    const auto signals = at_once ? read_signal_texts(hub, task, nr, &left) : SignalTexts{};
-    for (const auto& waitpoint : store::waitpoints_of(hub, task, nr)) {
+    const auto signals = at_once ? read_signal_texts(tables, task, nr, &left) : SignalTexts{};
+    for (const auto& waitpoint : store::waitpoints_of(tables, task, nr)) {
         appendStringInfoString(out, out->len == 0 ? "[{\"key\":" : ",{\"key\":");
         append_json(out, waitpoint.key);
         appendStringInfo(out, ",\"waitpoint_id\":\"%s\"", store::uuid_text(waitpoint.id));
         if (at_once) {
             appendStringInfoString(out, ",\"signals\":");
             append_signals(out, signals, waitpoint.id);
-        } else if (const auto key = store::find_waitpoint_key(hub, waitpoint.kid)) {
+        } else if (const auto key = store::find_waitpoint_key(tables, waitpoint.kid)) {
             appendStringInfoString(out, ",\"token\":");
             append_json(out, waitpoint_token(*key, task, waitpoint.id));
         }
@@ -218,14 +218,14 @@ SuspendedTask answer(const store::Hub& hub, const pg_uuid_t& task, const pg_uuid
     return {at_once ? "already_satisfied" : "suspended", suspension, out->data};
 }
 
-void store_waitpoints(const store::Hub& hub, const store::Task& task,
+void store_waitpoints(store::Tables& tables, const store::Task& task,
                       std::span<const WaitpointRequest> requests, int32 nr, int64 now) {
-    const auto key = store::signing_key(hub);
+    const auto key = store::signing_key(tables);
     for (const auto& request : requests) {
         if (request.id) {
-            store::adopt_waitpoint(hub, task.id, *request.id, nr);
+            store::adopt_waitpoint(tables, task.id, *request.id, nr);
         } else {
-            store::insert_waitpoint(hub, task.id,
+            store::insert_waitpoint(tables, task.id,
                                     {.id = make_id(now),
                                      .key = request.key,
                                      .kid = key.kid,
@@ -247,17 +247,17 @@ LeaseEvent released(const store::Task& task) {
 
 }  // namespace
 
-SuspendedTask suspend_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
+SuspendedTask suspend_task(store::Tables& tables, const pg_uuid_t& id, const Fence& fence,
                            json::Value suspension, pg::Clock* clock) {
     const auto request = read_request(suspension);
-    const auto task = hold_task_and_flow(hub, id, clock);
+    const auto task = hold_task_and_flow(tables, id, clock);
     if (request.idempotency_key) {
-        if (const auto known = store::suspension_by_key(hub, id, *request.idempotency_key)) {
-            return answer(hub, id, known->id, known->nr, known->closed_by == "at_once");
+        if (const auto known = store::suspension_by_key(tables, id, *request.idempotency_key)) {
+            return answer(tables, id, known->id, known->nr, known->closed_by == "at_once");
         }
     }
     const int64 now = clock->now();
-    check_fence(hub, task, fence, now);
+    check_fence(tables, task, fence, now);
     if (request.timeout_at && *request.timeout_at <= now) {
         pg::raise(pg::kInvalidArgument, "p_suspension.timeout_at_ms lies in the past",
                   pg::Facts("out_of_range")
@@ -267,51 +267,51 @@ SuspendedTask suspend_task(const store::Hub& hub, const pg_uuid_t& id, const Fen
     }
     for (const auto& waitpoint : request.waitpoints) {
         if (waitpoint.id) {
-            check_pending(hub, task, waitpoint, now);
+            check_pending(tables, task, waitpoint, now);
         }
     }
-    if (!may_go_back(hub, task)) {
+    if (!may_go_back(tables, task)) {
         note_own_end(task, fence);
-        tell_lease(hub, task, released(task), now);
-        cancel_with_flow(hub, task, std::nullopt, {pg::WakeReason::kCancelled, false}, now);
+        tell_lease(tables, task, released(task), now);
+        cancel_with_flow(tables, task, std::nullopt, {wakeups::Reason::kCancelled, false}, now);
         return {"cancelled", std::nullopt, "[]"};
     }
     const pg_uuid_t suspension_id = make_id(now);
-    const int32 nr = store::insert_suspension(hub, {.task_id = id,
-                                                    .id = suspension_id,
-                                                    .attempt_index = task.attempt_index,
-                                                    .on_timeout = request.on_timeout,
-                                                    .reason_code = request.reason_code,
-                                                    .condition = request.condition,
-                                                    .idempotency_key = request.idempotency_key,
-                                                    .timeout_at = timeout_of(request, now),
-                                                    .resume_delay_ms = request.resume_delay_ms,
-                                                    .now = now});
-    store_waitpoints(hub, task, request.waitpoints, nr, now);
+    const int32 nr = store::insert_suspension(tables, {.task_id = id,
+                                                       .id = suspension_id,
+                                                       .attempt_index = task.attempt_index,
+                                                       .on_timeout = request.on_timeout,
+                                                       .reason_code = request.reason_code,
+                                                       .condition = request.condition,
+                                                       .idempotency_key = request.idempotency_key,
+                                                       .timeout_at = timeout_of(request, now),
+                                                       .resume_delay_ms = request.resume_delay_ms,
+                                                       .now = now});
+    store_waitpoints(tables, task, request.waitpoints, nr, now);
     // Signals may have come before the task slept.
     const bool at_once =
-        core::is_met(*json::parse(request.condition), store::count_signals(hub, id, nr));
+        core::is_met(*json::parse(request.condition), store::count_signals(tables, id, nr));
     if (at_once) {
-        store::close_suspension(hub, id, "at_once", now);
+        store::close_suspension(tables, id, "at_once", now);
     } else {
         note_own_end(task, fence);
-        tell_lease(hub, task, released(task), now);
-        store::suspend(hub, task, now);
-        pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kAbandoned);
+        tell_lease(tables, task, released(task), now);
+        store::suspend(tables, task, now);
+        counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kAbandoned);
     }
-    return answer(hub, id, suspension_id, nr, at_once);
+    return answer(tables, id, suspension_id, nr, at_once);
 }
 
-NewWaitpoint create_waitpoint(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
+NewWaitpoint create_waitpoint(store::Tables& tables, const pg_uuid_t& id, const Fence& fence,
                               std::string_view key, std::optional<int64> expires_in_ms,
                               pg::Clock* clock) {
-    const auto task = hold_task(hub, id, clock);
+    const auto task = hold_task(tables, id, clock);
     const int64 now = clock->now();
-    check_fence(hub, task, fence, now);
-    const auto signing = store::signing_key(hub);
+    check_fence(tables, task, fence, now);
+    const auto signing = store::signing_key(tables);
     const pg_uuid_t waitpoint = make_id(now);
     store::insert_waitpoint(
-        hub, id,
+        tables, id,
         {.id = waitpoint,
          .key = key,
          .kid = signing.kid,
@@ -321,20 +321,20 @@ NewWaitpoint create_waitpoint(const store::Hub& hub, const pg_uuid_t& id, const 
          .closed = false,
          .closed_by = std::nullopt},
         now);
-    store::touch(hub, id, now);
+    store::touch(tables, task, now);
     return {waitpoint, waitpoint_token(signing, id, waitpoint)};
 }
 
-ListedWaitpoints list_waitpoints(const store::Hub& hub, const pg_uuid_t& task,
+ListedWaitpoints list_waitpoints(store::Tables& tables, const pg_uuid_t& task,
                                  std::optional<pg_uuid_t> after, int limit) {
-    constexpr int kWaitpoint = 1;
-    constexpr int kKid = 5;
     constexpr std::size_t kShown = 8;  // bytes of the hash
-    const store::Rows rows = store::list_waitpoints(hub, task, after, limit, pg::server_now_ms());
+    const auto rows = store::list_waitpoints(tables, task, after, limit, pg::server_now_ms());
     auto** hashes = static_cast<const char**>(palloc0(sizeof(char*) * (rows.count + 1)));
     for (uint64 i = 0; i < rows.count; ++i) {
-        if (const auto key = store::find_waitpoint_key(hub, rows.text(i, kKid))) {
-            const char* token = waitpoint_token(*key, task, rows.uuid(i, kWaitpoint));
+        const auto [waitpoint, name, state, suspension, kid, hash_column, signals, created_at,
+                    expires_at, closed_at] = rows[i];
+        if (const auto key = store::find_waitpoint_key(tables, kid)) {
+            const char* token = waitpoint_token(*key, task, waitpoint);
             const Datum hash = DirectFunctionCall1(sha256_bytea, CStringGetTextDatum(token));
             const auto* bytes = reinterpret_cast<const uint8*>(VARDATA_ANY(DatumGetByteaPP(hash)));
             StringInfo text = makeStringInfo();

@@ -8,8 +8,8 @@
 #include "ops/task/task.hpp"
 #include "pg/clock.hpp"
 #include "pg/pg.hpp"
-#include "store/hub.hpp"
 #include "store/suspensions.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
@@ -19,7 +19,7 @@ namespace belay::ops {
 const char* waitpoint_token(const store::WaitpointKey& key, const pg_uuid_t& task,
                             const pg_uuid_t& waitpoint);
 // Whether the token is the one of the waitpoint, made with a key that still verifies.
-bool is_token_good(const store::Hub& hub, std::optional<std::string_view> token,
+bool is_token_good(store::Tables& tables, std::optional<std::string_view> token,
                    const pg_uuid_t& task, const pg_uuid_t& waitpoint, int64 now);
 
 // ---- Workers ----
@@ -29,14 +29,14 @@ struct SuspendedTask {
     std::optional<pg_uuid_t> suspension_id;
     const char* waitpoints;  // JSON
 };
-SuspendedTask suspend_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
+SuspendedTask suspend_task(store::Tables& tables, const pg_uuid_t& id, const Fence& fence,
                            core::json::Value suspension, pg::Clock* clock);
 
 struct NewWaitpoint {
     pg_uuid_t id;
     const char* token;
 };
-NewWaitpoint create_waitpoint(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
+NewWaitpoint create_waitpoint(store::Tables& tables, const pg_uuid_t& id, const Fence& fence,
                               std::string_view key, std::optional<int64> expires_in_ms,
                               pg::Clock* clock);
 
@@ -50,43 +50,43 @@ struct SignalRequest {
     Jsonb* payload;
 };
 // Reads p_signal. QB006.
-SignalRequest read_signal(const store::Hub& hub, core::json::Value signal);
+SignalRequest read_signal(store::Tables& tables, core::json::Value signal);
 
 struct DeliveredSignal {
     const char* result;
     const char* effect;  // null: none
     core::TaskState state;
 };
-DeliveredSignal deliver_signal(const store::Hub& hub, const pg_uuid_t& id,
+DeliveredSignal deliver_signal(store::Tables& tables, const pg_uuid_t& id,
                                const pg_uuid_t& waitpoint, std::optional<std::string_view> token,
                                const SignalRequest& signal, pg::Clock* clock);
 // The same without a token.
-DeliveredSignal approve_task(const store::Hub& hub, const pg_uuid_t& id, const pg_uuid_t& waitpoint,
+DeliveredSignal approve_task(store::Tables& tables, const pg_uuid_t& id, const pg_uuid_t& waitpoint,
                              const SignalRequest& signal, pg::Clock* clock);
 
 // ---- Operators ----
 
-RequeuedTask resume_task(const store::Hub& hub, const pg_uuid_t& id, std::string_view trigger,
+RequeuedTask resume_task(store::Tables& tables, const pg_uuid_t& id, std::string_view trigger,
                          int64 delay_ms, pg::Clock* clock);
 
 // Whether a new key signs from now on; false if it is known already. QB006 for a known name with
 // another secret.
-bool seed_waitpoint_key(const store::Hub& hub, std::string_view kid, std::string_view secret);
-bool rotate_waitpoint_key(const store::Hub& hub, std::string_view kid, std::string_view secret,
+bool seed_waitpoint_key(store::Tables& tables, std::string_view kid, std::string_view secret);
+bool rotate_waitpoint_key(store::Tables& tables, std::string_view kid, std::string_view secret,
                           int64 grace_ms);
 
 // ---- Reads ----
 
 struct ListedWaitpoints {
-    store::Rows rows;
+    store::Listing rows;
     std::span<const char* const> hashes;  // of each row's token; null: its key is gone
 };
-ListedWaitpoints list_waitpoints(const store::Hub& hub, const pg_uuid_t& task,
+ListedWaitpoints list_waitpoints(store::Tables& tables, const pg_uuid_t& task,
                                  std::optional<pg_uuid_t> after, int limit);
 
 // Signals of the suspension that the task's attempt is in or left last: rows of
 // store::list_signals.
-store::Rows list_signals(const store::Hub& hub, const pg_uuid_t& task, int64 after, int limit);
+store::Listing list_signals(store::Tables& tables, const pg_uuid_t& task, int64 after, int limit);
 
 // ---- Inside ----
 
@@ -99,7 +99,7 @@ struct SignalTexts {
     pg::List<One> all;
     std::optional<int64> cut_after;  // the number behind which list_signals has more
 };
-SignalTexts read_signal_texts(const store::Hub& hub, const pg_uuid_t& task, int32 suspension_nr,
+SignalTexts read_signal_texts(store::Tables& tables, const pg_uuid_t& task, int32 suspension_nr,
                               int64* left);
 // Appends them as an array, those of one waitpoint or all. One that is not whole ends with
 // {"truncated": true, "after": number}.
@@ -107,16 +107,16 @@ void append_signals(StringInfo out, const SignalTexts& signals,
                     const std::optional<pg_uuid_t>& waitpoint);
 
 // Lets a task that is held go on: closes its suspension, puts it back, tells.
-RequeuedTask leave_suspension(const store::Hub& hub, const store::Task& task,
+RequeuedTask leave_suspension(store::Tables& tables, const store::Task& task,
                               const store::Suspension& suspension, const char* closed_by,
                               std::string_view trigger, int64 delay_ms, int64 now);
 
 // What a timeout that has passed does.
-void time_out_suspension(const store::Hub& hub, const store::Task& task,
+void time_out_suspension(store::Tables& tables, const store::Task& task,
                          const store::Suspension& suspension, int64 now);
 
 // The suspension of a task that is held and suspended. If its timeout has passed, it is escalated
 // if that is what the timeout does; otherwise QB010.
-store::Suspension hold_suspension(const store::Hub& hub, const store::Task& task, int64 now);
+store::Suspension hold_suspension(store::Tables& tables, const store::Task& task, int64 now);
 
 }  // namespace belay::ops

@@ -34,11 +34,11 @@ void check_key(std::string_view kid, std::string_view secret) {
     }
 }
 
-bool add_key(const store::Hub& hub, std::string_view kid, std::string_view secret,
+bool add_key(store::Tables& tables, std::string_view kid, std::string_view secret,
              std::optional<int64> grace_ms) {
     check_key(kid, secret);
-    store::lock_hub_row(hub);
-    if (const auto known = store::find_waitpoint_key(hub, kid)) {
+    store::lock_hub_row(tables);
+    if (const auto known = store::find_waitpoint_key(tables, kid)) {
         if (!pg::equal_in_constant_time(known->secret, secret)) {
             pg::raise(pg::kInvalidArgument,
                       psprintf("key \"%s\" has another secret", pg::excerpt(kid)),
@@ -49,7 +49,7 @@ bool add_key(const store::Hub& hub, std::string_view kid, std::string_view secre
     }
     const int64 now = pg::server_now_ms();
     store::insert_waitpoint_key(
-        hub, kid, secret, grace_ms ? std::optional(core::add_ms(now, *grace_ms)) : std::nullopt,
+        tables, kid, secret, grace_ms ? std::optional(core::add_ms(now, *grace_ms)) : std::nullopt,
         now);
     return true;
 }
@@ -69,24 +69,24 @@ const char* waitpoint_token(const store::WaitpointKey& key, const pg_uuid_t& tas
     return token->data;
 }
 
-bool is_token_good(const store::Hub& hub, std::optional<std::string_view> token,
+bool is_token_good(store::Tables& tables, std::optional<std::string_view> token,
                    const pg_uuid_t& task, const pg_uuid_t& waitpoint, int64 now) {
     const auto colon = token ? token->find(':') : std::string_view::npos;
     if (colon == std::string_view::npos) {
         return false;
     }
-    const auto key = store::find_waitpoint_key(hub, token->substr(0, colon));
+    const auto key = store::find_waitpoint_key(tables, token->substr(0, colon));
     return key && (!key->valid_until || *key->valid_until > now) &&
            pg::equal_in_constant_time(*token, waitpoint_token(*key, task, waitpoint));
 }
 
-bool seed_waitpoint_key(const store::Hub& hub, std::string_view kid, std::string_view secret) {
-    return add_key(hub, kid, secret, std::nullopt);
+bool seed_waitpoint_key(store::Tables& tables, std::string_view kid, std::string_view secret) {
+    return add_key(tables, kid, secret, std::nullopt);
 }
 
-bool rotate_waitpoint_key(const store::Hub& hub, std::string_view kid, std::string_view secret,
+bool rotate_waitpoint_key(store::Tables& tables, std::string_view kid, std::string_view secret,
                           int64 grace_ms) {
-    return add_key(hub, kid, secret, grace_ms);
+    return add_key(tables, kid, secret, grace_ms);
 }
 
 }  // namespace belay::ops

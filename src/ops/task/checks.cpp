@@ -1,6 +1,6 @@
 // checks.cpp — what the arguments of task calls may be, and the policy that is in force.
 //
-// Calls    store::read_lane
+// Calls    store::read_queue
 // Touches  nothing
 // Locks    nothing
 // Raises   QB006
@@ -10,7 +10,7 @@
 #include "pg/errors.hpp"
 #include "pg/jsonb.hpp"
 #include "store/grants.hpp"
-#include "store/lanes.hpp"
+#include "store/queues.hpp"
 
 namespace belay::ops {
 
@@ -51,16 +51,16 @@ std::string_view checked_word(const char* path, std::string_view word, std::size
         pg::raise(pg::kInvalidArgument,
                   psprintf("%s must have 1 to %zu bytes and no control characters", path, most),
                   pg::Facts(code).add("path", path).add("bytes", static_cast<int64>(word.size())),
-                  "Use a shorter, plain word.");
+                  "Use a shorter, non-empty word.");
     }
     return word;
 }
 
-std::string_view checked_lane(const char* path, std::optional<std::string_view> lane) {
-    if (!lane) {
-        pg::raise_invalid("null", path, psprintf("%s must not be null", path), "Pass a lane.");
+std::string_view checked_queue(const char* path, std::optional<std::string_view> queue) {
+    if (!queue) {
+        pg::raise_invalid("null", path, psprintf("%s must not be null", path), "Pass a queue.");
     }
-    return checked_word(path, *lane, kMaxLane);
+    return checked_word(path, *queue, kMaxQueue);
 }
 
 std::span<const std::string_view> checked_capabilities(const char* path,
@@ -97,9 +97,19 @@ std::span<const std::string_view> checked_capabilities(const char* path,
     return {sorted, count};
 }
 
-Jsonb* checked_body(const store::Hub& hub, const char* path, Jsonb* body) {
+bool is_body_too_long(const store::Hub& hub, Jsonb* body) {
     const int64 most = hub.options[store::Option::kMaxBodyBytes];
-    if (body != nullptr && static_cast<int64>(VARSIZE(body)) > most) {
+    // Every claim prints it again, and must be able to.
+    return body != nullptr && (static_cast<int64>(VARSIZE(body)) > most ||
+                               pg::is_printed_longer(body, std::max(most, kMostPrinted)));
+}
+
+Jsonb* checked_body(store::Tables& tables, const char* path, Jsonb* body) {
+    if (!is_body_too_long(tables, body)) {
+        return body;
+    }
+    const int64 most = tables.hub.options[store::Option::kMaxBodyBytes];
+    if (static_cast<int64>(VARSIZE(body)) > most) {
         pg::raise(pg::kInvalidArgument, psprintf("%s is too large", path),
                   pg::Facts("too_long")
                       .add("path", path)
@@ -108,15 +118,10 @@ Jsonb* checked_body(const store::Hub& hub, const char* path, Jsonb* body) {
                   "Store large bodies elsewhere and pass a reference; the hub option "
                   "max_body_bytes sets the limit.");
     }
-    // Every claim prints it again, and must be able to.
-    const int64 most_printed = std::max(most, kMostPrinted);
-    if (body != nullptr && pg::is_printed_longer(body, most_printed)) {
-        pg::raise(pg::kInvalidArgument, psprintf("%s is too large as text", path),
-                  pg::Facts("too_long").add("path", path).add("max_text_bytes", most_printed),
-                  "Numbers such as 1e100000 are printed with all their digits; pass them as "
-                  "strings.");
-    }
-    return body;
+    pg::raise(
+        pg::kInvalidArgument, psprintf("%s is too large as text", path),
+        pg::Facts("too_long").add("path", path).add("max_text_bytes", std::max(most, kMostPrinted)),
+        "Numbers such as 1e100000 are printed with all their digits; pass them as strings.");
 }
 
 int64 checked_lease_ms(std::optional<int64> value) {
@@ -129,8 +134,19 @@ int64 checked_lease_ms(std::optional<int64> value) {
     return *value;
 }
 
-bool is_operator(const store::Hub& hub, Oid role) {
-    return store::may_execute(hub, "revoke_lease", role);
+Datum checked_percent(const char* path, Datum value) {
+    const auto least = DirectFunctionCall1(int4_numeric, Int32GetDatum(0));
+    const auto most = DirectFunctionCall1(int4_numeric, Int32GetDatum(100));
+    if (!DatumGetBool(DirectFunctionCall2(numeric_ge, value, least)) ||
+        !DatumGetBool(DirectFunctionCall2(numeric_le, value, most))) {
+        pg::raise_invalid("out_of_range", path, psprintf("%s must be from 0 to 100", path),
+                          "Pass a percentage.");
+    }
+    return value;
+}
+
+bool is_operator(store::Tables& tables, Oid role) {
+    return store::may_execute(tables, "revoke_lease", role);
 }
 
 void check_policy(const char* path, Jsonb* policy) {
@@ -143,9 +159,9 @@ void check_policy(const char* path, Jsonb* policy) {
         if (!fault->unknown.empty()) {
             const std::string_view key = decode(json::Value{json::Kind::kString, fault->unknown});
             pg::raise(pg::kInvalidArgument,
-                      psprintf("%s has an unknown key \"%s\"", place, pg::excerpt(key)),
+                      psprintf("%s has an unrecognized key \"%s\"", place, pg::excerpt(key)),
                       pg::Facts(fault->code_detail).add("path", place).add("key", key),
-                      "Check the spelling: an unknown key is refused rather than ignored.");
+                      "Check the spelling: an unrecognized key is refused rather than ignored.");
         }
         pg::raise_invalid(
             fault->code_detail, place,
@@ -156,14 +172,15 @@ void check_policy(const char* path, Jsonb* policy) {
     }
 }
 
-core::Policy policy_of(const store::Hub& hub, const store::Task& task) {
+core::Policy policy_of(store::Tables& tables, const store::Task& task) {
     core::Policy policy;
-    const auto lane = store::read_lane(hub, task.lane);
-    for (Jsonb* layer : {lane ? lane->policy : nullptr, task.policy}) {
+    const auto queue = store::read_queue(tables, task.queue);
+    for (Jsonb* layer : {queue ? queue->policy : nullptr, task.policy}) {
         if (layer != nullptr) {
             if (const auto fault = core::lay_over(printed(layer), &policy)) {
-                ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                                errmsg("a stored policy has a bad value in \"%s\"", fault->path)));
+                ereport(ERROR,
+                        (errcode(ERRCODE_DATA_CORRUPTED),
+                         errmsg("a stored policy has an invalid value in \"%s\"", fault->path)));
             }
         }
     }

@@ -1,38 +1,42 @@
 // claim_tasks.cpp — lease the next tasks that the worker may run.
 //
-// Calls    settle_leases, store::ready_lanes, store::fitting_streams, store::hold_heads,
+// Calls    settle_leases, store::ready_queues, store::fitting_streams, store::hold_heads,
 //          store::peek_heads, store::peek_due, store::hold_eligible, store::acquire,
-//          store::try_lock_limit, store::charge_limit
-// Touches  <hub>.tasks, <hub>.lane_limits, <hub>.lane_returns; reads <hub>.suspensions,
+//          store::read_limit, store::take_places
+// Touches  <hub>.tasks, <hub>.queue_limits, <hub>.queue_moves; reads <hub>.suspensions,
 //          <hub>.waitpoints, <hub>.signals
-// Locks    tasks and limits of lanes, skipping what others hold: a claim waits for nobody's rows
+// Locks    tasks, skipping what others hold; the key of a limited queue while its places are taken:
+// a
+//          claim waits for nobody's transaction
 // Raises   QB006, QB007
 //
-// The ready tasks of a lane, slot and capability set are a stream, in the order of claims. Streams
+// The ready tasks of a queue, slot and capability set are a stream, in the order of claims. Streams
 // that do not fit the worker are never looked at; those that do are merged by their heads. Delayed
 // tasks that are due join them as they are. A claim changes and holds what it takes, and takes back
 // leases that are over, some at a time; nothing else.
 //
-// A claim that names no lane looks at kMostLanes lanes, beginning behind those of the look before
-// (pg/rotation). If there are no more, that is the order of all tasks; else priorities and times
-// hold among the lanes of one look, and each lane has its turn. The next lanes follow only as long
-// as the request is not served: an answer is empty only if nothing could be claimed in any lane.
+// A claim that names no queue looks at kMostQueues queues, beginning behind those of the look
+// before (shmem/rotation). If there are no more, that is the order of all tasks; else priorities
+// and times hold among the queues of one look, and each queue has its turn. The next queues follow
+// only as long as the request is not served: an answer is empty only if nothing could be claimed in
+// any queue.
 #include <algorithm>
 
 #include "core/events.hpp"
 #include "core/time.hpp"
 #include "ops/suspension/suspension.hpp"
 #include "ops/task/task.hpp"
-#include "pg/counters.hpp"
 #include "pg/datum.hpp"
 #include "pg/random.hpp"
 #include "pg/settings.hpp"
-#include "pg/rotation.hpp"
+#include "shmem/counters.hpp"
+#include "shmem/rotation.hpp"
 #include "store/flow_reads.hpp"
 #include "store/limits.hpp"
 #include "store/outbox.hpp"
 #include "store/readiness.hpp"
 #include "store/suspensions.hpp"
+#include "store/task_claims.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
@@ -43,97 +47,90 @@ constexpr int kDuePage = 256;
 constexpr int kLeastPeek = 16;
 constexpr int kMostSettled = 32;
 constexpr int kMostPeeks = 256;  // of all streams of a merge, unless more are asked for
-constexpr int kMostLanes = 32;   // that one look of a claim of all lanes opens
+constexpr int kMostQueues = 32;  // that one look of a claim of all queues opens
 
 constexpr int kAcquired = core::event_place("lease", "acquired");
 constexpr int kReclaimed = core::event_place("lease", "reclaimed");
 
-// The columns of store::acquire that are needed here.
-enum Column {
-    kId = 1,
-    kLane = 2,
-    kPriority = 6,
-    kAttempt = 7,
-    kPending = 8,
-    kEpoch = 12,
-    kFlow = 19,
-    kAvailableAt = 23
-};
-
-// The limits of the lanes that a claim takes tasks from. They are held when the first task of a
-// lane is about to be taken; a lane whose limits somebody else holds counts as full.
+// The limits of the queues that a claim takes tasks from. They are read when the first task of a
+// queue is about to be held, and charged when all are: another claim may have been faster.
 struct Limits {
-    struct Lane {
+    struct TaskQueue {
         std::string_view name;
-        core::LaneLimit limit;
-        bool held;
         int64 places;
         int64 reserved;  // of them, for tasks that are yet to be held
-        int64 taken;
     };
-    const store::Hub& hub;
-    pg::List<Lane> lanes;
+    store::Tables& tables;
+    pg::List<TaskQueue> queues;
 
-    // The limits of a lane; null if it has none.
-    Lane* find(std::string_view name, int64 now) {
-        if (!store::is_limited(hub, name)) {
+    // The limits of a queue; null if it has none.
+    TaskQueue* find(std::string_view name, int64 now) {
+        if (!store::is_limited(tables, name)) {
             return nullptr;
         }
-        for (Lane& lane : lanes) {
-            if (lane.name == name) {
-                return &lane;
+        for (TaskQueue& queue : queues) {
+            if (queue.name == name) {
+                return &queue;
             }
         }
-        const auto limit = store::try_lock_limit(hub, name);
-        const int64 places = limit ? core::free_places(*limit, now) : 0;
-        if (limit && places == 0 && !core::is_crowded(*limit)) {
-            for (const auto& channel :
-                 {store::lane_channel(hub, name), store::all_lanes_channel(hub)}) {
-                pg::note_due(channel, core::next_token_at(*limit, now));
-            }
+        const auto limit = store::read_limit(tables, name);
+        const int64 places = limit ? core::free_places(*limit, now) : core::kNever;
+        if (places == 0) {
+            store::note_rest(tables, name, *limit, now);
         }
-        return &lanes.add(
-            {name, limit.value_or(core::LaneLimit{}), limit.has_value(), places, 0, 0});
+        return &queues.add({name, places, 0});
     }
 
-    // Whether another task of the lane may be tried.
+    // Whether another task of the queue may be tried.
     bool reserve(std::string_view name, int64 now) {
-        Lane* lane = find(name, now);
-        if (lane == nullptr) {
+        TaskQueue* queue = find(name, now);
+        if (queue == nullptr) {
             return true;
         }
-        if (lane->reserved == lane->places) {
+        if (queue->reserved == queue->places) {
             return false;
         }
-        ++lane->reserved;
+        ++queue->reserved;
         return true;
     }
 
     // Those that are held use their places up; what was reserved for others is free again.
     void settle(std::span<const store::HeldTask> held) {
-        for (Lane& lane : lanes) {
-            lane.reserved = 0;
+        for (TaskQueue& queue : queues) {
+            queue.reserved = 0;
             for (const auto& task : held) {
-                lane.places -= task.lane == lane.name ? 1 : 0;
+                queue.places -= task.queue == queue.name ? 1 : 0;
             }
         }
     }
 
-    void charge(std::span<const store::HeldTask> granted, int64 now) {
-        for (Lane& lane : lanes) {
-            for (const auto& task : granted) {
-                lane.taken += task.lane == lane.name ? 1 : 0;
+    // Takes the places of the tasks, which are in the order of claims. Those behind for which none
+    // is left go; true if there are some.
+    bool charge(pg::List<store::LeaseGrant>* grants, int64 now) {
+        bool lost = false;
+        for (const TaskQueue& queue : queues) {
+            const auto is_its = [&queue](const store::LeaseGrant& grant) {
+                return grant.task.queue == queue.name;
+            };
+            const int64 wanted = std::count_if(grants->begin(), grants->end(), is_its);
+            if (wanted == 0) {
+                continue;
             }
-            if (lane.taken > 0) {
-                store::charge_limit(hub, lane.name, lane.limit, lane.taken, now);
-            }
+            int64 left = store::take_places(tables, queue.name, wanted, now);
+            lost = lost || left < wanted;
+            const auto* end = std::remove_if(grants->begin(), grants->end(),
+                                             [&is_its, &left](const store::LeaseGrant& grant) {
+                                                 return is_its(grant) && left-- <= 0;
+                                             });
+            grants->count = static_cast<int>(end - grants->begin());
         }
+        return lost;
     }
 };
 
 // What is due, as far as a claim has looked at it.
 struct Due {
-    pg::DueHint hint;  // read before the look
+    wakeups::DueHint hint;  // read before the look
     bool asked = false;
     store::DueLook page{};
     pg::List<pg_uuid_t> ids{};  // of the page, sorted
@@ -145,47 +142,47 @@ struct Due {
     bool holds(const pg_uuid_t& id) const {
         return std::binary_search(ids.begin(), ids.end(), id, less);
     }
-    void read(const store::Hub& hub, int64 now) {
+    void read(store::Tables& tables, int64 now) {
         std::optional<store::TaskPlace> last;
         if (!page.tasks.empty()) {
             last = page.tasks.back().place;
         }
-        page = store::peek_due(hub, last, now, kDuePage);
+        page = store::peek_due(tables, last, now, kDuePage);
         ids.count = 0;
         for (const auto& task : page.tasks) {
             ids.add(task.place.id);
         }
         std::sort(ids.begin(), ids.end(), less);
     }
-    void read_next(const store::Hub& hub, int64 now) {
+    void read_next(store::Tables& tables, int64 now) {
         first = false;
-        read(hub, now);
+        read(tables, now);
     }
 };
 
 // The first tasks that are due. If nothing can be, nothing is asked.
-Due look_at_due(const store::Hub& hub, int64 now) {
-    Due due{pg::due_hint(store::task_due_channel(hub))};
+Due look_at_due(store::Tables& tables, int64 now) {
+    Due due{wakeups::due_hint(store::task_due_channel(tables))};
     if (due.hint.known && due.hint.due > now) {
         due.page.next = due.hint.due;
     } else {
         due.asked = true;
-        due.read(hub, now);
+        due.read(tables, now);
     }
     return due;
 }
 
 // Tells when to look again, if nothing that was due is left after this claim.
-void tell_next_due(const store::Hub& hub, const Due& due,
-                   std::span<const store::HeldTask> granted) {
+void tell_next_due(store::Tables& tables, const Due& due,
+                   std::span<const store::LeaseGrant> granted) {
     if (!due.asked || !due.first || due.page.more || store::has_old_prepared()) {
         return;
     }
     const auto taken =
         std::count_if(granted.begin(), granted.end(),
-                      [&due](const store::HeldTask& task) { return due.holds(task.id); });
+                      [&due](const store::LeaseGrant& given) { return due.holds(given.task.id); });
     if (taken == due.ids.count) {
-        pg::note_due_known(store::task_due_channel(hub), due.hint, due.page.next);
+        wakeups::due_known(store::task_due_channel(tables), due.hint, due.page.next);
     }
 }
 
@@ -196,12 +193,12 @@ struct Stream {
     int next;
     store::TaskPlace last;  // behind which it goes on
     bool ended;
-    bool full;  // its lane has no place left, for now
+    bool full;  // its queue has no place left, for now
     bool due;   // of delayed tasks
 };
 
 struct Merge {
-    const store::Hub& hub;
+    store::Tables& tables;
     int64 now;
     int chunk;
     Limits* limits;
@@ -212,7 +209,7 @@ struct Merge {
         for (const auto& range : ranges) {
             streams.add({range, {}, 0, {}, false, false, false});
         }
-        for (const auto& peek : store::peek_heads(hub, ranges, now, chunk)) {
+        for (const auto& peek : store::peek_heads(tables, ranges, now, chunk)) {
             streams.items[peek.stream].seen.add(peek.place);
         }
         for (Stream& stream : streams) {
@@ -236,7 +233,7 @@ struct Merge {
         if (stream->next < stream->seen.count || stream->ended) {
             return;
         }
-        const auto more = store::peek_behind(hub, stream->range, stream->last, now, chunk);
+        const auto more = store::peek_behind(tables, stream->range, stream->last, now, chunk);
         stream->seen.count = 0;
         stream->next = 0;
         for (const auto& place : more) {
@@ -245,7 +242,7 @@ struct Merge {
         stream->ended = more.size() < static_cast<std::size_t>(chunk);
     }
 
-    // The head of all streams whose lanes have places.
+    // The head of all streams whose queues have places.
     Stream* first() {
         Stream* first = nullptr;
         for (Stream& stream : streams) {
@@ -264,7 +261,7 @@ struct Merge {
         while (Stream* head = first()) {
             // A duty may have made it ready since it was seen among those that are due.
             const bool twice = !head->due && due.holds(head->seen.items[head->next].id);
-            if (!twice && !limits->reserve(head->range.lane, now)) {
+            if (!twice && !limits->reserve(head->range.queue, now)) {
                 head->full = true;
                 continue;
             }
@@ -276,7 +273,7 @@ struct Merge {
         return nullptr;
     }
 
-    // What was reserved is settled: lanes may have places again.
+    // What was reserved is settled: queues may have places again.
     void look_again() {
         for (Stream& stream : streams) {
             stream.full = false;
@@ -305,7 +302,7 @@ bool hold_merged(Merge* merge, int max, pg::List<store::HeldTask>* held) {
         if (batch.count == 0) {
             break;
         }
-        const auto more = store::hold_eligible(merge->hub, batch.span(), merge->now);
+        const auto more = store::hold_eligible(merge->tables, batch.span(), merge->now);
         lost = lost || more.size() < static_cast<std::size_t>(batch.count);
         merge->limits->settle(more);
         merge->look_again();
@@ -338,29 +335,29 @@ std::span<const store::DueTaskPeek> fitting_due(std::span<const store::DueTaskPe
     return fitting.span();
 }
 
-// The lanes with ready tasks, a few at a time, once around.
+// The queues with ready tasks, a few at a time, once around.
 struct Rotation {
     Oid table;
     std::string_view start;  // begins behind it
     std::string_view last;
-    bool around = false;  // goes on from the first lane to start
+    bool around = false;  // goes on from the first queue to start
     bool ended = false;
 
     explicit Rotation(Oid tasks) : table(tasks) {
-        auto* position = static_cast<pg::Position*>(palloc(sizeof(pg::Position)));
-        *position = pg::rotation_of(table);
+        auto* position = static_cast<rotation::Position*>(palloc(sizeof(rotation::Position)));
+        *position = rotation::position_of(table);
         start = position->text();
         last = start;
     }
 
-    pg::List<std::string_view> next(const store::Hub& hub) {
-        pg::List<std::string_view> lanes;
-        while (lanes.count < kMostLanes && !ended) {
-            const int wanted = kMostLanes - lanes.count;
-            const auto found =
-                store::ready_lanes(hub, last, around ? std::optional(start) : std::nullopt, wanted);
-            for (const auto lane : found) {
-                last = lanes.add(lane);
+    pg::List<std::string_view> next(store::Tables& tables) {
+        pg::List<std::string_view> queues;
+        while (queues.count < kMostQueues && !ended) {
+            const int wanted = kMostQueues - queues.count;
+            const auto found = store::ready_queues(
+                tables, last, around ? std::optional(start) : std::nullopt, wanted);
+            for (const auto queue : found) {
+                last = queues.add(queue);
             }
             if (found.size() < static_cast<std::size_t>(wanted)) {
                 ended = around || start.empty();
@@ -369,30 +366,30 @@ struct Rotation {
             }
         }
         if (!ended) {
-            pg::rotate_to(table, last);
+            rotation::move_to(table, last);
         }
-        return lanes;
+        return queues;
     }
 };
 
-// Ready lanes, and those of tasks that are due, each once.
-std::span<const std::string_view> with_due_lanes(std::span<const std::string_view> ready,
-                                                 std::span<const store::DueTaskPeek> tasks) {
-    pg::List<std::string_view> lanes;
-    for (const auto lane : ready) {
-        lanes.add(lane);
+// Ready queues, and those of tasks that are due, each once.
+std::span<const std::string_view> with_due_queues(std::span<const std::string_view> ready,
+                                                  std::span<const store::DueTaskPeek> tasks) {
+    pg::List<std::string_view> queues;
+    for (const auto queue : ready) {
+        queues.add(queue);
     }
     for (const auto& task : tasks) {
-        lanes.add(task.stream.lane);
+        queues.add(task.stream.queue);
     }
-    std::sort(lanes.begin(), lanes.end());
-    lanes.count = static_cast<int>(std::unique(lanes.begin(), lanes.end()) - lanes.begin());
-    return lanes.span();
+    std::sort(queues.begin(), queues.end());
+    queues.count = static_cast<int>(std::unique(queues.begin(), queues.end()) - queues.begin());
+    return queues.span();
 }
 
 // A claim on its way to the tasks that it takes.
 struct Search {
-    const store::Hub& hub;
+    store::Tables& tables;
     const ClaimRequest& request;
     int64 now;
     Due* due;
@@ -402,21 +399,22 @@ struct Search {
 
     bool wants_more() const { return held.count < request.max; }
 
-    // Holds the next tasks of these lanes, each named once: ready ones, unless without_ready, and
+    // Holds the next tasks of these queues, each named once: ready ones, unless without_ready, and
     // those of the due tasks that fit.
-    void hold_of(std::span<const std::string_view> lanes, std::span<const store::DueTaskPeek> tasks,
-                 bool without_ready = false) {
+    void hold_of(std::span<const std::string_view> queues,
+                 std::span<const store::DueTaskPeek> tasks, bool without_ready = false) {
         const int wanted = request.max - held.count;
-        const auto ranges =
-            store::fitting_streams(hub, lanes, request.capabilities, slots_of(hub, request.slots));
+        const auto ranges = store::fitting_streams(tables, queues, request.capabilities,
+                                                   slots_of(tables, request.slots));
         const auto fitting = fitting_due(tasks, ranges);
         if (!without_ready && ranges.size() == 1 && fitting.empty()) {
-            const auto* lane = limits->find(ranges[0].lane, now);
-            const int max =
-                lane == nullptr ? wanted : static_cast<int>(std::min<int64>(wanted, lane->places));
+            const auto* queue = limits->find(ranges[0].queue, now);
+            const int max = queue == nullptr
+                                ? wanted
+                                : static_cast<int>(std::min<int64>(wanted, queue->places));
             bool others = false;
             if (max > 0) {
-                add_all(&held, store::hold_heads(hub, ranges[0], now, max, &others));
+                add_all(&held, store::hold_heads(tables, ranges[0], now, max, &others));
             }
             lost = lost || others;
             return;
@@ -425,7 +423,7 @@ struct Search {
         const int share = 2 * wanted / std::max(streams, 1) + 2;
         const int chunk = std::max(
             share, std::min(std::max(wanted, kLeastPeek), kMostPeeks / std::max(streams, 1)));
-        Merge merge{hub, now, chunk, limits, *due, {}};
+        Merge merge{tables, now, chunk, limits, *due, {}};
         if (!without_ready && !ranges.empty()) {
             merge.open(ranges);
         }
@@ -433,83 +431,73 @@ struct Search {
         lost = hold_merged(&merge, request.max, &held) || lost;
     }
 
-    // Of all lanes. What has been found is enough once a look added nothing to it.
+    // Of all queues. What has been found is enough once a look added nothing to it.
     void hold_of_all() {
-        Rotation rotation(hub.relations.tasks);
-        const auto due_lanes = with_due_lanes({}, due->page.tasks);
-        hold_of(with_due_lanes(rotation.next(hub).span(), due->page.tasks), due->page.tasks);
+        Rotation rotation(tables.hub.relations.tasks);
+        const auto due_queues = with_due_queues({}, due->page.tasks);
+        hold_of(with_due_queues(rotation.next(tables).span(), due->page.tasks), due->page.tasks);
         bool go_on = true;
         while (go_on && !rotation.ended && wants_more()) {
             const int before = held.count;
-            auto lanes = rotation.next(hub);
-            lanes.count =
-                static_cast<int>(std::remove_if(lanes.begin(), lanes.end(),
-                                                [&due_lanes](std::string_view lane) {
-                                                    return std::binary_search(
-                                                        due_lanes.begin(), due_lanes.end(), lane);
-                                                }) -
-                                 lanes.begin());
-            hold_of(lanes.span(), {});
+            auto queues = rotation.next(tables);
+            queues.count = static_cast<int>(std::remove_if(queues.begin(), queues.end(),
+                                                           [&due_queues](std::string_view queue) {
+                                                               return std::binary_search(
+                                                                   due_queues.begin(),
+                                                                   due_queues.end(), queue);
+                                                           }) -
+                                            queues.begin());
+            hold_of(queues.span(), {});
             go_on = held.count == 0 || held.count > before;
             CHECK_FOR_INTERRUPTS();
         }
     }
 
     void run() {
-        if (request.lanes) {
-            hold_of(with_due_lanes(*request.lanes, {}), due->page.tasks);
+        if (request.queues) {
+            hold_of(with_due_queues(*request.queues, {}), due->page.tasks);
         } else {
             hold_of_all();
         }
         while (held.count == 0 && due->page.more) {
-            due->read_next(hub, now);
-            hold_of(request.lanes ? with_due_lanes(*request.lanes, {})
-                                  : with_due_lanes({}, due->page.tasks),
+            due->read_next(tables, now);
+            hold_of(request.queues ? with_due_queues(*request.queues, {})
+                                   : with_due_queues({}, due->page.tasks),
                     due->page.tasks, true);
             CHECK_FOR_INTERRUPTS();
         }
     }
 };
 
-store::LeaseGrant grant(const store::Hub& hub, const store::HeldTask& task, int64 lease_ms,
+store::LeaseGrant grant(store::Tables& tables, const store::HeldTask& task, int64 lease_ms,
                         int64 now) {
-    std::optional<int64> attempt_deadline = task.attempt_deadline;
-    const bool begins = !core::continues_attempt(task.pending);
-    if (begins || (attempt_deadline && *attempt_deadline <= now)) {
-        attempt_deadline = task.attempt_timeout
-                               ? std::optional(core::add_ms(now, *task.attempt_timeout))
-                               : std::nullopt;
-    }
     struct {
         pg_uuid_t nonce;
         uint32 step;
     } random;
     pg::fill_random(&random, sizeof random);
-    return {task.id, attempt_deadline,
-            core::cap_deadline(core::add_ms(now, lease_ms), attempt_deadline, task.deadline).until,
-            core::next_epoch(task.lease_epoch, hub.epoch_floor,
-                             pg::settings.dense_epochs ? 0 : random.step),
+    const int64 epoch = core::next_epoch(task.life.lease_epoch, tables.hub.epoch_floor,
+                                         pg::settings.dense_epochs ? 0 : random.step);
+    return {task, core::lease_terms(task.life, task.attempt_timeout, lease_ms, epoch, now),
             random.nonce};
 }
 
-void tell(const store::Hub& hub, const ClaimRequest& request, const store::Rows& rows,
-          std::span<const uint64> order, int64 now) {
-    if (!store::wants_event(hub, kAcquired) && !store::wants_event(hub, kReclaimed)) {
+void tell(store::Tables& tables, const ClaimRequest& request,
+          std::span<const store::ClaimedTask> claimed, int64 now) {
+    if (!store::wants_event(tables, kAcquired) && !store::wants_event(tables, kReclaimed)) {
         return;
     }
-    for (const uint64 i : order) {
+    for (const auto& given : claimed) {
         store::Task task{};
-        task.id = rows.uuid(i, kId);
-        task.lane = rows.text(i, kLane);
-        task.attempt_index = rows.int4(i, kAttempt);
+        task.id = given.id;
+        task.queue = pg::text_view(given.queue);
+        task.attempt_index = given.life.attempt_index;
         task.attempt_worker = request.worker;
         task.attempt_instance = request.worker_instance;
-        if (!rows.is_null(i, kFlow)) {
-            task.flow_id = rows.uuid(i, kFlow);
-        }
-        const bool reclaimed = rows.text(i, kPending) == "reclaim";
-        tell_lease(hub, task,
-                   {.event = reclaimed ? kReclaimed : kAcquired, .epoch = rows.int8(i, kEpoch)},
+        task.flow_id = given.flow_id;
+        const bool reclaimed = given.life.pending == core::Pending::kReclaim;
+        tell_lease(tables, task,
+                   {.event = reclaimed ? kReclaimed : kAcquired, .epoch = given.life.lease_epoch},
                    now);
     }
 }
@@ -519,26 +507,22 @@ int64 share_of(int64 left_of_claim) {
     return std::min(kMostOfOne, left_of_claim);
 }
 
-// A column of the answer: a jsonb for each claimed row, 0 for none.
+// A column of the answer: a jsonb for each claimed task, 0 for none.
 struct ClaimedJson {
-    const store::Rows& rows;
+    std::span<const store::ClaimedTask> tasks;
     Datum* values;
 
-    explicit ClaimedJson(const store::Rows& claimed)
-        : rows(claimed),
-          values(static_cast<Datum*>(palloc0(sizeof(Datum) * (claimed.count + 1)))) {}
+    explicit ClaimedJson(std::span<const store::ClaimedTask> claimed)
+        : tasks(claimed),
+          values(static_cast<Datum*>(palloc0(sizeof(Datum) * (claimed.size() + 1)))) {}
     void set(const pg_uuid_t& id, StringInfo text) {
-        for (uint64 i = 0; i < rows.count; ++i) {
-            const pg_uuid_t claimed = rows.uuid(i, kId);
-            if (memcmp(claimed.data, id.data, UUID_LEN) == 0) {
+        for (std::size_t i = 0; i < tasks.size(); ++i) {
+            if (memcmp(tasks[i].id.data, id.data, UUID_LEN) == 0) {
                 values[i] = pg::jsonb_datum({text->data, static_cast<std::size_t>(text->len)});
             }
         }
     }
 };
-
-// The columns of store::upstream_of_claim.
-enum UpstreamColumn { kMember = 1, kUpstream, kKey, kPassAs, kState, kResult };
 
 void append_optional(StringInfo out, std::optional<std::string_view> text) {
     if (text) {
@@ -549,17 +533,17 @@ void append_optional(StringInfo out, std::optional<std::string_view> text) {
 }
 
 // The task before a member: with its result, as long as something is left for that.
-void append_upstream(StringInfo out, const store::Rows& rows, uint64 row, int64* left) {
-    appendStringInfo(out,
-                     "{\"task_id\":\"%s\",\"key\":", store::uuid_text(rows.uuid(row, kUpstream)));
-    append_optional(out, rows.optional_text(row, kKey));
+void append_upstream(StringInfo out, const store::UpstreamRows::Row& row, int64* left) {
+    const auto& [member, upstream, key, pass_as, state, result] = row;
+    appendStringInfo(out, "{\"task_id\":\"%s\",\"key\":", store::uuid_text(upstream));
+    append_optional(out, key);
     appendStringInfoString(out, ",\"pass_as\":");
-    append_optional(out, rows.optional_text(row, kPassAs));
+    append_optional(out, pass_as);
     appendStringInfoString(out, ",\"state\":");
-    append_json(out, rows.text(row, kState));
+    append_json(out, state);
     const int before = out->len;
     appendStringInfoString(out, ",\"result\":");
-    if (*left < 0 || !append_within(out, rows, row, kResult, left)) {
+    if (*left < 0 || !append_within(out, result, left)) {
         *left = -1;  // nor the results behind it
         out->len = before;
         appendStringInfoString(out, ",\"truncated\":true");
@@ -567,28 +551,29 @@ void append_upstream(StringInfo out, const store::Rows& rows, uint64 row, int64*
     appendStringInfoChar(out, '}');
 }
 
-// What the members of flows among the rows are told of the tasks before them.
-Datum* upstream_of(const store::Hub& hub, const store::Rows& rows, int64* left_of_claim) {
-    ClaimedJson column(rows);
+// What the members of flows among the tasks are told of the tasks before them.
+Datum* upstream_of(store::Tables& tables, std::span<const store::ClaimedTask> claimed,
+                   int64* left_of_claim) {
+    ClaimedJson column(claimed);
     pg::List<pg_uuid_t> members;
-    for (uint64 i = 0; i < rows.count; ++i) {
-        if (!rows.is_null(i, kFlow)) {
-            members.add(rows.uuid(i, kId));
+    for (const auto& task : claimed) {
+        if (task.flow_id) {
+            members.add(task.id);
         }
     }
-    const store::Rows found =
-        members.count == 0 ? store::Rows{} : store::upstream_of_claim(hub, members.span());
+    const auto found = members.count == 0 ? store::UpstreamRows{}
+                                          : store::upstream_of_claim(tables, members.span());
+    const auto member_of = [&found](uint64 row) { return std::get<0>(found[row]); };
     for (uint64 i = 0; i < found.count;) {
-        const pg_uuid_t member = found.uuid(i, kMember);
+        const pg_uuid_t member = member_of(i);
         StringInfo out = makeStringInfo();
         const int64 share = share_of(*left_of_claim);
         int64 left = share;
         do {
             appendStringInfoChar(out, out->len == 0 ? '[' : ',');
-            append_upstream(out, found, i, &left);
+            append_upstream(out, found[i], &left);
             ++i;
-        } while (i < found.count &&
-                 memcmp(found.uuid(i, kMember).data, member.data, UUID_LEN) == 0);
+        } while (i < found.count && memcmp(member_of(i).data, member.data, UUID_LEN) == 0);
         appendStringInfoChar(out, ']');
         column.set(member, out);
         *left_of_claim -= share - std::max<int64>(left, 0);
@@ -597,25 +582,23 @@ Datum* upstream_of(const store::Hub& hub, const store::Rows& rows, int64* left_o
 }
 
 // The signals for tasks whose attempt goes on after a suspension.
-Datum* signals_of(const store::Hub& hub, const store::Rows& rows, int64* left_of_claim) {
-    ClaimedJson column(rows);
+Datum* signals_of(store::Tables& tables, std::span<const store::ClaimedTask> claimed,
+                  int64* left_of_claim) {
+    ClaimedJson column(claimed);
     pg::List<pg_uuid_t> continued;
-    for (uint64 i = 0; i < rows.count; ++i) {
-        const auto pending = core::parse_pending(rows.text(i, kPending));
-        if (pending && core::continues_attempt(*pending)) {
-            continued.add(rows.uuid(i, kId));
+    for (const auto& task : claimed) {
+        if (!core::begins_attempt(task.life)) {
+            continued.add(task.id);
         }
     }
-    const store::Rows left_last = continued.count == 0 || !store::has_suspensions(hub)
-                                      ? store::Rows{}
-                                      : store::suspensions_left_last(hub, continued.span());
-    for (uint64 i = 0; i < left_last.count; ++i) {
-        const pg_uuid_t task = left_last.uuid(i, 1);
+    const auto left_last = continued.count == 0 || !store::has_suspensions(tables)
+                               ? store::LeftLastRows{}
+                               : store::suspensions_left_last(tables, continued.span());
+    for (const auto [task, suspension_nr] : left_last) {
         const int64 share = share_of(*left_of_claim);
         int64 left = share;
         StringInfo out = makeStringInfo();
-        append_signals(out, read_signal_texts(hub, task, left_last.int4(i, 2), &left),
-                       std::nullopt);
+        append_signals(out, read_signal_texts(tables, task, suspension_nr, &left), std::nullopt);
         column.set(task, out);
         *left_of_claim -= share - left;
     }
@@ -630,111 +613,110 @@ struct Missed {
     bool settled;      // so many leases were over that there may be more of them
 };
 
-Claimed claim_now(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock,
+Claimed claim_now(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock,
                   Missed* missed) {
     *missed = {false, core::kNever, 0, false};
-    if (!try_enter(hub, {.tasks = true}) || hub.is_paused(store::Queue::kTasks)) {
+    if (!try_enter(tables, {.tasks = true}) || tables.hub.is_paused(store::Queue::kTasks)) {
         return {};
     }
-    missed->settled = settle_leases(hub, clock, kMostSettled) >= kMostSettled;
+    missed->settled = settle_leases(tables, clock, kMostSettled) >= kMostSettled;
     const int64 begin = clock->now();
-    Due due = look_at_due(hub, begin);
+    Due due = look_at_due(tables, begin);
     missed->due_moves = due.hint.moves;
-    Limits limits{hub, {}};
-    Search search{.hub = hub, .request = request, .now = begin, .due = &due, .limits = &limits};
+    Limits limits{tables, {}};
+    Search search{
+        .tables = tables, .request = request, .now = begin, .due = &due, .limits = &limits};
     search.run();
     missed->lost = search.lost;
     missed->next_due = due.page.next;
     const int64 now = clock->now();
+    // In the order of claims: that of the answer.
+    const auto before = [](const store::HeldTask& a, const store::HeldTask& b) {
+        return a.place().before(b.place());
+    };
+    if (!std::is_sorted(search.held.begin(), search.held.end(), before)) {
+        std::sort(search.held.begin(), search.held.end(), before);
+    }
     pg::List<store::LeaseGrant> grants;
-    pg::List<store::HeldTask> granted;
     for (const auto& task : search.held) {
-        const auto given = grant(hub, task, request.lease_ms, now);
+        const auto given = grant(tables, task, request.lease_ms, now);
         // With the server's clock a deadline may have passed since the task was found.
-        if (given.lease_until > now) {
+        if (given.terms.until > now) {
             grants.add(given);
-            granted.add(task);
         }
     }
-    tell_next_due(hub, due, granted.span());
+    missed->lost = limits.charge(&grants, now) || missed->lost;
+    tell_next_due(tables, due, grants.span());
     if (grants.count == 0) {
         return {};
     }
-    const store::Rows rows =
-        store::acquire(hub, grants.span(), request.worker, request.worker_instance, now);
-    limits.charge(granted.span(), now);
-    auto* order = static_cast<uint64*>(palloc(sizeof(uint64) * rows.count));
-    auto* places = static_cast<store::TaskPlace*>(palloc(sizeof(store::TaskPlace) * rows.count));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        order[i] = i;
-        places[i] = {rows.int4(i, kPriority), rows.int8(i, kAvailableAt), rows.uuid(i, kId)};
-        pg::count_duration(hub.schema, pg::CountedQueue::kTasks, pg::Duration::kWait,
-                           now - places[i].available_at);
+    const auto claimed =
+        store::acquire(tables, grants.span(), request.worker, request.worker_instance, now);
+    for (const auto& given : grants) {
+        counters::add_duration(tables.hub.schema, counters::Queue::kTasks,
+                               counters::Duration::kWait, now - given.task.place().available_at);
     }
-    std::sort(order, order + rows.count,
-              [places](uint64 a, uint64 b) { return places[a].before(places[b]); });
-    const std::span<const uint64> in_order{order, static_cast<std::size_t>(rows.count)};
-    tell(hub, request, rows, in_order, now);
+    tell(tables, request, claimed, now);
     int64 left = kMostOfAnswer;
-    Datum* const upstream = upstream_of(hub, rows, &left);
-    return {rows, in_order, upstream, signals_of(hub, rows, &left)};
+    Datum* const upstream = upstream_of(tables, claimed, &left);
+    return {claimed, upstream, signals_of(tables, claimed, &left)};
 }
 
-// The channels of the lanes that the worker serves, with their versions before the claim.
+// The channels of the queues that the worker serves, with their versions before the claim.
 struct Watched {
-    pg::Channel channel;
+    wakeups::Channel channel;
     uint64 version;
 };
 
-std::span<const Watched> watch(const store::Hub& hub, const ClaimRequest& request) {
+std::span<const Watched> watch(store::Tables& tables, const ClaimRequest& request) {
     pg::List<Watched> watched;
-    const auto add = [&watched](const pg::Channel& channel) {
-        watched.add({channel, pg::queue_version(channel)});
+    const auto add = [&watched](const wakeups::Channel& channel) {
+        watched.add({channel, wakeups::queue_version(channel)});
     };
-    add(store::all_lanes_channel(hub));
-    if (request.lanes) {
-        for (const auto lane : *request.lanes) {
-            add(store::lane_channel(hub, lane));
+    add(store::all_queues_channel(tables));
+    if (request.queues) {
+        for (const auto queue : *request.queues) {
+            add(store::queue_channel(tables, queue));
         }
     }
     return watched.span();
 }
 
-// Whether something of these lanes may be ready since.
+// Whether something of these queues may be ready since.
 bool has_moved(std::span<const Watched> watched, const ClaimRequest& request) {
-    // The first is that of all lanes.
-    const auto own = request.lanes ? watched.subspan(1) : watched;
-    return std::any_of(own.begin(), own.end(), [](const Watched& lane) {
-        return pg::queue_version(lane.channel) != lane.version;
+    // The first is that of all queues.
+    const auto own = request.queues ? watched.subspan(1) : watched;
+    return std::any_of(own.begin(), own.end(), [](const Watched& queue) {
+        return wakeups::queue_version(queue.channel) != queue.version;
     });
 }
 
 // Whether something has fallen due since, or may have: it came later, and is due already.
-bool has_fallen_due(const store::Hub& hub, const Missed& missed, int64 now) {
+bool has_fallen_due(store::Tables& tables, const Missed& missed, int64 now) {
     if (missed.next_due <= now) {
         return true;
     }
-    const auto hint = pg::due_hint(store::task_due_channel(hub));
+    const auto hint = wakeups::due_hint(store::task_due_channel(tables));
     return missed.due_moves != 0 && hint.moves != missed.due_moves && hint.due <= now;
 }
 
 }  // namespace
 
-int64 promote_tasks(const store::Hub& hub, int64 now, int limit) {
-    const pg::Channel channel = store::task_due_channel(hub);
-    const auto hint = pg::due_hint(channel);
+int64 promote_tasks(store::Tables& tables, int64 now, int limit) {
+    const wakeups::Channel channel = store::task_due_channel(tables);
+    const auto hint = wakeups::due_hint(channel);
     // In a transaction block nobody knows how long it lasts.
     if (!IsTransactionBlock()) {
-        pg::note_moving(channel);
+        wakeups::moving(channel);
     }
-    const int64 promoted = store::promote_due(hub, now, limit);
+    const int64 promoted = store::promote_due(tables, now, limit);
     if (promoted < limit && !store::has_old_prepared()) {
-        pg::note_due_known(channel, hint, store::next_delayed(hub, now));
+        wakeups::due_known(channel, hint, store::next_delayed(tables, now));
     }
     return promoted;
 }
 
-Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Clock* clock) {
+Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock) {
     constexpr int kMostLooks = 32;
     constexpr int kUnprompted = 3;
     constexpr int kMostNaps = 100;
@@ -743,41 +725,57 @@ Claimed claim_tasks(const store::Hub& hub, const ClaimRequest& request, pg::Cloc
     int naps = 0;
     for (int looks = 1;; ++looks) {
         Missed missed{};
-        watched = watch(hub, request);
-        claimed = claim_now(hub, request, clock, &missed);
-        if (!claimed.order.empty()) {
+        watched = watch(tables, request);
+        claimed = claim_now(tables, request, clock, &missed);
+        if (!claimed.tasks.empty()) {
             break;
         }
         // Whoever was faster may have left something that our snapshot was too old for, or lets go
         // of what it held before it tells. A duty that makes due tasks ready has them for a moment.
-        const bool moving = missed.lost && pg::is_moving(store::task_due_channel(hub));
-        pg::settle_prepared();
+        const bool moving = missed.lost && wakeups::is_moving(store::task_due_channel(tables));
+        wakeups::publish_prepared();
         if (looks < kMostLooks &&
-            (has_moved(watched, request) || has_fallen_due(hub, missed, clock->now()) ||
+            (has_moved(watched, request) || has_fallen_due(tables, missed, clock->now()) ||
              missed.settled || (missed.lost && looks < kUnprompted))) {
             continue;
         }
         if (!moving || naps++ == kMostNaps) {
             break;
         }
-        pg::nap(1);
+        wakeups::nap(1);
     }
     for (const auto& [channel, version] : watched) {
-        if (!claimed.order.empty()) {
-            pg::settle_hint(channel, false);
-        } else if (request.lanes && channel == store::all_lanes_channel(hub)) {
-            pg::settle_hint(channel, true);  // other lanes may have work
+        if (!claimed.tasks.empty()) {
+            wakeups::resolve_hint(channel, false);
+        } else if (request.queues && channel == store::all_queues_channel(tables)) {
+            wakeups::resolve_hint(channel, true);  // other queues may have work
         } else {
-            pg::remember_empty(channel, version);
+            wakeups::remember_empty(channel, version);
         }
     }
-    if (claimed.order.empty()) {
-        pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kEmptyFetches);
+    if (claimed.tasks.empty()) {
+        if (request.queues) {
+            notice_unused_queues(tables, *request.queues);
+        }
+        counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kEmptyFetches);
     } else {
-        pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kFetched,
-                  static_cast<int64>(claimed.order.size()));
+        counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kFetched,
+                      static_cast<int64>(claimed.tasks.size()));
     }
     return claimed;
+}
+
+bool has_ready_tasks(store::Tables& tables, const ClaimRequest& request, const pg::Clock& clock,
+                     int threshold) {
+    if (!try_enter(tables, {.tasks = true}) || tables.hub.is_paused(store::Queue::kTasks)) {
+        return false;
+    }
+    const auto queues = request.queues ? *request.queues
+                                       : store::ready_queues(tables, {}, std::nullopt, kMostQueues);
+    const auto streams = store::fitting_streams(tables, queues, request.capabilities,
+                                                slots_of(tables, request.slots));
+    const auto ready = store::peek_heads(tables, streams, clock.now(), threshold);
+    return ready.size() >= static_cast<std::size_t>(threshold);
 }
 
 }  // namespace belay::ops

@@ -5,8 +5,8 @@
 // Locks    its flow, the task
 // Raises   QB001 lease lost or used before, QB002, QB006, QB007, QB012, QB013
 #include "ops/task/task.hpp"
-#include "pg/counters.hpp"
 #include "pg/errors.hpp"
+#include "shmem/counters.hpp"
 
 namespace belay::ops {
 
@@ -14,36 +14,42 @@ namespace {
 
 // The lease has completed the task before, and perhaps the answer was lost. No success: a
 // transaction that is run once more must not commit its effects once more.
-[[noreturn]] void raise_completed(const store::Hub& hub, const store::Task& task, Jsonb* result) {
+[[noreturn]] void raise_completed(store::Tables& tables, const store::Task& task, Jsonb* result) {
     pg::raise(pg::kLockLost,
               psprintf("task %s was completed by this lease already", store::uuid_text(task.id)),
               pg::Facts("already_completed")
                   .add("task_id", store::uuid_text(task.id))
                   .add("lease_epoch", task.lease_epoch)
-                  .add_flag("same_result", store::has_result(hub, task.id, result)),
+                  .add_flag("same_result", store::has_result(tables, task.id, result)),
               "The first completion counts. What was written with it is committed: do not write it "
               "again.");
 }
 
 }  // namespace
 
-int64 complete_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence, Jsonb* result,
-                    pg::Clock* clock) {
-    const auto task = hold_task_and_flow(hub, id, clock);
-    const int64 now = clock->now();
-    if (task.state == core::TaskState::kCompleted && fence.epoch &&
-        task.lease_epoch == core::add_ms(*fence.epoch, 1)) {
-        raise_completed(hub, task, result);
-    }
-    check_fence(hub, task, fence, now);
+int64 complete_held_task(store::Tables& tables, const store::Task& task, const Fence& fence,
+                         Jsonb* result, int64 now) {
     note_own_end(task, fence);
-    const int64 epoch = end_task(hub, task,
+    const int64 epoch = end_task(tables, task,
                                  {.state = core::TaskState::kCompleted,
                                   .now = now,
                                   .outcome = core::AttemptOutcome::kSuccess,
                                   .result = result,
-                                  .notice = {pg::WakeReason::kChanged, fence.override}});
-    pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kAcked);
+                                  .notice = {wakeups::Reason::kChanged, fence.override}});
+    counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kAcked);
+    return epoch;
+}
+
+int64 complete_task(store::Tables& tables, const pg_uuid_t& id, const Fence& fence, Jsonb* result,
+                    pg::Clock* clock) {
+    const auto task = hold_task_and_flow(tables, id, clock, fence);
+    const int64 now = clock->now();
+    if (has_completed(task, fence)) {
+        raise_completed(tables, task, result);
+    }
+    check_fence(tables, task, fence, now);
+    const int64 epoch = complete_held_task(tables, task, fence, result, now);
+    tell_override(tables, task, fence, core::TaskState::kCompleted, now);
     return epoch;
 }
 

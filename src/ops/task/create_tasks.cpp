@@ -1,17 +1,20 @@
 // create_tasks.cpp — create tasks, each at most once per id and per dedup key; delete one.
 //
-// Calls    store::insert_task, store::lock_dedup_key, store::register_lane, store::capability_set
-// Touches  <hub>.tasks, <hub>.dedup_keys, <hub>.lanes, <hub>.capability_sets, <hub>.attempts
-// Locks    dedup keys by lane and key, then lanes, then capability sets, then tasks by id
+// Calls    store::insert_task, store::insert_own_tasks, store::lock_dedup_key,
+//          store::register_queue, store::capability_set
+// Touches  <hub>.tasks, <hub>.dedup_keys, <hub>.queues, <hub>.capability_sets, <hub>.attempts,
+//          <hub>.outbox_events
+// Locks    dedup keys by queue and key, then queues, then capability sets, then tasks by id
 // Raises   QB006 bad item, QB007 clock skew, QB016 too many capability sets; QB003 not finished
 #include <algorithm>
 
 #include "core/time.hpp"
+#include "ops/audit.hpp"
 #include "ops/task/task.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/random.hpp"
-#include "store/lanes.hpp"
+#include "store/queues.hpp"
 
 namespace belay::ops {
 
@@ -20,7 +23,7 @@ namespace {
 namespace json = core::json;
 
 constexpr const char* kItemKeys[] = {
-    "lane",     "payload",         "task_id",         "kind",           "priority",
+    "queue",    "payload",         "task_id",         "kind",           "priority",
     "delay_ms", "deadline_ms",     "available_at_ms", "policy",         "dedup_key",
     "tags",     "dedup_window_ms", "capabilities",    "deadline_in_ms",
 };
@@ -60,8 +63,8 @@ bool by_key(const Work* a, const Work* b) {
     if (x.dedup_key.has_value() != y.dedup_key.has_value()) {
         return x.dedup_key.has_value();
     }
-    if (x.lane != y.lane) {
-        return x.lane < y.lane;
+    if (x.queue != y.queue) {
+        return x.queue < y.queue;
     }
     if (x.dedup_key != y.dedup_key) {
         return x.dedup_key < y.dedup_key;
@@ -70,8 +73,8 @@ bool by_key(const Work* a, const Work* b) {
 }
 
 bool by_set(const TaskRequest& x, const TaskRequest& y) {
-    if (x.lane != y.lane) {
-        return x.lane < y.lane;
+    if (x.queue != y.queue) {
+        return x.queue < y.queue;
     }
     return std::lexicographical_compare(x.capabilities.begin(), x.capabilities.end(),
                                         y.capabilities.begin(), y.capabilities.end());
@@ -83,14 +86,14 @@ bool by_id(const Work* a, const Work* b) {
 }
 
 // Holds the keys. Where a task has the key already, that is the answer.
-void hold_keys(const store::Hub& hub, std::span<Work*> all, pg::Clock* clock) {
+void hold_keys(store::Tables& tables, std::span<Work*> all, pg::Clock* clock) {
     const Work* previous = nullptr;
     for (Work* work : all) {
         const TaskRequest& request = *work->request;
         if (!request.dedup_key) {
             break;
         }
-        if (previous != nullptr && previous->request->lane == request.lane &&
+        if (previous != nullptr && previous->request->queue == request.queue &&
             previous->request->dedup_key == request.dedup_key) {
             work->twin = previous->twin != nullptr ? previous->twin : previous;
             previous = work;
@@ -99,75 +102,103 @@ void hold_keys(const store::Hub& hub, std::span<Work*> all, pg::Clock* clock) {
         previous = work;
         work->window_until = core::add_ms(clock->now(), request.dedup_window_ms);
         const auto key =
-            work->known ? store::hold_dedup_key(hub, request.lane, *request.dedup_key)
-                        : std::optional(store::lock_dedup_key(hub, request.lane, *request.dedup_key,
-                                                              work->answer.id, work->window_until));
+            work->known
+                ? store::hold_dedup_key(tables, request.queue, *request.dedup_key)
+                : std::optional(store::lock_dedup_key(tables, request.queue, *request.dedup_key,
+                                                      work->answer.id, work->window_until));
         work->has_key = !work->known;
         work->key_inserted = key && key->inserted;
         if (!key || key->inserted) {
             continue;
         }
-        const auto state = store::task_state(hub, key->task_id);
-        if (state && (!core::is_terminal(*state) || key->window_until > clock->now())) {
-            work->answer = {key->task_id, *state, false};
+        const auto life = store::read_life(tables, key->task_id);
+        if (life && (!core::is_terminal(life->state) || key->window_until > clock->now())) {
+            work->answer = {key->task_id, life->state, false};
             work->done = true;
         }
     }
 }
 
-void find_sets(const store::Hub& hub, std::span<Work*> all, int64 now) {
+bool is_to_insert(const Work& work) {
+    return !work.done && !work.known && work.twin == nullptr;
+}
+
+void find_sets(store::Tables& tables, std::span<Work*> all, int64 now) {
     pg::List<Work*> pending;
     pg::List<const TaskRequest*> requests;
     for (Work* work : all) {
-        if (!work->done && !work->known && work->twin == nullptr) {
+        if (is_to_insert(*work)) {
             pending.add(work);
             requests.add(work->request);
         }
     }
-    const auto sets = prepare_lanes(hub, requests.span(), now);
+    const auto sets = prepare_queues(tables, requests.span(), now);
     for (int i = 0; i < pending.count; ++i) {
         pending.items[i]->cap_set = sets[static_cast<std::size_t>(i)];
     }
 }
 
-void insert_one(const store::Hub& hub, Work* work, int64 now) {
-    const TaskRequest& request = *work->request;
-    const int64 available_at =
-        std::max({now, request.available_at.value_or(now), core::add_ms(now, request.delay_ms)});
-    const bool inserted = store::insert_task(hub, {.id = work->answer.id,
-                                                   .own_id = !request.id,
-                                                   .lane = request.lane,
-                                                   .kind = request.kind,
-                                                   .cap_set = work->cap_set,
-                                                   .priority = request.priority,
-                                                   .now = now,
-                                                   .available_at = available_at,
-                                                   .deadline = deadline_of(request, now),
-                                                   .dedup_key = request.dedup_key,
-                                                   .payload = request.payload,
-                                                   .tags = request.tags,
-                                                   .policy = request.policy});
-    if (inserted) {
-        work->answer.state =
-            available_at <= now ? core::TaskState::kReady : core::TaskState::kDelayed;
-        work->answer.created = true;
-        if (work->has_key && !work->key_inserted) {
-            store::take_over_dedup_key(hub, request.lane, *request.dedup_key, work->answer.id,
-                                       work->window_until);
+store::NewTask new_task(const Work& work, int64 now) {
+    const TaskRequest& request = *work.request;
+    return {.id = work.answer.id,
+            .own_id = !request.id,
+            .queue = request.queue,
+            .kind = request.kind,
+            .cap_set = work.cap_set,
+            .priority = request.priority,
+            .now = now,
+            .available_at = std::max(
+                {now, request.available_at.value_or(now), core::add_ms(now, request.delay_ms)}),
+            .deadline = deadline_of(request, now),
+            .dedup_key = request.dedup_key,
+            .payload = request.payload,
+            .tags = request.tags,
+            .policy = request.policy};
+}
+
+void note_inserted(store::Tables& tables, Work* work, const store::NewTask& task) {
+    work->answer.state = core::queue_state(task.available_at, task.now);
+    work->answer.created = true;
+    if (work->has_key && !work->key_inserted) {
+        store::take_over_dedup_key(tables, work->request->queue, *work->request->dedup_key,
+                                   work->answer.id, work->window_until);
+    }
+}
+
+// Those whose ids this call has made: no other task can have them.
+void insert_own(store::Tables& tables, std::span<Work*> all, int64 now) {
+    pg::List<Work*> own;
+    pg::List<store::NewTask> tasks;
+    for (Work* work : all) {
+        if (is_to_insert(*work) && !work->request->id) {
+            own.add(work);
+            tasks.add(new_task(*work, now));
         }
+    }
+    store::insert_own_tasks(tables, tasks.span());
+    for (int i = 0; i < own.count; ++i) {
+        note_inserted(tables, own.items[i], tasks.items[i]);
+    }
+}
+
+void insert_one(store::Tables& tables, Work* work, int64 now) {
+    const TaskRequest& request = *work->request;
+    const store::NewTask task = new_task(*work, now);
+    if (store::insert_task(tables, task)) {
+        note_inserted(tables, work, task);
         return;
     }
     // The id is known: that task stays as it is, and so does the key.
     if (work->key_inserted) {
-        store::delete_dedup_key(hub, request.lane, *request.dedup_key, work->answer.id);
+        store::delete_dedup_key(tables, request.queue, *request.dedup_key, work->answer.id);
     }
-    const auto state = store::task_state(hub, work->answer.id);
-    if (!state) {
+    const auto life = store::read_life(tables, work->answer.id);
+    if (!life) {
         ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                         errmsg("task %s was deleted meanwhile", store::uuid_text(work->answer.id)),
                         errhint("Repeat the transaction.")));
     }
-    work->answer.state = *state;
+    work->answer.state = life->state;
 }
 
 }  // namespace
@@ -200,7 +231,7 @@ pg_uuid_t make_id(int64 now) {
 TaskRequest read_request(json::Value item, const char* path, std::span<const char* const> keys) {
     if (item.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is an object with at least a lane.");
+                          "Each element is an object with at least a queue.");
     }
     check_members(item, path, keys);
     const auto priority = optional_int(item, "priority", path).value_or(0);
@@ -208,7 +239,7 @@ TaskRequest read_request(json::Value item, const char* path, std::span<const cha
     TaskRequest request{
         .path = path,
         .id = optional_uuid(item, "task_id", path),
-        .lane = checked_lane(psprintf("%s.lane", path), optional_string(item, "lane", path)),
+        .queue = checked_queue(psprintf("%s.queue", path), optional_string(item, "queue", path)),
         .kind = optional_string(item, "kind", path).value_or(""),
         .priority = static_cast<int32>(std::clamp<int64>(priority, 0, core::kMaxPriority)),
         .delay_ms = optional_int(item, "delay_ms", path).value_or(0),
@@ -245,8 +276,8 @@ std::optional<int64> deadline_of(const TaskRequest& request, int64 now) {
     return request.deadline ? std::min(*request.deadline, until) : until;
 }
 
-std::span<const int32> prepare_lanes(const store::Hub& hub,
-                                     std::span<const TaskRequest* const> requests, int64 now) {
+std::span<const int32> prepare_queues(store::Tables& tables,
+                                      std::span<const TaskRequest* const> requests, int64 now) {
     auto* order = static_cast<std::size_t*>(palloc(sizeof(std::size_t) * (requests.size() + 1)));
     auto* sets = static_cast<int32*>(palloc(sizeof(int32) * (requests.size() + 1)));
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -258,23 +289,23 @@ std::span<const int32> prepare_lanes(const store::Hub& hub,
     for (std::size_t i = 0; i < requests.size(); ++i) {
         const TaskRequest& request = *requests[order[i]];
         const TaskRequest* previous = i > 0 ? requests[order[i - 1]] : nullptr;
-        if (previous == nullptr || previous->lane != request.lane) {
-            store::register_lane(hub, request.lane, now);
+        if (previous == nullptr || previous->queue != request.queue) {
+            store::register_queue(tables, request.queue, now);
         }
         if (previous != nullptr && !by_set(*previous, request)) {
             sets[order[i]] = sets[order[i - 1]];
             continue;
         }
-        const auto set = store::capability_set(hub, request.lane, request.capabilities);
+        const auto set = store::capability_set(tables, request.queue, request.capabilities);
         if (!set) {
             pg::raise(
                 pg::kLimitExceeded,
-                psprintf("lane \"%s\" has too many capability sets", pg::excerpt(request.lane)),
+                psprintf("queue \"%s\" has too many capability sets", pg::excerpt(request.queue)),
                 pg::Facts("capability_sets")
-                    .add("lane", request.lane)
+                    .add("queue", request.queue)
                     .add("limit", store::kMaxSets)
                     .add("value", store::kMaxSets + 1),
-                "Use fewer combinations of capabilities, or more lanes.");
+                "Use fewer combinations of capabilities, or more queues.");
         }
         sets[order[i]] = *set;
     }
@@ -289,12 +320,12 @@ void check_tags(const char* path, Jsonb* tags) {
     while (members.next(key, value)) {
         if (value.kind != json::Kind::kString) {
             pg::raise_invalid("wrong_type", path, psprintf("%s must be an object of strings", path),
-                              "Tags are flat: every value is a string.");
+                              "Every value must be a string; nested values are not allowed.");
         }
     }
 }
 
-void check_request(const store::Hub& hub, const TaskRequest& request) {
+void check_request(store::Tables& tables, const TaskRequest& request) {
     if (!request.kind.empty()) {
         (void)checked_word(path_of(request, "kind"), request.kind);
     }
@@ -310,34 +341,35 @@ void check_request(const store::Hub& hub, const TaskRequest& request) {
                   pg::Facts("out_of_range").add("path", path).add("value", *request.deadline_in_ms),
                   "Pass milliseconds from now.");
     }
-    check_tags(path_of(request, "tags"), checked_body(hub, path_of(request, "tags"), request.tags));
+    check_tags(path_of(request, "tags"),
+               checked_body(tables, path_of(request, "tags"), request.tags));
     check_policy(path_of(request, "policy"),
-                 checked_body(hub, path_of(request, "policy"), request.policy));
-    (void)checked_body(hub, path_of(request, "payload"), request.payload);
+                 checked_body(tables, path_of(request, "policy"), request.policy));
+    (void)checked_body(tables, path_of(request, "payload"), request.payload);
 }
 
-TaskRequest read_request(const store::Hub& hub, json::Value item, const char* path) {
+TaskRequest read_request(store::Tables& tables, json::Value item, const char* path) {
     const TaskRequest request = read_request(item, path, kItemKeys);
-    check_request(hub, request);
+    check_request(tables, request);
     return request;
 }
 
-std::span<const TaskRequest> read_requests(const store::Hub& hub, const JsonArray& items) {
+std::span<const TaskRequest> read_requests(store::Tables& tables, const JsonArray& items) {
     auto* requests = static_cast<TaskRequest*>(palloc(sizeof(TaskRequest) * (items.count + 1)));
     json::Elements elements(items.array);
     json::Value element;
     for (std::size_t i = 0; elements.next(element); ++i) {
-        requests[i] = read_request(hub, element, psprintf("p_tasks[%zu]", i));
+        requests[i] = read_request(tables, element, psprintf("p_tasks[%zu]", i));
     }
     return {requests, items.count};
 }
 
-std::span<const CreatedTask> create_tasks(const store::Hub& hub,
+std::span<const CreatedTask> create_tasks(store::Tables& tables,
                                           std::span<const TaskRequest> requests, pg::Clock* clock) {
     for (const TaskRequest& request : requests) {
         check_deadline(request, clock->now());
     }
-    enter(hub, {.tasks = true}, clock);
+    enter(tables, {.tasks = true}, clock);
     const std::size_t count = requests.size();
     auto* works = static_cast<Work*>(palloc(sizeof(Work) * (count + 1)));
     auto** order = static_cast<Work**>(palloc(sizeof(Work*) * (count + 1)));
@@ -355,8 +387,8 @@ std::span<const CreatedTask> create_tasks(const store::Hub& hub,
             .twin = nullptr};
         if (!requests[i].id) {
             works[i].answer.id = make_id(clock->now());
-        } else if (const auto state = store::task_state(hub, *requests[i].id)) {
-            works[i].answer.state = *state;
+        } else if (const auto life = store::read_life(tables, *requests[i].id)) {
+            works[i].answer.state = life->state;
             works[i].known = true;
         }
         order[i] = &works[i];
@@ -364,15 +396,16 @@ std::span<const CreatedTask> create_tasks(const store::Hub& hub,
     const std::span<Work*> all(order, count);
     // Each kind of row in one order for everybody, so that no two batches wait for each other.
     std::sort(order, order + count, by_key);
-    hold_keys(hub, all, clock);
-    find_sets(hub, all, clock->now());
+    hold_keys(tables, all, clock);
+    find_sets(tables, all, clock->now());
     std::sort(order, order + count, by_id);
     for (Work* work : all) {
-        if (!work->done && !work->known && work->twin == nullptr) {
-            insert_one(hub, work, clock->now());
+        if (is_to_insert(*work) && work->request->id) {
+            insert_one(tables, work, clock->now());
         }
         CHECK_FOR_INTERRUPTS();
     }
+    insert_own(tables, all, clock->now());
     auto* answers = static_cast<CreatedTask*>(palloc(sizeof(CreatedTask) * (count + 1)));
     for (std::size_t i = 0; i < count; ++i) {
         answers[i] = works[i].twin == nullptr ? works[i].answer : works[i].twin->answer;
@@ -381,32 +414,39 @@ std::span<const CreatedTask> create_tasks(const store::Hub& hub,
     return {answers, count};
 }
 
-bool delete_task(const store::Hub& hub, const pg_uuid_t& id) {
+bool delete_task(store::Tables& tables, const pg_uuid_t& id) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub, {.tasks = true}, &clock);
+    enter(tables, {.tasks = true}, &clock);
     // The key comes before the task in the order of locks; which key it is never changes.
-    const auto seen = store::read_task_key(hub, id);
+    const auto seen = store::read_task_key(tables, id);
     if (!seen) {
         return false;
     }
     if (seen->key) {
-        (void)store::hold_dedup_key(hub, seen->lane, *seen->key);
+        (void)store::hold_dedup_key(tables, seen->queue, *seen->key);
     }
-    const auto task = store::lock_task_to_delete(hub, id);
+    const auto task = store::lock_task_to_delete(tables, id);
     if (!task) {
         return false;
     }
     if (!core::is_terminal(task->state) || task->flow_id) {
         const bool member = task->flow_id.has_value();
         pg::raise(pg::kStillRunning,
-                  psprintf(member ? "task %s belongs to a flow" : "task %s is Running",
+                  psprintf(member ? "task %s belongs to a flow" : "task %s is running",
                            store::uuid_text(id)),
                   pg::Facts(member ? "flow_member" : "running")
                       .add("task_id", store::uuid_text(id))
                       .add("state", core::name_of(task->state)),
                   member ? "Delete the flow." : "Cancel the task first, or let it end.");
     }
-    store::delete_task(hub, *task);
+    store::delete_task(tables, *task);
+    constexpr int kDeleted = core::event_place("operator", "task_deleted");
+    tell_operator(tables, {.event = kDeleted,
+                           .subject = store::uuid_text(id),
+                           .details = store::Details()
+                                          .add("queue", task->queue)
+                                          .add("kind", task->kind)
+                                          .add("state", core::name_of(task->state))});
     return true;
 }
 

@@ -9,29 +9,29 @@
 
 namespace belay::ops {
 
-int64 end_task(const store::Hub& hub, const store::Task& task, const store::Finish& how,
+int64 end_task(store::Tables& tables, const store::Task& task, const store::Finish& how,
                EndKind kind) {
-    const int64 epoch = store::finish(hub, task, how);
+    const int64 epoch = store::finish(tables, task, how);
     if (kind == EndKind::kTold) {
-        tell_completion(hub, task, how.state, epoch, how.cancel_reason,
+        tell_completion(tables, task, how.state, epoch, how.cancel_reason,
                         how.failure ? std::optional(how.failure->failure_class) : std::nullopt,
                         how.now);
     }
     if (task.flow_id) {
-        member_ended(hub, task, how.state, kind, how.now);
+        member_ended(tables, task, how.state, kind, how.now);
     }
     return epoch;
 }
 
-bool may_go_back(const store::Hub& hub, const store::Task& task) {
-    return !task.flow_id || held_flow(hub, *task.flow_id).takes_back();
+bool may_go_back(store::Tables& tables, const store::Task& task) {
+    return !task.flow_id || held_flow(tables, *task.flow_id).takes_back();
 }
 
-void cancel_with_flow(const store::Hub& hub, const store::Task& task,
+void cancel_with_flow(store::Tables& tables, const store::Task& task,
                       const std::optional<store::Failure>& failure, const store::Notice& notice,
                       int64 now) {
-    const auto flow = held_flow(hub, *task.flow_id);
-    (void)end_task(hub, task,
+    const auto flow = held_flow(tables, *task.flow_id);
+    (void)end_task(tables, task,
                    {.state = core::TaskState::kCancelled,
                     .now = now,
                     .outcome = core::AttemptOutcome::kCancelled,
@@ -42,13 +42,13 @@ void cancel_with_flow(const store::Hub& hub, const store::Task& task,
                    EndKind::kSilent);
 }
 
-core::TaskState put_back(const store::Hub& hub, const store::Task& task,
+core::TaskState put_back(store::Tables& tables, const store::Task& task,
                          const store::Requeue& how) {
-    if (!may_go_back(hub, task)) {
-        cancel_with_flow(hub, task, how.failure, how.notice, how.now);
+    if (!may_go_back(tables, task)) {
+        cancel_with_flow(tables, task, how.failure, how.notice, how.now);
         return core::TaskState::kCancelled;
     }
-    return store::requeue(hub, task, how);
+    return store::requeue(tables, task, how);
 }
 
 }  // namespace belay::ops

@@ -7,7 +7,7 @@
 #include "core/events.hpp"
 #include "core/time.hpp"
 #include "ops/task/task.hpp"
-#include "pg/counters.hpp"
+#include "shmem/counters.hpp"
 
 namespace belay::ops {
 
@@ -22,45 +22,42 @@ LeaseEvent released(const store::Task& task, const char* cause) {
             .value = std::string_view(cause)};
 }
 
-FailedTask cancel_by_holder(const store::Hub& hub, const store::Task& task, const Fence& fence,
+FailedTask cancel_by_holder(store::Tables& tables, const store::Task& task, const Fence& fence,
                             const store::Failure& failure, int64 now) {
     (void)end_task(
-        hub, task,
+        tables, task,
         {.state = core::TaskState::kCancelled,
          .now = now,
          .outcome = core::AttemptOutcome::kCancelled,
          .failure = failure,
          .cancel_reason = failure.message.value_or(""),
          .cancelled_by = std::string_view(fence.override ? "operator_override" : "lease_holder"),
-         .notice = {pg::WakeReason::kCancelled, fence.override}});
+         .notice = {wakeups::Reason::kCancelled, fence.override}});
     return {"cancelled", core::TaskState::kCancelled, std::nullopt, std::nullopt};
 }
 
 // Back to the queue, the attempt paused.
-RequeuedTask give_back(const store::Hub& hub, const store::Task& task, core::Pending pending,
+RequeuedTask give_back(store::Tables& tables, const store::Task& task, core::Pending pending,
                        const char* cause, int64 available_at, Jsonb* checkpoint, int64 now) {
-    tell_lease(hub, task, released(task, cause), now);
+    tell_lease(tables, task, released(task, cause), now);
     const auto state = put_back(
-        hub, task,
+        tables, task,
         {.pending = pending, .available_at = available_at, .now = now, .checkpoint = checkpoint});
-    pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kAbandoned);
+    counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kAbandoned);
     return {state,
             state == core::TaskState::kCancelled ? std::nullopt : std::optional(available_at)};
 }
 
 }  // namespace
 
-FailedTask fail_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
-                     const store::Failure& failure, std::optional<int64> retry_after,
-                     pg::Clock* clock) {
-    const auto task = hold_task_and_flow(hub, id, clock);
-    const int64 now = clock->now();
-    check_fence(hub, task, fence, now);
+FailedTask fail_held_task(store::Tables& tables, const store::Task& task, const Fence& fence,
+                          const store::Failure& failure, std::optional<int64> retry_after,
+                          int64 now) {
     note_own_end(task, fence);
     if (failure.failure_class == core::FailureClass::kCancelled) {
-        return cancel_by_holder(hub, task, fence, failure, now);
+        return cancel_by_holder(tables, task, fence, failure, now);
     }
-    const auto result = fail_attempt(hub, task,
+    const auto result = fail_attempt(tables, task,
                                      {.failure = failure,
                                       .retry_outcome = core::AttemptOutcome::kRetry,
                                       .last_outcome = core::AttemptOutcome::kFailed,
@@ -68,7 +65,7 @@ FailedTask fail_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fe
                                       .retry_after = retry_after,
                                       .retry_event = released(task, "retry"),
                                       .last_event = std::nullopt,
-                                      .notice = {pg::WakeReason::kChanged, fence.override}},
+                                      .notice = {wakeups::Reason::kChanged, fence.override}},
                                      now);
     if (result.state == core::TaskState::kCancelled) {
         return {"cancelled", result.state, std::nullopt, std::nullopt};
@@ -79,25 +76,46 @@ FailedTask fail_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fe
     return {"terminal_failed", result.state, std::nullopt, std::nullopt};
 }
 
-RequeuedTask delay_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
-                        int64 delay_ms, Jsonb* checkpoint, pg::Clock* clock) {
-    const auto task = hold_task_and_flow(hub, id, clock);
-    const int64 now = clock->now();
-    check_fence(hub, task, fence, now);
+RequeuedTask delay_held_task(store::Tables& tables, const store::Task& task, const Fence& fence,
+                             int64 delay_ms, Jsonb* checkpoint, int64 now) {
     note_own_end(task, fence);
-    return give_back(hub, task, core::Pending::kSnooze, "delay", core::add_ms(now, delay_ms),
+    return give_back(tables, task, core::Pending::kSnooze, "delay", core::add_ms(now, delay_ms),
                      checkpoint, now);
 }
 
-RequeuedTask release_task(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence,
-                          int64 delay_ms, pg::Clock* clock) {
-    const auto task = hold_task_and_flow(hub, id, clock);
-    const int64 now = clock->now();
-    check_fence(hub, task, fence, now);
+RequeuedTask release_held_task(store::Tables& tables, const store::Task& task, const Fence& fence,
+                               int64 delay_ms, int64 now) {
     note_own_end(task, fence);
     // Without a delay it keeps its place in the queue.
     const int64 available_at = delay_ms == 0 ? *task.available_at : core::add_ms(now, delay_ms);
-    return give_back(hub, task, core::Pending::kReclaim, "release", available_at, nullptr, now);
+    return give_back(tables, task, core::Pending::kReclaim, "release", available_at, nullptr, now);
+}
+
+FailedTask fail_task(store::Tables& tables, const pg_uuid_t& id, const Fence& fence,
+                     const store::Failure& failure, std::optional<int64> retry_after,
+                     pg::Clock* clock) {
+    const auto task = hold_task_and_flow(tables, id, clock, fence);
+    const int64 now = clock->now();
+    check_fence(tables, task, fence, now);
+    const FailedTask failed = fail_held_task(tables, task, fence, failure, retry_after, now);
+    tell_override(tables, task, fence, failed.state, now);
+    return failed;
+}
+
+RequeuedTask delay_task(store::Tables& tables, const pg_uuid_t& id, const Fence& fence,
+                        int64 delay_ms, Jsonb* checkpoint, pg::Clock* clock) {
+    const auto task = hold_task_and_flow(tables, id, clock, fence);
+    const int64 now = clock->now();
+    check_fence(tables, task, fence, now);
+    return delay_held_task(tables, task, fence, delay_ms, checkpoint, now);
+}
+
+RequeuedTask release_task(store::Tables& tables, const pg_uuid_t& id, const Fence& fence,
+                          int64 delay_ms, pg::Clock* clock) {
+    const auto task = hold_task_and_flow(tables, id, clock, fence);
+    const int64 now = clock->now();
+    check_fence(tables, task, fence, now);
+    return release_held_task(tables, task, fence, delay_ms, now);
 }
 
 }  // namespace belay::ops

@@ -2,12 +2,15 @@
 //
 // Calls    store::try_lock_task, store::lock_task, store::lock_flow
 // Touches  <hub>.tasks, <hub>.flows
-// Locks    the flow of the task, if asked for, then the task
+// Locks    the flow of the task, if asked for, then the task; of many, all flows by id, then the
+//          tasks by id
 // Raises   QB001 lease lost, QB002 no such task, QB007 clock skew, QB012 terminal, QB013 not active
+#include <algorithm>
+
 #include "ops/guard/guard.hpp"
 #include "ops/task/task.hpp"
-#include "pg/counters.hpp"
 #include "pg/errors.hpp"
+#include "shmem/counters.hpp"
 #include "store/flows.hpp"
 
 namespace belay::ops {
@@ -35,37 +38,106 @@ bool is_same(const std::optional<pg_uuid_t>& a, const std::optional<pg_uuid_t>& 
     return a.has_value() == b.has_value() && (!a || memcmp(a->data, b->data, UUID_LEN) == 0);
 }
 
-// A member of a flow, or a task that somebody holds: the flow is held first.
-store::Task hold_after_flow(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock) {
-    const auto membership = store::read_membership(hub, id);
-    if (!membership) {
-        raise_no_task(id);
+// A lease of the front door names a task that the hub does not have.
+[[noreturn]] void raise_foreign(const store::Hub& hub, const pg_uuid_t& id) {
+    const char* text = store::uuid_text(id);
+    counters::add(hub.schema, counters::Queue::kTasks, counters::Counter::kLostLeases);
+    pg::raise(pg::kLockLost, psprintf("the lease of task %s is lost", text),
+              pg::Facts("unknown_task").add("task_id", text),
+              "The task belongs to another hub, or retention has deleted it. Stop working on it.");
+}
+
+[[noreturn]] void raise_absent(const store::Hub& hub, const pg_uuid_t& id, const Fence& fence) {
+    if (fence.lease != nullptr) {
+        raise_foreign(hub, id);
     }
-    if (membership->flow_id && !store::try_lock_flow(hub, *membership->flow_id)) {
+    raise_no_task(id);
+}
+
+// Why a lease of the front door is not the task's live one; null if it is.
+const char* why_refused(const store::Hub& hub, const store::Task& task, const Fence& fence,
+                        int64 now) {
+    if (has_completed(task, fence)) {
+        return "already_completed";
+    }
+    const core::TaskLease& lease = *fence.lease;
+    const bool has_secret = lease.incarnation == hub.incarnation && task.lease_nonce &&
+                            core::has_nonce(lease, task.lease_nonce->data);
+    switch (core::fault_of_lease(task, lease.epoch, has_secret, hub.epoch_floor, now)) {
+        case core::TaskFault::kTerminal:
+            return "already_terminal";
+        case core::TaskFault::kNotActive:
+        case core::TaskFault::kOtherEpoch:
+            return "stale_epoch";
+        case core::TaskFault::kUnknown:
+            return "unknown_lease";
+        case core::TaskFault::kExpired:
+            return "lease_expired";
+        case core::TaskFault::kNone:
+            break;
+    }
+    return nullptr;
+}
+
+void wait_for_flow(store::Tables& tables, const pg_uuid_t& flow, pg::Clock* clock) {
+    if (!store::try_lock_flow(tables, flow)) {
         clock->mark_waited();
-        (void)store::lock_flow(hub, *membership->flow_id);
+        (void)store::lock_flow(tables, flow);
     }
-    auto task = store::try_lock_task(hub, id);
+}
+
+// Holds a task whose flow, if it has one, is held. Nothing if it was deleted meanwhile.
+std::optional<store::Task> wait_for_task(store::Tables& tables, const pg_uuid_t& id,
+                                         const store::Membership& membership, pg::Clock* clock) {
+    auto task = store::try_lock_task(tables, id);
     if (!task) {
         clock->mark_waited();
-        task = store::lock_task(hub, id);
+        task = store::lock_task(tables, id);
     }
-    if (!task) {
-        raise_no_task(id);  // deleted meanwhile
-    }
-    if (!is_same(task->flow_id, membership->flow_id)) {
+    if (task && !is_same(task->flow_id, membership.flow_id)) {
         ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                         errmsg("task %s has joined a flow meanwhile", store::uuid_text(id)),
                         errhint("Repeat the transaction.")));
     }
+    return task;
+}
+
+// A member of a flow, or a task that somebody holds: the flow is held first.
+store::Task hold_after_flow(store::Tables& tables, const pg_uuid_t& id, pg::Clock* clock,
+                            const Fence& fence) {
+    const auto membership = store::read_membership(tables, id);
+    if (!membership) {
+        raise_absent(tables, id, fence);
+    }
+    if (membership->flow_id) {
+        wait_for_flow(tables, *membership->flow_id, clock);
+    }
+    const auto task = wait_for_task(tables, id, *membership, clock);
+    if (!task) {
+        raise_absent(tables, id, fence);
+    }
     return *task;
+}
+
+bool less(const pg_uuid_t& a, const pg_uuid_t& b) {
+    return memcmp(a.data, b.data, UUID_LEN) < 0;
+}
+
+// Sorts the ids and leaves each once.
+void sort_once(pg::List<pg_uuid_t>* ids) {
+    std::sort(ids->begin(), ids->end(), less);
+    const pg_uuid_t* end =
+        std::unique(ids->begin(), ids->end(), [](const pg_uuid_t& a, const pg_uuid_t& b) {
+            return memcmp(a.data, b.data, UUID_LEN) == 0;
+        });
+    ids->count = static_cast<int>(end - ids->begin());
 }
 
 }  // namespace
 
 void raise_no_task(const pg_uuid_t& id) {
     const char* text = store::uuid_text(id);
-    pg::raise(pg::kNotFound, psprintf("Task not found: %s", text),
+    pg::raise(pg::kNotFound, psprintf("task %s does not exist", text),
               pg::Facts("unknown_task").add("entity", "task").add("id", text),
               "It was never created here, or retention has deleted it.");
 }
@@ -78,55 +150,158 @@ void raise_terminal(const store::Task& task) {
               "Stop working on this task. replay_task runs it again.");
 }
 
-void raise_lease_lost(const store::Hub& hub, const store::Task& task, const char* code_detail) {
-    pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kLostLeases);
-    pg::raise(pg::kLockLost, psprintf("the lease of task %s is lost", store::uuid_text(task.id)),
-              task_facts(code_detail, task), kStop);
-}
+namespace {
 
-store::Task hold_task(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock) {
-    enter(hub, {.tasks = true}, clock);
-    auto task = store::try_lock_task(hub, id);
-    if (!task && store::task_state(hub, id)) {
-        clock->mark_waited();
-        task = store::lock_task(hub, id);
+// What became of a lease that is not the task's live one.
+const char* fate_of(const store::Task& task, std::string_view code_detail) {
+    const char* id = store::uuid_text(task.id);
+    if (code_detail == "lease_expired") {
+        return psprintf("the lease of task %s has expired", id);
     }
-    if (!task) {
-        raise_no_task(id);
+    if (code_detail == "unknown_lease") {
+        return psprintf("this lease of task %s was never granted", id);
     }
-    pg::check_skew(*clock, hub.options[store::Option::kMaxClockSkew]);
-    return *task;
-}
-
-store::Task hold_task_and_flow(const store::Hub& hub, const pg_uuid_t& id, pg::Clock* clock) {
-    enter(hub, {.tasks = true}, clock);
-    auto task = store::try_lock_lone_task(hub, id);
-    if (!task) {
-        task = hold_after_flow(hub, id, clock);
-    }
-    pg::check_skew(*clock, hub.options[store::Option::kMaxClockSkew]);
-    return *task;
-}
-
-void check_fence(const store::Hub& hub, const store::Task& task, const Fence& fence, int64 now) {
     if (core::is_terminal(task.state)) {
-        raise_terminal(task);
+        return psprintf("task %s is %s already", id, core::name_of(task.state).data());
     }
-    if (!task.is_active()) {
-        pg::raise(pg::kNotActive,
-                  psprintf("task %s is %s, not active", store::uuid_text(task.id),
-                           core::name_of(task.state).data()),
-                  task_facts("not_active", task), kStop);
+    return task.is_active() ? psprintf("task %s has been leased again", id)
+                            : psprintf("the lease of task %s has ended", id);
+}
+
+[[noreturn]] void raise_lease_lost(store::Tables& tables, const store::Task& task,
+                                   const char* code_detail) {
+    counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kLostLeases);
+    pg::raise(pg::kLockLost, fate_of(task, code_detail), task_facts(code_detail, task), kStop);
+}
+
+}  // namespace
+
+void raise_stale_epoch(store::Tables& tables, const store::Task& task, int64 epoch) {
+    if (epoch < task.lease_epoch) {
+        raise_lease_lost(tables, task, "stale_epoch");
     }
-    if (fence.override) {
+    counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kLostLeases);
+    pg::raise(pg::kLockLost,
+              psprintf("a lease of task %s with epoch %lld was never granted",
+                       store::uuid_text(task.id), static_cast<long long>(epoch)),
+              task_facts("stale_epoch", task), kStop);
+}
+
+bool has_completed(const store::Task& task, const Fence& fence) {
+    return fence.epoch && core::was_completed_under(task, *fence.epoch) &&
+           (fence.lease == nullptr ||
+            (task.lease_nonce && core::has_nonce(*fence.lease, task.lease_nonce->data)));
+}
+
+store::Task hold_task(store::Tables& tables, const pg_uuid_t& id, pg::Clock* clock,
+                      const Fence& fence) {
+    enter(tables, {.tasks = true}, clock);
+    auto task = store::try_lock_task(tables, id);
+    if (!task && store::read_life(tables, id)) {
+        clock->mark_waited();
+        task = store::lock_task(tables, id);
+    }
+    if (!task) {
+        raise_absent(tables, id, fence);
+    }
+    pg::check_skew(*clock, tables.hub.options[store::Option::kMaxClockSkew]);
+    return *task;
+}
+
+store::Task hold_task_and_flow(store::Tables& tables, const pg_uuid_t& id, pg::Clock* clock,
+                               const Fence& fence) {
+    enter(tables, {.tasks = true}, clock);
+    auto task = store::try_lock_lone_task(tables, id);
+    if (!task) {
+        task = hold_after_flow(tables, id, clock, fence);
+    }
+    pg::check_skew(*clock, tables.hub.options[store::Option::kMaxClockSkew]);
+    return *task;
+}
+
+std::span<TaskHold> hold_tasks_and_flows(store::Tables& tables, std::span<const pg_uuid_t> ids,
+                                         pg::Clock* clock) {
+    enter(tables, {.tasks = true}, clock);
+    pg::List<pg_uuid_t> sorted;
+    for (const pg_uuid_t& id : ids) {
+        sorted.add(id);
+    }
+    sort_once(&sorted);
+    pg::List<std::optional<store::Membership>> memberships;
+    pg::List<pg_uuid_t> flows;
+    for (const pg_uuid_t& id : sorted) {
+        const auto& membership = memberships.add(store::read_membership(tables, id));
+        if (membership && membership->flow_id) {
+            flows.add(*membership->flow_id);
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    sort_once(&flows);
+    for (const pg_uuid_t& flow : flows) {
+        wait_for_flow(tables, flow, clock);
+        CHECK_FOR_INTERRUPTS();
+    }
+    pg::List<TaskHold> held;
+    for (int i = 0; i < sorted.count; ++i) {
+        const auto& membership = memberships.items[i];
+        const pg_uuid_t& id = sorted.items[i];
+        held.add({id, membership ? wait_for_task(tables, id, *membership, clock) : std::nullopt});
+        CHECK_FOR_INTERRUPTS();
+    }
+    return {held.items, static_cast<std::size_t>(held.count)};
+}
+
+TaskHold* find_hold(std::span<TaskHold> held, const pg_uuid_t& id) {
+    return &*std::lower_bound(
+        held.begin(), held.end(), id,
+        [](const TaskHold& hold, const pg_uuid_t& wanted) { return less(hold.id, wanted); });
+}
+
+std::optional<Refusal> refusal_of(const store::Hub& hub, const store::Task& task,
+                                  const Fence& fence, int64 now) {
+    if (fence.lease != nullptr) {
+        const char* why = why_refused(hub, task, fence, now);
+        return why == nullptr ? std::nullopt : std::optional(Refusal{pg::kLockLost, why});
+    }
+    // An operator needs no lease: the task's own will do, unless he names the epoch that he saw.
+    const int64 epoch = fence.override ? fence.epoch.value_or(task.lease_epoch) : *fence.epoch;
+    switch (core::fault_of_live_epoch(task, epoch, hub.epoch_floor, now)) {
+        case core::TaskFault::kTerminal:
+            return Refusal{pg::kAlreadyTerminal, "already_terminal"};
+        case core::TaskFault::kNotActive:
+            return Refusal{pg::kNotActive, "not_active"};
+        case core::TaskFault::kOtherEpoch:
+            return Refusal{pg::kLockLost, "stale_epoch"};
+        case core::TaskFault::kExpired:
+            return fence.override ? std::nullopt
+                                  : std::optional(Refusal{pg::kLockLost, "lease_expired"});
+        case core::TaskFault::kUnknown:
+        case core::TaskFault::kNone:
+            break;
+    }
+    return std::nullopt;
+}
+
+void check_fence(store::Tables& tables, const store::Task& task, const Fence& fence, int64 now) {
+    const auto refusal = refusal_of(tables, task, fence, now);
+    if (!refusal) {
         return;
     }
-    if (*fence.epoch != task.lease_epoch) {
-        raise_lease_lost(hub, task, "stale_epoch");
+    switch (refusal->sqlstate) {
+        case pg::kAlreadyTerminal:
+            raise_terminal(task);
+        case pg::kNotActive:
+            pg::raise(pg::kNotActive,
+                      psprintf("task %s is %s, not active", store::uuid_text(task.id),
+                               core::name_of(task.state).data()),
+                      task_facts(refusal->code_detail, task), kStop);
+        default:
+            break;
     }
-    if (!task.is_lease_live(hub, now)) {
-        raise_lease_lost(hub, task, "lease_expired");
+    if (fence.lease == nullptr && *fence.epoch != task.lease_epoch) {
+        raise_stale_epoch(tables, task, *fence.epoch);
     }
+    raise_lease_lost(tables, task, refusal->code_detail);
 }
 
 void note_own_end(const store::Task& task, const Fence& fence) {

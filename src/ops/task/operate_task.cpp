@@ -7,6 +7,7 @@
 //
 // The gates stand in the order of their answers. A refusal writes nothing.
 #include "core/events.hpp"
+#include "ops/audit.hpp"
 #include "ops/flow/flow.hpp"
 #include "ops/task/task.hpp"
 #include "pg/errors.hpp"
@@ -20,24 +21,31 @@ namespace {
 constexpr int kRevoked = core::event_place("lease", "revoked");
 constexpr int kPriorityChanged = core::event_place("operator", "priority_changed");
 constexpr int kReplayed = core::event_place("operator", "replayed");
+constexpr int kCancelled = core::event_place("operator", "task_cancelled");
+constexpr int kLeaseRevoked = core::event_place("operator", "lease_revoked");
 constexpr std::string_view kOverride = "operator_override";
 constexpr std::string_view kCascade = "flow_cascade";
 
-// Gates 4 and 5 of a cancel: whoever is no operator has to hold the lease.
-void check_cancel_fence(const store::Hub& hub, const store::Task& task,
+// Gates 4 and 5 of a cancel: a caller that is neither an operator nor a client of the front door
+// has to hold the lease.
+void check_cancel_fence(store::Tables& tables, const store::Task& task,
                         const CancelRequest& request) {
-    if (request.source == kOverride || !task.is_active()) {
+    // An operator who names an epoch means the task as it was then.
+    if (request.source == kOverride && request.epoch && *request.epoch != task.lease_epoch) {
+        raise_stale_epoch(tables, task, *request.epoch);
+    }
+    if (request.source == kOverride || request.source == kCancelByClient || !task.is_active()) {
         return;
     }
     if (!request.epoch) {
         pg::raise(pg::kInvalidArgument, "p_lease_epoch is required to cancel an active task",
-                  pg::Facts("lease_epoch required")
+                  pg::Facts("lease_epoch_required")
                       .add("path", "p_lease_epoch")
                       .add("task_id", store::uuid_text(task.id)),
                   "Pass the epoch of the lease, or cancel with source operator_override.");
     }
     if (*request.epoch != task.lease_epoch) {
-        raise_lease_lost(hub, task, "stale_epoch");
+        raise_stale_epoch(tables, task, *request.epoch);
     }
 }
 
@@ -53,9 +61,9 @@ LeaseEvent revoked_event(const store::Task& task, std::string_view reason,
             .reason = reason};
 }
 
-CancelledTask cancel_task(const store::Hub& hub, const pg_uuid_t& id, const CancelRequest& request,
+CancelledTask cancel_task(store::Tables& tables, const pg_uuid_t& id, const CancelRequest& request,
                           pg::Clock* clock) {
-    const auto task = hold_task_and_flow(hub, id, clock);
+    const auto task = hold_task_and_flow(tables, id, clock);
     if (task.state == core::TaskState::kCancelled) {
         return {task.state, false};
     }
@@ -68,40 +76,50 @@ CancelledTask cancel_task(const store::Hub& hub, const pg_uuid_t& id, const Canc
                         errdetail("A worker may cancel only a task whose lease it holds."),
                         errhint("The hub's owner grants level operator with belay.grant_hub.")));
     }
-    check_cancel_fence(hub, task, request);
+    check_cancel_fence(tables, task, request);
     const int64 now = clock->now();
     if (task.is_active()) {
-        tell_lease(hub, task, revoked_event(task, request.reason, request.source), now);
+        tell_lease(tables, task, revoked_event(task, request.reason, request.source), now);
     }
-    (void)end_task(hub, task,
+    (void)end_task(tables, task,
                    {.state = core::TaskState::kCancelled,
                     .now = now,
                     .outcome = core::AttemptOutcome::kCancelled,
                     .cancel_reason = request.reason,
                     .cancelled_by = request.source,
-                    .notice = {pg::WakeReason::kCancelled, true}},
+                    .notice = {wakeups::Reason::kCancelled, true}},
                    request.source == kCascade ? EndKind::kSilent : EndKind::kTold);
+    if (request.source == kOverride) {
+        tell_operator(tables,
+                      {.event = kCancelled,
+                       .subject = store::uuid_text(id),
+                       .details = store::Details()
+                                      .add("queue", task.queue)
+                                      .add("previous_state", core::name_of(task.state)),
+                       .reason = request.reason},
+                      now);
+    }
     return {task.state, true};
 }
 
 namespace {
 
 // Whether the text is the lease's id, with or without what only its claim returned.
-bool names_lease(const store::Hub& hub, const store::Task& task, std::string_view text) {
+bool names_lease(store::Tables& tables, const store::Task& task, std::string_view text) {
     return text == store::lease_id(task.id, task.attempt_index, task.lease_epoch) ||
            (task.lease_nonce &&
             pg::equal_in_constant_time(
-                text, store::secret_lease_id(hub, {.task = task.id,
-                                                   .attempt_index = task.attempt_index,
-                                                   .epoch = task.lease_epoch,
-                                                   .nonce = *task.lease_nonce})));
+                text, store::secret_lease_id(tables, {.task = task.id,
+                                                      .attempt_index = task.attempt_index,
+                                                      .epoch = task.lease_epoch,
+                                                      .nonce = *task.lease_nonce})));
 }
 
 }  // namespace
 
-RevokedLease revoke_lease(const store::Hub& hub, const pg_uuid_t& id, const RevokeRequest& request,
+RevokedLease revoke_lease(store::Tables& tables, const pg_uuid_t& id, const RevokeRequest& request,
                           pg::Clock* clock) {
-    const auto task = hold_task_and_flow(hub, id, clock);
+    const auto task = hold_task_and_flow(tables, id, clock);
     if (!task.is_active()) {
         return {"no_active_lease", nullptr, task.lease_epoch};
     }
@@ -109,27 +127,36 @@ RevokedLease revoke_lease(const store::Hub& hub, const pg_uuid_t& id, const Revo
     if (!request.worker_instance.empty() && request.worker_instance != *task.lease_owner) {
         return {"different_worker_instance_id", lease_id, task.lease_epoch};
     }
-    if (!request.lease_id.empty() && !names_lease(hub, task, request.lease_id)) {
+    if (!request.lease_id.empty() && !names_lease(tables, task, request.lease_id)) {
         return {"lease_id_mismatch", lease_id, task.lease_epoch};
     }
     if (request.epoch && *request.epoch != task.lease_epoch) {
         return {"epoch_moved", lease_id, task.lease_epoch};
     }
     const int64 now = clock->now();
-    tell_lease(hub, task, revoked_event(task, request.reason, "revoke_lease"), now);
-    (void)put_back(hub, task,
+    tell_lease(tables, task, revoked_event(task, request.reason, "revoke_lease"), now);
+    (void)put_back(tables, task,
                    {.pending = core::Pending::kReclaim,
                     .available_at = *task.available_at,
                     .now = now,
-                    .notice = {pg::WakeReason::kLeaseExpired, true}});
+                    .notice = {wakeups::Reason::kLeaseExpired, true}});
+    tell_operator(tables,
+                  {.event = kLeaseRevoked,
+                   .subject = store::uuid_text(id),
+                   .details = store::Details()
+                                  .add("queue", task.queue)
+                                  .add("lease_epoch", task.lease_epoch)
+                                  .add("worker_instance", task.lease_owner),
+                   .reason = request.reason},
+                  now);
     return {nullptr, lease_id, task.lease_epoch + 1};
 }
 
-ChangedPriority change_priority(const store::Hub& hub, const pg_uuid_t& id, int32 priority,
+ChangedPriority change_priority(store::Tables& tables, const pg_uuid_t& id, int32 priority,
                                 pg::Clock* clock) {
-    const auto task = hold_task(hub, id, clock);
+    const auto task = hold_task(tables, id, clock);
     const int64 now = clock->now();
-    if (!task.is_eligible(now)) {
+    if (!core::is_eligible(task, now)) {
         pg::raise(pg::kNotEligible,
                   psprintf("task %s is %s, not waiting for a worker", store::uuid_text(id),
                            core::name_of(task.state).data()),
@@ -139,18 +166,18 @@ ChangedPriority change_priority(const store::Hub& hub, const pg_uuid_t& id, int3
                   "The priority decides among tasks that can be claimed now.");
     }
     const int32 clamped = core::clamp_priority(priority);
-    store::set_priority(hub, task, clamped, now);
-    if (store::wants_event(hub, kPriorityChanged)) {
-        store::write_event(hub, kPriorityChanged, store::uuid_text(id),
-                           store::Details()
-                               .add("old_priority", int64{task.priority})
-                               .add("new_priority", int64{clamped}),
-                           now);
-    }
+    store::set_priority(tables, task, clamped, now);
+    tell_operator(tables,
+                  {.event = kPriorityChanged,
+                   .subject = store::uuid_text(id),
+                   .details = store::Details()
+                                  .add("old_priority", int64{task.priority})
+                                  .add("new_priority", int64{clamped})},
+                  now);
     return {task.priority, clamped};
 }
 
-void check_replay(const store::Hub& hub, const store::Task& task) {
+void check_replay(store::Tables& tables, const store::Task& task) {
     if (!core::is_terminal(task.state)) {
         pg::raise(pg::kNotTerminal,
                   psprintf("task %s is %s, it has not ended", store::uuid_text(task.id),
@@ -160,7 +187,7 @@ void check_replay(const store::Hub& hub, const store::Task& task) {
                       .add("state", core::name_of(task.state)),
                   "Only a task that has ended can be replayed.");
     }
-    const core::Policy policy = policy_of(hub, task);
+    const core::Policy policy = policy_of(tables, task);
     if (task.replay_count >= policy.max_replays) {
         pg::raise(pg::kLimitExceeded,
                   psprintf("task %s was replayed as often as its policy allows",
@@ -169,13 +196,13 @@ void check_replay(const store::Hub& hub, const store::Task& task) {
                       .add("task_id", store::uuid_text(task.id))
                       .add("limit", policy.max_replays)
                       .add("value", task.replay_count),
-                  "max_replays of the task's policy, or of its lane's, sets the limit.");
+                  "max_replays of the task's policy, or of its queue's, sets the limit.");
     }
 }
 
-void tell_replay(const store::Hub& hub, const store::Task& task, bool was_skipped_member,
+void tell_replay(store::Tables& tables, const store::Task& task, bool was_skipped_member,
                  int64 groups_reset, int64 now) {
-    if (!store::wants_event(hub, kReplayed)) {
+    if (!store::wants_event(tables, kReplayed)) {
         return;
     }
     store::Details details;
@@ -183,19 +210,21 @@ void tell_replay(const store::Hub& hub, const store::Task& task, bool was_skippe
     if (was_skipped_member) {
         details.add("groups_reset", groups_reset);
     }
-    store::write_event(hub, kReplayed, store::uuid_text(task.id), details, now);
+    tell_operator(tables,
+                  {.event = kReplayed, .subject = store::uuid_text(task.id), .details = details},
+                  now);
 }
 
-ReplayedTask replay_task(const store::Hub& hub, const pg_uuid_t& id, bool cascade,
+ReplayedTask replay_task(store::Tables& tables, const pg_uuid_t& id, bool cascade,
                          pg::Clock* clock) {
-    const auto task = hold_task_and_flow(hub, id, clock);
-    check_replay(hub, task);
+    const auto task = hold_task_and_flow(tables, id, clock);
+    check_replay(tables, task);
     const int64 now = clock->now();
     if (task.flow_id) {
-        return replay_member(hub, task, cascade, now);
+        return replay_member(tables, task, cascade, now);
     }
-    (void)store::reopen(hub, task, core::TaskState::kReady, now);
-    tell_replay(hub, task, false, 0, now);
+    (void)store::reopen(tables, task, core::TaskState::kReady, now);
+    tell_replay(tables, task, false, 0, now);
     return {task.replay_count + 1, core::TaskState::kReady, {}, {}};
 }
 

@@ -10,7 +10,7 @@
 #include "ops/wait/wait_for_work.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
-#include "pg/wakeups.hpp"
+#include "shmem/wakeups/wakeups.hpp"
 #include "store/flow_reads.hpp"
 #include "store/limits.hpp"
 #include "store/suspensions.hpp"
@@ -24,7 +24,7 @@ namespace {
 namespace json = core::json;
 
 constexpr const char* kFilterKeys[] = {
-    "lane",   "state",           "flow_id",         "kind",          "tags",
+    "queue",  "state",           "flow_id",         "kind",          "tags",
     "worker", "worker_instance", "created_from_ms", "created_to_ms", "pending_attempt",
 };
 
@@ -34,26 +34,13 @@ constexpr const char* kFilterKeys[] = {
                       hint);
 }
 
-// p_filter.state: a state, or an array of them.
-std::optional<std::span<const std::string_view>> states_of(json::Value filter) {
-    const auto states = optional_words(filter, "state", "p_filter");
-    for (const auto state : states.value_or(std::span<const std::string_view>())) {
-        if (!core::parse_task_state(state)) {
-            refuse_filter("state",
-                          "States are blocked, delayed, ready, active, suspended, "
-                          "completed, failed, cancelled, expired and skipped.");
-        }
-    }
-    return states;
-}
-
 struct Reasons {
     pg::List<Reason> all;
 
     void add(const char* reason, const char* detail = nullptr) { all.add({reason, detail}); }
 };
 
-void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::TaskView& task,
+void explain_state(store::Tables& tables, const pg_uuid_t& id, const store::TaskView& task,
                    int64 now, Reasons* out) {
     const auto state = *core::parse_task_state(task.state);
     if (core::is_terminal(state)) {
@@ -62,7 +49,8 @@ void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::Task
         return;
     }
     if (state == core::TaskState::kActive) {
-        const bool live = task.lease_until.value_or(0) > now && task.lease_epoch >= hub.epoch_floor;
+        const bool live =
+            task.lease_until.value_or(0) > now && task.lease_epoch >= tables.hub.epoch_floor;
         StringInfo detail = makeStringInfo();
         appendStringInfoString(detail, "{\"worker\":");
         append_json(detail, task.worker.value_or(""));
@@ -76,7 +64,7 @@ void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::Task
                  psprintf("{\"until_ms\":" INT64_FORMAT "}", task.available_at.value_or(0)));
     }
     if (state == core::TaskState::kBlocked && task.in_flow) {
-        const auto [waiting, ended] = store::hindrances(hub, id);
+        const auto [waiting, ended] = store::hindrances(tables, id);
         if (waiting != nullptr) {
             out->add("blocked_by_upstream", psprintf("{\"upstream\":%s}", waiting));
         }
@@ -90,7 +78,7 @@ void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::Task
     }
     if (state == core::TaskState::kSuspended) {
         Jsonb* suspension =
-            store::has_suspensions(hub) ? store::suspension_json(hub, task.id) : nullptr;
+            store::has_suspensions(tables) ? store::suspension_json(tables, task.id) : nullptr;
         out->add("suspended",
                  suspension == nullptr
                      ? nullptr
@@ -101,34 +89,42 @@ void explain_state(const store::Hub& hub, const pg_uuid_t& id, const store::Task
     }
 }
 
-void explain_limits(const store::Hub& hub, std::string_view lane, int64 now, Reasons* out) {
-    const auto limit = store::is_limited(hub, lane) ? store::read_limit(hub, lane) : std::nullopt;
+void explain_limits(store::Tables& tables, std::string_view queue, int64 now, Reasons* out) {
+    const auto limit =
+        store::is_limited(tables, queue) ? store::read_limit(tables, queue) : std::nullopt;
     if (!limit) {
         return;
     }
+    // What an open claim has taken counts, what an open end gives back does not.
+    if (core::free_places(*limit, now) == 0) {
+        if (const auto holder = store::limit_holder(tables, queue)) {
+            out->add("queue_limits_locked", store::json_of(*holder));
+        }
+    }
     if (core::is_crowded(*limit)) {
-        out->add("lane_concurrency",
+        out->add("queue_concurrency",
                  psprintf("{\"concurrency\":" INT64_FORMAT ",\"active\":" INT64_FORMAT "}",
-                          *limit->concurrency, limit->active - limit->returned));
+                          *limit->concurrency, limit->active));
     }
     if (const int64 at = core::next_token_at(*limit, now); at > now) {
-        out->add("lane_rate", psprintf("{\"rate_per_s\":%g,\"until_ms\":" INT64_FORMAT "}",
-                                       *limit->rate_per_s, at));
+        out->add("queue_rate", psprintf("{\"rate_per_s\":%g,\"until_ms\":" INT64_FORMAT "}",
+                                        *limit->rate_per_s, at));
     }
 }
 
 // Nothing keeps the task but that nobody claims it: which workers could, and how many sessions
 // wait.
-void explain_lack_of_workers(const store::Hub& hub, const store::TaskView& task, bool has_caller,
+void explain_lack_of_workers(store::Tables& tables, const store::TaskView& task, bool has_caller,
                              Reasons* out) {
     StringInfo detail = makeStringInfo();
     const bool needs = !has_caller && task.missing != nullptr;
     if (needs) {
         appendStringInfo(detail, "\"capabilities\":%s", task.missing);
     }
-    const auto own = pg::channel_waiters(store::lane_channel(hub, task.lane));
+    const auto own = wakeups::channel_waiters(store::queue_channel(tables, task.queue));
     if (own) {
-        const int64 waiters = *own + pg::channel_waiters(store::all_lanes_channel(hub)).value_or(0);
+        const int64 waiters =
+            *own + wakeups::channel_waiters(store::all_queues_channel(tables)).value_or(0);
         appendStringInfo(detail, "%s\"waiting_sessions\":" INT64_FORMAT, needs ? "," : "", waiters);
     }
     out->add(needs ? "capabilities_needed" : "claimable",
@@ -136,8 +132,9 @@ void explain_lack_of_workers(const store::Hub& hub, const store::TaskView& task,
 }
 
 // The task with what it is suspended for.
-Jsonb* with_suspension(const store::Hub& hub, const pg_uuid_t& id, Jsonb* task) {
-    Jsonb* suspension = store::has_suspensions(hub) ? store::suspension_json(hub, id) : nullptr;
+Jsonb* with_suspension(store::Tables& tables, const pg_uuid_t& id, Jsonb* task) {
+    Jsonb* suspension =
+        store::has_suspensions(tables) ? store::suspension_json(tables, id) : nullptr;
     const Datum member = DirectFunctionCall2(
         jsonb_concat, JsonbPGetDatum(task),
         pg::jsonb_datum(suspension == nullptr
@@ -149,8 +146,9 @@ Jsonb* with_suspension(const store::Hub& hub, const pg_uuid_t& id, Jsonb* task) 
 }
 
 // The group and edges of a member.
-Jsonb* with_group(const store::Hub& hub, const pg_uuid_t& id, Jsonb* task) {
-    Jsonb* member = OidIsValid(hub.relations.flows) ? store::read_member_json(hub, id) : nullptr;
+Jsonb* with_group(store::Tables& tables, const pg_uuid_t& id, Jsonb* task) {
+    Jsonb* member =
+        OidIsValid(tables.hub.relations.flows) ? store::read_member_json(tables, id) : nullptr;
     if (member == nullptr) {
         return task;
     }
@@ -160,28 +158,44 @@ Jsonb* with_group(const store::Hub& hub, const pg_uuid_t& id, Jsonb* task) {
 
 }  // namespace
 
-Jsonb* get_task(const store::Hub& hub, const pg_uuid_t& id) {
-    Jsonb* task = store::read_task_json(hub, id);
-    if (task != nullptr) {
-        task = with_suspension(hub, id, task);
-        task = with_group(hub, id, task);
-        remember_task(hub, store::uuid_text(id));
+std::optional<std::span<const std::string_view>> checked_states(json::Value filter) {
+    const auto states = optional_words(filter, "state", "p_filter");
+    for (const auto state : states.value_or(std::span<const std::string_view>())) {
+        if (!core::parse_task_state(state)) {
+            refuse_filter("state",
+                          "States are blocked, delayed, ready, active, suspended, "
+                          "completed, failed, cancelled, expired and skipped.");
+        }
     }
-    return task;
+    return states;
 }
 
-store::Rows list_tasks(const store::Hub& hub, json::Value filter, std::optional<pg_uuid_t> after,
-                       int limit) {
-    check_members(filter, "p_filter", kFilterKeys);
+std::optional<std::string_view> checked_pending(json::Value filter) {
     const auto pending = optional_string(filter, "pending_attempt", "p_filter");
     if (pending && !core::parse_pending(*pending)) {
         refuse_filter("pending_attempt",
                       "Values are initial, retry, replay, reclaim, snooze and resume.");
     }
-    return store::list_tasks(
-        hub,
-        {.lane = optional_string(filter, "lane", "p_filter"),
-         .states = states_of(filter),
+    return pending;
+}
+
+Jsonb* get_task(store::Tables& tables, const pg_uuid_t& id) {
+    Jsonb* task = store::read_task_json(tables, id);
+    if (task != nullptr) {
+        task = with_suspension(tables, id, task);
+        task = with_group(tables, id, task);
+        remember_task(tables, store::uuid_text(id));
+    }
+    return task;
+}
+
+store::Listing list_tasks(store::Tables& tables, json::Value filter, std::optional<pg_uuid_t> after,
+                          int limit) {
+    check_members(filter, "p_filter", kFilterKeys);
+    const auto list = store::list_tasks(
+        tables,
+        {.queue = optional_string(filter, "queue", "p_filter"),
+         .states = checked_states(filter),
          .flow_id = optional_uuid(filter, "flow_id", "p_filter"),
          .kind = optional_string(filter, "kind", "p_filter"),
          .tags = object_member(filter, "tags", "p_filter"),
@@ -189,64 +203,69 @@ store::Rows list_tasks(const store::Hub& hub, json::Value filter, std::optional<
          .worker_instance = optional_string(filter, "worker_instance", "p_filter"),
          .created_from = optional_int(filter, "created_from_ms", "p_filter"),
          .created_to = optional_int(filter, "created_to_ms", "p_filter"),
-         .pending = pending},
+         .pending = checked_pending(filter)},
         after, limit);
+    if (!list.whole) {
+        raise_long_search("list_tasks", "browse_tasks");
+    }
+    return list.rows;
 }
 
-store::Rows list_expired_leases(const store::Hub& hub, std::optional<int64> as_of,
-                                std::optional<std::string_view> lane, std::optional<int64> after_ms,
-                                std::optional<pg_uuid_t> after_id, int limit) {
-    return store::list_expired_leases(hub, as_of.value_or(pg::server_now_ms()), lane, after_ms,
+store::Listing list_expired_leases(store::Tables& tables, std::optional<int64> as_of,
+                                   std::optional<std::string_view> queue,
+                                   std::optional<int64> after_ms, std::optional<pg_uuid_t> after_id,
+                                   int limit) {
+    return store::list_expired_leases(tables, as_of.value_or(pg::server_now_ms()), queue, after_ms,
                                       after_id, limit);
 }
 
-std::span<const Reason> explain_claim(const store::Hub& hub, const pg_uuid_t& id,
+std::span<const Reason> explain_claim(store::Tables& tables, const pg_uuid_t& id,
                                       std::optional<std::span<const std::string_view>> capabilities,
                                       const SlotFilter& slots, int64 now) {
     constexpr int64 kMostBefore = 1000;
     Reasons out;
     // Without the caller's, all that the task needs are missing.
     const auto task =
-        store::view_task(hub, id, capabilities.value_or(std::span<const std::string_view>()));
+        store::view_task(tables, id, capabilities.value_or(std::span<const std::string_view>()));
     if (!task) {
         out.add("not_found");
         return out.all.span();
     }
-    explain_state(hub, id, *task, now, &out);
+    explain_state(tables, id, *task, now, &out);
     if (task->terminal_at) {
         return out.all.span();
     }
-    if (hub.is_paused(store::Queue::kTasks)) {
+    if (tables.hub.is_paused(store::Queue::kTasks)) {
         out.add("hub_paused");
     }
-    if (task->lane_paused) {
-        out.add("lane_paused");
+    if (task->queue_paused) {
+        out.add("queue_paused");
     }
-    explain_limits(hub, task->lane, now, &out);
+    explain_limits(tables, task->queue, now, &out);
     if (capabilities && task->missing != nullptr) {
         out.add("capabilities_missing", psprintf("{\"missing\":%s}", task->missing));
     }
-    const auto served = slots_of(hub, slots);
+    const auto served = slots_of(tables, slots);
     if (std::find(served.begin(), served.end(), task->slot) == served.end()) {
         out.add("slot_not_given", psprintf("{\"slot\":%d}", task->slot));
     }
     const bool waits = task->state == "ready" || task->state == "delayed";
-    if (const auto holder = store::row_holder(hub, id); waits && holder.held) {
-        out.add("row_locked", holder.pid != 0 ? psprintf("{\"pid\":%d}", holder.pid) : nullptr);
+    if (const auto holder = waits ? store::task_holder(tables, id) : std::nullopt) {
+        out.add("row_locked", store::json_of(*holder));
     }
     if (out.all.count > 0 || !waits) {
         return out.all.span();
     }
-    if (const int64 before = store::count_before(hub, id, *task, now, kMostBefore); before > 0) {
+    if (const int64 before = store::count_before(tables, id, *task, now, kMostBefore); before > 0) {
         out.add("behind", psprintf("{\"tasks\":" INT64_FORMAT "}", before));
     }
-    explain_lack_of_workers(hub, *task, capabilities.has_value(), &out);
+    explain_lack_of_workers(tables, *task, capabilities.has_value(), &out);
     return out.all.span();
 }
 
-std::span<const store::TaskProblem> check_tasks(const store::Hub& hub,
+std::span<const store::TaskProblem> check_tasks(store::Tables& tables,
                                                 std::optional<pg_uuid_t> flow) {
-    return store::check_tasks(hub, flow);
+    return store::check_tasks(tables, flow);
 }
 
 }  // namespace belay::ops

@@ -10,7 +10,7 @@
 #include "core/time.hpp"
 #include "ops/suspension/suspension.hpp"
 #include "ops/task/task.hpp"
-#include "pg/counters.hpp"
+#include "shmem/counters.hpp"
 #include "store/flows.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
@@ -28,21 +28,21 @@ LeaseEvent expired(const store::Task& task, const char* cause) {
             .value = std::string_view(cause)};
 }
 
-constexpr store::Notice kLost{pg::WakeReason::kLeaseExpired, true};
+constexpr store::Notice kLost{wakeups::Reason::kLeaseExpired, true};
 
-void expire_by_deadline(const store::Hub& hub, const store::Task& task, int64 now) {
+void expire_by_deadline(store::Tables& tables, const store::Task& task, int64 now) {
     if (task.is_active()) {
-        tell_lease(hub, task, expired(task, "deadline"), now);
+        tell_lease(tables, task, expired(task, "deadline"), now);
     }
-    (void)end_task(hub, task,
+    (void)end_task(tables, task,
                    {.state = core::TaskState::kExpired,
                     .now = now,
                     .outcome = core::AttemptOutcome::kExpired,
                     .notice = kLost});
 }
 
-void time_out_attempt(const store::Hub& hub, const store::Task& task, int64 now) {
-    (void)fail_attempt(hub, task,
+void time_out_attempt(store::Tables& tables, const store::Task& task, int64 now) {
+    (void)fail_attempt(tables, task,
                        {.failure = {core::FailureClass::kTimeout,
                                     std::string_view("the attempt took too long"), nullptr},
                         .retry_outcome = core::AttemptOutcome::kTimedOut,
@@ -55,12 +55,12 @@ void time_out_attempt(const store::Hub& hub, const store::Task& task, int64 now)
                        now);
 }
 
-void expire_lease(const store::Hub& hub, const store::Task& task, int64 now) {
-    const core::Policy policy = policy_of(hub, task);
+void expire_lease(store::Tables& tables, const store::Task& task, int64 now) {
+    const core::Policy policy = policy_of(tables, task);
     const store::Failure crash{core::FailureClass::kInfraCrash,
                                std::string_view("the lease expired"), nullptr};
     if (policy.expiry_fails) {
-        (void)fail_attempt(hub, task,
+        (void)fail_attempt(tables, task,
                            {.failure = crash,
                             .retry_outcome = core::AttemptOutcome::kRetry,
                             .last_outcome = core::AttemptOutcome::kFailed,
@@ -72,9 +72,9 @@ void expire_lease(const store::Hub& hub, const store::Task& task, int64 now) {
                            now);
         return;
     }
-    tell_lease(hub, task, expired(task, "lease"), now);
+    tell_lease(tables, task, expired(task, "lease"), now);
     if (task.reclaim_count >= policy.max_reclaims) {
-        (void)end_task(hub, task,
+        (void)end_task(tables, task,
                        {.state = core::TaskState::kFailed,
                         .now = now,
                         .outcome = core::AttemptOutcome::kFailed,
@@ -82,7 +82,7 @@ void expire_lease(const store::Hub& hub, const store::Task& task, int64 now) {
                         .notice = kLost});
         return;
     }
-    (void)put_back(hub, task,
+    (void)put_back(tables, task,
                    {.pending = core::Pending::kReclaim,
                     .available_at = *task.available_at,
                     .now = now,
@@ -98,7 +98,7 @@ struct Swept {
 };
 constinit HTAB* swept = nullptr;
 
-Swept* swept_of(const store::Hub& hub) {
+Swept* swept_of(store::Tables& tables) {
     if (swept == nullptr) {
         HASHCTL control{};
         control.keysize = sizeof(Oid);
@@ -108,7 +108,7 @@ Swept* swept_of(const store::Hub& hub) {
             hash_create("belay swept leases", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
     }
     bool found = false;
-    auto* entry = static_cast<Swept*>(hash_search(swept, &hub.schema, HASH_ENTER, &found));
+    auto* entry = static_cast<Swept*>(hash_search(swept, &tables.hub.schema, HASH_ENTER, &found));
     if (!found) {
         entry->floor = 0;
     }
@@ -116,27 +116,27 @@ Swept* swept_of(const store::Hub& hub) {
 }
 
 // Holds the task, its flow first; nothing if others have one of them, or if it is another flow now.
-std::optional<store::Task> try_hold(const store::Hub& hub, const store::DueTask& due) {
-    if (due.flow_id && !store::try_lock_flow(hub, *due.flow_id)) {
+std::optional<store::Task> try_hold(store::Tables& tables, const store::DueTask& due) {
+    if (due.flow_id && !store::try_lock_flow(tables, *due.flow_id)) {
         return std::nullopt;
     }
-    const auto task = store::try_lock_task(hub, due.id);
+    const auto task = store::try_lock_task(tables, due.id);
     return task && task->flow_id.has_value() == due.flow_id.has_value() ? task : std::nullopt;
 }
 
 }  // namespace
 
-FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const FailedAttempt& how,
+FailureResult fail_attempt(store::Tables& tables, const store::Task& task, const FailedAttempt& how,
                            int64 now) {
-    const core::Policy policy = policy_of(hub, task);
+    const core::Policy policy = policy_of(tables, task);
     if (core::may_retry(policy, how.failure.failure_class, task.retry_count)) {
         const int64 wait = how.retry_after.value_or(
             core::backoff_ms(policy, task.retry_count, pg_prng_double(&pg_global_prng_state)));
         const int64 available_at = core::add_ms(now, wait);
         if (how.retry_event) {
-            tell_lease(hub, task, *how.retry_event, now);
+            tell_lease(tables, task, *how.retry_event, now);
         }
-        const auto state = put_back(hub, task,
+        const auto state = put_back(tables, task,
                                     {.pending = core::Pending::kRetry,
                                      .available_at = available_at,
                                      .now = now,
@@ -147,9 +147,9 @@ FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const
         return {true, state, available_at};  // or cancelled with its flow
     }
     if (how.last_event) {
-        tell_lease(hub, task, *how.last_event, now);
+        tell_lease(tables, task, *how.last_event, now);
     }
-    (void)end_task(hub, task,
+    (void)end_task(tables, task,
                    {.state = how.last_state,
                     .now = now,
                     .outcome = how.last_outcome,
@@ -158,49 +158,46 @@ FailureResult fail_attempt(const store::Hub& hub, const store::Task& task, const
     return {false, how.last_state, std::nullopt};
 }
 
-bool settle(const store::Hub& hub, const store::Task& task, int64 now) {
-    auto times = task.times(hub);
+bool settle(store::Tables& tables, const store::Task& task, int64 now) {
     std::optional<store::Suspension> suspension;
     if (task.state == core::TaskState::kSuspended) {
-        suspension = store::open_suspension(hub, task.id);
-        if (suspension) {
-            times.suspension_timeout = suspension->timeout_at;
-        }
+        suspension = store::open_suspension(tables, task.id);
     }
-    const auto due = core::first_due(times, now);
+    const auto due = core::first_due(task, tables.hub.epoch_floor,
+                                     suspension ? suspension->timeout_at : std::nullopt, now);
     if (due != core::Due::kNothing && task.is_active()) {
-        pg::count(hub.schema, pg::CountedQueue::kTasks, pg::Counter::kExpired);
+        counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kExpired);
     }
     switch (due) {
         case core::Due::kNothing:
             return false;
         case core::Due::kDeadline:
-            expire_by_deadline(hub, task, now);
+            expire_by_deadline(tables, task, now);
             return true;
         case core::Due::kAttemptDeadline:
-            time_out_attempt(hub, task, now);
+            time_out_attempt(tables, task, now);
             return true;
         case core::Due::kLease:
-            expire_lease(hub, task, now);
+            expire_lease(tables, task, now);
             return true;
         case core::Due::kSuspension:
-            time_out_suspension(hub, task, *suspension, now);
+            time_out_suspension(tables, task, *suspension, now);
             return true;
     }
     return false;
 }
 
-int64 settle_all(const store::Hub& hub, std::span<const store::DueTask> all, int64 now) {
+int64 settle_all(store::Tables& tables, std::span<const store::DueTask> all, int64 now) {
     int64 changed = 0;
     for (const store::DueTask& due : all) {
-        const auto task = try_hold(hub, due);
+        const auto task = try_hold(tables, due);
         if (!task) {
             continue;
         }
-        if (settle(hub, *task, now)) {
+        if (settle(tables, *task, now)) {
             ++changed;
         } else if (task->is_active() && *task->lease_check < *task->lease_until) {
-            store::move_lease_check(hub, due.id);  // renewed: look again when it ends
+            store::move_lease_check(tables, *task);  // renewed: look again when it ends
             ++changed;
         }
         CHECK_FOR_INTERRUPTS();
@@ -208,34 +205,34 @@ int64 settle_all(const store::Hub& hub, std::span<const store::DueTask> all, int
     return changed;
 }
 
-bool may_have_void_leases(const store::Hub& hub) {
-    return hub.epoch_floor > swept_of(hub)->floor;
+bool may_have_void_leases(store::Tables& tables) {
+    return tables.hub.epoch_floor > swept_of(tables)->floor;
 }
 
-void look_for_void_leases(const store::Hub& hub) {
-    const int64 floor = hub.epoch_floor;
-    if (!store::has_void_leases(hub)) {
-        swept_of(hub)->floor = floor;
+void look_for_void_leases(store::Tables& tables) {
+    const int64 floor = tables.hub.epoch_floor;
+    if (!store::has_void_leases(tables)) {
+        swept_of(tables)->floor = floor;
     }
 }
 
-int64 settle_leases(const store::Hub& hub, pg::Clock* clock, int limit) {
-    const pg::Channel channel = store::task_lease_channel(hub);
-    const auto hint = pg::due_hint(channel);
+int64 settle_leases(store::Tables& tables, pg::Clock* clock, int limit) {
+    const wakeups::Channel channel = store::task_lease_channel(tables);
+    const auto hint = wakeups::due_hint(channel);
     // A caller whose clock is ahead must not end the leases of others.
     const int64 now = std::min(clock->now(), pg::server_now_ms());
     if (hint.known && hint.due > now) {
         return 0;
     }
-    const auto expired = store::expired_leases(hub, now, limit, 0);
-    int64 changed = settle_all(hub, expired, now);
-    if (may_have_void_leases(hub)) {
-        changed += settle_all(hub, store::void_leases(hub, limit, 0), now);
-        look_for_void_leases(hub);
+    const auto expired = store::expired_leases(tables, now, limit, 0);
+    int64 changed = settle_all(tables, expired, now);
+    if (may_have_void_leases(tables)) {
+        changed += settle_all(tables, store::void_leases(tables, limit, 0), now);
+        look_for_void_leases(tables);
     }
-    if (expired.size() < static_cast<std::size_t>(limit) && !may_have_void_leases(hub) &&
+    if (expired.size() < static_cast<std::size_t>(limit) && !may_have_void_leases(tables) &&
         !store::has_old_prepared()) {
-        pg::note_due_known(channel, hint, store::next_lease_check(hub));
+        wakeups::due_known(channel, hint, store::next_lease_check(tables));
     }
     return changed;
 }

@@ -5,8 +5,9 @@
 // Locks    nothing
 // Raises   nothing of its own
 #include "core/events.hpp"
+#include "ops/audit.hpp"
 #include "ops/task/task.hpp"
-#include "pg/faults.hpp"
+#include "shmem/mutants.hpp"
 #include "store/outbox.hpp"
 
 namespace belay::ops {
@@ -35,9 +36,9 @@ constexpr int completion_of(core::TaskState state) {
 
 }  // namespace
 
-void tell_lease(const store::Hub& hub, const store::Task& task, const LeaseEvent& event,
+void tell_lease(store::Tables& tables, const store::Task& task, const LeaseEvent& event,
                 int64 now) {
-    if (!store::wants_event(hub, event.event)) {
+    if (!store::wants_event(tables, event.event)) {
         return;
     }
     store::Details details;
@@ -46,7 +47,7 @@ void tell_lease(const store::Hub& hub, const store::Task& task, const LeaseEvent
         .add("attempt_index", int64{task.attempt_index})
         .add("worker", task.attempt_worker)
         .add("worker_instance", task.attempt_instance)
-        .add("lane", task.lane)
+        .add("queue", task.queue)
         .add("flow_id", flow_text(task));
     if (event.with_reason) {
         details.add("reason", event.reason);
@@ -54,19 +55,35 @@ void tell_lease(const store::Hub& hub, const store::Task& task, const LeaseEvent
     if (event.key != nullptr) {
         details.add(event.key, event.value);
     }
-    store::write_event(hub, event.event, store::uuid_text(task.id), details, now);
+    store::write_event(tables, event.event, store::uuid_text(task.id), details, now);
 }
 
-void tell_completion(const store::Hub& hub, const store::Task& task, core::TaskState state,
+void tell_override(store::Tables& tables, const store::Task& task, const Fence& fence,
+                   core::TaskState state, int64 now) {
+    constexpr int kOverridden = core::event_place("operator", "task_overridden");
+    if (fence.override) {
+        tell_operator(tables,
+                      {.event = kOverridden,
+                       .subject = store::uuid_text(task.id),
+                       .details = store::Details()
+                                      .add("queue", task.queue)
+                                      .add("lease_epoch", task.lease_epoch)
+                                      .add("state", core::name_of(state))},
+                      now);
+    }
+}
+
+void tell_completion(store::Tables& tables, const store::Task& task, core::TaskState state,
                      int64 epoch, std::optional<std::string_view> reason,
                      std::optional<core::FailureClass> failure, int64 now) {
     const int event = completion_of(state);
-    if (!store::wants_event(hub, event) || pg::fault(pg::FaultPoint::kEndWritesNoEvent)) {
+    if (!store::wants_event(tables, event) ||
+        mutants::strikes(mutants::Mutant::kEndWritesNoEvent)) {
         return;
     }
     store::Details details;
     details.add("flow_id", flow_text(task))
-        .add("lane", task.lane)
+        .add("queue", task.queue)
         .add("kind", task.kind)
         .add("attempt_index", int64{task.attempt_index})
         .add("lease_epoch", epoch);
@@ -77,7 +94,7 @@ void tell_completion(const store::Hub& hub, const store::Task& task, core::TaskS
         details.add("failure_class",
                     failure ? std::optional(core::name_of(*failure)) : std::nullopt);
     }
-    store::write_event(hub, event, store::uuid_text(task.id), details, now);
+    store::write_event(tables, event, store::uuid_text(task.id), details, now);
 }
 
 }  // namespace belay::ops

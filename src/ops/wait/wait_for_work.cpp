@@ -1,6 +1,7 @@
 // wait_for_work.cpp — sleep until something may be fetched, holding no snapshot, xid or lock.
 //
-// Calls    pg::begin_wait, pg::tend, store::orchestrator_readiness, store::worker_readiness
+// Calls    wakeups::begin_wait, wakeups::tend, store::orchestrator_readiness,
+//          store::worker_readiness
 // Touches  nothing
 // Locks    nothing while it sleeps
 // Raises   QB006 bad queue or timeout, 42501, 25001 inside a transaction block
@@ -11,9 +12,11 @@
 #include "core/hash.hpp"
 #include "core/task.hpp"
 #include "core/time.hpp"
+#include "ops/task/task.hpp"
 #include "pg/clock.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "pg/list.hpp"
 #include "pg/scopes.hpp"
 #include "store/grants.hpp"
 #include "store/readiness.hpp"
@@ -30,34 +33,34 @@ constexpr int64 kLongestPollMs = 500;
 
 struct TopicWord {
     const char* word;
-    pg::Topic topic;
+    wakeups::Topic topic;
     bool named;
     const char* verb;  // whoever may call it may wait
 };
 
 constexpr TopicWord kTopics[] = {
-    {"orchestrator", pg::Topic::kOrchestrator, false, "fetch_orchestration_item"},
-    {"worker", pg::Topic::kWorker, false, "fetch_work_item"},
-    {"instance", pg::Topic::kInstance, true, "get_instance_info"},
-    {"owner", pg::Topic::kOwner, true, "fetch_work_item"},
-    {"outbox", pg::Topic::kOutbox, false, "read_events"},
-    {"lane", pg::Topic::kLane, true, "claim_tasks"},
-    {"task", pg::Topic::kTask, true, "get_task"},
+    {"orchestrator", wakeups::Topic::kOrchestrator, false, "fetch_orchestration_item"},
+    {"worker", wakeups::Topic::kWorker, false, "fetch_work_item"},
+    {"instance", wakeups::Topic::kInstance, true, "get_instance_info"},
+    {"owner", wakeups::Topic::kOwner, true, "fetch_work_item"},
+    {"outbox", wakeups::Topic::kOutbox, false, "read_events"},
+    {"queue", wakeups::Topic::kQueue, true, "claim_tasks"},
+    {"task", wakeups::Topic::kTask, true, "get_task"},
 };
 
 constexpr const char* kQueueWords =
-    "Queues are orchestrator, worker, outbox, lane:<name>, lane:*, instance:<id>, task:<id> and "
+    "Queues are orchestrator, worker, outbox, queue:<name>, queue:*, instance:<id>, task:<id> and "
     "owner:<id>.";
 
 // ---------------------------------------------------------------- what a session saw of instances
 
 // What is waited for to change, not to be taken.
-bool is_watched(pg::Topic topic) {
-    return topic == pg::Topic::kInstance || topic == pg::Topic::kTask;
+bool is_watched(wakeups::Topic topic) {
+    return topic == wakeups::Topic::kInstance || topic == wakeups::Topic::kTask;
 }
 
 struct Seen {
-    pg::Channel channel;
+    wakeups::Channel channel;
     int64 custom_status_version;  // -1: not seen
     int64 execution_id;           // -1: not seen; the epoch of a task
     uint64 status;                // hash
@@ -69,7 +72,7 @@ constexpr long kMostSeen = 10000;
 HTAB* seen_table() {
     if (seen_instances == nullptr) {
         HASHCTL control{};
-        control.keysize = sizeof(pg::Channel);
+        control.keysize = sizeof(wakeups::Channel);
         control.entrysize = sizeof(Seen);
         control.hcxt = TopMemoryContext;
         seen_instances = hash_create("belay seen instances", 64, &control,
@@ -78,7 +81,7 @@ HTAB* seen_table() {
     return seen_instances;
 }
 
-Seen* see(const pg::Channel& channel) {
+Seen* see(const wakeups::Channel& channel) {
     bool found = false;
     if (hash_get_num_entries(seen_table()) > kMostSeen) {
         hash_destroy(seen_instances);  // a session that reads so many does not wait for them
@@ -95,31 +98,31 @@ Seen* see(const pg::Channel& channel) {
 
 // What has become of the task since the session saw it. Every lease that is lost has an epoch of
 // its own, so one that was lost before tells nothing.
-std::optional<pg::WakeReason> change_of_task(const store::Hub& hub, const WaitQueue& queue) {
+std::optional<wakeups::Reason> change_of_task(store::Tables& tables, const WaitQueue& queue) {
     const auto* seen =
         static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
     if (seen == nullptr) {
         return std::nullopt;
     }
-    const auto mark = store::read_task_mark(hub, queue.name);
+    const auto mark = store::read_task_mark(tables, queue.name);
     if (!mark) {
-        return pg::WakeReason::kChanged;  // deleted since
+        return wakeups::Reason::kChanged;  // deleted since
     }
     if (seen->execution_id == mark->epoch && seen->status == core::fnv1a64(mark->state)) {
         return std::nullopt;
     }
     if (mark->state == core::name_of(core::TaskState::kCancelled)) {
-        return pg::WakeReason::kCancelled;
+        return wakeups::Reason::kCancelled;
     }
-    const auto last = pg::last_change(queue.channel);
-    return last && last->mark > seen->execution_id ? last->reason : pg::WakeReason::kChanged;
+    const auto last = wakeups::last_change(queue.channel);
+    return last && last->mark > seen->execution_id ? last->reason : wakeups::Reason::kChanged;
 }
 
 // Whether the instance is no longer as the session saw it. One it never looked at is not new.
-bool is_changed(const store::Hub& hub, const WaitQueue& queue) {
+bool is_changed(store::Tables& tables, const WaitQueue& queue) {
     const auto* seen =
         static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
-    const auto mark = seen != nullptr ? store::read_mark(hub, queue.name) : std::nullopt;
+    const auto mark = seen != nullptr ? store::read_mark(tables, queue.name) : std::nullopt;
     if (seen == nullptr) {
         return false;
     }
@@ -137,18 +140,18 @@ bool is_changed(const store::Hub& hub, const WaitQueue& queue) {
 struct Found {
     bool hub_gone;
     int64 items;
-    pg::WakeReason reason;  // of the items
-    pg::Look look;
+    wakeups::Reason reason;  // of the items
+    wakeups::Probe look;
 };
 
-bool is_paused(const store::Hub& hub, pg::Topic topic) {
-    return (topic == pg::Topic::kOrchestrator && hub.is_paused(store::Queue::kOrchestrator)) ||
-           (topic == pg::Topic::kWorker && hub.is_paused(store::Queue::kWorker)) ||
-           (topic == pg::Topic::kLane && hub.is_paused(store::Queue::kTasks));
+bool is_paused(const store::Hub& hub, wakeups::Topic topic) {
+    return (topic == wakeups::Topic::kOrchestrator && hub.is_paused(store::Queue::kOrchestrator)) ||
+           (topic == wakeups::Topic::kWorker && hub.is_paused(store::Queue::kWorker)) ||
+           (topic == wakeups::Topic::kQueue && hub.is_paused(store::Queue::kTasks));
 }
 
-void read_leases(const store::Hub& hub, pg::Topic topic, int64 now, pg::Look* look) {
-    static constinit pg::LeaseEnd ends[2 * kMaxLeases] = {};
+void read_leases(store::Tables& tables, wakeups::Topic topic, int64 now, wakeups::Probe* look) {
+    static constinit wakeups::LeaseEnd ends[2 * kMaxLeases] = {};
     std::size_t count = 0;
     bool all = true;
     const auto add = [&count, &all](std::span<const store::LiveLease> leases) {
@@ -157,25 +160,25 @@ void read_leases(const store::Hub& hub, pg::Topic topic, int64 now, pg::Look* lo
             ends[count++] = {lease.key, lease.deadline};
         }
     };
-    if (topic == pg::Topic::kOrchestrator) {
-        add(store::live_turns(hub, now, kMaxLeases));
-    } else if (topic == pg::Topic::kOutbox) {
-        add(store::live_batches(hub, now, kMaxLeases));
-    } else if (topic == pg::Topic::kWorker) {
-        add(store::live_work(hub, now, kMaxLeases));
-        add(store::live_sessions(hub, now, kMaxLeases));
+    if (topic == wakeups::Topic::kOrchestrator) {
+        add(store::live_turns(tables, now, kMaxLeases));
+    } else if (topic == wakeups::Topic::kOutbox) {
+        add(store::live_batches(tables, now, kMaxLeases));
+    } else if (topic == wakeups::Topic::kWorker) {
+        add(store::live_work(tables, now, kMaxLeases));
+        add(store::live_sessions(tables, now, kMaxLeases));
     }
     look->leases_read = true;
     look->all_leases = all;
     look->leases = {ends, count};
 }
 
-Found look_at(const store::Hub& hub, const WaitQueue& queue, const pg::Tending& tending) {
+Found look_at(store::Tables& tables, const WaitQueue& queue, const wakeups::Tending& tending) {
     const int64 now = pg::server_now_ms();
     Found found{
         .hub_gone = false,
         .items = 0,
-        .reason = is_watched(queue.topic) ? pg::WakeReason::kChanged : pg::WakeReason::kWork,
+        .reason = is_watched(queue.topic) ? wakeups::Reason::kChanged : wakeups::Reason::kWork,
         .look = {.version = tending.version,
                  .due_moves = tending.due_moves,
                  .next_due = core::kNever,
@@ -183,37 +186,38 @@ Found look_at(const store::Hub& hub, const WaitQueue& queue, const pg::Tending& 
                  .all_leases = false,
                  .leases = {},
                  .complete = true}};
-    if (queue.topic == pg::Topic::kInstance) {
-        found.items = is_changed(hub, queue) ? 1 : 0;
+    if (queue.topic == wakeups::Topic::kInstance) {
+        found.items = is_changed(tables, queue) ? 1 : 0;
         return found;
     }
-    if (queue.topic == pg::Topic::kTask) {
-        const auto change = change_of_task(hub, queue);
+    if (queue.topic == wakeups::Topic::kTask) {
+        const auto change = change_of_task(tables, queue);
         found.items = change ? 1 : 0;
         found.reason = change.value_or(found.reason);
         return found;
     }
-    if (queue.topic == pg::Topic::kOwner) {
+    if (queue.topic == wakeups::Topic::kOwner) {
         return found;
     }
-    if (queue.topic == pg::Topic::kLane) {
-        const auto lane =
-            store::lane_readiness(hub, queue.name == "*" ? "" : queue.name, now, kMaxReady);
-        found.items = is_paused(hub, queue.topic) ? 0 : lane.items;
-        found.look.next_due = lane.next_due;
-        found.look.leases_read = tending.scan_leases;  // the duty tells of tasks' leases
+    if (queue.topic == wakeups::Topic::kQueue) {
+        const auto tasks =
+            store::queue_readiness(tables, queue.name == "*" ? "" : queue.name, now, kMaxReady);
+        found.items = is_paused(tables, queue.topic) ? 0 : tasks.items;
+        found.look.next_due = tasks.next_due;
+        found.look.leases_read = tending.scan_leases;  // their ends count as due times
         found.look.all_leases = true;
         found.look.complete = !store::has_old_prepared();
         return found;
     }
-    const auto ready =
-        queue.topic == pg::Topic::kOrchestrator ? store::orchestrator_readiness(hub, now, kMaxReady)
-        : queue.topic == pg::Topic::kOutbox     ? store::outbox_readiness(hub, now)
-                                                : store::worker_readiness(hub, now, kMaxReady);
-    found.items = is_paused(hub, queue.topic) ? 0 : ready.items;
+    const auto ready = queue.topic == wakeups::Topic::kOrchestrator
+                           ? store::orchestrator_readiness(tables, now, kMaxReady)
+                       : queue.topic == wakeups::Topic::kOutbox
+                           ? store::outbox_readiness(tables, now)
+                           : store::worker_readiness(tables, now, kMaxReady);
+    found.items = is_paused(tables, queue.topic) ? 0 : ready.items;
     found.look.next_due = ready.next_due;
     if (tending.scan_leases) {
-        read_leases(hub, queue.topic, now, &found.look);
+        read_leases(tables, queue.topic, now, &found.look);
     }
     found.look.complete = !store::has_old_prepared();
     return found;
@@ -224,17 +228,29 @@ void let_go() {
     SPI_commit();
 }
 
+// Why a hub is not there any more.
+wakeups::Reason reason_of_absence(Oid schema) {
+    const store::Hub* left = store::find_hub_left_here(schema);
+    return left != nullptr && left->elsewhere ? wakeups::Reason::kMoved
+                                              : wakeups::Reason::kShutdown;
+}
+
 // Looks at one queue in a transaction of its own.
-Found look(Oid schema, const WaitQueue& queue, const pg::Tending& tending) {
+Found look(Oid schema, const WaitQueue& queue, const wakeups::Tending& tending) {
     Found found{};
     AcceptInvalidationMessages();
     PushActiveSnapshot(GetTransactionSnapshot());
     const store::Hub* hub = store::find_hub(schema, true);
     if (hub == nullptr) {
         found.hub_gone = true;
+        found.reason = reason_of_absence(schema);
     } else {
         found = pg::as_role(hub->owner, [hub, &queue, &tending] {
-            return pg::with_spi([hub, &queue, &tending] { return look_at(*hub, queue, tending); });
+            return pg::with_spi([hub, &queue, &tending] {
+                return store::with_tables(*hub, [&queue, &tending](store::Tables& tables) {
+                    return look_at(tables, queue, tending);
+                });
+            });
         });
     }
     PopActiveSnapshot();
@@ -246,12 +262,14 @@ Found look(Oid schema, const WaitQueue& queue, const pg::Tending& tending) {
 struct Standing {
     bool gone;
     bool paused;
+    wakeups::Reason absence;  // if it is gone
 };
 Standing standing_of(Oid schema, const WaitQueue& queue) {
     AcceptInvalidationMessages();
     PushActiveSnapshot(GetTransactionSnapshot());
     const store::Hub* hub = store::find_hub(schema, true);
-    const Standing standing{hub == nullptr, hub != nullptr && is_paused(*hub, queue.topic)};
+    const Standing standing{hub == nullptr, hub != nullptr && is_paused(*hub, queue.topic),
+                            hub == nullptr ? reason_of_absence(schema) : wakeups::Reason::kNone};
     PopActiveSnapshot();
     return standing;
 }
@@ -264,7 +282,7 @@ struct Wait {
     int64 end;  // ms
 };
 
-WaitResult woken_by(const Wait& wait, int index, pg::WakeReason reason) {
+WaitResult woken_by(const Wait& wait, int index, wakeups::Reason reason) {
     return {wait.queues[static_cast<std::size_t>(index)].word, reason};
 }
 
@@ -272,25 +290,25 @@ WaitResult woken_by(const Wait& wait, int index, pg::WakeReason reason) {
 std::optional<WaitResult> first_look(const Wait& wait) {
     for (std::size_t i = 0; i < wait.queues.size(); ++i) {
         const WaitQueue& queue = wait.queues[i];
-        const auto remembered = pg::take_remembered(queue.channel);
+        const auto remembered = wakeups::take_remembered(queue.channel);
         if (remembered) {
             if (const auto moved =
-                    pg::moved_since(static_cast<int>(i), *remembered, pg::server_now_ms())) {
+                    wakeups::moved_since(static_cast<int>(i), *remembered, pg::server_now_ms())) {
                 if (!standing_of(wait.schema, queue).paused) {
-                    pg::told(static_cast<int>(i));
+                    wakeups::reported(static_cast<int>(i));
                     return WaitResult{queue.word, *moved};
                 }
                 let_go();
             }
             continue;
         }
-        const auto tending = pg::tend(static_cast<int>(i), pg::server_now_ms());
+        const auto tending = wakeups::tend(static_cast<int>(i), pg::server_now_ms());
         const Found found = look(wait.schema, queue, tending);
         if (found.hub_gone) {
-            return WaitResult{queue.word, pg::WakeReason::kShutdown};
+            return WaitResult{queue.word, found.reason};
         }
-        if (!is_watched(queue.topic) && queue.topic != pg::Topic::kOwner) {
-            pg::note_look(static_cast<int>(i), found.look, pg::server_now_ms());
+        if (!is_watched(queue.topic) && queue.topic != wakeups::Topic::kOwner) {
+            wakeups::probed(static_cast<int>(i), found.look, pg::server_now_ms());
         }
         if (found.items > 0) {
             return WaitResult{queue.word, found.reason};
@@ -310,22 +328,23 @@ Round tend_all(const Wait& wait) {
     for (std::size_t i = 0; i < wait.queues.size(); ++i) {
         const WaitQueue& queue = wait.queues[i];
         const auto index = static_cast<int>(i);
-        auto tending = pg::tend(index, pg::server_now_ms());
-        if (tending.timekeeper && tending.must_look) {
+        auto tending = wakeups::tend(index, pg::server_now_ms());
+        if (tending.timekeeper && tending.must_probe) {
             const Found found = look(wait.schema, queue, tending);
             if (found.hub_gone) {
-                round.result = WaitResult{queue.word, pg::WakeReason::kShutdown};
+                round.result = WaitResult{queue.word, found.reason};
                 return round;
             }
-            pg::note_look(index, found.look, pg::server_now_ms());
+            wakeups::probed(index, found.look, pg::server_now_ms());
             if (found.items > 0) {
                 // This process takes one itself.
-                round.result = WaitResult{queue.word, pg::WakeReason::kTimer};
-                pg::wake_others(index, static_cast<int32>(found.items), pg::WakeReason::kTimer);
-                pg::owe_hint(queue.channel, pg::next_hint());
+                round.result = WaitResult{queue.word, wakeups::Reason::kTimer};
+                wakeups::wake_others(index, static_cast<int32>(found.items),
+                                     wakeups::Reason::kTimer);
+                wakeups::owe_hint(queue.channel, wakeups::next_hint());
                 return round;
             }
-            tending = pg::tend(index, pg::server_now_ms());
+            tending = wakeups::tend(index, pg::server_now_ms());
         }
         round.sleep_until = std::min(round.sleep_until, tending.sleep_until);
     }
@@ -334,19 +353,19 @@ Round tend_all(const Wait& wait) {
 
 WaitResult sleep_with_shared_memory(const Wait& wait) {
     while (true) {
-        if (const auto woken = pg::woken()) {
+        if (const auto woken = wakeups::woken()) {
             const auto& queue = wait.queues[static_cast<std::size_t>(woken->channel)];
             const Standing standing = standing_of(wait.schema, queue);
             if (standing.gone) {
-                return woken_by(wait, woken->channel, pg::WakeReason::kShutdown);
+                return woken_by(wait, woken->channel, standing.absence);
             }
             if (!standing.paused) {
-                pg::owe_hint(queue.channel, woken->hint);
-                pg::told(woken->channel);
+                wakeups::owe_hint(queue.channel, woken->hint);
+                wakeups::reported(woken->channel);
                 return woken_by(wait, woken->channel, woken->reason);
             }
             let_go();
-            pg::wait_on();
+            wakeups::resume_wait();
         }
         const Round round = tend_all(wait);
         if (round.result) {
@@ -354,10 +373,10 @@ WaitResult sleep_with_shared_memory(const Wait& wait) {
         }
         const int64 now = pg::server_now_ms();
         if (now >= wait.end) {
-            return {nullptr, pg::WakeReason::kTimeout};
+            return {nullptr, wakeups::Reason::kTimeout};
         }
-        if (!pg::woken()) {
-            pg::sleep_until(std::min(round.sleep_until, wait.end), now);
+        if (!wakeups::woken()) {
+            wakeups::sleep_until(std::min(round.sleep_until, wait.end), now);
         }
     }
 }
@@ -372,13 +391,13 @@ WaitResult poll(const Wait& wait) {
         ereport(NOTICE, (errmsg("wait_for_work polls: belay has no shared memory"),
                          errhint("Add belay to shared_preload_libraries and restart the server.")));
     }
-    constexpr pg::Tending kNothing{};
+    constexpr wakeups::Tending kNothing{};
     int64 pause = kFirstPollMs;
     while (true) {
         for (const WaitQueue& queue : wait.queues) {
             const Found found = look(wait.schema, queue, kNothing);
             if (found.hub_gone) {
-                return {queue.word, pg::WakeReason::kShutdown};
+                return {queue.word, found.reason};
             }
             if (found.items > 0) {
                 return {queue.word, found.reason};
@@ -386,9 +405,9 @@ WaitResult poll(const Wait& wait) {
         }
         const int64 now = pg::server_now_ms();
         if (now >= wait.end) {
-            return {nullptr, pg::WakeReason::kTimeout};
+            return {nullptr, wakeups::Reason::kTimeout};
         }
-        pg::nap(std::min(pause, wait.end - now));
+        wakeups::nap(std::min(pause, wait.end - now));
         pause = std::min(pause * 2, kLongestPollMs);
     }
 }
@@ -426,21 +445,39 @@ WaitQueue checked_queue(const store::Hub& hub, std::size_t index, std::string_vi
                             errmsg("permission denied to wait for queue \"%s\"", pg::excerpt(word)),
                             errhint("The hub's owner grants levels with belay.grant_hub.")));
         }
-        // lane:* is the channel without a name; a task's has the usual form of its id.
-        const std::string_view key = known.topic == pg::Topic::kLane && name == "*" ? "" : name;
-        if (known.topic == pg::Topic::kTask && !is_uuid(name)) {
+        // queue:* is the channel without a name; a task's has the usual form of its id.
+        const std::string_view key =
+            known.topic == wakeups::Topic::kQueue && name == "*" ? "" : name;
+        if (known.topic == wakeups::Topic::kTask && !is_uuid(name)) {
             break;
         }
         return {pg::c_string(word), known.topic, name,
-                pg::channel_of(hub.schema, known.topic, key)};
+                wakeups::channel_of(hub.schema, known.topic, key)};
     }
     refuse_word(index, word);
+}
+
+// Warns of queues of tasks that never had a task.
+void notice_unused(const store::Hub& hub, std::span<const WaitQueue> queues) {
+    pg::List<std::string_view> names;
+    for (const WaitQueue& queue : queues) {
+        if (queue.topic == wakeups::Topic::kQueue && queue.name != "*") {
+            names.add(queue.name);
+        }
+    }
+    if (names.count > 0) {
+        pg::as_role(hub.owner, [&hub, names] {
+            store::with_tables(hub, [names](store::Tables& tables) {
+                notice_unused_queues(tables, names.span());
+            });
+        });
+    }
 }
 
 }  // namespace
 
 std::span<const WaitQueue> checked_queues(const store::Hub& hub, std::span<const Datum> words) {
-    if (words.empty() || words.size() > pg::kMaxChannels) {
+    if (words.empty() || words.size() > wakeups::kMaxChannels) {
         pg::raise(pg::kInvalidArgument, "p_queues must name 1 to 64 queues",
                   pg::Facts(words.empty() ? "empty" : "too_many")
                       .add("path", "p_queues")
@@ -460,17 +497,18 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
     if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT) {
         elog(ERROR, "could not connect to SPI");
     }
+    notice_unused(hub, queues);
     let_go();
-    pg::Channel channels[pg::kMaxChannels];
+    wakeups::Channel channels[wakeups::kMaxChannels];
     for (std::size_t i = 0; i < queues.size(); ++i) {
         channels[i] = queues[i].channel;
     }
     WaitResult result{};
-    if (pg::begin_wait({channels, queues.size()})) {
+    if (wakeups::begin_wait({channels, queues.size()})) {
         // A wake-up that this wait does not return is handed on to another waiter.
         const auto at_once = first_look(wait);
         result = at_once ? *at_once : sleep_with_shared_memory(wait);
-        pg::end_wait(!at_once && result.reason != pg::WakeReason::kTimeout);
+        wakeups::end_wait(!at_once && result.reason != wakeups::Reason::kTimeout);
     } else {
         result = poll(wait);
     }
@@ -479,13 +517,13 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
 }
 
 void remember_custom_status(const store::Hub& hub, std::string_view instance_id, int64 version) {
-    see(pg::channel_of(hub.schema, pg::Topic::kInstance, instance_id))->custom_status_version =
-        version;
+    see(wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id))
+        ->custom_status_version = version;
 }
 
-void remember_task(const store::Hub& hub, std::string_view id) {
-    if (const auto mark = store::read_task_mark(hub, id)) {
-        Seen* seen = see(pg::channel_of(hub.schema, pg::Topic::kTask, id));
+void remember_task(store::Tables& tables, std::string_view id) {
+    if (const auto mark = store::read_task_mark(tables, id)) {
+        Seen* seen = see(wakeups::channel_of(tables.hub.schema, wakeups::Topic::kTask, id));
         seen->execution_id = mark->epoch;
         seen->status = core::fnv1a64(mark->state);
     }
@@ -493,7 +531,7 @@ void remember_task(const store::Hub& hub, std::string_view id) {
 
 void remember_status(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
                      std::string_view status) {
-    Seen* seen = see(pg::channel_of(hub.schema, pg::Topic::kInstance, instance_id));
+    Seen* seen = see(wakeups::channel_of(hub.schema, wakeups::Topic::kInstance, instance_id));
     seen->execution_id = execution_id;
     seen->status = core::fnv1a64(status);
 }

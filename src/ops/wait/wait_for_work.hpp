@@ -2,17 +2,17 @@
 #pragma once
 
 #include "pg/pg.hpp"
-#include "pg/wakeups.hpp"
-#include "store/hub.hpp"
+#include "shmem/wakeups/wakeups.hpp"
+#include "store/table/tables.hpp"
 
 namespace belay::ops {
 
 // One queue of a wait, read from its word.
 struct WaitQueue {
     const char* word;
-    pg::Topic topic;
+    wakeups::Topic topic;
     std::string_view name;  // after the colon
-    pg::Channel channel;
+    wakeups::Channel channel;
 };
 
 // Reads the words and checks that the caller may take from, or read, each queue. QB006 for a word
@@ -21,7 +21,7 @@ std::span<const WaitQueue> checked_queues(const store::Hub& hub, std::span<const
 
 struct WaitResult {
     const char* queue;  // null after a timeout
-    pg::WakeReason reason;
+    wakeups::Reason reason;
 };
 
 // Waits until something may be there, or for timeout_ms. Ends the caller's transaction first: the
@@ -34,6 +34,6 @@ void remember_custom_status(const store::Hub& hub, std::string_view instance_id,
 void remember_status(const store::Hub& hub, std::string_view instance_id, int64 execution_id,
                      std::string_view status);
 // The same of a task: how it is now.
-void remember_task(const store::Hub& hub, std::string_view id);
+void remember_task(store::Tables& tables, std::string_view id);
 
 }  // namespace belay::ops

@@ -2,10 +2,12 @@
 //
 // Calls    store::bury_work, store::take_dead_letter, store::insert_work, store::insert_message,
 //          store::insert_intent
-// Touches  <hub>.dead_letters, <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.intent_queue
+// Touches  <hub>.dead_letters, <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.intent_queue,
+//          <hub>.outbox_events
 // Locks    the worker row, then the dead letter; dead letters by id
 // Raises   QB002 dead letter not found, QB006 bad filter
 #include "core/work_item.hpp"
+#include "ops/audit.hpp"
 #include "ops/intents/intents.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
@@ -55,22 +57,23 @@ const char* poison_completion(const store::DeadWork& dead, int64 max_attempts) {
 }
 
 // Puts a dead letter back into its queue; returns the new id.
-int64 put_back(const store::Hub& hub, const store::DeadLetter& dead, int64 now) {
+int64 put_back(store::Tables& tables, const store::DeadLetter& dead, int64 now) {
     if (dead.queue == "worker") {
-        return store::insert_work(hub, {.work_item = dead.work_item,
-                                        .visible_at = now,
-                                        .delayed = false,
-                                        .created_at = now,
-                                        .instance_id = dead.instance_id,
-                                        .execution_id = dead.execution_id,
-                                        .activity_id = dead.activity_id,
-                                        .session_id = dead.session_id,
-                                        .tag = dead.tag});
+        return store::insert_work(tables, {.work_item = dead.work_item,
+                                           .visible_at = now,
+                                           .delayed = false,
+                                           .created_at = now,
+                                           .instance_id = dead.instance_id,
+                                           .execution_id = dead.execution_id,
+                                           .activity_id = dead.activity_id,
+                                           .session_id = dead.session_id,
+                                           .tag = dead.tag});
     }
     if (dead.queue == "intent") {
-        require_intents(hub);
-        return store::insert_intent(hub, intent_of_detail(dead.id, dead.source_id, dead.work_item,
-                                                          dead.instance_id, dead.detail));
+        require_intents(tables);
+        return store::insert_intent(
+            tables, intent_of_detail(dead.id, dead.source_id, dead.work_item, dead.instance_id,
+                                     dead.detail));
     }
     if (dead.queue != "orchestrator" || !dead.instance_id) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -78,81 +81,106 @@ int64 put_back(const store::Hub& hub, const store::DeadLetter& dead, int64 now) 
                                pg::c_string(dead.queue))));
     }
     const auto item = core::parse_work_item(dead.work_item, nullptr);
-    return store::insert_message(hub, {.instance_id = *dead.instance_id,
-                                       .work_item = dead.work_item,
-                                       .kind = item ? item->kind : core::ItemKind::kOther,
-                                       .visible_at = now,
-                                       .created_at = now});
+    return store::insert_message(tables, {.instance_id = *dead.instance_id,
+                                          .work_item = dead.work_item,
+                                          .kind = item ? item->kind : core::ItemKind::kOther,
+                                          .visible_at = now,
+                                          .created_at = now});
 }
 
 [[noreturn]] void raise_missing(int64 id) {
     pg::raise(
-        pg::kNotFound, psprintf("Dead letter not found: " INT64_FORMAT, id),
+        pg::kNotFound, psprintf("dead letter " INT64_FORMAT " does not exist", id),
         pg::Facts("unknown_dead_letter").add("id", id),
         "It may have been put back or discarded; list_dead_letters shows those that are left.");
 }
 
+void tell_one(store::Tables& tables, int event, const store::DeadLetter& dead) {
+    tell_operator(tables, {.event = event,
+                           .subject = psprintf(INT64_FORMAT, dead.id),
+                           .details = store::Details()
+                                          .add("count", int64{1})
+                                          .add("queue", dead.queue)
+                                          .add("instance_id", dead.instance_id)});
+}
+
 }  // namespace
 
-void bury_work_item(const store::Hub& hub, const store::WorkKey& key, int32 attempts, int64 now) {
-    const store::DeadWork dead = store::bury_work(hub, key, attempts, now);
-    if (hub.options[store::Option::kDeadLetterFailsActivity] == 1 && dead.instance_id &&
+void bury_work_item(store::Tables& tables, const store::WorkKey& key, int32 attempts, int64 now) {
+    const store::DeadWork dead = store::bury_work(tables, key, attempts, now);
+    if (tables.hub.options[store::Option::kDeadLetterFailsActivity] == 1 && dead.instance_id &&
         dead.execution_id && dead.activity_id) {
         (void)store::insert_message(
-            hub, {.instance_id = *dead.instance_id,
-                  .work_item = poison_completion(dead, hub.options[store::Option::kMaxAttempts]),
-                  .kind = core::ItemKind::kActivityFailed,
-                  .visible_at = now,
-                  .created_at = now});
+            tables,
+            {.instance_id = *dead.instance_id,
+             .work_item = poison_completion(dead, tables.hub.options[store::Option::kMaxAttempts]),
+             .kind = core::ItemKind::kActivityFailed,
+             .visible_at = now,
+             .created_at = now});
     }
 }
 
-store::Rows list_dead_letters(const store::Hub& hub, std::optional<std::string_view> queue,
-                              std::optional<std::string_view> reason,
-                              std::optional<std::string_view> instance_id, int64 after, int limit) {
-    return store::list_dead(hub, queue, reason, instance_id, after, limit);
+store::Listing list_dead_letters(store::Tables& tables, std::optional<std::string_view> queue,
+                                 std::optional<std::string_view> reason,
+                                 std::optional<std::string_view> instance_id, int64 after,
+                                 int limit) {
+    return store::list_dead(tables, queue, reason, instance_id, after, limit);
 }
 
-int64 redrive_dead_letter(const store::Hub& hub, int64 id) {
+int64 redrive_dead_letter(store::Tables& tables, int64 id) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub,
+    enter(tables,
           {.worker_queue = true,
            .orchestrator_queue = true,
-           .intents = OidIsValid(hub.relations.intent_queue)},
+           .intents = OidIsValid(tables.hub.relations.intent_queue)},
           &clock);
-    const auto dead = store::take_dead_letter(hub, id);
+    const auto dead = store::take_dead_letter(tables, id);
     if (!dead) {
         raise_missing(id);
     }
-    return put_back(hub, *dead, pg::server_now_ms());
+    const int64 put = put_back(tables, *dead, pg::server_now_ms());
+    constexpr int kRedriven = core::event_place("operator", "dead_letters_redriven");
+    tell_one(tables, kRedriven, *dead);
+    return put;
 }
 
-int64 redrive_dead_letters(const store::Hub& hub, core::json::Value filter) {
+int64 redrive_dead_letters(store::Tables& tables, core::json::Value filter) {
     check_members(filter, "p_filter", kFilterKeys);
     const int64 limit = checked_filter_limit(filter);
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(hub,
+    enter(tables,
           {.worker_queue = true,
            .orchestrator_queue = true,
-           .intents = OidIsValid(hub.relations.intent_queue)},
+           .intents = OidIsValid(tables.hub.relations.intent_queue)},
           &clock);
     const auto letters = store::take_dead_letters(
-        hub, {.ids = optional_ints(filter, "ids", "p_filter"),
-              .instance_ids = optional_texts(filter, "instance_ids", "p_filter"),
-              .queue = optional_string(filter, "queue", "p_filter"),
-              .reason = optional_string(filter, "reason", "p_filter"),
-              .dead_before = optional_int(filter, "dead_before", "p_filter"),
-              .limit = limit});
+        tables, {.ids = optional_ints(filter, "ids", "p_filter"),
+                 .instance_ids = optional_texts(filter, "instance_ids", "p_filter"),
+                 .queue = optional_string(filter, "queue", "p_filter"),
+                 .reason = optional_string(filter, "reason", "p_filter"),
+                 .dead_before = optional_int(filter, "dead_before", "p_filter"),
+                 .limit = limit});
     for (const auto& dead : letters) {
-        (void)put_back(hub, dead, pg::server_now_ms());
+        (void)put_back(tables, dead, pg::server_now_ms());
+    }
+    if (!letters.empty()) {
+        constexpr int kRedriven = core::event_place("operator", "dead_letters_redriven");
+        tell_operator(tables, {.event = kRedriven,
+                               .subject = std::nullopt,
+                               .details = store::Details()
+                                              .add("count", static_cast<int64>(letters.size()))
+                                              .add_json("filter", filter.text)});
     }
     return static_cast<int64>(letters.size());
 }
 
-void discard_dead_letter(const store::Hub& hub, int64 id) {
-    if (!store::take_dead_letter(hub, id)) {
+void discard_dead_letter(store::Tables& tables, int64 id) {
+    const auto dead = store::take_dead_letter(tables, id);
+    if (!dead) {
         raise_missing(id);
     }
+    constexpr int kDiscarded = core::event_place("operator", "dead_letters_discarded");
+    tell_one(tables, kDiscarded, *dead);
 }
 
 }  // namespace belay::ops

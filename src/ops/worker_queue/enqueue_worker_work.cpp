@@ -7,7 +7,7 @@
 #include "core/time.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
-#include "pg/faults.hpp"
+#include "shmem/mutants.hpp"
 
 namespace belay::ops {
 
@@ -90,12 +90,17 @@ CheckedActivity checked_activity(const Item& item, const ActivityArgs& args, con
     if (merged.tag && merged.tag->size() > kMaxId) {
         check_label(source(args.tag.has_value(), "tag", "tag"), merged.tag);
     }
-    return {item.text, merged};
+    return {item.text, merged,
+            parsed->kind == core::ItemKind::kOther ? parsed->raw_kind : std::string_view()};
 }
 
 namespace {
 
-store::NewWork new_work(const CheckedActivity& activity, int64 now, int64 visible_at) {
+store::NewWork new_work(const store::Hub& hub, const CheckedActivity& activity, int64 now,
+                        int64 visible_at) {
+    if (!activity.unknown_kind.empty()) {
+        warn_of_unknown_kind(hub, activity.unknown_kind);
+    }
     return {.work_item = activity.work_item,
             .visible_at = visible_at,
             .delayed = visible_at > now,
@@ -109,35 +114,35 @@ store::NewWork new_work(const CheckedActivity& activity, int64 now, int64 visibl
 
 }  // namespace
 
-void enqueue_activity(const store::Hub& hub, const CheckedActivity& activity, int64 now,
+void enqueue_activity(store::Tables& tables, const CheckedActivity& activity, int64 now,
                       int64 visible_at) {
-    if (pg::fault(pg::FaultPoint::kEnqueueDropsItem)) {
+    if (mutants::strikes(mutants::Mutant::kEnqueueDropsItem)) {
         return;
     }
-    (void)store::insert_work(hub, new_work(activity, now, visible_at));
+    (void)store::insert_work(tables, new_work(tables, activity, now, visible_at));
 }
 
-void enqueue_activities(const store::Hub& hub, std::span<const CheckedActivity> activities,
+void enqueue_activities(store::Tables& tables, std::span<const CheckedActivity> activities,
                         pg::Clock* clock) {
     if (activities.empty()) {
         return;
     }
-    enter(hub, {.worker_queue = true}, clock);
+    enter(tables, {.worker_queue = true}, clock);
     auto* works = static_cast<store::NewWork*>(palloc(sizeof(store::NewWork) * activities.size()));
     for (std::size_t i = 0; i < activities.size(); ++i) {
         const int64 now = clock->now();
-        works[i] = new_work(activities[i], now, now);
+        works[i] = new_work(tables, activities[i], now, now);
     }
-    store::insert_works(hub, {works, activities.size()});
+    store::insert_works(tables, {works, activities.size()});
 }
 
-void enqueue_worker_work(const store::Hub& hub, const CheckedActivity& activity, pg::Clock* clock) {
-    enter(hub, {.worker_queue = true}, clock);
+void enqueue_worker_work(store::Tables& tables, const CheckedActivity& activity, pg::Clock* clock) {
+    enter(tables, {.worker_queue = true}, clock);
     const int64 now = clock->now();
-    enqueue_activity(hub, activity, now, now);
+    enqueue_activity(tables, activity, now, now);
 }
 
-int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items,
+int64 enqueue_worker_items(store::Tables& tables, const JsonArray& items,
                            std::optional<int64> now) {
     auto* checked = static_cast<ListedItem*>(palloc(sizeof(ListedItem) * (items.count + 1)));
     core::json::Elements elements(items.array);
@@ -145,14 +150,14 @@ int64 enqueue_worker_items(const store::Hub& hub, const JsonArray& items,
     for (std::size_t i = 0; elements.next(element); ++i) {
         checked[i] = checked_item(element, i);
     }
-    auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
-    enter(hub, {.worker_queue = true}, &clock);
+    auto clock = pg::start_clock(now, tables.hub.options[store::Option::kMaxClockSkew]);
+    enter(tables, {.worker_queue = true}, &clock);
     auto* works = static_cast<store::NewWork*>(palloc(sizeof(store::NewWork) * (items.count + 1)));
     for (std::size_t i = 0; i < items.count; ++i) {
         const int64 at = clock.now();
-        works[i] = new_work(checked[i].activity, at, core::add_ms(at, checked[i].delay_ms));
+        works[i] = new_work(tables, checked[i].activity, at, core::add_ms(at, checked[i].delay_ms));
     }
-    store::insert_works(hub, {works, items.count});
+    store::insert_works(tables, {works, items.count});
     return static_cast<int64>(items.count);
 }
 

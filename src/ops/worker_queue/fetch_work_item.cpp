@@ -12,9 +12,10 @@
 // is not to be had is tried out of turn, or rows with old ids would wait behind it.
 //
 // A fetch of every tag looks at kMostLanes lanes, beginning behind those of the look before
-// (pg/rotation). If there are no more, that is the order of all heads; else the order holds among
-// the lanes of one look, and each lane has its turn. The next lanes follow only as long as the
-// request is not served, so that no row is returned only if none was eligible.
+// (shmem/rotation). If there are no more, that is the order of all heads; else the order holds
+// among the lanes of one look, and each lane has its turn. The next lanes follow only as long as
+// the request is not served, so that no row is returned only if none was eligible. A fetch that has
+// been around says which lanes had free rows (shmem/open_lanes); later ones look at these only.
 #include <algorithm>
 
 #include "core/hash.hpp"
@@ -22,10 +23,12 @@
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/datum.hpp"
 #include "pg/list.hpp"
-#include "pg/rotation.hpp"
 #include "pg/subtransaction.hpp"
+#include "shmem/counters.hpp"
+#include "shmem/open_lanes.hpp"
+#include "shmem/rotation.hpp"
 #include "store/sessions.hpp"
-#include "pg/counters.hpp"
+#include "store/table/table.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
@@ -63,7 +66,7 @@ struct KnownSession {
 };
 
 struct Search {
-    const store::Hub& hub;
+    store::Tables& tables;
     const FetchRequest& request;
     pg::Clock* clock;
     std::span<const int16> slots;
@@ -96,9 +99,9 @@ struct Search {
 
     // Keeps a leased row, or sets it aside if it has been leased too often before.
     void accept(const store::Leased& row) {
-        const int64 most = hub.options[store::Option::kMaxAttempts];
+        const int64 most = tables.hub.options[store::Option::kMaxAttempts];
         if (most != store::kOff && row.attempt > most) {
-            bury_work_item(hub, row.key, row.attempt - 1, clock->now());
+            bury_work_item(tables, row.key, row.attempt - 1, clock->now());
         } else {
             leased.add(row);
         }
@@ -126,8 +129,10 @@ pg::List<int32> tag_lanes(const FetchRequest& request) {
     return lanes;
 }
 
-void add_streams(Search* search, std::span<const int32> lanes) {
-    const auto heads = store::peek_lanes(search->hub, lanes, search->slots, *search->clock);
+// Opens the streams of the lanes. Returns for each until when it is empty; none: it has a free row.
+std::span<const std::optional<int64>> add_streams(Search* search, std::span<const int32> lanes) {
+    const auto [heads, empty_until] =
+        store::peek_lanes(search->tables, lanes, search->slots, *search->clock);
     for (int i = 0; i < heads.count; ++i) {
         search->streams.add({.lane = heads.rows[i].key.lane,
                              .slot = heads.rows[i].key.slot,
@@ -143,6 +148,7 @@ void add_streams(Search* search, std::span<const int32> lanes) {
                              .looked_at = false,
                              .ended = false});
     }
+    return empty_until;
 }
 
 void open_streams(Search* search) {
@@ -155,7 +161,7 @@ void open_streams(Search* search) {
         }
     }
     if (lanes.count > 0) {
-        add_streams(search, lanes.span());
+        (void)add_streams(search, lanes.span());
     }
 }
 
@@ -168,7 +174,7 @@ struct Rotation {
     bool ended = false;
 
     explicit Rotation(Oid queue) : table(queue), start(-1), last(-1) {
-        const pg::Position position = pg::rotation_of(table);
+        const rotation::Position position = rotation::position_of(table);
         if (position.size == sizeof start) {
             memcpy(&start, position.bytes, sizeof start);
         }
@@ -180,7 +186,7 @@ struct Rotation {
         while (lanes.count < kMostLanes && !ended) {
             const int wanted = kMostLanes - lanes.count;
             const auto found =
-                store::lanes_to_fetch(search.hub, last, around ? start : PG_INT32_MAX,
+                store::lanes_to_fetch(search.tables, last, around ? start : PG_INT32_MAX,
                                       search.request.owner.has_value(), wanted);
             for (const int32 lane : found) {
                 last = lanes.add(lane);
@@ -192,7 +198,7 @@ struct Rotation {
             }
         }
         if (!ended) {
-            pg::rotate_to(table, {reinterpret_cast<const char*>(&last), sizeof last});
+            rotation::move_to(table, {reinterpret_cast<const char*>(&last), sizeof last});
         }
         return lanes;
     }
@@ -211,10 +217,10 @@ bool has_head(Search* search, Stream* stream) {
     stream->at = 0;
     stream->page =
         stream->one_session
-            ? store::peek_session(search->hub, stream->session_id, stream->lane, stream->slot,
+            ? store::peek_session(search->tables, stream->session_id, stream->lane, stream->slot,
                                   stream->delayed, stream->last_due, stream->last_id, search->now,
                                   kPage)
-            : store::peek_lane(search->hub, stream->lane, {&stream->slot, 1}, stream->delayed,
+            : store::peek_lane(search->tables, stream->lane, {&stream->slot, 1}, stream->delayed,
                                stream->last_due, stream->last_id, *search->clock, kPage);
     stream->ended = stream->page.count == 0;
     return !stream->ended;
@@ -226,7 +232,7 @@ KnownSession* known_session(Search* search, std::string_view id) {
             return &search->sessions.items[i];
         }
     }
-    const auto stored = store::read_session(search->hub, id);
+    const auto stored = store::read_session(search->tables, id);
     Claim claim = Claim::kOpen;
     if (stored && stored->locked_until > search->now) {
         claim = stored->worker_id == *search->request.owner ? Claim::kOwn : Claim::kForeign;
@@ -257,8 +263,8 @@ bool may_have_head(Search* search, Stream* stream) {
     }
     stream->looked_at =
         stream->looked_at ||
-        (!(head.session_id && store::is_session_held(search->hub, *head.session_id)) &&
-         store::seems_free(search->hub, head.key));
+        (!(head.session_id && store::is_session_held(search->tables, *head.session_id)) &&
+         store::seems_free(search->tables, head.key));
     return stream->looked_at;
 }
 
@@ -294,22 +300,22 @@ void try_session_row(Search* search, const store::Candidate& candidate, KnownSes
     bool lost_session = false;
     const bool kept = pg::keep_if([search, &candidate, session, &lost_session] {
         const store::Grant grant = search->grant();
-        const auto attempts = store::try_hold_free(search->hub, candidate.key, grant.now);
+        const auto attempts = store::try_hold_free(search->tables, candidate.key, grant.now);
         if (!attempts) {
             return false;
         }
-        const int64 most = search->hub.options[store::Option::kMaxAttempts];
+        const int64 most = search->tables.hub.options[store::Option::kMaxAttempts];
         if (most != store::kOff && *attempts >= most) {
-            bury_work_item(search->hub, candidate.key, *attempts, grant.now);
+            bury_work_item(search->tables, candidate.key, *attempts, grant.now);
             return true;
         }
         if (!store::try_claim_session(
-                search->hub, *candidate.session_id, *search->request.owner, grant.now,
+                search->tables, *candidate.session_id, *search->request.owner, grant.now,
                 core::add_ms(grant.now, search->request.session_timeout_ms))) {
             lost_session = true;
             return false;
         }
-        const auto row = store::take(search->hub, candidate.key, grant);
+        const auto row = store::take(search->tables, candidate.key, grant);
         if (!row) {
             return false;
         }
@@ -329,7 +335,7 @@ void split_by_session(Search* search, Stream* stream) {
     const Stream lane = *stream;
     stream->ended = true;
     const auto heads =
-        store::peek_sessions(search->hub, *search->request.owner, lane.lane, lane.slot,
+        store::peek_sessions(search->tables, *search->request.owner, lane.lane, lane.slot,
                              lane.delayed, lane.last_due, lane.last_id, search->now);
     for (int i = 0; i < heads.count; ++i) {
         Stream session = lane;
@@ -353,7 +359,7 @@ void try_candidate(Search* search, Stream* stream) {
         return;  // another tag with the same hash
     }
     if (!candidate.session_id) {
-        if (const auto row = store::take(search->hub, candidate.key, search->grant())) {
+        if (const auto row = store::take(search->tables, candidate.key, search->grant())) {
             search->accept(*row);
         } else {
             search->lost_one = true;
@@ -393,7 +399,7 @@ void take_from_head(Search* search) {
         const int wanted = search->request.max_items - search->leased.count;
         const int before = search->leased.count;
         const auto rows =
-            store::take_heads(search->hub, lanes.items[0], search->slots[0], tag,
+            store::take_heads(search->tables, lanes.items[0], search->slots[0], tag,
                               search->request.owner.has_value(), search->terms(), wanted);
         for (int i = 0; i < rows.count; ++i) {
             search->accept(rows.rows[i]);
@@ -416,18 +422,118 @@ void take_from_streams(Search* search) {
     }
 }
 
+open_lanes::Key open_lanes_key(const Search& search) {
+    return {search.tables.hub.relations.worker_queue, search.tables.hub.incarnation};
+}
+
+bool serves_all_slots(const Search& search) {
+    return search.slots.size() ==
+           static_cast<std::size_t>(search.tables.hub.options[store::Option::kSlotCount]);
+}
+
+// Takes from the lanes that are known to be the only ones with free rows. False: that is not known.
+bool take_from_open_lanes(Search* search) {
+    const open_lanes::Key key = open_lanes_key(*search);
+    const bool with_sessions = search->request.owner.has_value();
+    pg::List<int32> own;
+    if (!store::may_skip_by_memory() || !cursors::own_lanes(key.table, &own)) {
+        return false;
+    }
+    const open_lanes::View view = open_lanes::read(key, with_sessions, search->now);
+    if (!view.complete) {
+        return false;
+    }
+    pg::List<open_lanes::Lane> open;
+    for (int i = 0; i < view.count; ++i) {
+        if (with_sessions || !store::is_session_lane(view.lanes[i].lane)) {
+            open.add(view.lanes[i]);
+        }
+    }
+    for (const int32 lane : own) {
+        if (with_sessions || !store::is_session_lane(lane)) {
+            open.add({lane, 0});
+        }
+    }
+    for (int next = 0; next < open.count && search->wants_more(); next += kMostLanes) {
+        pg::List<int32> lanes;
+        for (int i = next; i < open.count && lanes.count < kMostLanes; ++i) {
+            lanes.add(open.items[i].lane);
+        }
+        std::sort(lanes.begin(), lanes.end());
+        lanes.count = static_cast<int>(std::unique(lanes.begin(), lanes.end()) - lanes.begin());
+        search->now = search->clock->now();
+        search->streams.count = 0;
+        const auto empty_until = add_streams(search, lanes.span());
+        for (int i = next; i < open.count && i < next + kMostLanes; ++i) {
+            const auto* place = std::lower_bound(lanes.begin(), lanes.end(), open.items[i].lane);
+            const auto until = empty_until[static_cast<std::size_t>(place - lanes.begin())];
+            if (!until || (*until > search->now && serves_all_slots(*search) && own.count == 0)) {
+                open_lanes::looked_at(key, open.items[i], until);
+            }
+        }
+        take_from_streams(search);
+    }
+    return true;
+}
+
+// A look at all lanes, for those that come later.
+struct LookAtAll {
+    open_lanes::Key key;
+    uint64 number = 0;  // 0: nothing is recorded
+    pg::List<int32> open{};
+    int64 empty_until = core::kNever;
+
+    void begin(const Search& search) {
+        pg::List<int32> own;
+        if (store::may_skip_by_memory() && serves_all_slots(search) &&
+            cursors::own_lanes(key.table, &own) && own.count == 0) {
+            number = open_lanes::begin(key, search.now);
+        }
+    }
+    void add(std::span<const int32> lanes, std::span<const std::optional<int64>> until) {
+        for (std::size_t i = 0; number != 0 && i < lanes.size(); ++i) {
+            if (until[i]) {
+                empty_until = std::min(empty_until, *until[i]);
+            } else {
+                open.add(lanes[i]);
+            }
+        }
+    }
+    void tell(const Search& search) const {
+        if (number != 0) {
+            open_lanes::complete(key, number, search.request.owner.has_value(), open.span(),
+                                 empty_until);
+        }
+    }
+};
+
 void take_from_all_lanes(Search* search) {
-    Rotation rotation(search->hub.relations.worker_queue);
+    if (take_from_open_lanes(search)) {
+        return;
+    }
+    const Oid table = search->tables.hub.relations.worker_queue;
+    Rotation rotation(table);
+    LookAtAll look{open_lanes_key(*search)};
     // What has been found is enough once a look added nothing to it.
     bool go_on = true;
-    while (go_on && !rotation.ended && search->wants_more()) {
+    for (int looks = 1; go_on && !rotation.ended && search->wants_more(); ++looks) {
         const int before = search->leased.count;
+        if (looks == 2) {
+            // There are many lanes, and the first did not do: the rest may be worth remembering.
+            look.begin(*search);
+            if (look.number != 0) {
+                rotation = Rotation(table);
+            }
+        }
         const auto lanes = rotation.next(*search);
         search->now = search->clock->now();
         search->streams.count = 0;
-        add_streams(search, lanes.span());
+        look.add(lanes.span(), add_streams(search, lanes.span()));
         take_from_streams(search);
         go_on = search->leased.count == 0 || search->leased.count > before;
+    }
+    if (go_on && rotation.ended) {
+        look.tell(*search);
     }
 }
 
@@ -436,17 +542,17 @@ struct Fetched {
     bool lost_one;
 };
 
-Fetched fetch_now(const store::Hub& hub, const FetchRequest& request, pg::Clock* clock) {
+Fetched fetch_now(store::Tables& tables, const FetchRequest& request, pg::Clock* clock) {
     // A table that is being changed hands out nothing: a fetch does not wait.
     if (request.mode == core::TagMode::kNone ||
-        !try_enter(hub, {.worker_queue = true, .sessions = request.owner.has_value()}) ||
-        hub.is_paused(store::Queue::kWorker)) {
+        !try_enter(tables, {.worker_queue = true, .sessions = request.owner.has_value()}) ||
+        tables.hub.is_paused(store::Queue::kWorker)) {
         return {{nullptr, 0}, false};
     }
-    Search search{.hub = hub,
+    Search search{.tables = tables,
                   .request = request,
                   .clock = clock,
-                  .slots = slots_of(hub, request.slots),
+                  .slots = slots_of(tables, request.slots),
                   .now = clock->now(),
                   .streams = {},
                   .sessions = {},
@@ -466,9 +572,9 @@ Fetched fetch_now(const store::Hub& hub, const FetchRequest& request, pg::Clock*
 
 }  // namespace
 
-store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& request,
+store::LeasedRows fetch_work_items(store::Tables& tables, const FetchRequest& request,
                                    pg::Clock* clock) {
-    const pg::Channel channel = store::worker_channel(hub);
+    const wakeups::Channel channel = store::worker_channel(tables);
     constexpr int kMostLooks = 8;
     constexpr int kUnprompted = 3;
     uint64 version = 0;
@@ -477,20 +583,56 @@ store::LeasedRows fetch_work_items(const store::Hub& hub, const FetchRequest& re
     // What has become ready since is looked for: those who were faster may have left it for us. And
     // what was lost, a few times: whoever gives it back lets go of it before the version moves.
     for (int look = 1; again && look <= kMostLooks; ++look) {
-        version = pg::queue_version(channel);
-        const Fetched fetched = fetch_now(hub, request, clock);
+        version = wakeups::queue_version(channel);
+        const Fetched fetched = fetch_now(tables, request, clock);
         leased = fetched.leased;
-        again = leased.count == 0 &&
-                ((fetched.lost_one && look < kUnprompted) || version != pg::queue_version(channel));
+        again = leased.count == 0 && ((fetched.lost_one && look < kUnprompted) ||
+                                      version != wakeups::queue_version(channel));
     }
     if (leased.count > 0) {
-        pg::settle_hint(channel, false);
+        wakeups::resolve_hint(channel, false);
     } else {
-        pg::remember_empty(channel, version);
-        pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kEmptyFetches);
+        wakeups::remember_empty(channel, version);
+        counters::add(tables.hub.schema, counters::Queue::kWorker,
+                      counters::Counter::kEmptyFetches);
     }
-    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kFetched, leased.count);
+    counters::add(tables.hub.schema, counters::Queue::kWorker, counters::Counter::kFetched,
+                  leased.count);
     return leased;
+}
+
+bool has_ready_work(store::Tables& tables, const FetchRequest& request, const pg::Clock& clock,
+                    int threshold) {
+    if (request.mode == core::TagMode::kNone ||
+        !try_enter(tables, {.worker_queue = true, .sessions = request.owner.has_value()}) ||
+        tables.hub.is_paused(store::Queue::kWorker)) {
+        return false;
+    }
+    const auto slots = slots_of(tables, request.slots);
+    pg::List<int32> lanes;
+    if (request.mode == core::TagMode::kAny) {
+        for (const int32 lane : store::lanes_to_fetch(tables, -1, PG_INT32_MAX,
+                                                      request.owner.has_value(), kMostLanes)) {
+            lanes.add(lane);
+        }
+    } else {
+        for (const int32 lane : tag_lanes(request)) {
+            lanes.add(lane);
+            if (request.owner) {
+                lanes.add(lane + 1);
+            }
+        }
+    }
+    int ready = 0;
+    for (const int32 lane : lanes) {
+        for (const bool delayed : {false, true}) {
+            if (ready < threshold) {
+                ready +=
+                    store::peek_lane(tables, lane, slots, delayed, 0, 0, clock, threshold).count;
+            }
+        }
+    }
+    return ready >= threshold;
 }
 
 }  // namespace belay::ops

@@ -3,7 +3,7 @@
 // Calls    store::list_work
 // Touches  nothing
 // Locks    nothing
-// Raises   QB006 bad filter or cursor, QB007 clock skew
+// Raises   QB006 bad filter or cursor, QB007 clock skew, QB016 too much to look through
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
 
@@ -39,7 +39,7 @@ store::WorkKey checked_cursor(std::string_view text) {
 
 }  // namespace
 
-store::Rows list_work_items(const store::Hub& hub, core::json::Value filter,
+store::Rows list_work_items(store::Tables& tables, core::json::Value filter,
                             std::optional<std::string_view> after, int limit,
                             std::optional<int64> now) {
     check_members(filter, "p_filter", kKeys);
@@ -56,8 +56,13 @@ store::Rows list_work_items(const store::Hub& hub, core::json::Value filter,
                           "States are ready, delayed and leased.");
     }
     const auto cursor = after ? std::optional(checked_cursor(*after)) : std::nullopt;
-    const auto clock = pg::start_clock(now, hub.options[store::Option::kMaxClockSkew]);
-    return store::list_work(hub, wanted, cursor, limit, clock.now());
+    const auto clock = pg::start_clock(now, tables.hub.options[store::Option::kMaxClockSkew]);
+    bool whole = true;
+    const auto rows = store::list_work(tables, wanted, cursor, limit, clock.now(), &whole);
+    if (!whole) {
+        raise_long_search("list_work_items", "browse_work_items");
+    }
+    return rows;
 }
 
 }  // namespace belay::ops

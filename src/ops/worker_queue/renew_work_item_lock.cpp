@@ -7,15 +7,16 @@
 #include <algorithm>
 
 #include "core/time.hpp"
+#include "ops/lost_lease.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
-#include "pg/counters.hpp"
 #include "pg/datum.hpp"
+#include "shmem/counters.hpp"
 
 namespace belay::ops {
 
 namespace {
 
-constexpr const char* kMessage = "Lock token invalid, expired, or already acked";
+constexpr const char* kDuroxideText = "Lock token invalid, expired, or already acked";
 
 struct Renewal {
     std::size_t index;
@@ -26,19 +27,19 @@ struct Renewal {
 
 // The quick way: a live lease that nobody else holds is moved by one update. The slow way waits for
 // the row and finds out what is wrong.
-store::WorkRow renewed(const store::Hub& hub, std::optional<std::string_view> token,
+store::WorkRow renewed(store::Tables& tables, std::optional<std::string_view> token,
                        const std::optional<core::WorkToken>& parsed, const Extension& extension,
                        pg::Clock* clock) {
-    if (parsed && parsed->incarnation == hub.incarnation) {
-        if (const auto row = store::renew_live(hub, *parsed, clock->now(), extension)) {
+    if (parsed && parsed->incarnation == tables.hub.incarnation) {
+        if (const auto row = store::renew_live(tables, *parsed, clock->now(), extension)) {
             return *row;
         }
     }
-    const HeldWork held = hold_work(hub, token, clock);
+    const HeldWork held = hold_work(tables, token, clock);
     if (held.fault != core::LeaseFault::kNone) {
-        raise_lock_lost(kMessage, token.value_or(""), held.fault, held.locked_until);
+        raise_lock_lost(tables, kDuroxideText, token.value_or(""), held.fault, held.locked_until);
     }
-    store::set_deadline(hub, held.row->key,
+    store::set_deadline(tables, held.row->key,
                         extension.deadline(clock->now(), held.row->lease.locked_until));
     return *held.row;
 }
@@ -57,15 +58,15 @@ bool by_session(const Renewal& a, const Renewal& b) {
 
 }  // namespace
 
-void renew_work_item_lock(const store::Hub& hub, std::optional<std::string_view> token,
+void renew_work_item_lock(store::Tables& tables, std::optional<std::string_view> token,
                           const Extension& extension, pg::Clock* clock) {
     const auto parsed = token ? core::decode_work_token(*token) : std::nullopt;
-    enter(hub, {.worker_queue = true, .sessions = names_session(parsed)}, clock);
-    touch_session(hub, renewed(hub, token, parsed, extension, clock), clock);
-    pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kRenewed);
+    enter(tables, {.worker_queue = true, .sessions = names_session(parsed)}, clock);
+    touch_session(tables, renewed(tables, token, parsed, extension, clock), clock);
+    counters::add(tables.hub.schema, counters::Queue::kWorker, counters::Counter::kRenewed);
 }
 
-std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
+std::span<const RenewResult> renew_work_item_locks(store::Tables& tables,
                                                    std::span<const Datum> tokens, int64 extend_ms,
                                                    pg::Clock* clock) {
     const std::size_t count = tokens.size();
@@ -77,10 +78,10 @@ std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
                        std::nullopt};
         results[i] = {token, false, 0};
     }
-    enter(hub, {.worker_queue = true, .sessions = true}, clock);
+    enter(tables, {.worker_queue = true, .sessions = true}, clock);
     std::sort(renewals, renewals + count, by_key);
     for (std::size_t i = 0; i < count; ++i) {
-        const HeldWork held = hold_work(hub, renewals[i].token, clock);
+        const HeldWork held = hold_work(tables, renewals[i].token, clock);
         if (held.fault == core::LeaseFault::kNone) {
             renewals[i].row = held.row;
         }
@@ -89,19 +90,20 @@ std::span<const RenewResult> renew_work_item_locks(const store::Hub& hub,
     const int64 now = clock->now();
     const int64 deadline = core::add_ms(now, extend_ms);
     for (std::size_t i = 0; i < count; ++i) {
-        if (renewals[i].row && !core::is_live(renewals[i].row->lease, hub.incarnation, now)) {
+        if (renewals[i].row &&
+            !core::is_live(renewals[i].row->lease, tables.hub.incarnation, now)) {
             renewals[i].row = std::nullopt;
         }
         if (renewals[i].row) {
-            store::set_deadline(hub, renewals[i].row->key, deadline);
+            store::set_deadline(tables, renewals[i].row->key, deadline);
             results[renewals[i].index] = {renewals[i].token, true, deadline};
-            pg::count(hub.schema, pg::CountedQueue::kWorker, pg::Counter::kRenewed);
+            counters::add(tables.hub.schema, counters::Queue::kWorker, counters::Counter::kRenewed);
         }
     }
     std::sort(renewals, renewals + count, by_session);
     for (std::size_t i = 0; i < count; ++i) {
         if (renewals[i].row) {
-            touch_session(hub, *renewals[i].row, clock);
+            touch_session(tables, *renewals[i].row, clock);
         }
     }
     return {results, count};

@@ -6,26 +6,26 @@
 // Raises   nothing of its own
 #include "core/time.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
+#include "pg/datum.hpp"
+#include "pg/list.hpp"
 #include "store/sessions.hpp"
 
 namespace belay::ops {
 
-int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, int64 extend_ms,
+int64 renew_session_lock(store::Tables& tables, std::span<const Datum> owners, int64 extend_ms,
                          int64 idle_timeout_ms, pg::Clock* clock) {
-    enter(hub, {.worker_queue = true, .sessions = true}, clock);
-    auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (owners.size() + 1)));
-    int count = 0;
+    enter(tables, {.worker_queue = true, .sessions = true}, clock);
+    pg::List<std::string_view> names;
     for (const Datum owner : owners) {
         if (owner != 0) {
-            values[count++] = owner;
+            names.add(pg::text_view(owner));
         }
     }
-    const Datum list =
-        PointerGetDatum(construct_array(values, count, TEXTOID, -1, false, TYPALIGN_INT));
+    const auto list = store::make_array_of(names.span());
     const int64 before = clock->now();
-    const auto ids = store::renewable_sessions(hub, list, before, before - idle_timeout_ms);
+    const auto ids = store::renewable_sessions(tables, list, before, before - idle_timeout_ms);
     for (const auto id : ids) {
-        if (store::hold_session(hub, id)) {
+        if (store::hold_session(tables, id)) {
             clock->mark_waited();
         }
     }
@@ -33,7 +33,7 @@ int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, i
     const int64 now = clock->now();
     int64 renewed = 0;
     for (const auto id : ids) {
-        if (store::renew_session(hub, id, list, now, now - idle_timeout_ms,
+        if (store::renew_session(tables, id, list, now, now - idle_timeout_ms,
                                  core::add_ms(now, extend_ms))) {
             ++renewed;
         }
@@ -41,24 +41,24 @@ int64 renew_session_lock(const store::Hub& hub, std::span<const Datum> owners, i
     return renewed;
 }
 
-void touch_session(const store::Hub& hub, const store::WorkRow& row, pg::Clock* clock) {
+void touch_session(store::Tables& tables, const store::WorkRow& row, pg::Clock* clock) {
     if (!row.session_id || !row.locked_by) {
         return;
     }
     // Only a live session of his own is touched; for another there is nothing to wait for.
-    const auto session = store::read_session(hub, *row.session_id);
+    const auto session = store::read_session(tables, *row.session_id);
     if (!session || session->worker_id != *row.locked_by || session->locked_until <= clock->now()) {
         return;
     }
-    if (store::hold_session(hub, *row.session_id)) {
+    if (store::hold_session(tables, *row.session_id)) {
         clock->mark_waited();
     }
-    store::touch_session(hub, *row.session_id, *row.locked_by, clock->now());
+    store::touch_session(tables, *row.session_id, *row.locked_by, clock->now());
 }
 
-int64 cleanup_orphaned_sessions(const store::Hub& hub, pg::Clock* clock) {
-    enter(hub, {.worker_queue = true, .sessions = true}, clock);
-    return store::delete_orphaned_sessions(hub, clock->now());
+int64 cleanup_orphaned_sessions(store::Tables& tables, pg::Clock* clock) {
+    enter(tables, {.worker_queue = true, .sessions = true}, clock);
+    return store::delete_orphaned_sessions(tables, clock->now());
 }
 
 }  // namespace belay::ops

@@ -59,7 +59,7 @@ CREATE FUNCTION belay.create_hub(
 ) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_create_hub';
 COMMENT ON FUNCTION belay.create_hub(name, text, boolean) IS
-    'Makes a hub: a schema with its own queues and functions. p_adopt makes one of an existing schema of yours.';
+    'Creates a hub: a schema with its own queues, functions and rights. With p_adopt, an existing schema of the caller becomes the hub.';
 
 CREATE FUNCTION belay.drop_hub(
     p_name name,
@@ -67,7 +67,7 @@ CREATE FUNCTION belay.drop_hub(
 ) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_drop_hub';
 COMMENT ON FUNCTION belay.drop_hub(name, boolean) IS
-    'Removes a hub with everything in it. Refused while a lease is live, unless forced.';
+    'Drops a hub with all its data. Rejected while a lease is live, unless p_force is set.';
 
 CREATE FUNCTION belay.upgrade_hub(p_name name) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_upgrade_hub';
@@ -78,12 +78,12 @@ CREATE FUNCTION belay.check_hub(p_name name, p_rows text DEFAULT 'auto')
     RETURNS TABLE (object text, problem text)
     LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_check_hub';
 COMMENT ON FUNCTION belay.check_hub(name, text) IS
-    'What is not as the hub''s version asks for. No row on a healthy hub. p_rows says which tasks are read: all, sample (the newest 10,000), none, or auto: all up to 100,000 tasks, else a sample.';
+    'Returns deviations of a hub from its version; no row on a healthy hub. p_rows selects the tasks that are read: all, sample (the newest 10,000), none, or auto (all up to 100,000 tasks, else a sample).';
 
 CREATE FUNCTION belay.run_as_owner(p_hub name, p_statement text) RETURNS TABLE (nr bigint, fields text[])
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_run_as_owner';
 COMMENT ON FUNCTION belay.run_as_owner(name, text) IS
-    'Runs a statement with the rights of the hub''s owner, and with none of the caller''s: the way for superusers to read hubs of other owners. Row 0 has the names of the columns.';
+    'Runs a statement with the rights of the hub''s owner and none of the caller''s, so that superusers can read hubs of other owners safely. Row 0 has the names of the columns.';
 
 CREATE FUNCTION belay.set_hub_option(p_name name, p_option text, p_value text) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_set_hub_option';
@@ -93,21 +93,21 @@ COMMENT ON FUNCTION belay.set_hub_option(name, text, text) IS
 CREATE FUNCTION belay.grant_hub(p_name name, p_role name, p_level text) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_grant_hub';
 COMMENT ON FUNCTION belay.grant_hub(name, name, text) IS
-    'Lets a role call the functions of a level: client, worker, operator or monitor.';
+    'Grants a role the functions of a level: client, worker, operator or monitor.';
 
 CREATE FUNCTION belay.revoke_hub(p_name name, p_role name, p_level text) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_revoke_hub';
 COMMENT ON FUNCTION belay.revoke_hub(name, name, text) IS
-    'Takes away everything that a level gives, also what a lower level gave.';
+    'Revokes all rights of a level from a role, including those of lower levels.';
 
 CREATE FUNCTION belay.new_incarnation(p_name name DEFAULT NULL) RETURNS integer
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_new_incarnation';
 COMMENT ON FUNCTION belay.new_incarnation(name) IS
-    'Declares every lease of a hub, or of all your hubs, lost; for use after a cold copy of a data directory.';
+    'Invalidates every lease of a hub, or of all hubs of the caller; for use after a cold copy of a data directory.';
 
 CREATE FUNCTION belay.hub_rows()
     RETURNS TABLE (schema oid, owner oid, api text, version integer, is_current boolean,
-                   paused_queues text[], created_at timestamptz)
+                   paused_queues text[], created_at timestamptz, is_here boolean)
     LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_hub_rows';
 COMMENT ON FUNCTION belay.hub_rows() IS 'Behind view belay.hubs.';
 
@@ -120,14 +120,18 @@ CREATE VIEW belay.hubs AS
            pg_catalog.cardinality(h.paused_queues) > 0 AS paused,
            h.created_at,
            s.bytes AS size_bytes,
-           h.paused_queues
+           h.paused_queues,
+           h.is_here
       FROM belay.hub_rows() AS h
       JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
-      -- One look at pg_class for all hubs, and none where nobody asks for the size.
+      -- One look at pg_class for all hubs, and none where nobody asks for the size. Asking each file for its length takes
+      -- 2,000 buffers a hub.
       LEFT JOIN (SELECT c.relnamespace,
-                        pg_catalog.sum(pg_catalog.pg_total_relation_size(c.oid))::bigint AS bytes
+                        (pg_catalog.sum(c.relpages::bigint + coalesce(t.relpages, 0))
+                         * pg_catalog.current_setting('block_size')::bigint)::bigint AS bytes
                    FROM pg_catalog.pg_class AS c
-                  WHERE c.relkind IN ('r', 'S')
+                   LEFT JOIN pg_catalog.pg_class AS t ON t.oid = c.reltoastrelid
+                  WHERE c.relkind IN ('r', 'S', 'i')
                     AND c.relnamespace IN (SELECT k.relnamespace
                                              FROM pg_catalog.pg_class AS k
                                             WHERE k.relname = 'belay_hub')
@@ -140,8 +144,9 @@ COMMENT ON COLUMN belay.hubs.version IS 'The version of its tables and functions
 COMMENT ON COLUMN belay.hubs.is_current IS 'Whether that is the library''s.';
 COMMENT ON COLUMN belay.hubs.paused IS 'Whether any queue is paused.';
 COMMENT ON COLUMN belay.hubs.created_at IS 'When it was made.';
-COMMENT ON COLUMN belay.hubs.size_bytes IS 'All tables and sequences of the schema, with indexes and toast.';
+COMMENT ON COLUMN belay.hubs.size_bytes IS 'Tables, sequences and indexes of the schema, with toast, as of their last VACUUM, ANALYZE or index build.';
 COMMENT ON COLUMN belay.hubs.paused_queues IS 'Which queues are paused.';
+COMMENT ON COLUMN belay.hubs.is_here IS 'Whether this server serves it; if not, belay.hub_locations has the place of the one that does, and the other columns tell of what was left here.';
 GRANT SELECT ON belay.hubs TO PUBLIC;
 
 CREATE FUNCTION belay.hub_option_rows()
@@ -158,17 +163,99 @@ COMMENT ON COLUMN belay.hub_options.value IS 'The value in force; null: off.';
 COMMENT ON COLUMN belay.hub_options.is_default IS 'Whether it is the default.';
 GRANT SELECT ON belay.hub_options TO PUBLIC;
 
+-- ---------------------------------------------------------------- hubs of other servers
+
+CREATE TABLE belay.hub_places (
+    hub  name    NOT NULL,
+    host text    NOT NULL,
+    port integer NOT NULL,
+    CONSTRAINT hub_places_pkey PRIMARY KEY (hub)
+);
+COMMENT ON TABLE belay.hub_places IS 'The hubs that other servers have, as belay.set_hub_place was told.';
+COMMENT ON COLUMN belay.hub_places.hub IS 'The hub.';
+COMMENT ON COLUMN belay.hub_places.host IS 'Host of the server that has it.';
+COMMENT ON COLUMN belay.hub_places.port IS 'Its port.';
+GRANT SELECT ON belay.hub_places TO PUBLIC;
+
+CREATE TABLE belay.hub_families (
+    family name    NOT NULL,
+    hubs   integer NOT NULL,
+    CONSTRAINT hub_families_pkey PRIMARY KEY (family)
+);
+COMMENT ON TABLE belay.hub_families IS 'Families of hubs, as belay.create_hub_family has made them.';
+COMMENT ON COLUMN belay.hub_families.family IS 'The family. Its hubs have this name, an underscore and a number of three digits.';
+COMMENT ON COLUMN belay.hub_families.hubs IS 'How many hubs it has, on all servers.';
+GRANT SELECT ON belay.hub_families TO PUBLIC;
+
+SELECT pg_catalog.pg_extension_config_dump('belay.hub_places', '');
+SELECT pg_catalog.pg_extension_config_dump('belay.hub_families', '');
+
+CREATE FUNCTION belay.set_hub_place(p_name name, p_host text, p_port integer) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_set_hub_place';
+COMMENT ON FUNCTION belay.set_hub_place(name, text, integer) IS
+    'Says which server has a hub. If the hub is in this database, it is served here no more: its functions raise QB017 with the place. For superusers, unless granted.';
+
+CREATE FUNCTION belay.remove_hub_place(p_name name) RETURNS boolean
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_remove_hub_place';
+COMMENT ON FUNCTION belay.remove_hub_place(name) IS
+    'Forgets the place of a hub; one that is in this database is served again. False if no place was known. For superusers, unless granted.';
+
+CREATE FUNCTION belay.hub_location(p_name name) RETURNS TABLE (host text, port integer, is_here boolean)
+    LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'belay_hub_location';
+COMMENT ON FUNCTION belay.hub_location(name) IS
+    'Where a hub is. Host and port are null for a hub of this database.';
+
+CREATE VIEW belay.hub_locations AS
+    SELECT n.nspname AS hub, NULL::text AS host, NULL::integer AS port, true AS is_here
+      FROM belay.hub_rows() AS h
+      JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
+     WHERE h.is_here
+    UNION ALL
+    SELECT p.hub, p.host, p.port, false FROM belay.hub_places AS p;
+COMMENT ON VIEW belay.hub_locations IS 'The hubs that this database has or knows, with their places.';
+COMMENT ON COLUMN belay.hub_locations.hub IS 'The hub.';
+COMMENT ON COLUMN belay.hub_locations.host IS 'Host of the server that has it; null: this one.';
+COMMENT ON COLUMN belay.hub_locations.port IS 'Its port; null: this server.';
+COMMENT ON COLUMN belay.hub_locations.is_here IS 'Whether this server serves it.';
+GRANT SELECT ON belay.hub_locations TO PUBLIC;
+
+CREATE PROCEDURE belay.create_hub_family(
+    p_family name,
+    p_hubs integer,
+    p_api text DEFAULT 'belay',
+    p_servers text[] DEFAULT NULL,
+    p_here text DEFAULT NULL
+)
+    LANGUAGE C AS 'MODULE_PATHNAME', 'belay_create_hub_family';
+COMMENT ON PROCEDURE belay.create_hub_family(name, integer, text, text[], text) IS
+    'Makes a family of hubs that share a load by keys: all here, or with p_servers every n-th one, and places for the others. Outside of a transaction block it commits after each hub; called again, it continues.';
+
+CREATE PROCEDURE belay.drop_hub_family(p_family name, p_force boolean DEFAULT false)
+    LANGUAGE C AS 'MODULE_PATHNAME', 'belay_drop_hub_family';
+COMMENT ON PROCEDURE belay.drop_hub_family(name, boolean) IS
+    'Drops the hubs of a family that are in this database, and forgets the family. Outside of a transaction block it commits after each hub.';
+
+CREATE FUNCTION belay.family_hub(p_family name, p_key text) RETURNS name
+    LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_family_hub';
+COMMENT ON FUNCTION belay.family_hub(name, text) IS
+    'The hub of a family that has a key.';
+
+CREATE FUNCTION belay.family_hub_of(p_family name, p_hubs integer, p_key text) RETURNS name
+    LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_family_hub_of';
+COMMENT ON FUNCTION belay.family_hub_of(name, integer, text) IS
+    'The hub that has a key in a family of so many hubs, known here or not.';
+
 -- ---------------------------------------------------------------- links to hubs of other databases
 
 CREATE FUNCTION belay.create_hub_link(p_hub name, p_target_hub name, p_server text) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_create_hub_link';
 COMMENT ON FUNCTION belay.create_hub_link(name, name, text) IS
-    'Lets what a hub sends to p_target_hub go to the database that the foreign server names, with the owner''s user mapping.';
+    'Routes what a hub sends to p_target_hub to the database of a foreign server, with the user mapping of the hub''s owner.';
 
 CREATE FUNCTION belay.drop_hub_link(p_hub name, p_target_hub name) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_drop_hub_link';
 COMMENT ON FUNCTION belay.drop_hub_link(name, name) IS
-    'Removes a link. What is not delivered yet then waits for a hub of that name in this database.';
+    'Removes a link. Undelivered messages then wait for a hub of that name in this database.';
 
 -- ---------------------------------------------------------------- leases
 
@@ -219,7 +306,7 @@ CREATE FUNCTION belay.shared_memory()
     RETURNS TABLE (waiters bigint, channels bigint, leases bigint, counter_slots bigint)
     LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'belay_shared_memory';
 COMMENT ON FUNCTION belay.shared_memory() IS
-    'What belay keeps in shared memory, all databases: waits, channels that are waited for or watched, leases with their deadline, hubs with counters.';
+    'Returns the use of belay''s shared memory, in all databases: waits, channels, leases with their deadline, hubs with counters.';
 
 CREATE FUNCTION belay.stat_queues()
     RETURNS TABLE (hub name, queue text, enqueued bigint, fetched bigint, empty_fetches bigint,
@@ -238,10 +325,10 @@ COMMENT ON COLUMN belay.pg_stat_belay_queue.queue IS 'orchestrator, worker or ta
 COMMENT ON COLUMN belay.pg_stat_belay_queue.enqueued IS 'Items or messages added.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.fetched IS 'Items or turns leased.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.empty_fetches IS 'Fetches that found nothing.';
-COMMENT ON COLUMN belay.pg_stat_belay_queue.acked IS 'Leases finished.';
-COMMENT ON COLUMN belay.pg_stat_belay_queue.abandoned IS 'Leases given back.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.acked IS 'Leases ended with an outcome.';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.abandoned IS 'Leases ended without an outcome.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.renewed IS 'Leases renewed.';
-COMMENT ON COLUMN belay.pg_stat_belay_queue.lost_leases IS 'Calls that came after their lease was over (QB001).';
+COMMENT ON COLUMN belay.pg_stat_belay_queue.lost_leases IS 'Calls with a lost lease (QB001).';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.expired IS 'Leases that ended without an ack, as far as shared memory knew them.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.dead_lettered IS 'Items or messages set aside.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.wake_ups IS 'Waiting sessions that were woken.';
@@ -282,10 +369,10 @@ COMMENT ON COLUMN belay.pg_stat_belay_hub.hub IS 'The hub.';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.enqueued IS 'Items or messages added.';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.fetched IS 'Items or turns leased.';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.empty_fetches IS 'Fetches that found nothing.';
-COMMENT ON COLUMN belay.pg_stat_belay_hub.acked IS 'Leases finished.';
-COMMENT ON COLUMN belay.pg_stat_belay_hub.abandoned IS 'Leases given back.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.acked IS 'Leases ended with an outcome.';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.abandoned IS 'Leases ended without an outcome.';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.renewed IS 'Leases renewed.';
-COMMENT ON COLUMN belay.pg_stat_belay_hub.lost_leases IS 'Calls that came after their lease was over (QB001).';
+COMMENT ON COLUMN belay.pg_stat_belay_hub.lost_leases IS 'Calls with a lost lease (QB001).';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.expired IS 'Leases that ended without an ack, as far as shared memory knew them.';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.dead_lettered IS 'Items or messages set aside.';
 COMMENT ON COLUMN belay.pg_stat_belay_hub.wake_ups IS 'Waiting sessions that were woken.';
@@ -331,7 +418,7 @@ COMMENT ON FUNCTION belay.metrics(text) IS
 CREATE FUNCTION belay.stat_reset() RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_stat_reset';
 COMMENT ON FUNCTION belay.stat_reset() IS
-    'Sets the counters of all hubs of this database to zero. Superusers only, unless granted.';
+    'Resets the counters of all hubs of this database. For superusers, unless granted.';
 
 -- ---------------------------------------------------------------- background worker
 
@@ -404,7 +491,7 @@ COMMENT ON COLUMN belay.pg_stat_belay_quarantine.duty IS 'What took so long.';
 COMMENT ON COLUMN belay.pg_stat_belay_quarantine.times IS 'How often in a row; each time the pause doubles, up to an hour.';
 COMMENT ON COLUMN belay.pg_stat_belay_quarantine.since IS 'When the pause began.';
 COMMENT ON COLUMN belay.pg_stat_belay_quarantine.until IS 'When it ends.';
-COMMENT ON COLUMN belay.pg_stat_belay_quarantine.stuck_pid IS 'The process that does not end, if there is one; the hub rests until it has.';
+COMMENT ON COLUMN belay.pg_stat_belay_quarantine.stuck_pid IS 'Process that does not end, if there is one; the hub stays paused until it has ended.';
 GRANT SELECT ON belay.pg_stat_belay_quarantine TO pg_monitor;
 
 CREATE VIEW belay.pg_stat_belay_duty AS
@@ -425,7 +512,7 @@ COMMENT ON COLUMN belay.pg_stat_belay_duty.last_error IS 'The message, cut to 19
 COMMENT ON COLUMN belay.pg_stat_belay_duty.last_error_hub IS 'In which hub.';
 COMMENT ON COLUMN belay.pg_stat_belay_duty.last_error_at IS 'When.';
 COMMENT ON COLUMN belay.pg_stat_belay_duty.timeouts IS 'Runs that took longer than belay.duty_timeout.';
-COMMENT ON COLUMN belay.pg_stat_belay_duty.quarantined IS 'Hubs that rest because of it.';
+COMMENT ON COLUMN belay.pg_stat_belay_duty.quarantined IS 'Hubs that are paused because of it.';
 GRANT SELECT ON belay.pg_stat_belay_duty TO pg_monitor;
 
 -- ---------------------------------------------------------------- faults, for tests
@@ -436,7 +523,8 @@ CREATE FUNCTION belay.inject_fault(p_point text, p_count integer, p_skip integer
 -- Callers need no other right: each function checks what it does.
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA belay TO PUBLIC;
 REVOKE ALL ON FUNCTION belay.inject_fault(text, integer, integer), belay.start_worker(),
-    belay.stop_worker(), belay.worker_rows(), belay.quarantined_hubs(), belay.stat_reset()
+    belay.stop_worker(), belay.worker_rows(), belay.quarantined_hubs(), belay.stat_reset(),
+    belay.set_hub_place(name, text, integer), belay.remove_hub_place(name)
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION belay.worker_rows(), belay.quarantined_hubs() TO pg_monitor;
 COMMENT ON FUNCTION belay.inject_fault(text, integer, integer) IS

@@ -17,16 +17,16 @@ COMMENT ON FUNCTION @hub@.list_dead_letters(text, text, text, bigint, integer) I
 CREATE OR REPLACE FUNCTION @hub@.redrive_dead_letter(p_id bigint)
     RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'redrive_dead_letter';
 COMMENT ON FUNCTION @hub@.redrive_dead_letter(bigint) IS
-    'Puts a dead letter back into its queue with attempt 0; returns the new queue id.';
+    'Moves a dead letter back into its queue with attempt 0 and returns the new queue id.';
 
 CREATE OR REPLACE FUNCTION @hub@.redrive_dead_letters(p_filter jsonb)
     RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'redrive_dead_letters';
 COMMENT ON FUNCTION @hub@.redrive_dead_letters(jsonb) IS
-    'Puts back all dead letters that match, oldest first; {} selects all. Returns how many.';
+    'Moves all matching dead letters back into their queues, oldest first, and returns their number; {} selects all.';
 
 CREATE OR REPLACE FUNCTION @hub@.discard_dead_letter(p_id bigint)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'discard_dead_letter';
-COMMENT ON FUNCTION @hub@.discard_dead_letter(bigint) IS 'Deletes a dead letter for good.';
+COMMENT ON FUNCTION @hub@.discard_dead_letter(bigint) IS 'Deletes a dead letter permanently.';
 
 CREATE OR REPLACE VIEW @hub@.dead_letter_summary AS
     SELECT d.queue,
@@ -34,9 +34,9 @@ CREATE OR REPLACE VIEW @hub@.dead_letter_summary AS
            pg_catalog.count(*) AS items,
            pg_catalog.min(d.dead_at) AS oldest_dead_at,
            pg_catalog.max(d.dead_at) AS newest_dead_at
-      FROM @hub@.dead_letters AS d
+      FROM (SELECT x.queue, x.reason, x.dead_at FROM @hub@.dead_letters AS x ORDER BY x.id DESC LIMIT 10000) AS d
      GROUP BY d.queue, d.reason;
-COMMENT ON VIEW @hub@.dead_letter_summary IS 'Number and age of dead letters by queue and reason.';
+COMMENT ON VIEW @hub@.dead_letter_summary IS 'Number and age of dead letters by queue and reason, of the newest 10,000.';
 COMMENT ON COLUMN @hub@.dead_letter_summary.queue IS 'worker, orchestrator or intent.';
 COMMENT ON COLUMN @hub@.dead_letter_summary.reason IS 'Why they were set aside.';
 COMMENT ON COLUMN @hub@.dead_letter_summary.items IS 'How many.';

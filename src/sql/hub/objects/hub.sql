@@ -3,8 +3,8 @@
 CREATE OR REPLACE FUNCTION @hub@.pause_hub(p_queue text DEFAULT NULL, p_reason text DEFAULT '')
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'pause_hub';
 COMMENT ON FUNCTION @hub@.pause_hub(text, text) IS
-    'Stops handing out work of a queue (orchestrator, worker, tasks, intents), or of all. Running work can finish.';
+    'Pauses a queue (orchestrator, worker, tasks, intents), or all queues: no new work is leased. Leased work can finish.';
 
 CREATE OR REPLACE FUNCTION @hub@.resume_hub(p_queue text DEFAULT NULL)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'resume_hub';
-COMMENT ON FUNCTION @hub@.resume_hub(text) IS 'Hands out work of a paused queue again, or of all.';
+COMMENT ON FUNCTION @hub@.resume_hub(text) IS 'Resumes a paused queue, or all queues.';

@@ -13,7 +13,7 @@ COMMENT ON FUNCTION @hub@.send_to_hub(name, text, text, timestamptz) IS
 CREATE OR REPLACE FUNCTION @hub@.receive_intents(p_intents jsonb)
     RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'receive_intents';
 COMMENT ON FUNCTION @hub@.receive_intents(jsonb) IS
-    'Takes in what another hub sends; keys that have arrived before are passed over. Called by the relay. Returns how many were new.';
+    'Receives messages from another hub and skips those that have arrived before. Called by the relay. Returns the number of new messages.';
 
 CREATE OR REPLACE VIEW @hub@.intents AS
     SELECT q.id AS intent_id,

@@ -31,35 +31,27 @@ CREATE OR REPLACE FUNCTION @hub@.get_instance_info(p_instance_id text)
                    status text, output text, parent_instance_id text)
     LANGUAGE belay STABLE PARALLEL UNSAFE ROWS 1 AS 'get_instance_info';
 COMMENT ON FUNCTION @hub@.get_instance_info(text) IS
-    'One instance with status and output of its current execution; no row if it does not exist.';
+    'Returns one instance with status and output of its current execution; no row if it does not exist.';
 
 CREATE OR REPLACE FUNCTION @hub@.get_execution_info(p_instance_id text, p_execution_id bigint)
     RETURNS TABLE (execution_id bigint, status text, output text, started_at timestamptz,
                    completed_at timestamptz, event_count bigint)
     LANGUAGE belay STABLE PARALLEL UNSAFE ROWS 1 AS 'get_execution_info';
 COMMENT ON FUNCTION @hub@.get_execution_info(text, bigint) IS
-    'One execution; no row if it does not exist.';
-
-CREATE OR REPLACE FUNCTION @hub@.get_instance_stats(p_instance text)
-    RETURNS TABLE (out_found boolean, out_history_event_count bigint, out_history_size_bytes bigint,
-                   out_queue_pending_count bigint, out_kv_user_key_count bigint,
-                   out_kv_total_value_bytes bigint)
-    LANGUAGE belay STABLE PARALLEL UNSAFE ROWS 1 AS 'get_instance_stats';
-COMMENT ON FUNCTION @hub@.get_instance_stats(text) IS
-    'Size of the current execution''s history and of the key/value state.';
+    'Returns one execution; no row if it does not exist.';
 
 CREATE OR REPLACE FUNCTION @hub@.get_system_metrics()
     RETURNS TABLE (total_instances bigint, total_executions bigint, running_instances bigint,
                    completed_instances bigint, failed_instances bigint, total_events bigint)
     LANGUAGE belay STABLE PARALLEL UNSAFE ROWS 1 AS 'get_system_metrics';
 COMMENT ON FUNCTION @hub@.get_system_metrics() IS
-    'Totals of instances, executions and events; does not read history.';
+    'Totals of instances, executions and events. Above 10,000 instances or executions they are the estimates of the last vacuum and analyze; of running and failed instances only what is above 10,000.';
 
 CREATE OR REPLACE FUNCTION @hub@.get_queue_depths(p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (orchestrator_queue bigint, worker_queue bigint, timer_queue bigint)
     LANGUAGE belay STABLE PARALLEL UNSAFE ROWS 1 AS 'get_queue_depths';
 COMMENT ON FUNCTION @hub@.get_queue_depths(bigint) IS
-    'Rows that can be fetched now in both queues, and messages that are not due yet.';
+    'Rows that can be fetched now in both queues, and messages that are not due yet; each counted up to 10,000 rows.';
 
 CREATE OR REPLACE FUNCTION @hub@.list_children(p_instance_id text)
     RETURNS TABLE (child_instance_id text) LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_children';
@@ -67,44 +59,44 @@ COMMENT ON FUNCTION @hub@.list_children(text) IS 'Direct children of an instance
 
 CREATE OR REPLACE FUNCTION @hub@.get_parent_id(p_instance_id text)
     RETURNS text LANGUAGE belay STABLE PARALLEL UNSAFE AS 'get_parent_id';
-COMMENT ON FUNCTION @hub@.get_parent_id(text) IS 'The parent of an instance, NULL if it has none.';
+COMMENT ON FUNCTION @hub@.get_parent_id(text) IS 'Returns the parent of an instance, NULL if it has none.';
 
 CREATE OR REPLACE FUNCTION @hub@.get_instance_tree(p_instance_id text)
     RETURNS TABLE (instance_id text, parent_instance_id text, depth integer)
     LANGUAGE belay STABLE PARALLEL UNSAFE AS 'get_instance_tree';
 COMMENT ON FUNCTION @hub@.get_instance_tree(text) IS
-    'An instance and all its descendants, parents before children.';
+    'Returns an instance and all its descendants, parents before children.';
 
 CREATE OR REPLACE FUNCTION @hub@.explain_fetch(
     p_instance_id text,
-    p_now_ms bigint DEFAULT NULL,
     p_min_version_packed bigint DEFAULT NULL,
-    p_max_version_packed bigint DEFAULT NULL
+    p_max_version_packed bigint DEFAULT NULL,
+    p_now_ms bigint DEFAULT NULL
 ) RETURNS TABLE (reason text, detail text, until_at timestamptz)
     LANGUAGE belay STABLE PARALLEL UNSAFE ROWS 3 AS 'explain_fetch';
 COMMENT ON FUNCTION @hub@.explain_fetch(text, bigint, bigint, bigint) IS
-    'Why an instance is not being fetched, a row per reason. No row means it can be fetched now.';
+    'Explains why an instance is not fetched, one row per reason. No row: it can be fetched now.';
 
 CREATE OR REPLACE FUNCTION @hub@.delete_instance(p_instance_id text, p_force boolean DEFAULT false)
     RETURNS TABLE (instances_deleted bigint, executions_deleted bigint, events_deleted bigint,
                    queue_messages_deleted bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'delete_instance';
 COMMENT ON FUNCTION @hub@.delete_instance(text, boolean) IS
-    'Deletes a root instance with its whole tree. Running instances only with p_force.';
+    'Deletes a root instance with all its descendants. Running instances are deleted only with p_force.';
 
 CREATE OR REPLACE FUNCTION @hub@.delete_instances_atomic(p_instance_ids text[], p_force boolean DEFAULT false)
     RETURNS TABLE (instances_deleted bigint, executions_deleted bigint, events_deleted bigint,
                    queue_messages_deleted bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'delete_instances_atomic';
 COMMENT ON FUNCTION @hub@.delete_instances_atomic(text[], boolean) IS
-    'Deletes exactly these instances, all or none; refuses to leave a child without its parent.';
+    'Deletes exactly these instances, all or none. The call is rejected if it would leave a child without its parent.';
 
 CREATE OR REPLACE FUNCTION @hub@.delete_instances_bulk(p_filter jsonb)
     RETURNS TABLE (instances_deleted bigint, executions_deleted bigint, events_deleted bigint,
                    queue_messages_deleted bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'delete_instances_bulk';
 COMMENT ON FUNCTION @hub@.delete_instances_bulk(jsonb) IS
-    'Deletes finished roots with their trees, oldest first: {instance_ids?, completed_before?, limit?}; {} selects all.';
+    'Deletes root instances that have ended, with their descendants, oldest first. Filter: {instance_ids?, completed_before?, limit?}; {} selects all.';
 
 CREATE OR REPLACE FUNCTION @hub@.prune_executions(
     p_instance_id text,
@@ -113,7 +105,7 @@ CREATE OR REPLACE FUNCTION @hub@.prune_executions(
 ) RETURNS TABLE (instances_processed bigint, executions_deleted bigint, events_deleted bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'prune_executions';
 COMMENT ON FUNCTION @hub@.prune_executions(text, integer, bigint) IS
-    'Deletes former executions of an instance and their history; never the current one.';
+    'Deletes earlier executions of an instance with their history, never the current one.';
 
 CREATE OR REPLACE FUNCTION @hub@.prune_executions_bulk(p_filter jsonb, p_options jsonb DEFAULT '{}')
     RETURNS TABLE (instances_processed bigint, executions_deleted bigint, events_deleted bigint)
@@ -121,8 +113,8 @@ CREATE OR REPLACE FUNCTION @hub@.prune_executions_bulk(p_filter jsonb, p_options
 COMMENT ON FUNCTION @hub@.prune_executions_bulk(jsonb, jsonb) IS
     'Prunes many instances: filter {instance_ids?, completed_before?, limit?}, options {keep_last?, completed_before?}.';
 
-CREATE OR REPLACE FUNCTION @hub@.reconcile(p_now_ms bigint DEFAULT NULL, p_duties text[] DEFAULT NULL)
+CREATE OR REPLACE FUNCTION @hub@.reconcile(p_duties text[] DEFAULT NULL, p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (duty text, rows bigint, elapsed_ms bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 10 AS 'reconcile';
-COMMENT ON FUNCTION @hub@.reconcile(bigint, text[]) IS
-    'Runs duties of the hub now: those named, or all.';
+COMMENT ON FUNCTION @hub@.reconcile(text[], bigint) IS
+    'Runs maintenance duties of the hub now: the named ones, or all.';

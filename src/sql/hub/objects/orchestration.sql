@@ -1,4 +1,4 @@
--- Orchestrations: messages in, turns out.
+-- Orchestrations: messages. Turns are in api/*/provider.sql.
 
 CREATE OR REPLACE FUNCTION @hub@.enqueue_orchestrator_work(
     p_instance_id text,
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION @hub@.enqueue_orchestrator_items(
     p_now_ms bigint DEFAULT NULL
 ) RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'enqueue_orchestrator_items';
 COMMENT ON FUNCTION @hub@.enqueue_orchestrator_items(jsonb, bigint) IS
-    'Sends up to 10,000 messages in one unit; returns their number.';
+    'Sends up to 10,000 messages in one call and returns their number.';
 
 CREATE OR REPLACE FUNCTION @hub@.start_orchestration(
     p_name text,
@@ -27,7 +27,7 @@ CREATE OR REPLACE FUNCTION @hub@.start_orchestration(
     p_now_ms bigint DEFAULT NULL
 ) RETURNS text LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'start_orchestration';
 COMMENT ON FUNCTION @hub@.start_orchestration(text, text, text, text, bigint, bigint) IS
-    'Sends the start of an orchestration; returns the instance id, a new uuid if none is given.';
+    'Starts an orchestration and returns the instance id: the given one, or a new uuid.';
 
 CREATE OR REPLACE FUNCTION @hub@.raise_event(
     p_instance_id text,
@@ -45,29 +45,7 @@ CREATE OR REPLACE FUNCTION @hub@.cancel_instance(
     p_now_ms bigint DEFAULT NULL
 ) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'cancel_instance';
 COMMENT ON FUNCTION @hub@.cancel_instance(text, text, bigint) IS
-    'Sends a request to cancel to an instance.';
-
-CREATE OR REPLACE FUNCTION @hub@.ack_orchestration_item(
-    p_lock_token text,
-    p_now_ms bigint,
-    p_execution_id bigint,
-    p_history_delta jsonb,
-    p_worker_items jsonb,
-    p_orchestrator_items jsonb,
-    p_metadata jsonb,
-    p_cancelled_activities jsonb DEFAULT '[]'
-) RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'ack_orchestration_item';
-COMMENT ON FUNCTION @hub@.ack_orchestration_item(text, bigint, bigint, jsonb, jsonb, jsonb, jsonb, jsonb) IS
-    'Commits a turn in one unit: events, activities, messages, status, state. A failed ack changes nothing and keeps the lock.';
-
-CREATE OR REPLACE FUNCTION @hub@.abandon_orchestration_item(
-    p_lock_token text,
-    p_now_ms bigint,
-    p_delay_ms bigint DEFAULT NULL,
-    p_ignore_attempt boolean DEFAULT false
-) RETURNS text LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'abandon_orchestration_item';
-COMMENT ON FUNCTION @hub@.abandon_orchestration_item(text, bigint, bigint, boolean) IS
-    'Gives a turn back, at once or after a delay; returns the instance id.';
+    'Requests the cancellation of an instance.';
 
 CREATE OR REPLACE VIEW @hub@.messages AS
     SELECT m.id,
@@ -124,7 +102,7 @@ COMMENT ON COLUMN @hub@.pending_starts.orchestration_name IS 'What was started.'
 COMMENT ON COLUMN @hub@.pending_starts.orchestration_version IS 'Its version, if the start names one.';
 COMMENT ON COLUMN @hub@.pending_starts.visible_at IS 'From when a dispatcher can pick it up.';
 COMMENT ON COLUMN @hub@.pending_starts.created_at IS 'When it was started.';
-COMMENT ON COLUMN @hub@.pending_starts.attempt_count IS 'How often a dispatcher has had it and gave it back.';
+COMMENT ON COLUMN @hub@.pending_starts.attempt_count IS 'How often a dispatcher fetched and abandoned it.';
 
 CREATE OR REPLACE VIEW @hub@.instance_lock_states AS
     SELECT l.instance_id,

@@ -1,17 +1,17 @@
 -- Events and their readers.
 
-CREATE OR REPLACE FUNCTION @hub@.create_subscription(p_name text, p_topics text[] DEFAULT NULL, p_from text DEFAULT 'now')
+CREATE OR REPLACE FUNCTION @hub@.create_subscription(p_subscription text, p_topics text[] DEFAULT NULL, p_from text DEFAULT 'now')
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'create_subscription';
 COMMENT ON FUNCTION @hub@.create_subscription(text, text[], text) IS
-    'Makes a subscription to the events of these topics (NULL: all), from now, from the start of what is kept, or from an upto of another subscription.';
+    'Creates a subscription to the events of these topics (NULL: all). It begins now, at the oldest event that is stored, or at a position (upto) of another subscription.';
 
-CREATE OR REPLACE FUNCTION @hub@.drop_subscription(p_name text)
+CREATE OR REPLACE FUNCTION @hub@.drop_subscription(p_subscription text)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'drop_subscription';
-COMMENT ON FUNCTION @hub@.drop_subscription(text) IS 'Forgets a subscription and how far it has come.';
+COMMENT ON FUNCTION @hub@.drop_subscription(text) IS 'Drops a subscription and its position.';
 
 CREATE OR REPLACE FUNCTION @hub@.read_events(
     p_subscription text,
-    p_limit integer DEFAULT 100,
+    p_max_items integer DEFAULT 100,
     p_lease_ms bigint DEFAULT 30000,
     p_now_ms bigint DEFAULT NULL
 ) RETURNS TABLE (
@@ -29,7 +29,7 @@ COMMENT ON FUNCTION @hub@.read_events(text, integer, bigint, bigint) IS
 CREATE OR REPLACE FUNCTION @hub@.ack_events(p_subscription text, p_upto text, p_now_ms bigint DEFAULT NULL)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'ack_events';
 COMMENT ON FUNCTION @hub@.ack_events(text, text, bigint) IS
-    'Marks the leased events up to this one as read. The last one ends the lease.';
+    'Marks the leased events up to this one as read. An ack of the last one ends the lease.';
 
 CREATE OR REPLACE VIEW @hub@.subscriptions AS
     SELECT s.name,
@@ -44,16 +44,18 @@ CREATE OR REPLACE VIEW @hub@.subscriptions AS
            s.lost_events OPERATOR(pg_catalog.+) l.events AS lost_events
       FROM @hub@.outbox_subscriptions AS s
      CROSS JOIN LATERAL (
-        SELECT pg_catalog.count(*) AS lag_rows,
+        SELECT pg_catalog.count(*) FILTER (WHERE x.wanted) AS lag_rows,
                GREATEST(0, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
                            OPERATOR(pg_catalog.-)
-                           (pg_catalog.min(e.occurred_at_ms)::double precision OPERATOR(pg_catalog./) 1000)) AS lag_seconds
-          FROM @hub@.outbox_events AS e
-         WHERE (e.incarnation OPERATOR(pg_catalog.>) s.seen_incarnation
-                OR (e.incarnation OPERATOR(pg_catalog.=) s.seen_incarnation
-                    AND e.position OPERATOR(pg_catalog.>) s.seen_position
-                    AND ROW(e.xid, e.position) OPERATOR(pg_catalog.>) ROW(s.seen_xid, s.seen_xid_position)))
-           AND (s.topics IS NULL OR e.topic OPERATOR(pg_catalog.=) ANY (s.topics))) AS g
+                           ((pg_catalog.min(x.occurred_at_ms) FILTER (WHERE x.wanted))::double precision OPERATOR(pg_catalog./) 1000)) AS lag_seconds
+          FROM (SELECT e.occurred_at_ms,
+                       (e.incarnation OPERATOR(pg_catalog.>) s.seen_incarnation
+                        OR ROW(e.xid, e.position) OPERATOR(pg_catalog.>) ROW(s.seen_xid, s.seen_xid_position))
+                       AND (s.topics IS NULL OR e.topic OPERATOR(pg_catalog.=) ANY (s.topics)) AS wanted
+                  FROM @hub@.outbox_events AS e
+                 WHERE ROW(e.incarnation, e.position) OPERATOR(pg_catalog.>) ROW(s.seen_incarnation, s.seen_position)
+                 ORDER BY e.incarnation, e.position
+                 LIMIT 10000) AS x) AS g
      CROSS JOIN LATERAL (
         SELECT COALESCE(pg_catalog.sum(p.events), 0)::bigint AS events
           FROM @hub@.outbox_gaps AS p
@@ -62,7 +64,7 @@ COMMENT ON VIEW @hub@.subscriptions IS
     'Subscriptions: how many events each has not read, how old the oldest of them is, until when its batch is leased, and which process keeps events from being read.';
 COMMENT ON COLUMN @hub@.subscriptions.name IS 'Its name.';
 COMMENT ON COLUMN @hub@.subscriptions.topics IS 'Topics that it gets; null: all.';
-COMMENT ON COLUMN @hub@.subscriptions.lag_rows IS 'Events that it has not read.';
+COMMENT ON COLUMN @hub@.subscriptions.lag_rows IS 'Events that it has not read, among the next 10,000 behind its place.';
 COMMENT ON COLUMN @hub@.subscriptions.lag_seconds IS 'Age of the oldest of them.';
 COMMENT ON COLUMN @hub@.subscriptions.lease_until IS 'Until when its batch is leased; null if none is.';
 COMMENT ON COLUMN @hub@.subscriptions.horizon_pid IS 'Process whose open transaction keeps the latest events from being read; null if there is none.';

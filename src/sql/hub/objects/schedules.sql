@@ -6,10 +6,11 @@ CREATE OR REPLACE FUNCTION @hub@.create_schedule(
     p_task jsonb,
     p_time_zone text DEFAULT 'UTC',
     p_catch_up text DEFAULT 'one',
+    p_if_exists text DEFAULT 'replace',
     p_now_ms bigint DEFAULT NULL
 ) RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'create_schedule';
-COMMENT ON FUNCTION @hub@.create_schedule(text, text, jsonb, text, text, bigint) IS
-    'Creates a task, an item as of create_tasks, whenever the five fields of cron fit a clock of the time zone. Returns the first due time.';
+COMMENT ON FUNCTION @hub@.create_schedule(text, text, jsonb, text, text, text, bigint) IS
+    'Creates a task, an item as of create_tasks, whenever the five fields of cron fit a clock of the time zone. A schedule of that name is replaced if it is defined differently. Returns the next due time.';
 
 CREATE OR REPLACE FUNCTION @hub@.drop_schedule(p_name text)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'drop_schedule';
@@ -17,12 +18,12 @@ COMMENT ON FUNCTION @hub@.drop_schedule(text) IS 'Removes a schedule; the tasks 
 
 CREATE OR REPLACE FUNCTION @hub@.pause_schedule(p_name text)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'pause_schedule';
-COMMENT ON FUNCTION @hub@.pause_schedule(text) IS 'Lets a schedule rest.';
+COMMENT ON FUNCTION @hub@.pause_schedule(text) IS 'Pauses a schedule.';
 
 CREATE OR REPLACE FUNCTION @hub@.resume_schedule(p_name text, p_now_ms bigint DEFAULT NULL)
     RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'resume_schedule';
 COMMENT ON FUNCTION @hub@.resume_schedule(text, bigint) IS
-    'Lets a paused schedule go on with its next due time, which is returned; what fell due meanwhile is left out.';
+    'Resumes a paused schedule and returns its next due time. Due times that passed during the pause are skipped.';
 
 CREATE OR REPLACE FUNCTION @hub@.list_schedules()
     RETURNS TABLE (name text, cron text, time_zone text, catch_up text, task jsonb, paused boolean, next_due_ms bigint,

@@ -1,7 +1,7 @@
 -- Tasks: create, claim under a lease, renew, complete, fail; operator control; reads.
 
 CREATE OR REPLACE FUNCTION @hub@.create_task(
-    p_lane text,
+    p_queue text,
     p_payload jsonb DEFAULT NULL,
     p_task_id uuid DEFAULT NULL,
     p_kind text DEFAULT '',
@@ -18,70 +18,47 @@ CREATE OR REPLACE FUNCTION @hub@.create_task(
 ) RETURNS TABLE (task_id uuid, state text, created boolean)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'create_task';
 COMMENT ON FUNCTION @hub@.create_task(text, jsonb, uuid, text, integer, bigint, bigint, bigint, text[], jsonb, text, bigint, jsonb, bigint) IS
-    'Creates a task, claimable at commit, or returns the one that has this id or dedup key.';
+    'Creates a task, which can be claimed after the commit, or returns the existing task with this id or dedup key.';
 
 CREATE OR REPLACE FUNCTION @hub@.create_tasks(p_tasks jsonb, p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (item integer, task_id uuid, state text, created boolean)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'create_tasks';
 COMMENT ON FUNCTION @hub@.create_tasks(jsonb, bigint) IS
-    'Creates up to 10,000 tasks in one unit; a bad item refuses them all.';
+    'Creates up to 10,000 tasks. One invalid element rejects the whole call.';
 
 CREATE OR REPLACE FUNCTION @hub@.delete_task(p_task_id uuid)
     RETURNS boolean LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'delete_task';
 COMMENT ON FUNCTION @hub@.delete_task(uuid) IS
-    'Deletes a task that has ended, with its attempts and its dedup key; false if there is none.';
+    'Deletes a task that has ended, with its attempts and its dedup key. Returns false if it does not exist.';
 
 CREATE OR REPLACE FUNCTION @hub@.claim_tasks(
     p_worker text,
     p_worker_instance text,
-    p_lanes text[] DEFAULT NULL,
+    p_queues text[] DEFAULT NULL,
     p_capabilities text[] DEFAULT '{}',
     p_lease_ms bigint DEFAULT 30000,
-    p_max integer DEFAULT 1,
+    p_max_items integer DEFAULT 1,
     p_slots integer[] DEFAULT NULL,
     p_now_ms bigint DEFAULT NULL
-) RETURNS TABLE (
-    task_id uuid,
-    lane text,
-    kind text,
-    payload jsonb,
-    tags jsonb,
-    priority integer,
-    attempt_index integer,
-    attempt_kind text,
-    retry_count integer,
-    reclaim_count integer,
-    replay_count integer,
-    lease_epoch bigint,
-    lease_id text,
-    lease_until_ms bigint,
-    attempt_deadline_ms bigint,
-    deadline_ms bigint,
-    checkpoint jsonb,
-    last_failure jsonb,
-    flow_id uuid,
-    flow_key text,
-    upstream jsonb,
-    signals jsonb
-) LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 10 AS 'claim_tasks';
+) RETURNS SETOF @hub@.claimed_task LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 10 AS 'claim_tasks';
 COMMENT ON FUNCTION @hub@.claim_tasks(text, text, text[], text[], bigint, integer, integer[], bigint) IS
-    'Leases the next tasks of these lanes (NULL: all) that the capabilities allow, by priority, then by time. No row: nothing is eligible.';
+    'Leases the next tasks of these queues (NULL: all) that the capabilities match, by priority, then by time. No row: no task is ready.';
 
-CREATE OR REPLACE FUNCTION @hub@.renew_task(p_task_id uuid, p_epoch bigint, p_lease_ms bigint, p_now_ms bigint DEFAULT NULL)
+CREATE OR REPLACE FUNCTION @hub@.renew_task(p_task_id uuid, p_lease_epoch bigint, p_lease_ms bigint, p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (lease_until_ms bigint, capped boolean)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'renew_task';
 COMMENT ON FUNCTION @hub@.renew_task(uuid, bigint, bigint, bigint) IS
-    'Moves the deadline of a live lease; capped tells that a deadline of the task cut it.';
+    'Moves the deadline of a live lease. capped: a deadline of the task limited it.';
 
-CREATE OR REPLACE FUNCTION @hub@.renew_tasks(p_task_ids uuid[], p_epochs bigint[], p_lease_ms bigint, p_now_ms bigint DEFAULT NULL)
+CREATE OR REPLACE FUNCTION @hub@.renew_tasks(p_task_ids uuid[], p_lease_epochs bigint[], p_lease_ms bigint, p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (task_id uuid, renewed boolean, lease_until_ms bigint, reason text)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'renew_tasks';
 COMMENT ON FUNCTION @hub@.renew_tasks(uuid[], bigint[], bigint, bigint) IS
-    'Moves the deadlines of many leases in one unit. A lost one is reported in its row.';
+    'Moves the deadlines of many leases in one call. A lost lease is reported in its row and does not affect the others.';
 
 CREATE OR REPLACE FUNCTION @hub@.progress_task(
     p_task_id uuid,
-    p_epoch bigint,
+    p_lease_epoch bigint,
     p_percent numeric DEFAULT NULL,
     p_message text DEFAULT NULL,
     p_checkpoint jsonb DEFAULT NULL,
@@ -90,61 +67,38 @@ CREATE OR REPLACE FUNCTION @hub@.progress_task(
 ) RETURNS TABLE (lease_until_ms bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'progress_task';
 COMMENT ON FUNCTION @hub@.progress_task(uuid, bigint, numeric, text, jsonb, bigint, bigint) IS
-    'Stores percent, message and checkpoint of a leased task, as far as they are given; renews it if p_lease_ms is.';
+    'Stores percent, message and checkpoint of a leased task, and renews its lease if p_lease_ms is given. Arguments that are NULL change nothing.';
 
 CREATE OR REPLACE FUNCTION @hub@.complete_task(
     p_task_id uuid,
-    p_epoch bigint,
+    p_lease_epoch bigint,
     p_result jsonb DEFAULT NULL,
     p_source text DEFAULT 'lease_holder',
     p_now_ms bigint DEFAULT NULL
 ) RETURNS TABLE (result text, task_id uuid, state text, lease_epoch bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'complete_task';
 COMMENT ON FUNCTION @hub@.complete_task(uuid, bigint, jsonb, text, bigint) IS
-    'Finishes a leased task and stores its result. Repeated by the same lease it is QB001 already_completed.';
+    'Completes a leased task and stores its result. A repeated call with the same lease raises QB001 already_completed.';
 
 CREATE OR REPLACE FUNCTION @hub@.complete_and_claim(
     p_task_id uuid,
-    p_epoch bigint,
+    p_lease_epoch bigint,
     p_result jsonb,
     p_worker text,
     p_worker_instance text,
-    p_lanes text[] DEFAULT NULL,
+    p_queues text[] DEFAULT NULL,
     p_capabilities text[] DEFAULT '{}',
     p_lease_ms bigint DEFAULT 30000,
-    p_max integer DEFAULT 1,
+    p_max_items integer DEFAULT 1,
     p_slots integer[] DEFAULT NULL,
     p_now_ms bigint DEFAULT NULL
-) RETURNS TABLE (
-    task_id uuid,
-    lane text,
-    kind text,
-    payload jsonb,
-    tags jsonb,
-    priority integer,
-    attempt_index integer,
-    attempt_kind text,
-    retry_count integer,
-    reclaim_count integer,
-    replay_count integer,
-    lease_epoch bigint,
-    lease_id text,
-    lease_until_ms bigint,
-    attempt_deadline_ms bigint,
-    deadline_ms bigint,
-    checkpoint jsonb,
-    last_failure jsonb,
-    flow_id uuid,
-    flow_key text,
-    upstream jsonb,
-    signals jsonb
-) LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 10 AS 'complete_and_claim';
+) RETURNS SETOF @hub@.claimed_task LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 10 AS 'complete_and_claim';
 COMMENT ON FUNCTION @hub@.complete_and_claim(uuid, bigint, jsonb, text, text, text[], text[], bigint, integer, integer[], bigint) IS
-    'complete_task and claim_tasks in one call. If the completion is refused, or repeated, nothing is claimed.';
+    'Calls complete_task and claim_tasks in one transaction. If the completion is rejected or was repeated, no task is claimed.';
 
 CREATE OR REPLACE FUNCTION @hub@.fail_task(
     p_task_id uuid,
-    p_epoch bigint,
+    p_lease_epoch bigint,
     p_class text,
     p_message text DEFAULT NULL,
     p_details jsonb DEFAULT NULL,
@@ -154,24 +108,24 @@ CREATE OR REPLACE FUNCTION @hub@.fail_task(
 ) RETURNS TABLE (result text, state text, available_at_ms bigint, next_attempt_index integer)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'fail_task';
 COMMENT ON FUNCTION @hub@.fail_task(uuid, bigint, text, text, jsonb, bigint, text, bigint) IS
-    'Ends the attempt of a leased task by a failure: the policy decides whether another follows.';
+    'Ends the attempt of a leased task with a failure. The policy decides whether another attempt follows.';
 
 CREATE OR REPLACE FUNCTION @hub@.delay_task(
     p_task_id uuid,
-    p_epoch bigint,
+    p_lease_epoch bigint,
     p_delay_ms bigint,
     p_checkpoint jsonb DEFAULT NULL,
     p_now_ms bigint DEFAULT NULL
 ) RETURNS TABLE (state text, available_at_ms bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'delay_task';
 COMMENT ON FUNCTION @hub@.delay_task(uuid, bigint, bigint, jsonb, bigint) IS
-    'Puts a leased task to sleep; its attempt goes on at the next claim.';
+    'Ends a lease and makes the task available again after a delay. The attempt continues at the next claim.';
 
-CREATE OR REPLACE FUNCTION @hub@.release_task(p_task_id uuid, p_epoch bigint, p_delay_ms bigint DEFAULT 0, p_now_ms bigint DEFAULT NULL)
+CREATE OR REPLACE FUNCTION @hub@.release_task(p_task_id uuid, p_lease_epoch bigint, p_delay_ms bigint DEFAULT 0, p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (state text, available_at_ms bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'release_task';
 COMMENT ON FUNCTION @hub@.release_task(uuid, bigint, bigint, bigint) IS
-    'Gives a leased task back unharmed: no retry and no reclaim is counted.';
+    'Ends a lease without an outcome; the attempt continues at the next claim. Neither a retry nor a reclaim is counted.';
 
 CREATE OR REPLACE FUNCTION @hub@.cancel_task(
     p_task_id uuid,
@@ -182,69 +136,69 @@ CREATE OR REPLACE FUNCTION @hub@.cancel_task(
 ) RETURNS TABLE (result text, task_id uuid, public_state text, previous_state text, effective boolean)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'cancel_task';
 COMMENT ON FUNCTION @hub@.cancel_task(uuid, text, text, bigint, bigint) IS
-    'Cancels a task in whatever state it is; a worker loses its lease. May be repeated.';
+    'Cancels a task in any state; its worker loses the lease. The call is idempotent.';
 
 CREATE OR REPLACE FUNCTION @hub@.revoke_lease(
     p_task_id uuid,
     p_reason text DEFAULT '',
     p_worker_instance text DEFAULT '',
     p_expected_lease_id text DEFAULT '',
-    p_expected_epoch bigint DEFAULT NULL,
+    p_expected_lease_epoch bigint DEFAULT NULL,
     p_now_ms bigint DEFAULT NULL
 ) RETURNS TABLE (result text, reason text, lease_id text, lease_epoch bigint)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'revoke_lease';
 COMMENT ON FUNCTION @hub@.revoke_lease(uuid, text, text, text, bigint, bigint) IS
-    'Takes a lease away, if it is still the one that is meant; the same attempt can be claimed at once.';
+    'Revokes a lease if it is still the given one. The attempt can be claimed again at once.';
 
 CREATE OR REPLACE FUNCTION @hub@.change_priority(p_task_id uuid, p_priority integer, p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (result text, task_id uuid, old_priority integer, new_priority integer)
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'change_priority';
 COMMENT ON FUNCTION @hub@.change_priority(uuid, integer, bigint) IS
-    'Gives a task that waits for a worker another priority, 0 to 9000.';
+    'Changes the priority, from 0 to 9000, of a task that waits for a worker.';
 
 CREATE OR REPLACE FUNCTION @hub@.replay_task(p_task_id uuid, p_cascade boolean DEFAULT false, p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (result text, task_id uuid, public_state text, replay_count integer, reopened uuid[], waiting_on uuid[])
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'replay_task';
 COMMENT ON FUNCTION @hub@.replay_task(uuid, boolean, bigint) IS
-    'Runs a task that has ended once more; its history stays.';
+    'Runs a task again that has ended. Its attempts are kept.';
 
-CREATE OR REPLACE FUNCTION @hub@.set_lane(p_lane text, p_settings jsonb)
-    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'set_lane';
-COMMENT ON FUNCTION @hub@.set_lane(text, jsonb) IS
-    'Changes the settings of a lane that are given: paused, policy, retention_ms, concurrency, rate_per_s, burst. Null restores a default.';
+CREATE OR REPLACE FUNCTION @hub@.set_queue(p_queue text, p_settings jsonb)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'set_queue';
+COMMENT ON FUNCTION @hub@.set_queue(text, jsonb) IS
+    'Changes settings of a queue: paused, policy, retention_ms, concurrency, rate_per_s, burst. Settings that are not given stay; null restores the default.';
 
-CREATE OR REPLACE FUNCTION @hub@.pause_lane(p_lane text)
-    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'pause_lane';
-COMMENT ON FUNCTION @hub@.pause_lane(text) IS 'Stops handing out tasks of a lane; running ones go on.';
+CREATE OR REPLACE FUNCTION @hub@.pause_queue(p_queue text)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'pause_queue';
+COMMENT ON FUNCTION @hub@.pause_queue(text) IS 'Pauses a queue: no task is leased. Leased tasks can finish.';
 
-CREATE OR REPLACE FUNCTION @hub@.resume_lane(p_lane text)
-    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'resume_lane';
-COMMENT ON FUNCTION @hub@.resume_lane(text) IS 'Hands out tasks of a lane again.';
+CREATE OR REPLACE FUNCTION @hub@.resume_queue(p_queue text)
+    RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'resume_queue';
+COMMENT ON FUNCTION @hub@.resume_queue(text) IS 'Resumes a paused queue.';
 
 CREATE OR REPLACE FUNCTION @hub@.get_task(p_task_id uuid)
     RETURNS jsonb LANGUAGE belay STABLE PARALLEL UNSAFE AS 'get_task';
-COMMENT ON FUNCTION @hub@.get_task(uuid) IS 'All there is to know of a task; NULL if there is none.';
+COMMENT ON FUNCTION @hub@.get_task(uuid) IS 'Returns the complete state of a task as JSON; NULL if it does not exist.';
 
 CREATE OR REPLACE FUNCTION @hub@.list_tasks(p_filter jsonb DEFAULT '{}', p_after uuid DEFAULT NULL, p_limit integer DEFAULT 100)
-    RETURNS TABLE (task_id uuid, state text, lane text, kind text, priority integer, flow_id uuid, flow_key text,
+    RETURNS TABLE (task_id uuid, state text, queue text, kind text, priority integer, flow_id uuid, flow_key text,
                    pending_attempt text, attempt_index integer, retry_count integer, reclaim_count integer, replay_count integer,
                    available_at_ms bigint, deadline_ms bigint, worker text, worker_instance text, lease_epoch bigint,
                    lease_until_ms bigint, failure_class text, cancel_reason text, tags jsonb, created_at_ms bigint,
                    updated_at_ms bigint, terminal_at_ms bigint)
     LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_tasks';
-COMMENT ON FUNCTION @hub@.list_tasks(jsonb, uuid, integer) IS 'Tasks by id, page by page.';
+COMMENT ON FUNCTION @hub@.list_tasks(jsonb, uuid, integer) IS 'Returns tasks by id, page by page. Reads at most 10,000 tasks; browse_tasks has no such limit.';
 
 CREATE OR REPLACE FUNCTION @hub@.list_expired_leases(
-    p_as_of_ms bigint DEFAULT NULL,
-    p_lane text DEFAULT NULL,
+    p_queue text DEFAULT NULL,
     p_after_ms bigint DEFAULT NULL,
     p_after_id uuid DEFAULT NULL,
-    p_limit integer DEFAULT 1000
-) RETURNS TABLE (task_id uuid, lane text, lease_id text, lease_epoch bigint, lease_until_ms bigint, worker text,
+    p_limit integer DEFAULT 1000,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS TABLE (task_id uuid, queue text, lease_id text, lease_epoch bigint, lease_until_ms bigint, worker text,
                  worker_instance text, attempt_index integer)
     LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_expired_leases';
-COMMENT ON FUNCTION @hub@.list_expired_leases(bigint, text, bigint, uuid, integer) IS
-    'Active tasks whose lease is over and not settled yet, oldest first, page by page.';
+COMMENT ON FUNCTION @hub@.list_expired_leases(text, bigint, uuid, integer, bigint) IS
+    'Returns active tasks whose lease has expired and was not handled yet, oldest first, page by page.';
 
 CREATE OR REPLACE FUNCTION @hub@.explain_claim(
     p_task_id uuid,
@@ -254,17 +208,17 @@ CREATE OR REPLACE FUNCTION @hub@.explain_claim(
 ) RETURNS TABLE (reason text, detail jsonb)
     LANGUAGE belay STABLE PARALLEL UNSAFE AS 'explain_claim';
 COMMENT ON FUNCTION @hub@.explain_claim(uuid, text[], integer[], bigint) IS
-    'Why a task is not claimed: every reason that holds, the most decisive first; claimable if none does.';
+    'Explains why a task is not claimed: all reasons, the most decisive first, or claimable.';
 
 CREATE OR REPLACE FUNCTION @hub@.check_tasks(p_flow_id uuid DEFAULT NULL)
     RETURNS TABLE (object text, problem text)
     LANGUAGE belay STABLE PARALLEL UNSAFE AS 'check_tasks';
 COMMENT ON FUNCTION @hub@.check_tasks(uuid) IS
-    'Recounts what tasks and attempts say of each other; no row on a healthy hub.';
+    'Checks that tasks and attempts are consistent with each other. Returns no row on a healthy hub.';
 
 CREATE OR REPLACE VIEW @hub@.task_states AS
     SELECT t.id AS task_id,
-           t.lane,
+           t.queue,
            t.kind,
            t.state,
            CASE WHEN t.terminal_at_ms IS NOT NULL THEN 'terminal'
@@ -277,7 +231,7 @@ CREATE OR REPLACE VIEW @hub@.task_states AS
            CASE WHEN t.state = 'blocked' THEN 'blocked_by_dependencies'
                 WHEN t.state = 'delayed' AND t.available_at_ms > n.ms THEN 'not_eligible_until_time'
                 WHEN t.state NOT IN ('delayed', 'ready') THEN 'not_applicable'
-                WHEN l.paused THEN 'blocked_by_lane_state'
+                WHEN l.paused THEN 'blocked_by_queue_state'
                 WHEN q.used_up THEN 'blocked_by_quota'
                 ELSE 'eligible_now' END AS eligibility_state,
            CASE WHEN t.state = 'blocked' THEN 'waiting_children'
@@ -309,16 +263,20 @@ CREATE OR REPLACE VIEW @hub@.task_states AS
       FROM @hub@.tasks AS t
      CROSS JOIN @hub@.belay_hub AS h
      CROSS JOIN (SELECT pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::bigint AS ms) AS n
-      LEFT JOIN @hub@.lanes AS l ON l.name = t.lane
+      LEFT JOIN @hub@.queues AS l ON l.name = t.queue
       LEFT JOIN LATERAL (
-        SELECT x.active - (SELECT pg_catalog.count(*) FROM @hub@.lane_returns AS r WHERE r.lane = x.lane) >= x.concurrency IS TRUE
-               OR LEAST(x.burst, x.tokens + GREATEST(0, n.ms - x.refilled_at_ms) * x.rate_per_s / 1000) < 0.999999 IS TRUE AS used_up
-          FROM @hub@.lane_limits AS x
-         WHERE x.lane = t.lane AND t.state IN ('delayed', 'ready')) AS q ON true
+        SELECT x.active + m.moved >= x.concurrency IS TRUE
+               OR LEAST(x.burst, x.tokens + GREATEST(0, n.ms - x.refilled_at_ms) * x.rate_per_s / 1000 - m.taken) < 0.999999 IS TRUE AS used_up
+          FROM @hub@.queue_limits AS x
+         CROSS JOIN LATERAL (SELECT COALESCE(pg_catalog.sum(r.places), 0) AS moved,
+                                    COALESCE(pg_catalog.sum(r.places) FILTER (WHERE r.places > 0), 0) AS taken
+                               FROM @hub@.queue_moves AS r
+                              WHERE r.queue = x.queue) AS m
+         WHERE x.queue = t.queue AND t.state IN ('delayed', 'ready')) AS q ON true
       LEFT JOIN @hub@.suspensions AS s ON t.state = 'suspended' AND s.task_id = t.id AND s.closed_at_ms IS NULL;
 COMMENT ON VIEW @hub@.task_states IS 'The state of each task in the words of its parts: phase, owner, eligibility, attempt, reason, outcome.';
 COMMENT ON COLUMN @hub@.task_states.task_id IS 'The task.';
-COMMENT ON COLUMN @hub@.task_states.lane IS 'Its lane.';
+COMMENT ON COLUMN @hub@.task_states.queue IS 'Its queue.';
 COMMENT ON COLUMN @hub@.task_states.kind IS 'As given to create_task.';
 COMMENT ON COLUMN @hub@.task_states.state IS 'The one state that is stored.';
 COMMENT ON COLUMN @hub@.task_states.lifecycle_phase IS 'runnable, active, suspended or terminal.';
@@ -330,10 +288,10 @@ COMMENT ON COLUMN @hub@.task_states.blocking_reason IS 'What it waits for; none 
 COMMENT ON COLUMN @hub@.task_states.terminal_outcome IS 'success, failed, cancelled, expired, skipped; none before its end.';
 
 CREATE OR REPLACE VIEW @hub@.task_attempts AS
-    SELECT a.task_id, a.attempt_index, a.epoch, a.lease_count, a.worker, a.worker_instance, a.kind, a.started_ms, a.ended_ms, a.outcome, a.error
+    SELECT a.task_id, a.attempt_index, a.epoch AS lease_epoch, a.lease_count, a.worker, a.worker_instance, a.kind, a.started_ms, a.ended_ms, a.outcome, a.error
       FROM @hub@.attempts AS a
      UNION ALL
-    SELECT t.id AS task_id, t.attempt_index, CASE WHEN t.state = 'active' THEN t.lease_epoch ELSE t.lease_epoch - 1 END AS epoch,
+    SELECT t.id AS task_id, t.attempt_index, CASE WHEN t.state = 'active' THEN t.lease_epoch ELSE t.lease_epoch - 1 END AS lease_epoch,
            t.attempt_leases AS lease_count, t.attempt_worker AS worker, t.attempt_worker_instance AS worker_instance,
            t.attempt_kind AS kind, t.attempt_started_ms AS started_ms, NULL::bigint AS ended_ms, NULL::text AS outcome, NULL::jsonb AS error
       FROM @hub@.tasks AS t
@@ -341,53 +299,12 @@ CREATE OR REPLACE VIEW @hub@.task_attempts AS
 COMMENT ON VIEW @hub@.task_attempts IS 'Attempts of tasks: those that have ended, and the running or paused ones.';
 COMMENT ON COLUMN @hub@.task_attempts.task_id IS 'The task.';
 COMMENT ON COLUMN @hub@.task_attempts.attempt_index IS 'Number of the attempt, from 1.';
-COMMENT ON COLUMN @hub@.task_attempts.epoch IS 'Epoch of its last lease.';
+COMMENT ON COLUMN @hub@.task_attempts.lease_epoch IS 'Epoch of its last lease.';
 COMMENT ON COLUMN @hub@.task_attempts.lease_count IS 'Leases that it had.';
-COMMENT ON COLUMN @hub@.task_attempts.worker IS 'Who had the last one.';
-COMMENT ON COLUMN @hub@.task_attempts.worker_instance IS 'Which process had it.';
+COMMENT ON COLUMN @hub@.task_attempts.worker IS 'Worker that had the last lease.';
+COMMENT ON COLUMN @hub@.task_attempts.worker_instance IS 'Process that had the lease.';
 COMMENT ON COLUMN @hub@.task_attempts.kind IS 'How it began: initial, retry or replay.';
 COMMENT ON COLUMN @hub@.task_attempts.started_ms IS 'First claim.';
 COMMENT ON COLUMN @hub@.task_attempts.ended_ms IS 'End; null while it runs or pauses.';
 COMMENT ON COLUMN @hub@.task_attempts.outcome IS 'How it ended; null while it runs or pauses.';
 COMMENT ON COLUMN @hub@.task_attempts.error IS 'Class, message and details of a failure.';
-
-CREATE OR REPLACE VIEW @hub@.lane_depths AS
-    SELECT COALESCE(l.name, d.lane) AS lane,
-           COALESCE(l.paused, false) AS paused,
-           COALESCE(d.ready, 0) AS ready,
-           COALESCE(d.delayed, 0) AS delayed,
-           COALESCE(d.blocked, 0) AS blocked,
-           COALESCE(d.active, 0) AS active,
-           COALESCE(d.suspended, 0) AS suspended,
-           COALESCE(d.overdue_leases, 0) AS overdue_leases,
-           d.oldest_ready_age_ms,
-           q.concurrency,
-           q.rate_per_s
-      FROM @hub@.lanes AS l
-      FULL JOIN (
-        SELECT t.lane,
-               pg_catalog.count(*) FILTER (WHERE t.state = 'ready') AS ready,
-               pg_catalog.count(*) FILTER (WHERE t.state = 'delayed') AS delayed,
-               pg_catalog.count(*) FILTER (WHERE t.state = 'blocked') AS blocked,
-               pg_catalog.count(*) FILTER (WHERE t.state = 'active') AS active,
-               pg_catalog.count(*) FILTER (WHERE t.state = 'suspended') AS suspended,
-               pg_catalog.count(*) FILTER (WHERE t.state = 'active' AND (t.lease_until_ms <= n.ms OR t.lease_epoch < h.epoch_floor)) AS overdue_leases,
-               pg_catalog.max(n.ms - t.available_at_ms) FILTER (WHERE t.state = 'ready') AS oldest_ready_age_ms
-          FROM @hub@.tasks AS t
-         CROSS JOIN @hub@.belay_hub AS h
-         CROSS JOIN (SELECT pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000)::bigint AS ms) AS n
-         WHERE t.terminal_at_ms IS NULL
-         GROUP BY t.lane) AS d ON d.lane = l.name
-      LEFT JOIN @hub@.lane_limits AS q ON q.lane = COALESCE(l.name, d.lane);
-COMMENT ON VIEW @hub@.lane_depths IS 'How many tasks of each lane wait, run or are overdue, and for how long the oldest has been ready.';
-COMMENT ON COLUMN @hub@.lane_depths.lane IS 'Name of the lane.';
-COMMENT ON COLUMN @hub@.lane_depths.paused IS 'Whether claims pass it over.';
-COMMENT ON COLUMN @hub@.lane_depths.ready IS 'Tasks that can be claimed.';
-COMMENT ON COLUMN @hub@.lane_depths.delayed IS 'Tasks that wait for their time.';
-COMMENT ON COLUMN @hub@.lane_depths.blocked IS 'Members of flows that wait for others.';
-COMMENT ON COLUMN @hub@.lane_depths.active IS 'Tasks with a lease.';
-COMMENT ON COLUMN @hub@.lane_depths.suspended IS 'Tasks that wait for signals.';
-COMMENT ON COLUMN @hub@.lane_depths.overdue_leases IS 'Of the active ones: those whose lease is over.';
-COMMENT ON COLUMN @hub@.lane_depths.oldest_ready_age_ms IS 'How long the oldest ready task has been ready; null if there is none.';
-COMMENT ON COLUMN @hub@.lane_depths.concurrency IS 'Most tasks that are active at once; null: no limit.';
-COMMENT ON COLUMN @hub@.lane_depths.rate_per_s IS 'Most claims in a second; null: no limit.';

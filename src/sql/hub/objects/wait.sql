@@ -7,4 +7,4 @@ CREATE OR REPLACE PROCEDURE @hub@.wait_for_work(
     INOUT p_reason text DEFAULT NULL
 ) LANGUAGE belay AS 'wait_for_work';
 COMMENT ON PROCEDURE @hub@.wait_for_work(text[], integer, text, text) IS
-    'Returns as soon as work may be there on one of the queues (orchestrator, worker, outbox, lane:<name>, task:<id>, instance:<id>, owner:<id>), else after the timeout. Holds nothing while it waits.';
+    'Waits until one of the queues (orchestrator, worker, outbox, queue:<name>, task:<id>, instance:<id>, owner:<id>) may have work, at most for the timeout. Holds no transaction, snapshot or lock while it waits.';

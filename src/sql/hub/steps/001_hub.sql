@@ -187,6 +187,10 @@ COMMENT ON TABLE @hub@.executions IS 'The runs of each instance, with status, ou
 COMMENT ON COLUMN @hub@.executions.event_count IS 'Events of the execution, so that totals need not read history.';
 CREATE INDEX executions_completed
     ON @hub@.executions (completed_at, instance_id, execution_id) WHERE completed_at IS NOT NULL;
+CREATE INDEX executions_failed
+    ON @hub@.executions (completed_at, instance_id) WHERE status = 'Failed';
+CREATE INDEX executions_running
+    ON @hub@.executions (started_at, instance_id) WHERE status = 'Running';
 
 CREATE TABLE @hub@.history (
     instance_id  text COLLATE "C" NOT NULL,
@@ -211,6 +215,8 @@ CREATE TABLE @hub@.instance_locks (
     lock_no      bigint NOT NULL,
     nonce_hi     bigint NOT NULL,
     nonce_lo     bigint NOT NULL,
+    cache_owner  bigint NOT NULL,
+    cache_event  bigint NOT NULL,
     lease_inc    integer NOT NULL,
     instance_id  text COLLATE "C" NOT NULL,
     CONSTRAINT instance_locks_pkey PRIMARY KEY (instance_key, instance_id)
@@ -260,6 +266,8 @@ CREATE TABLE @hub@.outbox_events (
     CONSTRAINT outbox_events_pkey PRIMARY KEY (incarnation, position)
 ) WITH (vacuum_truncate = off);
 COMMENT ON TABLE @hub@.outbox_events IS 'Events, each written in the transaction of the change that it tells of.';
+CREATE INDEX outbox_operator
+    ON @hub@.outbox_events (subject, incarnation, position) WHERE topic = 'operator';
 
 -- A row has been seen up to seen_position, and in the order of xids up to (seen_xid,
 -- seen_xid_position): which of the two moves depends on how the reader can tell what is complete.
@@ -402,7 +410,7 @@ COMMENT ON TABLE @hub@.intent_links IS 'Which foreign server leads to a hub of a
 
 -- ---- tasks ----
 
--- Tasks: units of work with a lane, a policy and one state; the attempts that have ended; lanes,
+-- Tasks: units of work with a queue, a policy and one state; the attempts that have ended; queues,
 -- capability sets and dedup keys. The running or paused attempt lives in the task's row, so that a
 -- claim writes one row.
 --
@@ -439,7 +447,7 @@ CREATE TABLE @hub@.tasks (
     state                   text COLLATE "C" NOT NULL,
     pending_attempt         text COLLATE "C" NOT NULL,
     attempt_kind            text COLLATE "C",
-    lane                    text COLLATE "C" NOT NULL,
+    queue                    text COLLATE "C" NOT NULL,
     kind                    text COLLATE "C" NOT NULL,
     flow_key                text COLLATE "C",
     dedup_key               text COLLATE "C",
@@ -485,9 +493,9 @@ COMMENT ON COLUMN @hub@.tasks.attempt_kind IS 'How the running or paused attempt
 COMMENT ON COLUMN @hub@.tasks.attempt_leases IS 'Leases of the running or paused attempt.';
 COMMENT ON COLUMN @hub@.tasks.held IS 'Blocked until its open flow is sealed.';
 
--- A claim merges the heads of the ranges (lane, slot, cap_set) that fit the worker.
+-- A claim merges the heads of the ranges (queue, slot, cap_set) that fit the worker.
 CREATE INDEX tasks_claim
-    ON @hub@.tasks (lane, slot, cap_set, priority DESC, available_at_ms, id) WHERE state = 'ready';
+    ON @hub@.tasks (queue, slot, cap_set, priority DESC, available_at_ms, id) WHERE state = 'ready';
 CREATE INDEX tasks_due
     ON @hub@.tasks (available_at_ms, id) WHERE state = 'delayed';
 CREATE INDEX tasks_expiry
@@ -497,7 +505,11 @@ CREATE INDEX tasks_deadline
 CREATE INDEX tasks_flow
     ON @hub@.tasks (flow_id, id) WHERE flow_id IS NOT NULL;
 CREATE INDEX tasks_terminal_at
-    ON @hub@.tasks (terminal_at_ms) WHERE terminal_at_ms IS NOT NULL;
+    ON @hub@.tasks (terminal_at_ms, id) WHERE terminal_at_ms IS NOT NULL;
+CREATE INDEX tasks_failed
+    ON @hub@.tasks (terminal_at_ms, id) WHERE state IN ('failed', 'expired');
+CREATE INDEX tasks_parked
+    ON @hub@.tasks (state, queue, id) WHERE state IN ('blocked', 'suspended');
 
 CREATE TABLE @hub@.attempts (
     task_id         uuid    NOT NULL,
@@ -521,33 +533,155 @@ COMMENT ON SEQUENCE @hub@.capability_sets_id IS 'Ids of capability sets.';
 
 CREATE TABLE @hub@.capability_sets (
     id     integer NOT NULL CHECK (id > 0),
-    lane   text COLLATE "C" NOT NULL,
+    queue   text COLLATE "C" NOT NULL,
     digest bytea   NOT NULL,
     tokens text[]  NOT NULL,
     CONSTRAINT capability_sets_pkey PRIMARY KEY (id)
 );
-COMMENT ON TABLE @hub@.capability_sets IS 'The sets of capabilities that tasks of a lane ask for, sorted and each once.';
+COMMENT ON TABLE @hub@.capability_sets IS 'The sets of capabilities that tasks of a queue ask for, sorted and each once.';
 COMMENT ON COLUMN @hub@.capability_sets.digest IS 'SHA-256 of the tokens: they may be longer than an index entry.';
-CREATE UNIQUE INDEX capability_sets_lane ON @hub@.capability_sets (lane, digest);
+CREATE UNIQUE INDEX capability_sets_queue ON @hub@.capability_sets (queue, digest);
 
-CREATE TABLE @hub@.lanes (
+CREATE TABLE @hub@.queues (
     name          text COLLATE "C" NOT NULL,
     paused        boolean NOT NULL,
     retention_ms  bigint CHECK (retention_ms >= 0),
     created_at_ms bigint  NOT NULL,
     policy        jsonb,
-    CONSTRAINT lanes_pkey PRIMARY KEY (name)
+    CONSTRAINT queues_pkey PRIMARY KEY (name)
 );
-COMMENT ON TABLE @hub@.lanes IS 'Lanes and their settings. A lane without a row has the defaults.';
+COMMENT ON TABLE @hub@.queues IS 'Queues and their settings. A queue without a row has the defaults.';
 
 CREATE TABLE @hub@.dedup_keys (
-    lane            text COLLATE "C" NOT NULL,
+    queue            text COLLATE "C" NOT NULL,
     key             text COLLATE "C" NOT NULL,
     task_id         uuid   NOT NULL,
     window_until_ms bigint NOT NULL,
-    CONSTRAINT dedup_keys_pkey PRIMARY KEY (lane, key)
+    CONSTRAINT dedup_keys_pkey PRIMARY KEY (queue, key)
 ) WITH (fillfactor = 90, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.dedup_keys IS 'Keys that make the creation of a task idempotent, and until when at least.';
+
+-- ---- claims ----
+
+-- What claim_tasks and complete_and_claim return. Later versions add attributes at the end.
+
+CREATE TYPE @hub@.claimed_task AS (
+    task_id             uuid,
+    queue               text,
+    kind                text,
+    payload             jsonb,
+    tags                jsonb,
+    priority            integer,
+    attempt_index       integer,
+    attempt_kind        text,
+    retry_count         integer,
+    reclaim_count       integer,
+    replay_count        integer,
+    lease_epoch         bigint,
+    lease_id            text,
+    lease_until_ms      bigint,
+    attempt_deadline_ms bigint,
+    deadline_ms         bigint,
+    checkpoint          jsonb,
+    last_failure        jsonb,
+    flow_id             uuid,
+    flow_key            text,
+    upstream            jsonb,
+    signals             jsonb
+);
+COMMENT ON TYPE @hub@.claimed_task IS 'A task that a worker has claimed, with its lease.';
+COMMENT ON COLUMN @hub@.claimed_task.task_id IS 'The task.';
+COMMENT ON COLUMN @hub@.claimed_task.queue IS 'Its queue.';
+COMMENT ON COLUMN @hub@.claimed_task.kind IS 'As given to create_task.';
+COMMENT ON COLUMN @hub@.claimed_task.payload IS 'As given to create_task.';
+COMMENT ON COLUMN @hub@.claimed_task.tags IS 'As given to create_task.';
+COMMENT ON COLUMN @hub@.claimed_task.priority IS 'Its priority.';
+COMMENT ON COLUMN @hub@.claimed_task.attempt_index IS 'Number of the attempt, from 1.';
+COMMENT ON COLUMN @hub@.claimed_task.attempt_kind IS 'How this lease came about: initial, retry, replay, reclaim, snooze or resume.';
+COMMENT ON COLUMN @hub@.claimed_task.retry_count IS 'Retries so far.';
+COMMENT ON COLUMN @hub@.claimed_task.reclaim_count IS 'Leases that expired so far.';
+COMMENT ON COLUMN @hub@.claimed_task.replay_count IS 'Replays so far.';
+COMMENT ON COLUMN @hub@.claimed_task.lease_epoch IS 'Epoch of the lease: what the functions of a lease take.';
+COMMENT ON COLUMN @hub@.claimed_task.lease_id IS 'Id of the lease.';
+COMMENT ON COLUMN @hub@.claimed_task.lease_until_ms IS 'The lease ends then unless it is renewed.';
+COMMENT ON COLUMN @hub@.claimed_task.attempt_deadline_ms IS 'No lease of this attempt lasts longer; null: no deadline.';
+COMMENT ON COLUMN @hub@.claimed_task.deadline_ms IS 'The task expires then; null: never.';
+COMMENT ON COLUMN @hub@.claimed_task.checkpoint IS 'What the last attempt stored with progress_task.';
+COMMENT ON COLUMN @hub@.claimed_task.last_failure IS 'Class, message and details of the last failure.';
+COMMENT ON COLUMN @hub@.claimed_task.flow_id IS 'Its flow; null: none.';
+COMMENT ON COLUMN @hub@.claimed_task.flow_key IS 'Its key in the flow.';
+COMMENT ON COLUMN @hub@.claimed_task.upstream IS 'Results of the tasks of its flow that it depends on; null: none.';
+COMMENT ON COLUMN @hub@.claimed_task.signals IS 'Signals that ended a suspension of the task; null: none.';
+
+-- ---- front door ----
+
+-- What receive and status return. Later versions add attributes at the end.
+
+CREATE TYPE @hub@.received AS (
+    id          uuid,
+    queue       text,
+    kind        text,
+    payload     jsonb,
+    headers     jsonb,
+    attempt     integer,
+    lease       text,
+    lease_until timestamptz,
+    deadline    timestamptz,
+    checkpoint  jsonb,
+    signals     jsonb,
+    upstream    jsonb
+);
+COMMENT ON TYPE @hub@.received IS 'A task that a worker has received, with its lease.';
+COMMENT ON COLUMN @hub@.received.id IS 'The task.';
+COMMENT ON COLUMN @hub@.received.queue IS 'Its queue.';
+COMMENT ON COLUMN @hub@.received.kind IS 'As given to send; null: none.';
+COMMENT ON COLUMN @hub@.received.payload IS 'As given to send.';
+COMMENT ON COLUMN @hub@.received.headers IS 'As given to send.';
+COMMENT ON COLUMN @hub@.received.attempt IS 'Number of the attempt, from 1.';
+COMMENT ON COLUMN @hub@.received.lease IS 'Secret text that extend, complete, fail, release and progress take.';
+COMMENT ON COLUMN @hub@.received.lease_until IS 'The lease ends then unless it is extended.';
+COMMENT ON COLUMN @hub@.received.deadline IS 'No lease of this attempt lasts longer; null: no deadline.';
+COMMENT ON COLUMN @hub@.received.checkpoint IS 'What the last attempt stored with progress.';
+COMMENT ON COLUMN @hub@.received.signals IS 'Signals that ended a suspension of the task; null: none.';
+COMMENT ON COLUMN @hub@.received.upstream IS 'Results of the tasks of its flow that it depends on; null: none.';
+
+CREATE TYPE @hub@.task_status AS (
+    id           uuid,
+    queue        text,
+    kind         text,
+    state        text,
+    attempt      integer,
+    result       jsonb,
+    error        text,
+    error_class  text,
+    percent      numeric,
+    message      text,
+    worker       text,
+    created_at   timestamptz,
+    available_at timestamptz,
+    started_at   timestamptz,
+    lease_until  timestamptz,
+    deadline     timestamptz,
+    finished_at  timestamptz
+);
+COMMENT ON TYPE @hub@.task_status IS 'The state of a task.';
+COMMENT ON COLUMN @hub@.task_status.id IS 'The task.';
+COMMENT ON COLUMN @hub@.task_status.queue IS 'Its queue.';
+COMMENT ON COLUMN @hub@.task_status.kind IS 'As given to send; null: none.';
+COMMENT ON COLUMN @hub@.task_status.state IS 'delayed, ready, active, suspended, blocked, completed, failed, cancelled, expired or skipped.';
+COMMENT ON COLUMN @hub@.task_status.attempt IS 'Attempts that have begun.';
+COMMENT ON COLUMN @hub@.task_status.result IS 'As given to complete.';
+COMMENT ON COLUMN @hub@.task_status.error IS 'Message of the last failure, or reason of the cancellation.';
+COMMENT ON COLUMN @hub@.task_status.error_class IS 'Class of the last failure; cancelled if the task was.';
+COMMENT ON COLUMN @hub@.task_status.percent IS 'As reported with progress.';
+COMMENT ON COLUMN @hub@.task_status.message IS 'As reported with progress.';
+COMMENT ON COLUMN @hub@.task_status.worker IS 'Worker that has the lease.';
+COMMENT ON COLUMN @hub@.task_status.created_at IS 'When it was sent.';
+COMMENT ON COLUMN @hub@.task_status.available_at IS 'The next attempt begins no earlier; null after the end.';
+COMMENT ON COLUMN @hub@.task_status.started_at IS 'First attempt.';
+COMMENT ON COLUMN @hub@.task_status.lease_until IS 'End of the lease; null: not leased.';
+COMMENT ON COLUMN @hub@.task_status.deadline IS 'The task expires then; null: never.';
+COMMENT ON COLUMN @hub@.task_status.finished_at IS 'When it ended; null before.';
 
 -- ---- suspensions ----
 
@@ -638,37 +772,41 @@ SELECT 'k1', true, pg_catalog.floor(pg_catalog.date_part('epoch', pg_catalog.clo
 
 -- ---- limits schedules ----
 
--- Limits of lanes, and schedules that create tasks.
+-- Limits of queues, and schedules that create tasks.
 
-CREATE TABLE @hub@.lane_limits (
-    lane           text COLLATE "C" NOT NULL,
+CREATE TABLE @hub@.queue_limits (
+    queue           text COLLATE "C" NOT NULL,
     concurrency    bigint CHECK (concurrency >= 0),
     rate_per_s     double precision CHECK (rate_per_s > 0),
     burst          double precision NOT NULL CHECK (burst >= 1),
     tokens         double precision NOT NULL CHECK (tokens >= 0),
     refilled_at_ms bigint NOT NULL,
     active         bigint NOT NULL CHECK (active >= 0),
-    CONSTRAINT lane_limits_pkey PRIMARY KEY (lane),
-    CONSTRAINT lane_limits_some CHECK (concurrency IS NOT NULL OR rate_per_s IS NOT NULL)
+    CONSTRAINT queue_limits_pkey PRIMARY KEY (queue),
+    CONSTRAINT queue_limits_some CHECK (concurrency IS NOT NULL OR rate_per_s IS NOT NULL)
 ) WITH (
     fillfactor = 50,
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold = 1000,
     vacuum_truncate = off
 );
-COMMENT ON TABLE @hub@.lane_limits IS 'Limits of lanes that have some. Claims alone write it, and none waits for it.';
-COMMENT ON COLUMN @hub@.lane_limits.tokens IS 'Tokens in the bucket at refilled_at_ms.';
-COMMENT ON COLUMN @hub@.lane_limits.active IS 'Active tasks of the lane, and those whose place is in lane_returns.';
+COMMENT ON TABLE @hub@.queue_limits IS 'Limits of queues that have some. Claims that add queue_moves up write it, and none waits for it.';
+COMMENT ON COLUMN @hub@.queue_limits.tokens IS 'Tokens in the bucket at refilled_at_ms.';
+COMMENT ON COLUMN @hub@.queue_limits.active IS 'Active tasks of the queue, but for what queue_moves says.';
 
-CREATE TABLE @hub@.lane_returns (
-    lane text COLLATE "C" NOT NULL
+CREATE TABLE @hub@.queue_moves (
+    places bigint NOT NULL,
+    at_ms  bigint NOT NULL,
+    queue   text COLLATE "C" NOT NULL
 ) WITH (
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold = 1000,
     vacuum_truncate = off
 );
-COMMENT ON TABLE @hub@.lane_returns IS 'A row for each place of a limited lane that was given back and that no claim has counted yet.';
-CREATE INDEX lane_returns_lane ON @hub@.lane_returns (lane);
+COMMENT ON TABLE @hub@.queue_moves IS 'Places of limited queues that claims have taken (above 0) and ends have given back (below 0), until a claim adds them to queue_limits.';
+CREATE INDEX queue_moves_queue ON @hub@.queue_moves (queue);
+-- Rows have no key, and need none but for logical replication.
+ALTER TABLE @hub@.queue_moves REPLICA IDENTITY FULL;
 
 CREATE TABLE @hub@.schedules (
     name          text COLLATE "C" NOT NULL,

@@ -1,0 +1,91 @@
+// Pages, overviews and searches for people who look at a hub: decode, call, encode.
+#include "entry/answers.hpp"
+#include "entry/verbs.hpp"
+#include "ops/browse/browse.hpp"
+#include "ops/browse/glance.hpp"
+#include "ops/browse/read_body.hpp"
+
+namespace belay::entry {
+
+namespace {
+
+// The arguments of a browse function, from a place on: the filter, then the others.
+ops::PageArguments page_arguments(const Call& call, const char* function, int first = 0) {
+    return {.function = function,
+            .filter = call.jsonb(first),
+            .order = call.text(first + 1),
+            .after = call.text(first + 2),
+            .limit = call.int4(first + 3),
+            .scan = call.int4(first + 4),
+            .preview = call.int4(first + 5),
+            .scope = ""};
+}
+
+}  // namespace
+
+Datum browse_tasks(const Call& call) {
+    return answer_jsonb(call, ops::browse_tasks(call.tables, page_arguments(call, "tasks")));
+}
+
+Datum browse_instances(const Call& call) {
+    return answer_jsonb(call,
+                        ops::browse_instances(call.tables, page_arguments(call, "instances")));
+}
+
+Datum browse_work_items(const Call& call) {
+    return answer_jsonb(call,
+                        ops::browse_work_items(call.tables, page_arguments(call, "work_items")));
+}
+
+Datum browse_messages(const Call& call) {
+    return answer_jsonb(call, ops::browse_messages(call.tables, page_arguments(call, "messages")));
+}
+
+Datum browse_dead_letters(const Call& call) {
+    return answer_jsonb(
+        call, ops::browse_dead_letters(call.tables, page_arguments(call, "dead_letters")));
+}
+
+Datum browse_events(const Call& call) {
+    return answer_jsonb(call, ops::browse_events(call.tables, page_arguments(call, "events")));
+}
+
+Datum browse_history(const Call& call) {
+    return answer_jsonb(
+        call, ops::browse_history(call.tables, call.required_text(0, "p_instance_id"), call.int8(1),
+                                  page_arguments(call, "history", 2)));
+}
+
+Datum browse_flows(const Call& call) {
+    return answer_jsonb(call, ops::browse_flows(call.tables, page_arguments(call, "flows")));
+}
+
+Datum read_body(const Call& call) {
+    return answer_jsonb(call, ops::read_body(call.tables, call.caller,
+                                             {.what = call.required_text(0, "p_what"),
+                                              .id = call.required_text(1, "p_id"),
+                                              .field = call.required_text(2, "p_field"),
+                                              .offset = call.int8(3),
+                                              .length = call.int8(4)}));
+}
+
+Datum glance(const Call& call) {
+    return answer_jsonb(call, ops::glance(call.tables, ops::checked_cap(call.int4(0))));
+}
+
+Datum list_queues(const Call& call) {
+    call.set().add_rows(ops::list_queues(call.tables, ops::checked_cap(call.int4(0))));
+    return call.nothing();
+}
+
+Datum list_owners(const Call& call) {
+    return answer_jsonb(call,
+                        ops::list_owners(call.tables, call.text(0), call.int4(1), call.int4(2)));
+}
+
+Datum find(const Call& call) {
+    call.set().add_rows(ops::find(call.tables, call.required_text(0, "p_text")));
+    return call.nothing();
+}
+
+}  // namespace belay::entry

@@ -1,0 +1,601 @@
+// Table tasks, as claims see it: the walks over its streams, and the leases that claims give.
+//
+// Touches  <hub>.tasks, by direct access; reads <hub>.queues and <hub>.capability_sets
+// Locks    tasks, never waiting for one
+// Must not decide what a lease makes of a task: core/transitions/task.hpp does
+#include "store/task_claims.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/time.hpp"
+#include "pg/datum.hpp"
+#include "pg/durable.hpp"
+#include "pg/errors.hpp"
+#include "pg/jsonb.hpp"
+#include "pg/list.hpp"
+#include "store/queues.hpp"
+#include "store/statements.hpp"
+#include "store/table/walk.hpp"
+#include "store/task_rows.hpp"
+#include "store/waking.hpp"
+
+namespace belay::store {
+
+namespace {
+
+// $1 queues, $2 capabilities. A row per set that fits; a queue without one has a row with null.
+constexpr auto kFits = statement<In<ListOf<Text>, ListOf<Text>>, Out<Text, Maybe<int32>>>(R"sql(
+    SELECT n.queue, s.id
+      FROM pg_catalog.unnest($1) AS n(queue)
+      LEFT JOIN {hub}.capability_sets AS s ON s.queue {=} n.queue AND s.tokens {<@} $2
+     WHERE NOT EXISTS (SELECT 1 FROM {hub}.queues AS l WHERE l.name {=} n.queue AND l.paused)
+)sql");
+
+// ---------------------------------------------------------------- streams
+
+// The id of which these are the halves, in the current memory context.
+pg_uuid_t* id_of(uint64 high, uint64 low) {
+    auto* id = static_cast<pg_uuid_t*>(palloc(sizeof(pg_uuid_t)));
+    const uint64 halves[] = {pg_hton64(high), pg_hton64(low)};
+    memcpy(id->data, halves, sizeof halves);
+    return id;
+}
+
+// ROW(available_at_ms, id) >= the place, behind keys.
+IndexScanDesc scan_from(Table* table, int index, const ScanKeys& keys, uint64 available_at,
+                        uint64 high, uint64 low) {
+    return begin_place_scan(table, index, keys, INT8OID, F_BTINT8CMP,
+                            Int64GetDatum(core::unordered(available_at)), UUIDOID, F_UUID_CMP,
+                            UUIDPGetDatum(id_of(high, low)));
+}
+
+// Ready tasks of a queue, slot and set of capabilities, the highest priority first.
+struct ReadyStream {
+    const Hub& hub;
+    TaskStream stream;
+
+    gaps::Key key() const { return ready_gaps(hub, stream); }
+    ScanKeys prefix() const {
+        ScanKeys keys;
+        return keys.text(stream.queue).int2(stream.slot).int4(stream.cap_set);
+    }
+    IndexScanDesc open(Table* table, const core::QueuePlace& from) const {
+        if (from == core::kQueueStart) {
+            return begin_place_scan(table, task::kByClaim, prefix());
+        }
+        return scan_from(table, task::kByClaim, prefix().int4(priority_of(from)), from.parts[1],
+                         from.parts[2], from.parts[3]);
+    }
+    // A place names one priority: the lower ones are another scan.
+    IndexScanDesc open_rest(Table* table, const core::QueuePlace& from) const {
+        if (from == core::kQueueStart) {
+            return nullptr;
+        }
+        return begin_place_scan(
+            table, task::kByClaim,
+            prefix().add(BTLessStrategyNumber, F_INT4LT, Int32GetDatum(priority_of(from))));
+    }
+    core::QueuePlace place(IndexScanDesc scan) const {
+        return ready_place({DatumGetInt32(key_column(scan, 4)), DatumGetInt64(key_column(scan, 5)),
+                            *DatumGetUUIDP(key_column(scan, 6))});
+    }
+    bool ends(const core::QueuePlace&) const { return false; }
+
+    static int32 priority_of(const core::QueuePlace& place) {
+        return static_cast<int32>(-core::unordered(place.parts[0]));
+    }
+};
+
+// Delayed tasks, up to a time; the first entry behind it is noted.
+struct DelayedStream {
+    const Hub& hub;
+    int64 until = core::kNever;
+    int64* behind = nullptr;
+
+    gaps::Key key() const { return delayed_gaps(hub); }
+    IndexScanDesc open(Table* table, const core::QueuePlace& from) const {
+        return scan_from(table, task::kByDue, {}, from.parts[0], from.parts[1], from.parts[2]);
+    }
+    IndexScanDesc open_rest(Table*, const core::QueuePlace&) const { return nullptr; }
+    core::QueuePlace place(IndexScanDesc scan) const {
+        return delayed_place(
+            {0, DatumGetInt64(key_column(scan, 1)), *DatumGetUUIDP(key_column(scan, 2))});
+    }
+    bool ends(const core::QueuePlace& place) const {
+        const int64 at = core::unordered(place.parts[0]);
+        if (at > until) {
+            *behind = at;
+        }
+        return at > until;
+    }
+};
+
+bool is_over(const Table& table, int64 now) {
+    const auto deadline = get(table, task::kDeadline);
+    return deadline && *deadline <= now;
+}
+
+// Walks over a stream until the walk has missed nothing. begin() forgets what an earlier walk
+// found.
+template <typename Stream, typename Begin, typename Visit>
+WalkEnd walk_all(Table* table, const Stream& stream, const core::QueuePlace& after, Begin begin,
+                 Visit visit) {
+    while (true) {
+        begin();
+        const WalkEnd end = walk_live(
+            table, stream, after, [table] { renew_snapshot(table); }, visit);
+        if (end != WalkEnd::kMissed) {
+            return end;
+        }
+    }
+}
+
+// Adds up to limit tasks of the stream behind a place to found, as make() says.
+template <typename T, typename Make>
+void peek_stream(Table* table, const ReadyStream& stream, const core::QueuePlace& after, int64 now,
+                 int limit, pg::List<T>* found, Make make) {
+    const int before = found->count;
+    (void)walk_all(
+        table, stream, after, [&] { found->count = before; },
+        [&] {
+            if (!is_over(*table, now)) {
+                found->add(make(place_of(*table)));
+            }
+            return found->count - before < limit;
+        });
+}
+
+// ---------------------------------------------------------------- timeouts
+
+// The timeout of attempts in a policy.
+struct Timeout {
+    bool given;
+    std::optional<int64> ms;  // none: there is no timeout
+};
+
+[[noreturn]] void raise_unreadable(const JsonbValue& value) {
+    const std::string_view text =
+        value.type == jbvString
+            ? std::string_view(value.val.string.val, static_cast<std::size_t>(value.val.string.len))
+            : std::string_view("another type");
+    ereport(ERROR,
+            (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+             errmsg("attempt_timeout_ms of a policy is no whole number: %s", pg::c_string(text)),
+             errhint("check_tasks shows more.")));
+    pg_unreachable();
+}
+
+Timeout timeout_in(Jsonb* policy) {
+    if (policy == nullptr || !JB_ROOT_IS_OBJECT(policy)) {
+        return {false, std::nullopt};
+    }
+    JsonbValue object{};
+    object.type = jbvBinary;
+    object.val.binary.data = &policy->root;
+    object.val.binary.len = static_cast<int>(VARSIZE(policy) - VARHDRSZ);
+    const auto found = pg::any_member(object, "attempt_timeout_ms");
+    if (!found) {
+        return {false, std::nullopt};
+    }
+    if (found->type == jbvNull) {
+        return {true, std::nullopt};
+    }
+    int64 ms = 0;
+    const std::string_view digits =
+        found->type == jbvNumeric ? pg::print_number(*found) : std::string_view();
+    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), ms);
+    if (digits.empty() || fault != std::errc() || end != digits.data() + digits.size()) {
+        raise_unreadable(*found);
+    }
+    return {true, ms};
+}
+
+// What claims know of the queues of the tasks that they hold: read once.
+struct QueueTimeouts {
+    struct TaskQueue {
+        std::string_view name;
+        std::optional<int64> ms;
+    };
+    Tables& tables;
+    pg::List<TaskQueue> queues{};
+
+    std::optional<int64> find(std::string_view name) {
+        for (const TaskQueue& queue : queues) {
+            if (queue.name == name) {
+                return queue.ms;
+            }
+        }
+        const auto queue = read_queue(tables, name);
+        return queues.add({name, queue ? timeout_in(queue->policy).ms : std::nullopt}).ms;
+    }
+};
+
+// ---------------------------------------------------------------- holding
+
+// A task that was just held; whether it has a timeout of its own.
+struct HeldRow {
+    HeldTask task;
+    bool own_timeout;
+};
+
+HeldRow read_held(const Table& table, const core::TaskLife& life, std::string_view queue) {
+    const Timeout timeout = timeout_in(get(table, task::kPolicy));
+    return {{.id = get(table, task::kId),
+             .tid = table.row->tts_tid,
+             .life = life,
+             .attempt_timeout = timeout.ms,
+             .queue = queue},
+            timeout.given};
+}
+
+// Adds the timeouts of queues where a task has none of its own.
+std::span<const HeldTask> with_timeouts(Tables& tables, std::span<const HeldRow> rows) {
+    QueueTimeouts of_queues{tables};
+    pg::List<HeldTask> tasks;
+    for (const HeldRow& row : rows) {
+        HeldTask& task = tasks.add(row.task);
+        if (!row.own_timeout) {
+            task.attempt_timeout = of_queues.find(task.queue);
+        }
+    }
+    return tasks.span();
+}
+
+// The name of table.row's queue; most often it is that of the task before.
+std::string_view queue_of_row(const Table& table, std::optional<std::string_view> before) {
+    return before && text_is(table, task::kQueue, *before) ? *before : get(table, task::kQueue);
+}
+
+// ---------------------------------------------------------------- leases
+
+Datum value_or_null(const Columns& columns, AttrNumber number) {
+    return columns.nulls[number - 1] ? 0 : columns.values[number - 1];
+}
+
+// What a claim tells of the version that it has written.
+ClaimedTask read_claimed(const Table& table, HeapTuple version, const LeaseGrant& grant,
+                         const core::TaskLife& life) {
+    const Columns columns = columns_of(table, version);
+    const auto value = [&columns](AttrNumber number) { return value_or_null(columns, number); };
+    ClaimedTask claimed{.id = grant.task.id,
+                        .life = life,
+                        .nonce = grant.nonce,
+                        .flow_id = std::nullopt,
+                        .queue = value(task::kQueue),
+                        .kind = value(task::kKind),
+                        .payload = value(task::kPayload),
+                        .tags = value(task::kTags),
+                        .checkpoint = value(task::kCheckpoint),
+                        .flow_key = value(task::kFlowKey),
+                        .last_error = 0};
+    if (const Datum flow = value(task::kFlowId)) {
+        claimed.flow_id = *DatumGetUUIDP(flow);
+    }
+    if (const Datum failure_class = value(task::kFailureClass)) {
+        const Datum message = value(task::kFailureMessage);
+        const Datum details = value(task::kFailureDetails);
+        claimed.last_error = JsonbPGetDatum(
+            error_json(pg::text_view(failure_class),
+                       message == 0 ? std::nullopt : std::optional(pg::text_view(message)),
+                       details == 0 ? nullptr : DatumGetJsonbP(details)));
+    }
+    return claimed;
+}
+
+ClaimedTask lease(Table* table, const LeaseGrant& grant, Datum worker, Datum worker_instance,
+                  int64 now) {
+    find_held_task(table, grant.task.id, grant.task.tid);
+    const core::TaskLife before = life_of(*table);
+    const core::TaskLife after = core::claimed(before, grant.terms, now);
+    Changes changes;
+    changes.put(task::kLeaseNonce, grant.nonce)
+        .set(task::kLeaseOwner, worker_instance)
+        .set(task::kLeaseWorker, worker)
+        .set(task::kAttemptWorker, worker)
+        .set(task::kAttemptInstance, worker_instance);
+    HeapTuple version = write_life(table, before, after, &changes);
+    return read_claimed(*table, version, grant, after);
+}
+
+// A claim has the tasks; their leases end at the earliest then.
+void note_claimed(const Hub& hub, std::span<const LeaseGrant> grants) {
+    int64 first_end = core::kNever;
+    for (const LeaseGrant& grant : grants) {
+        first_end = std::min(first_end, grant.terms.until);
+    }
+    std::optional<std::string_view> noted;
+    for (const LeaseGrant& grant : grants) {
+        wakeups::changed(task_channel(hub, uuid_text(grant.task.id)), wakeups::Reason::kChanged);
+        if (noted != grant.task.queue) {
+            noted = grant.task.queue;
+            wakeups::held(queue_channel(hub, *noted));
+            // A lease that is over is taken back by the next claim: who waits for the queue has to
+            // wake up.
+            wakeups::due(queue_channel(hub, *noted), first_end);
+        }
+    }
+    wakeups::held(all_queues_channel(hub));
+    wakeups::due(all_queues_channel(hub), first_end);
+    wakeups::due(task_lease_channel(hub), first_end);
+}
+
+}  // namespace
+
+bool TaskPlace::before(const TaskPlace& other) const {
+    if (priority != other.priority) {
+        return priority > other.priority;
+    }
+    if (available_at != other.available_at) {
+        return available_at < other.available_at;
+    }
+    return memcmp(id.data, other.id.data, UUID_LEN) < 0;
+}
+
+// ---------------------------------------------------------------- looking
+
+std::span<const std::string_view> ready_queues(Tables& tables, std::string_view after,
+                                               std::optional<std::string_view> up_to, int limit) {
+    pass_task_faults();
+    return writing(tables, TableId::kTasks, [&](Table& table) {
+        pg::List<std::string_view> queues;
+        IndexScanDesc scan =
+            pg::begin_index_scan(table.heap, index_at(&table, task::kByClaim), table.snapshot, 1);
+        scan->xs_want_itup = true;
+        std::string_view last = after;
+        const auto queue = [scan] { return pg::text_view(key_column(scan, 1)); };
+        skip_scan(
+            scan,
+            [&] {
+                ScanKeys keys;
+                keys.add(BTGreaterStrategyNumber, F_TEXT_GT, pg::text_datum(last));
+                index_rescan(scan, keys.keys, keys.count, nullptr, 0);
+            },
+            [&] { return queue() == last; },
+            [&] {
+                last = ValueOf<TEXTOID>::load(key_column(scan, 1));
+                if (!up_to || last <= *up_to) {
+                    queues.add(last);
+                }
+                return (!up_to || last < *up_to) && queues.count < limit;
+            });
+        index_endscan(scan);
+        return queues.span();
+    });
+}
+
+std::span<const TaskStream> fitting_streams(const Hub& hub,
+                                            std::span<const std::string_view> queues,
+                                            std::span<const std::string_view> capabilities,
+                                            std::span<const int16> slots) {
+    if (queues.empty()) {
+        return {};
+    }
+    const auto rows = run(hub, kFits, queues, capabilities);
+    // Each queue has its set 0 beside those found; the rows of a queue come together.
+    auto* streams =
+        static_cast<TaskStream*>(palloc(sizeof(TaskStream) * (2 * rows.count * slots.size() + 1)));
+    std::size_t count = 0;
+    std::optional<std::string_view> before;
+    for (const auto [queue, cap_set] : rows) {
+        const bool first = queue != before;
+        before = queue;
+        for (const int16 slot : slots) {
+            if (first) {
+                streams[count++] = {queue, slot, 0};
+            }
+            if (cap_set) {
+                streams[count++] = {queue, slot, *cap_set};
+            }
+        }
+    }
+    return {streams, count};
+}
+
+std::span<const TaskPeek> peek_heads(Tables& tables, std::span<const TaskStream> streams, int64 now,
+                                     int limit) {
+    pass_task_faults();
+    pg::List<TaskPeek> found;
+    with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
+        for (std::size_t i = 0; i < streams.size(); ++i) {
+            peek_stream(&table, ReadyStream{table.hub, streams[i]}, core::kQueueStart, now, limit,
+                        &found, [i](const TaskPlace& place) {
+                            return TaskPeek{static_cast<int>(i), place};
+                        });
+        }
+    });
+    return found.span();
+}
+
+std::span<const TaskPlace> peek_behind(Tables& tables, const TaskStream& stream,
+                                       const TaskPlace& after, int64 now, int limit) {
+    pass_task_faults();
+    pg::List<TaskPlace> found;
+    with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
+        peek_stream(&table, ReadyStream{table.hub, stream}, ready_place(after), now, limit, &found,
+                    [](const TaskPlace& place) { return place; });
+    });
+    return found.span();
+}
+
+DueLook peek_due(Tables& tables, const std::optional<TaskPlace>& after, int64 now, int limit) {
+    pass_task_faults();
+    pg::List<DueTaskPeek> found;
+    int64 behind = core::kNever;
+    const WalkEnd end = with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
+        return walk_all(
+            &table, DelayedStream{table.hub, now, &behind},
+            after ? delayed_place(*after) : core::kQueueStart,
+            [&] {
+                found.count = 0;
+                behind = core::kNever;
+            },
+            [&] {
+                const auto before = found.count == 0
+                                        ? std::nullopt
+                                        : std::optional(found.items[found.count - 1].stream.queue);
+                found.add({{queue_of_row(table, before), get(table, task::kSlot),
+                            get(table, task::kCapSet)},
+                           place_of(table),
+                           is_over(table, now)});
+                return found.count < limit;
+            });
+    });
+    const bool more = end == WalkEnd::kStopped;
+    return {found.span(), more, more ? now : behind};
+}
+
+// ---------------------------------------------------------------- holding
+
+std::span<const HeldTask> hold_heads(Tables& tables, const TaskStream& stream, int64 now, int limit,
+                                     bool* lost) {
+    pass_task_faults();
+    pg::List<HeldRow> held;
+    with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
+        bool again = true;
+        while (again) {
+            bool changed = false;
+            const WalkEnd end = walk_live(
+                &table, ReadyStream{table.hub, stream}, core::kQueueStart,
+                [&table] { renew_snapshot(&table); },
+                [&] {
+                    const core::TaskLife life = life_of(table);
+                    if (!core::is_claimable(life, now)) {
+                        return true;
+                    }
+                    const TM_Result result = lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip);
+                    if (result == TM_Ok) {
+                        held.add(read_held(table, life, stream.queue));
+                    }
+                    // Another version may be ready, too.
+                    changed = changed || result == TM_Updated;
+                    *lost = *lost || result != TM_Ok;
+                    return held.count < limit;
+                });
+            again = held.count == 0 && (changed || end == WalkEnd::kMissed);
+            CHECK_FOR_INTERRUPTS();
+        }
+    });
+    return with_timeouts(tables, held.span());
+}
+
+std::span<const HeldTask> hold_eligible(Tables& tables, std::span<const pg_uuid_t> ids, int64 now) {
+    pass_task_faults();
+    pg::List<HeldRow> held;
+    writing(tables, TableId::kTasks, [&](Table& table) {
+        for (const pg_uuid_t& id : ids) {
+            while (find_task(&table, id)) {
+                const core::TaskLife life = life_of(table);
+                if (!core::is_claimable(life, now)) {
+                    break;
+                }
+                const TM_Result result = lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip);
+                if (result == TM_Ok) {
+                    const auto before = held.count == 0
+                                            ? std::nullopt
+                                            : std::optional(held.items[held.count - 1].task.queue);
+                    held.add(read_held(table, life, queue_of_row(table, before)));
+                }
+                if (result != TM_Updated) {
+                    break;
+                }
+                renew_snapshot(&table);  // another version may be eligible, too
+            }
+            CHECK_FOR_INTERRUPTS();
+        }
+    });
+    return with_timeouts(tables, held.span());
+}
+
+// ---------------------------------------------------------------- writing
+
+std::span<const ClaimedTask> acquire(Tables& tables, std::span<const LeaseGrant> grants,
+                                     std::string_view worker, std::string_view worker_instance,
+                                     int64 now) {
+    // After a crash no other lease may be given under these epochs.
+    pg::flush_at_commit();
+    pass_task_faults();
+    auto* claimed = static_cast<ClaimedTask*>(palloc(sizeof(ClaimedTask) * (grants.size() + 1)));
+    writing(tables, TableId::kTasks, [&](Table& table) {
+        const Datum by = pg::text_datum(worker);
+        const Datum by_instance = pg::text_datum(worker_instance);
+        for (std::size_t i = 0; i < grants.size(); ++i) {
+            claimed[i] = lease(&table, grants[i], by, by_instance, now);
+        }
+    });
+    note_claimed(tables, grants);
+    return {claimed, grants.size()};
+}
+
+int64 promote_due(Tables& tables, int64 now, int limit) {
+    pass_task_faults();
+    struct Promoted {
+        core::TaskLife life;
+        TaskStream stream;
+        pg_uuid_t id;
+    };
+    pg::List<Promoted> promoted;
+    with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
+        int64 behind = core::kNever;
+        (void)walk_all(
+            &table, DelayedStream{table.hub, now, &behind}, core::kQueueStart, [] {},
+            [&] {
+                const core::TaskLife life = life_of(table);
+                if (lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) == TM_Ok) {
+                    const core::TaskLife after = core::promoted(life, now);
+                    promoted.add({after,
+                                  {get(table, task::kQueue), get(table, task::kSlot),
+                                   get(table, task::kCapSet)},
+                                  get(table, task::kId)});
+                    Changes none;
+                    (void)write_life(&table, life, after, &none);
+                }
+                return promoted.count < limit;
+            });
+    });
+    for (const Promoted& task : promoted) {
+        note_place(tables, task.life, task.stream, task.id);
+        note_claimable(tables, task.stream.queue, task.life);
+        note_held(tables, task.stream.queue);
+        note_state(tables, task.id);
+    }
+    return promoted.count;
+}
+
+int64 next_delayed(Tables& tables, int64 now) {
+    pass_task_faults();
+    std::optional<int64> first;
+    with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
+        (void)walk_all(
+            &table, DelayedStream{table.hub}, core::kQueueStart, [&] { first = std::nullopt; },
+            [&] {
+                first = get(table, task::kAvailableAt);
+                return false;
+            });
+    });
+    // One that is due and still here is held by somebody who promotes it, or may not.
+    return first ? std::max(*first, now) : core::kNever;
+}
+
+int64 repair_task_gaps(Tables& tables, int64 age_ms) {
+    constexpr int kMost = 1024;
+    auto* keys = static_cast<gaps::Key*>(palloc(sizeof(gaps::Key) * kMost));
+    const int count = gaps::to_check(tables.hub.relations.tasks, age_ms, keys, kMost);
+    if (count == 0) {
+        return 0;
+    }
+    pass_task_faults();
+    return writing(tables, TableId::kTasks, [&](Table& table) {
+        int64 repaired = 0;
+        for (int i = 0; i < count; ++i) {
+            const gaps::Key& key = keys[i];
+            const TaskStream stream{{key.queue, key.queue_size}, key.slot, key.set};
+            repaired += key.stream == kReadyStream
+                            ? repair_gaps(&table, ReadyStream{table.hub, stream})
+                            : repair_gaps(&table, DelayedStream{table.hub});
+        }
+        return repaired;
+    });
+}
+
+}  // namespace belay::store

@@ -1,0 +1,475 @@
+// Finding free rows of table worker_queue, in the order in which a fetch takes them.
+//
+// Touches  <hub>.worker_queue, <hub>.sessions; the claim cursors
+// Locks    worker rows, without waiting
+// Must not decide whether a row is free: core/transitions/work.hpp does. The statements for
+//          sessions select candidates only; a fetch asks again when it takes one.
+#include <algorithm>
+
+#include "core/time.hpp"
+#include "pg/list.hpp"
+#include "store/plan.hpp"
+#include "store/readiness.hpp"
+#include "store/table/walk.hpp"
+#include "store/work_rows.hpp"
+
+namespace belay::store {
+
+namespace {
+
+// $1 session, $2 lane, $3 slot, $4 after id, $5 now, $6 incarnation, $7 limit.
+constexpr Statement kPeekSessionReady =
+    statement(R"sql(
+    SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
+      FROM {hub}.worker_queue AS q
+     WHERE q.session_id {=} $1 AND q.due {=} 0 AND q.id {>} $4 AND q.lane {=} $2 AND q.slot {=} $3
+       AND (q.locked_until {<=} $5 OR q.lease_inc {<>} $6)
+     ORDER BY q.id
+     LIMIT $7
+)sql",
+              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID);
+
+// $1 session, $2 lane, $3 slot, $4 after due, $5 after id, $6 now, $7 incarnation, $8 limit.
+constexpr Statement kPeekSessionDelayed =
+    statement(R"sql(
+    SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
+      FROM {hub}.worker_queue AS q
+     WHERE q.session_id {=} $1 AND q.due {>} 0 AND q.due {<=} $6
+       AND ROW(q.due, q.id) {>} ROW($4, $5) AND q.lane {=} $2 AND q.slot {=} $3
+       AND (q.locked_until {<=} $6 OR q.lease_inc {<>} $7)
+     ORDER BY q.due, q.id
+     LIMIT $8
+)sql",
+              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID);
+
+// $1 owner, $2 lane, $3 slot, $4 delayed, $5 after due, $6 after id, $7 now, $8 incarnation. The
+// recursion steps from one session id to the next in the index.
+constexpr Statement kPeekSessions = statement(R"sql(
+    WITH RECURSIVE known AS (
+        (SELECT f.session_id
+           FROM {hub}.worker_queue AS f
+          WHERE f.session_id IS NOT NULL
+          ORDER BY f.session_id
+          LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.session_id
+                  FROM {hub}.worker_queue AS n
+                 WHERE n.session_id {>} k.session_id
+                 ORDER BY n.session_id
+                 LIMIT 1)
+          FROM known AS k
+         WHERE k.session_id IS NOT NULL
+    )
+    SELECT w.lane, w.slot, w.due, w.id, w.session_id, w.tag
+      FROM known AS k
+     CROSS JOIN LATERAL (
+        SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
+          FROM {hub}.worker_queue AS q
+         WHERE q.session_id {=} k.session_id AND q.lane {=} $2 AND q.slot {=} $3
+           AND q.due {<=} $7 AND (q.due {>} 0) {=} $4
+           AND ROW(q.due, q.id) {>} ROW($5, $6)
+           AND (q.locked_until {<=} $7 OR q.lease_inc {<>} $8)
+         ORDER BY q.due, q.id
+         LIMIT 1) AS w
+     WHERE NOT EXISTS (SELECT 1
+                         FROM {hub}.sessions AS s
+                        WHERE s.session_id {=} k.session_id AND s.locked_until {>} $7
+                          AND s.lease_inc {=} $8 AND s.worker_id {<>} $1)
+)sql",
+                                              TEXTOID, INT4OID, INT2OID, BOOLOID, INT8OID, INT8OID,
+                                              INT8OID, INT4OID, TIMESTAMPTZOID);
+
+WorkKey read_key(const Rows& rows, uint64 row) {
+    return {.lane = rows.int4(row, 1),
+            .slot = rows.int2(row, 2),
+            .due = rows.int8(row, 3),
+            .id = rows.int8(row, 4)};
+}
+
+Candidates read_candidates(const Rows& rows) {
+    if (rows.count == 0) {
+        rows.release();  // a fetch looks at many lanes
+        return {nullptr, 0};
+    }
+    auto* found = static_cast<Candidate*>(palloc(sizeof(Candidate) * (rows.count + 1)));
+    for (uint64 i = 0; i < rows.count; ++i) {
+        found[i] = {.key = read_key(rows, i),
+                    .session_id = rows.optional_text(i, 5),
+                    .tag = rows.optional_text(i, 6)};
+    }
+    return {found, static_cast<int>(rows.count)};
+}
+
+// A scan of the key in one lane and slot, from a place on: of the rows never delayed in the order
+// of their ids, or of the delayed ones in the order (due, id).
+IndexScanDesc scan_lane(Table* table, int32 lane, int16 slot, bool delayed, int64 due, int64 id) {
+    ScanKeys keys;
+    keys.int4(lane).int2(slot);
+    if (!delayed) {
+        return begin_scan(table, kByKey, keys.int8(0).int8_from(id));
+    }
+    // ROW(due, id) >= ROW($due, $id), in the form in which the executor passes it. The scan copies
+    // the keys but not the parts of a row key: they live as long as it does. It begins where this
+    // key says, so the key must not name a row that was never delayed.
+    auto* parts = static_cast<ScanKey>(palloc0(sizeof(ScanKeyData) * 2));
+    ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, work::kDue, BTGreaterEqualStrategyNumber,
+                           INT8OID, InvalidOid, F_BTINT8CMP,
+                           Int64GetDatum(std::max<int64>(due, 1)));
+    ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, work::kId,
+                           BTGreaterEqualStrategyNumber, INT8OID, InvalidOid, F_BTINT8CMP,
+                           Int64GetDatum(due < 1 ? PG_INT64_MIN : id));
+    ScanKeyData* row = &keys.keys[keys.count++];
+    *row = {};
+    row->sk_flags = SK_ROW_HEADER;
+    row->sk_attno = work::kDue;
+    row->sk_strategy = BTGreaterEqualStrategyNumber;
+    row->sk_argument = PointerGetDatum(parts);
+    return begin_scan(table, kByKey, keys);
+}
+
+// When table.row may be taken, in ms.
+int64 free_time(const Table& table) {
+    return core::free_at(state_of(table), table.hub.incarnation);
+}
+
+Candidate candidate_of(const Table& table) {
+    return {.key = key_of_row(table),
+            .session_id = get(table, work::kSessionId),
+            .tag = get(table, work::kTag)};
+}
+
+// ---------------------------------------------------------------- walking over a part
+
+struct Part {
+    int32 lane;
+    int16 slot;
+    bool delayed;
+};
+
+// What a visitor says of a free row.
+struct Verdict {
+    bool found;  // what was looked for
+    bool go_on;
+    bool passed;  // it has an entry now
+};
+
+// Where the cursor may stand when no row is left. New rows have higher ids, and their transactions
+// put the cursor back; ids that nobody has drawn yet need not even that.
+cursors::Place end_of(const Hub& hub, const Part& part) {
+    if (part.delayed || (part.lane & 1) != 0) {
+        return cursors::kLastPlace;
+    }
+    return {0, last_work_id(hub) + 1};
+}
+
+// Visits the free rows of a part in order, behind a place. First those that have entries below the
+// cursor, then the others. visit(now) sees table->row. Looks again if it found nothing and
+// something has changed meanwhile. Rows that a running transaction has leased are visited only
+// with_held: whoever takes rows of one part would fail on them; whoever compares the heads of parts
+// tries them as SQL does, and so knows that it lost them. next is when a row that is not free yet
+// may be, at the earliest; it holds for a walk over the whole part that has visited none.
+template <typename Visit>
+void walk(Table* table, const Part& part, const cursors::Place& after, const pg::Clock& clock,
+          bool with_held, int64* next, Visit visit) {
+    constexpr int kDue = 16;
+    const cursors::CursorKey key = cursor_of(table->hub, part.lane, part.slot, part.delayed);
+    while (true) {
+        CHECK_FOR_INTERRUPTS();
+        const cursors::CursorView view =
+            may_skip_by_memory() ? cursors::read_cursor(key) : cursors::kNoCursor;
+        if (view.known && !view.settled && is_settled_since(view.made)) {
+            cursors::settle_cursor(key, view);
+        }
+        const int64 before = clock.now();
+        int64 now = before;
+        *next = view.next_free > before ? view.next_free : core::kNever;
+        bool found = false;
+        bool go_on = true;
+        cursors::DueRow due[kDue];
+        cursors::Place last = after;
+        int due_count = kDue;
+        const bool look = view.next_free <= before || (with_held && view.held > 0);
+        bool looked = look;
+        while (go_on && due_count == kDue && look) {
+            due_count = cursors::due_rows(key, view, before, with_held, last, due, kDue);
+            // Entries first, then the snapshot: a row that is not seen is gone then, not new.
+            renew_snapshot(table);
+            now = clock.now();
+            for (int i = 0; go_on && i < due_count; ++i) {
+                last = due[i].place;
+                if (!find_work(table, {part.lane, part.slot, last.due, last.id})) {
+                    cursors::correct_entry(key, due[i], std::nullopt);
+                } else if (const int64 at = free_time(*table); at > now) {
+                    cursors::correct_entry(key, due[i], at);
+                    *next = std::min(*next, at);
+                } else {
+                    const Verdict verdict = visit(now);
+                    found = found || verdict.found;
+                    go_on = verdict.go_on;
+                }
+            }
+        }
+        const cursors::Place head = std::min(view.position, view.own);
+        // Else there may be rows between the two.
+        const bool from_cursor = after == cursors::kFirstPlace || after < head;
+        const cursors::Place from = std::max(head, after);
+        if (part.delayed && from.due > before) {
+            *next = std::min(*next, from.due);
+        }
+        if (go_on && from != cursors::kLastPlace && !(part.delayed && from.due > before)) {
+            looked = true;
+            renew_snapshot(table);
+            now = clock.now();
+            bool blocked = false;
+            bool more = false;
+            cursors::Place end = from;
+            // False: neither this row nor a later one is due.
+            const auto look_at_row = [&] {
+                const WorkKey row = key_of_row(*table);
+                const cursors::Place place = place_of(row);
+                if (part.delayed && row.due > now) {
+                    end = blocked ? end : place;
+                    *next = std::min(*next, row.due);
+                    return false;
+                }
+                bool passed = false;
+                if (const int64 at = free_time(*table); at > now) {
+                    *next = std::min(*next, at);
+                    passed = !blocked && view.known && cursors::enter_row(key, view, place, at);
+                } else {
+                    const Verdict verdict = visit(now);
+                    found = found || verdict.found;
+                    go_on = verdict.go_on;
+                    passed = verdict.passed;
+                }
+                if (!blocked) {
+                    blocked = !passed;
+                    end = passed ? cursors::Place{place.due, place.id + 1} : place;
+                }
+                return true;
+            };
+            // No live row without an entry lies below the position: the one that is there comes
+            // first, and need not be looked for.
+            cursors::Place seen = after;
+            if (from_cursor && from == view.position &&
+                find_work_at(*table, view.head, {part.lane, part.slot, from.due, from.id}) &&
+                look_at_row()) {
+                seen = from;
+                more = true;
+            }
+            if (go_on) {
+                IndexScanDesc scan =
+                    scan_lane(table, part.lane, part.slot, part.delayed, from.due, from.id);
+                while (go_on && (more = next_row(*table, scan))) {
+                    const cursors::Place place = place_of(key_of_row(*table));
+                    if (place == after || place == seen) {
+                        continue;
+                    }
+                    if (!look_at_row()) {
+                        break;
+                    }
+                    CHECK_FOR_INTERRUPTS();
+                }
+                index_endscan(scan);
+            }
+            if (from_cursor && view.known) {
+                if (go_on && !more && !blocked) {
+                    end = std::max(end, end_of(table->hub, part));
+                }
+                cursors::advance_cursor(key, view, end);
+            }
+        }
+        if (found || !view.known || !looked) {
+            return;
+        }
+        const cursors::CursorView later = cursors::read_cursor(key);
+        *next = std::min(*next, later.next_free);
+        if (later.changes == view.changes && (later.next_free <= before || later.next_free > now)) {
+            return;
+        }
+    }
+}
+
+// Whether the part has a free row.
+bool has_free_row(Table* table, const Part& part, const pg::Clock& clock) {
+    bool found = false;
+    int64 next = core::kNever;
+    walk(table, part, cursors::kFirstPlace, clock, true, &next, [&found](int64) {
+        found = true;
+        return Verdict{.found = true, .go_on = false, .passed = false};
+    });
+    return found;
+}
+
+}  // namespace
+
+LeasedRows take_heads(Tables& tables, int32 lane, int16 slot, std::optional<std::string_view> tag,
+                      bool with_sessions, const LeaseTerms& terms, int limit) {
+    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * static_cast<Size>(limit)));
+    int count = 0;
+    with_table(tables, TableId::kWorkerQueue, RowExclusiveLock, [&](Table& table) {
+        if (has_free_row(&table, {lane, slot, true}, *terms.clock) ||
+            (with_sessions && (has_free_row(&table, {lane + 1, slot, false}, *terms.clock) ||
+                               has_free_row(&table, {lane + 1, slot, true}, *terms.clock)))) {
+            return;
+        }
+        int64 next = core::kNever;
+        walk(&table, {lane, slot, false}, cursors::kFirstPlace, *terms.clock, false, &next,
+             [&](int64 now) {
+                 if (get(table, work::kTag) != tag) {
+                     return Verdict{.found = false, .go_on = true, .passed = false};
+                 }
+                 const WorkKey key = key_of_row(table);
+                 const auto row = lease_row(&table, terms.grant_at(now));
+                 if (!row) {
+                     return Verdict{
+                         .found = false,
+                         .go_on = true,
+                         .passed = cursors::has_entry(cursor_of(table.hub, key), place_of(key))};
+                 }
+                 leased[count++] = *row;
+                 return Verdict{.found = true,
+                                .go_on = count < limit,
+                                .passed = note_granted(table.hub, *row, terms.grant_at(now))};
+             });
+    });
+    return {leased, count};
+}
+
+std::span<const int32> lanes_to_fetch(Tables& tables, int32 after, int32 up_to, bool with_sessions,
+                                      int limit) {
+    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pg::List<int32> lanes;
+    with_table(tables, TableId::kWorkerQueue, AccessShareLock, [&](Table& table) {
+        renew_snapshot(&table);
+        IndexScanDesc scan =
+            pg::begin_index_scan(table.heap, index_at(&table, kByKey), table.snapshot, 1);
+        scan->xs_want_itup = true;
+        int32 last = after;
+        const auto lane = [scan] { return DatumGetInt32(key_column(scan, 1)); };
+        skip_scan(
+            scan,
+            [&] {
+                ScanKeyData above;
+                ScanKeyInit(&above, work::kLane, BTGreaterStrategyNumber, F_INT4GT,
+                            Int32GetDatum(last));
+                index_rescan(scan, &above, 1, nullptr, 0);
+            },
+            [&] { return lane() == last; },
+            [&] {
+                last = lane();
+                if (last <= up_to && (with_sessions || !is_session_lane(last))) {
+                    lanes.add(last);
+                }
+                return last < up_to && lanes.count < limit;
+            });
+        index_endscan(scan);
+    });
+    return lanes.span();
+}
+
+LaneHeads peek_lanes(Tables& tables, std::span<const int32> lanes, std::span<const int16> slots,
+                     const pg::Clock& clock) {
+    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pg::List<Candidate> found;
+    pg::List<std::optional<int64>> empty_until;
+    with_table(tables, TableId::kWorkerQueue, AccessShareLock, [&](Table& table) {
+        for (const int32 lane : lanes) {
+            const int before = found.count;
+            int64 first_free = core::kNever;
+            for (const int16 slot : slots) {
+                for (const bool delayed : {false, true}) {
+                    int64 next = core::kNever;
+                    walk(&table, {lane, slot, delayed}, cursors::kFirstPlace, clock, true, &next,
+                         [&](int64) {
+                             found.add(candidate_of(table));
+                             return Verdict{.found = true, .go_on = false, .passed = false};
+                         });
+                    first_free = std::min(first_free, next);
+                }
+            }
+            empty_until.add(found.count == before ? std::optional(first_free) : std::nullopt);
+        }
+    });
+    return {{found.items, found.count}, empty_until.span()};
+}
+
+Candidates peek_lane(Tables& tables, int32 lane, std::span<const int16> slots, bool delayed,
+                     int64 after_due, int64 after_id, const pg::Clock& clock, int limit) {
+    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pg::List<Candidate> found;
+    const cursors::Place after = (delayed ? after_due : after_id) <= 0
+                                     ? cursors::kFirstPlace
+                                     : cursors::Place{delayed ? after_due : 0, after_id};
+    with_table(tables, TableId::kWorkerQueue, AccessShareLock, [&](Table& table) {
+        for (const int16 slot : slots) {
+            int left = limit;
+            int64 next = core::kNever;
+            walk(&table, {lane, slot, delayed}, after, clock, true, &next, [&](int64) {
+                found.add(candidate_of(table));
+                return Verdict{.found = true, .go_on = --left > 0, .passed = false};
+            });
+        }
+    });
+    return {found.items, found.count};
+}
+
+Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane, int16 slot,
+                        bool delayed, int64 after_due, int64 after_id, int64 now, int limit) {
+    Params params;
+    params.text(session_id).int4(lane).int2(slot);
+    if (delayed) {
+        params.int8(after_due);
+    }
+    params.int8(after_id).int8(now).int4(hub.incarnation).int8(limit);
+    return read_candidates(run(hub, delayed ? kPeekSessionDelayed : kPeekSessionReady, params));
+}
+
+Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot,
+                         bool delayed, int64 after_due, int64 after_id, int64 now) {
+    return read_candidates(run(hub, kPeekSessions,
+                               Params()
+                                   .text(owner)
+                                   .int4(lane)
+                                   .int2(slot)
+                                   .boolean(delayed)
+                                   .int8(after_due)
+                                   .int8(after_id)
+                                   .int8(now)
+                                   .int4(hub.incarnation)));
+}
+
+int64 repair_cursors(Tables& tables, int64 age_ms) {
+    constexpr int kMost = 1024;
+    auto* keys = static_cast<cursors::CursorKey*>(palloc(sizeof(cursors::CursorKey) * kMost));
+    const int count =
+        cursors::cursors_to_check(tables.hub.relations.worker_queue, age_ms, keys, kMost);
+    if (count == 0) {
+        return 0;
+    }
+    return with_table(tables, TableId::kWorkerQueue, AccessShareLock, [&](Table& table) {
+        int64 repaired = 0;
+        for (int i = 0; i < count; ++i) {
+            const cursors::CursorView view = cursors::read_cursor(keys[i]);
+            renew_snapshot(&table);
+            IndexScanDesc scan = scan_lane(&table, keys[i].lane, keys[i].slot, keys[i].delayed != 0,
+                                           cursors::kFirstPlace.due, cursors::kFirstPlace.id);
+            while (next_row(table, scan)) {
+                const cursors::Place place = place_of(key_of_row(table));
+                if (!view.known || place >= view.position) {
+                    break;
+                }
+                if (cursors::repair_cursor(keys[i], place, free_time(table))) {
+                    ++repaired;
+                    break;
+                }
+                CHECK_FOR_INTERRUPTS();
+            }
+            index_endscan(scan);
+        }
+        return repaired;
+    });
+}
+
+}  // namespace belay::store
