@@ -11,15 +11,15 @@ CREATE FUNCTION pg_temp.n(id uuid) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELE
 CREATE FUNCTION pg_temp.make(n int, policy text DEFAULT 'continue') RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM flow_cancel.create_flow(jsonb_build_object('flow_id', pg_temp.id(n), 'fail_policy', policy, 'tasks', jsonb_build_array(
-        jsonb_build_object('key', 'a', 'lane', 'l' || n, 'task_id', pg_temp.id(n * 10 + 1), 'priority', 5),
-        jsonb_build_object('key', 'b', 'lane', 'l' || n, 'task_id', pg_temp.id(n * 10 + 2), 'priority', 4),
-        jsonb_build_object('key', 'c', 'lane', 'l' || n, 'task_id', pg_temp.id(n * 10 + 3), 'priority', 3),
-        jsonb_build_object('key', 'd', 'lane', 'l' || n, 'task_id', pg_temp.id(n * 10 + 4)),
-        jsonb_build_object('key', 'e', 'lane', 'l' || n, 'task_id', pg_temp.id(n * 10 + 5), 'after', '["b"]'::jsonb))), 1000);
-    PERFORM flow_cancel.claim_tasks('w', 'w-1', ARRAY['l' || n], p_max => 1, p_now_ms => 1000);
+        jsonb_build_object('key', 'a', 'queue', 'l' || n, 'task_id', pg_temp.id(n * 10 + 1), 'priority', 5),
+        jsonb_build_object('key', 'b', 'queue', 'l' || n, 'task_id', pg_temp.id(n * 10 + 2), 'priority', 4),
+        jsonb_build_object('key', 'c', 'queue', 'l' || n, 'task_id', pg_temp.id(n * 10 + 3), 'priority', 3),
+        jsonb_build_object('key', 'd', 'queue', 'l' || n, 'task_id', pg_temp.id(n * 10 + 4)),
+        jsonb_build_object('key', 'e', 'queue', 'l' || n, 'task_id', pg_temp.id(n * 10 + 5), 'after', '["b"]'::jsonb))), 1000);
+    PERFORM flow_cancel.claim_tasks('w', 'w-1', ARRAY['l' || n], p_max_items => 1, p_now_ms => 1000);
     PERFORM flow_cancel.complete_task(pg_temp.id(n * 10 + 1), 1, '"kept"', p_now_ms => 1000);
-    PERFORM flow_cancel.claim_tasks('w', 'w-2', ARRAY['l' || n], p_max => 1, p_now_ms => 1000);
-    PERFORM flow_cancel.claim_tasks('w', 'w-3', ARRAY['l' || n], p_max => 1, p_now_ms => 1000);
+    PERFORM flow_cancel.claim_tasks('w', 'w-2', ARRAY['l' || n], p_max_items => 1, p_now_ms => 1000);
+    PERFORM flow_cancel.claim_tasks('w', 'w-3', ARRAY['l' || n], p_max_items => 1, p_now_ms => 1000);
     DELETE FROM flow_cancel.outbox_events;
     RETURN 'made';
 END $$;
@@ -29,7 +29,7 @@ CREATE FUNCTION pg_temp.show(n int) RETURNS text LANGUAGE sql AS $$
 $$;
 CREATE FUNCTION pg_temp.told() RETURNS SETOF text LANGUAGE sql AS $$
     WITH gone AS (DELETE FROM flow_cancel.outbox_events RETURNING *)
-    SELECT concat_ws(' ', topic, type, pg_temp.n(subject::uuid), replace((details - 'lane' - 'kind' - 'lease_id' - 'worker')::text, '00000000-0000-4000-8000-0000000000', '')) FROM gone ORDER BY position
+    SELECT concat_ws(' ', topic, type, pg_temp.n(subject::uuid), replace((details - 'queue' - 'kind' - 'lease_id' - 'worker' - 'by' - 'as' - 'via')::text, '00000000-0000-4000-8000-0000000000', '')) FROM gone WHERE subject ~ '^[0-9a-f]{8}-' ORDER BY position
 $$;
 CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$ SELECT replace(test.refused(statement), '00000000-0000-4000-8000-0000000000', '') $$;
 CREATE FUNCTION pg_temp.cancel(n int, policy text, reason text DEFAULT 'stop') RETURNS text LANGUAGE sql AS $$
@@ -80,7 +80,7 @@ SELECT state, available_at_ms FROM delay_task(pg_temp.id(32), 1, 100, p_now_ms =
 SELECT state, available_at_ms FROM release_task(pg_temp.id(33), 1, p_now_ms => 2100);
 SELECT pg_temp.make(4), pg_temp.cancel(4, 'cancel_pending');
 SELECT result, lease_epoch FROM revoke_lease(pg_temp.id(42), 'x', p_now_ms => 2100);
-SELECT rows FROM reconcile(40000, '{lease_expiry}');
+SELECT rows FROM reconcile('{lease_expiry}', p_now_ms => 40000);
 SELECT pg_temp.show(3), pg_temp.show(4);
 SELECT DISTINCT split_part(t, ' ', 1) || ' ' || split_part(t, ' ', 2) || ' ' || split_part(t, ' ', 3) FROM pg_temp.told() AS t ORDER BY 1;
 
@@ -97,41 +97,41 @@ SELECT pg_temp.refused($$SELECT flow_cancel.cancel_flow(pg_temp.id(99))$$);
 SELECT pg_temp.refused($$SELECT flow_cancel.cancel_flow(pg_temp.id(1), p_policy => 'all')$$);
 SELECT pg_temp.refused($$SELECT flow_cancel.cancel_flow(NULL)$$);
 SELECT pg_temp.refused($$SELECT flow_cancel.cancel_flow(pg_temp.id(1), p_grace_ms => -1)$$);
-SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(6)), 1000);
+SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(6), 'tasks', '[]'::jsonb), 1000);
 SELECT pg_temp.cancel(6, 'cancel_all');
 -- An open flow can be cancelled, and does not grow afterwards.
-SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(7), 'seal', false, 'tasks', '[{"key": "a", "lane": "x", "hold": true, "task_id": "00000000-0000-4000-8000-000000000071"}]'::jsonb), 1000);
+SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(7), 'seal', false, 'tasks', '[{"key": "a", "queue": "x", "hold": true, "task_id": "00000000-0000-4000-8000-000000000071"}]'::jsonb), 1000);
 SELECT pg_temp.cancel(7, 'cancel_all');
-SELECT pg_temp.refused($$SELECT flow_cancel.add_task_to_flow(pg_temp.id(7), '{"key": "b", "lane": "x"}')$$);
+SELECT pg_temp.refused($$SELECT flow_cancel.add_task_to_flow(pg_temp.id(7), '{"key": "b", "queue": "x"}')$$);
 SELECT pg_temp.refused($$SELECT flow_cancel.seal_flow(pg_temp.id(7))$$);
 
 -- CM-2: the duty drains the backlog when the grace is over, and only then.
 SELECT pg_temp.make(8), pg_temp.cancel(8, 'cancel_all');
-SELECT rows FROM reconcile(2499, '{cancel_backlog}');
+SELECT rows FROM reconcile('{cancel_backlog}', p_now_ms => 2499);
 SELECT count(*) FROM cancel_backlog_open;
-SELECT rows FROM reconcile(2500, '{cancel_backlog}');
+SELECT rows FROM reconcile('{cancel_backlog}', p_now_ms => 2500);
 SELECT (SELECT count(*) FROM cancel_backlog) AS headers, (SELECT count(*) FROM cancel_backlog_members) AS members;
 -- A member that against all rules goes on is cancelled first.
 SELECT pg_temp.make(9), pg_temp.cancel(9, 'cancel_all');
 UPDATE tasks SET state = 'ready', terminal_at_ms = NULL, available_at_ms = 1, cancelled_by = NULL, cancel_reason = NULL WHERE id = pg_temp.id(94);
 UPDATE flows SET open_count = 1, bad_sink_count = bad_sink_count - 1 WHERE id = pg_temp.id(9);
 SELECT * FROM check_tasks();
-SELECT rows > 0 FROM reconcile(2500, '{cancel_backlog}');
+SELECT rows > 0 FROM reconcile('{cancel_backlog}', p_now_ms => 2500);
 SELECT state, cancelled_by FROM tasks WHERE id = pg_temp.id(94);
 -- Retention keeps a flow whose workers owe an answer.
 SELECT pg_temp.make(10), pg_temp.cancel(10, 'cancel_all');
-SELECT count(*) FROM (SELECT reconcile(2000 + 24 * 3600000, '{retention}')) AS x;
+SELECT count(*) FROM (SELECT reconcile('{retention}', p_now_ms => 2000 + 24 * 3600000)) AS x;
 SELECT pg_temp.n(id) FROM flows ORDER BY id;
-SELECT rows > 0 FROM reconcile(2000 + 24 * 3600000, '{cancel_backlog}');
-SELECT rows > 0 FROM reconcile(2000 + 24 * 3600000, '{retention}');
+SELECT rows > 0 FROM reconcile('{cancel_backlog}', p_now_ms => 2000 + 24 * 3600000);
+SELECT rows > 0 FROM reconcile('{retention}', p_now_ms => 2000 + 24 * 3600000);
 SELECT pg_temp.n(id) FROM flows ORDER BY id;
--- CN-6: a suspended member is cancelled, too, its suspension closed; places of limited lanes are given back. A member of a flow that takes nothing back is cancelled rather than suspended.
-SELECT set_lane('l11', '{"concurrency": 2}');
+-- CN-6: a suspended member is cancelled, too, its suspension closed; places of limited queues are given back. A member of a flow that takes nothing back is cancelled rather than suspended.
+SELECT set_queue('l11', '{"concurrency": 2}');
 SELECT pg_temp.make(11), pg_temp.make(12);
 SELECT result FROM suspend_task(pg_temp.id(112), 1, '{"waitpoints": [{"key": "k"}], "condition": {"single": {"key": "k"}}}', 1500);
 SELECT pg_temp.show(11), pg_temp.cancel(11, 'cancel_all'), pg_temp.show(11);
 SELECT closed_by, closed_at_ms FROM suspensions;
-SELECT l.active - (SELECT count(*) FROM lane_returns) AS active FROM lane_limits AS l;
+SELECT l.active + (SELECT sum(places) FROM queue_moves) AS active FROM queue_limits AS l;
 SELECT pg_temp.cancel(12, 'cancel_pending');
 SELECT result, suspension_id, waitpoints FROM suspend_task(pg_temp.id(122), 1, '{"waitpoints": [{"key": "k"}], "condition": {"single": {"key": "k"}}}', 2000);
 SELECT pg_temp.show(12);

@@ -12,45 +12,45 @@ $$;
 CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$ SELECT replace(test.refused(statement), '00000000-0000-4000-8000-0000000000', '') $$;
 
 -- ---- FM-13: whatever is no flow, task or join is refused, with nothing written ----
-SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(1), 'seal', false, 'tasks', jsonb_build_array(jsonb_build_object('key', 'a', 'lane', 'l', 'task_id', pg_temp.id(11)))), 1000);
+SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(1), 'seal', false, 'tasks', jsonb_build_array(jsonb_build_object('key', 'a', 'queue', 'l', 'task_id', pg_temp.id(11)))), 1000);
 SELECT md5(test.content('flow_hard')) AS before \gset
 SELECT j, pg_temp.refused(format('SELECT flow_hard.create_flow(%L, 1000)', j)) FROM unnest(ARRAY[
     'null', '[]', '1', '"x"', '{"x": 1}', '{"tasks": {}}', '{"tasks": [1]}', '{"tasks": [null]}', '{"seal": 1}', '{"fail_policy": "x"}', '{"fail_policy": 1}', '{"kind": 1}', '{"kind": "\u0007"}', '{"tags": 1}', '{"tags": {"a": 1}}',
     '{"flow_id": "x"}', '{"flow_id": 1}']) AS j;
-SELECT j, pg_temp.refused(format('SELECT flow_hard.create_flow(%L, 1000)', '{"tasks": [{"key": "r", "lane": "l"}, ' || j || ']}')) FROM unnest(ARRAY[
-    '{}', '{"key": "a"}', '{"lane": "l"}', '{"key": "", "lane": "l"}', '{"key": 1, "lane": "l"}', '{"key": "a", "lane": 1}', '{"key": "a", "lane": ""}', '{"key": "a", "lane": "l", "x": 1}', '{"key": "a", "lane": "l", "dedup_key": "x"}',
-    '{"key": "a", "lane": "l", "after": "r"}', '{"key": "a", "lane": "l", "after": [1]}', '{"key": "a", "lane": "l", "after": [null]}', '{"key": "a", "lane": "l", "after": [{}]}', '{"key": "a", "lane": "l", "after": [{"key": "r", "x": 1}]}',
-    '{"key": "a", "lane": "l", "after": [{"key": "r", "pass_as": 1}]}', '{"key": "a", "lane": "l", "after": [{"key": "r", "pass_as": ""}]}', '{"key": "a", "lane": "l", "hold": 1}', '{"key": "a", "lane": "l", "task_id": "x"}',
-    '{"key": "a", "lane": "l", "join": 1}', '{"key": "a", "lane": "l", "join": {}}', '{"key": "a", "lane": "l", "join": {"kind": "x"}}', '{"key": "a", "lane": "l", "after": ["r"], "join": {"kind": "quorum"}}',
-    '{"key": "a", "lane": "l", "after": ["r"], "join": {"kind": "quorum", "k": 0}}', '{"key": "a", "lane": "l", "after": ["r"], "join": {"kind": "quorum", "k": 1.5}}', '{"key": "a", "lane": "l", "after": ["r"], "join": {"kind": "quorum", "k": 1e30}}',
-    '{"key": "a", "lane": "l", "after": ["r"], "join": {"kind": "quorum", "k": "1"}}', '{"key": "a", "lane": "l", "after": ["r"], "join": {"kind": "any_of", "k": 1}}', '{"key": "a", "lane": "l", "after": ["r"], "join": {"kind": "all_of", "on_satisfied": "let_run"}}',
-    '{"key": "a", "lane": "l", "after": ["r"], "join": {"kind": "any_of", "on_satisfied": "x"}}', '{"key": "a", "lane": "l", "delay_ms": -1}', '{"key": "a", "lane": "l", "deadline_ms": 1}', '{"key": "a", "lane": "l", "policy": {"x": 1}}']) AS j;
+SELECT j, pg_temp.refused(format('SELECT flow_hard.create_flow(%L, 1000)', '{"tasks": [{"key": "r", "queue": "l"}, ' || j || ']}')) FROM unnest(ARRAY[
+    '{}', '{"key": "a"}', '{"queue": "l"}', '{"key": "", "queue": "l"}', '{"key": 1, "queue": "l"}', '{"key": "a", "queue": 1}', '{"key": "a", "queue": ""}', '{"key": "a", "queue": "l", "x": 1}', '{"key": "a", "queue": "l", "dedup_key": "x"}',
+    '{"key": "a", "queue": "l", "after": "r"}', '{"key": "a", "queue": "l", "after": [1]}', '{"key": "a", "queue": "l", "after": [null]}', '{"key": "a", "queue": "l", "after": [{}]}', '{"key": "a", "queue": "l", "after": [{"key": "r", "x": 1}]}',
+    '{"key": "a", "queue": "l", "after": [{"key": "r", "pass_as": 1}]}', '{"key": "a", "queue": "l", "after": [{"key": "r", "pass_as": ""}]}', '{"key": "a", "queue": "l", "hold": 1}', '{"key": "a", "queue": "l", "task_id": "x"}',
+    '{"key": "a", "queue": "l", "join": 1}', '{"key": "a", "queue": "l", "join": {}}', '{"key": "a", "queue": "l", "join": {"kind": "x"}}', '{"key": "a", "queue": "l", "after": ["r"], "join": {"kind": "quorum"}}',
+    '{"key": "a", "queue": "l", "after": ["r"], "join": {"kind": "quorum", "k": 0}}', '{"key": "a", "queue": "l", "after": ["r"], "join": {"kind": "quorum", "k": 1.5}}', '{"key": "a", "queue": "l", "after": ["r"], "join": {"kind": "quorum", "k": 1e30}}',
+    '{"key": "a", "queue": "l", "after": ["r"], "join": {"kind": "quorum", "k": "1"}}', '{"key": "a", "queue": "l", "after": ["r"], "join": {"kind": "any_of", "k": 1}}', '{"key": "a", "queue": "l", "after": ["r"], "join": {"kind": "all_of", "on_satisfied": "let_run"}}',
+    '{"key": "a", "queue": "l", "after": ["r"], "join": {"kind": "any_of", "on_satisfied": "x"}}', '{"key": "a", "queue": "l", "delay_ms": -1}', '{"key": "a", "queue": "l", "deadline_ms": 1}', '{"key": "a", "queue": "l", "policy": {"x": 1}}']) AS j;
 SELECT j, pg_temp.refused(format('SELECT flow_hard.add_task_to_flow(%L, %L, p_now_ms => 1000)', pg_temp.id(1), j)) FROM unnest(ARRAY[
-    'null', '[]', '{}', '{"task_id": null}', '{"task_id": "x"}', '{"key": "b"}', '{"key": "b", "lane": "l", "after": ["b"]}', '{"key": "b", "lane": "l", "after": ["x"]}', '{"key": "b", "lane": "l", "after": ["a", "a"]}', '{"key": "a", "lane": "l"}']) AS j;
+    'null', '[]', '{}', '{"task_id": null}', '{"task_id": "x"}', '{"key": "b"}', '{"key": "b", "queue": "l", "after": ["b"]}', '{"key": "b", "queue": "l", "after": ["x"]}', '{"key": "b", "queue": "l", "after": ["a", "a"]}', '{"key": "a", "queue": "l"}']) AS j;
 SELECT j, pg_temp.refused(format('SELECT flow_hard.set_join(%L, %L, %L)', pg_temp.id(1), pg_temp.id(11), j)) FROM unnest(ARRAY['null', '1', '{}', '{"kind": "quorum", "k": 0}']) AS j;
 SELECT pg_temp.refused(format('SELECT flow_hard.cancel_flow(%L, p_policy => %L)', pg_temp.id(1), 'all')), pg_temp.refused(format('SELECT flow_hard.cancel_flow(%L, p_grace_ms => -1)', pg_temp.id(1)));
 SELECT c, pg_temp.refused('SELECT flow_hard.' || c) FROM unnest(ARRAY['create_flow(NULL)', 'add_task_to_flow(NULL, ''{}'')', 'add_edge(NULL, gen_random_uuid(), gen_random_uuid())', 'set_join(NULL, gen_random_uuid(), ''{}'')', 'seal_flow(NULL)', 'cancel_flow(NULL)', 'ack_cancel_member(NULL, gen_random_uuid())', 'delete_flow(NULL)']) AS c;
 SELECT md5(test.content('flow_hard')) = :'before' AS nothing_written;
 
 -- ---- FM-14: delays and graces beyond all time do no harm ----
-SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(2), 'tasks', jsonb_build_array(jsonb_build_object('key', 'a', 'lane', 'm', 'task_id', pg_temp.id(21)),
-    jsonb_build_object('key', 'b', 'lane', 'm', 'after', '["a"]'::jsonb, 'delay_ms', 9223372036854775807, 'task_id', pg_temp.id(22)), jsonb_build_object('key', 'c', 'lane', 'm', 'delay_ms', 9223372036854775807, 'task_id', pg_temp.id(23)))), 1000);
+SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(2), 'tasks', jsonb_build_array(jsonb_build_object('key', 'a', 'queue', 'm', 'task_id', pg_temp.id(21)),
+    jsonb_build_object('key', 'b', 'queue', 'm', 'after', '["a"]'::jsonb, 'delay_ms', 9223372036854775807, 'task_id', pg_temp.id(22)), jsonb_build_object('key', 'c', 'queue', 'm', 'delay_ms', 9223372036854775807, 'task_id', pg_temp.id(23)))), 1000);
 SELECT c.result FROM claim_tasks('w', 'w-1', ARRAY['m'], p_now_ms => 1000) AS t, complete_task(t.task_id, t.lease_epoch, p_now_ms => 1000) AS c;
 SELECT pg_temp.show(2);
 SELECT result, member_count FROM cancel_flow(pg_temp.id(2), p_grace_ms => 9223372036854775807, p_now_ms => 1000);
 
 -- ---- FM-15: nobody would let go a task that is held in a flow created sealed, so it is not held ----
-SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(3), 'tasks', jsonb_build_array(jsonb_build_object('key', 'a', 'lane', 'n', 'hold', true, 'task_id', pg_temp.id(31)),
-    jsonb_build_object('key', 'b', 'lane', 'n', 'hold', true, 'after', '["a"]'::jsonb, 'task_id', pg_temp.id(32)))), 1000);
+SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(3), 'tasks', jsonb_build_array(jsonb_build_object('key', 'a', 'queue', 'n', 'hold', true, 'task_id', pg_temp.id(31)),
+    jsonb_build_object('key', 'b', 'queue', 'n', 'hold', true, 'after', '["a"]'::jsonb, 'task_id', pg_temp.id(32)))), 1000);
 SELECT c.result FROM claim_tasks('w', 'w-1', ARRAY['n'], p_now_ms => 1000) AS t, complete_task(t.task_id, t.lease_epoch, p_now_ms => 1000) AS c;
 SELECT c.result FROM claim_tasks('w', 'w-1', ARRAY['n'], p_now_ms => 1000) AS t, complete_task(t.task_id, t.lease_epoch, p_now_ms => 1000) AS c;
 SELECT pg_temp.show(3);
 
 -- ---- FM-16: a flow that failed fast and is opened again leaves no member waiting for what has been decided ----
 SELECT belay.set_hub_option('flow_hard', 'fanout_bound', '1');
-SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(4), 'fail_policy', 'fail_fast', 'tasks', (SELECT jsonb_agg(jsonb_build_object('key', k, 'lane', 'o' || k, 'task_id', pg_temp.id(40 + n::int), 'after', a::jsonb) ORDER BY n)
+SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(4), 'fail_policy', 'fail_fast', 'tasks', (SELECT jsonb_agg(jsonb_build_object('key', k, 'queue', 'o' || k, 'task_id', pg_temp.id(40 + n::int), 'after', a::jsonb) ORDER BY n)
     FROM (VALUES (1, 'a', '[]'), (2, 'y', '[]'), (3, 'b', '[]'), (4, 'c', '["b"]'), (5, 'd', '[]'), (6, 'e', '["d"]')) AS t(n, k, a))), 1000);
-SELECT count(*) FROM claim_tasks('w', 'w-1', ARRAY['oa', 'ob', 'od'], p_max => 3, p_now_ms => 1000);
+SELECT count(*) FROM claim_tasks('w', 'w-1', ARRAY['oa', 'ob', 'od'], p_max_items => 3, p_now_ms => 1000);
 SELECT result FROM fail_task(pg_temp.id(41), 1, 'permanent', p_now_ms => 1000);
 SELECT pg_temp.show(4);
 SELECT what, right(task_id::text, 2) AS task FROM cascade_queue ORDER BY task_id;
@@ -59,7 +59,7 @@ SELECT pg_temp.show(4);
 -- c is ready now, e is skipped; a can run again, because that was decided before.
 SELECT result, public_state FROM replay_task(pg_temp.id(41), p_now_ms => 1000);
 SELECT pg_temp.show(4);
-SELECT count(*) > 0 AS did FROM reconcile(1000, '{sibling_cancel,dispatch_sweep}');
+SELECT count(*) > 0 AS did FROM reconcile('{sibling_cancel,dispatch_sweep}', p_now_ms => 1000);
 SELECT pg_temp.show(4);
 SELECT count(*) FROM cascade_queue;
 SELECT * FROM check_tasks();

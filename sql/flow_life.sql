@@ -10,7 +10,7 @@ CREATE FUNCTION pg_temp.id(n int) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELE
 CREATE FUNCTION pg_temp.make(n int, tasks jsonb, more jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', f.state, f.graph_revision, f.created)
       FROM flow_life.create_flow(jsonb_build_object('flow_id', pg_temp.id(n), 'tasks',
-               (SELECT jsonb_agg(jsonb_build_object('lane', 'l', 'task_id', pg_temp.id(n * 1000 + i::int)) || t ORDER BY i) FROM jsonb_array_elements(tasks) WITH ORDINALITY AS x(t, i))) || more, 1000) AS f
+               (SELECT jsonb_agg(jsonb_build_object('queue', 'l', 'task_id', pg_temp.id(n * 1000 + i::int)) || t ORDER BY i) FROM jsonb_array_elements(tasks) WITH ORDINALITY AS x(t, i))) || more, 1000) AS f
 $$;
 CREATE FUNCTION pg_temp.task(n int, key text) RETURNS uuid LANGUAGE sql AS $$ SELECT id FROM flow_life.tasks WHERE flow_id = pg_temp.id(n) AND flow_key = key $$;
 -- Ends a member: claims it first, if it has to.
@@ -32,7 +32,7 @@ CREATE FUNCTION pg_temp.show(n int) RETURNS text LANGUAGE sql AS $$
 $$;
 CREATE FUNCTION pg_temp.told() RETURNS SETOF text LANGUAGE sql AS $$
     WITH gone AS (DELETE FROM flow_life.outbox_events RETURNING *)
-    SELECT concat_ws(' ', topic, type, coalesce((SELECT flow_key FROM flow_life.tasks WHERE id = subject::uuid), 'flow'), replace((details - 'flow_id' - 'lane' - 'kind' - 'lease_id' - 'worker' - 'worker_instance')::text, '00000000-0000-4000-8000-0000000000', '')) FROM gone ORDER BY position
+    SELECT concat_ws(' ', topic, type, coalesce((SELECT flow_key FROM flow_life.tasks WHERE id = subject::uuid), 'flow'), replace((details - 'flow_id' - 'queue' - 'kind' - 'lease_id' - 'worker' - 'worker_instance' - 'by' - 'as' - 'via')::text, '00000000-0000-4000-8000-0000000000', '')) FROM gone WHERE subject ~ '^[0-9a-f]{8}-' ORDER BY position
 $$;
 
 -- FL-1: tasks with edges are blocked, the others ready or delayed; the answer maps keys to ids.
@@ -49,7 +49,7 @@ SELECT pg_temp.show(1);
 SELECT pg_temp.done(1, 'c', 'ok', '3', 1600);
 SELECT pg_temp.show(1);
 -- FX-1: the claim tells of the upstreams and their results, by key.
-SELECT flow_key, replace(upstream::text, '00000000-0000-4000-8000-0000000000', '') FROM claim_tasks('w', 'w-1', ARRAY['l'], p_max => 2, p_now_ms => 1700);
+SELECT flow_key, replace(upstream::text, '00000000-0000-4000-8000-0000000000', '') FROM claim_tasks('w', 'w-1', ARRAY['l'], p_max_items => 2, p_now_ms => 1700);
 SELECT key, pass_as, state, result FROM upstream_results(pg_temp.task(1, 'd'));
 SELECT pg_temp.told();
 SELECT result FROM complete_task(pg_temp.task(1, 'd'), 1, p_now_ms => 1800) UNION ALL SELECT result FROM complete_task(pg_temp.task(1, 'z'), 1, p_now_ms => 1800);
@@ -130,7 +130,7 @@ SELECT pg_temp.show(12);
 -- A sealed flow without members is completed; an expired and a skipped sink are bad.
 SELECT pg_temp.make(13, '[]'), pg_temp.show(13);
 SELECT pg_temp.make(14, '[{"key": "a", "deadline_ms": 2000}, {"key": "b", "after": ["a"]}]');
-SELECT rows FROM reconcile(2000, '{deadlines}');
+SELECT rows FROM reconcile('{deadlines}', p_now_ms => 2000);
 SELECT pg_temp.show(14);
 SELECT * FROM check_tasks();
 
@@ -141,26 +141,26 @@ SELECT pg_temp.make(20, (SELECT jsonb_agg(CASE WHEN i = 0 THEN '{"key": "a"}' EL
 SELECT pg_temp.done(20, 'a'), pg_temp.show(20);
 SELECT what, count(*) FROM cascade_queue GROUP BY 1;
 SELECT * FROM check_tasks();
-SELECT duty, rows FROM reconcile(1000, '{dispatch_sweep}');
+SELECT duty, rows FROM reconcile('{dispatch_sweep}', p_now_ms => 1000);
 SELECT pg_temp.show(20);
 SELECT count(*) FROM cascade_queue;
 -- CQ-2: skips count too, over the whole cascade: a chain of eight.
 SELECT pg_temp.make(21, (SELECT jsonb_agg(CASE WHEN i = 0 THEN '{"key": "c0"}' ELSE jsonb_build_object('key', 'c' || i, 'after', jsonb_build_array('c' || i - 1)) END ORDER BY i) FROM generate_series(0, 8) AS i));
 SELECT pg_temp.done(21, 'c0', 'fail'), pg_temp.show(21);
-SELECT duty, rows > 0 FROM reconcile(1000, '{dispatch_sweep}');
+SELECT duty, rows > 0 FROM reconcile('{dispatch_sweep}', p_now_ms => 1000);
 SELECT pg_temp.show(21);
 -- CQ-3: siblings beyond the bound are cancelled by the duty; so are the members of a flow that failed fast.
 SELECT pg_temp.make(22, (SELECT jsonb_agg(jsonb_build_object('key', 'a' || i) ORDER BY i) || jsonb_build_array(jsonb_build_object('key', 'j', 'after', jsonb_agg('a' || i), 'join', '{"kind": "any_of"}'::jsonb)) FROM generate_series(1, 8) AS i));
 SELECT pg_temp.done(22, 'a1'), pg_temp.show(22);
 SELECT what, count(*) FROM cascade_queue GROUP BY 1;
-SELECT duty, rows > 0 FROM reconcile(1000, '{sibling_cancel}');
+SELECT duty, rows > 0 FROM reconcile('{sibling_cancel}', p_now_ms => 1000);
 SELECT pg_temp.show(22);
 SELECT pg_temp.make(23, (SELECT jsonb_agg(jsonb_build_object('key', 'a' || i) ORDER BY i) FROM generate_series(1, 8) AS i), '{"fail_policy": "fail_fast"}');
 SELECT pg_temp.done(23, 'a1', 'fail'), pg_temp.show(23);
-SELECT duty, rows FROM reconcile(1000, '{sibling_cancel}');
+SELECT duty, rows FROM reconcile('{sibling_cancel}', p_now_ms => 1000);
 SELECT pg_temp.show(23);
 -- A flow that has ended otherwise has nothing left to do: the edges of cancelled siblings.
-SELECT rows FROM reconcile(1000, '{dispatch_sweep}');
+SELECT rows FROM reconcile('{dispatch_sweep}', p_now_ms => 1000);
 SELECT count(*) FROM cascade_queue;
 SELECT * FROM check_tasks();
 SELECT belay.drop_hub('flow_life', true);

@@ -8,7 +8,7 @@ SET search_path = flow_replay, public;
 CREATE FUNCTION pg_temp.id(n int) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid $$;
 CREATE FUNCTION pg_temp.make(n int, tasks jsonb, more jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS $$
     SELECT f.state FROM flow_replay.create_flow(jsonb_build_object('flow_id', pg_temp.id(n), 'tasks',
-               (SELECT jsonb_agg(jsonb_build_object('lane', 'l' || n, 'task_id', pg_temp.id(n * 1000 + i::int)) || t ORDER BY i) FROM jsonb_array_elements(tasks) WITH ORDINALITY AS x(t, i))) || more, 1000) AS f
+               (SELECT jsonb_agg(jsonb_build_object('queue', 'l' || n, 'task_id', pg_temp.id(n * 1000 + i::int)) || t ORDER BY i) FROM jsonb_array_elements(tasks) WITH ORDINALITY AS x(t, i))) || more, 1000) AS f
 $$;
 CREATE FUNCTION pg_temp.task(n int, key text) RETURNS uuid LANGUAGE sql AS $$ SELECT id FROM flow_replay.tasks WHERE flow_id = pg_temp.id(n) AND flow_key = key $$;
 CREATE FUNCTION pg_temp.done(n int, key text, how text DEFAULT 'ok') RETURNS text LANGUAGE plpgsql AS $$
@@ -37,7 +37,7 @@ CREATE FUNCTION pg_temp.replay(n int, key text, cascade boolean DEFAULT false) R
 $$;
 CREATE FUNCTION pg_temp.told() RETURNS SETOF text LANGUAGE sql AS $$
     WITH gone AS (DELETE FROM flow_replay.outbox_events RETURNING *)
-    SELECT concat_ws(' ', type, coalesce((SELECT flow_key FROM flow_replay.tasks WHERE id = subject::uuid), 'flow'), (details - 'flow_id' - 'lane' - 'kind' - 'lease_epoch' - 'attempt_index')::text) FROM gone WHERE topic = 'operator' OR type LIKE 'flow%' ORDER BY position
+    SELECT concat_ws(' ', type, coalesce((SELECT flow_key FROM flow_replay.tasks WHERE id = subject::uuid), 'flow'), (details - 'flow_id' - 'queue' - 'kind' - 'lease_epoch' - 'attempt_index' - 'by' - 'as' - 'via')::text) FROM gone WHERE subject ~ '^[0-9a-f]{8}-' AND (topic = 'operator' OR type LIKE 'flow%') ORDER BY position
 $$;
 CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$ SELECT replace(test.refused(statement), '00000000-0000-4000-8000-0000000000', '') $$;
 
@@ -93,7 +93,7 @@ SELECT pg_temp.done(6, 'a', 'fail'), pg_temp.show(6), pg_temp.groups(6);
 SELECT * FROM check_tasks();
 -- RP-7: a cancelled flow opens again; its other members stay cancelled; the backlog row of the task goes.
 SELECT pg_temp.make(7, '[{"key": "a"}, {"key": "b", "after": ["a"]}, {"key": "c"}]');
-SELECT count(*) FROM claim_tasks('w', 'w-1', ARRAY['l7'], p_max => 2, p_now_ms => 1000) WHERE flow_id = pg_temp.id(7);
+SELECT count(*) FROM claim_tasks('w', 'w-1', ARRAY['l7'], p_max_items => 2, p_now_ms => 1000) WHERE flow_id = pg_temp.id(7);
 SELECT member_count FROM cancel_flow(pg_temp.id(7), 'stop', p_now_ms => 1500);
 SELECT pg_temp.replay(7, 'a'), pg_temp.show(7);
 SELECT state, cancellation_policy, cancel_reason, cancelled_by, terminal_at_ms FROM flows WHERE id = pg_temp.id(7);

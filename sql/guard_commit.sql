@@ -8,10 +8,10 @@ CREATE TABLE test.guard_writes (what text PRIMARY KEY);
 SELECT guard_commit.enqueue_worker_items(jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute',
        jsonb_build_object('name', 'n' || n)), 'instance_id', 'i', 'execution_id', 1, 'activity_id', n)), NULL) FROM generate_series(1, 12) AS n;
 SELECT guard_commit.start_orchestration('O', '', 't' || n, '1') FROM generate_series(1, 4) AS n;
-CREATE FUNCTION pg_temp.work() RETURNS text LANGUAGE sql AS $$ SELECT out_lock_token FROM guard_commit.fetch_work_item(NULL, 3600000) $$;
-CREATE FUNCTION pg_temp.turn() RETURNS text LANGUAGE sql AS $$ SELECT out_lock_token FROM guard_commit.fetch_orchestration_item(NULL, 3600000) $$;
+CREATE FUNCTION pg_temp.work() RETURNS text LANGUAGE sql AS $$ SELECT lock_token FROM guard_commit.fetch_work_item(3600000) $$;
+CREATE FUNCTION pg_temp.turn() RETURNS text LANGUAGE sql AS $$ SELECT lock_token FROM guard_commit.fetch_orchestration_item(3600000) $$;
 -- Sets the deadline of a lease in the past, as if it had been short.
-CREATE FUNCTION test.guard_expire(token text) RETURNS void LANGUAGE sql AS $$ SELECT guard_commit.renew_work_item_lock(token, 1000, 1) $$;
+CREATE FUNCTION test.guard_expire(token text) RETURNS void LANGUAGE sql AS $$ SELECT guard_commit.renew_work_item_lock(token, 1, p_now_ms => 1000) $$;
 -- What has landed.
 CREATE FUNCTION pg_temp.written() RETURNS text[] LANGUAGE sql AS $$ SELECT array_agg(what ORDER BY what) FROM test.guard_writes $$;
 SELECT pg_temp.work() AS w1, pg_temp.work() AS w2, pg_temp.work() AS w3, pg_temp.turn() AS t1, pg_temp.turn() AS t2 \gset
@@ -38,16 +38,16 @@ COMMIT;
 BEGIN;
 SELECT guard_commit.guard(:'t1');
 INSERT INTO test.guard_writes VALUES ('lost turn');
-SELECT guard_commit.renew_orchestration_item_lock(:'t1', 1000, 1);
+SELECT guard_commit.renew_orchestration_item_lock(:'t1', 1, p_now_ms => 1000);
 COMMIT;
 SELECT pg_temp.written();
 -- Undone with the rest: the leases are as they were.
-SELECT guard_commit.renew_work_item_lock(:'w1', NULL, 3600000), guard_commit.renew_orchestration_item_lock(:'t1', NULL, 3600000);
+SELECT guard_commit.renew_work_item_lock(:'w1', 3600000), guard_commit.renew_orchestration_item_lock(:'t1', 3600000);
 -- A renewal in the same transaction is seen.
 BEGIN;
 SELECT guard_commit.guard(:'w1');
 SELECT test.guard_expire(:'w1');
-SELECT guard_commit.renew_work_item_lock(:'w1', 1000, 9000000000000);
+SELECT guard_commit.renew_work_item_lock(:'w1', 9000000000000, p_now_ms => 1000);
 COMMIT;
 -- Two guards: one lost lease is enough.
 BEGIN;
@@ -82,10 +82,10 @@ SELECT pg_temp.work() AS w3b \gset
 SELECT pg_temp.why(:'w3') AS taken_over, pg_temp.why(:'w3b') AS taken;
 SELECT guard_commit.ack_worker(:'w3b');
 SELECT pg_temp.why(:'w3b') AS acked;
-SELECT guard_commit.abandon_orchestration_item(:'t2', NULL);
+SELECT guard_commit.abandon_orchestration_item(:'t2');
 SELECT pg_temp.why(:'t2') AS abandoned_turn;
 SELECT pg_temp.work() AS w4, pg_temp.turn() AS t2 \gset
-SELECT guard_commit.abandon_work_item(:'w4', NULL);
+SELECT guard_commit.abandon_work_item(:'w4');
 SELECT pg_temp.why(:'w4') AS abandoned;
 -- A token of another hub.
 SELECT belay.create_hub('guard_other');
@@ -97,10 +97,10 @@ BEGIN;
 SELECT guard_commit.guard(:'w4'), guard_commit.guard(:'w5'), guard_commit.guard(:'w6'), guard_commit.guard(:'w7'), guard_commit.guard(:'t2');
 INSERT INTO test.guard_writes VALUES ('finished');
 SELECT guard_commit.ack_worker(:'w4');
-SELECT out_acked FROM guard_commit.ack_workers(jsonb_build_array(jsonb_build_object('lock_token', :'w5')));
-SELECT guard_commit.abandon_work_item(:'w6', NULL);
-SELECT guard_commit.abandon_work_item(:'w7', NULL, 1000);
-SELECT guard_commit.ack_orchestration_item(:'t2', NULL, 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1","status":"Completed"}');
+SELECT acked FROM guard_commit.ack_workers(jsonb_build_array(jsonb_build_object('lock_token', :'w5')));
+SELECT guard_commit.abandon_work_item(:'w6');
+SELECT guard_commit.abandon_work_item(:'w7', 1000);
+SELECT guard_commit.ack_orchestration_item(:'t2', 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1","status":"Completed"}');
 SELECT guard_commit.guard(:'w4'), guard_commit.guard(:'t2');
 COMMIT;
 SELECT pg_temp.written();
@@ -111,7 +111,7 @@ SELECT pg_temp.work() AS w4 \gset
 BEGIN;
 SELECT guard_commit.guard(:'w4');
 SELECT test.guard_expire(:'w4');
-SELECT guard_commit.abandon_work_item(:'w4', NULL);
+SELECT guard_commit.abandon_work_item(:'w4');
 COMMIT;
 -- An ack that was rolled back has ended nothing.
 BEGIN;
@@ -130,7 +130,7 @@ ROLLBACK TO s;
 SELECT test.guard_expire(:'w4');
 INSERT INTO test.guard_writes VALUES ('void guard');
 COMMIT;
-SELECT guard_commit.renew_work_item_lock(:'w4', 1000, 9000000000000);
+SELECT guard_commit.renew_work_item_lock(:'w4', 9000000000000, p_now_ms => 1000);
 BEGIN;
 SAVEPOINT s;
 SAVEPOINT s2;
@@ -171,7 +171,7 @@ SELECT test.guard_expire(:'w4');
 INSERT INTO test.guard_writes VALUES ('void guard, released before');
 COMMIT;
 SELECT pg_temp.written();
-SELECT guard_commit.renew_work_item_lock(:'w4', 1000, 9000000000000);
+SELECT guard_commit.renew_work_item_lock(:'w4', 9000000000000, p_now_ms => 1000);
 
 -- GD-6: deferred triggers and constraints come first.
 CREATE TABLE test.guard_deferred (id int PRIMARY KEY, token text);
@@ -242,7 +242,7 @@ BEGIN
     PERFORM test.guard_expire(token);
     INSERT INTO test.guard_writes VALUES ('second half, not guarded');
     COMMIT;
-    PERFORM guard_commit.renew_work_item_lock(token, 1000, 9000000000000);
+    PERFORM guard_commit.renew_work_item_lock(token, 9000000000000, p_now_ms => 1000);
 END $$;
 SELECT pg_temp.work() AS w5 \gset
 CALL test.guard_twice(:'w5');

@@ -7,7 +7,7 @@ CREATE TABLE test.guard_task_writes (what text PRIMARY KEY);
 -- Tasks leased for an hour by the server's clock, which counts at a commit: 1 to 6.
 CREATE FUNCTION pg_temp.id(n int) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid $$;
 SELECT count(*) FROM generate_series(1, 6) AS n, guard_task.create_task('l', p_task_id => pg_temp.id(n));
-SELECT count(*) FROM guard_task.claim_tasks('w', 'w1', p_lease_ms => 3600000, p_max => 6);
+SELECT count(*) FROM guard_task.claim_tasks('w', 'w1', p_lease_ms => 3600000, p_max_items => 6);
 CREATE FUNCTION pg_temp.epoch(n int) RETURNS bigint LANGUAGE sql AS $$ SELECT lease_epoch FROM guard_task.tasks WHERE id = pg_temp.id(n) $$;
 SELECT pg_temp.epoch(1) AS e1, pg_temp.epoch(2) AS e2, pg_temp.epoch(3) AS e3, pg_temp.epoch(4) AS e4, pg_temp.epoch(5) AS e5, pg_temp.epoch(6) AS e6 \gset
 

@@ -52,11 +52,11 @@ SELECT test.hk_after('CREATE RULE r AS ON UPDATE TO hk_app.belay_hub DO ALSO NOT
 SELECT test.hk_after('ALTER TABLE hk_app.belay_hub ENABLE ROW LEVEL SECURITY');
 SELECT test.hk_after('ALTER TABLE hk_app.belay_hub SET UNLOGGED');
 SELECT test.hk_after('CREATE TABLE test.hk_child () INHERITS (hk_app.tasks)');
-SELECT test.hk_after('ALTER TABLE hk_app.lanes INHERIT test.hk_parent');
+SELECT test.hk_after('ALTER TABLE hk_app.queues INHERIT test.hk_parent');
 -- Columns, checks and indexes that are not as the hub files say.
-SELECT test.hk_after('ALTER TABLE hk_app.lanes ADD COLUMN extra text', 'CREATE INDEX ON hk_app.lanes (extra)');
-SELECT test.hk_after('ALTER TABLE hk_app.lanes ADD COLUMN extra text NOT NULL');
-SELECT test.hk_after('ALTER TABLE hk_app.lanes ADD COLUMN extra text NOT NULL DEFAULT 1');
+SELECT test.hk_after('ALTER TABLE hk_app.queues ADD COLUMN extra text', 'CREATE INDEX ON hk_app.queues (extra)');
+SELECT test.hk_after('ALTER TABLE hk_app.queues ADD COLUMN extra text NOT NULL');
+SELECT test.hk_after('ALTER TABLE hk_app.queues ADD COLUMN extra text NOT NULL DEFAULT 1');
 SELECT test.hk_after('ALTER TABLE hk_app.schedules ALTER COLUMN last_error TYPE varchar(10)');
 SELECT test.hk_after('ALTER TABLE hk_app.schedules ALTER COLUMN last_error SET NOT NULL');
 SELECT test.hk_after('ALTER TABLE hk_app.schedules ALTER COLUMN name TYPE text COLLATE "POSIX"');

@@ -35,6 +35,11 @@ SELECT oid::regclass AS without_comment FROM pg_class
  WHERE relnamespace = 'hc_app'::regnamespace AND relkind IN ('r', 'v', 'S')
    AND obj_description(oid, 'pg_class') IS NULL;
 
+-- SO-14: rows of every table can be told apart by logical replication.
+SELECT c.oid::regclass AS without_identity FROM pg_class AS c
+ WHERE c.relnamespace = 'hc_app'::regnamespace AND c.relkind = 'r' AND c.relreplident <> 'f'
+   AND NOT EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisprimary);
+
 -- Every function is PARALLEL UNSAFE, not STRICT, not SECURITY DEFINER, without SET clauses.
 SELECT oid::regprocedure FROM pg_proc
  WHERE pronamespace = 'hc_app'::regnamespace

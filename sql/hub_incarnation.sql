@@ -35,6 +35,24 @@ SELECT test.error($$SELECT belay.new_incarnation('hi_one')$$);
 SELECT belay.new_incarnation();
 RESET ROLE;
 
+-- SO-15: its numbers are above those of all earlier ones.
+SELECT hi_two.enqueue_worker_work('{"ActivityExecute":{"name":"n"}}') IS NOT NULL AS sent;
+SELECT id >> 40 AS incarnation, id & 1099511627775 AS number FROM hi_two.worker_queue;
+SELECT relname, last_value >> 40 AS incarnation
+  FROM pg_class AS c, pg_sequence_last_value(c.oid) AS last_value
+ WHERE relnamespace = 'hi_one'::regnamespace AND relkind = 'S' ORDER BY relname;
+-- A sequence that fell behind its rows is reported, and set right by the next incarnation; an integer one by its table.
+SELECT setval('hi_two.worker_queue_id', 5);
+SELECT hi_two.create_task('q', p_capabilities => ARRAY['a']) IS NOT NULL AS made;
+SELECT hi_two.create_task('q', p_capabilities => ARRAY['b']) IS NOT NULL AS made;
+SELECT setval('hi_two.capability_sets_id', 1);
+SELECT * FROM belay.check_hub('hi_two');
+SELECT belay.new_incarnation('hi_two');
+SELECT * FROM belay.check_hub('hi_two');
+SELECT hi_two.create_task('q', p_capabilities => ARRAY['c']) IS NOT NULL AS made;
+SELECT id FROM hi_two.capability_sets ORDER BY id;
+SELECT last_value >> 40 AS incarnation FROM hi_two.worker_queue_id;
+
 -- Rolled back, it never was.
 BEGIN;
 SELECT belay.new_incarnation('hi_one');

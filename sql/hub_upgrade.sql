@@ -1,3 +1,4 @@
+-- serial: DROP EXTENSION locks the tables of every hub.
 -- belay.upgrade_hub brings a hub made by an older release to this one. Steps of versions are run by
 -- the cluster test upgrade_test, which installs synthetic ones; here the hub has the current version.
 \set VERBOSITY terse
@@ -121,14 +122,14 @@ SELECT * FROM belay.check_hub('hu_old');
 -- HB-5: live leases and their tokens stay valid: here a turn and an activity.
 SELECT length(hu_new.start_orchestration('O', '', 'i'));
 SELECT hu_new.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1}}');
-SELECT out_lock_token AS turn FROM hu_new.fetch_orchestration_item(NULL, 600000) \gset
-SELECT out_lock_token AS work FROM hu_new.fetch_work_item(NULL, 600000) \gset
+SELECT lock_token AS turn FROM hu_new.fetch_orchestration_item(600000) \gset
+SELECT lock_token AS work FROM hu_new.fetch_work_item(600000) \gset
 SELECT belay.upgrade_hub('hu_new');
-SELECT hu_new.renew_orchestration_item_lock(:'turn', NULL, 600000), hu_new.renew_work_item_lock(:'work', NULL, 600000);
-SELECT count(*) FROM hu_new.fetch_orchestration_item(NULL, 1000);
+SELECT hu_new.renew_orchestration_item_lock(:'turn', 600000), hu_new.renew_work_item_lock(:'work', 600000);
+SELECT count(*) FROM hu_new.fetch_orchestration_item(1000);
 SELECT hu_new.ack_worker(:'work', NULL, '{"ActivityCompleted":{"instance":"i","execution_id":1,"id":1,"result":""}}');
-SELECT hu_new.ack_orchestration_item(:'turn', NULL, 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1"}');
-SELECT out_messages FROM hu_new.fetch_orchestration_item(NULL, 1);
+SELECT hu_new.ack_orchestration_item(:'turn', 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1"}');
+SELECT messages FROM hu_new.fetch_orchestration_item(1);
 
 -- What was removed or changed by mistake comes back with an upgrade.
 DROP FUNCTION hu_new.pause_hub(text, text);

@@ -5,7 +5,7 @@
 SELECT belay.create_hub('inf_a'), belay.create_hub('inf_b');
 SELECT belay.set_hub_option('inf_a', 'max_clock_skew', '0');
 CREATE FUNCTION pg_temp.relay(seconds numeric DEFAULT 3) RETURNS bigint LANGUAGE sql AS $$
-    SELECT rows FROM inf_a.reconcile((extract(epoch FROM clock_timestamp()) * 1000 + seconds * 1000)::bigint, '{intent_relay}')
+    SELECT rows FROM inf_a.reconcile('{intent_relay}', p_now_ms => (extract(epoch FROM clock_timestamp()) * 1000 + seconds * 1000)::bigint)
 $$;
 CREATE FUNCTION pg_temp.send(instance text, n int) RETURNS bigint LANGUAGE sql AS $$
     SELECT inf_a.send_to_hub('inf_b', 'orchestrator', format('{"CancelInstance":{"instance":"%s","reason":"%s"}}', instance, n))
@@ -57,7 +57,7 @@ TRUNCATE inf_b.orchestrator_queue;
 SELECT pg_temp.send('x', 1) > 0 AS sent;
 SELECT belay.inject_fault('duty.intent_relay', 1), belay.inject_fault('duty.outbox_retention', 1);
 SELECT test.error('SELECT pg_temp.relay()');
-SELECT test.error($$SELECT inf_a.reconcile(NULL, '{outbox_retention}')$$);
+SELECT test.error($$SELECT inf_a.reconcile('{outbox_retention}')$$);
 SELECT attempts FROM inf_a.intents;
 -- A call that is cancelled has not failed at the intent.
 CREATE FUNCTION inf_b.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN new; END $$;

@@ -11,7 +11,7 @@ CREATE FOREIGN DATA WRAPPER inl_wrapper;
 CREATE SERVER inl_server FOREIGN DATA WRAPPER inl_wrapper OPTIONS (dbname 'other');
 CREATE SERVER inl_second FOREIGN DATA WRAPPER inl_wrapper;
 CREATE FUNCTION pg_temp.relay(seconds numeric DEFAULT 3) RETURNS bigint LANGUAGE sql AS $$
-    SELECT rows FROM inl_a.reconcile((extract(epoch FROM clock_timestamp()) * 1000 + seconds * 1000)::bigint, '{intent_relay}')
+    SELECT rows FROM inl_a.reconcile('{intent_relay}', p_now_ms => (extract(epoch FROM clock_timestamp()) * 1000 + seconds * 1000)::bigint)
 $$;
 
 -- IN-8: only the owner makes links, to servers that he may use.

@@ -16,7 +16,7 @@ CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$
 $$;
 -- Runs the relay as if so many seconds had passed; how many intents have left the queue.
 CREATE FUNCTION pg_temp.relay(seconds numeric DEFAULT 2.1) RETURNS bigint LANGUAGE sql AS $$
-    SELECT rows FROM inr_a.reconcile((extract(epoch FROM clock_timestamp()) * 1000 + seconds * 1000)::bigint, '{intent_relay}')
+    SELECT rows FROM inr_a.reconcile('{intent_relay}', p_now_ms => (extract(epoch FROM clock_timestamp()) * 1000 + seconds * 1000)::bigint)
 $$;
 -- Sends a message with a number to an instance of a hub.
 CREATE FUNCTION pg_temp.send(hub text, instance text, n int) RETURNS bigint LANGUAGE sql AS $$
@@ -63,7 +63,7 @@ DECLARE
     at_ms bigint := (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 3000;
 BEGIN
     FOR i IN 1..8 LOOP
-        PERFORM inr_a.reconcile(at_ms, '{intent_relay}');
+        PERFORM inr_a.reconcile('{intent_relay}', p_now_ms => at_ms);
         SELECT attempts, extract(epoch FROM next_try_at) - at_ms / 1000.0 INTO attempt, pause_s FROM inr_a.intents;
         RETURN NEXT;
         at_ms := (SELECT extract(epoch FROM next_try_at) * 1000 FROM inr_a.intents)::bigint;
@@ -174,11 +174,11 @@ CALL pg_temp.clear();
 -- IN-9, PO-9: what cannot be delivered stays, and after intent_retention goes to dead_letters, with all that a redrive needs.
 SELECT belay.set_hub_option('inr_a', 'intent_retention', '1 hour');
 SELECT inr_a.start_orchestration('O', '', 'src', '1', 0, 1000);
-SELECT out_lock_token AS token FROM inr_a.fetch_orchestration_item(1000, 1000) \gset
-SELECT inr_a.ack_orchestration_item(:'token', 1000, 1, '[]', '[{"ToHub":{"hub":"nowhere","item":{"ActivityExecute":{"name":"any"}}}}]', '[{"ToHub":{"hub":"nowhere","item":{"CancelInstance":{"instance":"x","reason":"1"}}}}, {"ToHub":{"hub":"nowhere","item":{"CancelInstance":{"instance":"x","reason":"2"}}}}]', '{"orchestration_name":"O","orchestration_version":"1"}');
+SELECT lock_token AS token FROM inr_a.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
+SELECT inr_a.ack_orchestration_item(:'token', 1, '[]', '[{"ToHub":{"hub":"nowhere","item":{"ActivityExecute":{"name":"any"}}}}]', '[{"ToHub":{"hub":"nowhere","item":{"CancelInstance":{"instance":"x","reason":"1"}}}}, {"ToHub":{"hub":"nowhere","item":{"CancelInstance":{"instance":"x","reason":"2"}}}}]', '{"orchestration_name":"O","orchestration_version":"1"}', p_now_ms => 1000);
 SELECT inr_a.send_to_hub('nowhere', 'orchestrator', '{"CancelInstance":{"instance":"x","reason":"3"}}', '2030-01-01 00:00:00+00') AS late \gset
-SELECT rows FROM inr_a.reconcile(3599999, '{intent_relay}');
-SELECT rows FROM inr_a.reconcile(3601001, '{intent_relay}');
+SELECT rows FROM inr_a.reconcile('{intent_relay}', p_now_ms => 3599999);
+SELECT rows FROM inr_a.reconcile('{intent_relay}', p_now_ms => 3601001);
 SELECT queue, source_id - :late AS nr, instance_id, execution_id, activity_id, session_id, tag, work_item, attempt_count, reason, (detail::jsonb - 'source_uuid') AS detail, detail::jsonb ->> 'source_uuid' = (SELECT uuid::text FROM inr_a.belay_hub) AS uuid,
        enqueued_at AT TIME ZONE 'UTC' AS enqueued_at, dead_at AT TIME ZONE 'UTC' AS dead_at FROM inr_a.list_dead_letters();
 SELECT target_instance, attempts FROM inr_a.intents;
@@ -187,7 +187,7 @@ SELECT pg_temp.relay(3610);
 SELECT source_id - :late AS nr, attempt_count, detail::jsonb -> 'visible_at_ms' AS visible_at_ms, detail::jsonb ->> 'last_error' AS last_error FROM inr_a.list_dead_letters() ORDER BY id DESC LIMIT 1;
 -- The instance is one of another hub: deleting an instance of that name here leaves it alone, and explains nothing about it.
 SELECT inr_a.start_orchestration('O', '', 'x', '1', 0, 1000);
-SELECT reason FROM inr_a.explain_fetch('x', 500);
+SELECT reason FROM inr_a.explain_fetch('x', p_now_ms => 500);
 SELECT * FROM inr_a.delete_instances_atomic('{x,src}', true);
 SELECT count(*) FROM inr_a.dead_letters;
 -- PO-11, PO-12: a redrive makes it an intent again, with its old key and a new created time. What was delivered before is not delivered again.
@@ -217,9 +217,9 @@ CALL pg_temp.clear();
 -- IN-11: keys that arrived are kept for the target's intent_retention, and then forgotten by the duty outbox_retention.
 SELECT belay.set_hub_option('inr_b', 'max_clock_skew', '0'), belay.set_hub_option('inr_b', 'intent_retention', '10 s');
 INSERT INTO inr_b.intents_received SELECT :'u1', n, to_timestamp(n) FROM generate_series(1, 3) AS n;
-SELECT s, (SELECT rows FROM inr_b.reconcile(s * 1000, '{outbox_retention}')) FROM unnest('{11,12,20}'::bigint[]) AS s;
+SELECT s, (SELECT rows FROM inr_b.reconcile('{outbox_retention}', p_now_ms => s * 1000)) FROM unnest('{11,12,20}'::bigint[]) AS s;
 INSERT INTO inr_b.intents_received SELECT :'u1', n, to_timestamp(1) FROM generate_series(1, 2500) AS n;
-SELECT rows FROM inr_b.reconcile(20000, '{outbox_retention}');
+SELECT rows FROM inr_b.reconcile('{outbox_retention}', p_now_ms => 20000);
 SELECT count(*) FROM inr_b.intents_received;
 
 -- IN-7: one transaction: what is rolled back is as if it had never been.

@@ -36,10 +36,10 @@ TRUNCATE ins_a.intent_queue;
 -- AO-18, IN-1: wrapped items of an ack leave in the same unit, those for workers first, in order. Others go where they always went.
 CREATE FUNCTION pg_temp.turn(instance text, now_ms bigint) RETURNS text LANGUAGE sql AS $$
     SELECT ins_a.start_orchestration('O', '', instance, '1', 0, now_ms);
-    SELECT out_lock_token FROM ins_a.fetch_orchestration_item(now_ms, 60000);
+    SELECT lock_token FROM ins_a.fetch_orchestration_item(60000, p_now_ms => now_ms);
 $$;
 CREATE FUNCTION pg_temp.ack(token text, worker jsonb, messages jsonb, now_ms bigint DEFAULT 1000) RETURNS void LANGUAGE sql AS $$
-    SELECT ins_a.ack_orchestration_item(token, now_ms, 1, '[]', worker, messages, '{"orchestration_name":"O","orchestration_version":"1"}')
+    SELECT ins_a.ack_orchestration_item(token, 1, '[]', worker, messages, '{"orchestration_name":"O","orchestration_version":"1"}', p_now_ms => now_ms)
 $$;
 SELECT pg_temp.turn('src', 1000) AS token \gset
 SELECT pg_temp.ack(:'token',
@@ -99,7 +99,7 @@ SELECT belay.create_hub('ins_old');
 DROP TABLE ins_old.intent_queue CASCADE;
 SELECT test.error($$SELECT ins_old.send_to_hub('b', 'worker', '{"ActivityExecute":{}}')$$);
 SELECT test.sqlstate($$SELECT ins_old.receive_intents('[]')$$), test.sqlstate($$SELECT belay.create_hub_link('ins_old', 'b', 's')$$);
-SELECT duty, rows FROM ins_old.reconcile(NULL, '{intent_relay,outbox_retention}');
+SELECT duty, rows FROM ins_old.reconcile('{intent_relay,outbox_retention}');
 
 SELECT belay.drop_hub('ins_a', true), belay.drop_hub('ins_old');
 DROP VIEW IF EXISTS test.ins_a;

@@ -10,10 +10,10 @@ DECLARE
     turn record;
 BEGIN
     PERFORM mgmt_delete.start_orchestration('O', '', instance, '1', 0, 1);
-    SELECT * INTO STRICT turn FROM mgmt_delete.fetch_orchestration_item(1000, 1000);
-    ASSERT turn.out_instance_id = instance;
-    PERFORM mgmt_delete.ack_orchestration_item(turn.out_lock_token, 1000, execution, (SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_data', '{"type":"T"}')) FROM generate_series(1, events) AS e), '[]', send,
-        jsonb_build_object('orchestration_name', name, 'orchestration_version', '1', 'status', status, 'parent_instance_id', parent));
+    SELECT * INTO STRICT turn FROM mgmt_delete.fetch_orchestration_item(1000, p_now_ms => 1000);
+    ASSERT turn.instance_id = instance;
+    PERFORM mgmt_delete.ack_orchestration_item(turn.lock_token, execution, (SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_data', '{"type":"T"}')) FROM generate_series(1, events) AS e), '[]', send,
+        jsonb_build_object('orchestration_name', name, 'orchestration_version', '1', 'status', status, 'parent_instance_id', parent), p_now_ms => 1000);
 END $$;
 -- A start as an ack of the parent sends it.
 CREATE FUNCTION pg_temp.start_of(instance text, parent text) RETURNS jsonb LANGUAGE sql AS $$
@@ -27,11 +27,11 @@ BEGIN
     INSERT INTO mgmt_delete.kv_store VALUES (instance, 'k', 'v', 1, 1);
     INSERT INTO mgmt_delete.kv_delta VALUES (instance, 'k', NULL, 1), (instance, 'l', 'v', 1);
     INSERT INTO mgmt_delete.dead_letters SELECT nextval('mgmt_delete.dead_letters_id'), q, 1, instance, 1, 1, NULL, NULL, '{}', 1, 'max_attempts', NULL, now(), now() FROM unnest('{orchestrator,worker}'::text[]) AS q;
-    PERFORM mgmt_delete.enqueue_worker_work('{"ActivityExecute":{}}', 1, instance, 1, 1, 'session of ' || instance);
-    PERFORM mgmt_delete.fetch_work_item(1000, 100000, 'owner', 100000);
-    PERFORM mgmt_delete.enqueue_worker_work('{"ActivityExecute":{}}', 1, instance, 1, 2, NULL, 'tag'), mgmt_delete.enqueue_worker_work('{"ActivityExecute":{}}', 1, instance, 1, NULL);
+    PERFORM mgmt_delete.enqueue_worker_work('{"ActivityExecute":{}}', instance, 1, 1, 'session of ' || instance, p_now_ms => 1);
+    PERFORM mgmt_delete.fetch_work_item(100000, 'owner', 100000, p_now_ms => 1000);
+    PERFORM mgmt_delete.enqueue_worker_work('{"ActivityExecute":{}}', instance, 1, 2, NULL, 'tag', p_now_ms => 1), mgmt_delete.enqueue_worker_work('{"ActivityExecute":{}}', instance, 1, NULL, p_now_ms => 1);
     PERFORM mgmt_delete.raise_event(instance, 'leased', '', false, 1);
-    PERFORM mgmt_delete.fetch_orchestration_item(1000, 100000);
+    PERFORM mgmt_delete.fetch_orchestration_item(100000, p_now_ms => 1000);
     PERFORM mgmt_delete.raise_event(instance, 'late', '', true, 1), mgmt_delete.enqueue_orchestrator_work(NULL, format('{"TimerFired":{"instance":"%s","fire_at_ms":1000000000000000}}', instance), NULL);
 END $$;
 -- What there is of each instance, in every table of the hub that names instances.
@@ -129,11 +129,11 @@ CALL pg_temp.clear();
 -- ... also while such a child is at its first turn: its ack fails and creates nothing (DE-7).
 CALL pg_temp.turn('root', 'Completed', NULL, jsonb_build_array(pg_temp.start_of('unborn', 'root')));
 SELECT mgmt_delete.cancel_instance('unborn', 'why', 1000);
-SELECT out_instance_id, out_lock_token AS token FROM mgmt_delete.fetch_orchestration_item(1000, 1000) \gset
+SELECT instance_id, lock_token AS token FROM mgmt_delete.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
 SELECT * FROM mgmt_delete.delete_instances_atomic('{root}', false);
-SELECT test.sqlstate(format('SELECT mgmt_delete.ack_orchestration_item(%L, 1000, 1, ''[]'', ''[]'', ''[]'', ''{"orchestration_name":"C","orchestration_version":"1"}'')', :'token'));
+SELECT test.sqlstate(format('SELECT mgmt_delete.ack_orchestration_item(%L, 1, ''[]'', ''[]'', ''[]'', ''{"orchestration_name":"C","orchestration_version":"1"}'', p_now_ms => 1000)', :'token'));
 SELECT * FROM pg_temp.left_of();
-SELECT count(*) FROM mgmt_delete.fetch_orchestration_item(1000, 1000);
+SELECT count(*) FROM mgmt_delete.fetch_orchestration_item(1000, p_now_ms => 1000);
 CALL pg_temp.clear();
 -- A duplicate start that names a parent, for an instance that is born already, goes too; the instance does not.
 CALL pg_temp.turn('root', 'Completed');
@@ -193,24 +193,24 @@ CALL pg_temp.clear();
 -- DE-7: a turn in flight and a worker in flight have lost their leases, whatever they do; nothing is created by it.
 SELECT mgmt_delete.start_orchestration('O', '', 'x', '1', 0, 1);
 CALL pg_temp.turn('x', 'Completed', NULL, '[{"CancelInstance":{"instance":"x","reason":"r"}}]');
-SELECT mgmt_delete.enqueue_worker_work('{"ActivityExecute":{"instance":"x","execution_id":1,"id":1}}', 1000);
-SELECT out_lock_token AS turn FROM mgmt_delete.fetch_orchestration_item(1000, 1000) \gset
-SELECT out_lock_token AS work FROM mgmt_delete.fetch_work_item(1000, 1000) \gset
+SELECT mgmt_delete.enqueue_worker_work('{"ActivityExecute":{"instance":"x","execution_id":1,"id":1}}', p_now_ms => 1000);
+SELECT lock_token AS turn FROM mgmt_delete.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
+SELECT lock_token AS work FROM mgmt_delete.fetch_work_item(1000, p_now_ms => 1000) \gset
 SELECT * FROM mgmt_delete.delete_instance('x');
 CREATE FUNCTION pg_temp.tokens_are_dead(turn text, work text) RETURNS TABLE (statement text, error text) LANGUAGE sql AS $$
-    SELECT * FROM test.expect('QB001', format('SELECT mgmt_delete.ack_orchestration_item(%L, 1000, 1, ''[{"event_id":7,"event_data":"{}"}]'', ''[{"ActivityExecute":{}}]'', ''[{"CancelInstance":{"instance":"x"}}]'', ''{"orchestration_name":"O","orchestration_version":"1"}'')', turn),
-        format('SELECT mgmt_delete.renew_orchestration_item_lock(%L, 1000, 1000)', turn), format('SELECT mgmt_delete.abandon_orchestration_item(%L, 1000)', turn),
-        format('SELECT mgmt_delete.ack_worker(%L, ''x'', ''{"ActivityCompleted":{"instance":"x"}}'', 1000)', work), format('SELECT mgmt_delete.renew_work_item_lock(%L, 1000, 1000)', work), format('SELECT mgmt_delete.abandon_work_item(%L, 1000)', work))
+    SELECT * FROM test.expect('QB001', format('SELECT mgmt_delete.ack_orchestration_item(%L, 1, ''[{"event_id":7,"event_data":"{}"}]'', ''[{"ActivityExecute":{}}]'', ''[{"CancelInstance":{"instance":"x"}}]'', ''{"orchestration_name":"O","orchestration_version":"1"}'', p_now_ms => 1000)', turn),
+        format('SELECT mgmt_delete.renew_orchestration_item_lock(%L, 1000, p_now_ms => 1000)', turn), format('SELECT mgmt_delete.abandon_orchestration_item(%L, p_now_ms => 1000)', turn),
+        format('SELECT mgmt_delete.ack_worker(%L, ''x'', ''{"ActivityCompleted":{"instance":"x"}}'', 1000)', work), format('SELECT mgmt_delete.renew_work_item_lock(%L, 1000, p_now_ms => 1000)', work), format('SELECT mgmt_delete.abandon_work_item(%L, p_now_ms => 1000)', work))
 $$;
 SELECT * FROM pg_temp.tokens_are_dead(:'turn', :'work');
 SELECT * FROM pg_temp.left_of();
 -- The id can be used again at once: a new name, a new history, no stale lock, no old completion, the status from the beginning.
 SELECT mgmt_delete.start_orchestration('Anew', '', 'x', '2', 0, 1000);
-SELECT out_instance_id, out_orchestration_name, out_orchestration_version, out_execution_id, out_history, jsonb_array_length(out_messages::jsonb) AS messages, out_attempt_count, out_kv_snapshot, out_lock_token AS token FROM mgmt_delete.fetch_orchestration_item(1000, 1000) \gset new_
-SELECT :'new_out_instance_id' AS instance, :'new_out_orchestration_name' AS name, :'new_out_orchestration_version' AS version, :'new_out_execution_id' AS execution, :'new_out_history' AS history, :'new_messages' AS messages, :'new_out_attempt_count' AS attempt, :'new_out_kv_snapshot' AS kv;
+SELECT instance_id, orchestration_name, orchestration_version, execution_id, history, jsonb_array_length(messages::jsonb) AS messages, attempt_count, kv_snapshot, lock_token AS token FROM mgmt_delete.fetch_orchestration_item(1000, p_now_ms => 1000) \gset new_
+SELECT :'new_instance_id' AS instance, :'new_orchestration_name' AS name, :'new_orchestration_version' AS version, :'new_execution_id' AS execution, :'new_history' AS history, :'new_messages' AS messages, :'new_attempt_count' AS attempt, :'new_kv_snapshot' AS kv;
 -- TK-3: tokens of the earlier life stay dead, also now that the id has a lock again.
 SELECT * FROM pg_temp.tokens_are_dead(:'turn', :'work');
-SELECT mgmt_delete.ack_orchestration_item(:'new_token', 1000, 1, '[{"event_id":1,"event_data":"{}"}]', '[]', '[]', '{"orchestration_name":"Anew","orchestration_version":"2"}');
+SELECT mgmt_delete.ack_orchestration_item(:'new_token', 1, '[{"event_id":1,"event_data":"{}"}]', '[]', '[]', '{"orchestration_name":"Anew","orchestration_version":"2"}', p_now_ms => 1000);
 SELECT orchestration_name, current_execution_id, status FROM mgmt_delete.get_instance_info('x');
 SELECT * FROM pg_temp.left_of();
 CALL pg_temp.clear();

@@ -66,7 +66,7 @@ CALL pg_temp.make('root', 'Completed', 1000);
 CALL pg_temp.make('child', 'Running', NULL, 'root');
 CALL pg_temp.make('grandchild', 'Failed', 500, 'child');
 CALL pg_temp.make('other', 'Completed', 2000);
-SELECT mgmt_delete_bulk.raise_event('child', 'e'), mgmt_delete_bulk.enqueue_worker_work('{"ActivityExecute":{"instance":"grandchild","execution_id":1,"id":1}}', NULL),
+SELECT mgmt_delete_bulk.raise_event('child', 'e'), mgmt_delete_bulk.enqueue_worker_work('{"ActivityExecute":{"instance":"grandchild","execution_id":1,"id":1}}'),
        mgmt_delete_bulk.enqueue_orchestrator_work(NULL, '{"StartOrchestration":{"instance":"unborn","orchestration":"C","parent_instance":"child"}}', NULL), mgmt_delete_bulk.enqueue_orchestrator_work(NULL, '{"StartOrchestration":{"instance":"unborn","orchestration":"C","parent_instance":"somebody"}}', NULL);
 INSERT INTO mgmt_delete_bulk.kv_store VALUES ('child', 'k', 'v', 1, 1), ('other', 'k', 'v', 1, 1);
 INSERT INTO mgmt_delete_bulk.kv_delta VALUES ('grandchild', 'k', 'v', 1);
@@ -85,21 +85,21 @@ SELECT * FROM pg_temp.try('{}');
 SELECT * FROM pg_temp.try('{"instance_ids":["again","later","told"]}');
 SELECT * FROM pg_temp.try('{"instance_ids":["again"]}');
 -- ... and so is one with a live lock: the turn may be the one that continues it. A lock that has expired does not keep it.
-SELECT out_instance_id, out_lock_token AS token FROM mgmt_delete_bulk.fetch_orchestration_item(NULL, 3600000) \gset
-SELECT :'out_instance_id' AS locked;
+SELECT instance_id, lock_token AS token FROM mgmt_delete_bulk.fetch_orchestration_item(3600000) \gset
+SELECT :'instance_id' AS locked;
 SELECT * FROM pg_temp.try('{}');
 SELECT * FROM pg_temp.try('{"instance_ids":["told"]}');
-SELECT mgmt_delete_bulk.abandon_orchestration_item(:'token', NULL);
-SELECT out_lock_token AS token FROM mgmt_delete_bulk.fetch_orchestration_item(1000, 1000) \gset
+SELECT mgmt_delete_bulk.abandon_orchestration_item(:'token');
+SELECT lock_token AS token FROM mgmt_delete_bulk.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
 SELECT * FROM pg_temp.try('{"instance_ids":["told"]}');
 -- The lock of a child does not keep it.
 TRUNCATE mgmt_delete_bulk.instances, mgmt_delete_bulk.executions, mgmt_delete_bulk.history, mgmt_delete_bulk.orchestrator_queue, mgmt_delete_bulk.instance_locks;
 CALL pg_temp.make('root', 'Completed', 1000);
 CALL pg_temp.make('child', 'Running', NULL, 'root');
 SELECT mgmt_delete_bulk.raise_event('child', 'e');
-SELECT out_lock_token AS token FROM mgmt_delete_bulk.fetch_orchestration_item(NULL, 3600000) \gset
+SELECT lock_token AS token FROM mgmt_delete_bulk.fetch_orchestration_item(3600000) \gset
 SELECT * FROM mgmt_delete_bulk.delete_instances_bulk('{}');
-SELECT test.sqlstate(format('SELECT mgmt_delete_bulk.ack_orchestration_item(%L, NULL, 1, NULL, NULL, NULL, NULL)', :'token'));
+SELECT test.sqlstate(format('SELECT mgmt_delete_bulk.ack_orchestration_item(%L, 1, NULL, NULL, NULL, NULL)', :'token'));
 
 -- DE-17: {} selects all, NULL is refused. What is misspelt, or of a wrong type, is refused: it must not widen a deletion.
 SELECT test.error('SELECT mgmt_delete_bulk.delete_instances_bulk(NULL)');

@@ -5,7 +5,7 @@ SELECT belay.create_hub('mgmt_duties');
 SELECT belay.set_hub_option('mgmt_duties', 'max_clock_skew', '0');  -- these tests choose the time
 
 -- Runs one duty at a time, and tells how many rows it dealt with.
-CREATE FUNCTION pg_temp.run(name text, now_ms bigint) RETURNS bigint LANGUAGE sql AS $$ SELECT rows FROM mgmt_duties.reconcile(now_ms, ARRAY[name]) $$;
+CREATE FUNCTION pg_temp.run(name text, now_ms bigint) RETURNS bigint LANGUAGE sql AS $$ SELECT rows FROM mgmt_duties.reconcile(ARRAY[name], p_now_ms => now_ms) $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$
     TRUNCATE mgmt_duties.orchestrator_queue, mgmt_duties.worker_queue, mgmt_duties.instances, mgmt_duties.executions, mgmt_duties.history, mgmt_duties.instance_locks, mgmt_duties.dead_letters, mgmt_duties.kv_store, mgmt_duties.kv_delta, mgmt_duties.sessions
 $$;
@@ -15,14 +15,14 @@ $$;
 
 -- Without a list all of them, a row each (there are more than those of this file); with a list those, in its order, repeated ones too; with an empty one none.
 CREATE TEMP TABLE ours AS SELECT unnest('{dead_letters,instance_retention,lock_cleanup,orphan_messages,session_cleanup}'::text[]) AS duty;
-SELECT duty, rows, elapsed_ms >= 0 AS timed FROM mgmt_duties.reconcile(1000) JOIN ours USING (duty) ORDER BY duty;
+SELECT duty, rows, elapsed_ms >= 0 AS timed FROM mgmt_duties.reconcile(p_now_ms => 1000) JOIN ours USING (duty) ORDER BY duty;
 SELECT count(*) FROM mgmt_duties.reconcile() JOIN ours USING (duty);
-SELECT count(*) FROM mgmt_duties.reconcile(NULL, NULL) JOIN ours USING (duty);
-SELECT duty, rows FROM mgmt_duties.reconcile(1000, '{session_cleanup,dead_letters,session_cleanup}');
-SELECT count(*) FROM mgmt_duties.reconcile(1000, '{}');
+SELECT count(*) FROM mgmt_duties.reconcile(NULL) JOIN ours USING (duty);
+SELECT duty, rows FROM mgmt_duties.reconcile('{session_cleanup,dead_letters,session_cleanup}', p_now_ms => 1000);
+SELECT count(*) FROM mgmt_duties.reconcile('{}', p_now_ms => 1000);
 -- A name that is none, or NULL, refuses the whole call.
-SELECT split_part(test.error('SELECT mgmt_duties.reconcile(1000, ''{dead_letters,nap}'')'), 'HINT', 1);
-SELECT test.sqlstate('SELECT mgmt_duties.reconcile(1000, ''{NULL}'')'), test.sqlstate('SELECT mgmt_duties.reconcile(1000, ''{Dead_Letters}'')'), test.sqlstate('SELECT mgmt_duties.reconcile(-1)');
+SELECT split_part(test.error('SELECT mgmt_duties.reconcile(''{dead_letters,nap}'', p_now_ms => 1000)'), 'HINT', 1);
+SELECT test.sqlstate('SELECT mgmt_duties.reconcile(''{NULL}'', p_now_ms => 1000)'), test.sqlstate('SELECT mgmt_duties.reconcile(''{Dead_Letters}'', p_now_ms => 1000)'), test.sqlstate('SELECT mgmt_duties.reconcile(p_now_ms => -1)');
 
 ---- dead_letters: PO-13
 
@@ -51,7 +51,7 @@ CREATE VIEW test.mgmt_duties AS
      ORDER BY place, created_ms, instance_id, kind;
 -- Messages of instances that never started, older than a day, go to dead_letters, in the order of their ids. A fetch has passed them over before.
 SELECT mgmt_duties.cancel_instance('i', 'why', 1000), mgmt_duties.raise_event('i', 'q', '', true, 1000), mgmt_duties.cancel_instance('i', 'late', 5000), mgmt_duties.enqueue_orchestrator_items('[{"work_item":{"ActivityCompleted":{"instance":"j","id":1}}}]', 2000);
-SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(9000, 1000);
+SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(1000, p_now_ms => 9000);
 SELECT pg_temp.run('orphan_messages', 1000 + :day);
 SELECT pg_temp.run('orphan_messages', 1001 + :day);
 SELECT * FROM test.mgmt_duties;
@@ -62,17 +62,17 @@ SELECT place, instance_id, kind, created_ms FROM test.mgmt_duties;
 -- Put back, they wait again; with their start they are delivered.
 SELECT mgmt_duties.redrive_dead_letters('{"reason":"orphan","instance_ids":["i"]}');
 SELECT mgmt_duties.start_orchestration('O', '', 'i');
-SELECT (SELECT string_agg(k, ' ' ORDER BY nr) FROM json_array_elements(out_messages) WITH ORDINALITY AS m (item, nr), json_object_keys(item) AS k) AS messages FROM mgmt_duties.fetch_orchestration_item(NULL, 1000);
+SELECT (SELECT string_agg(k, ' ' ORDER BY nr) FROM json_array_elements(messages) WITH ORDINALITY AS m (item, nr), json_object_keys(item) AS k) AS messages FROM mgmt_duties.fetch_orchestration_item(1000);
 CALL pg_temp.clear();
 -- The option decides.
 SELECT belay.set_hub_option('mgmt_duties', 'orphan_retention', '5 s');
 SELECT mgmt_duties.cancel_instance('i', '', 1000);
-SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(1000, 1000);
+SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(1000, p_now_ms => 1000);
 SELECT pg_temp.run('orphan_messages', 6000), pg_temp.run('orphan_messages', 6001);
 CALL pg_temp.clear();
 -- The start arrives before the move: nothing is moved, whether the start is visible, hidden, or a ContinueAsNew; the messages are part of the first batch.
 SELECT mgmt_duties.cancel_instance(i, '', 1000) FROM unnest('{a,b,c,d,e,f}'::text[]) AS i;
-SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(1000, 1000);
+SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(1000, p_now_ms => 1000);
 SELECT mgmt_duties.start_orchestration('O', '', 'a', '1', 0, 1000), mgmt_duties.start_orchestration('O', '', 'b', '1', 1000000, 1000), mgmt_duties.enqueue_orchestrator_work(NULL, '{"ContinueAsNew":{"instance":"c","orchestration":"O"}}', to_timestamp(1));
 -- So it is with history, or an instance row (which an ack would make, and let the messages go on); not with an execution row or key/value state alone.
 SELECT mgmt_duties.append_history('d', 1, '[{"event_id":1,"event_data":"{}"}]');
@@ -80,11 +80,11 @@ INSERT INTO mgmt_duties.instances VALUES ('e', 'O', '1', 1, NULL, NULL, 0, 'epoc
 INSERT INTO mgmt_duties.executions VALUES ('f', 1, 'Running', NULL, 'epoch', NULL);
 SELECT pg_temp.run('orphan_messages', 7000);
 SELECT place, instance_id, kind FROM test.mgmt_duties ORDER BY instance_id, kind;
-SELECT out_instance_id, json_array_length(out_messages) AS messages FROM generate_series(1, 9) AS n, LATERAL mgmt_duties.fetch_orchestration_item(7000 + 0 * n, 1000);
+SELECT instance_id, json_array_length(messages) AS messages FROM generate_series(1, 9) AS n, LATERAL mgmt_duties.fetch_orchestration_item(1000, p_now_ms => 7000 + 0 * n);
 CALL pg_temp.clear();
 -- More than one portion: as many instances as there are.
 SELECT count(mgmt_duties.cancel_instance('i' || n, '', 1000)) FROM generate_series(1, 250) AS n;
-SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(1000, 1000);
+SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(1000, p_now_ms => 1000);
 SELECT pg_temp.run('orphan_messages', 7000);
 SELECT count(*) FROM mgmt_duties.dead_letters WHERE reason = 'orphan';
 SELECT belay.set_hub_option('mgmt_duties', 'orphan_retention', NULL);
@@ -108,8 +108,8 @@ CALL pg_temp.make('left over', 'Completed', 1000, 'long gone');
 CALL pg_temp.make('child of completed', 'Running', NULL, 'completed');
 CALL pg_temp.make('again', 'ContinuedAsNew', 1000);
 CALL pg_temp.make('locked', 'Completed', 1000);
-SELECT mgmt_duties.raise_event('locked', 'e', '', false, 1), mgmt_duties.enqueue_orchestrator_work(NULL, '{"ContinueAsNew":{"instance":"again","orchestration":"O"}}', to_timestamp(1)), mgmt_duties.enqueue_worker_work('{"ActivityExecute":{"instance":"completed","execution_id":1,"id":1}}', 1000);
-SELECT out_instance_id FROM mgmt_duties.fetch_orchestration_item(1000, 19000);
+SELECT mgmt_duties.raise_event('locked', 'e', '', false, 1), mgmt_duties.enqueue_orchestrator_work(NULL, '{"ContinueAsNew":{"instance":"again","orchestration":"O"}}', to_timestamp(1)), mgmt_duties.enqueue_worker_work('{"ActivityExecute":{"instance":"completed","execution_id":1,"id":1}}', p_now_ms => 1000);
+SELECT instance_id FROM mgmt_duties.fetch_orchestration_item(19000, p_now_ms => 1000);
 INSERT INTO mgmt_duties.kv_store VALUES ('failed', 'k', 'v', 1, 1);
 INSERT INTO mgmt_duties.dead_letters VALUES (1, 'worker', 1, 'failed', 1, 1, NULL, NULL, '{}', 1, 'max_attempts', NULL, now(), now());
 SELECT pg_temp.run('instance_retention', 9000000000);
@@ -131,11 +131,11 @@ CALL pg_temp.clear();
 
 -- Lock rows without a live lease and without messages, last taken more than a day ago.
 SELECT mgmt_duties.start_orchestration('O', '', i, '1', 0, 1000) FROM unnest('{released,told,abandoned,leased}'::text[]) AS i;
-CREATE TEMP TABLE lease AS SELECT out_instance_id AS i, out_lock_token AS token FROM generate_series(1, 4) AS n, LATERAL mgmt_duties.fetch_orchestration_item(1000 + 0 * n, 5 + :day);
-SELECT mgmt_duties.ack_orchestration_item(token, 1000, 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1"}') FROM lease WHERE i IN ('released', 'told');
-SELECT mgmt_duties.raise_event('told', 'later', '', false, 9000000000), mgmt_duties.abandon_orchestration_item(token, 1000) FROM lease WHERE i = 'abandoned';
+CREATE TEMP TABLE lease AS SELECT instance_id AS i, lock_token AS token FROM generate_series(1, 4) AS n, LATERAL mgmt_duties.fetch_orchestration_item(5 + :day, p_now_ms => 1000 + 0 * n);
+SELECT mgmt_duties.ack_orchestration_item(token, 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1"}', p_now_ms => 1000) FROM lease WHERE i IN ('released', 'told');
+SELECT mgmt_duties.raise_event('told', 'later', '', false, 9000000000), mgmt_duties.abandon_orchestration_item(token, p_now_ms => 1000) FROM lease WHERE i = 'abandoned';
 -- Taken again, it is as young as that.
-SELECT mgmt_duties.ack_orchestration_item(out_lock_token, 9000, 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1"}'), out_instance_id FROM mgmt_duties.fetch_orchestration_item(9000, 1000);
+SELECT mgmt_duties.ack_orchestration_item(lock_token, 1, '[]', '[]', '[]', '{"orchestration_name":"O","orchestration_version":"1"}', p_now_ms => 9000), instance_id FROM mgmt_duties.fetch_orchestration_item(1000, p_now_ms => 9000);
 DELETE FROM mgmt_duties.orchestrator_queue WHERE instance_id = 'leased';
 SELECT instance_id, locked_at, locked_until FROM mgmt_duties.instance_locks ORDER BY instance_id;
 SELECT n, pg_temp.run('lock_cleanup', 1000 + n + :day) FROM unnest('{0,1,4,5,8000,8001}'::int[]) AS n;
@@ -146,16 +146,16 @@ SELECT pg_temp.run('lock_cleanup', 9001 + :day);
 SELECT count(*) FROM mgmt_duties.instance_locks;
 -- An instance that lost its row this way goes on as ever.
 SELECT mgmt_duties.raise_event('released', 'e', '', false, 1000);
-SELECT out_instance_id FROM mgmt_duties.fetch_orchestration_item(1000, 1000);
+SELECT instance_id FROM mgmt_duties.fetch_orchestration_item(1000, p_now_ms => 1000);
 CALL pg_temp.clear();
 
 ---- session_cleanup: CS-1, CS-2
 
 -- Expired, and without any item of theirs, delayed or not.
-SELECT mgmt_duties.enqueue_worker_work('{"ActivityExecute":{}}', 1000, p_session_id => s) FROM unnest('{over,pending,delayed}'::text[]) AS s;
-SELECT mgmt_duties.ack_worker(out_lock_token, p_now_ms => 1000) FROM mgmt_duties.fetch_work_item(1000, 1000, 'owner', 500);
-SELECT out_attempt_count FROM mgmt_duties.fetch_work_item(1000, 1000, 'owner', 500);
-SELECT mgmt_duties.abandon_work_item(out_lock_token, 1000, 9000000) FROM mgmt_duties.fetch_work_item(1000, 1000, 'owner', 500);
+SELECT mgmt_duties.enqueue_worker_work('{"ActivityExecute":{}}', p_session_id => s, p_now_ms => 1000) FROM unnest('{over,pending,delayed}'::text[]) AS s;
+SELECT mgmt_duties.ack_worker(lock_token, p_now_ms => 1000) FROM mgmt_duties.fetch_work_item(1000, 'owner', 500, p_now_ms => 1000);
+SELECT attempt_count FROM mgmt_duties.fetch_work_item(1000, 'owner', 500, p_now_ms => 1000);
+SELECT mgmt_duties.abandon_work_item(lock_token, 9000000, p_now_ms => 1000) FROM mgmt_duties.fetch_work_item(1000, 'owner', 500, p_now_ms => 1000);
 SELECT session_id, locked_until FROM mgmt_duties.sessions ORDER BY session_id;
 SELECT pg_temp.run('session_cleanup', 1499), pg_temp.run('session_cleanup', 1500);
 SELECT session_id FROM mgmt_duties.sessions ORDER BY session_id;
@@ -167,17 +167,17 @@ SELECT belay.set_hub_option('mgmt_duties', o, '1 s') FROM unnest('{dead_letter_r
 CALL pg_temp.make('done', 'Completed', 1000);
 CALL pg_temp.bury(1000);
 SELECT mgmt_duties.cancel_instance('orphan', '', 1000);
-SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(1000, 1000);
+SELECT count(*) FROM mgmt_duties.fetch_orchestration_item(1000, p_now_ms => 1000);
 INSERT INTO mgmt_duties.sessions VALUES ('s', 'owner', 1000, 1000, 0);
-INSERT INTO mgmt_duties.instance_locks VALUES (1, 0, 0, 0, 0, 0, 0, 'idle');
-SELECT duty, rows FROM mgmt_duties.reconcile(9000 + :day) JOIN ours USING (duty) ORDER BY duty;
+INSERT INTO mgmt_duties.instance_locks VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 'idle');
+SELECT duty, rows FROM mgmt_duties.reconcile(p_now_ms => 9000 + :day) JOIN ours USING (duty) ORDER BY duty;
 -- A second run finds nothing but the orphan, which is a dead letter now, and is old only later.
-SELECT duty, rows FROM mgmt_duties.reconcile(9000 + :day) JOIN ours USING (duty) ORDER BY duty;
-SELECT duty, rows FROM mgmt_duties.reconcile(11000 + :day) JOIN ours USING (duty) WHERE rows > 0;
+SELECT duty, rows FROM mgmt_duties.reconcile(p_now_ms => 9000 + :day) JOIN ours USING (duty) ORDER BY duty;
+SELECT duty, rows FROM mgmt_duties.reconcile(p_now_ms => 11000 + :day) JOIN ours USING (duty) WHERE rows > 0;
 -- CC-11: undone with the transaction.
 CALL pg_temp.make('done', 'Completed', 1000);
 BEGIN;
-SELECT duty, rows FROM mgmt_duties.reconcile(9000) JOIN ours USING (duty) WHERE rows > 0;
+SELECT duty, rows FROM mgmt_duties.reconcile(p_now_ms => 9000) JOIN ours USING (duty) WHERE rows > 0;
 ROLLBACK;
 SELECT pg_temp.all();
 

@@ -11,11 +11,11 @@ DECLARE
     explained boolean;
     got text;
 BEGIN
-    RETURN QUERY SELECT e.reason, e.detail, (extract(epoch FROM e.until_at) * 1000)::bigint FROM mgmt_explain.explain_fetch(instance, now_ms, min_version, max_version) AS e;
+    RETURN QUERY SELECT e.reason, e.detail, (extract(epoch FROM e.until_at) * 1000)::bigint FROM mgmt_explain.explain_fetch(instance, min_version, max_version, p_now_ms => now_ms) AS e;
     explained := FOUND;
     BEGIN
         LOOP
-            SELECT out_instance_id INTO got FROM mgmt_explain.fetch_orchestration_item(now_ms, 1000, min_version, max_version);
+            SELECT instance_id INTO got FROM mgmt_explain.fetch_orchestration_item(1000, min_version, max_version, p_now_ms => now_ms);
             EXIT WHEN got IS NULL;
             fetched := fetched OR got = instance;
         END LOOP;
@@ -28,7 +28,7 @@ BEGIN
     END IF;
 END $$;
 CREATE PROCEDURE pg_temp.ack(token text, now_ms bigint, metadata jsonb DEFAULT '{}', work jsonb DEFAULT '[]', send jsonb DEFAULT '[]') LANGUAGE sql AS $$
-    SELECT mgmt_explain.ack_orchestration_item(token, now_ms, 1, '[]', work, send, '{"orchestration_name":"O","orchestration_version":"1"}'::jsonb || metadata)
+    SELECT mgmt_explain.ack_orchestration_item(token, 1, '[]', work, send, '{"orchestration_name":"O","orchestration_version":"1"}'::jsonb || metadata, p_now_ms => now_ms)
 $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$
     TRUNCATE mgmt_explain.orchestrator_queue, mgmt_explain.worker_queue, mgmt_explain.instances, mgmt_explain.executions, mgmt_explain.history, mgmt_explain.instance_locks, mgmt_explain.dead_letters
@@ -44,19 +44,19 @@ SELECT * FROM pg_temp.why('x', 999);
 SELECT mgmt_explain.raise_event('x', 'later', '', false, 5000), mgmt_explain.raise_event('x', 'still later', '', false, 6000);
 SELECT * FROM pg_temp.why('x', 999);
 -- locked: until the deadline, to the very ms (CL-1).
-SELECT out_lock_token AS token FROM mgmt_explain.fetch_orchestration_item(1000, 500) \gset
+SELECT lock_token AS token FROM mgmt_explain.fetch_orchestration_item(500, p_now_ms => 1000) \gset
 SELECT * FROM pg_temp.why('x', 1000);
 SELECT * FROM pg_temp.why('x', 1499);
 SELECT * FROM pg_temp.why('x', 1500);
-SELECT mgmt_explain.renew_orchestration_item_lock(:'token', 1000, 700);
+SELECT mgmt_explain.renew_orchestration_item_lock(:'token', 700, p_now_ms => 1000);
 SELECT * FROM pg_temp.why('x', 1500);
 -- What it waits for: activities by state, and children that are not finished: one that runs, one that runs without an execution row, none that has completed, none of somebody else.
 CALL pg_temp.ack(:'token', 1000, '{}', '[{"ActivityExecute":{"instance":"x","execution_id":1,"id":1}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":2}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":3}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":4}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":5}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":6}}, {"ActivityExecute":{"instance":"y","execution_id":1,"id":1}}]');
 SELECT * FROM pg_temp.why('x', 1000);
 DELETE FROM mgmt_explain.orchestrator_queue;
 SELECT * FROM pg_temp.why('x', 1000);
-SELECT mgmt_explain.abandon_work_item(out_lock_token, 1000, 500) FROM mgmt_explain.fetch_work_item(1000, 1000);
-SELECT count(*) FROM mgmt_explain.fetch_work_items(1000, 1000, p_max_items => 2);
+SELECT mgmt_explain.abandon_work_item(lock_token, 500, p_now_ms => 1000) FROM mgmt_explain.fetch_work_item(1000, p_now_ms => 1000);
+SELECT count(*) FROM mgmt_explain.fetch_work_items(1000, p_max_items => 2, p_now_ms => 1000);
 INSERT INTO mgmt_explain.instances SELECT i, 'O', '1', 1, p, NULL, 0, now(), now() FROM (VALUES ('c1', 'x'), ('c2', 'x'), ('c3', 'x'), ('c4', 'y'), ('c5', 'c1')) AS v (i, p);
 INSERT INTO mgmt_explain.executions VALUES ('c1', 1, 'Running', NULL, now(), NULL), ('c3', 1, 'Completed', NULL, now(), now());
 SELECT * FROM pg_temp.why('x', 1000);
@@ -71,7 +71,7 @@ CALL pg_temp.clear();
 -- version_filter: the pin does not pass; the detail has it. Both ends are in; no filter, or no pin, passes.
 SELECT mgmt_explain.start_orchestration('O', '', 'x', '1', 0, 1000);
 SELECT * FROM pg_temp.why('x', 1000, 0, 1);
-SELECT out_lock_token AS token FROM mgmt_explain.fetch_orchestration_item(1000, 500) \gset
+SELECT lock_token AS token FROM mgmt_explain.fetch_orchestration_item(500, p_now_ms => 1000) \gset
 CALL pg_temp.ack(:'token', 1000, '{"pinned_duroxide_version":{"major":1,"minor":2000,"patch":3}}');
 SELECT mgmt_explain.raise_event('x', 'e', '', false, 1000);
 SELECT * FROM pg_temp.why('x', 1000, 1000000, 1999003);
@@ -102,7 +102,7 @@ CALL pg_temp.clear();
 -- never_started: OR-2; until the oldest is moved to dead_letters (OR-4, orphan_retention, a day unless set), before and after a fetch has set them aside.
 SELECT mgmt_explain.cancel_instance('x', '', 1000), mgmt_explain.raise_event('x', 'q', '', true, 900);
 SELECT * FROM pg_temp.why('x', 2000);
-SELECT count(*) FROM mgmt_explain.fetch_orchestration_item(2000, 1000);
+SELECT count(*) FROM mgmt_explain.fetch_orchestration_item(1000, p_now_ms => 2000);
 SELECT * FROM pg_temp.why('x', 2000);
 SELECT belay.set_hub_option('mgmt_explain', 'orphan_retention', '5 s');
 SELECT * FROM pg_temp.why('x', 2000);
@@ -149,10 +149,10 @@ CALL pg_temp.clear();
 
 -- Several at once, a row each.
 SELECT mgmt_explain.start_orchestration('O', '', 'x', '1', 0, 1000);
-SELECT out_lock_token AS token FROM mgmt_explain.fetch_orchestration_item(1000, 500) \gset
+SELECT lock_token AS token FROM mgmt_explain.fetch_orchestration_item(500, p_now_ms => 1000) \gset
 CALL pg_temp.ack(:'token', 1000, '{"pinned_duroxide_version":{"major":1,"minor":0,"patch":0}}');
 SELECT mgmt_explain.raise_event('x', 'e', '', false, 1000);
-SELECT out_lock_token AS token FROM mgmt_explain.fetch_orchestration_item(1000, 500) \gset
+SELECT lock_token AS token FROM mgmt_explain.fetch_orchestration_item(500, p_now_ms => 1000) \gset
 INSERT INTO mgmt_explain.dead_letters SELECT 1, 'worker', 1, 'x', NULL, NULL, NULL, NULL, '{"ActivityExecute":{}}', 3, 'max_attempts', NULL, now(), now();
 SELECT mgmt_explain.pause_hub();
 SELECT * FROM pg_temp.why('x', 1200, 0, 5) ORDER BY reason COLLATE "C";
@@ -162,28 +162,28 @@ SELECT mgmt_explain.resume_hub();
 
 -- Read-only, and it leaves no lock: neither on keys nor on rows, not even until the end of the transaction.
 BEGIN READ ONLY;
-SELECT count(*) FROM mgmt_explain.explain_fetch('x', 1200), generate_series(1, 100);
-SELECT count(*) FROM generate_series(1, 100) AS n, LATERAL mgmt_explain.explain_fetch('x' || n, 1200);
+SELECT count(*) FROM mgmt_explain.explain_fetch('x', p_now_ms => 1200), generate_series(1, 100);
+SELECT count(*) FROM generate_series(1, 100) AS n, LATERAL mgmt_explain.explain_fetch('x' || n, p_now_ms => 1200);
 SELECT locktype, count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND (locktype IN ('advisory', 'tuple', 'transactionid') OR mode NOT IN ('AccessShareLock', 'ExclusiveLock')) GROUP BY 1;
-SELECT mgmt_explain.explain_fetch('x', 1200, 0, 5) IS NULL AS writes, pg_current_xact_id_if_assigned() IS NOT NULL AS has_xid LIMIT 1;
+SELECT mgmt_explain.explain_fetch('x', 0, 5, p_now_ms => 1200) IS NULL AS writes, pg_current_xact_id_if_assigned() IS NOT NULL AS has_xid LIMIT 1;
 COMMIT;
 -- What the own transaction holds is not another's: its fetch shows as the lock that it is, and is still its own afterwards.
 CALL pg_temp.clear();
 SELECT mgmt_explain.start_orchestration('O', '', 'x', '1', 0, 1000);
 BEGIN;
-SELECT out_lock_token AS token FROM mgmt_explain.fetch_orchestration_item(1000, 500) \gset
+SELECT lock_token AS token FROM mgmt_explain.fetch_orchestration_item(500, p_now_ms => 1000) \gset
 SELECT count(*) > 0 AS keys_held FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory' \gset
-SELECT reason FROM mgmt_explain.explain_fetch('x', 1000);
-SELECT reason FROM mgmt_explain.explain_fetch('x', 1500);
+SELECT reason FROM mgmt_explain.explain_fetch('x', p_now_ms => 1000);
+SELECT reason FROM mgmt_explain.explain_fetch('x', p_now_ms => 1500);
 SELECT (count(*) > 0) = :'keys_held'::boolean AS keys_kept FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory';
 ROLLBACK;
 
 -- Without a clock of the caller, the server's. QB006: no instance. QB007: a wrong clock.
 SELECT count(*) FROM mgmt_explain.explain_fetch('x');
 SELECT test.error('SELECT mgmt_explain.explain_fetch(NULL)');
-SELECT test.sqlstate('SELECT mgmt_explain.explain_fetch(''x'', -1)');
+SELECT test.sqlstate('SELECT mgmt_explain.explain_fetch(''x'', p_now_ms => -1)');
 SELECT belay.set_hub_option('mgmt_explain', 'max_clock_skew', NULL);
-SELECT test.sqlstate('SELECT mgmt_explain.explain_fetch(''x'', 1000)');
+SELECT test.sqlstate('SELECT mgmt_explain.explain_fetch(''x'', p_now_ms => 1000)');
 
 -- Started, and no dispatcher has picked it up: view pending_starts.
 SELECT belay.set_hub_option('mgmt_explain', 'max_clock_skew', '0');

@@ -11,10 +11,10 @@ DECLARE
     turn record;
 BEGIN
     PERFORM mgmt_list.start_orchestration('O', '', instance, '1', 0, 1);
-    SELECT * INTO STRICT turn FROM mgmt_list.fetch_orchestration_item(now_ms, 1000);
-    ASSERT turn.out_instance_id = instance;
-    PERFORM mgmt_list.ack_orchestration_item(turn.out_lock_token, now_ms, execution, (SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_type', 'T', 'event_data', '{"type":"T"}')) FROM generate_series(1, events) AS e), '[]', '[]',
-        jsonb_build_object('orchestration_name', name, 'orchestration_version', version, 'status', status, 'parent_instance_id', parent, 'output', output));
+    SELECT * INTO STRICT turn FROM mgmt_list.fetch_orchestration_item(1000, p_now_ms => now_ms);
+    ASSERT turn.instance_id = instance;
+    PERFORM mgmt_list.ack_orchestration_item(turn.lock_token, execution, (SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_type', 'T', 'event_data', '{"type":"T"}')) FROM generate_series(1, events) AS e), '[]', '[]',
+        jsonb_build_object('orchestration_name', name, 'orchestration_version', version, 'status', status, 'parent_instance_id', parent, 'output', output), p_now_ms => now_ms);
 END $$;
 -- The ids that a call gives, in its order.
 CREATE FUNCTION pg_temp.ids(statement text) RETURNS text LANGUAGE plpgsql AS $$
@@ -135,11 +135,11 @@ SELECT (SELECT count(*) FROM mgmt_list.instances) AS instances, (SELECT count(*)
        array_length(string_to_array(pg_temp.ids('list_instances_by_status(''Running'')'), ' '), 1) AS running, array_length(string_to_array(pg_temp.ids('list_instances_by_status(''ContinuedAsNew'')'), ' '), 1) AS continued, (SELECT count(*) FROM mgmt_list.history) AS events;
 -- An ack that is refused (QB005) adds no events, one that is acked does, and so does append_history.
 SELECT mgmt_list.raise_event('full', 'go', '', false, 1);
-SELECT out_lock_token AS token FROM mgmt_list.fetch_orchestration_item(5000, 1000) \gset
-SELECT test.sqlstate(format('SELECT mgmt_list.ack_orchestration_item(%L, 5000, 2, ''[{"event_id":9,"event_data":"{}"}, {"event_id":1,"event_data":"{}"}]'', ''[]'', ''[]'', ''{}'')', :'token')),
+SELECT lock_token AS token FROM mgmt_list.fetch_orchestration_item(1000, p_now_ms => 5000) \gset
+SELECT test.sqlstate(format('SELECT mgmt_list.ack_orchestration_item(%L, 2, ''[{"event_id":9,"event_data":"{}"}, {"event_id":1,"event_data":"{}"}]'', ''[]'', ''[]'', ''{}'', p_now_ms => 5000)', :'token')),
        test.sqlstate($$SELECT mgmt_list.append_history('full', 2, '[{"event_id":9,"event_data":"{}"}, {"event_id":1,"event_data":"{}"}]')$$);
 SELECT total_events - (SELECT count(*) FROM mgmt_list.history) AS difference FROM mgmt_list.get_system_metrics();
-SELECT mgmt_list.ack_orchestration_item(:'token', 5000, 2, '[{"event_id":9,"event_data":"{}"}]', '[]', '[]', '{}'), mgmt_list.append_history('full', 1, '[{"event_id":9,"event_data":"{}"}]'), mgmt_list.append_history('new bare', 3, '[{"event_id":9,"event_data":"{}"}]');
+SELECT mgmt_list.ack_orchestration_item(:'token', 2, '[{"event_id":9,"event_data":"{}"}]', '[]', '[]', '{}', p_now_ms => 5000), mgmt_list.append_history('full', 1, '[{"event_id":9,"event_data":"{}"}]'), mgmt_list.append_history('new bare', 3, '[{"event_id":9,"event_data":"{}"}]');
 SELECT total_events - (SELECT count(*) FROM mgmt_list.history) AS difference FROM mgmt_list.get_system_metrics();
 
 ---- Trees

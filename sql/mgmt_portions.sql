@@ -10,20 +10,20 @@ SELECT mgmt_portions.cancel_instance('nobody', '', 1000);
 SELECT mgmt_portions.cancel_instance('young', '', 86400000);
 SELECT mgmt_portions.start_orchestration('O', '', 'waiting', p_now_ms => 1000);
 SELECT mgmt_portions.cancel_instance('waiting', '', 1000);
-SELECT reason, until_at FROM mgmt_portions.explain_fetch('nobody', 2000);
+SELECT reason, until_at FROM mgmt_portions.explain_fetch('nobody', p_now_ms => 2000);
 -- The retention is a day. One that has a start is none, however old.
-SELECT n, rows FROM unnest('{86400999,86401001}'::bigint[]) AS n, mgmt_portions.reconcile(n, '{orphan_messages}');
+SELECT n, rows FROM unnest('{86400999,86401001}'::bigint[]) AS n, mgmt_portions.reconcile('{orphan_messages}', p_now_ms => n);
 SELECT queue, instance_id, reason FROM mgmt_portions.list_dead_letters();
 SELECT instance_id FROM mgmt_portions.messages ORDER BY id;
 
 -- Many that wait for a hidden start do not keep others from being moved.
 SELECT count(mgmt_portions.raise_event('many', 'go', p_now_ms => 1000)) FROM generate_series(1, 150);
-SELECT out_instance_id FROM mgmt_portions.fetch_orchestration_item(1000, 1000000000);
-SELECT count(*) FROM mgmt_portions.fetch_orchestration_item(1000, 1000);
+SELECT instance_id FROM mgmt_portions.fetch_orchestration_item(1000000000, p_now_ms => 1000);
+SELECT count(*) FROM mgmt_portions.fetch_orchestration_item(1000, p_now_ms => 1000);
 SELECT mgmt_portions.start_orchestration('O', '', 'many', p_delay_ms => 1000000000, p_now_ms => 1000);
 SELECT mgmt_portions.raise_event('few', 'go', p_now_ms => 2000);
-SELECT count(*) FROM mgmt_portions.fetch_orchestration_item(2000, 1000);
-SELECT rows FROM mgmt_portions.reconcile(86403000, '{orphan_messages}');
+SELECT count(*) FROM mgmt_portions.fetch_orchestration_item(1000, p_now_ms => 2000);
+SELECT rows FROM mgmt_portions.reconcile('{orphan_messages}', p_now_ms => 86403000);
 SELECT instance_id FROM mgmt_portions.list_dead_letters(p_reason => 'orphan');
 
 ---- instance_retention: at most 100 roots in a transaction (DE-18)
@@ -31,12 +31,12 @@ SELECT instance_id FROM mgmt_portions.list_dead_letters(p_reason => 'orphan');
 SELECT belay.set_hub_option('mgmt_portions', 'instance_retention', '1 s');
 INSERT INTO mgmt_portions.instances SELECT 'r' || n, 'O', '1', 1, NULL, NULL, 0, 'epoch', 'epoch' FROM generate_series(1, 250) AS n;
 INSERT INTO mgmt_portions.executions (instance_id, execution_id, status, started_at, completed_at) SELECT 'r' || n, 1, 'Completed', 'epoch', to_timestamp(n) FROM generate_series(1, 250) AS n;
-SELECT rows FROM mgmt_portions.reconcile(1000000, '{instance_retention}');
+SELECT rows FROM mgmt_portions.reconcile('{instance_retention}', p_now_ms => 1000000);
 -- The oldest went first.
 SELECT count(*), min(completed_at) FROM mgmt_portions.executions;
-SELECT rows FROM mgmt_portions.reconcile(1000000, '{instance_retention}');
-SELECT rows FROM mgmt_portions.reconcile(1000000, '{instance_retention}');
-SELECT rows FROM mgmt_portions.reconcile(1000000, '{instance_retention}');
+SELECT rows FROM mgmt_portions.reconcile('{instance_retention}', p_now_ms => 1000000);
+SELECT rows FROM mgmt_portions.reconcile('{instance_retention}', p_now_ms => 1000000);
+SELECT rows FROM mgmt_portions.reconcile('{instance_retention}', p_now_ms => 1000000);
 
 ---- prune_executions_bulk: instances with something to prune come first, so that repeated calls get through (PR-9)
 

@@ -56,14 +56,14 @@ UPDATE mgmt_prune.instances SET current_execution_id = 6 WHERE instance_id = 'i'
 INSERT INTO mgmt_prune.kv_store VALUES ('i', 'k', 'v', 1, 1);
 INSERT INTO mgmt_prune.kv_delta VALUES ('i', 'l', 'v', 1);
 INSERT INTO mgmt_prune.dead_letters VALUES (1, 'worker', 1, 'i', 1, 1, NULL, NULL, '{}', 1, 'max_attempts', NULL, now(), now());
-SELECT mgmt_prune.raise_event('i', 'e', '', false, 1000), mgmt_prune.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1}}', 1000);
-SELECT out_lock_token AS token FROM mgmt_prune.fetch_orchestration_item(1000, 1000) \gset
-SELECT test.content('mgmt_prune', 'executions', 'history') AS content \gset
+SELECT mgmt_prune.raise_event('i', 'e', '', false, 1000), mgmt_prune.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1}}', p_now_ms => 1000);
+SELECT lock_token AS token FROM mgmt_prune.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
+SELECT test.content('mgmt_prune', 'executions', 'history', 'outbox_events') AS content \gset
 SELECT * FROM mgmt_prune.prune_executions('i');
-SELECT test.content('mgmt_prune', 'executions', 'history') = :'content' AS unchanged, pg_temp.executions(), (SELECT count(*) FROM mgmt_prune.history WHERE instance_id = 'i') AS events;
+SELECT test.content('mgmt_prune', 'executions', 'history', 'outbox_events') = :'content' AS unchanged, pg_temp.executions(), (SELECT count(*) FROM mgmt_prune.history WHERE instance_id = 'i') AS events;
 SELECT * FROM mgmt_prune.prune_executions('i');
 -- The turn in progress is acked as ever. The totals follow.
-SELECT mgmt_prune.ack_orchestration_item(:'token', 1000, 6, '[{"event_id":7,"event_data":"{}"}]', '[]', '[]', '{}');
+SELECT mgmt_prune.ack_orchestration_item(:'token', 6, '[{"event_id":7,"event_data":"{}"}]', '[]', '[]', '{}', p_now_ms => 1000);
 SELECT total_executions, total_events, (SELECT count(*) FROM mgmt_prune.history) AS stored FROM mgmt_prune.get_system_metrics();
 TRUNCATE mgmt_prune.instances, mgmt_prune.executions, mgmt_prune.history, mgmt_prune.worker_queue, mgmt_prune.orchestrator_queue, mgmt_prune.instance_locks;
 -- An instance without any execution row.

@@ -10,10 +10,10 @@ DECLARE
     turn record;
 BEGIN
     PERFORM mgmt_sizes.start_orchestration('O', '', instance, '1', 0, 1);
-    SELECT * INTO STRICT turn FROM mgmt_sizes.fetch_orchestration_item(1000, 1000);
-    PERFORM mgmt_sizes.ack_orchestration_item(turn.out_lock_token, 1000, execution,
+    SELECT * INTO STRICT turn FROM mgmt_sizes.fetch_orchestration_item(1000, p_now_ms => 1000);
+    PERFORM mgmt_sizes.ack_orchestration_item(turn.lock_token, execution,
         (SELECT jsonb_agg(jsonb_build_object('event_id', first_id + nr - 1, 'event_data', e) ORDER BY nr) FROM unnest(events) WITH ORDINALITY AS u (e, nr)), '[]', '[]',
-        '{"orchestration_name":"O","orchestration_version":"1"}'::jsonb || metadata);
+        '{"orchestration_name":"O","orchestration_version":"1"}'::jsonb || metadata, p_now_ms => 1000);
 END $$;
 CREATE FUNCTION pg_temp.stats(instance text) RETURNS TABLE (found boolean, events bigint, bytes bigint, carried bigint, keys bigint, value_bytes bigint) LANGUAGE sql AS $$ SELECT * FROM mgmt_sizes.get_instance_stats(instance) $$;
 
@@ -34,7 +34,7 @@ SELECT events, bytes FROM pg_temp.stats('i');
 -- No execution row, no event: zeros.
 INSERT INTO mgmt_sizes.instances VALUES ('none', 'O', NULL, 1, NULL, NULL, 0, now(), now());
 SELECT * FROM pg_temp.stats('none');
--- out_queue_pending_count: the carried events of event 1, and of no other event.
+-- queue_pending_count: the carried events of event 1, and of no other event.
 SELECT carried FROM pg_temp.stats('i');
 CALL pg_temp.turn('j', ARRAY['{"type":"OrchestrationStarted"}', '{"type":"OrchestrationStarted","carry_forward_events":[1]}']);
 SELECT events, carried FROM pg_temp.stats('j');
@@ -61,7 +61,7 @@ SELECT (SELECT count(*) FROM mgmt_sizes.kv_delta WHERE instance_id = 'kv') AS de
 -- In between: a is overwritten (once, with its new value), b is cleared, d and e are new, x is cleared without ever having been there.
 CALL pg_temp.turn('kv', ARRAY['{"type":"KeyValueSet","key":"a","value":"1"}', '{"type":"KeyValueCleared","key":"b"}', '{"type":"KeyValueSet","key":"d","value":"12345678"}', '{"type":"KeyValueSet","key":"e","value":""}', '{"type":"KeyValueCleared","key":"x"}'], '{}', 2);
 SELECT keys, value_bytes FROM pg_temp.stats('kv');
-SELECT count(*), sum(octet_length(out_value)) FROM mgmt_sizes.get_kv_all_values('kv');
+SELECT count(*), sum(octet_length(value)) FROM mgmt_sizes.get_kv_all_values('kv');
 -- Another instance's keys are its own.
 SELECT keys, value_bytes FROM pg_temp.stats('i');
 
@@ -75,30 +75,30 @@ SELECT mgmt_sizes.start_orchestration('O', '', 'b', '1', 1000, 1000);
 SELECT mgmt_sizes.enqueue_orchestrator_work(NULL, '{"TimerFired":{"instance":"c","id":1,"fire_at_ms":3000}}', to_timestamp(1));
 SELECT * FROM test.mgmt_sizes;
 -- A message that is leased counts nowhere, until the lease ends. One that came later is counted: nobody has leased it.
-SELECT out_instance_id, out_lock_token AS token FROM mgmt_sizes.fetch_orchestration_item(1000, 1000) \gset
+SELECT instance_id, lock_token AS token FROM mgmt_sizes.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
 SELECT * FROM test.mgmt_sizes;
 SELECT mgmt_sizes.raise_event('a', 'late', '', false, 1000);
 SELECT * FROM test.mgmt_sizes;
 -- A renewal moves the end; an abandon ends it, and a delay makes a timer of the message.
-SELECT mgmt_sizes.renew_orchestration_item_lock(:'token', 1000, 1999);
+SELECT mgmt_sizes.renew_orchestration_item_lock(:'token', 1999, p_now_ms => 1000);
 SELECT * FROM test.mgmt_sizes;
-SELECT mgmt_sizes.abandon_orchestration_item(:'token', 1000, 1500);
+SELECT mgmt_sizes.abandon_orchestration_item(:'token', 1500, p_now_ms => 1000);
 SELECT * FROM test.mgmt_sizes;
 -- A hidden message is none of the turn that is under way: it has no lease.
-SELECT mgmt_sizes.abandon_orchestration_item(out_lock_token, 2500) FROM mgmt_sizes.fetch_orchestration_item(2500, 1000);
+SELECT mgmt_sizes.abandon_orchestration_item(lock_token, p_now_ms => 2500) FROM mgmt_sizes.fetch_orchestration_item(1000, p_now_ms => 2500);
 SELECT mgmt_sizes.enqueue_orchestrator_work(NULL, '{"TimerFired":{"instance":"b","id":1,"fire_at_ms":9000}}', to_timestamp(1));
-SELECT out_instance_id FROM mgmt_sizes.fetch_orchestration_item(2000, 10000);
+SELECT instance_id FROM mgmt_sizes.fetch_orchestration_item(10000, p_now_ms => 2000);
 SELECT * FROM mgmt_sizes.get_queue_depths(8999);
 -- Orphans that wait aside are visible messages without a lease.
 TRUNCATE mgmt_sizes.orchestrator_queue, mgmt_sizes.instance_locks;
 SELECT mgmt_sizes.cancel_instance('never', '', 1000);
-SELECT count(*) FROM mgmt_sizes.fetch_orchestration_item(1000, 1000);
+SELECT count(*) FROM mgmt_sizes.fetch_orchestration_item(1000, p_now_ms => 1000);
 SELECT * FROM mgmt_sizes.get_queue_depths(1000);
 -- Activities: ready ones only; delayed ones and leased ones are not, and are no timers either.
 TRUNCATE mgmt_sizes.orchestrator_queue;
 SELECT mgmt_sizes.enqueue_worker_items('[{"work_item":{"ActivityExecute":{}}}, {"work_item":{"ActivityExecute":{}},"delay_ms":1000}, {"work_item":{"ActivityExecute":{}},"tag":"nobody serves it"}]', 1000);
 SELECT * FROM test.mgmt_sizes;
-SELECT out_attempt_count FROM mgmt_sizes.fetch_work_item(1000, 2000);
+SELECT attempt_count FROM mgmt_sizes.fetch_work_item(2000, p_now_ms => 1000);
 SELECT * FROM test.mgmt_sizes;
 -- Without a clock of the caller, the server's: all of that is long ago.
 SELECT * FROM mgmt_sizes.get_queue_depths(NULL);

@@ -16,7 +16,7 @@ SELECT count(*) FROM mgmt_surface.get_execution_info(NULL, 1);
 SELECT count(*) FROM mgmt_surface.get_execution_info('i', NULL);
 SELECT count(*) FROM mgmt_surface.get_instance_tree(NULL);
 SELECT count(*) FROM mgmt_surface.list_instances_by_status(NULL);
-SELECT out_found FROM mgmt_surface.get_instance_stats(NULL);
+SELECT found FROM mgmt_surface.get_instance_stats(NULL);
 SELECT split_part(test.error(s), E'\n', 1) AS error, regexp_replace(test.error(s), '.*\nDETAIL: ([^\n]*)\n.*', '\1') AS detail
   FROM unnest(ARRAY['SELECT mgmt_surface.latest_execution_id(NULL)', 'SELECT mgmt_surface.get_parent_id(NULL)', 'SELECT mgmt_surface.explain_fetch(NULL)', 'SELECT mgmt_surface.delete_instance(NULL)', 'SELECT mgmt_surface.delete_instance(NULL, true)', 'SELECT mgmt_surface.prune_executions(NULL)',
                     'SELECT mgmt_surface.delete_instances_bulk(NULL)', 'SELECT mgmt_surface.prune_executions_bulk(NULL)']) AS s;
@@ -35,18 +35,18 @@ SELECT f, b, count(i) FROM unnest('{-9223372036854775808,-1,0,922337203685477580
 SELECT instances_deleted FROM mgmt_surface.delete_instances_atomic('{{a,b},{NULL,d}}', true);
 SELECT instances_deleted FROM mgmt_surface.delete_instances_atomic('[5:6]={NULL,e}', true);
 -- The caller's clock: below zero, beyond what a timestamp can hold.
-SELECT test.expect('QB006', VARIADIC ARRAY(SELECT format('SELECT mgmt_surface.%s)', format(f, n)) FROM unnest('{get_queue_depths(%s,"explain_fetch(''i'', %s",reconcile(%s}'::text[]) AS f, unnest('{-1,-9223372036854775808,9223372036854775807}'::bigint[]) AS n));
+SELECT test.expect('QB006', VARIADIC ARRAY(SELECT format('SELECT mgmt_surface.%s)', format(f, n)) FROM unnest('{get_queue_depths(%s,"explain_fetch(''i'', p_now_ms => %s",reconcile(p_now_ms => %s}'::text[]) AS f, unnest('{-1,-9223372036854775808,9223372036854775807}'::bigint[]) AS n));
 SELECT belay.set_hub_option('mgmt_surface', 'max_clock_skew', NULL);
-SELECT test.expect('QB007', 'SELECT mgmt_surface.get_queue_depths(1000)', 'SELECT mgmt_surface.explain_fetch(''i'', 1000)', 'SELECT mgmt_surface.reconcile(1000)');
+SELECT test.expect('QB007', 'SELECT mgmt_surface.get_queue_depths(1000)', 'SELECT mgmt_surface.explain_fetch(''i'', p_now_ms => 1000)', 'SELECT mgmt_surface.reconcile(p_now_ms => 1000)');
 SELECT belay.set_hub_option('mgmt_surface', 'max_clock_skew', '0');
 
 ---- Where nothing may be written
 
 CREATE TEMP TABLE calls (call text, writes boolean);
 INSERT INTO calls SELECT c, false FROM unnest(ARRAY['list_instances()', 'list_instances(''Running'', ''O'', ''i'', 0, 1000, ''i'', 5)', 'list_instances_by_status(''Running'')', 'list_executions(''i'')', 'latest_execution_id(''i'')', 'get_instance_info(''i'')', 'get_execution_info(''i'', 1)', 'get_instance_stats(''i'')',
-    'get_system_metrics()', 'get_queue_depths(1000)', 'list_children(''i'')', 'get_parent_id(''i'')', 'get_instance_tree(''i'')', 'explain_fetch(''i'', 1000)', 'explain_fetch(''nobody'')']) AS c;
+    'get_system_metrics()', 'get_queue_depths(1000)', 'list_children(''i'')', 'get_parent_id(''i'')', 'get_instance_tree(''i'')', 'explain_fetch(''i'', p_now_ms => 1000)', 'explain_fetch(''nobody'')']) AS c;
 INSERT INTO calls SELECT c, true FROM unnest(ARRAY['delete_instance(''i'')', 'delete_instance(''nobody'')', 'delete_instances_atomic(''{i}'', true)', 'delete_instances_atomic(''{}'', true)', 'delete_instances_bulk(''{}'')', 'delete_instances_bulk(''{"instance_ids":[]}'')', 'prune_executions(''i'')', 'prune_executions(''nobody'')', 'prune_executions_bulk(''{}'')',
-    'prune_executions_bulk(''{"instance_ids":[]}'')', 'reconcile()', 'reconcile(NULL, ''{}'')']) AS c;
+    'prune_executions_bulk(''{"instance_ids":[]}'')', 'reconcile()', 'reconcile(''{}'')']) AS c;
 -- Reads work in a read-only transaction; whatever might write raises 25006 (CC-10), even if there is nothing to write.
 BEGIN READ ONLY;
 SELECT * FROM test.expect('no error', VARIADIC ARRAY(SELECT 'SELECT * FROM mgmt_surface.' || call FROM calls WHERE NOT writes));
@@ -66,7 +66,7 @@ ROLLBACK;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT * FROM mgmt_surface.prune_executions_bulk('{}');
 SELECT * FROM mgmt_surface.delete_instances_bulk('{}');
-SELECT count(*) > 0 AS reconciled FROM mgmt_surface.reconcile(1000);
+SELECT count(*) > 0 AS reconciled FROM mgmt_surface.reconcile(p_now_ms => 1000);
 ROLLBACK;
 SELECT count(*) FROM mgmt_surface.list_instances();
 

@@ -19,12 +19,12 @@ CREATE VIEW test.orch_abandon_renew AS SELECT test.brief(json_build_array(work_i
 CALL pg_temp.start('i', 1000);
 CALL pg_temp.raise('i', 'a', 900);
 SELECT messages, attempt FROM pg_temp.fetch(1500);
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 1600);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), p_now_ms => 1600);
 SELECT * FROM test.orch_abandon_renew;
 SELECT count(*) AS locks FROM orch_abandon_renew.instance_lock_states;
 SELECT messages, attempt FROM pg_temp.fetch(1600);
 -- AB-4: with a delay they are hidden until now + delay. p_ignore_attempt takes one attempt back.
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 1700, 300);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 300, p_now_ms => 1700);
 SELECT * FROM test.orch_abandon_renew;
 SELECT messages FROM pg_temp.fetch(1999);
 SELECT messages, attempt FROM pg_temp.fetch(2000);
@@ -32,27 +32,27 @@ SELECT orch_abandon_renew.abandon_orchestration_item(p_lock_token => pg_temp.tok
 SELECT * FROM test.orch_abandon_renew;
 SELECT messages, attempt FROM pg_temp.fetch(2000);
 -- A delay of 0 is now. NULL for p_ignore_attempt is false.
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 2000, 0, NULL);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 0, NULL, p_now_ms => 2000);
 SELECT visible_ms, attempt_count FROM test.orch_abandon_renew;
 SELECT attempt FROM pg_temp.fetch(2000);
 -- Both at once; a delay without end is one.
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 2000, 9223372036854775807, true);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 9223372036854775807, true, p_now_ms => 2000);
 SELECT visible_at, attempt_count FROM orch_abandon_renew.messages ORDER BY id;
 CALL pg_temp.clear();
 -- I6: the count never goes below 0: fetch and ignored abandon, repeated, give attempt 1 each time.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 1000, NULL, true);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), NULL, true, p_now_ms => 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 UPDATE orch_abandon_renew.orchestrator_queue SET attempt_count = 0;
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 1000, NULL, true);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), NULL, true, p_now_ms => 1000);
 SELECT attempt_count FROM test.orch_abandon_renew;
 CALL pg_temp.clear();
 
 -- AB-2: an expired lock that nobody has taken over is accepted.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 500000, 100);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 100, p_now_ms => 500000);
 SELECT * FROM test.orch_abandon_renew;
 CALL pg_temp.clear();
 
@@ -67,7 +67,7 @@ UPDATE orch_abandon_renew.orchestrator_queue SET attempt_count = 3;
 CALL pg_temp.raise('j', 'of another', 1000);
 SELECT messages FROM pg_temp.fetch(1000);
 CALL pg_temp.raise('i', 'arrived', 1100);
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 1300, 5000, true);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 5000, true, p_now_ms => 1300);
 SELECT * FROM test.orch_abandon_renew;
 -- A message that became visible meanwhile is deliverable right after a delayed abandon, while the delayed ones really stay hidden.
 SELECT messages FROM pg_temp.fetch(1300);
@@ -81,33 +81,33 @@ CALL pg_temp.raise('i', 'a', 1000);
 SELECT messages FROM pg_temp.fetch(1000);
 SELECT belay.set_hub_option('orch_abandon_renew', 'batch_messages', '1');
 SELECT messages FROM pg_temp.fetch(2000);
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 2000, 7000, true);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 7000, true, p_now_ms => 2000);
 SELECT * FROM test.orch_abandon_renew;
 SELECT belay.set_hub_option('orch_abandon_renew', 'batch_messages', NULL);
 CALL pg_temp.clear();
 
 -- AB-1: an unknown token, with the words of section 8.2: never seen, acked, abandoned, stolen.
-SELECT pg_temp.error('SELECT orch_abandon_renew.abandon_orchestration_item(''nonsense'', 1000)');
+SELECT pg_temp.error('SELECT orch_abandon_renew.abandon_orchestration_item(''nonsense'', p_now_ms => 1000)');
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 1000);
-SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 1000)', pg_temp.token('i')));
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), p_now_ms => 1000);
+SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, p_now_ms => 1000)', pg_temp.token('i')));
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT pg_temp.token('i') AS stolen \gset
 SELECT attempt FROM pg_temp.fetch(2000);
-SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000, 5000, true)', :'stolen'));
+SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 5000, true, p_now_ms => 2000)', :'stolen'));
 SELECT * FROM test.orch_abandon_renew;
 CALL pg_temp.ack('i', 2000);
-SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, 2000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, p_now_ms => 2000)', pg_temp.token('i')));
 CALL pg_temp.clear();
 -- CL-9: no negative delay, no negative clock. The turn goes on.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT arguments, test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, -1', '-1', '-1, 0, true']) AS arguments;
+SELECT arguments, test.refused(format('SELECT orch_abandon_renew.abandon_orchestration_item(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['p_delay_ms => -1', 'p_now_ms => -1', '0, true, p_now_ms => -1']) AS arguments;
 SELECT * FROM test.orch_abandon_renew;
 -- CC-11: rolled back, it never was.
 BEGIN;
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 1000, 5000);
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 5000, p_now_ms => 1000);
 ROLLBACK;
 SELECT * FROM test.orch_abandon_renew;
 CALL pg_temp.ack('i', 1000);
@@ -119,54 +119,54 @@ CALL pg_temp.clear();
 CALL pg_temp.start('i', 1000);
 CALL pg_temp.raise('i', 'a', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT orch_abandon_renew.renew_orchestration_item_lock(pg_temp.token('i'), 1999, 500);
+SELECT orch_abandon_renew.renew_orchestration_item_lock(pg_temp.token('i'), 500, p_now_ms => 1999);
 SELECT * FROM test.orch_abandon_renew;
 SELECT locked_until, locked_at FROM orch_abandon_renew.instance_lock_states;
 SELECT messages FROM pg_temp.fetch(2498);
-SELECT orch_abandon_renew.renew_orchestration_item_lock(pg_temp.token('i'), 2000, 1);
+SELECT orch_abandon_renew.renew_orchestration_item_lock(pg_temp.token('i'), 1, p_now_ms => 2000);
 SELECT locked_until FROM orch_abandon_renew.instance_lock_states;
 -- One row is written, however many messages the batch has.
 SELECT array_agg(ctid ORDER BY id) AS rows FROM orch_abandon_renew.orchestrator_queue \gset
-SELECT orch_abandon_renew.renew_orchestration_item_lock(pg_temp.token('i'), 2000, 9223372036854775807);
+SELECT orch_abandon_renew.renew_orchestration_item_lock(pg_temp.token('i'), 9223372036854775807, p_now_ms => 2000);
 SELECT array_agg(ctid ORDER BY id)::text = :'rows' AS not_written FROM orch_abandon_renew.orchestrator_queue;
 SELECT locked_until FROM orch_abandon_renew.instance_lock_states;
 CALL pg_temp.ack('i', 3000);
 CALL pg_temp.clear();
 -- RO-2: unknown, expired, abandoned, stolen, acked. At its deadline a lock is expired; renewal does not revive it.
-SELECT pg_temp.error('SELECT orch_abandon_renew.renew_orchestration_item_lock(''nonsense'', 1000, 1000)');
+SELECT pg_temp.error('SELECT orch_abandon_renew.renew_orchestration_item_lock(''nonsense'', 1000, p_now_ms => 1000)');
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT pg_temp.error(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 2000, 1000)', pg_temp.token('i')));
-SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 2000);
-SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
+SELECT pg_temp.error(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, p_now_ms => 2000)', pg_temp.token('i')));
+SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), p_now_ms => 2000);
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, p_now_ms => 1000)', pg_temp.token('i')));
 SELECT attempt FROM pg_temp.fetch(2000);
 SELECT pg_temp.token('i') AS stolen \gset
 SELECT attempt FROM pg_temp.fetch(3000);
-SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 2500, 1000)', :'stolen'));
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, p_now_ms => 2500)', :'stolen'));
 SELECT locked_until FROM orch_abandon_renew.instance_lock_states;
 CALL pg_temp.ack('i', 3000, metadata => '{"orchestration_name":"O","orchestration_version":"1"}');
-SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 3000, 1000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, p_now_ms => 3000)', pg_temp.token('i')));
 -- After a terminal ack, too.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 CALL pg_temp.ack('i', 1000, metadata => '{"status":"Completed"}');
-SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', pg_temp.token('i')));
+SELECT test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, p_now_ms => 1000)', pg_temp.token('i')));
 SELECT test.refused('CALL pg_temp.ack(''i'', 1000)');
 CALL pg_temp.clear();
 -- CL-9: above 0.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT arguments, test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['1000, 0', '1000, -1', '1000, NULL', '-1, 1000']) AS arguments;
+SELECT arguments, test.refused(format('SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, %s)', pg_temp.token('i'), arguments)) FROM unnest(ARRAY['0', '-1', 'NULL', '1000, p_now_ms => -1']) AS arguments;
 SELECT locked_until FROM orch_abandon_renew.instance_lock_states;
 -- CL-7, CL-3: the clock.
 SELECT belay.set_hub_option('orch_abandon_renew', 'max_clock_skew', '1 h');
-SELECT call, test.sqlstate(format(call, pg_temp.token('i'))) FROM unnest(ARRAY['SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, 1000)', 'SELECT orch_abandon_renew.abandon_orchestration_item(%L, 1000)']) AS call;
+SELECT call, test.sqlstate(format(call, pg_temp.token('i'))) FROM unnest(ARRAY['SELECT orch_abandon_renew.renew_orchestration_item_lock(%L, 1000, p_now_ms => 1000)', 'SELECT orch_abandon_renew.abandon_orchestration_item(%L, p_now_ms => 1000)']) AS call;
 CALL pg_temp.clear();
 SELECT length(orch_abandon_renew.start_orchestration('O'));
 SELECT attempt FROM pg_temp.fetch(NULL, 60000);
-SELECT orch_abandon_renew.renew_orchestration_item_lock((SELECT token FROM lease), NULL, 600000);
+SELECT orch_abandon_renew.renew_orchestration_item_lock((SELECT token FROM lease), 600000);
 SELECT round((locked_until - extract(epoch FROM clock_timestamp()) * 1000) / 600000) AS minutes_10 FROM orch_abandon_renew.instance_lock_states;
-SELECT length(orch_abandon_renew.abandon_orchestration_item((SELECT token FROM lease), NULL, 600000));
+SELECT length(orch_abandon_renew.abandon_orchestration_item((SELECT token FROM lease), 600000));
 SELECT round(extract(epoch FROM visible_at - clock_timestamp()) / 600) AS minutes_10 FROM orch_abandon_renew.messages;
 
 DROP VIEW test.orch_abandon_renew;

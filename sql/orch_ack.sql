@@ -29,7 +29,7 @@ CREATE VIEW test.orch_ack_messages AS SELECT instance_id, test.brief(json_build_
 -- AO-1: an unknown token; the instance stays locked for its holder, and nothing changes. (More of tokens is in orch_tokens.)
 CALL pg_temp.turn('i');
 SELECT test.content('orch_ack') AS content \gset
-SELECT test.error('SELECT orch_ack.ack_orchestration_item(''nonsense'', 1000, 1, ''[]'', ''[]'', ''[]'', ''{}'')');
+SELECT test.error('SELECT orch_ack.ack_orchestration_item(''nonsense'', 1, ''[]'', ''[]'', ''[]'', ''{}'', p_now_ms => 1000)');
 SELECT test.content('orch_ack') = :'content' AS unchanged;
 -- AO-3, CL-1: the lock must be live: at 1999 it is, at 2000 not, although nobody has taken it over.
 SELECT test.refused('CALL pg_temp.ack(''i'', 2000)');
@@ -48,7 +48,7 @@ SELECT (SELECT count(*) FROM orch_ack.messages) AS messages, (SELECT count(*) FR
        (SELECT count(*) FROM orch_ack.history) AS events, (SELECT count(*) FROM orch_ack.instance_lock_states) AS locks;
 -- NULL for an array is the empty array, for metadata {}. So is null inside it.
 CALL pg_temp.turn('i');
-SELECT orch_ack.ack_orchestration_item(pg_temp.token('i'), 1000, 1, NULL, NULL, NULL, NULL, NULL);
+SELECT orch_ack.ack_orchestration_item(pg_temp.token('i'), 1, NULL, NULL, NULL, NULL, NULL, p_now_ms => 1000);
 CALL pg_temp.turn('i');
 CALL pg_temp.ack('i', 1000, metadata => '{"orchestration_name":null,"orchestration_version":null,"status":null,"output":null,"parent_instance_id":null,"pinned_duroxide_version":null,
     "custom_status_action":null,"custom_status_value":null,"kv_mutations":null,"unknown":{"field":[]}}');
@@ -206,11 +206,11 @@ CALL pg_temp.ack('i', 1100, work => '[{"ActivityExecute":{"instance":"i","execut
 SELECT instance_id, execution_id, activity_id, session_id, tag, pg_temp.ms(visible_at) AS visible_ms, pg_temp.ms(created_at) AS created_ms, attempt_count, lock_token, locked_by FROM orch_ack.work_items ORDER BY id;
 CREATE TEMP TABLE acked AS SELECT lane, slot, due, visible_at, execution_id, activity_id, tag, session_id, instance_id, work_item FROM orch_ack.worker_queue;
 TRUNCATE orch_ack.worker_queue;
-SELECT count(orch_ack.enqueue_worker_work(work_item, 1100)) FROM acked;
+SELECT count(orch_ack.enqueue_worker_work(work_item, p_now_ms => 1100)) FROM acked;
 SELECT count(*) AS different FROM (TABLE acked EXCEPT SELECT lane, slot, due, visible_at, execution_id, activity_id, tag, session_id, instance_id, work_item FROM orch_ack.worker_queue) AS d;
 -- They are fetchable at once, by those whom tag and session admit.
-SELECT out_work_item FROM orch_ack.fetch_work_items(1100, 1000, p_max_items => 10);
-SELECT out_work_item FROM orch_ack.fetch_work_items(1100, 1000, 'owner', p_tag_filter => '{t}', p_tag_mode => 'tags', p_max_items => 10);
+SELECT work_item FROM orch_ack.fetch_work_items(1000, p_max_items => 10, p_now_ms => 1100);
+SELECT work_item FROM orch_ack.fetch_work_items(1000, 'owner', p_tag_filter => '{t}', p_tag_mode => 'tags', p_max_items => 10, p_now_ms => 1100);
 CALL pg_temp.clear();
 
 ---- Messages
@@ -265,11 +265,11 @@ CALL pg_temp.clear();
 CALL pg_temp.turn('i');
 CALL pg_temp.ack('i', 1000, metadata => :'named');
 SELECT count(orch_ack.raise_event('i', 'n' || n, '', false, 1000)) FROM generate_series(1, 2000) AS n;
-SELECT json_array_length(out_messages), out_lock_token AS token FROM orch_ack.fetch_orchestration_item(1000, 1000) \gset many_
+SELECT json_array_length(messages), lock_token AS token FROM orch_ack.fetch_orchestration_item(1000, p_now_ms => 1000) \gset many_
 SELECT :many_json_array_length AS messages;
-SELECT orch_ack.ack_orchestration_item(:'many_token', 1000, 1, (SELECT jsonb_agg(test.event(n, 'ActivityScheduled')) FROM generate_series(1, 2000) AS n),
+SELECT orch_ack.ack_orchestration_item(:'many_token', 1, (SELECT jsonb_agg(test.event(n, 'ActivityScheduled')) FROM generate_series(1, 2000) AS n),
     (SELECT jsonb_agg(jsonb_build_object('ActivityExecute', jsonb_build_object('instance', 'i', 'execution_id', 1, 'id', n))) FROM generate_series(1, 2000) AS n),
-    (SELECT jsonb_agg(jsonb_build_object('StartOrchestration', jsonb_build_object('instance', 'i::sub::' || n, 'orchestration', 'C'))) FROM generate_series(1, 2000) AS n), '{}');
+    (SELECT jsonb_agg(jsonb_build_object('StartOrchestration', jsonb_build_object('instance', 'i::sub::' || n, 'orchestration', 'C'))) FROM generate_series(1, 2000) AS n), '{}', p_now_ms => 1000);
 SELECT (SELECT count(*) FROM orch_ack.history) AS events, (SELECT count(*) FROM orch_ack.work_items) AS activities, (SELECT count(*) FROM orch_ack.messages) AS messages;
 CALL pg_temp.clear();
 

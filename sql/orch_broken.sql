@@ -27,20 +27,20 @@ INSERT INTO strange VALUES (1, '{}'), (2, '7'), (3, 'null'), (4, '[1, 2]'), (5, 
 CALL pg_temp.instance('i');
 CALL pg_temp.history('i', '{"event_id":1,"type":"OrchestrationStarted","name":"O"}', 'garbage', E'{"event_id":3,\n "n":1.50}', '{"event_id":4,"input":"\u0000"}', '{}');
 CALL pg_temp.raise('i', 'go', 1000);
-SELECT out_history, out_attempt_count FROM orch_broken.fetch_orchestration_item(1000, 1000);
+SELECT history, attempt_count FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 1000);
 SELECT locked_until FROM orch_broken.instance_lock_states;
 CALL pg_temp.clear();
 -- Every one of them, alone in its history: a string, equal to what is stored. The result can be cast to jsonb. FO-21: none is in the way of another.
 SELECT count(orch_broken.raise_event('b' || nr, 'go', '', false, 1000)) FROM broken;
 INSERT INTO orch_broken.history SELECT 'b' || nr, 1, 1, 'x', broken, now() FROM broken;
-SELECT b.nr, b.why, json_typeof(f.out_history -> 0) AS type, f.out_history ->> 0 = b.broken AS equal, jsonb_array_length(f.out_history::jsonb) AS length, f.out_attempt_count AS attempt
-  FROM generate_series(1, 12) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(1000 + n - n, 1000)) AS f JOIN broken AS b ON f.out_instance_id = 'b' || b.nr ORDER BY b.nr;
+SELECT b.nr, b.why, json_typeof(f.history -> 0) AS type, f.history ->> 0 = b.broken AS equal, jsonb_array_length(f.history::jsonb) AS length, f.attempt_count AS attempt
+  FROM generate_series(1, 12) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 1000 + n - n)) AS f JOIN broken AS b ON f.instance_id = 'b' || b.nr ORDER BY b.nr;
 CALL pg_temp.clear();
 -- JS-4: strange ones come as they are.
 SELECT count(orch_broken.raise_event('s' || nr, 'go', '', false, 1000)) FROM strange;
 INSERT INTO orch_broken.history SELECT 's' || nr, 1, 1, 'x', strange, now() FROM strange;
-SELECT s.nr, json_typeof(f.out_history -> 0) AS type, f.out_history::text = '[' || s.strange || ']' AS as_stored, jsonb_array_length(f.out_history::jsonb) AS length
-  FROM generate_series(1, 11) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(1000 + n - n, 1000)) AS f JOIN strange AS s ON f.out_instance_id = 's' || s.nr ORDER BY s.nr;
+SELECT s.nr, json_typeof(f.history -> 0) AS type, f.history::text = '[' || s.strange || ']' AS as_stored, jsonb_array_length(f.history::jsonb) AS length
+  FROM generate_series(1, 11) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 1000 + n - n)) AS f JOIN strange AS s ON f.instance_id = 's' || s.nr ORDER BY s.nr;
 CALL pg_temp.clear();
 -- The client's way out: an ack works on corrupt history (AO-11) and reports the failure.
 CALL pg_temp.instance('i');
@@ -60,13 +60,13 @@ SELECT count(orch_broken.raise_event('i', 'n' || n, '', false, 1000)) FROM gener
 UPDATE orch_broken.orchestrator_queue SET work_item = 'garbage' WHERE work_item LIKE '%n2%';
 UPDATE orch_broken.orchestrator_queue SET work_item = '7' WHERE work_item LIKE '%n4%';
 SELECT orch_broken.enqueue_orchestrator_work(NULL, '{"QueueMessage":{"instance":"i","data":"\u0000"}}', to_timestamp(1));
-SELECT out_messages FROM orch_broken.fetch_orchestration_item(1000, 1000);
+SELECT messages FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 1000);
 CALL pg_temp.clear();
 SELECT count(orch_broken.raise_event('b' || nr, 'go', '', false, 1000)) FROM broken;
 SELECT count(orch_broken.append_history('b' || nr, 1, '[{"event_id":1,"event_data":"{}"}]')) FROM broken;
 UPDATE orch_broken.orchestrator_queue AS q SET work_item = broken FROM broken AS b WHERE q.instance_id = 'b' || b.nr;
-SELECT b.nr, b.why, json_typeof(f.out_messages -> 0) AS type, f.out_messages ->> 0 = b.broken AS equal, jsonb_array_length(f.out_messages::jsonb) AS length, f.out_attempt_count AS attempt
-  FROM generate_series(1, 12) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(1000 + n - n, 1000)) AS f JOIN broken AS b ON f.out_instance_id = 'b' || b.nr ORDER BY b.nr;
+SELECT b.nr, b.why, json_typeof(f.messages -> 0) AS type, f.messages ->> 0 = b.broken AS equal, jsonb_array_length(f.messages::jsonb) AS length, f.attempt_count AS attempt
+  FROM generate_series(1, 12) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 1000 + n - n)) AS f JOIN broken AS b ON f.instance_id = 'b' || b.nr ORDER BY b.nr;
 CALL pg_temp.clear();
 -- A start that cannot be read is a start all the same (its kind is kept beside it): the instance has a turn, under the name Unknown.
 SELECT orch_broken.start_orchestration('O', '', 'i', NULL, 0, 1000);
@@ -97,14 +97,14 @@ SELECT instance, name FROM pg_temp.fetch(1000);
 SELECT instance, name FROM pg_temp.fetch(1000);
 -- Each is finished in its own way.
 CALL pg_temp.ack('a', 1000);
-SELECT orch_broken.abandon_orchestration_item(pg_temp.token('b'), 1000, 100);
+SELECT orch_broken.abandon_orchestration_item(pg_temp.token('b'), 100, p_now_ms => 1000);
 CALL pg_temp.ack('c', 1000);
 CALL pg_temp.clear();
 
 -- Garbage in the key/value tables is text like any other.
 INSERT INTO orch_broken.kv_store VALUES ('i', E'\\u0000"\n\x01', E'{"\\ud800\x02', 1, -9223372036854775808);
 SELECT orch_broken.start_orchestration('O', '', 'i', NULL, 0, 1000);
-SELECT out_kv_snapshot, out_kv_snapshot -> E'\\u0000"\n\x01' ->> 'value' = E'{"\\ud800\x02' AS equal FROM orch_broken.fetch_orchestration_item(1000, 1000);
+SELECT kv_snapshot, kv_snapshot -> E'\\u0000"\n\x01' ->> 'value' = E'{"\\ud800\x02' AS equal FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 1000);
 TRUNCATE orch_broken.kv_store;
 CALL pg_temp.clear();
 
@@ -116,8 +116,8 @@ CALL pg_temp.instance('over');
 INSERT INTO orch_broken.history SELECT i, 1, n, 'x', '"' || repeat('x', 1048574 + CASE WHEN i = 'over' AND n = 64 THEN 1 ELSE 0 END) || '"', now() FROM unnest('{full,over}'::text[]) AS i, generate_series(1, 64) AS n;
 CALL pg_temp.raise('full', 'go', 1000);
 CALL pg_temp.raise('over', 'go', 1001);
-SELECT out_instance_id, out_history IS NULL AS too_large, octet_length(out_history::text) AS bytes, out_messages IS NOT NULL AND out_lock_token IS NOT NULL AS leased
-  FROM generate_series(1, 2) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(2000 + n - n, 1000)) AS f;
+SELECT instance_id, history IS NULL AS too_large, octet_length(history::text) AS bytes, messages IS NOT NULL AND lock_token IS NOT NULL AS leased
+  FROM generate_series(1, 2) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 2000 + n - n)) AS f;
 SELECT count(*), max(event_id) FROM orch_broken.read_history('over', p_limit => 10);
 -- Bytes, not characters, count: half as many of two bytes each.
 CALL pg_temp.instance('bytes');
@@ -160,6 +160,6 @@ CALL pg_temp.ack('i', 1000, '[{"event_id":1,"event_type":"Given","event_data":" 
 -- DM-2: event_type is the event's own type; the caller's word only where there is none that can be read. RH-5, DM-1: the bytes are kept.
 SELECT event_id, event_type, event_data FROM orch_broken.history ORDER BY event_id;
 SELECT work_item FROM orch_broken.work_items ORDER BY id;
-SELECT out_history, out_messages FROM orch_broken.fetch_orchestration_item(1000, 1000);
+SELECT history, messages FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 1000);
 
 SELECT belay.drop_hub('orch_broken', true);

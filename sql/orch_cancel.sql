@@ -17,15 +17,15 @@ CREATE VIEW test.orch_cancel AS SELECT instance_id, execution_id AS execution, a
 CALL pg_temp.turn();
 CALL pg_temp.ack('i', 1000, metadata => '{"orchestration_name":"O","orchestration_version":"1"}', work => jsonb_build_array(pg_temp.activity(1), pg_temp.activity(2), pg_temp.activity(3, session_id => 's', tag => 't'),
     pg_temp.activity(0), pg_temp.activity(1, 'j'), pg_temp.activity(1, 'i', 2), pg_temp.activity(4)));
-SELECT out_lock_token AS leased FROM orch_cancel.fetch_work_item(1000, 1000, 'o') \gset
-SELECT out_lock_token AS delayed FROM orch_cancel.fetch_work_item(1000, 1000, 'o') \gset
-SELECT orch_cancel.abandon_work_item(:'delayed', 1000, 9000);
+SELECT lock_token AS leased FROM orch_cancel.fetch_work_item(1000, 'o', p_now_ms => 1000) \gset
+SELECT lock_token AS delayed FROM orch_cancel.fetch_work_item(1000, 'o', p_now_ms => 1000) \gset
+SELECT orch_cancel.abandon_work_item(:'delayed', 9000, p_now_ms => 1000);
 SELECT * FROM test.orch_cancel;
 CALL pg_temp.turn();
 CALL pg_temp.ack('i', 1000, cancelled => pg_temp.names(1, 2, 3, 0));
 SELECT * FROM test.orch_cancel;
 -- CA-4: a worker that holds one learns it from the next renew or ack.
-SELECT call, test.refused(format(call, :'leased')) FROM unnest(ARRAY['SELECT orch_cancel.renew_work_item_lock(%L, 1500, 1000)', 'SELECT orch_cancel.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 1500)']) AS call;
+SELECT call, test.refused(format(call, :'leased')) FROM unnest(ARRAY['SELECT orch_cancel.renew_work_item_lock(%L, 1000, p_now_ms => 1500)', 'SELECT orch_cancel.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 1500)']) AS call;
 SELECT count(*) AS completions FROM orch_cancel.messages;
 
 -- CA-3: names that match nothing are ignored; repeating is harmless, in one ack and in the next.
@@ -49,18 +49,18 @@ CALL pg_temp.ack('i', 1000, work => jsonb_build_array(pg_temp.activity(6)));
 SELECT * FROM test.orch_cancel;
 
 -- A failed ack cancels nothing: the worker's lease is as it was.
-SELECT out_lock_token AS held FROM orch_cancel.fetch_work_item(1000, 1000, 'o') \gset
+SELECT lock_token AS held FROM orch_cancel.fetch_work_item(1000, 'o', p_now_ms => 1000) \gset
 CALL pg_temp.turn();
 SELECT test.refused(format('CALL pg_temp.ack(''i'', 1000, %L, cancelled => %L)', jsonb_build_array(test.event(1, 'x'), test.event(1, 'x')), pg_temp.names(5, 6, 7)));
 SELECT test.refused(format('CALL pg_temp.ack(''i'', 2000, cancelled => %L)', pg_temp.names(5, 6, 7)));
 SELECT test.refused(format('CALL pg_temp.ack(''i'', 1000, cancelled => %L)', pg_temp.names(5, 6, 7) || '[{"instance":"i"}]'));
 SELECT * FROM test.orch_cancel;
-SELECT orch_cancel.renew_work_item_lock(:'held', 1500, 1000);
+SELECT orch_cancel.renew_work_item_lock(:'held', 1000, p_now_ms => 1500);
 -- CA-3: many in one ack. CA-5 (no scan) is in wq_cost.
-SELECT orch_cancel.ack_orchestration_item(pg_temp.token('i'), 1500, 1, '[]', (SELECT jsonb_agg(pg_temp.activity(n)) FROM generate_series(100, 1099) AS n), '[]', '{}',
-                                  (SELECT pg_temp.names(VARIADIC array_agg(n::bigint)) FROM generate_series(1, 1098) AS n));
+SELECT orch_cancel.ack_orchestration_item(pg_temp.token('i'), 1, '[]', (SELECT jsonb_agg(pg_temp.activity(n)) FROM generate_series(100, 1099) AS n), '[]', '{}',
+                                  (SELECT pg_temp.names(VARIADIC array_agg(n::bigint)) FROM generate_series(1, 1098) AS n), p_now_ms => 1500);
 SELECT * FROM test.orch_cancel;
-SELECT test.refused(format('SELECT orch_cancel.renew_work_item_lock(%L, 1500, 1000)', :'held'));
+SELECT test.refused(format('SELECT orch_cancel.renew_work_item_lock(%L, 1000, p_now_ms => 1500)', :'held'));
 
 DROP VIEW test.orch_cancel;
 SELECT belay.drop_hub('orch_cancel', true);

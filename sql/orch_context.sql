@@ -77,7 +77,7 @@ CALL pg_temp.start('Message', 'i', 1000, '5');
 CALL pg_temp.start('Message too', 'i', 1000, '6');
 SELECT name, version, execution, messages FROM pg_temp.fetch(2000);
 -- A hidden start is not in the batch.
-SELECT orch_context.abandon_orchestration_item(pg_temp.token('i'), 2000, 5000);
+SELECT orch_context.abandon_orchestration_item(pg_temp.token('i'), 5000, p_now_ms => 2000);
 CALL pg_temp.raise('i', 'more', 2000);
 SELECT name, version, execution, messages FROM pg_temp.fetch(2000);
 CALL pg_temp.clear();
@@ -117,7 +117,7 @@ SELECT pg_temp.content() = :'content' AS unchanged;
 -- Then it comes with its start.
 SELECT name, messages, attempt FROM pg_temp.fetch(6000);
 -- A delayed abandon hides the start again, and with it everything else.
-SELECT orch_context.abandon_orchestration_item(pg_temp.token('i'), 6000, 1000);
+SELECT orch_context.abandon_orchestration_item(pg_temp.token('i'), 1000, p_now_ms => 6000);
 CALL pg_temp.raise('i', 'meanwhile', 6000);
 SELECT * FROM pg_temp.fetch(6999);
 SELECT name, messages, attempt FROM pg_temp.fetch(7000);
@@ -138,10 +138,10 @@ CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'OrchestrationStarte
     '{"orchestration_name":"O","orchestration_version":"1","status":"ContinuedAsNew"}', '[{"ContinueAsNew":{"instance":"i","orchestration":"O","input":"2","version":"2"}}]');
 SELECT name, version, execution, events, messages FROM pg_temp.fetch(1000);
 -- FO-18: other messages are delivered at once, with the old history, while the start is hidden by a delayed abandon; abandoned, they come together, in the order of ids.
-SELECT orch_context.abandon_orchestration_item(pg_temp.token('i'), 1000, 2000);
+SELECT orch_context.abandon_orchestration_item(pg_temp.token('i'), 2000, p_now_ms => 1000);
 CALL pg_temp.raise('i', 'meanwhile', 1100);
 SELECT execution, events, messages FROM pg_temp.fetch(1100);
-SELECT orch_context.abandon_orchestration_item(pg_temp.token('i'), 1100);
+SELECT orch_context.abandon_orchestration_item(pg_temp.token('i'), p_now_ms => 1100);
 SELECT execution, events, messages, attempt FROM pg_temp.fetch(3000);
 -- The next execution begins with its own ack.
 CALL pg_temp.ack('i', 3000, jsonb_build_array(test.event(1, 'OrchestrationStarted', '{"name":"O"}')), '{"orchestration_name":"O","orchestration_version":"2"}', execution => 2);

@@ -40,15 +40,15 @@ DECLARE
     pages int;
 BEGIN
     PERFORM orch_cost.start_orchestration('Parent', '', 'parent of ' || n, '1', 0, 1000);
-    SELECT out_lock_token INTO held FROM orch_cost.fetch_orchestration_item(1000, 1000000);
-    PERFORM orch_cost.ack_orchestration_item(held, 1000, 1, '[]', '[]', (SELECT jsonb_agg(jsonb_build_object('StartOrchestration', jsonb_build_object('instance', n || ' child ' || c, 'orchestration', 'C'))) FROM generate_series(1, n) AS c),
-        '{"orchestration_name":"Parent","orchestration_version":"1"}');
+    SELECT lock_token INTO held FROM orch_cost.fetch_orchestration_item(1000000, p_now_ms => 1000);
+    PERFORM orch_cost.ack_orchestration_item(held, 1, '[]', '[]', (SELECT jsonb_agg(jsonb_build_object('StartOrchestration', jsonb_build_object('instance', n || ' child ' || c, 'orchestration', 'C'))) FROM generate_series(1, n) AS c),
+        '{"orchestration_name":"Parent","orchestration_version":"1"}', p_now_ms => 1000);
     COMMIT;
     FOR nr IN 1..n LOOP
-        pages := pg_temp.pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000, 1000000)');
+        pages := pg_temp.pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000000, p_now_ms => 1000)');
         COMMIT;
         SELECT lock_token INTO STRICT held FROM orch_cost.instance_lock_states WHERE instance_id = n || ' child ' || nr;
-        INSERT INTO turn VALUES (n, nr, pages, pg_temp.pages(format('SELECT orch_cost.ack_orchestration_item(%L, 1000, 1, ''[{"event_id":1,"event_data":"{}"}]'', ''[]'', ''[]'', ''{"orchestration_name":"C","orchestration_version":"1","status":"Completed"}'')', held)));
+        INSERT INTO turn VALUES (n, nr, pages, pg_temp.pages(format('SELECT orch_cost.ack_orchestration_item(%L, 1, ''[{"event_id":1,"event_data":"{}"}]'', ''[]'', ''[]'', ''{"orchestration_name":"C","orchestration_version":"1","status":"Completed"}'', p_now_ms => 1000)', held)));
         COMMIT;
     END LOOP;
 END $$;
@@ -78,10 +78,10 @@ BEGIN
 END $$;
 SELECT orch_cost.start_orchestration('O', '', 'ready', '1', 0, 900);
 VACUUM ANALYZE orch_cost.orchestrator_queue, orch_cost.instances, orch_cost.executions, orch_cost.instance_locks;
-SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(2000, 1000)') AS few \gset
+SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000, p_now_ms => 2000)') AS few \gset
 SELECT :few < 150 AS few_pages;
 CREATE FUNCTION pg_temp.grown(few int) RETURNS TABLE (more_than_few int) LANGUAGE sql AS $$
-    SELECT p.pages - few FROM (SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(2000, 1000)') AS pages) AS p WHERE p.pages > few + 20
+    SELECT p.pages - few FROM (SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000, p_now_ms => 2000)') AS pages) AS p WHERE p.pages > few + 20
 $$;
 -- IX-3: future-visible rows (timers), as many behind the chosen item, and IX-5: orphans that wait aside, older than it.
 CALL pg_temp.fill(:n, 'timer ', 9000000);
@@ -94,17 +94,17 @@ CALL pg_temp.fill(:n, 'orphan ', 500, true);
 VACUUM ANALYZE orch_cost.orchestrator_queue;
 SELECT * FROM pg_temp.grown(:few);
 -- IX-2: a token leads to its lock without a search.
-SELECT out_lock_token AS token FROM orch_cost.fetch_orchestration_item(2000, 1000) \gset
-SELECT pg_temp.least_pages(format('SELECT orch_cost.renew_orchestration_item_lock(%L, 2000, 1000)', :'token')) < 40 AS renew,
-       pg_temp.least_pages(format('SELECT orch_cost.abandon_orchestration_item(%L, 2000)', :'token')) < 60 AS abandon,
-       pg_temp.least_pages(format('SELECT orch_cost.ack_orchestration_item(%L, 2000, 1, ''[]'', ''[]'', ''[]'', ''{}'')', :'token')) < 80 AS ack,
+SELECT lock_token AS token FROM orch_cost.fetch_orchestration_item(1000, p_now_ms => 2000) \gset
+SELECT pg_temp.least_pages(format('SELECT orch_cost.renew_orchestration_item_lock(%L, 1000, p_now_ms => 2000)', :'token')) < 40 AS renew,
+       pg_temp.least_pages(format('SELECT orch_cost.abandon_orchestration_item(%L, p_now_ms => 2000)', :'token')) < 60 AS abandon,
+       pg_temp.least_pages(format('SELECT orch_cost.ack_orchestration_item(%L, 1, ''[]'', ''[]'', ''[]'', ''{}'', p_now_ms => 2000)', :'token')) < 80 AS ack,
        pg_temp.least_pages('SELECT orch_cost.start_orchestration(''O'', p_now_ms => 2000)') < 40 AS start;
 -- Nothing ready at all is as cheap.
 TRUNCATE orch_cost.orchestrator_queue;
 CALL pg_temp.fill(:n, 'timer ', 9000000);
 CALL pg_temp.fill(:n, 'orphan ', 500, true);
 VACUUM ANALYZE orch_cost.orchestrator_queue;
-SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(2000, 1000)') < 20 AS empty;
+SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000, p_now_ms => 2000)') < 20 AS empty;
 
 ---- Kept plans
 
@@ -112,15 +112,15 @@ SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(200
 TRUNCATE orch_cost.orchestrator_queue, orch_cost.instances, orch_cost.executions, orch_cost.instance_locks;
 INSERT INTO orch_cost.instances SELECT 'few ' || c, 'O', '1', 1, NULL, NULL, 0, now(), now() FROM generate_series(1, 3) AS c;
 INSERT INTO orch_cost.executions SELECT 'few ' || c, 1, 'Running', NULL, now(), NULL, 5, 0, 0 FROM generate_series(1, 3) AS c;
-INSERT INTO orch_cost.instance_locks SELECT hashtextextended('few ' || c, 0), 0, 0, 0, 0, 0, 0, 'few ' || c FROM generate_series(1, 3) AS c;
+INSERT INTO orch_cost.instance_locks SELECT hashtextextended('few ' || c, 0), 0, 0, 0, 0, 0, 0, 0, 0, 'few ' || c FROM generate_series(1, 3) AS c;
 CALL pg_temp.fill(5000, 'behind ', 1000);
 SELECT orch_cost.start_orchestration('O', '', 'ready', '1', 0, 900);
 ANALYZE orch_cost.orchestrator_queue, orch_cost.instances, orch_cost.executions, orch_cost.instance_locks;
-SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(2000, 1000)') AS few \gset
+SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000, p_now_ms => 2000)') AS few \gset
 INSERT INTO orch_cost.instances SELECT 'many ' || c, 'O', '1', 1, NULL, NULL, 0, now(), now() FROM generate_series(1, 20000) AS c;
 INSERT INTO orch_cost.executions SELECT 'many ' || c, 1, 'Running', NULL, now(), NULL, 5, 0, 0 FROM generate_series(1, 20000) AS c;
 SELECT * FROM pg_temp.grown(:few);
-INSERT INTO orch_cost.instance_locks SELECT hashtextextended('many ' || c, 0), 0, 0, 0, 0, 0, 0, 'many ' || c FROM generate_series(1, 20000) AS c;
+INSERT INTO orch_cost.instance_locks SELECT hashtextextended('many ' || c, 0), 0, 0, 0, 0, 0, 0, 0, 0, 'many ' || c FROM generate_series(1, 20000) AS c;
 SELECT * FROM pg_temp.grown(:few);
 
 -- FO-3: a history of many events costs only the turn that reads it: a fetch whose filter does not admit the instance does not touch it.
@@ -130,6 +130,6 @@ INSERT INTO orch_cost.executions VALUES ('long', 1, 'Running', NULL, now(), NULL
 INSERT INTO orch_cost.history SELECT 'long', 1, e, 'x', '{}', now() FROM generate_series(1, 20000) AS e;
 VACUUM ANALYZE orch_cost.history;
 SELECT orch_cost.raise_event('long', 'go', '', false, 1000);
-SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(2000, 1000, 0, 1000000)') < 40 AS filtered, pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(2000, 1000, 0, 9000000)') > 100 AS admitted;
+SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000, 0, 1000000, p_now_ms => 2000)') < 40 AS filtered, pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000, 0, 9000000, p_now_ms => 2000)') > 100 AS admitted;
 
 SELECT belay.drop_hub('orch_cost', true);

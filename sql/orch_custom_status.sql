@@ -78,12 +78,12 @@ SELECT version FROM test.orch_custom_status \gset
 SELECT * FROM orch_custom_status.get_custom_status('i', :version - 1);
 SELECT * FROM orch_custom_status.get_custom_status('i', :version);
 SELECT * FROM orch_custom_status.get_custom_status('i', :version + 1);
-SELECT out_custom_status_version = :version AS current FROM orch_custom_status.get_custom_status('i', 0);
-SELECT out_custom_status_version = :version AS current FROM orch_custom_status.get_custom_status('i', -1);
-SELECT out_custom_status_version = :version AS current FROM orch_custom_status.get_custom_status('i', NULL);
+SELECT custom_status_version = :version AS current FROM orch_custom_status.get_custom_status('i', 0);
+SELECT custom_status_version = :version AS current FROM orch_custom_status.get_custom_status('i', -1);
+SELECT custom_status_version = :version AS current FROM orch_custom_status.get_custom_status('i', NULL);
 -- A cleared one is told as NULL. An unknown instance: no row.
 CALL pg_temp.turn('{"custom_status_action":"clear"}');
-SELECT out_custom_status IS NULL AS cleared, out_custom_status_version - :version AS more FROM orch_custom_status.get_custom_status('i', :version);
+SELECT custom_status IS NULL AS cleared, custom_status_version - :version AS more FROM orch_custom_status.get_custom_status('i', :version);
 SELECT * FROM orch_custom_status.get_custom_status('nobody', 0);
 SELECT * FROM orch_custom_status.get_custom_status(NULL, 0);
 SELECT * FROM orch_custom_status.get_custom_status('nobody', NULL);

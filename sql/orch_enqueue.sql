@@ -102,8 +102,8 @@ SELECT count(*) AS instances FROM orch_enqueue.instances;
 -- EO-6: fetchable as soon as it is visible: not a millisecond before.
 TRUNCATE orch_enqueue.orchestrator_queue;
 SELECT orch_enqueue.enqueue_orchestrator_work('i', '{"StartOrchestration":{"instance":"i","orchestration":"O"}}', to_timestamp(5));
-SELECT out_attempt_count FROM orch_enqueue.fetch_orchestration_item(4999, 1000);
-SELECT out_attempt_count FROM orch_enqueue.fetch_orchestration_item(5000, 1000);
+SELECT attempt_count FROM orch_enqueue.fetch_orchestration_item(1000, p_now_ms => 4999);
+SELECT attempt_count FROM orch_enqueue.fetch_orchestration_item(1000, p_now_ms => 5000);
 TRUNCATE orch_enqueue.orchestrator_queue, orch_enqueue.instance_locks;
 -- CC-11: rolled back, it was never sent.
 BEGIN;

@@ -3,6 +3,7 @@
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('orch_fetch');
 SELECT belay.set_hub_option('orch_fetch', 'max_clock_skew', '0');  -- these tests choose the time
+SELECT belay.set_hub_option('orch_fetch', 'max_attempts', 'off');
 
 CALL test.turn_helpers('orch_fetch');
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_fetch.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
@@ -14,16 +15,16 @@ CREATE VIEW test.orch_fetch AS
 CREATE VIEW test.orch_fetch_locks AS SELECT instance_id, lock_token IS NOT NULL AS token, locked_until, locked_at FROM orch_fetch.instance_lock_states ORDER BY instance_id;
 
 -- FO-13: an empty hub: no row, no error.
-SELECT * FROM orch_fetch.fetch_orchestration_item(1000, 1000);
+SELECT * FROM orch_fetch.fetch_orchestration_item(1000, p_now_ms => 1000);
 -- FO-12: it does not sleep: a hundred of them take no time to speak of.
 SELECT clock_timestamp() AS began \gset
-SELECT count(f.out_lock_token) FROM generate_series(1, 100) AS n, LATERAL orch_fetch.fetch_orchestration_item(1000 + n - n, 1000) AS f;
+SELECT count(f.lock_token) FROM generate_series(1, 100) AS n, LATERAL orch_fetch.fetch_orchestration_item(1000, p_now_ms => 1000 + n - n) AS f;
 SELECT clock_timestamp() - :'began'::timestamptz < interval '5 s' AS at_once;
 
 -- E1, FO-5, FO-9: a row is a lease: deadline now + timeout, locked_at now, attempt 1. Its columns:
 CALL pg_temp.start('i', 1000);
-SELECT out_instance_id, out_orchestration_name, out_orchestration_version, out_execution_id, out_history, out_messages, out_attempt_count, out_kv_snapshot,
-       out_lock_token IS NOT NULL AS token FROM orch_fetch.fetch_orchestration_item(1500, 700) \gx
+SELECT instance_id, orchestration_name, orchestration_version, execution_id, history, messages, attempt_count, kv_snapshot,
+       lock_token IS NOT NULL AS token FROM orch_fetch.fetch_orchestration_item(700, p_now_ms => 1500) \gx
 SELECT * FROM test.orch_fetch;
 SELECT * FROM test.orch_fetch_locks;
 -- I5: the row of the batch carries the token of the lock.
@@ -42,7 +43,7 @@ SELECT instance, messages, attempt FROM pg_temp.fetch(2200);
 SELECT * FROM test.orch_fetch;
 SELECT * FROM test.orch_fetch_locks;
 -- The old token is unknown.
-SELECT :'old' <> pg_temp.token('i') AS new_token, test.refused(format('SELECT orch_fetch.renew_orchestration_item_lock(%L, 2300, 1000)', :'old')) LIKE 'QB001%' AS lost;
+SELECT :'old' <> pg_temp.token('i') AS new_token, test.refused(format('SELECT orch_fetch.renew_orchestration_item_lock(%L, 1000, p_now_ms => 2300)', :'old')) LIKE 'QB001%' AS lost;
 -- After another expiry an old message at 3 and new ones at 2 and 1 give 3.
 CALL pg_temp.raise('i', 'latest', 3000);
 SELECT messages, attempt FROM pg_temp.fetch(3200);
@@ -66,11 +67,11 @@ CALL pg_temp.clear();
 -- CL-9, section 4.5: arguments. A refused call leases nothing.
 CALL pg_temp.start('i', 1000);
 SELECT arguments, test.refused(format('SELECT orch_fetch.fetch_orchestration_item(%s)', arguments))
-  FROM unnest(ARRAY['1000, 0', '1000, -1', '1000, NULL', '-1, 1000', '9223372036854775807, 1000']) AS arguments;
+  FROM unnest(ARRAY['0', '-1', 'NULL', '1000, p_now_ms => -1', '1000, p_now_ms => 9223372036854775807']) AS arguments;
 SELECT attempt_count, leased FROM test.orch_fetch;
 -- CC-10: a call that writes needs a transaction that may.
 BEGIN READ ONLY;
-SELECT test.sqlstate('SELECT orch_fetch.fetch_orchestration_item(1000, 1000)');
+SELECT test.sqlstate('SELECT orch_fetch.fetch_orchestration_item(1000, p_now_ms => 1000)');
 ROLLBACK;
 -- CC-11: rolled back, there is no lease and no attempt.
 BEGIN;
@@ -110,9 +111,9 @@ CALL pg_temp.clear();
 CALL pg_temp.start('a', 1000);
 CALL pg_temp.start('b', 1001);
 SELECT instance FROM pg_temp.fetch(2000);
-SELECT orch_fetch.abandon_orchestration_item(pg_temp.token('a'), 2000, 500);
+SELECT orch_fetch.abandon_orchestration_item(pg_temp.token('a'), 500, p_now_ms => 2000);
 SELECT instance FROM pg_temp.fetch(2000);
-SELECT orch_fetch.abandon_orchestration_item(pg_temp.token('b'), 2000);
+SELECT orch_fetch.abandon_orchestration_item(pg_temp.token('b'), p_now_ms => 2000);
 -- Without a delay it keeps its place.
 SELECT instance FROM pg_temp.fetch(2500);
 CALL pg_temp.clear();
@@ -227,7 +228,7 @@ SELECT instance FROM pg_temp.fetch(1000);
 SELECT orch_fetch.pause_hub('orchestrator');
 SELECT * FROM pg_temp.fetch(1000);
 CALL pg_temp.start('c', 1000);
-SELECT orch_fetch.renew_orchestration_item_lock(pg_temp.token('a'), 1000, 5000);
+SELECT orch_fetch.renew_orchestration_item_lock(pg_temp.token('a'), 5000, p_now_ms => 1000);
 CALL pg_temp.ack('a', 2000, metadata => '{"orchestration_name":"O","orchestration_version":"1"}');
 SELECT orch_fetch.resume_hub('orchestrator');
 SELECT instance FROM pg_temp.fetch(1000);
@@ -241,17 +242,17 @@ CALL pg_temp.clear();
 SELECT belay.create_hub('orch_fetch_other');
 SELECT belay.set_hub_option('orch_fetch_other', 'max_clock_skew', '0');
 CALL pg_temp.start('i', 1000);
-SELECT * FROM orch_fetch_other.fetch_orchestration_item(1000, 1000);
+SELECT * FROM orch_fetch_other.fetch_orchestration_item(1000, p_now_ms => 1000);
 SELECT orch_fetch_other.start_orchestration('Other', '', 'i', NULL, 0, 1000);
 SELECT instance, name FROM pg_temp.fetch(1000);
-SELECT out_instance_id, out_orchestration_name FROM orch_fetch_other.fetch_orchestration_item(1000, 1000);
+SELECT instance_id, orchestration_name FROM orch_fetch_other.fetch_orchestration_item(1000, p_now_ms => 1000);
 SELECT belay.drop_hub('orch_fetch_other', true);
 CALL pg_temp.clear();
 
 -- CL-3, CL-7: without a clock it is the server's; a clock too far from it is refused.
 SELECT belay.set_hub_option('orch_fetch', 'max_clock_skew', '1 h');
 SELECT length(orch_fetch.start_orchestration('O'));
-SELECT test.sqlstate('SELECT orch_fetch.fetch_orchestration_item(1000, 1000)');
+SELECT test.sqlstate('SELECT orch_fetch.fetch_orchestration_item(1000, p_now_ms => 1000)');
 SELECT attempt FROM pg_temp.fetch(NULL, 600000);
 SELECT round((locked_until - extract(epoch FROM clock_timestamp()) * 1000) / 600000) AS minutes_10, locked_until - locked_at AS timeout FROM test.orch_fetch_locks;
 

@@ -53,11 +53,11 @@ SELECT limits, test.refused(format('SELECT * FROM orch_history.read_history(''i'
 
 -- RH-5: texts are returned as stored, byte for byte. A corrupt event is neither skipped nor repaired.
 INSERT INTO orch_history.history SELECT 'corrupt', 1, nr, 'x', t, now() FROM unnest(ARRAY['{"a" : 1.50, "a":2}', 'garbage', '', ' {"\u0000":"\ud800"} ', E'{\n}', '{"n":1e999999}']) WITH ORDINALITY AS u (t, nr);
-SELECT count(*) AS events, array_agg(out_event_data) = (SELECT array_agg(event_data ORDER BY event_id) FROM orch_history.history WHERE instance_id = 'corrupt') AS as_stored FROM orch_history.fetch_history('corrupt');
+SELECT count(*) AS events, array_agg(event_data) = (SELECT array_agg(event_data ORDER BY event_id) FROM orch_history.history WHERE instance_id = 'corrupt') AS as_stored FROM orch_history.fetch_history('corrupt');
 SELECT count(*) AS events, bool_and(r.event_data = h.event_data) AS as_stored FROM orch_history.read_history('corrupt') AS r JOIN orch_history.history AS h USING (event_id) WHERE h.instance_id = 'corrupt';
 -- A megabyte is no matter.
 SELECT orch_history.append_history('large', 1, jsonb_build_array(jsonb_build_object('event_id', 1, 'event_data', '{"a":"' || repeat('é', 1000000) || '"}')));
-SELECT octet_length(out_event_data) FROM orch_history.fetch_history('large');
+SELECT octet_length(event_data) FROM orch_history.fetch_history('large');
 -- RH-7: during a turn, too; and in a transaction that may not write.
 SELECT orch_history.start_orchestration('O', '', 'i', '1', 0, 1000);
 SELECT events FROM pg_temp.fetch(1000);

@@ -12,13 +12,13 @@ CREATE VIEW test.orch_hot AS
 SELECT orch_hot.start_orchestration('O', '', 'i', '1', 0, 1000), orch_hot.raise_event('i', 'a', '', false, 1000), orch_hot.raise_event('i', 'b', '', false, 1000);
 -- The first fetch makes the lock row. Renewal, abandon, fetch, abandon, fetch, takeover: 6 updates of it, and for each fetch and abandon
 -- one of every message.
-SELECT out_lock_token AS token FROM orch_hot.fetch_orchestration_item(1000, 1000) \gset
-SELECT orch_hot.renew_orchestration_item_lock(:'token', 1000, 2000);
-SELECT orch_hot.abandon_orchestration_item(:'token', 1000);
-SELECT out_lock_token AS token FROM orch_hot.fetch_orchestration_item(1000, 1000) \gset
-SELECT orch_hot.abandon_orchestration_item(:'token', 1000, NULL, true);
-SELECT count(*) FROM orch_hot.fetch_orchestration_item(1000, 1000);
-SELECT out_lock_token AS token FROM orch_hot.fetch_orchestration_item(2000, 1000) \gset
+SELECT lock_token AS token FROM orch_hot.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
+SELECT orch_hot.renew_orchestration_item_lock(:'token', 2000, p_now_ms => 1000);
+SELECT orch_hot.abandon_orchestration_item(:'token', p_now_ms => 1000);
+SELECT lock_token AS token FROM orch_hot.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
+SELECT orch_hot.abandon_orchestration_item(:'token', NULL, true, p_now_ms => 1000);
+SELECT count(*) FROM orch_hot.fetch_orchestration_item(1000, p_now_ms => 1000);
+SELECT lock_token AS token FROM orch_hot.fetch_orchestration_item(1000, p_now_ms => 2000) \gset
 SELECT pg_stat_force_next_flush();
 SELECT * FROM test.orch_hot;
 

@@ -108,8 +108,8 @@ CALL pg_temp.reset();
 -- KV-7, KV-9: a delta text wins, a tombstone means absent, otherwise the store. The empty string is a value; keys are arbitrary Unicode.
 INSERT INTO orch_kv.kv_store VALUES ('i', 'store', 's', 1, 1), ('i', 'both', 'old', 1, 1), ('i', 'gone', 'old', 1, 1), ('i', 'empty', 'old', 1, 1), ('i', '😀 . / " é', 'emoji', 1, 1), ('i', '', 'empty key', 1, 1);
 INSERT INTO orch_kv.kv_delta VALUES ('i', 'both', 'new', 2), ('i', 'gone', NULL, 2), ('i', 'empty', '', 2), ('i', 'never', NULL, 2), ('i', 'delta', 'd', 2);
-SELECT k, out_value, out_value = '' AS empty, out_found FROM unnest(ARRAY['store', 'both', 'gone', 'empty', 'never', 'delta', '😀 . / " é', '', 'Store', 'unknown', NULL]) WITH ORDINALITY AS u (k, nr), LATERAL orch_kv.get_kv_value('i', k) ORDER BY nr;
-SELECT * FROM orch_kv.get_kv_all_values('i') ORDER BY out_key COLLATE "C";
+SELECT k, value, value = '' AS empty, found FROM unnest(ARRAY['store', 'both', 'gone', 'empty', 'never', 'delta', '😀 . / " é', '', 'Store', 'unknown', NULL]) WITH ORDINALITY AS u (k, nr), LATERAL orch_kv.get_kv_value('i', k) ORDER BY nr;
+SELECT * FROM orch_kv.get_kv_all_values('i') ORDER BY key COLLATE "C";
 -- KV-8: unknown instances: one row that says not found, or no rows. Never an error.
 SELECT * FROM orch_kv.get_kv_value('nobody', 'k');
 SELECT * FROM orch_kv.get_kv_value(NULL, 'k');
@@ -118,7 +118,7 @@ SELECT * FROM orch_kv.get_kv_all_values(NULL);
 -- KV-9, section 4.5: they come in as they are; a value of 64 KiB; a key of 1024 bytes, not more.
 CALL pg_temp.reset();
 SELECT pg_temp.turn(pg_temp.list(pg_temp.set('😀 . / " é', E'\n\\'), pg_temp.set('', ''), pg_temp.set(repeat('k', 1024), repeat('é', 32768))), '{"status":"Completed"}');
-SELECT left(out_key, 20) AS key, octet_length(out_key) AS key_bytes, octet_length(out_value) AS bytes FROM orch_kv.get_kv_all_values('i') ORDER BY out_key COLLATE "C";
+SELECT left(key, 20) AS key, octet_length(key) AS key_bytes, octet_length(value) AS bytes FROM orch_kv.get_kv_all_values('i') ORDER BY key COLLATE "C";
 SELECT key, value FROM json_each(pg_temp.turn()::json) AS e (key, value) WHERE length(key) < 1024 ORDER BY key COLLATE "C";
 SELECT test.sqlstate(format('SELECT pg_temp.turn(%L)', pg_temp.list(pg_temp.set(repeat('k', 1025), 'v')))), test.sqlstate(format('SELECT pg_temp.turn(%L)', pg_temp.list(pg_temp.clear(repeat('k', 1025)))));
 CALL pg_temp.reset();

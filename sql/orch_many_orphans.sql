@@ -9,13 +9,13 @@ SELECT orch_pile.start_orchestration('O', p_instance_id => 'behind', p_now_ms =>
 
 -- The fetch walks past the pile once, sets it aside, and keeps only a few locks.
 BEGIN;
-SELECT out_instance_id FROM orch_pile.fetch_orchestration_item(2000, 5000);
+SELECT instance_id FROM orch_pile.fetch_orchestration_item(5000, p_now_ms => 2000);
 SELECT count(*) < 200 AS few_locks FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory';
 COMMIT;
 SELECT parked, count(*) FROM orch_pile.orchestrator_queue GROUP BY parked ORDER BY parked;
 
 -- A start finds what waited for it.
 SELECT orch_pile.start_orchestration('O', p_instance_id => 'o4711', p_now_ms => 2000);
-SELECT out_instance_id, json_array_length(out_messages) AS messages
-  FROM orch_pile.fetch_orchestration_item(2000, 5000);
+SELECT instance_id, json_array_length(messages) AS messages
+  FROM orch_pile.fetch_orchestration_item(5000, p_now_ms => 2000);
 SELECT belay.drop_hub('orch_pile', true);

@@ -84,7 +84,7 @@ SELECT instance, name, messages, attempt FROM pg_temp.fetch(3001);
 SELECT instance, name, messages, attempt FROM pg_temp.fetch(3001);
 SELECT * FROM pg_temp.fetch(3001);
 -- Abandoned, they come again.
-SELECT orch_orphans.abandon_orchestration_item(pg_temp.token('g'), 3001, 100);
+SELECT orch_orphans.abandon_orchestration_item(pg_temp.token('g'), 100, p_now_ms => 3001);
 SELECT * FROM pg_temp.fetch(3100);
 SELECT messages, attempt FROM pg_temp.fetch(3101);
 -- Acked, they are gone.
@@ -122,7 +122,7 @@ CALL pg_temp.cancel('i', 'b', 1000);
 SELECT * FROM pg_temp.fetch(1000);
 CALL pg_temp.start('i', 1000);
 SELECT name, messages FROM pg_temp.fetch(1000);
-SELECT orch_orphans.abandon_orchestration_item(pg_temp.token('i'), 1000, 5000);
+SELECT orch_orphans.abandon_orchestration_item(pg_temp.token('i'), 5000, p_now_ms => 1000);
 SELECT name, messages FROM pg_temp.fetch(1000);
 CALL pg_temp.ack('i', 1000, metadata => '{"orchestration_name":"O","orchestration_version":"1"}');
 SELECT name, messages FROM pg_temp.fetch(6000);

@@ -3,6 +3,7 @@
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('orch_poison');
 SELECT belay.set_hub_option('orch_poison', 'max_clock_skew', '0');  -- these tests choose the time
+SELECT belay.set_hub_option('orch_poison', 'max_attempts', 'off');
 
 CALL test.turn_helpers('orch_poison');
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_poison.raise_event(instance, name, '', false, now_ms) $$;
@@ -16,9 +17,9 @@ CREATE VIEW test.orch_poison_dead AS SELECT instance_id, test.brief(json_build_a
 -- PO-1, PO-2: every fetch counts; abandon with p_ignore_attempt takes one back; abandon without it, and expiry, take nothing back.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT orch_poison.abandon_orchestration_item(pg_temp.token('i'), 1000);
+SELECT orch_poison.abandon_orchestration_item(pg_temp.token('i'), p_now_ms => 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT orch_poison.abandon_orchestration_item(pg_temp.token('i'), 1000, NULL, true);
+SELECT orch_poison.abandon_orchestration_item(pg_temp.token('i'), NULL, true, p_now_ms => 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT attempt FROM pg_temp.fetch(2000);
 -- PO-3: counts are per row.
@@ -77,9 +78,9 @@ CALL pg_temp.clear();
 -- A leased row is safe, however often: only a fetch that would lease it moves it. Ignored attempts do not count.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT orch_poison.abandon_orchestration_item(pg_temp.token('i'), 1000, NULL, true);
+SELECT orch_poison.abandon_orchestration_item(pg_temp.token('i'), NULL, true, p_now_ms => 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
-SELECT orch_poison.abandon_orchestration_item(pg_temp.token('i'), 1000, NULL, true);
+SELECT orch_poison.abandon_orchestration_item(pg_temp.token('i'), NULL, true, p_now_ms => 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT attempt FROM pg_temp.fetch(2000);
 SELECT * FROM pg_temp.fetch(2999);
@@ -131,7 +132,7 @@ SELECT count(*) FROM orch_poison.dead_letters;
 ROLLBACK;
 SELECT * FROM test.orch_poison;
 -- Switched off again, it is delivered.
-SELECT belay.set_hub_option('orch_poison', 'max_attempts', NULL);
+SELECT belay.set_hub_option('orch_poison', 'max_attempts', 'off');
 SELECT attempt FROM pg_temp.fetch(1000);
 
 -- PO-11: put back by an operator, it is a new message: visible now, attempt 0.

@@ -65,26 +65,26 @@ SELECT orch_views.raise_event('a', 'one', '', false, 1000), orch_views.raise_eve
 SELECT * FROM test.orch_views;
 SELECT * FROM test.orch_views_locks;
 -- Leased: the batch has the token and the deadline of its lock; what arrives meanwhile has none.
-SELECT out_lock_token AS token FROM orch_views.fetch_orchestration_item(2000, 500) \gset
+SELECT lock_token AS token FROM orch_views.fetch_orchestration_item(500, p_now_ms => 2000) \gset
 SELECT orch_views.raise_event('a', 'late', '', false, 2100);
 SELECT * FROM test.orch_views;
 SELECT * FROM test.orch_views_locks;
 SELECT count(*) FILTER (WHERE lock_token = :'token') AS batch FROM orch_views.messages;
 -- Expired: still shown, until somebody takes it over.
-SELECT orch_views.renew_orchestration_item_lock(:'token', 2400, 700);
+SELECT orch_views.renew_orchestration_item_lock(:'token', 700, p_now_ms => 2400);
 SELECT * FROM test.orch_views_locks;
-SELECT out_instance_id, out_lock_token AS thief FROM orch_views.fetch_orchestration_item(3100, 500) \gset
-SELECT :'out_instance_id' AS fetched, count(*) FILTER (WHERE lock_token = :'token') AS old, count(*) FILTER (WHERE lock_token = :'thief') AS new FROM orch_views.messages;
+SELECT instance_id, lock_token AS thief FROM orch_views.fetch_orchestration_item(500, p_now_ms => 3100) \gset
+SELECT :'instance_id' AS fetched, count(*) FILTER (WHERE lock_token = :'token') AS old, count(*) FILTER (WHERE lock_token = :'thief') AS new FROM orch_views.messages;
 SELECT * FROM test.orch_views_locks;
 -- Given back: neither token nor lock (DM-4).
-SELECT orch_views.abandon_orchestration_item(:'thief', 3100, 1000);
+SELECT orch_views.abandon_orchestration_item(:'thief', 1000, p_now_ms => 3100);
 SELECT * FROM test.orch_views;
 SELECT * FROM test.orch_views_locks;
 -- Finished: the messages are gone, and so is the lock; a terminal ack leaves no trace of it at all.
-SELECT out_lock_token AS token FROM orch_views.fetch_orchestration_item(9000, 500) \gset
-SELECT orch_views.ack_orchestration_item(:'token', 9000, 1, '[]', '[]', '[]', '{}');
-SELECT out_lock_token AS token FROM orch_views.fetch_orchestration_item(9000, 500) \gset
-SELECT orch_views.ack_orchestration_item(:'token', 9000, 1, '[]', '[]', '[]', '{"status":"Completed"}');
+SELECT lock_token AS token FROM orch_views.fetch_orchestration_item(500, p_now_ms => 9000) \gset
+SELECT orch_views.ack_orchestration_item(:'token', 1, '[]', '[]', '[]', '{}', p_now_ms => 9000);
+SELECT lock_token AS token FROM orch_views.fetch_orchestration_item(500, p_now_ms => 9000) \gset
+SELECT orch_views.ack_orchestration_item(:'token', 1, '[]', '[]', '[]', '{"status":"Completed"}', p_now_ms => 9000);
 SELECT * FROM test.orch_views;
 SELECT * FROM test.orch_views_locks;
 SELECT instance_id, locked_until FROM orch_views.instance_locks;

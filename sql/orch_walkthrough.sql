@@ -24,8 +24,8 @@ CALL pg_temp.ack('ord-7', 1100, jsonb_build_array(test.event(1, 'OrchestrationSt
     '{"orchestration_name":"Bill","orchestration_version":"1.0.0"}', work => '[{"ActivityExecute":{"instance":"ord-7","execution_id":1,"id":2,"name":"Charge","input":"9"}}]');
 SELECT * FROM test.orch_walkthrough;
 -- 4: lease on the activity, attempt 1.
-SELECT out_work_item, out_attempt_count, out_lock_token AS work FROM orch_walkthrough.fetch_work_item(1200, 1000) \gset
-SELECT :'out_work_item' AS item, :out_attempt_count AS attempt;
+SELECT work_item, attempt_count, lock_token AS work FROM orch_walkthrough.fetch_work_item(1000, p_now_ms => 1200) \gset
+SELECT :'work_item' AS item, :attempt_count AS attempt;
 -- 5: activity gone, one message.
 SELECT orch_walkthrough.ack_worker(:'work', 'ord-7', '{"ActivityCompleted":{"instance":"ord-7","execution_id":1,"id":2,"result":"ok"}}', 1300);
 SELECT * FROM test.orch_walkthrough;
@@ -36,17 +36,17 @@ CALL pg_temp.ack('ord-7', 1400, jsonb_build_array(test.event(4, 'ActivityComplet
 SELECT * FROM test.orch_walkthrough;
 SELECT status, output, (extract(epoch FROM completed_at) * 1000)::bigint AS completed_ms FROM orch_walkthrough.executions;
 SELECT key, value FROM orch_walkthrough.kv_store;
-SELECT out_event_data FROM orch_walkthrough.fetch_history('ord-7');
+SELECT event_data FROM orch_walkthrough.fetch_history('ord-7');
 CALL pg_temp.clear();
 
 ---- A worker dies
 
-SELECT orch_walkthrough.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":2}}', 1000);
-SELECT out_lock_token AS first FROM orch_walkthrough.fetch_work_item(1000, 1000) \gset
-SELECT out_lock_token AS second, out_attempt_count FROM orch_walkthrough.fetch_work_item(2000, 1000) \gset
-SELECT :out_attempt_count AS attempt;
+SELECT orch_walkthrough.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":2}}', p_now_ms => 1000);
+SELECT lock_token AS first FROM orch_walkthrough.fetch_work_item(1000, p_now_ms => 1000) \gset
+SELECT lock_token AS second, attempt_count FROM orch_walkthrough.fetch_work_item(1000, p_now_ms => 2000) \gset
+SELECT :attempt_count AS attempt;
 -- The first one comes back.
-SELECT call, test.sqlstate(format(call, :'first')) FROM unnest(ARRAY['SELECT orch_walkthrough.renew_work_item_lock(%L, 2000, 1000)', 'SELECT orch_walkthrough.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 2000)']) AS call;
+SELECT call, test.sqlstate(format(call, :'first')) FROM unnest(ARRAY['SELECT orch_walkthrough.renew_work_item_lock(%L, 1000, p_now_ms => 2000)', 'SELECT orch_walkthrough.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 2000)']) AS call;
 SELECT orch_walkthrough.ack_worker(:'second', NULL, NULL, 2000);
 CALL pg_temp.clear();
 
@@ -83,7 +83,7 @@ CREATE PROCEDURE pg_temp.try() LANGUAGE plpgsql AS $$
 BEGIN
     FOR n IN 1..20 LOOP
         IF (SELECT (messages, attempt) IS DISTINCT FROM ('string', n) FROM pg_temp.fetch(1000)) THEN RAISE 'attempt %', n; END IF;
-        PERFORM orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), 1000);
+        PERFORM orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), p_now_ms => 1000);
     END LOOP;
 END $$;
 CALL pg_temp.try();
@@ -107,12 +107,12 @@ SELECT orch_walkthrough.start_orchestration('O', '', 'i', '1', 0, 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'OrchestrationStarted')), '{"orchestration_name":"O","orchestration_version":"1","status":"ContinuedAsNew"}', '[{"ContinueAsNew":{"instance":"i","orchestration":"O"}}]');
 SELECT messages FROM pg_temp.fetch(1000);
-SELECT orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), 1000, 2000);
+SELECT orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), 2000, p_now_ms => 1000);
 -- A queue message that arrives meanwhile is delivered at once with the old history ...
 SELECT orch_walkthrough.raise_event('i', 'q', '', true, 1500);
 SELECT execution, events, messages FROM pg_temp.fetch(1500);
 -- ... or, if abandoned, together with the ContinueAsNew later, in the order of ids. Nothing is lost.
-SELECT orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), 1500, 1500);
+SELECT orch_walkthrough.abandon_orchestration_item(pg_temp.token('i'), 1500, p_now_ms => 1500);
 SELECT * FROM pg_temp.fetch(2999);
 SELECT execution, events, messages FROM pg_temp.fetch(3000);
 

@@ -4,6 +4,9 @@
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('outbox');
 SELECT belay.set_hub_option('outbox', 'max_clock_skew', '0');  -- these tests choose the time
+-- What operators do is told in audit.sql.
+SELECT belay.set_hub_option('outbox', 'events', 'completion,instance,lease.expired,lease.revoked');
+DELETE FROM outbox.outbox_events; SELECT setval('outbox.outbox_events_position', 1, false);
 CALL test.turn_helpers('outbox');
 
 -- Reads a batch in brief; the places are kept in batch.
@@ -33,7 +36,7 @@ SELECT outbox.raise_event('a', 'x', '', p_now_ms => 40);
 SELECT instance FROM pg_temp.fetch(50);
 -- A status that is not new, an ack without a status and a refused ack tell nothing.
 CALL pg_temp.ack('a', 60, metadata => '{"orchestration_name": "Orch2", "orchestration_version": "1.2", "status": "Running"}');
-SELECT test.sqlstate(format('SELECT outbox.ack_orchestration_item(%L, 61, 1, NULL, NULL, NULL, %L)', pg_temp.token('a'), '{"status": "Failed"}'));
+SELECT test.sqlstate(format('SELECT outbox.ack_orchestration_item(%L, 1, NULL, NULL, NULL, %L, p_now_ms => 61)', pg_temp.token('a'), '{"status": "Failed"}'));
 SELECT outbox.raise_event('a', 'x', '', p_now_ms => 62) FROM generate_series(1, 3);
 SELECT instance FROM pg_temp.fetch(63);
 CALL pg_temp.ack('a', 64, metadata => '{"status": "ContinuedAsNew"}');
@@ -62,16 +65,16 @@ SELECT * FROM outbox.delete_instances_atomic(ARRAY['a', 'rowless', 'nobody'], tr
 SELECT event_id, topic, type, subject, details FROM pg_temp.read('all', 105);
 SELECT pg_temp.done('all', 105);
 SELECT belay.set_hub_option('outbox', 'max_attempts', '1');
-SELECT outbox.enqueue_worker_work('{"ActivityExecute": {"instance": "w", "execution_id": 1, "id": 7, "name": "n"}}', 200);
-SELECT outbox.enqueue_worker_work('{"ActivityExecute": {"execution_id": 1, "id": 7, "name": "n"}}', 200);
+SELECT outbox.enqueue_worker_work('{"ActivityExecute": {"instance": "w", "execution_id": 1, "id": 7, "name": "n"}}', p_now_ms => 200);
+SELECT outbox.enqueue_worker_work('{"ActivityExecute": {"execution_id": 1, "id": 7, "name": "n"}}', p_now_ms => 200);
 SELECT outbox.start_orchestration('Orch', '', 'm', '1', p_now_ms => 200);
-SELECT count(*) FROM outbox.fetch_work_items(201, 1, NULL, NULL, NULL, 'any', 9);
+SELECT count(*) FROM outbox.fetch_work_items(1, NULL, NULL, NULL, 'any', 9, p_now_ms => 201);
 SELECT instance FROM pg_temp.fetch(201, 1);
-SELECT count(*) FROM outbox.fetch_work_items(301, 1, NULL, NULL, NULL, 'any', 9);
+SELECT count(*) FROM outbox.fetch_work_items(1, NULL, NULL, NULL, 'any', 9, p_now_ms => 301);
 SELECT count(*) FROM pg_temp.fetch(301, 1);
 SELECT outbox.raise_event('orphan', 'x', '', p_now_ms => 302);
 SELECT count(*) FROM pg_temp.fetch(303);
-SELECT rows FROM outbox.reconcile(302 + 86400001, '{orphan_messages}');
+SELECT rows FROM outbox.reconcile('{orphan_messages}', p_now_ms => 302 + 86400001);
 SELECT * FROM pg_temp.read('all', 400);
 SELECT pg_temp.done('all', 400);
 -- instance_retention deletes, and tells, with the time of the duty.
@@ -80,12 +83,12 @@ SELECT belay.set_hub_option('outbox', 'instance_retention', '1 s');
 SELECT outbox.start_orchestration('Orch', '', 'old', '1', p_now_ms => 401);
 SELECT instance FROM pg_temp.fetch(402);
 CALL pg_temp.ack('old', 403, metadata => '{"orchestration_name": "Orch", "orchestration_version": "1", "status": "Completed"}');
-SELECT rows FROM outbox.reconcile(5000, '{instance_retention}');
+SELECT rows FROM outbox.reconcile('{instance_retention}', p_now_ms => 5000);
 SELECT topic, type, subject, at FROM pg_temp.read('all', 5001);
 SELECT pg_temp.done('all', 5001);
 
 -- What the hub does not want is not written: no topic, no type.
-SELECT belay.set_hub_option('outbox', 'events', 'instance.failed,operator');
+SELECT belay.set_hub_option('outbox', 'events', 'instance.failed');
 SELECT outbox.start_orchestration('Orch', '', 'quiet', '1', p_now_ms => 6000);
 SELECT instance FROM pg_temp.fetch(6001);
 CALL pg_temp.ack('quiet', 6002, metadata => '{"orchestration_name": "Orch", "orchestration_version": "1", "status": "Completed"}');
@@ -95,11 +98,11 @@ CALL pg_temp.ack('quiet', 6005, metadata => '{"status": "Failed"}');
 SELECT outbox.delete_instance('quiet') IS NOT NULL;
 SELECT type, subject FROM pg_temp.read('all', 6006);
 SELECT pg_temp.done('all', 6006);
-SELECT belay.set_hub_option('outbox', 'events', NULL);
+SELECT belay.set_hub_option('outbox', 'events', 'completion,instance,lease.expired,lease.revoked');
 -- Fetch, ack, renew and abandon of the worker queue tell nothing.
-SELECT outbox.enqueue_worker_work('{"ActivityExecute": {"execution_id": 1, "id": 7, "name": "n"}}', 6100);
-SELECT outbox.renew_work_item_lock(out_lock_token, 6102, 1000), outbox.abandon_work_item(out_lock_token, 6103, NULL) FROM outbox.fetch_work_item(6101, 1000);
-SELECT outbox.ack_worker(out_lock_token, p_now_ms => 6105) FROM outbox.fetch_work_item(6104, 1000);
+SELECT outbox.enqueue_worker_work('{"ActivityExecute": {"execution_id": 1, "id": 7, "name": "n"}}', p_now_ms => 6100);
+SELECT outbox.renew_work_item_lock(lock_token, 1000, p_now_ms => 6102), outbox.abandon_work_item(lock_token, NULL, p_now_ms => 6103) FROM outbox.fetch_work_item(1000, p_now_ms => 6101);
+SELECT outbox.ack_worker(lock_token, p_now_ms => 6105) FROM outbox.fetch_work_item(1000, p_now_ms => 6104);
 SELECT count(*) FROM pg_temp.read('all', 6106);
 
 ---- batches and leases (EV-5, EV-6)
@@ -124,7 +127,7 @@ SELECT pg_temp.done('all', 8001);
 SELECT event_id, upto AS old_upto FROM batch WHERE nr = 3 \gset
 SELECT event_id = :'event_id' AS same, subject FROM pg_temp.read('all', 8001, 2);
 -- The old lease does not open the new one.
-SELECT test.error(format('SELECT outbox.ack_events(''all'', %L, 8002)', :'old_upto')) LIKE 'QB001: Event batch lease lost%"gone"%' AS lost;
+SELECT test.error(format('SELECT outbox.ack_events(''all'', %L, 8002)', :'old_upto')) LIKE 'QB001: the batch of events was already acked%"gone"%' AS lost;
 -- Acking the last one ends the lease; then it is over.
 SELECT pg_temp.done('all', 8002), pg_temp.done('all', 8002) LIKE 'QB001%' AS over;
 SELECT subject FROM pg_temp.read('all', 8003);
@@ -221,32 +224,32 @@ BEGIN
 END $$;
 -- What all have read goes; what one has not stays.
 CALL pg_temp.catch_up('late', 31000);
-SELECT rows FROM outbox.reconcile(30000, '{outbox_retention}');
+SELECT rows FROM outbox.reconcile('{outbox_retention}', p_now_ms => 30000);
 SELECT outbox.drop_subscription(name) FROM outbox.subscriptions WHERE name NOT IN ('all', 'late') ORDER BY name;
-SELECT rows > 0 AS some FROM outbox.reconcile(30000, '{outbox_retention}');
+SELECT rows > 0 AS some FROM outbox.reconcile('{outbox_retention}', p_now_ms => 30000);
 SELECT subject FROM outbox.outbox_events WHERE subject = 'h1';
 CALL pg_temp.catch_up('all', 31001);
 CALL pg_temp.catch_up('late', 31002);
-SELECT rows > 0 AS some FROM outbox.reconcile(30000, '{outbox_retention}');
+SELECT rows > 0 AS some FROM outbox.reconcile('{outbox_retention}', p_now_ms => 30000);
 SELECT DISTINCT subject FROM outbox.outbox_events WHERE subject <> 'z1';
 -- Too old is gone, read or not.
 CALL pg_temp.tell(1, 'j', 9000);
 UPDATE outbox.outbox_events SET occurred_at_ms = 1000;
-SELECT count(*) FROM outbox.reconcile(1000 + 7 * 86400000::bigint, '{outbox_retention}');
+SELECT count(*) FROM outbox.reconcile('{outbox_retention}', p_now_ms => 1000 + 7 * 86400000::bigint);
 SELECT count(*) > 0 AS kept FROM outbox.outbox_events;
-SELECT rows > 0 AS some FROM outbox.reconcile(1001 + 7 * 86400000::bigint, '{outbox_retention}');
+SELECT rows > 0 AS some FROM outbox.reconcile('{outbox_retention}', p_now_ms => 1001 + 7 * 86400000::bigint);
 SELECT count(*) FROM outbox.outbox_events;
 SELECT count(*) FROM pg_temp.read('all', 32006);
 -- Without subscriptions nothing has been read by all.
 SELECT outbox.drop_subscription('all'), outbox.drop_subscription('late');
 CALL pg_temp.tell(2, 'k', 9000);
-SELECT rows FROM outbox.reconcile(30000, '{outbox_retention}');
+SELECT rows FROM outbox.reconcile('{outbox_retention}', p_now_ms => 30000);
 -- A subscription that wants none of many events does not look at them for ever.
 SELECT outbox.create_subscription('picky', ARRAY['operator']);
 CALL pg_temp.tell(300, 'l', 9000);
 SELECT count(*) FROM pg_temp.read('picky', 40000);
 SELECT count(*) FROM pg_temp.read('picky', 40000);
-SELECT rows >= 300 AS some FROM outbox.reconcile(30000, '{outbox_retention}');
+SELECT rows >= 300 AS some FROM outbox.reconcile('{outbox_retention}', p_now_ms => 30000);
 
 ---- bad arguments
 

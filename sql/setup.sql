@@ -151,19 +151,19 @@ RETURNS TABLE (instance text, name text, version text, execution bigint, events 
 DECLARE
     turn record;
 BEGIN
-    SELECT * INTO turn FROM @hub@.fetch_orchestration_item(now_ms, timeout_ms, min_version, max_version, slots);
-    IF turn.out_lock_token IS NOT NULL THEN
-        INSERT INTO lease VALUES (turn.out_instance_id, turn.out_lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
-        RETURN QUERY SELECT turn.out_instance_id, turn.out_orchestration_name, turn.out_orchestration_version, turn.out_execution_id,
-            CASE WHEN turn.out_history IS NULL THEN 'NULL' ELSE
-                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.out_history) WITH ORDINALITY AS h (e, nr)) END,
-            test.brief(turn.out_messages), turn.out_attempt_count, turn.out_kv_snapshot::text;
+    SELECT * INTO turn FROM @hub@.fetch_orchestration_item(timeout_ms, min_version, max_version, slots, p_now_ms => now_ms);
+    IF turn.lock_token IS NOT NULL THEN
+        INSERT INTO lease VALUES (turn.instance_id, turn.lock_token) ON CONFLICT (instance_id) DO UPDATE SET token = excluded.token;
+        RETURN QUERY SELECT turn.instance_id, turn.orchestration_name, turn.orchestration_version, turn.execution_id,
+            CASE WHEN turn.history IS NULL THEN 'NULL' ELSE
+                (SELECT coalesce(string_agg(CASE json_typeof(e) WHEN 'object' THEN e ->> 'event_id' ELSE json_typeof(e) END, ',' ORDER BY nr), 'none') FROM json_array_elements(turn.history) WITH ORDINALITY AS h (e, nr)) END,
+            test.brief(turn.messages), turn.attempt_count, turn.kv_snapshot::text;
     END IF;
 END $$;
 CREATE FUNCTION pg_temp.token(instance text) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.instance_id = $1 $$;
 -- An ack of the turn last fetched of an instance.
 CREATE PROCEDURE pg_temp.ack(instance text, now_ms bigint, delta jsonb DEFAULT '[]', metadata jsonb DEFAULT '{}', send jsonb DEFAULT '[]', work jsonb DEFAULT '[]', execution bigint DEFAULT 1, cancelled jsonb DEFAULT '[]')
-LANGUAGE sql AS $$ SELECT @hub@.ack_orchestration_item(pg_temp.token(instance), now_ms, execution, delta, work, send, metadata, cancelled) $$;
+LANGUAGE sql AS $$ SELECT @hub@.ack_orchestration_item(pg_temp.token(instance), execution, delta, work, send, metadata, cancelled, p_now_ms => now_ms) $$;
 $turns$, '@hub@', quote_ident(hub));
 END $helpers$;
 

@@ -15,7 +15,7 @@ SELECT acquire_slots('a', 'worker', 8, 1000, 2001);
 SELECT acquire_slots('b', 'worker', 8, 1000, 2002);
 -- A renewal changes nothing but the deadline.
 SELECT acquire_slots('a', 'worker', 8, 1000, 2500);
-SELECT owner, array_agg(slot ORDER BY slot) AS slots, locked_until FROM slot_leases GROUP BY owner, locked_until ORDER BY owner;
+SELECT owner_id, array_agg(slot ORDER BY slot) AS slots, locked_until FROM slot_leases GROUP BY owner_id, locked_until ORDER BY owner_id;
 -- SL-2: three owners of eight slots have three, three and two.
 SELECT acquire_slots('c', 'worker', 8, 1000, 2600);
 SELECT acquire_slots('a', 'worker', 8, 1000, 2601);
@@ -39,7 +39,7 @@ SELECT acquire_slots('a', 'worker', 8, 1000, 9002);
 SELECT release_slots('a', 'worker');
 SELECT release_slots('a', 'worker');
 SELECT release_slots('nobody', 'orchestrator');
-SELECT owner, count(*) FROM slot_leases GROUP BY owner;
+SELECT owner_id, count(*) FROM slot_leases GROUP BY owner_id;
 SELECT acquire_slots('b', 'worker', 8, 1000, 9003);
 
 -- SL-1: the two queues are shared by themselves.
@@ -48,7 +48,7 @@ SELECT acquire_slots('o', 'orchestrator', NULL, 1000, 9003);
 SELECT release_slots(owner, queue) FROM slot_owners;
 SELECT n, acquire_slots('w' || n, 'worker', 8, 1000, 10000) FROM generate_series(1, 10) AS n;
 SELECT n, acquire_slots('w' || n, 'worker', 8, 1000, 10000) FROM generate_series(1, 10) AS n;
-SELECT count(DISTINCT slot), count(DISTINCT owner) FROM slot_leases;
+SELECT count(DISTINCT slot), count(DISTINCT owner_id) FROM slot_leases;
 
 -- SL-5: a new incarnation ends all these leases; a fresh owner finds everything free.
 SELECT belay.new_incarnation('slot_acquire');
@@ -93,8 +93,8 @@ SELECT enqueue_worker_items(jsonb_agg(jsonb_build_object('work_item', jsonb_buil
 SELECT acquire_slots('a', 'worker', 3, 1000, 1000) AS a, acquire_slots('b', 'worker', 3, 1000, 1000) AS b;
 SELECT acquire_slots('a', 'worker', 3, 1000, 1000) AS a \gset
 SELECT acquire_slots('b', 'worker', 3, 1000, 1000) AS b \gset
-SELECT array_agg(out_work_item::jsonb #>> '{ActivityExecute,name}') FROM fetch_work_items(1000, 1000, p_max_items => 9, p_slots => :'a');
-SELECT array_agg(out_work_item::jsonb #>> '{ActivityExecute,name}') FROM fetch_work_items(1000, 1000, p_max_items => 9, p_slots => :'b');
+SELECT array_agg(work_item::jsonb #>> '{ActivityExecute,name}') FROM fetch_work_items(1000, p_max_items => 9, p_slots => :'a', p_now_ms => 1000);
+SELECT array_agg(work_item::jsonb #>> '{ActivityExecute,name}') FROM fetch_work_items(1000, p_max_items => 9, p_slots => :'b', p_now_ms => 1000);
 
 -- Rolled back, nothing was acquired.
 BEGIN;

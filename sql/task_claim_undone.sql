@@ -4,8 +4,8 @@
 SELECT belay.create_hub('task_undone');
 SELECT belay.set_hub_option('task_undone', 'max_clock_skew', '0');
 SET search_path = task_undone, public;
-CREATE FUNCTION pg_temp.claimed(now_ms bigint) RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM claim_tasks('w', 'w-1', p_max => 10, p_now_ms => now_ms) $$;
-SELECT count(*) AS created FROM create_tasks('[{"lane": "a", "delay_ms": 1000}, {"lane": "b", "delay_ms": 1000}, {"lane": "a", "delay_ms": 9000}]', 1000);
+CREATE FUNCTION pg_temp.claimed(now_ms bigint) RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM claim_tasks('w', 'w-1', p_max_items => 10, p_now_ms => now_ms) $$;
+SELECT count(*) AS created FROM create_tasks('[{"queue": "a", "delay_ms": 1000}, {"queue": "b", "delay_ms": 1000}, {"queue": "a", "delay_ms": 9000}]', 1000);
 SELECT pg_temp.claimed(1500) AS too_early;
 -- The transaction,
 BEGIN;
@@ -21,7 +21,7 @@ SELECT pg_temp.claimed(1500) AS too_early;
 ROLLBACK;
 -- and one that had cancelled a delayed task before.
 BEGIN;
-SELECT result FROM list_tasks('{"lane": "a"}') AS t, cancel_task(t.task_id, p_now_ms => 2000);
+SELECT result FROM list_tasks('{"queue": "a"}') AS t, cancel_task(t.task_id, p_now_ms => 2000);
 SELECT pg_temp.claimed(2000);
 ROLLBACK;
 SELECT pg_temp.claimed(2000);

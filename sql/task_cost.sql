@@ -40,12 +40,12 @@ BEGIN
 END $$;
 SELECT pg_temp.cost() AS alone \gset
 SELECT count(*) FROM create_task('a', p_capabilities => '{gpu}', p_now_ms => 1000);
-INSERT INTO tasks (id, slot, cap_set, priority, available_at_ms, created_at_ms, updated_at_ms, terminal_at_ms, state, lane, kind, tags, lease_epoch, start_delay_ms, attempt_index, attempt_leases, retry_count, reclaim_count, replay_count, held, pending_attempt)
+INSERT INTO tasks (id, slot, cap_set, priority, available_at_ms, created_at_ms, updated_at_ms, terminal_at_ms, state, queue, kind, tags, lease_epoch, start_delay_ms, attempt_index, attempt_leases, retry_count, reclaim_count, replay_count, held, pending_attempt)
 SELECT gen_random_uuid(), 0, CASE WHEN n % 4 = 0 THEN s.id ELSE 0 END, 9000, CASE n % 4 WHEN 1 THEN 9000000000000 WHEN 0 THEN 0 END, 0, 0, CASE WHEN n % 4 = 3 THEN 0 END, (ARRAY['ready', 'delayed', 'blocked', 'skipped'])[n % 4 + 1], 'a', '', '{}', 0, 0, 0, 0, 0, 0, 0, false, 'initial'
   FROM generate_series(1, 20000) AS n, capability_sets AS s WHERE s.tokens = '{gpu}';
-INSERT INTO tasks (id, slot, cap_set, priority, available_at_ms, created_at_ms, updated_at_ms, state, lane, kind, tags, lease_epoch, start_delay_ms, attempt_index, attempt_leases, retry_count, reclaim_count, replay_count, held, pending_attempt)
+INSERT INTO tasks (id, slot, cap_set, priority, available_at_ms, created_at_ms, updated_at_ms, state, queue, kind, tags, lease_epoch, start_delay_ms, attempt_index, attempt_leases, retry_count, reclaim_count, replay_count, held, pending_attempt)
 SELECT gen_random_uuid(), 0, 0, 9000, 0, 0, 0, 'ready', 'other', '', '{}', 0, 0, 0, 0, 0, 0, 0, false, 'initial' FROM generate_series(1, 5000) AS n;
-SELECT state, lane, count(*) FROM tasks GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT state, queue, count(*) FROM tasks GROUP BY 1, 2 ORDER BY 1, 2;
 -- An index of this size is at most a level deeper: a block more for each probe.
 SELECT pg_temp.cost() - :alone <= 12 AS flat;
 RESET search_path;

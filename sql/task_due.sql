@@ -9,9 +9,9 @@ CREATE FUNCTION pg_temp.id(n int) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELE
 CREATE FUNCTION pg_temp.n(id uuid) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT right(id::text, 12)::int $$;
 CREATE FUNCTION pg_temp.told() RETURNS SETOF text LANGUAGE sql AS $$
     WITH gone AS (DELETE FROM task_due.outbox_events RETURNING *)
-    SELECT concat_ws(' ', topic, type, pg_temp.n(subject::uuid), details - 'flow_id' - 'lane' - 'kind' - 'lease_id' - 'worker' - 'worker_instance') FROM gone WHERE type <> 'acquired' ORDER BY position
+    SELECT concat_ws(' ', topic, type, pg_temp.n(subject::uuid), details - 'flow_id' - 'queue' - 'kind' - 'lease_id' - 'worker' - 'worker_instance' - 'by' - 'as' - 'via') FROM gone WHERE type <> 'acquired' AND subject ~ '^[0-9a-f]{8}-' ORDER BY position
 $$;
-CREATE FUNCTION pg_temp.run(now_ms bigint, VARIADIC duties text[]) RETURNS TABLE (duty text, changed bigint) LANGUAGE sql AS $$ SELECT r.duty, r.rows FROM task_due.reconcile(now_ms, duties) AS r $$;
+CREATE FUNCTION pg_temp.run(now_ms bigint, VARIADIC duties text[]) RETURNS TABLE (duty text, changed bigint) LANGUAGE sql AS $$ SELECT r.duty, r.rows FROM task_due.reconcile(duties, p_now_ms => now_ms) AS r $$;
 CREATE VIEW pg_temp.t AS SELECT pg_temp.n(id) AS n, state, pending_attempt AS pending, lease_epoch AS epoch, available_at_ms AS avail, attempt_index AS attempt, retry_count AS retries, reclaim_count AS reclaims, failure_class AS class FROM task_due.tasks ORDER BY id;
 
 -- TD-1: a lease that is over: the same attempt, ready at its old place, reclaim counted. At the deadline, not before; twice is once.
@@ -31,20 +31,20 @@ SELECT lease_until_ms FROM renew_task(pg_temp.id(1), 3, 6000, 3000); SELECT leas
 SELECT * FROM pg_temp.told();
 -- TR-3: on_lease_expiry = retry makes it a failure; max_reclaims bounds the survived ones.
 DELETE FROM tasks; DELETE FROM attempts;
-SELECT count(*) FROM create_tasks('[{"lane":"a","task_id":"00000000-0000-4000-8000-000000000001","policy":{"on_lease_expiry":"retry","max_attempts":2}},{"lane":"b","task_id":"00000000-0000-4000-8000-000000000002","policy":{"max_reclaims":1}},{"lane":"c","task_id":"00000000-0000-4000-8000-000000000003","policy":{"max_reclaims":0}}]', 0);
-SELECT count(*) FROM claim_tasks('w', 'i', p_lease_ms => 10, p_max => 9, p_now_ms => 0);
+SELECT count(*) FROM create_tasks('[{"queue":"a","task_id":"00000000-0000-4000-8000-000000000001","policy":{"on_lease_expiry":"retry","max_attempts":2}},{"queue":"b","task_id":"00000000-0000-4000-8000-000000000002","policy":{"max_reclaims":1}},{"queue":"c","task_id":"00000000-0000-4000-8000-000000000003","policy":{"max_reclaims":0}}]', 0);
+SELECT count(*) FROM claim_tasks('w', 'i', p_lease_ms => 10, p_max_items => 9, p_now_ms => 0);
 SELECT * FROM pg_temp.run(10, 'lease_expiry');
 SELECT * FROM pg_temp.t; SELECT * FROM pg_temp.told();
-SELECT count(*) FROM claim_tasks('w', 'i', p_lease_ms => 10, p_max => 9, p_now_ms => 2000);
+SELECT count(*) FROM claim_tasks('w', 'i', p_lease_ms => 10, p_max_items => 9, p_now_ms => 2000);
 SELECT * FROM pg_temp.run(2010, 'lease_expiry');
 SELECT * FROM pg_temp.t; SELECT * FROM pg_temp.told();
 SELECT pg_temp.n(task_id), attempt_index, outcome, error ->> 'class' AS class FROM task_attempts ORDER BY 1, 2;
 SELECT * FROM check_tasks();
 -- TS-1: deadline before attempt timeout before lease, whichever duty comes first. All three have passed at 100.
 DELETE FROM tasks; DELETE FROM attempts;
-SELECT count(*) FROM create_tasks('[{"lane":"a","task_id":"00000000-0000-4000-8000-000000000001","deadline_ms":50,"policy":{"attempt_timeout_ms":40}},{"lane":"a","task_id":"00000000-0000-4000-8000-000000000002","policy":{"attempt_timeout_ms":40,"max_attempts":1}},
-  {"lane":"a","task_id":"00000000-0000-4000-8000-000000000003","policy":{"attempt_timeout_ms":40}},{"lane":"a","task_id":"00000000-0000-4000-8000-000000000004"}]', 0);
-SELECT pg_temp.n(task_id), lease_until_ms, attempt_deadline_ms, deadline_ms FROM claim_tasks('w', 'i', p_lease_ms => 30, p_max => 9, p_now_ms => 0);
+SELECT count(*) FROM create_tasks('[{"queue":"a","task_id":"00000000-0000-4000-8000-000000000001","deadline_ms":50,"policy":{"attempt_timeout_ms":40}},{"queue":"a","task_id":"00000000-0000-4000-8000-000000000002","policy":{"attempt_timeout_ms":40,"max_attempts":1}},
+  {"queue":"a","task_id":"00000000-0000-4000-8000-000000000003","policy":{"attempt_timeout_ms":40}},{"queue":"a","task_id":"00000000-0000-4000-8000-000000000004"}]', 0);
+SELECT pg_temp.n(task_id), lease_until_ms, attempt_deadline_ms, deadline_ms FROM claim_tasks('w', 'i', p_lease_ms => 30, p_max_items => 9, p_now_ms => 0);
 BEGIN;
 SELECT * FROM pg_temp.run(100, 'deadlines', 'lease_expiry');
 SELECT * FROM pg_temp.t; SELECT * FROM pg_temp.told();
@@ -55,7 +55,7 @@ SELECT pg_temp.n(task_id), outcome FROM task_attempts WHERE outcome IS NOT NULL 
 SELECT * FROM check_tasks();
 -- TS-2: the deadline of tasks that are not active; a claim passes over them; a paused attempt ends expired.
 DELETE FROM tasks; DELETE FROM attempts;
-SELECT count(*) FROM create_tasks('[{"lane":"a","task_id":"00000000-0000-4000-8000-000000000001","deadline_ms":50},{"lane":"a","task_id":"00000000-0000-4000-8000-000000000002","deadline_ms":50,"delay_ms":60},{"lane":"a","task_id":"00000000-0000-4000-8000-000000000003","deadline_ms":50,"priority":9}]', 0);
+SELECT count(*) FROM create_tasks('[{"queue":"a","task_id":"00000000-0000-4000-8000-000000000001","deadline_ms":50},{"queue":"a","task_id":"00000000-0000-4000-8000-000000000002","deadline_ms":50,"delay_ms":60},{"queue":"a","task_id":"00000000-0000-4000-8000-000000000003","deadline_ms":50,"priority":9}]', 0);
 SELECT pg_temp.n(task_id) FROM claim_tasks('w', 'i', p_now_ms => 0);
 SELECT state FROM release_task(pg_temp.id(3), 1, p_now_ms => 1);
 SELECT count(*) FROM claim_tasks('w', 'i', p_now_ms => 50);
@@ -63,19 +63,19 @@ SELECT * FROM pg_temp.run(49, 'deadlines'); SELECT * FROM pg_temp.run(50, 'deadl
 SELECT * FROM pg_temp.t; SELECT * FROM pg_temp.told(); SELECT outcome FROM task_attempts;
 -- TD-3: due_timers makes ready what is due.
 DELETE FROM tasks; DELETE FROM attempts;
-SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('lane', 'a', 'delay_ms', n)) FROM generate_series(1, 600) AS n), 0);
+SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('queue', 'a', 'delay_ms', n)) FROM generate_series(1, 600) AS n), 0);
 SELECT * FROM pg_temp.run(550, 'due_timers');
 SELECT state, count(*) FROM tasks GROUP BY state ORDER BY state;
 -- TQ-5: more than 256 due at once: the claim goes on until it finds one that it may run.
 DELETE FROM tasks;
-SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('lane', CASE WHEN n = 600 THEN 'mine' ELSE 'a' END, 'delay_ms', n)) FROM generate_series(1, 600) AS n), 0);
-SELECT lane FROM claim_tasks('w', 'i', '{mine}', p_now_ms => 1000);
--- TD-4: retention: the hub's, or the lane's; never what has not ended or whose dedup window is open.
+SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('queue', CASE WHEN n = 600 THEN 'mine' ELSE 'a' END, 'delay_ms', n)) FROM generate_series(1, 600) AS n), 0);
+SELECT queue FROM claim_tasks('w', 'i', '{mine}', p_now_ms => 1000);
+-- TD-4: retention: the hub's, or the queue's; never what has not ended or whose dedup window is open.
 DELETE FROM tasks;
 SELECT belay.set_hub_option('task_due', 'task_retention', '100');
-SELECT set_lane('long', '{"retention_ms":1000}'), set_lane('short', '{"retention_ms":0}');
-SELECT count(*) FROM create_tasks('[{"lane":"a","kind":"gone"},{"lane":"long","kind":"long"},{"lane":"short","kind":"short"},{"lane":"a","kind":"key","dedup_key":"k","dedup_window_ms":500},{"lane":"a","kind":"open"}]', 0);
-SELECT count(*) FROM (SELECT c.* FROM claim_tasks('w', 'i', p_max => 9, p_now_ms => 0) AS t, complete_task(t.task_id, 1, p_now_ms => 10) AS c WHERE t.kind <> 'open') AS x;
+SELECT set_queue('long', '{"retention_ms":1000}'), set_queue('short', '{"retention_ms":0}');
+SELECT count(*) FROM create_tasks('[{"queue":"a","kind":"gone"},{"queue":"long","kind":"long"},{"queue":"short","kind":"short"},{"queue":"a","kind":"key","dedup_key":"k","dedup_window_ms":500},{"queue":"a","kind":"open"}]', 0);
+SELECT count(*) FROM (SELECT c.* FROM claim_tasks('w', 'i', p_max_items => 9, p_now_ms => 0) AS t, complete_task(t.task_id, 1, p_now_ms => 10) AS c WHERE t.kind <> 'open') AS x;
 SELECT * FROM pg_temp.run(109, 'retention'); SELECT kind FROM tasks ORDER BY kind;
 SELECT * FROM pg_temp.run(110, 'retention'); SELECT kind FROM tasks ORDER BY kind;
 SELECT * FROM pg_temp.run(500, 'retention'); SELECT kind FROM tasks ORDER BY kind;

@@ -6,7 +6,7 @@ SELECT belay.set_hub_option('task_ex', 'max_clock_skew', '0');
 SET search_path = task_ex, public;
 CREATE FUNCTION pg_temp.id(n int) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid $$;
 CREATE FUNCTION pg_temp.claim(now bigint, most int DEFAULT 1, lease bigint DEFAULT 100) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(concat_ws(' ', right(task_id::text, 12)::int, attempt_kind), ', ' ORDER BY task_id) FROM task_ex.claim_tasks('w', 'w-1', '{l}', p_lease_ms => lease, p_max => most, p_now_ms => now) $$;
+    SELECT string_agg(concat_ws(' ', right(task_id::text, 12)::int, attempt_kind), ', ' ORDER BY task_id) FROM task_ex.claim_tasks('w', 'w-1', '{l}', p_lease_ms => lease, p_max_items => most, p_now_ms => now) $$;
 SELECT state FROM create_task('l', p_task_id => pg_temp.id(1), p_now_ms => 1000);
 SELECT pg_temp.claim(1000);
 -- A live lease is left alone; at its deadline it is over.
@@ -32,14 +32,14 @@ SELECT belay.new_incarnation('task_ex') > 0 AS newer;
 SELECT pg_temp.claim(9100, 10);
 -- More than a claim takes back at once: it goes on while it has found nothing.
 SELECT count(*) FROM tasks WHERE state = 'active';
-SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('lane', 'other', 'task_id', pg_temp.id(100 + n))) FROM generate_series(1, 70) AS n), 10000);
-SELECT count(*) FROM claim_tasks('w', 'w-1', '{other}', p_lease_ms => 100, p_max => 100, p_now_ms => 10000);
+SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('queue', 'other', 'task_id', pg_temp.id(100 + n))) FROM generate_series(1, 70) AS n), 10000);
+SELECT count(*) FROM claim_tasks('w', 'w-1', '{other}', p_lease_ms => 100, p_max_items => 100, p_now_ms => 10000);
 SELECT state FROM create_task('l', p_task_id => pg_temp.id(5), p_now_ms => 10000);
-SELECT task_id = pg_temp.id(5) AS own FROM claim_tasks('w', 'w-1', '{l}', p_lease_ms => 150, p_max => 10, p_now_ms => 10000) ORDER BY 1;
+SELECT task_id = pg_temp.id(5) AS own FROM claim_tasks('w', 'w-1', '{l}', p_lease_ms => 150, p_max_items => 10, p_now_ms => 10000) ORDER BY 1;
 SELECT pg_temp.claim(10200, 10) LIKE '%5 reclaim%' AS taken_back;
 -- Where something is found, the others wait for the next claim.
-SELECT count(*) FILTER (WHERE state = 'ready') BETWEEN 1 AND 70 AS some FROM tasks WHERE lane = 'other';
-SELECT count(*) FROM claim_tasks('w', 'w-1', '{other}', p_max => 100, p_now_ms => 10200);
+SELECT count(*) FILTER (WHERE state = 'ready') BETWEEN 1 AND 70 AS some FROM tasks WHERE queue = 'other';
+SELECT count(*) FROM claim_tasks('w', 'w-1', '{other}', p_max_items => 100, p_now_ms => 10200);
 -- A clock that is ahead of the server's ends no lease.
 SELECT count(*) FROM create_task('ahead', p_task_id => pg_temp.id(6));
 SELECT count(*) FROM claim_tasks('w', 'w-1', '{ahead}', p_lease_ms => 60000);

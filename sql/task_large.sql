@@ -21,7 +21,7 @@ SELECT result, effect FROM deliver_signal(pg_temp.id(1), :'wp', :'token', jsonb_
 SELECT result, effect FROM deliver_signal(pg_temp.id(1), :'wp', :'token', jsonb_build_object('name', 'c', 'signal_id', '3', 'payload', repeat('y', 1000000)), 1300);
 SELECT result, effect FROM deliver_signal(pg_temp.id(1), :'wp', :'token', '{"name": "d", "payload": "small", "signal_id": "4"}', 1400);
 SELECT state FROM create_task('l', p_task_id => pg_temp.id(2), p_now_ms => 1400);
-SELECT right(task_id::text, 1) AS task, attempt_kind, pg_temp.shown(signals) AS signals FROM claim_tasks('w', 'w-1', p_max => 10, p_now_ms => 1500);
+SELECT right(task_id::text, 1) AS task, attempt_kind, pg_temp.shown(signals) AS signals FROM claim_tasks('w', 'w-1', p_max_items => 10, p_now_ms => 1500);
 -- The others are read page by page.
 SELECT nr, signal_id, waitpoint_id = :'wp' AS here, key, name, source, length(payload::text) AS bytes, accepted_at_ms FROM list_signals(pg_temp.id(1), 2);
 SELECT nr FROM list_signals(pg_temp.id(1), p_limit => 3);
@@ -39,9 +39,9 @@ SELECT nr, key, name, length(payload #>> '{}') AS bytes FROM list_signals(pg_tem
 -- ---- results ----
 -- FX-2: a claim has results of 1 MiB at most; from the first that does not fit on they are left out, and upstream_results has them.
 SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(100), 'tasks', jsonb_build_array(
-    jsonb_build_object('key', 'a', 'lane', 'f', 'task_id', pg_temp.id(11)), jsonb_build_object('key', 'b', 'lane', 'f', 'task_id', pg_temp.id(12)),
-    jsonb_build_object('key', 'c', 'lane', 'f', 'task_id', pg_temp.id(13)), jsonb_build_object('key', 'd', 'lane', 'g', 'task_id', pg_temp.id(14), 'after', '["a", "b", "c"]'::jsonb))), 2000);
-SELECT count(*) FROM claim_tasks('w', 'w-1', '{f}', p_max => 10, p_now_ms => 2000);
+    jsonb_build_object('key', 'a', 'queue', 'f', 'task_id', pg_temp.id(11)), jsonb_build_object('key', 'b', 'queue', 'f', 'task_id', pg_temp.id(12)),
+    jsonb_build_object('key', 'c', 'queue', 'f', 'task_id', pg_temp.id(13)), jsonb_build_object('key', 'd', 'queue', 'g', 'task_id', pg_temp.id(14), 'after', '["a", "b", "c"]'::jsonb))), 2000);
+SELECT count(*) FROM claim_tasks('w', 'w-1', '{f}', p_max_items => 10, p_now_ms => 2000);
 SELECT result FROM complete_task(pg_temp.id(11), 1, to_jsonb(repeat('a', 1000000)), p_now_ms => 2000);
 SELECT result FROM complete_task(pg_temp.id(12), 1, to_jsonb(repeat('b', 60000)), p_now_ms => 2000);
 SELECT result FROM complete_task(pg_temp.id(13), 1, '3', p_now_ms => 2000);
@@ -62,7 +62,7 @@ SELECT belay.set_hub_option('task_lg', 'max_body_bytes', '1 kB');
 SELECT test.refused($$SELECT task_lg.create_task('l', p_tags => jsonb_build_object('t', repeat('x', 2000)))$$);
 SELECT test.refused($$SELECT task_lg.create_task('l', p_policy => jsonb_build_object('retryable', (SELECT jsonb_agg('timeout'::text) FROM generate_series(1, 1000))))$$);
 SELECT test.refused($$SELECT task_lg.suspend_task(pg_temp.id(4), pg_temp.epoch(4), jsonb_build_object('waitpoints', '[{"key": "k"}]'::jsonb, 'condition', jsonb_build_object('single', jsonb_build_object('key', 'k', 'names', jsonb_build_array(repeat('n', 2000))))), 3000)$$);
-SELECT test.refused($$SELECT task_lg.create_flow(jsonb_build_object('tags', jsonb_build_object('t', repeat('x', 2000)), 'tasks', '[{"lane": "f"}]'::jsonb))$$);
+SELECT test.refused($$SELECT task_lg.create_flow(jsonb_build_object('tags', jsonb_build_object('t', repeat('x', 2000)), 'tasks', '[{"queue": "f"}]'::jsonb))$$);
 SELECT belay.set_hub_option('task_lg', 'max_body_bytes', NULL);
 
 -- ---- reads ----

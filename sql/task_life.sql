@@ -10,7 +10,7 @@ CREATE FUNCTION pg_temp.n(id uuid) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELE
 -- What the outbox was told since the last look.
 CREATE FUNCTION pg_temp.told() RETURNS SETOF text LANGUAGE sql AS $$
     WITH gone AS (DELETE FROM task_life.outbox_events RETURNING *)
-    SELECT concat_ws(' ', topic, type, pg_temp.n(subject::uuid), details - 'flow_id' - 'lease_id' - 'lane' - 'kind') FROM gone ORDER BY position
+    SELECT concat_ws(' ', topic, type, pg_temp.n(subject::uuid), details - 'flow_id' - 'lease_id' - 'queue' - 'kind' - 'by' - 'as' - 'via') FROM gone WHERE subject ~ '^[0-9a-f]{8}-' ORDER BY position
 $$;
 CREATE VIEW pg_temp.t AS SELECT pg_temp.n(id) AS n, state, pending_attempt AS pending, lease_epoch AS epoch, lease_owner AS owner, lease_until_ms AS until, available_at_ms AS avail,
     attempt_index AS attempt, retry_count AS retries, reclaim_count AS reclaims, result FROM task_life.tasks ORDER BY id;
@@ -27,7 +27,7 @@ SELECT state FROM create_task('mail', NULL, pg_temp.id(5), p_priority => 99999, 
 SELECT pg_temp.n(id), state, available_at_ms, priority FROM tasks ORDER BY id;
 -- TC-4: an id that is known changes nothing.
 SELECT pg_temp.n(task_id), state, created FROM create_task('other', '{"x":1}', pg_temp.id(2), p_now_ms => 2000);
-SELECT lane, payload FROM tasks WHERE id = pg_temp.id(2);
+SELECT queue, payload FROM tasks WHERE id = pg_temp.id(2);
 -- TC-3 and others: what is refused.
 SELECT test.refused($$SELECT task_life.create_task('mail', p_deadline_ms => 1000, p_now_ms => 1000)$$);
 SELECT test.refused($$SELECT task_life.create_task(NULL)$$);
@@ -54,13 +54,13 @@ SELECT test.sqlstate($$SELECT task_life.create_task('', p_now_ms => 1)$$), test.
 SELECT belay.set_hub_option('task_life', 'max_clock_skew', '0');
 
 -- TQ-1: priority, then time, then id; a due one joins; one that is not due does not.
-SELECT pg_temp.n(task_id), lane, payload, priority, attempt_index, attempt_kind, lease_epoch, regexp_replace(replace(lease_id, task_id::text, '<id>'), ':[0-9a-f]{32}$', ':<nonce>') AS lease_id, lease_until_ms FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1100);
+SELECT pg_temp.n(task_id), queue, payload, priority, attempt_index, attempt_kind, lease_epoch, regexp_replace(replace(lease_id, task_id::text, '<id>'), ':[0-9a-f]{32}$', ':<nonce>') AS lease_id, lease_until_ms FROM claim_tasks('w', 'w-1', p_max_items => 10, p_lease_ms => 100, p_now_ms => 1100);
 SELECT * FROM pg_temp.told();
 -- What is delayed is not claimed before its time; leases that are over come back (TQ-7).
-SELECT pg_temp.n(task_id) FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1499);
-SELECT pg_temp.n(task_id), lease_until_ms FROM claim_tasks('w', 'w-1', p_max => 10, p_lease_ms => 100, p_now_ms => 1500);
+SELECT pg_temp.n(task_id) FROM claim_tasks('w', 'w-1', p_max_items => 10, p_lease_ms => 100, p_now_ms => 1499);
+SELECT pg_temp.n(task_id), lease_until_ms FROM claim_tasks('w', 'w-1', p_max_items => 10, p_lease_ms => 100, p_now_ms => 1500);
 SELECT test.refused($$SELECT task_life.claim_tasks(NULL, 'i')$$), test.refused($$SELECT task_life.claim_tasks('w', '')$$);
-SELECT test.refused($$SELECT task_life.claim_tasks('w', 'i', p_lease_ms => 0)$$), test.refused($$SELECT task_life.claim_tasks('w', 'i', p_lease_ms => 86400001)$$), test.refused($$SELECT task_life.claim_tasks('w', 'i', p_max => 1001)$$);
+SELECT test.refused($$SELECT task_life.claim_tasks('w', 'i', p_lease_ms => 0)$$), test.refused($$SELECT task_life.claim_tasks('w', 'i', p_lease_ms => 86400001)$$), test.refused($$SELECT task_life.claim_tasks('w', 'i', p_max_items => 1001)$$);
 SELECT count(*) FROM pg_temp.told();
 
 -- TL-4: renew extends, never shortens; an expired lease cannot be renewed, and the fence tells in order.
@@ -90,7 +90,7 @@ SELECT test.refused($$SELECT task_life.complete_task('00000000-0000-4000-8000-00
 SELECT test.refused($$SELECT task_life.complete_task('00000000-0000-4000-8000-000000000002', 2, NULL, p_now_ms => 1900)$$);
 SELECT * FROM pg_temp.told();
 SELECT * FROM pg_temp.t WHERE n = 2;
-SELECT outcome, kind, lease_count, epoch, worker, worker_instance, started_ms, ended_ms, error FROM task_attempts WHERE task_id = pg_temp.id(2);
+SELECT outcome, kind, lease_count, lease_epoch, worker, worker_instance, started_ms, ended_ms, error FROM task_attempts WHERE task_id = pg_temp.id(2);
 -- Refused: nothing is claimed (TW-4).
 SELECT test.refused($$SELECT task_life.complete_and_claim('00000000-0000-4000-8000-000000000002', 5, NULL, 'w', 'i', p_now_ms => 1900)$$);
 SELECT count(*) FROM create_task('post', NULL, pg_temp.id(6), p_now_ms => 1900);
@@ -117,14 +117,14 @@ SELECT * FROM pg_temp.fail(1, 20000, 'infra_crash', 0);
 SELECT last_failure, checkpoint FROM claim_tasks('w', 'w-1', p_now_ms => 20000) AS c;
 SELECT result, state, available_at_ms, next_attempt_index FROM fail_task(pg_temp.id(1), 7, 'transient', 'last', p_now_ms => 20001);
 SELECT * FROM pg_temp.told();
-SELECT attempt_index, kind, outcome, epoch, error FROM task_attempts ORDER BY attempt_index;
+SELECT attempt_index, kind, outcome, lease_epoch, error FROM task_attempts ORDER BY attempt_index;
 SELECT failure_class, failure_message, failure_details, terminal_at_ms FROM tasks;
 -- TR-2: permanent is never retried; cancelled cancels; an unknown class is refused; max_attempts 1 and 0.
-SELECT count(*) FROM create_tasks('[{"lane":"a","task_id":"00000000-0000-4000-8000-000000000011"},{"lane":"b","task_id":"00000000-0000-4000-8000-000000000012"},
-  {"lane":"c","task_id":"00000000-0000-4000-8000-000000000013","policy":{"max_attempts":1}},
-  {"lane":"d","task_id":"00000000-0000-4000-8000-000000000014","policy":{"max_attempts":0,"backoff":{"kind":"fixed","delay_ms":7}}},
-  {"lane":"e","task_id":"00000000-0000-4000-8000-000000000015","policy":{"retryable":["timeout"]}},
-  {"lane":"f","task_id":"00000000-0000-4000-8000-000000000016","policy":{"backoff":{"kind":"fixed","delay_ms":1000,"jitter":0.5}}}]', 30000);
+SELECT count(*) FROM create_tasks('[{"queue":"a","task_id":"00000000-0000-4000-8000-000000000011"},{"queue":"b","task_id":"00000000-0000-4000-8000-000000000012"},
+  {"queue":"c","task_id":"00000000-0000-4000-8000-000000000013","policy":{"max_attempts":1}},
+  {"queue":"d","task_id":"00000000-0000-4000-8000-000000000014","policy":{"max_attempts":0,"backoff":{"kind":"fixed","delay_ms":7}}},
+  {"queue":"e","task_id":"00000000-0000-4000-8000-000000000015","policy":{"retryable":["timeout"]}},
+  {"queue":"f","task_id":"00000000-0000-4000-8000-000000000016","policy":{"backoff":{"kind":"fixed","delay_ms":1000,"jitter":0.5}}}]', 30000);
 SELECT test.refused($$SELECT task_life.fail_task('00000000-0000-4000-8000-000000000011', 1, 'odd')$$);
 SELECT * FROM pg_temp.fail(11, 30000, 'permanent');
 SELECT * FROM pg_temp.fail(12, 30000, 'cancelled');
@@ -152,19 +152,19 @@ SELECT * FROM release_task(pg_temp.id(1), 5, 500, p_now_ms => 6100);
 SELECT * FROM task_attempts;
 SELECT attempt_index, attempt_kind, lease_epoch FROM claim_tasks('w', 'w-4', p_now_ms => 6600);
 SELECT result FROM complete_task(pg_temp.id(1), 7, p_now_ms => 6700);
-SELECT attempt_index, epoch, lease_count, worker_instance, kind, started_ms, ended_ms, outcome FROM task_attempts;
+SELECT attempt_index, lease_epoch, lease_count, worker_instance, kind, started_ms, ended_ms, outcome FROM task_attempts;
 SELECT * FROM pg_temp.told();
 SELECT * FROM check_tasks();
 
 -- Batches: TC-6, one bad item refuses them all; answers in the order of the items; ids that grow.
-SELECT test.refused($$SELECT * FROM task_life.create_tasks('[{"lane":"x"},{"lane":"x","delay":5}]')$$), test.refused($$SELECT * FROM task_life.create_tasks('[{"lane":"x"},{"lane":""}]')$$);
-SELECT test.refused($$SELECT * FROM task_life.create_tasks('{}')$$), test.refused($$SELECT * FROM task_life.create_tasks('[{"lane":"x","task_id":"x"}]')$$), test.refused($$SELECT * FROM task_life.create_tasks('[3]')$$);
-SELECT count(*) FROM tasks WHERE lane = 'x';
-SELECT item, state, created FROM create_tasks('[{"lane":"x","task_id":"00000000-0000-4000-8000-000000000020"},{"lane":"x","delay_ms":5,"kind":"k","priority":10000,"tags":{"a":"b"},"payload":null},{"lane":"x","task_id":"00000000-0000-4000-8000-000000000020"},{"lane":"y","capabilities":["b","a","b"]}]', 5000);
-SELECT state, kind, priority, tags, payload FROM tasks WHERE lane = 'x' ORDER BY kind;
-SELECT lane, tokens FROM capability_sets;
-SELECT count(*) = 100 AND bool_and(ordered) AS grow FROM (SELECT task_id > lag(task_id, 1, '00000000-0000-0000-0000-000000000000') OVER (ORDER BY item) AS ordered FROM create_tasks((SELECT jsonb_agg('{"lane":"z"}'::jsonb) FROM generate_series(1, 100)), 5000)) AS x;
--- Lanes are registered.
-SELECT name, paused FROM lanes ORDER BY name COLLATE "C";
+SELECT test.refused($$SELECT * FROM task_life.create_tasks('[{"queue":"x"},{"queue":"x","delay":5}]')$$), test.refused($$SELECT * FROM task_life.create_tasks('[{"queue":"x"},{"queue":""}]')$$);
+SELECT test.refused($$SELECT * FROM task_life.create_tasks('{}')$$), test.refused($$SELECT * FROM task_life.create_tasks('[{"queue":"x","task_id":"x"}]')$$), test.refused($$SELECT * FROM task_life.create_tasks('[3]')$$);
+SELECT count(*) FROM tasks WHERE queue = 'x';
+SELECT item, state, created FROM create_tasks('[{"queue":"x","task_id":"00000000-0000-4000-8000-000000000020"},{"queue":"x","delay_ms":5,"kind":"k","priority":10000,"tags":{"a":"b"},"payload":null},{"queue":"x","task_id":"00000000-0000-4000-8000-000000000020"},{"queue":"y","capabilities":["b","a","b"]}]', 5000);
+SELECT state, kind, priority, tags, payload FROM tasks WHERE queue = 'x' ORDER BY kind;
+SELECT queue, tokens FROM capability_sets;
+SELECT count(*) = 100 AND bool_and(ordered) AS grow FROM (SELECT task_id > lag(task_id, 1, '00000000-0000-0000-0000-000000000000') OVER (ORDER BY item) AS ordered FROM create_tasks((SELECT jsonb_agg('{"queue":"z"}'::jsonb) FROM generate_series(1, 100)), 5000)) AS x;
+-- Queues are registered.
+SELECT name, paused FROM queues ORDER BY name COLLATE "C";
 RESET search_path;
 SELECT belay.drop_hub('task_life', true);

@@ -9,7 +9,7 @@ CREATE FUNCTION pg_temp.id(n int) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELE
 CREATE FUNCTION pg_temp.n(id uuid) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT right(id::text, 12)::int $$;
 CREATE FUNCTION pg_temp.told() RETURNS SETOF text LANGUAGE sql AS $$
     WITH gone AS (DELETE FROM task_op.outbox_events RETURNING *)
-    SELECT concat_ws(' ', topic, type, pg_temp.n(subject::uuid), replace((details - 'flow_id' - 'lane' - 'kind')::text, '00000000-0000-4000-8000-0000000000', '')) FROM gone ORDER BY position
+    SELECT concat_ws(' ', topic, type, pg_temp.n(subject::uuid), replace((details - 'flow_id' - 'queue' - 'kind' - 'by' - 'as' - 'via')::text, '00000000-0000-4000-8000-0000000000', '')) FROM gone WHERE subject ~ '^[0-9a-f]{8}-' ORDER BY position
 $$;
 CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$ SELECT replace(test.refused(statement), '00000000-0000-4000-8000-0000000000', '') $$;
 -- A task in a state: made, and brought there.
@@ -22,7 +22,7 @@ BEGIN
     IF wanted = 'completed' THEN PERFORM task_op.complete_task(pg_temp.id(n), 1, '1', p_now_ms => 1000);
     ELSIF wanted = 'failed' THEN PERFORM task_op.fail_task(pg_temp.id(n), 1, 'permanent', p_now_ms => 1000);
     ELSIF wanted = 'cancelled' THEN PERFORM task_op.cancel_task(pg_temp.id(n), 'first', p_now_ms => 1000);
-    ELSIF wanted = 'expired' THEN PERFORM task_op.reconcile(1001, '{deadlines}');
+    ELSIF wanted = 'expired' THEN PERFORM task_op.reconcile('{deadlines}', p_now_ms => 1001);
     ELSIF wanted = 'paused' THEN PERFORM task_op.release_task(pg_temp.id(n), 1, p_now_ms => 1000);
     END IF;
     DELETE FROM task_op.outbox_events;
@@ -49,7 +49,7 @@ SELECT pg_temp.make(4, 'paused');
 SELECT result, previous_state, effective FROM cancel_task(pg_temp.id(4), 'x', p_now_ms => 1100);
 SELECT * FROM pg_temp.told();
 SELECT pg_temp.n(id), state, cancelled_by, cancel_reason, lease_epoch FROM tasks ORDER BY id;
-SELECT pg_temp.n(task_id), outcome, epoch FROM task_attempts ORDER BY 1;
+SELECT pg_temp.n(task_id), outcome, lease_epoch FROM task_attempts ORDER BY 1;
 -- TO-3: the other gates, in order.
 SELECT pg_temp.refused($$SELECT task_op.cancel_task(pg_temp.id(99), p_source => 'lease_holder')$$);
 SELECT pg_temp.make(5, 'completed'), pg_temp.make(6, 'active');
@@ -96,7 +96,7 @@ SELECT pg_temp.make(1, 'ready'), pg_temp.make(2, 'ready'), pg_temp.make(3, 'dela
 SELECT result, old_priority, new_priority FROM change_priority(pg_temp.id(2), 10000, 1100) UNION ALL SELECT result, old_priority, new_priority FROM change_priority(pg_temp.id(2), 9000, 1100)
     UNION ALL SELECT result, old_priority, new_priority FROM change_priority(pg_temp.id(1), -1, 1100) UNION ALL SELECT result, old_priority, new_priority FROM change_priority(pg_temp.id(3), 5, 101000);
 SELECT * FROM pg_temp.told();
-SELECT pg_temp.n(task_id), priority FROM claim_tasks('w', 'w-1', p_max => 3, p_now_ms => 1100);
+SELECT pg_temp.n(task_id), priority FROM claim_tasks('w', 'w-1', p_max_items => 3, p_now_ms => 1100);
 DELETE FROM tasks; DELETE FROM attempts; DELETE FROM outbox_events;
 SELECT pg_temp.refused($$SELECT task_op.change_priority(pg_temp.id(99), 1)$$), pg_temp.refused($$SELECT task_op.change_priority(pg_temp.id(99), NULL)$$);
 SELECT state, pg_temp.refused(format($$SELECT task_op.change_priority(pg_temp.id(%s), 1, 1100)$$, n)) FROM (SELECT n, pg_temp.make(n::int, s) AS state FROM unnest('{delayed,active,completed,failed,cancelled,expired}'::text[]) WITH ORDINALITY AS u (s, n)) AS x;
@@ -110,7 +110,7 @@ SELECT pg_temp.n(task_id), result, public_state, replay_count, reopened, waiting
 SELECT * FROM pg_temp.told();
 SELECT pg_temp.n(id), state, pending_attempt AS pending, lease_epoch, attempt_index, result, failure_class, cancel_reason, cancelled_by, terminal_at_ms, retry_count, replay_count, deadline_ms, available_at_ms FROM tasks WHERE id > pg_temp.id(2) ORDER BY id;
 SELECT pg_temp.refused($$SELECT task_op.replay_task(pg_temp.id(3), p_now_ms => 1100)$$);
-SELECT pg_temp.n(task_id), attempt_index, attempt_kind, replay_count, lease_epoch FROM claim_tasks('w', 'w-1', p_max => 4, p_now_ms => 1200);
+SELECT pg_temp.n(task_id), attempt_index, attempt_kind, replay_count, lease_epoch FROM claim_tasks('w', 'w-1', p_max_items => 4, p_now_ms => 1200);
 SELECT pg_temp.n(task_id), attempt_index, kind, outcome FROM task_attempts ORDER BY 1, 2;
 -- TO-9: a deadline that lies ahead is kept. TO-10: the eleventh replay is refused.
 SELECT state FROM create_task('l', NULL, pg_temp.id(20), p_deadline_ms => 5000, p_policy => '{"max_replays":1}', p_now_ms => 1000);
@@ -153,7 +153,7 @@ BEGIN
     END LOOP;
 END $$;
 GRANT USAGE ON SCHEMA test TO PUBLIC;
-DELETE FROM task_op.tasks; DELETE FROM task_op.attempts; DELETE FROM task_op.lanes;
+DELETE FROM task_op.tasks; DELETE FROM task_op.attempts; DELETE FROM task_op.queues;
 SELECT pg_temp.make(10, 'active');
 UPDATE task_op.tasks SET lease_until_ms = 9000000000000;
 SELECT pg_temp.make(11, 'ready');
@@ -161,8 +161,8 @@ SELECT pg_temp.make(11, 'ready');
 SELECT * FROM pg_temp.may('regress_task_client', 'create_task(''c'')', 'get_task(' || :'ten' || ')', 'claim_tasks(''w'', ''i'')', 'cancel_task(' || :'ten' || ')', 'list_tasks()', 'task_states');
 SELECT * FROM pg_temp.may('regress_task_worker', 'claim_tasks(''w'', ''i'', ''{none}'')', 'revoke_lease(' || :'ten' || ')', 'cancel_task(' || :'ten' || ')', 'cancel_task(' || :'ten' || ', p_source => ''lease_holder'')',
     'cancel_task(''00000000-0000-4000-8000-000000000011'', p_source => ''lease_holder'', p_lease_epoch => 1)', 'cancel_task(' || :'ten' || ', p_source => ''lease_holder'', p_lease_epoch => 9)',
-    'complete_task(' || :'ten' || ', NULL, p_source => ''operator_override'')', 'cancel_task(' || :'ten' || ', p_source => ''lease_holder'', p_lease_epoch => 1)', 'replay_task(' || :'ten' || ')', 'set_lane(''l'', ''{}'')', 'tasks');
-SELECT * FROM pg_temp.may('regress_task_operator', 'replay_task(' || :'ten' || ')', 'change_priority(' || :'ten' || ', 3)', 'cancel_task(' || :'ten' || ')', 'list_tasks()', 'lane_depths', 'pause_lane(''l'')');
-SELECT * FROM pg_temp.may('regress_task_monitor', 'list_tasks()', 'get_task(' || :'ten' || ')', 'lane_depths', 'task_attempts', 'explain_claim(' || :'ten' || ')', 'check_tasks()', 'create_task(''c'')');
+    'complete_task(' || :'ten' || ', NULL, p_source => ''operator_override'')', 'cancel_task(' || :'ten' || ', p_source => ''lease_holder'', p_lease_epoch => 1)', 'replay_task(' || :'ten' || ')', 'set_queue(''l'', ''{}'')', 'tasks');
+SELECT * FROM pg_temp.may('regress_task_operator', 'replay_task(' || :'ten' || ')', 'change_priority(' || :'ten' || ', 3)', 'cancel_task(' || :'ten' || ')', 'list_tasks()', 'queue_depths', 'pause_queue(''l'')');
+SELECT * FROM pg_temp.may('regress_task_monitor', 'list_tasks()', 'get_task(' || :'ten' || ')', 'queue_depths', 'task_attempts', 'explain_claim(' || :'ten' || ')', 'check_tasks()', 'create_task(''c'')');
 SELECT belay.drop_hub('task_op', true);
 DROP ROLE regress_task_client, regress_task_worker, regress_task_operator, regress_task_monitor;

@@ -7,7 +7,7 @@ SET search_path = task_repeat, public;
 CREATE FUNCTION pg_temp.id(n int) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid $$;
 CREATE TEMP TABLE effects (what text);
 SELECT count(*) FROM generate_series(1, 3) AS n, create_task('l', NULL, pg_temp.id(n), p_now_ms => 1000);
-SELECT right(task_id::text, 1) AS task, lease_epoch FROM claim_tasks('w', 'w-1', p_max => 2, p_now_ms => 1000);
+SELECT right(task_id::text, 1) AS task, lease_epoch FROM claim_tasks('w', 'w-1', p_max_items => 2, p_now_ms => 1000);
 
 -- TW-3: complete_task.
 BEGIN;

@@ -16,8 +16,8 @@ CREATE PROCEDURE pg_temp.start(VARIADIC activities bigint[]) LANGUAGE sql AS $$
         SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute',
                    jsonb_build_object('instance', 'i', 'execution_id', 1, 'id', a))) ORDER BY nr)
           FROM unnest(activities) WITH ORDINALITY AS u (a, nr)), 1000);
-    INSERT INTO lease SELECT (out_work_item::jsonb #>> '{ActivityExecute,id}')::bigint, out_lock_token
-      FROM wq_ack.fetch_work_items(1000, 1000, 'o', p_max_items => 1000);
+    INSERT INTO lease SELECT (work_item::jsonb #>> '{ActivityExecute,id}')::bigint, lock_token
+      FROM wq_ack.fetch_work_items(1000, 'o', p_max_items => 1000, p_now_ms => 1000);
 $$;
 CREATE FUNCTION pg_temp.token(activity bigint) RETURNS text LANGUAGE sql AS $$ SELECT token FROM lease WHERE lease.activity = $1 $$;
 -- What is left, and what was sent.
@@ -45,7 +45,7 @@ CALL pg_temp.start(1);
 SELECT pg_temp.error(format('SELECT wq_ack.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 2000)', pg_temp.token(1)));
 SELECT * FROM test.wq_ack_work;
 SELECT * FROM test.wq_ack_sent;
-SELECT out_attempt_count FROM wq_ack.fetch_work_item(2000, 1000);
+SELECT attempt_count FROM wq_ack.fetch_work_item(1000, p_now_ms => 2000);
 -- Finished once, it is gone.
 CALL pg_temp.start(1);
 SELECT wq_ack.ack_worker(pg_temp.token(1), p_now_ms => 1500);
@@ -109,7 +109,7 @@ CREATE TEMP TABLE acks AS
                jsonb_build_object('lock_token', pg_temp.token(2), 'instance_id', NULL, 'completion_json', NULL),
                -- AK-4: the first is acked, the second is lost.
                jsonb_build_object('lock_token', pg_temp.token(3), 'completion_json', '{"ActivityCompleted":{"instance":"i","id":98}}'::jsonb)) AS list;
-SELECT a.out_index, a.out_acked, a.out_error, a.out_lock_token IS NOT DISTINCT FROM list -> a.out_index ->> 'lock_token' AS token
+SELECT a.index, a.acked, a.error, a.lock_token IS NOT DISTINCT FROM list -> a.index ->> 'lock_token' AS token
   FROM acks, wq_ack.ack_workers(list, 1500) AS a;
 SELECT * FROM test.wq_ack_work;
 -- AK-6: completions in input order, as objects or as strings (JS-7).
@@ -117,8 +117,8 @@ SELECT instance_id, work_item FROM test.wq_ack_sent;
 
 -- AK-2: an expired lease is lost; the row stays. The lease of 2 was renewed.
 CALL pg_temp.start(1, 2);
-SELECT wq_ack.renew_work_item_lock(pg_temp.token(2), 1500, 1000);
-SELECT out_index, out_acked, out_error
+SELECT wq_ack.renew_work_item_lock(pg_temp.token(2), 1000, p_now_ms => 1500);
+SELECT index, acked, error
   FROM wq_ack.ack_workers(jsonb_build_array(jsonb_build_object('lock_token', pg_temp.token(1)),
                                             jsonb_build_object('lock_token', pg_temp.token(2))), 2000);
 SELECT * FROM test.wq_ack_work;
@@ -145,12 +145,12 @@ SELECT test.sqlstate('SELECT wq_ack.ack_workers(''[]'', -1)');
 SELECT * FROM test.wq_ack_work;
 SELECT count(*) AS sent FROM test.wq_ack_sent;
 -- Section 9: a field that belay does not know is ignored.
-SELECT out_acked FROM wq_ack.ack_workers(jsonb_build_array(jsonb_build_object('lock_token', pg_temp.token(1), 'worker', 'w-7')), 1500);
+SELECT acked FROM wq_ack.ack_workers(jsonb_build_array(jsonb_build_object('lock_token', pg_temp.token(1), 'worker', 'w-7')), 1500);
 
 -- Many, in any order: all are acked, each once (AK-5 is shown by the isolation tests).
 SELECT array_agg(n) AS thousand FROM generate_series(1, 1000) AS n \gset
 CALL pg_temp.start(VARIADIC :'thousand');
-SELECT count(*), count(DISTINCT out_index) AS indexes, bool_and(out_acked) AS acked
+SELECT count(*), count(DISTINCT index) AS indexes, bool_and(acked) AS acked
   FROM wq_ack.ack_workers((SELECT jsonb_agg(jsonb_build_object('lock_token', token, 'completion_json',
                                format('{"ActivityCompleted":{"instance":"i","id":%s}}', activity)) ORDER BY md5(activity::text)) FROM lease), 1500);
 SELECT count(*) AS left_over FROM test.wq_ack_work;

@@ -15,22 +15,22 @@ CREATE VIEW test.wq_batch AS
       FROM wq_batch.work_items ORDER BY id;
 
 -- Nothing there, nothing served, default of one.
-SELECT * FROM wq_batch.fetch_work_items(1000, 1000, p_max_items => 10);
+SELECT * FROM wq_batch.fetch_work_items(1000, p_max_items => 10, p_now_ms => 1000);
 SELECT wq_batch.enqueue_worker_items('[{"work_item":{"ActivityExecute":{"name":"a"}}}, {"work_item":{"ActivityExecute":{"name":"b"}}},
                                        {"work_item":{"ActivityExecute":{"name":"c"}}}, {"work_item":{"ActivityExecute":{"name":"d"}}}]', 1000);
-SELECT count(*) FROM wq_batch.fetch_work_items(1000, 1000, p_tag_mode => 'none', p_max_items => 10);
-SELECT out_work_item, out_attempt_count FROM wq_batch.fetch_work_items(1000, 1000);
-SELECT out_work_item, out_attempt_count FROM wq_batch.fetch_work_items(1000, 1000, p_max_items => NULL);
+SELECT count(*) FROM wq_batch.fetch_work_items(1000, p_tag_mode => 'none', p_max_items => 10, p_now_ms => 1000);
+SELECT work_item, attempt_count FROM wq_batch.fetch_work_items(1000, p_now_ms => 1000);
+SELECT work_item, attempt_count FROM wq_batch.fetch_work_items(1000, p_max_items => NULL, p_now_ms => 1000);
 
 -- FB-1: each row has its own token and lease; all deadlines start at the grant. FB-2: fewer rows than asked means that
 -- nothing else was eligible.
 CREATE TEMP TABLE lease AS
-    SELECT row_number() OVER () AS nr, f.* FROM wq_batch.fetch_work_items(1200, 500, 'owner-1', p_max_items => 10) AS f;
-SELECT nr, out_work_item, out_attempt_count FROM lease ORDER BY nr;
-SELECT count(DISTINCT out_lock_token) FROM lease;
+    SELECT row_number() OVER () AS nr, f.* FROM wq_batch.fetch_work_items(500, 'owner-1', p_max_items => 10, p_now_ms => 1200) AS f;
+SELECT nr, work_item, attempt_count FROM lease ORDER BY nr;
+SELECT count(DISTINCT lock_token) FROM lease;
 SELECT * FROM test.wq_batch;
 -- One is finished, the other stays leased.
-SELECT wq_batch.ack_worker(out_lock_token, p_now_ms => 1300) FROM lease WHERE nr = 2;
+SELECT wq_batch.ack_worker(lock_token, p_now_ms => 1300) FROM lease WHERE nr = 2;
 SELECT * FROM test.wq_batch;
 TRUNCATE wq_batch.worker_queue;
 DROP TABLE lease;
@@ -43,22 +43,22 @@ CALL pg_temp.add('4 due 2000', 1000, 1000);
 CALL pg_temp.add('5', 1000);
 CALL pg_temp.add('6 due 9000', 1000, 8000);
 CALL pg_temp.add('7 tagged', 1000, 0, NULL, 't');
-SELECT out_work_item FROM wq_batch.fetch_work_items(3000, 10, p_max_items => 10);
-SELECT out_work_item FROM wq_batch.fetch_work_items(4000, 10, p_max_items => 3);
-SELECT out_work_item FROM wq_batch.fetch_work_items(5000, 10, NULL, NULL, '{t}', 'default_and', 10);
+SELECT work_item FROM wq_batch.fetch_work_items(10, p_max_items => 10, p_now_ms => 3000);
+SELECT work_item FROM wq_batch.fetch_work_items(10, p_max_items => 3, p_now_ms => 4000);
+SELECT work_item FROM wq_batch.fetch_work_items(10, NULL, NULL, '{t}', 'default_and', 10, p_now_ms => 5000);
 TRUNCATE wq_batch.worker_queue;
 
 -- FB-3: 1 to 1000.
-SELECT max_items, test.refused(format('SELECT wq_batch.fetch_work_items(1000, 1000, p_max_items => %s)', max_items))
+SELECT max_items, test.refused(format('SELECT wq_batch.fetch_work_items(1000, p_max_items => %s, p_now_ms => 1000)', max_items))
   FROM unnest('{0,-1,1001,2147483647}'::int[]) AS max_items;
-SELECT test.refused('SELECT wq_batch.fetch_work_items(1000, 0)'), test.refused('SELECT wq_batch.fetch_work_items(1000, NULL, p_max_items => 5)');
-SELECT test.refused('SELECT wq_batch.fetch_work_items(1000, 1000, p_max_new_sessions => -1)');
+SELECT test.refused('SELECT wq_batch.fetch_work_items(0, p_now_ms => 1000)'), test.refused('SELECT wq_batch.fetch_work_items(NULL, p_max_items => 5, p_now_ms => 1000)');
+SELECT test.refused('SELECT wq_batch.fetch_work_items(1000, p_max_new_sessions => -1, p_now_ms => 1000)');
 SELECT wq_batch.enqueue_worker_items((SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute', jsonb_build_object('name', n))) ORDER BY n)
                                         FROM generate_series(1, 1200) AS n), 1000);
 SELECT count(*), count(DISTINCT token) AS tokens, bool_and(name = nr) AS in_order
-  FROM (SELECT (out_work_item::jsonb #>> '{ActivityExecute,name}')::bigint AS name, row_number() OVER () AS nr, out_lock_token AS token
-          FROM wq_batch.fetch_work_items(1000, 1000, p_max_items => 1000)) AS f;
-SELECT count(*) FROM wq_batch.fetch_work_items(1000, 1000, p_max_items => 1000);
+  FROM (SELECT (work_item::jsonb #>> '{ActivityExecute,name}')::bigint AS name, row_number() OVER () AS nr, lock_token AS token
+          FROM wq_batch.fetch_work_items(1000, p_max_items => 1000, p_now_ms => 1000)) AS f;
+SELECT count(*) FROM wq_batch.fetch_work_items(1000, p_max_items => 1000, p_now_ms => 1000);
 TRUNCATE wq_batch.worker_queue;
 
 ---- FB-4: how many sessions may be claimed that are not the caller's yet
@@ -69,25 +69,25 @@ CALL pg_temp.add('3 of A', 1000, 0, 'A');
 CALL pg_temp.add('4 of C', 1000, 0, 'C');
 CALL pg_temp.add('5 free', 1000);
 -- 0: none; only rows without a session, or of sessions that the caller owns.
-SELECT out_work_item FROM wq_batch.fetch_work_items(1000, 100, 'o', 5000, p_max_items => 10, p_max_new_sessions => 0);
+SELECT work_item FROM wq_batch.fetch_work_items(100, 'o', 5000, p_max_items => 10, p_max_new_sessions => 0, p_now_ms => 1000);
 -- 1: the first one met, and all of its rows. The others are skipped, untouched.
-SELECT out_work_item FROM wq_batch.fetch_work_items(1100, 100, 'o', 5000, p_max_items => 10, p_max_new_sessions => 1);
+SELECT work_item FROM wq_batch.fetch_work_items(100, 'o', 5000, p_max_items => 10, p_max_new_sessions => 1, p_now_ms => 1100);
 SELECT * FROM test.wq_batch;
 SELECT session_id, worker_id, locked_until FROM wq_batch.sessions ORDER BY session_id;
 -- A is the caller's now and does not count.
-SELECT out_work_item FROM wq_batch.fetch_work_items(1200, 100, 'o', 5000, p_max_items => 10, p_max_new_sessions => 0);
-SELECT out_work_item FROM wq_batch.fetch_work_items(1300, 100, 'o', 5000, p_max_items => 10, p_max_new_sessions => 1);
+SELECT work_item FROM wq_batch.fetch_work_items(100, 'o', 5000, p_max_items => 10, p_max_new_sessions => 0, p_now_ms => 1200);
+SELECT work_item FROM wq_batch.fetch_work_items(100, 'o', 5000, p_max_items => 10, p_max_new_sessions => 1, p_now_ms => 1300);
 -- NULL: no limit. Another owner gets what is left: C.
-SELECT out_work_item FROM wq_batch.fetch_work_items(1400, 100, 'p', 5000, p_max_items => 10, p_max_new_sessions => NULL);
+SELECT work_item FROM wq_batch.fetch_work_items(100, 'p', 5000, p_max_items => 10, p_max_new_sessions => NULL, p_now_ms => 1400);
 -- Limits beyond what there is do no harm.
-SELECT count(*) FROM wq_batch.fetch_work_items(9000, 100, 'q', 5000, p_max_items => 10, p_max_new_sessions => 2147483647);
+SELECT count(*) FROM wq_batch.fetch_work_items(100, 'q', 5000, p_max_items => 10, p_max_new_sessions => 2147483647, p_now_ms => 9000);
 
 -- CC-11, section 28: one unit, also through a cursor that is not read to its end.
 TRUNCATE wq_batch.worker_queue;
 CALL pg_temp.add('1', 1000);
 CALL pg_temp.add('2', 1000);
 BEGIN;
-DECLARE c CURSOR FOR SELECT out_work_item FROM wq_batch.fetch_work_items(1000, 1000, p_max_items => 2);
+DECLARE c CURSOR FOR SELECT work_item FROM wq_batch.fetch_work_items(1000, p_max_items => 2, p_now_ms => 1000);
 FETCH 1 FROM c;
 SELECT name, leased FROM test.wq_batch;
 ROLLBACK;
@@ -113,7 +113,7 @@ SELECT wq_batch.enqueue_worker_items(jsonb_agg(jsonb_build_object('work_item', f
 FROM generate_series(1, 150) AS n;
 SELECT count(*), bool_and(work_item = format('{"ActivityExecute":{"n":%s}}', n)) AS in_order
 FROM (SELECT work_item, row_number() OVER (ORDER BY id) AS n FROM wq_batch.worker_queue) AS w;
-SELECT count(*) AS fetched FROM wq_batch.fetch_work_items(1000, 1000, p_max_items => 200);
+SELECT count(*) AS fetched FROM wq_batch.fetch_work_items(1000, p_max_items => 200, p_now_ms => 1000);
 TRUNCATE wq_batch.worker_queue;
 
 DROP VIEW test.wq_batch;

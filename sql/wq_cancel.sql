@@ -22,7 +22,7 @@ CALL pg_temp.add('i', 1, 5);                        -- twice, as after a repeate
 CALL pg_temp.add('I', 1, 5);
 CALL pg_temp.add('i', 1, NULL);
 CALL pg_temp.add(NULL, 1, 5);
-SELECT out_lock_token AS token FROM wq_cancel.fetch_work_item(1000, 1000) \gset
+SELECT lock_token AS token FROM wq_cancel.fetch_work_item(1000, p_now_ms => 1000) \gset
 SELECT * FROM test.wq_cancel;
 -- CA-1: leased or not, in any state, of any session and tag; all rows of that identity and no other.
 SELECT wq_cancel.cancel_activities('[{"instance":"i","execution_id":1,"activity_id":1}, {"instance":"i","execution_id":1,"activity_id":2},
@@ -31,9 +31,9 @@ SELECT wq_cancel.cancel_activities('[{"instance":"i","execution_id":1,"activity_
 SELECT * FROM test.wq_cancel;
 -- CA-4: the worker that holds it learns it from the next renew or ack; so it does from an abandon.
 SELECT call, test.refused(format(call, :'token'))
-  FROM unnest(ARRAY['SELECT wq_cancel.renew_work_item_lock(%L, 1500, 1000)', 'SELECT wq_cancel.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 1500)',
-                    'SELECT wq_cancel.ack_and_fetch_work_item(%L, NULL, NULL, 1500, 1000)', 'SELECT wq_cancel.abandon_work_item(%L, 1500)']) AS call;
-SELECT out_renewed, out_error FROM wq_cancel.renew_work_item_locks(ARRAY[:'token'], 1500, 1000);
+  FROM unnest(ARRAY['SELECT wq_cancel.renew_work_item_lock(%L, 1000, p_now_ms => 1500)', 'SELECT wq_cancel.ack_worker(%L, NULL, ''{"ActivityCompleted":{"instance":"i"}}'', 1500)',
+                    'SELECT wq_cancel.ack_and_fetch_work_item(%L, NULL, NULL, 1000, p_now_ms => 1500)', 'SELECT wq_cancel.abandon_work_item(%L, p_now_ms => 1500)']) AS call;
+SELECT renewed, error FROM wq_cancel.renew_work_item_locks(ARRAY[:'token'], 1000, p_now_ms => 1500);
 SELECT count(*) AS sent FROM wq_cancel.orchestrator_queue;
 
 -- CA-3: names that match nothing are ignored; repeating, also in one call, is harmless.
@@ -58,7 +58,7 @@ SELECT count(*) FROM test.wq_cancel;
 -- CC-11: rolled back, the lease is live.
 TRUNCATE wq_cancel.worker_queue;
 CALL pg_temp.add('i', 1, 1);
-SELECT out_lock_token AS token FROM wq_cancel.fetch_work_item(1000, 1000) \gset
+SELECT lock_token AS token FROM wq_cancel.fetch_work_item(1000, p_now_ms => 1000) \gset
 BEGIN;
 SELECT wq_cancel.cancel_activities('[{"instance":"i","execution_id":1,"activity_id":1}]');
 ROLLBACK;

@@ -13,7 +13,7 @@ CREATE PROCEDURE pg_temp.fill(n bigint, due bigint DEFAULT 0, tag text DEFAULT N
 DECLARE
     pattern wq_cost.worker_queue;
 BEGIN
-    PERFORM wq_cost.enqueue_worker_work('{"ActivityExecute":{"name":"filler"}}', 1000, p_tag => tag, p_session_id => session_id);
+    PERFORM wq_cost.enqueue_worker_work('{"ActivityExecute":{"name":"filler"}}', p_tag => tag, p_session_id => session_id, p_now_ms => 1000);
     DELETE FROM wq_cost.worker_queue WHERE id = (SELECT max(id) FROM wq_cost.worker_queue) RETURNING * INTO pattern;
     INSERT INTO wq_cost.worker_queue (lane, slot, due, id, visible_at, created_at, locked_until, nonce_hi, nonce_lo, lease_inc, attempt_count, tag, session_id, work_item)
         SELECT pattern.lane, pattern.slot, due, nextval('wq_cost.worker_queue_id'), to_timestamp(greatest(due, 1000) / 1000.0), pattern.created_at,
@@ -49,13 +49,13 @@ CALL pg_temp.fill(50, 9000, NULL);
 CALL pg_temp.fill(50, 9000, 'mine');
 VACUUM ANALYZE wq_cost.worker_queue;
 INSERT INTO cost SELECT row_number() OVER (), c FROM unnest(ARRAY[
-    'wq_cost.fetch_work_item(2000, 1000)',
-    'wq_cost.fetch_work_item(2000, 1000, p_tag_filter => ''{mine}'', p_tag_mode => ''tags'')',
-    'wq_cost.fetch_work_item(2000, 1000, p_tag_filter => ''{mine}'', p_tag_mode => ''default_and'')',
-    'wq_cost.fetch_work_item(2000, 1000, p_tag_filter => ''{nothing}'', p_tag_mode => ''tags'')',
-    'wq_cost.fetch_work_item(2000, 1000, p_tag_mode => ''any'')',
-    'wq_cost.fetch_work_item(2000, 1000, ''owner'')',
-    'wq_cost.fetch_work_items(2000, 1000, p_max_items => 10)']) AS c;
+    'wq_cost.fetch_work_item(1000, p_now_ms => 2000)',
+    'wq_cost.fetch_work_item(1000, p_tag_filter => ''{mine}'', p_tag_mode => ''tags'', p_now_ms => 2000)',
+    'wq_cost.fetch_work_item(1000, p_tag_filter => ''{mine}'', p_tag_mode => ''default_and'', p_now_ms => 2000)',
+    'wq_cost.fetch_work_item(1000, p_tag_filter => ''{nothing}'', p_tag_mode => ''tags'', p_now_ms => 2000)',
+    'wq_cost.fetch_work_item(1000, p_tag_mode => ''any'', p_now_ms => 2000)',
+    'wq_cost.fetch_work_item(1000, ''owner'', p_now_ms => 2000)',
+    'wq_cost.fetch_work_items(1000, p_max_items => 10, p_now_ms => 2000)']) AS c;
 UPDATE cost SET base = pg_temp.pages('SELECT * FROM ' || call);
 -- Little is little.
 SELECT call, base FROM cost WHERE base > 150;
@@ -80,13 +80,13 @@ VACUUM ANALYZE wq_cost.worker_queue;
 SELECT * FROM pg_temp.grown();
 
 -- IX-2: a token leads to its row without a search.
-SELECT out_lock_token AS token FROM wq_cost.fetch_work_item(2000, 1000) \gset
-SELECT pg_temp.pages(format('SELECT wq_cost.renew_work_item_lock(%L, 2000, 1000)', :'token')) < 40 AS renew,
-       pg_temp.pages(format('SELECT wq_cost.abandon_work_item(%L, 2000)', :'token')) < 40 AS abandon,
+SELECT lock_token AS token FROM wq_cost.fetch_work_item(1000, p_now_ms => 2000) \gset
+SELECT pg_temp.pages(format('SELECT wq_cost.renew_work_item_lock(%L, 1000, p_now_ms => 2000)', :'token')) < 40 AS renew,
+       pg_temp.pages(format('SELECT wq_cost.abandon_work_item(%L, p_now_ms => 2000)', :'token')) < 40 AS abandon,
        pg_temp.pages(format('SELECT wq_cost.ack_worker(%L, NULL, NULL, 2000)', :'token')) < 40 AS ack,
-       pg_temp.pages('SELECT wq_cost.enqueue_worker_work(''{"ActivityExecute":{}}'', 2000)') < 40 AS enqueue;
+       pg_temp.pages('SELECT wq_cost.enqueue_worker_work(''{"ActivityExecute":{}}'', p_now_ms => 2000)') < 40 AS enqueue;
 -- CA-5: cancellation does not scan the queue, cleanup of sessions neither, a page of the list reads its rows only.
-SELECT wq_cost.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1}}', 2000);
+SELECT wq_cost.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1}}', p_now_ms => 2000);
 SELECT pg_temp.pages('SELECT wq_cost.cancel_activities(''[{"instance":"i","execution_id":1,"activity_id":1}]'')') < 40 AS cancel,
        pg_temp.pages('SELECT wq_cost.cleanup_orphaned_sessions(9000)') < 40 AS cleanup,
        pg_temp.pages('SELECT * FROM wq_cost.list_work_items(p_limit => 10, p_now_ms => 2000)') < 40 AS list;
@@ -96,14 +96,14 @@ TRUNCATE wq_cost.worker_queue;
 CALL pg_temp.fill(:n, 9000000);
 CALL pg_temp.fill(:n, 0, 'other');
 VACUUM ANALYZE wq_cost.worker_queue;
-SELECT pg_temp.pages('SELECT * FROM wq_cost.fetch_work_item(2000, 1000)') < 150 AS empty, pg_temp.pages('SELECT * FROM wq_cost.fetch_work_item(2000, 1000, ''owner'')') < 150 AS empty_with_owner;
+SELECT pg_temp.pages('SELECT * FROM wq_cost.fetch_work_item(1000, p_now_ms => 2000)') < 150 AS empty, pg_temp.pages('SELECT * FROM wq_cost.fetch_work_item(1000, ''owner'', p_now_ms => 2000)') < 150 AS empty_with_owner;
 
 -- Rows of a session that another owns stand in front, and the caller's session has many rows of a tag that is not asked for.
 CALL pg_temp.fill(200, 0, NULL, 'foreign');
 CALL pg_temp.fill(:n, 0, 'other', 'own');
 CALL pg_temp.fill(1, 0, NULL, 'own');
 VACUUM ANALYZE wq_cost.worker_queue;
-SELECT count(*) FROM wq_cost.fetch_work_item(2000, 1000, 'someone', 100000);
-SELECT pg_temp.pages('SELECT * FROM wq_cost.fetch_work_item(2000, 1000, ''owner'')') < 400 AS one_session;
+SELECT count(*) FROM wq_cost.fetch_work_item(1000, 'someone', 100000, p_now_ms => 2000);
+SELECT pg_temp.pages('SELECT * FROM wq_cost.fetch_work_item(1000, ''owner'', p_now_ms => 2000)') < 400 AS one_session;
 
 SELECT belay.drop_hub('wq_cost');

@@ -3,25 +3,26 @@
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('wq_dead_letters');
 SELECT belay.set_hub_option('wq_dead_letters', 'max_clock_skew', '0');  -- these tests choose the time
+SELECT belay.set_hub_option('wq_dead_letters', 'max_attempts', 'off');
 
 CREATE PROCEDURE pg_temp.add(name text, instance text DEFAULT NULL, session_id text DEFAULT NULL, tag text DEFAULT NULL) LANGUAGE sql AS $$
-    SELECT wq_dead_letters.enqueue_worker_work(format('{"ActivityExecute":{"name":"%s"}}', name), 1000, instance,
-                                               CASE WHEN instance IS NOT NULL THEN 1 END, CASE WHEN instance IS NOT NULL THEN 7 END, session_id, tag)
+    SELECT wq_dead_letters.enqueue_worker_work(format('{"ActivityExecute":{"name":"%s"}}', name), instance,
+                                               CASE WHEN instance IS NOT NULL THEN 1 END, CASE WHEN instance IS NOT NULL THEN 7 END, session_id, tag, p_now_ms => 1000)
 $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$
     TRUNCATE wq_dead_letters.worker_queue, wq_dead_letters.orchestrator_queue, wq_dead_letters.dead_letters, wq_dead_letters.sessions
 $$;
 -- A fetch with a lease of 1 ms: name and attempt of the item.
 CREATE FUNCTION pg_temp.fetch(now_ms bigint, owner text DEFAULT NULL, filter text[] DEFAULT NULL) RETURNS text LANGUAGE sql AS $$
-    SELECT coalesce((SELECT (out_work_item::jsonb #>> '{ActivityExecute,name}') || ' ' || out_attempt_count
-                       FROM wq_dead_letters.fetch_work_item(now_ms, 1, owner, NULL, filter, 'default_and')), 'no row')
+    SELECT coalesce((SELECT (work_item::jsonb #>> '{ActivityExecute,name}') || ' ' || attempt_count
+                       FROM wq_dead_letters.fetch_work_item(1, owner, NULL, filter, 'default_and', p_now_ms => now_ms)), 'no row')
 $$;
 CREATE VIEW test.wq_dead_letters AS
     SELECT id - min(id) OVER () + 1 AS nr, queue, work_item::jsonb #>> '{ActivityExecute,name}' AS name, instance_id, attempt_count, reason FROM wq_dead_letters.dead_letters ORDER BY id;
 
 -- PO-4: by default belay only counts; the client decides.
 CALL pg_temp.add('a');
-SELECT count(*), max(out_attempt_count) FROM generate_series(1, 30) AS n, LATERAL wq_dead_letters.fetch_work_item(1000 + n, 1);
+SELECT count(*), max(attempt_count) FROM generate_series(1, 30) AS n, LATERAL wq_dead_letters.fetch_work_item(1, p_now_ms => 1000 + n);
 SELECT count(*) FROM wq_dead_letters.list_dead_letters();
 CALL pg_temp.clear();
 
@@ -48,10 +49,10 @@ CALL pg_temp.clear();
 -- A leased row is left alone, however often it was leased; abandoned, it is met by the next fetch. An ignored attempt does not count.
 CALL pg_temp.add('a');
 SELECT pg_temp.fetch(1000);
-SELECT out_attempt_count, out_lock_token AS token FROM wq_dead_letters.fetch_work_item(1001, 1000) \gset
+SELECT attempt_count, lock_token AS token FROM wq_dead_letters.fetch_work_item(1000, p_now_ms => 1001) \gset
 SELECT pg_temp.fetch(1002);
 SELECT count(*) AS dead FROM test.wq_dead_letters;
-SELECT wq_dead_letters.abandon_work_item(:'token', 1003, NULL, true);
+SELECT wq_dead_letters.abandon_work_item(:'token', NULL, true, p_now_ms => 1003);
 SELECT pg_temp.fetch(1004);
 SELECT pg_temp.fetch(1005);
 SELECT * FROM test.wq_dead_letters;
@@ -59,19 +60,19 @@ CALL pg_temp.clear();
 
 -- PO-9: the last reason with which the item was abandoned, by either path; without one it stays.
 CALL pg_temp.add('a');
-SELECT out_lock_token AS token FROM wq_dead_letters.fetch_work_item(1000, 1000) \gset
-SELECT wq_dead_letters.abandon_work_item(:'token', 1001, NULL, false, 'first');
-SELECT out_lock_token AS token FROM wq_dead_letters.fetch_work_item(1002, 1000) \gset
-SELECT wq_dead_letters.abandon_work_item(:'token', 1003, 5, false, repeat('x', 9000));
+SELECT lock_token AS token FROM wq_dead_letters.fetch_work_item(1000, p_now_ms => 1000) \gset
+SELECT wq_dead_letters.abandon_work_item(:'token', NULL, false, 'first', p_now_ms => 1001);
+SELECT lock_token AS token FROM wq_dead_letters.fetch_work_item(1000, p_now_ms => 1002) \gset
+SELECT wq_dead_letters.abandon_work_item(:'token', 5, false, repeat('x', 9000), p_now_ms => 1003);
 SELECT pg_temp.fetch(1004);
 SELECT pg_temp.fetch(1008);
 SELECT reason, length(detail) FROM wq_dead_letters.list_dead_letters();
 CALL pg_temp.clear();
 CALL pg_temp.add('a');
-SELECT out_lock_token AS token FROM wq_dead_letters.fetch_work_item(1000, 1000) \gset
-SELECT wq_dead_letters.abandon_work_item(:'token', 1001, NULL, false, 'the bank does not answer');
-SELECT out_lock_token AS token FROM wq_dead_letters.fetch_work_item(1002, 1000) \gset
-SELECT wq_dead_letters.abandon_work_item(:'token', 1003);
+SELECT lock_token AS token FROM wq_dead_letters.fetch_work_item(1000, p_now_ms => 1000) \gset
+SELECT wq_dead_letters.abandon_work_item(:'token', NULL, false, 'the bank does not answer', p_now_ms => 1001);
+SELECT lock_token AS token FROM wq_dead_letters.fetch_work_item(1000, p_now_ms => 1002) \gset
+SELECT wq_dead_letters.abandon_work_item(:'token', p_now_ms => 1003);
 SELECT pg_temp.fetch(1004);
 SELECT reason, detail FROM wq_dead_letters.list_dead_letters();
 -- Put back, it starts anew.
@@ -82,7 +83,7 @@ CALL pg_temp.clear();
 -- In a batch: all that are used up go, all others come.
 DO $$ BEGIN FOR n IN 1..6 LOOP CALL pg_temp.add(n::text, 'i', CASE WHEN n % 2 = 0 THEN 's' END); END LOOP; END $$;
 UPDATE wq_dead_letters.worker_queue SET attempt_count = 2 WHERE work_item ~ '"[1256]"';
-SELECT out_work_item, out_attempt_count FROM wq_dead_letters.fetch_work_items(1000, 1, 'o', p_max_items => 10);
+SELECT work_item, attempt_count FROM wq_dead_letters.fetch_work_items(1, 'o', p_max_items => 10, p_now_ms => 1000);
 SELECT nr, name, attempt_count FROM test.wq_dead_letters;
 SELECT count(*) AS told FROM wq_dead_letters.orchestrator_queue;
 -- Nothing but used up rows: no row, and they are gone. The session of such a row is not claimed.
@@ -120,9 +121,9 @@ UPDATE wq_dead_letters.worker_queue SET attempt_count = 5, work_item = E'no { js
 SELECT pg_temp.fetch(1000);
 SELECT instance_id, work_item FROM wq_dead_letters.orchestrator_queue;
 -- A name with an escaped NUL is told as it is.
-SELECT wq_dead_letters.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":3,"id":0,"name":"a\u0000b"}}', 1000);
+SELECT wq_dead_letters.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":3,"id":0,"name":"a\u0000b"}}', p_now_ms => 1000);
 UPDATE wq_dead_letters.worker_queue SET attempt_count = 2;
-SELECT count(*) FROM wq_dead_letters.fetch_work_item(1000, 1);
+SELECT count(*) FROM wq_dead_letters.fetch_work_item(1, p_now_ms => 1000);
 SELECT substring(work_item FROM '"execution_id":3,"activity_name":"[^"]*","activity_id":0') AS activity FROM wq_dead_letters.orchestrator_queue WHERE instance_id = 'i';
 CALL pg_temp.clear();
 
@@ -159,7 +160,7 @@ SELECT work_item, instance_id, execution_id, activity_id, session_id, tag, attem
        visible_at BETWEEN clock_timestamp() - interval '1 min' AND clock_timestamp() AS visible
   FROM wq_dead_letters.work_items;
 SELECT count(*) AS left_over FROM wq_dead_letters.dead_letters WHERE id = 1;
-SELECT out_work_item, out_attempt_count FROM wq_dead_letters.fetch_work_item(NULL, 1000, 'o', NULL, '{t}', 'tags');
+SELECT work_item, attempt_count FROM wq_dead_letters.fetch_work_item(1000, 'o', NULL, '{t}', 'tags');
 -- A message goes back to the orchestrator queue. Its instance need not exist.
 SELECT wq_dead_letters.redrive_dead_letter(10) > 0 AS new_id;
 SELECT instance_id, work_item, attempt_count FROM wq_dead_letters.orchestrator_queue;
@@ -195,7 +196,7 @@ SELECT string_agg(activity_id::text, ' ' ORDER BY id) AS put_back, max(attempt_c
 CALL pg_temp.clear();
 -- The default limit is 1000.
 INSERT INTO wq_dead_letters.dead_letters
-    SELECT n, 'worker', n, NULL, NULL, NULL, NULL, NULL, '{"ActivityExecute":{}}', 2, 'max_attempts', NULL, to_timestamp(n), to_timestamp(n) FROM generate_series(1, 1005) AS n;
+    SELECT n, 'worker', n, NULL, NULL, NULL, NULL, NULL, '{"ActivityExecute":{}}', 2, 'max_attempts', 'off', to_timestamp(n), to_timestamp(n) FROM generate_series(1, 1005) AS n;
 SELECT wq_dead_letters.redrive_dead_letters('{}') AS first, wq_dead_letters.redrive_dead_letters('{}') AS second;
 CALL pg_temp.clear();
 

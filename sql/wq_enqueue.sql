@@ -9,87 +9,86 @@ SELECT belay.set_hub_option('wq_enqueue', 'max_clock_skew', '0');  -- these test
 
 -- EW-1: visible now, attempt 0, no lease. Identity, session and tag are taken from the item.
 SELECT wq_enqueue.enqueue_worker_work(
-    '{"ActivityExecute":{"instance":"ord-7","execution_id":1,"id":2,"name":"Charge","input":"9","session_id":"s1","tag":"gpu"}}',
-    1800000000123);
+    '{"ActivityExecute":{"instance":"ord-7","execution_id":1,"id":2,"name":"Charge","input":"9","session_id":"s1","tag":"gpu"}}', p_now_ms => 1800000000123);
 SELECT * FROM wq_enqueue.work_items \gx
 
 -- EW-2: no instance is needed, neither a row of one nor the name of one. Absent and null are the same.
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{"name":"bare"}}', 1000);
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{"name":"bare"}}', p_now_ms => 1000);
 SELECT wq_enqueue.enqueue_worker_work(
-    '{"ActivityExecute":{"instance":null,"execution_id":null,"id":null,"session_id":null,"tag":null}}', 1000);
+    '{"ActivityExecute":{"instance":null,"execution_id":null,"id":null,"session_id":null,"tag":null}}', p_now_ms => 1000);
 -- Activity ids begin with 0, execution ids with 1 (section 4.5).
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":0}}', 1000);
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":0}}', p_now_ms => 1000);
 -- EW-3: a given argument wins over the item, each on its own.
 SELECT wq_enqueue.enqueue_worker_work(
-    '{"ActivityExecute":{"instance":"i","execution_id":1,"id":1,"session_id":"s","tag":"t"}}', 1000, 'j', 2, 3, 'r', 'u');
+    '{"ActivityExecute":{"instance":"i","execution_id":1,"id":1,"session_id":"s","tag":"t"}}', 'j', 2, 3, 'r', 'u', p_now_ms => 1000);
 SELECT wq_enqueue.enqueue_worker_work(
-    '{"ActivityExecute":{"instance":"i","execution_id":1,"id":1,"session_id":"s","tag":"t"}}', 1000, p_tag => 'u');
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', 1000, p_instance_id => 'k', p_execution_id => 9, p_activity_id => 0);
+    '{"ActivityExecute":{"instance":"i","execution_id":1,"id":1,"session_id":"s","tag":"t"}}', p_tag => 'u', p_now_ms => 1000);
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', p_instance_id => 'k', p_execution_id => 9, p_activity_id => 0, p_now_ms => 1000);
 -- A kind that belay does not know is accepted, so that newer clients work (section 9.2).
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityOfTomorrow":{"instance":"i","execution_id":4,"id":5,"tag":"new"}}', 1000);
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityOfTomorrow":{"instance":"i","execution_id":4,"id":5,"tag":"new"}}', p_now_ms => 1000);
 SELECT id - (SELECT min(id) FROM wq_enqueue.work_items) AS nr, instance_id, execution_id, activity_id, session_id, tag
   FROM wq_enqueue.work_items ORDER BY id;
 TRUNCATE wq_enqueue.worker_queue;
 
 -- DM-1, JS-1, JS-5: the text is kept byte for byte. A field that belay does not read may hold anything: an escaped
 -- NUL, half a surrogate pair, a number that no type can hold.
-SELECT wq_enqueue.enqueue_worker_work(E' {"ActivityExecute" : {"input":"a\\u0000b", "name":"\\ud800", "n":1e999999,\t"x":[[{}]]} }\n', 1000);
+SELECT wq_enqueue.enqueue_worker_work(E' {"ActivityExecute" : {"input":"a\\u0000b", "name":"\\ud800", "n":1e999999,\t"x":[[{}]]} }\n', p_now_ms => 1000);
 -- Of duplicate keys the last counts. Escapes in keys and values are read.
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{"tag":"a","tag":"b","instance":"x","instance":null}}', 1000);
-SELECT wq_enqueue.enqueue_worker_work('{"\u0041ctivityExecute":{"t\u0061g":"\u00e9\ud83d\ude00\"","id":7}}', 1000);
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{"tag":"a","tag":"b","instance":"x","instance":null}}', p_now_ms => 1000);
+SELECT wq_enqueue.enqueue_worker_work('{"\u0041ctivityExecute":{"t\u0061g":"\u00e9\ud83d\ude00\"","id":7}}', p_now_ms => 1000);
 SELECT to_json(work_item) AS work_item, instance_id, activity_id, tag FROM wq_enqueue.work_items ORDER BY id;
 TRUNCATE wq_enqueue.worker_queue;
 
 -- Payloads have no limit of ours: 1 MB, as random as text can be, comes back as it was.
 CREATE TEMP TABLE payload AS
     SELECT '{"ActivityExecute":{"input":"' || string_agg(md5(n::text), '') || '"}}' AS item FROM generate_series(1, 32768) AS n;
-SELECT wq_enqueue.enqueue_worker_work(item, 1000) FROM payload;
-SELECT length(out_work_item), out_work_item = item AS same FROM wq_enqueue.fetch_work_item(1000, 1000), payload;
+SELECT wq_enqueue.enqueue_worker_work(item, p_now_ms => 1000) FROM payload;
+SELECT length(work_item), work_item = item AS same FROM wq_enqueue.fetch_work_item(1000, p_now_ms => 1000), payload;
 TRUNCATE wq_enqueue.worker_queue;
 
 -- Section 4.5: an instance id has 1 to 1024 bytes; session id and tag at most 1024.
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', 1000, p_instance_id => repeat('x', 1024),
-                                      p_session_id => repeat('y', 1024), p_tag => repeat('z', 1024));
-SELECT wq_enqueue.enqueue_worker_work(format('{"ActivityExecute":{"instance":"%s"}}', repeat('é', 512)), 1000);
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', 1000, p_session_id => '', p_tag => '');
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', p_instance_id => repeat('x', 1024),
+                                      p_session_id => repeat('y', 1024), p_tag => repeat('z', 1024), p_now_ms => 1000);
+SELECT wq_enqueue.enqueue_worker_work(format('{"ActivityExecute":{"instance":"%s"}}', repeat('é', 512)), p_now_ms => 1000);
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', p_session_id => '', p_tag => '', p_now_ms => 1000);
 SELECT octet_length(instance_id) AS instance, octet_length(session_id) AS session, octet_length(tag) AS tag
   FROM wq_enqueue.work_items ORDER BY id;
 TRUNCATE wq_enqueue.worker_queue;
 SELECT argument, length(value), test.refused(format(
-           'SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, %I => %L)', argument, value))
+           'SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', %I => %L, p_now_ms => 1000)', argument, value))
   FROM (VALUES ('p_instance_id', ''), ('p_instance_id', repeat('x', 1025)), ('p_instance_id', repeat('é', 513)),
                ('p_instance_id', repeat('x', 1048576)), ('p_session_id', repeat('x', 1025)),
                ('p_tag', repeat('x', 1025))) AS case_ (argument, value);
 SELECT field, length(value), test.refused(format(
-           'SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{"%s":"%s"}}'', 1000)', field, value))
+           'SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{"%s":"%s"}}'', p_now_ms => 1000)', field, value))
   FROM (VALUES ('instance', ''), ('instance', repeat('x', 1025)), ('session_id', repeat('x', 1025)),
                ('tag', repeat('x', 1025))) AS case_ (field, value);
-SELECT test.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, p_execution_id => 0)');
-SELECT test.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, p_execution_id => -1)');
-SELECT test.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', 1000, p_activity_id => -1)');
+SELECT test.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', p_execution_id => 0, p_now_ms => 1000)');
+SELECT test.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', p_execution_id => -1, p_now_ms => 1000)');
+SELECT test.refused('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', p_activity_id => -1, p_now_ms => 1000)');
 
 -- EW-4, JS-1: not a JSON object with one key whose value is an object, too.
-SELECT item, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(%L, 1000)', item))
+SELECT item, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(%L, p_now_ms => 1000)', item))
   FROM unnest(ARRAY[NULL, '', ' ', 'nonsense', '{"ActivityExecute":{}', '{"ActivityExecute":{}}}', '{''ActivityExecute'':{}}',
                     '{"ActivityExecute":{"input":"\u00"}}', E'{"ActivityExecute":{"input":"\t"}}', '[]', 'null', '7', '"text"',
                     '{}', '{"ActivityExecute":{},"tag":"t"}', '{"ActivityExecute":{},"ActivityExecute":{}}',
                     '{"ActivityExecute":[]}', '{"ActivityExecute":null}', '{"ActivityExecute":"x"}']) AS item;
 -- EW-4: a kind of the orchestrator queue.
-SELECT kind, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"%s":{"instance":"i"}}'', 1000)', kind))
+SELECT kind, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"%s":{"instance":"i"}}'', p_now_ms => 1000)', kind))
   FROM unnest('{StartOrchestration,ActivityCompleted,ActivityFailed,TimerFired,ExternalRaised,SubOrchCompleted,
                 SubOrchFailed,CancelInstance,ContinueAsNew,QueueMessage}'::text[]) AS kind;
 -- JS-1, JS-6: the fields that belay reads have the right type, and are storable.
-SELECT field, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{%s}}'', 1000)', field))
+SELECT field, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{%s}}'', p_now_ms => 1000)', field))
   FROM unnest(ARRAY['"instance":7', '"instance":{}', '"instance":"a\u0000"', '"instance":"\udc00"',
                     '"execution_id":"1"', '"execution_id":1.5', '"execution_id":0', '"execution_id":99999999999999999999',
                     '"execution_id":true', '"id":"2"', '"id":-1', '"id":[]', '"session_id":1', '"session_id":"\u0000"',
                     '"tag":{}', '"tag":false', '"tag":"\u0000"', '"input":"\u0000","tag":"\u0000"']) AS field;
 
 -- Section 4.5: the caller's time is not negative and fits timestamptz.
-SELECT now_ms, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', %s)', now_ms))
+SELECT now_ms, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', p_now_ms => %s)', now_ms))
   FROM unnest('{-1,-9223372036854775808,9224318016000000,9223372036854775807}'::bigint[]) AS now_ms;
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', 0);
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', 9224318015999999);
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', p_now_ms => 0);
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', p_now_ms => 9224318015999999);
 SELECT visible_at = '1970-01-01 00:00:00Z' AS first, visible_at = '294276-12-31 23:59:59.999Z' AS last
   FROM wq_enqueue.work_items ORDER BY id;
 TRUNCATE wq_enqueue.worker_queue;
@@ -103,7 +102,7 @@ TRUNCATE wq_enqueue.worker_queue;
 
 -- CC-11: a part of the caller's transaction.
 BEGIN;
-SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', 1000);
+SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', p_now_ms => 1000);
 ROLLBACK;
 SELECT count(*) FROM wq_enqueue.work_items;
 
@@ -132,7 +131,7 @@ TRUNCATE wq_enqueue.worker_queue;
 SELECT wq_enqueue.enqueue_worker_items('[{"work_item":{"ActivityExecute":{}}, "delay_ms":9223372036854775807}]', 1000);
 SELECT wq_enqueue.enqueue_worker_items('[{"work_item":{"ActivityExecute":{}}, "delay_ms":9224318015999999}]', 1000);
 SELECT visible_at FROM wq_enqueue.work_items;
-SELECT count(*) FROM wq_enqueue.fetch_work_item(9224318015999999, 1000);
+SELECT count(*) FROM wq_enqueue.fetch_work_item(1000, p_now_ms => 9224318015999999);
 TRUNCATE wq_enqueue.worker_queue;
 
 -- EB-3: nothing to do.

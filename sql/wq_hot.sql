@@ -13,17 +13,17 @@ CREATE VIEW test.wq_hot AS
 SELECT wq_hot.enqueue_worker_items((SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute',
            jsonb_build_object('instance', 'i', 'execution_id', 1, 'id', n, 'session_id', 's', 'tag', 't')))) FROM generate_series(1, 3) AS n), 1000);
 -- Fetch, renew, abandon; then fetch and renew, three times: 9 updates.
-SELECT out_lock_token AS token FROM wq_hot.fetch_work_item(1000, 1000, 'o', NULL, '{t}', 'tags') \gset
-SELECT wq_hot.renew_work_item_lock(:'token', 1000, 2000);
-SELECT wq_hot.abandon_work_item(:'token', 1000, p_ignore_attempt => true);
-SELECT wq_hot.renew_work_item_lock(out_lock_token, 1000, 2000)
-  FROM generate_series(1, 3) AS n, LATERAL wq_hot.fetch_work_item(1000, 1000 + n, 'o', NULL, '{t}', 'tags');
+SELECT lock_token AS token FROM wq_hot.fetch_work_item(1000, 'o', NULL, '{t}', 'tags', p_now_ms => 1000) \gset
+SELECT wq_hot.renew_work_item_lock(:'token', 2000, p_now_ms => 1000);
+SELECT wq_hot.abandon_work_item(:'token', p_ignore_attempt => true, p_now_ms => 1000);
+SELECT wq_hot.renew_work_item_lock(lock_token, 2000, p_now_ms => 1000)
+  FROM generate_series(1, 3) AS n, LATERAL wq_hot.fetch_work_item(1000 + n, 'o', NULL, '{t}', 'tags', p_now_ms => 1000);
 SELECT pg_stat_force_next_flush();
 SELECT * FROM test.wq_hot;
 
 -- The batch forms: 6 more. The acks are deletes.
-SELECT count(*) FROM wq_hot.fetch_work_items(9000, 1000, 'o', NULL, '{t}', 'tags', 6);
-SELECT count(*) FROM wq_hot.renew_work_item_locks((SELECT array_agg(lock_token) FROM wq_hot.work_items), 9000, 1000);
+SELECT count(*) FROM wq_hot.fetch_work_items(1000, 'o', NULL, '{t}', 'tags', 6, p_now_ms => 9000);
+SELECT count(*) FROM wq_hot.renew_work_item_locks((SELECT array_agg(lock_token) FROM wq_hot.work_items), 1000, p_now_ms => 9000);
 SELECT count(*) FROM wq_hot.ack_workers((SELECT jsonb_agg(jsonb_build_object('lock_token', lock_token)) FROM wq_hot.work_items), 9000);
 SELECT pg_stat_force_next_flush();
 SELECT * FROM test.wq_hot;

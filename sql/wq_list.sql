@@ -26,8 +26,8 @@ CALL pg_temp.add('5 due 1200', NULL, NULL, NULL, 200);
 CALL pg_temp.add('6 of s', NULL, 's');
 CALL pg_temp.add('7 gpu', 'i', NULL, 'gpu');
 CALL pg_temp.add('8 gpu of s', 'i', 's', 'gpu');
-SELECT count(*) FROM wq_list.fetch_work_item(1000, 1000, 'o');
-SELECT count(*) FROM wq_list.fetch_work_item(1000, 100, 'p');
+SELECT count(*) FROM wq_list.fetch_work_item(1000, 'o', p_now_ms => 1000);
+SELECT count(*) FROM wq_list.fetch_work_item(100, 'p', p_now_ms => 1000);
 -- All columns; no token among them. Rows come in the order of the queue's key: what was delayed is behind, tags are apart.
 SELECT id, state, work_item::jsonb #>> '{ActivityExecute,name}' AS name, instance_id AS inst, execution_id AS exec, activity_id AS act, session_id AS session, tag,
        (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms, locked_until, locked_by, attempt_count AS attempts,
@@ -91,7 +91,7 @@ SELECT (SELECT count(*) FROM wq_list.list_work_items()) AS default_limit, (SELEC
 -- A lease of another incarnation is none: the row is ready.
 TRUNCATE wq_list.worker_queue;
 CALL pg_temp.add('a');
-SELECT count(*) FROM wq_list.fetch_work_item(1000, 1000, 'o');
+SELECT count(*) FROM wq_list.fetch_work_item(1000, 'o', p_now_ms => 1000);
 SELECT belay.new_incarnation('wq_list');
 SELECT state, locked_until, locked_by, attempt_count FROM wq_list.list_work_items(p_now_ms => 1500);
 
@@ -103,8 +103,8 @@ CALL pg_temp.add('3 of s', NULL, 's');
 CALL pg_temp.add('4 due 9000', NULL, NULL, NULL, 8000);
 CALL pg_temp.add('5 gpu', NULL, NULL, 'gpu');
 CALL pg_temp.add('6 ready');
-SELECT count(*) FROM wq_list.fetch_work_item(1000, 1000, 'o', 60000);
-SELECT count(*) FROM wq_list.fetch_work_item(1000, 1000, 'o', 60000);
+SELECT count(*) FROM wq_list.fetch_work_item(1000, 'o', 60000, p_now_ms => 1000);
+SELECT count(*) FROM wq_list.fetch_work_item(1000, 'o', 60000, p_now_ms => 1000);
 CREATE FUNCTION pg_temp.why(now_ms bigint) RETURNS TABLE (name text, reason text, detail text, until_ms bigint) LANGUAGE sql AS $$
     SELECT w.work_item::jsonb #>> '{ActivityExecute,name}', e.reason, nullif(regexp_replace(e.detail, '(; )?waiting sessions: 0', ''), ''), (extract(epoch FROM e.until_at) * 1000)::bigint
       FROM wq_list.worker_queue AS w, LATERAL wq_list.explain_work_item(w.id, now_ms) AS e ORDER BY 1, 2

@@ -10,8 +10,8 @@ CREATE PROCEDURE pg_temp.add(name text, instance_id text, session_id text DEFAUL
 $$;
 -- The names of all rows that one fetch brings, in order. The next millisecond they are free again.
 CREATE FUNCTION pg_temp.all(slots int[], now_ms bigint, owner text DEFAULT NULL, mode text DEFAULT NULL) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(out_work_item::jsonb #>> '{ActivityExecute,name}', ', ' ORDER BY nr)
-      FROM wq_slots.fetch_work_items(now_ms, 1, owner, 9000, NULL, mode, 1000, NULL, slots) WITH ORDINALITY AS f (out_work_item, t, a, nr)
+    SELECT string_agg(work_item::jsonb #>> '{ActivityExecute,name}', ', ' ORDER BY nr)
+      FROM wq_slots.fetch_work_items(1, owner, 9000, NULL, mode, 1000, NULL, slots, p_now_ms => now_ms) WITH ORDINALITY AS f (work_item, t, a, nr)
 $$;
 CREATE VIEW test.wq_slots AS
     SELECT work_item::jsonb #>> '{ActivityExecute,name}' AS name, instance_id, session_id, slot FROM wq_slots.worker_queue ORDER BY id;
@@ -43,9 +43,9 @@ INSERT INTO share VALUES (1, NULL), (2, '{0}'), (3, '{1}'), (4, '{2}'), (5, '{3}
 SELECT slots, pg_temp.all(slots, 1500 + 2 * nr) AS without_owner, pg_temp.all(slots, 1501 + 2 * nr, 'o') AS with_owner FROM share ORDER BY nr;
 SELECT slots, pg_temp.all(slots, 2000 + nr, 'o', 'any') AS any_tag_one_due FROM share ORDER BY nr;
 -- The other functions that fetch.
-SELECT out_work_item, out_lock_token AS token FROM wq_slots.fetch_work_item(3000, 1000, p_slots => '{1}') \gset
-\echo :out_work_item
-SELECT out_work_item FROM wq_slots.ack_and_fetch_work_item(:'token', NULL, '{"ActivityCompleted":{"instance":"c"}}', 3000, 1000, p_slots => '{3}');
+SELECT work_item, lock_token AS token FROM wq_slots.fetch_work_item(1000, p_slots => '{1}', p_now_ms => 3000) \gset
+\echo :work_item
+SELECT work_item FROM wq_slots.ack_and_fetch_work_item(:'token', NULL, '{"ActivityCompleted":{"instance":"c"}}', 1000, p_slots => '{3}', p_now_ms => 3000);
 -- A message has the slot of its instance, too.
 SELECT instance_id, slot FROM wq_slots.orchestrator_queue;
 
@@ -60,16 +60,16 @@ SELECT pg_temp.all(NULL, 3000);
 -- Not while a lease is live, by the server's clock; the lease and its token stay as they are.
 TRUNCATE wq_slots.worker_queue;
 CALL pg_temp.add('d', 'd');
-SELECT out_lock_token AS token FROM wq_slots.fetch_work_item(NULL, 600000) \gset
+SELECT lock_token AS token FROM wq_slots.fetch_work_item(600000) \gset
 SELECT test.error($$SELECT belay.set_hub_option('wq_slots', 'slot_count', '3')$$);
 SELECT test.option('wq_slots', 'slot_count');
-SELECT wq_slots.renew_work_item_lock(:'token', NULL, 600000);
-SELECT wq_slots.abandon_work_item(:'token', NULL);
+SELECT wq_slots.renew_work_item_lock(:'token', 600000);
+SELECT wq_slots.abandon_work_item(:'token');
 -- An expired lease does not stand in the way, and its token is lost.
-SELECT out_lock_token AS token FROM wq_slots.fetch_work_item(1000, 1000) \gset
+SELECT lock_token AS token FROM wq_slots.fetch_work_item(1000, p_now_ms => 1000) \gset
 SELECT belay.set_hub_option('wq_slots', 'slot_count', '3');
 SELECT * FROM test.wq_slots;
-SELECT test.sqlstate(format('SELECT wq_slots.abandon_work_item(%L, 2000)', :'token'));
+SELECT test.sqlstate(format('SELECT wq_slots.abandon_work_item(%L, p_now_ms => 2000)', :'token'));
 SELECT pg_temp.all('{1}', 2000), pg_temp.all('{0,2}', 2001);
 SELECT instance_id, slot FROM wq_slots.orchestrator_queue;
 -- A bad value changes nothing; NULL is the default of 1 again. A rolled back change has not happened.

@@ -3,6 +3,7 @@
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('wq_tags');
 SELECT belay.set_hub_option('wq_tags', 'max_clock_skew', '0');  -- these tests choose the time
+SELECT belay.set_hub_option('wq_tags', 'max_attempts', 'off');
 
 CREATE PROCEDURE pg_temp.add(name text, tag text, session_id text DEFAULT NULL, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$
     SELECT wq_tags.enqueue_worker_items(jsonb_build_array(jsonb_build_object('work_item', jsonb_build_object('ActivityExecute',
@@ -10,8 +11,8 @@ CREATE PROCEDURE pg_temp.add(name text, tag text, session_id text DEFAULT NULL, 
 $$;
 -- The names of all rows that one fetch brings, in order. The next millisecond they are free again.
 CREATE FUNCTION pg_temp.all(mode text, filter text[], now_ms bigint, owner text DEFAULT NULL) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(out_work_item::jsonb #>> '{ActivityExecute,name}', ', ' ORDER BY nr)
-      FROM wq_tags.fetch_work_items(now_ms, 1, owner, 9000, filter, mode, 1000) WITH ORDINALITY AS f (out_work_item, t, a, nr)
+    SELECT string_agg(work_item::jsonb #>> '{ActivityExecute,name}', ', ' ORDER BY nr)
+      FROM wq_tags.fetch_work_items(1, owner, 9000, filter, mode, 1000, p_now_ms => now_ms) WITH ORDINALITY AS f (work_item, t, a, nr)
 $$;
 
 ---- The modes
@@ -30,15 +31,15 @@ SELECT mode, filter, pg_temp.all(mode, filter, 1000 + nr) AS rows
                (VALUES (NULL::text[]), ('{}'), ('{gpu}'), ('{cpu,gpu}'), ('{gpu,gpu,nobody,NULL}'), ('{""}'), ('{NULL}')) AS f (filter)) AS t
  ORDER BY nr;
 -- The single fetch has the same modes, and default_only by default.
-SELECT out_work_item FROM wq_tags.fetch_work_item(2000, 1);
-SELECT out_work_item FROM wq_tags.fetch_work_item(2001, 1, NULL, NULL, '{gpu}');
-SELECT out_work_item FROM wq_tags.fetch_work_item(2002, 1, NULL, NULL, '{gpu}', NULL);
-SELECT out_work_item FROM wq_tags.fetch_work_item(2003, 1, NULL, NULL, '{gpu}', 'tags');
+SELECT work_item FROM wq_tags.fetch_work_item(1, p_now_ms => 2000);
+SELECT work_item FROM wq_tags.fetch_work_item(1, NULL, NULL, '{gpu}', p_now_ms => 2001);
+SELECT work_item FROM wq_tags.fetch_work_item(1, NULL, NULL, '{gpu}', NULL, p_now_ms => 2002);
+SELECT work_item FROM wq_tags.fetch_work_item(1, NULL, NULL, '{gpu}', 'tags', p_now_ms => 2003);
 -- FW-1: none returns no row at once.
-SELECT count(*) FROM wq_tags.fetch_work_item(2004, 1, NULL, NULL, '{gpu}', 'none');
+SELECT count(*) FROM wq_tags.fetch_work_item(1, NULL, NULL, '{gpu}', 'none', p_now_ms => 2004);
 -- TG-1: any other word.
-SELECT mode, test.refused(format('SELECT wq_tags.fetch_work_item(2000, 1, p_tag_mode => %L)', mode)),
-       test.refused(format('SELECT wq_tags.fetch_work_items(2000, 1, p_tag_mode => %L)', mode))
+SELECT mode, test.refused(format('SELECT wq_tags.fetch_work_item(1, p_tag_mode => %L, p_now_ms => 2000)', mode)),
+       test.refused(format('SELECT wq_tags.fetch_work_items(1, p_tag_mode => %L, p_now_ms => 2000)', mode))
   FROM unnest(ARRAY['', 'all', 'Any', 'default-only', ' tags', 'none; DROP']) AS mode;
 TRUNCATE wq_tags.worker_queue;
 
@@ -62,12 +63,12 @@ TRUNCATE wq_tags.worker_queue;
 
 ---- An array has at most 10,000 elements, wherever a call takes one
 
-SELECT count(*) FROM wq_tags.fetch_work_item(1000, 1000, NULL, NULL, (SELECT array_agg('t' || n) FROM generate_series(1, 10000) AS n), 'tags');
+SELECT count(*) FROM wq_tags.fetch_work_item(1000, NULL, NULL, (SELECT array_agg('t' || n) FROM generate_series(1, 10000) AS n), 'tags', p_now_ms => 1000);
 SELECT x, test.refused(format('SELECT * FROM wq_tags.%s', replace(x, '$', format('(SELECT array_agg(%L::text) FROM generate_series(1, 10001))', 'deadlines')))) AS refused
-  FROM unnest(ARRAY['fetch_work_item(1000, 1000, NULL, NULL, $, ''tags'')', 'fetch_work_items(1000, 1000, NULL, NULL, $)', 'renew_session_lock($, 1000, 1000, 1000)', 'renew_work_item_locks($, 1000, 1000)',
+  FROM unnest(ARRAY['fetch_work_item(1000, NULL, NULL, $, ''tags'', p_now_ms => 1000)', 'fetch_work_items(1000, NULL, NULL, $, p_now_ms => 1000)', 'renew_session_lock($, 1000, 1000, p_now_ms => 1000)', 'renew_work_item_locks($, 1000, p_now_ms => 1000)',
                     'delete_instances_atomic($)', 'delete_instances_bulk(jsonb_build_object(''instance_ids'', to_jsonb($)))', 'redrive_dead_letters(jsonb_build_object(''instance_ids'', to_jsonb($)))',
-                    'reconcile(1000, $)', 'create_subscription(''s'', $)', 'claim_tasks(''w'', ''i'', $)']) AS x;
-SELECT test.refused('SELECT * FROM wq_tags.fetch_work_item(1000, 1000, p_slots => (SELECT array_agg(0) FROM generate_series(1, 10001)))');
+                    'reconcile($, p_now_ms => 1000)', 'create_subscription(''s'', $)', 'claim_tasks(''w'', ''i'', $)']) AS x;
+SELECT test.refused('SELECT * FROM wq_tags.fetch_work_item(1000, p_slots => (SELECT array_agg(0) FROM generate_series(1, 10001)), p_now_ms => 1000)');
 
 ---- TG-2: tag and session rules are both required
 
@@ -82,21 +83,21 @@ TRUNCATE wq_tags.worker_queue, wq_tags.sessions;
 
 ---- TG-3: the tag survives abandon and expiry, and is in the item
 
-SELECT wq_tags.enqueue_worker_work('{"ActivityExecute":{"name":"x","tag":"gpu"}}', 1000);
-SELECT out_lock_token AS token FROM wq_tags.fetch_work_item(1000, 1000, NULL, NULL, '{gpu}', 'tags') \gset
-SELECT wq_tags.abandon_work_item(:'token', 1000, 100);
+SELECT wq_tags.enqueue_worker_work('{"ActivityExecute":{"name":"x","tag":"gpu"}}', p_now_ms => 1000);
+SELECT lock_token AS token FROM wq_tags.fetch_work_item(1000, NULL, NULL, '{gpu}', 'tags', p_now_ms => 1000) \gset
+SELECT wq_tags.abandon_work_item(:'token', 100, p_now_ms => 1000);
 SELECT pg_temp.all('default_only', NULL, 1100), pg_temp.all('tags', '{gpu}', 1100);
 SELECT pg_temp.all('default_only', NULL, 1200);
-SELECT out_work_item, out_attempt_count FROM wq_tags.fetch_work_item(1200, 1, NULL, NULL, '{gpu}', 'tags');
+SELECT work_item, attempt_count FROM wq_tags.fetch_work_item(1, NULL, NULL, '{gpu}', 'tags', p_now_ms => 1200);
 SELECT tag FROM wq_tags.work_items;
 TRUNCATE wq_tags.worker_queue;
 
 ---- TG-4, TG-5: filters may overlap; every row goes to one fetcher. What nobody serves waits, and blocks nobody.
 
 DO $$ BEGIN FOR n IN 1..9 LOOP CALL pg_temp.add(n::text, ('{a,b,c}'::text[])[n % 3 + 1]); END LOOP; END $$;
-SELECT out_work_item FROM wq_tags.fetch_work_items(1000, 9000, NULL, NULL, '{a,b}', 'tags', 3);
-SELECT out_work_item FROM wq_tags.fetch_work_items(1000, 9000, NULL, NULL, '{b}', 'tags', 9);
-SELECT out_work_item FROM wq_tags.fetch_work_items(1000, 9000, NULL, NULL, '{b,a,z}', 'default_and', 9);
+SELECT work_item FROM wq_tags.fetch_work_items(9000, NULL, NULL, '{a,b}', 'tags', 3, p_now_ms => 1000);
+SELECT work_item FROM wq_tags.fetch_work_items(9000, NULL, NULL, '{b}', 'tags', 9, p_now_ms => 1000);
+SELECT work_item FROM wq_tags.fetch_work_items(9000, NULL, NULL, '{b,a,z}', 'default_and', 9, p_now_ms => 1000);
 SELECT count(*), min(tag), max(tag) FROM wq_tags.work_items WHERE lock_token IS NULL;
 TRUNCATE wq_tags.worker_queue;
 
@@ -111,7 +112,7 @@ CALL pg_temp.add('6 wanted due 1200', 'tag-68130', NULL, 200);
 SELECT count(DISTINCT tag) AS tags, count(DISTINCT lane - CASE WHEN session_id IS NULL THEN 0 ELSE 1 END) AS lanes FROM wq_tags.worker_queue;
 SELECT pg_temp.all('tags', '{tag-68130}', 2000) AS wanted, pg_temp.all('tags', '{tag-571008}', 2001) AS other,
        pg_temp.all('default_and', '{tag-68130,tag-571008}', 2002) AS both, pg_temp.all('tags', '{tag-68130}', 2003, 'A') AS wanted_with_sessions;
-SELECT out_work_item FROM wq_tags.fetch_work_item(2004, 1, NULL, NULL, '{tag-68130}', 'tags');
+SELECT work_item FROM wq_tags.fetch_work_item(1, NULL, NULL, '{tag-68130}', 'tags', p_now_ms => 2004);
 SELECT pg_temp.all('default_only', NULL, 2005) AS untagged;
 -- The lane is made by a function that never changes: twice (1 + fnv1a64(tag) mod (2^30 - 1)), plus 1 for a session.
 TRUNCATE wq_tags.worker_queue;

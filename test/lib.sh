@@ -7,6 +7,8 @@ run_dir=$root/build/run
 # BELAY_SANITIZE names sanitizers: what CMake builds with them lies apart.
 sanitized=${BELAY_SANITIZE:+-${BELAY_SANITIZE//,/-}}
 cmake_dir=$root/build/cmake$sanitized
+# Coroutines differ between compilers: the tests of durable functions are also built with clang++.
+clang_dir=$root/build/clang$sanitized
 # The Makefile knows it by this name, when it builds and when it installs.
 if [[ -n ${BELAY_SANITIZE_MODULE:-} ]]; then
     export SANITIZE=$BELAY_SANITIZE_MODULE
@@ -141,9 +143,45 @@ make_jobs() {
     fi
 }
 
+# with_progress WHAT LOG COMMAND...: runs the command with its output in a file. A terminal shows a line with what
+# is done and the time; elsewhere there is one line at the end. A failure shows the end of the log. All of it goes to
+# standard error: what a script prints may be an answer.
+with_progress() {
+    local what=$1 log=$2 began=$SECONDS pid code=0
+    shift 2
+    mkdir -p "${log%/*}"
+    "$@" >"$log" 2>&1 &
+    pid=$!
+    while [[ -t 2 ]] && kill -0 "$pid" 2>/dev/null; do
+        printf '\r\033[K%s: %s%d s' "$what" "$(progress_in "$log")" $((SECONDS - began)) >&2
+        sleep 0.5
+    done
+    wait "$pid" || code=$?
+    [[ ! -t 2 ]] || printf '\r\033[K' >&2
+    if ((code != 0)); then
+        tail -n 60 "$log" >&2
+        die "$what failed, see $(realpath --relative-to="$PWD" "$log")"
+    fi
+    say "$what: $((SECONDS - began)) s" >&2
+}
+
+# How far the build that writes this log is: CMake's last percentage, or the files that make has compiled.
+progress_in() {
+    local percent files
+    percent=$(grep -oE '^\[ *[0-9]+%\]' "$1" | tail -n 1 | tr -d '[] ') || true
+    files=$(grep -c '^CXX ' "$1") || true
+    if [[ -n $percent ]]; then
+        printf '%s, ' "$percent"
+    elif ((files > 0)); then
+        printf '%d files, ' "$files"
+    fi
+}
+
+# build_module [GOAL]...
 build_module() {
     # shellcheck disable=SC2046  # At most one word.
-    make -C "$root" --no-print-directory $(make_jobs) all PG_CONFIG="$PG_CONFIG"
+    with_progress 'building the server module' "$root/build/make.log" \
+        make -C "$root" --no-print-directory $(make_jobs) "${@:-all}" PG_CONFIG="$PG_CONFIG"
 }
 
 # Findings of a module with sanitizers go to files, and end the server process.
@@ -155,19 +193,20 @@ use_sanitized_module() {
 
 # build_cmake [TARGET]...: builds all that CMake builds, or these targets.
 build_cmake() {
-    local log=$root/build/cmake.log target targets=() libdir
+    with_progress 'building client library, tool and tests' "$root/build/cmake.log" run_cmake "$@"
+}
+
+run_cmake() {
+    local target targets=() libdir
     for target; do
         targets+=(--target "$target")
     done
-    # Laid out as Debian's packages, so that the tests can make packages of it.
+    # Laid out as Debian's packages, so that the tests can make packages of it. For backtraces, names and lines are
+    # enough; types and variables would take a fifth of the compiler's time.
     libdir=lib/$(c++ -print-multiarch 2>/dev/null || true)
-    mkdir -p "$root/build"
-    if ! { cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" \
-        -DCMAKE_INSTALL_LIBDIR="${libdir%/}" &&
-        cmake --build "$cmake_dir" -j "$(nproc)" "${targets[@]}"; } >"$log" 2>&1; then
-        tail -n 60 "$log"
-        die "the CMake build failed, see build/cmake.log"
-    fi
+    cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" \
+        -DCMAKE_INSTALL_LIBDIR="${libdir%/}" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O2 -g1 -DNDEBUG' &&
+        cmake --build "$cmake_dir" -j "$(nproc)" "${targets[@]}"
 }
 
 # Set up, build and stage, once per command: a script called by another finds it done. With

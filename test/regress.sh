@@ -5,8 +5,8 @@
 #
 # OUTPUT names the directory under build/run for results and regression.diffs.
 #
-# sql/setup.sql runs first. The others run in groups of up to eight at once in one database, each
-# with hubs of its own; a file whose first line has "-- serial" runs alone.
+# sql/setup.sql or specs/setup.spec runs first. The other files of sql/ run in groups of up to eight at
+# once in one database, each with hubs of its own; a file whose first line has "-- serial" runs alone.
 #
 # --hostile: every session has a search_path in which the schema made by test/hostile.sql, full of
 # functions and operators that shadow PostgreSQL's, comes before pg_catalog.
@@ -62,9 +62,10 @@ write_regress_schedule() {
 
 write_isolation_schedule() {
     local file name
+    say "test: setup"
     for file in "$root"/test/isolation/specs/*.spec; do
         name=$(basename "$file" .spec)
-        [[ -z $only || $only == "$name" ]] || continue
+        [[ $name != setup && (-z $only || $only == "$name") ]] || continue
         say "test: $name"
     done
 }

@@ -14,8 +14,6 @@
 # none failed. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
 # (address,undefined or thread) builds what CMake builds with these sanitizers, apart from the rest.
 # BELAY_SANITIZE_MODULE does the same for the server module; test/sanitize.sh sets it, in a copy.
-# BELAY_FAST_PATH=off runs them without direct access to tables (default: on; the model test mixes
-# the two).
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -23,18 +21,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 result_dir=$run_dir/result
 log_dir=$run_dir/log
 # A suite that hangs must not hang the run.
-time_limit=$((${BELAY_LONG:-0} == 1 ? 14400 : 1200))
+time_limit=$((${BELAY_LONG:-0} == 1 ? 14400 : 1800))
 
 # ---- The suites. Each runs as the test user, writes to its log, and calls finish. ----
 
 # The suites that this checkout has, long ones first: they decide when the run ends.
 list_suites() {
-    say lint
     say cluster
+    if compgen -G "$root/test/isolation/specs/*.spec" >/dev/null; then say isolation; fi
+    say lint
     say regress
     say regress-preload
     if [[ -e $root/test/hostile.sql ]]; then say regress-hostile; fi
-    if compgen -G "$root/test/isolation/specs/*.spec" >/dev/null; then say isolation; fi
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
     say robust
@@ -49,6 +47,7 @@ list_suites() {
     say runtime
     say fuzz
     if [[ -e $root/README.md ]]; then say docs; fi
+    say languages
 }
 
 # finish CODE PASSED FAILED: a failure that no test accounts for counts as one.
@@ -99,11 +98,8 @@ gtest_suite() {
 
 suite_unit() { gtest_suite "$cmake_dir/bin/unit_tests"; }
 
-# Durable functions: GoogleTests, and what must not compile, with both compilers.
-suite_runtime() { gtest_suite "$root/test/runtime/run.sh" "$cmake_dir"; }
-
-# own_servers_suite: a program of GoogleTests that makes its servers itself. Should it die, we stop
-# those it left.
+# own_servers_suite [COMMAND...]: a program of GoogleTests that makes its servers itself, by default
+# the one of the suite. Should it die, we stop those it left.
 own_servers_suite() {
     export BELAY_ROOT=$root BELAY_RUN_DIR=$run_dir/$suite BELAY_SOCKET_DIR
     BELAY_SOCKET_DIR=$(mktemp -d /tmp/belay-XXXXXX)
@@ -111,7 +107,8 @@ own_servers_suite() {
     trap 'exit 143' TERM
     rm -rf "$BELAY_RUN_DIR"
     mkdir -p "$BELAY_RUN_DIR"
-    gtest_suite timeout --foreground "$time_limit" "$cmake_dir/bin/${suite}_tests"
+    (($# > 0)) || set -- "$cmake_dir/bin/${suite}_tests"
+    gtest_suite timeout --foreground "$time_limit" "$@"
 }
 # Tests that choose their times must not meet duties that read the clock.
 resting='belay.reconcile_interval = 0'
@@ -123,13 +120,14 @@ suite_robust() { own_servers_suite; }
 suite_soak() { own_servers_suite; }
 suite_client() { own_servers_suite; }
 suite_tool() { own_servers_suite; }
+# Durable functions: GoogleTests, and what must not compile, with both compilers.
+suite_runtime() { own_servers_suite "$root/test/runtime/run.sh" "$cmake_dir" "$clang_dir"; }
 suite_regress() { pg_regress_suite regress -- --; }
 suite_regress-preload() { pg_regress_suite regress -- --preload --conf "$resting" --; }
-# Without direct access: a path full of traps matters to statements, and all of them run then.
-suite_regress-hostile() {
-    pg_regress_suite regress --hostile -- --conf "belay.fast_path=${BELAY_FAST_PATH:-off}" --
-}
-suite_isolation() { pg_regress_suite isolation -- --preload --conf "$resting" --; }
+# With a search path full of traps.
+suite_regress-hostile() { pg_regress_suite regress --hostile -- --; }
+# Where a notice is printed among the steps differs from run to run.
+suite_isolation() { pg_regress_suite isolation -- --preload --conf "$resting" --conf 'client_min_messages = warning' --; }
 
 suite_lint() {
     local script name passed=0 failed=0
@@ -155,6 +153,14 @@ suite_lint() {
 suite_docs() {
     local code=0 output=$log_dir/$suite.tests
     with_server --preload --conf belay.dense_epochs=off -- "$root/test/docs/run.sh" ${only:+"$only"} >"$output" 2>&1 || code=$?
+    cat "$output"
+    finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
+}
+
+# The workers of docs/languages.md.
+suite_languages() {
+    local code=0 output=$log_dir/$suite.tests
+    with_server --preload -- "$root/test/languages/run.sh" ${only:+"$only"} >"$output" 2>&1 || code=$?
     cat "$output"
     finish "$code" "$(count '^ok ' "$output")" "$(count '^not ok ' "$output")"
 }
@@ -267,18 +273,25 @@ cmake_targets() {
 began=$SECONDS
 if [[ $built == no ]]; then
     groups=()
-    for suite in deb dashboard; do
+    for suite in deb dashboard languages; do
         [[ " ${suites[*]} " != *" $suite "* ]] || groups+=("$suite")
     done
     "$root/test/setup.sh" "${groups[@]}"
     find_postgres
     say "building for $("$PG_CONFIG" --version)"
-    build_module
+    goals=(all)
+    for suite in cluster model soak; do
+        [[ " ${suites[*]} " != *" $suite "* ]] || goals=(all mutants)
+    done
+    build_module "${goals[@]}"
     mapfile -t targets < <(cmake_targets)
     if [[ $all == yes ]]; then
         build_cmake all "${targets[@]}"
     elif ((${#targets[@]} > 0)); then
         build_cmake "${targets[@]}"
+    fi
+    if [[ " ${suites[*]} " == *" runtime "* ]] && command -v clang++ >/dev/null; then
+        cmake_dir=$clang_dir CXX=clang++ build_cmake runtime_tests
     fi
     if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
@@ -289,6 +302,9 @@ if [[ $built == no ]]; then
             cat "$root/build/dashboard.log"
             die "the dashboard was not built"
         }
+    fi
+    if [[ " ${suites[*]} " == *" languages "* ]]; then
+        "$root/test/languages/install.sh" || die "the packages of test/languages were not installed"
     fi
     if [[ " ${suites[*]} " == *" deb "* ]]; then
         "$root/debian/build.sh" --reuse --output "$root/build/deb-check"
@@ -323,7 +339,11 @@ trap 'exit 143' TERM HUP
 
 passed=0
 failed=0
+ended=0
 failed_suites=()
+
+# Minutes and seconds since this script began, building included.
+elapsed() { printf '%d:%02d' $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)); }
 
 # Waits for one suite to end and tells how it went.
 reap() {
@@ -338,7 +358,9 @@ reap() {
     fi
     passed=$((passed + p))
     failed=$((failed + f))
-    printf '%-17s %4d passed, %d failed   %3d s\n' "$suite" "$p" "$f" "$seconds"
+    ended=$((ended + 1))
+    printf '%-17s %4d passed, %d failed   %3d s   [%d of %d suites, %s]\n' "$suite" "$p" "$f" "$seconds" "$ended" "${#suites[@]}" \
+        "$(elapsed)"
     if ((f > 0)); then
         failed_suites+=("$suite")
         say "--- $suite: $(realpath --relative-to="$PWD" "$log_dir/$suite.log")"
@@ -357,7 +379,7 @@ for suite in "${suites[@]}"; do
     if ((${#suite_of[@]} >= jobs)); then
         reap
     fi
-    printf '%-17s started\n' "$suite"
+    printf '%-17s started   [%s]\n' "$suite" "$(elapsed)"
     setsid "${test_user_prefix[@]}" "$root/test/run.sh" --inside "$suite" ${only:+--only "$only"} \
         >"$log_dir/$suite.log" 2>&1 </dev/null &
     suite_of[$!]=$suite

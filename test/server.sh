@@ -6,7 +6,6 @@
 #   --preload   with shared_preload_libraries = belay
 #   --conf      a line for postgresql.conf
 #
-# BELAY_FAST_PATH=off in the environment lets the server's sessions use SQL statements only.
 #
 # The command finds the server through PGHOST, PGPORT, PGUSER and PGDATABASE; PATH begins with
 # the staged programs, BELAY_BINDIR names their directory, BELAY_SERVER_LOG the server's log. The
@@ -97,7 +96,6 @@ show_log() {
     say "timezone = 'UTC'"
     say "belay.dense_epochs = on"
     say "shared_preload_libraries = '$preload'"
-    [[ -z ${BELAY_FAST_PATH:-} ]] || say "belay.fast_path = $BELAY_FAST_PATH"
     for line in "${conf[@]}"; do
         say "$line"
     done

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
 #
-#   test/setup.sh [deb] [chroot] [clients] [dashboard]
+#   test/setup.sh [deb] [chroot] [clients] [dashboard] [languages]
 #
 #   deb         also what building packages needs
 #   chroot      also what testing them in a clean system needs
 #   clients     also what measuring other client libraries needs, see bench/clients
 #   dashboard   also what building the dashboard's pages and testing them in a browser needs
+#   languages   also what running the workers of docs/languages.md needs
 #
 # PG_CONFIG names another PostgreSQL: then none is installed.
 set -euo pipefail
@@ -41,6 +42,8 @@ need libgtest-dev library libgtest
 need nlohmann-json3-dev header nlohmann/json.hpp
 need libcli11-dev header CLI/CLI.hpp
 need libpq-dev library libpq.so
+# Boost.Beast, for `belay dashboard`: headers only.
+need libboost-dev header boost/beast.hpp
 # promtool, for the alert rules.
 need prometheus command -v promtool
 # The tests start one of their own; Debian's service stays off.
@@ -65,6 +68,14 @@ for group; do
             need nodejs node_is_new
             need npm command -v npm
             need chromium test -x "${CHROMIUM:-/usr/bin/chromium}"
+            ;;
+        languages)
+            need python3 command -v python3
+            need python3-psycopg python3 -c 'import psycopg'
+            need nodejs node_is_new
+            need npm command -v npm
+            need default-jdk-headless command -v javac
+            need libpostgresql-jdbc-java test -e /usr/share/java/postgresql.jar
             ;;
         *) die "unknown group $group" ;;
     esac

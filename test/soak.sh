@@ -30,7 +30,7 @@ if [[ $built == no ]]; then
     "$root/test/setup.sh"
     find_postgres
     say "building belay for $("$PG_CONFIG" --version)"
-    build_module
+    build_module all mutants
     build_cmake soak_tests
 fi
 move_if_unreachable soak.sh

@@ -1,16 +1,22 @@
 // Turns, element by element without a server, and the dispatcher's loop on a real one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "belay/dispatcher.hpp"
+#include "belay/admin.hpp"
 #include "belay/worker.hpp"
+#include "lease.hpp"
 #include "server.hpp"
 #include "turn_elements.hpp"
+#include "turn_settler.hpp"
 
 namespace belay::test {
 namespace {
@@ -69,6 +75,112 @@ TEST(TurnElements, ComeInAnArray) {
     }
 }
 
+// ---- Commits of many turns. ----
+
+// Acks turns of many threads at a server that is played by `answer`, which sees at most two calls
+// at once. What each ack came to, by token: "done", "alone", or the SQLSTATE and "?" if unknown.
+std::map<std::string, std::string> settle_many(
+    int threads, const std::function<AckedTurns(const std::vector<TurnAck>&)>& answer) {
+    constexpr int kEach = 100;
+    std::atomic<int> under_way = 0;
+    TurnSettler settler({.connections = 2,
+                         .call =
+                             [&](const std::vector<TurnAck>& acks, int max_turns) {
+                                 EXPECT_LE(++under_way, 2);
+                                 EXPECT_EQ(static_cast<std::size_t>(max_turns), acks.size());
+                                 struct End {
+                                     std::atomic<int>& under_way;
+                                     ~End() { --under_way; }
+                                 } const end{under_way};
+                                 return answer(acks);
+                             },
+                         .fetches = [] { return true; },
+                         .deliver =
+                             [](const std::vector<Turn>& turns) {
+                                 EXPECT_TRUE(
+                                     turns.empty());  // All are of instances that were acked.
+                             }});
+    std::mutex mutex;
+    std::map<std::string, std::string> fates;
+    {
+        std::vector<std::jthread> all;
+        for (int thread = 0; thread < threads; ++thread) {
+            all.emplace_back([&, thread] {
+                for (int i = 0; i < kEach; ++i) {
+                    Turn turn;
+                    turn.lock_token = std::to_string(thread * kEach + i);
+                    turn.instance_id = "of " + turn.lock_token;
+                    std::optional<Turn> next;
+                    std::string fate;
+                    try {
+                        fate = settler.ack(turn, {}, Where::current(), next) ? "done" : "alone";
+                    } catch (const Error& error) {
+                        fate = std::string(error.sqlstate()) + error.code_detail() +
+                               (error.outcome_unknown() ? "?" : "");
+                    }
+                    EXPECT_EQ(next.has_value(), fate == "done");
+                    EXPECT_TRUE(!next || next->instance_id == turn.instance_id);
+                    const std::lock_guard lock(mutex);
+                    fates[turn.lock_token] = fate;
+                }
+            });
+        }
+    }
+    EXPECT_EQ(fates.size(), static_cast<std::size_t>(threads * kEach));
+    return fates;
+}
+
+// AT-2, AT-13: each ack has its own fate, and none is left waiting.
+TEST(TurnSettler, GivesEachAckItsFate) {
+    std::mutex mutex;
+    std::map<std::string, std::string> expected;
+    const auto fates = settle_many(8, [&](const std::vector<TurnAck>& acks) {
+        const auto number = [](const TurnAck& ack) {
+            return std::stoi(std::string(ack.lock_token));
+        };
+        const auto any = [&](auto matches) { return std::ranges::any_of(acks, matches); };
+        const bool lost = any([&](const TurnAck& ack) { return number(ack) % 31 == 0; });
+        const bool unread = any([&](const TurnAck& ack) { return number(ack) % 13 == 0; });
+        const bool down = any([&](const TurnAck& ack) { return number(ack) % 29 == 0; });
+        AckedTurns answer;
+        const std::lock_guard lock(mutex);
+        for (const TurnAck& ack : acks) {
+            std::string& fate = expected[std::string(ack.lock_token)];
+            AckedTurn& acked = answer.acks.emplace_back();
+            if (lost || down || unread) {
+                fate = lost ? "08006?" : down ? "57P01" : acks.size() == 1 ? "22P02" : "alone";
+            } else if (number(ack) % 5 == 0) {
+                acked = {.error = "QB001", .reason = "expired"};
+                fate = "QB001expired";
+            } else if (number(ack) % 7 == 0) {
+                acked = {.error = "QB001", .outcome_unknown = true};
+                fate = "QB001?";
+            } else {
+                fate = "done";
+                answer.turns.emplace_back().instance_id = "of " + std::string(ack.lock_token);
+            }
+        }
+        if (lost) {
+            throw Error({.sqlstate = "08006", .connection_lost = true, .outcome_unknown = true});
+        }
+        if (down || unread) {
+            throw Error({.sqlstate = down ? "57P01" : "22P02"});
+        }
+        // The fetch brings them in its own order.
+        std::ranges::reverse(answer.turns);
+        return answer;
+    });
+    EXPECT_EQ(fates, expected);
+}
+
+// AT-13: an answer that does not fit says nothing about what was committed.
+TEST(TurnSettler, TakesNoAnswerForUnknown) {
+    const auto fates = settle_many(4, [](const std::vector<TurnAck>&) { return AckedTurns(); });
+    for (const auto& [token, fate] : fates) {
+        EXPECT_EQ(fate, "?") << token;
+    }
+}
+
 // ---- The loop. ----
 
 NewEvent event(std::int64_t id, const std::string& type, const std::string& more = "") {
@@ -107,11 +219,13 @@ class ClientDispatcher : public WithServer {
 
     void start(int count, const std::string& name = "O") {
         for (int i = 0; i < count; ++i) {
-            hub_.start_orchestration(name, "", {.instance_id = name + std::to_string(i)});
+            hub_.orchestrations().start_text(name, "", {.instance_id = name + std::to_string(i)});
         }
     }
 
-    std::size_t completed() { return hub_.list_instances_by_status("Completed").size(); }
+    std::size_t completed() {
+        return hub_.orchestrations().list_ids({.status = InstanceStatus::kCompleted}).size();
+    }
 
     Connection connection_{options()};
     Hub hub_{connection_, "app"};
@@ -128,7 +242,7 @@ TEST_F(ClientDispatcher, SharesSlotsWithOthers) {
         return connection_
             .exec(
                 "SELECT string_agg(slots::text, ' ' ORDER BY slots) FROM (SELECT count(*) AS slots "
-                "FROM app.slot_leases GROUP BY owner) AS s")
+                "FROM app.slot_leases GROUP BY owner_id) AS s")
             .get<OptionalText>(0, 0)
             .value_or("none");
     };
@@ -190,14 +304,122 @@ TEST_F(ClientDispatcher, DecidesManyTurnsOnFewConnections) {
     EXPECT_EQ(events(Kind::kError), 0);
 }
 
+// AT-13: decisions that are made while the connections are busy share a commit.
+TEST_F(ClientDispatcher, CommitsDecisionsTogether) {
+    start(120);
+    auto options = dispatcher_options();
+    options.concurrency = 12;
+    options.connections = 1;
+    Dispatcher dispatcher(options);
+    dispatcher.on("O", [&](TurnContext& turn) { return TurnOutcome::decided(ended(turn, "ok")); });
+    std::thread thread([&] { dispatcher.run(); });
+    EXPECT_TRUE(wait_until([&] { return completed() == 120; }));
+    dispatcher.stop();
+    thread.join();
+    EXPECT_EQ(events(Kind::kDecided), 120);
+    // With an ack and a fetch for each it would be 240.
+    EXPECT_LT(dispatcher.round_trips(), 120u);
+}
+
+// AT-2, AT-13: a decision that the server refuses, or cannot even read, affects no other.
+TEST_F(ClientDispatcher, CommitsOthersThanWhatIsRefused) {
+    Admin(connection_).set_hub_option("app", "max_attempts", "2");
+    start(60);
+    start(10, "refused");
+    start(10, "broken");
+    auto options = dispatcher_options();
+    options.concurrency = 16;
+    options.connections = 1;
+    Dispatcher dispatcher(options);
+    std::mutex mutex;
+    std::map<std::string, int> tries;
+    const auto wrong = [&](const char* metadata) {
+        return [&, metadata](TurnContext& turn) {
+            {
+                const std::lock_guard lock(mutex);
+                ++tries[turn.name()];
+            }
+            Decision decision = ended(turn, "no");
+            decision.metadata = metadata;
+            return TurnOutcome::decided(std::move(decision));
+        };
+    };
+    dispatcher.on("O", [&](TurnContext& turn) { return TurnOutcome::decided(ended(turn, "ok")); });
+    dispatcher.on("refused", wrong(R"({"status":"Sleeping"})"));
+    dispatcher.on("broken", wrong("no JSON"));
+    std::thread thread([&] { dispatcher.run(); });
+    EXPECT_TRUE(wait_until([&] {
+        return completed() == 60 &&
+               connection_.exec("SELECT count(*) FROM app.dead_letters").get<std::int64_t>(0, 0) ==
+                   20;
+    }));
+    dispatcher.stop();
+    thread.join();
+    EXPECT_EQ(events(Kind::kDecided), 60);
+    EXPECT_EQ(tries["refused"], 20);
+    EXPECT_EQ(tries["broken"], 20);
+    EXPECT_EQ(connection_.exec("SELECT count(*) FROM app.instances").get<std::int64_t>(0, 0), 60);
+}
+
+// AT-8, AT-9: names, and a history that comes without what the handler has.
+TEST_F(ClientDispatcher, LeavesOutWhatIsCached) {
+    start(1);
+    start(1, "other");
+    auto options = dispatcher_options();
+    options.names = {"O"};
+    options.cache_owner = "me";
+    Dispatcher dispatcher(options);
+    std::mutex mutex;
+    std::vector<std::string> seen;
+    dispatcher.on("", [&](TurnContext& turn) {
+        Decision decision = turn.decision();
+        const std::int64_t next = turn.last_event_id() + 1;
+        std::string told = turn.instance_id() + " " + std::to_string(turn.history().size()) +
+                           " after " + std::to_string(turn.history_after());
+        turn.read_whole_history();
+        told += ", whole " + std::to_string(turn.history().size()) + " after " +
+                std::to_string(turn.history_after());
+        {
+            const std::lock_guard lock(mutex);
+            seen.push_back(told);
+        }
+        if (next == 4) {
+            decision = ended(turn, "ok");
+            decision.history_delta.clear();
+            return TurnOutcome::decided(std::move(decision));
+        }
+        decision.history_delta = {event(next, "E")};
+        decision.orchestrator_items = {
+            R"({"ExternalRaised":{"instance":"O0","name":"e","data":""}})"};
+        decision.metadata = R"({"orchestration_name":"O","orchestration_version":"1.0.0")" +
+                            std::string(next == 2 ? ""
+                                                  : R"(,"cache":{"owner":"me","events":)" +
+                                                        std::to_string(next) + "}") +
+                            "}";
+        return TurnOutcome::decided(std::move(decision));
+    });
+    std::thread thread([&] { dispatcher.run(); });
+    EXPECT_TRUE(wait_until([&] { return completed() == 1; }));
+    dispatcher.stop();
+    thread.join();
+    EXPECT_EQ(seen, (std::vector<std::string>{
+                        "O0 0 after 0, whole 0 after 0", "O0 0 after 1, whole 1 after 0",
+                        "O0 2 after 0, whole 2 after 0", "O0 0 after 3, whole 3 after 0"}));
+    EXPECT_EQ(
+        connection_.exec("SELECT attempt_count FROM app.messages WHERE instance_id = 'other0'")
+            .get<int>(0, 0),
+        0);
+}
+
 TEST_F(ClientDispatcher, WaitsForWhatComesLater) {
     Dispatcher dispatcher(dispatcher_options());
     dispatcher.on("", [&](TurnContext& turn) { return TurnOutcome::decided(ended(turn, "ok")); });
     Running running(dispatcher);
     std::this_thread::sleep_for(Milliseconds(200));
-    hub_.start_orchestration("Now", "", {.instance_id = "now"});
+    hub_.orchestrations().start_text("Now", "", {.instance_id = "now"});
     EXPECT_TRUE(wait_until([&] { return completed() == 1; }, seconds(20)));
-    hub_.start_orchestration("Soon", "", {.instance_id = "soon", .delay = Milliseconds(300)});
+    hub_.orchestrations().start_text("Soon", "",
+                                     {.instance_id = "soon", .delay = Milliseconds(300)});
     EXPECT_TRUE(wait_until([&] { return completed() == 2; }, seconds(20)));
 }
 
@@ -223,17 +445,17 @@ TEST_F(ClientDispatcher, TakesTurnsWithAWorker) {
         return TurnOutcome::decided(decision);
     });
     Worker worker({.connection = options(), .hub = "app"});
-    worker.on("Double", [](Activity& activity) {
-        return Outcome::completed(std::to_string(2 * std::stoi(activity.input())));
+    worker.on_activity("Double", [](Task& activity) {
+        return completed_text(std::to_string(2 * std::stoi(activity.payload_text())));
     });
     Running deciding(dispatcher);
     Running working(worker);
     for (int i = 0; i < 20; ++i) {
-        hub_.start_orchestration("Double", "", {.instance_id = "d" + std::to_string(i)});
+        hub_.orchestrations().start_text("Double", "", {.instance_id = "d" + std::to_string(i)});
     }
     ASSERT_TRUE(wait_until([&] { return completed() == 20; }));
     deciding.end();
-    EXPECT_EQ(hub_.get_instance_info("d7")->output, "42");
+    EXPECT_EQ(hub_.orchestrations().get("d7")->output, "42");
     EXPECT_EQ(events(Kind::kDecided), 40);
     EXPECT_EQ(events(Kind::kRetried), 0);
 }
@@ -306,14 +528,14 @@ TEST_F(ClientDispatcher, WritesWithTheAck) {
 // JS-3, on a server: a stored text that jsonb cannot hold comes as a string.
 TEST_F(ClientDispatcher, ReportsWhatIsCorrupt) {
     start(1);
-    const auto turn = hub_.fetch_orchestration_item({});
+    const auto turn = hub_.provider().fetch_orchestration_item({});
     ASSERT_TRUE(turn);
-    hub_.ack_orchestration_item(
+    hub_.provider().ack_orchestration_item(
         turn->lock_token,
         {.history_delta = {event(1, "OrchestrationStarted"), event(2, "Odd", R"(,"a":"\u0000")")},
          .metadata = R"({"orchestration_name":"O","orchestration_version":"1"})"});
     connection_.exec("UPDATE app.history SET event_data = 'broken' WHERE event_id = 1");
-    hub_.raise_event("O0", "go");
+    hub_.orchestrations().raise_text("O0", "go");
     Dispatcher dispatcher(dispatcher_options());
     std::atomic<bool> as_expected = false;
     dispatcher.on("O", [&](TurnContext& turn) {
@@ -331,15 +553,15 @@ TEST_F(ClientDispatcher, ReportsWhatIsCorrupt) {
     running.end();
     EXPECT_TRUE(as_expected);
     EXPECT_EQ(events(Kind::kCorrupt), 1);
-    EXPECT_EQ(hub_.get_instance_info("O0")->status, "Failed");
+    EXPECT_EQ(hub_.orchestrations().get("O0")->status, InstanceStatus::kFailed);
 }
 
 // A history above 64 MiB does not come with the turn; it is read in pages.
 TEST_F(ClientDispatcher, ReadsALargeHistoryInPages) {
     start(1);
-    const auto first = hub_.fetch_orchestration_item({});
+    const auto first = hub_.provider().fetch_orchestration_item({});
     ASSERT_TRUE(first);
-    hub_.ack_orchestration_item(
+    hub_.provider().ack_orchestration_item(
         first->lock_token,
         {.history_delta = {event(1, "OrchestrationStarted")},
          .metadata = R"({"orchestration_name":"O","orchestration_version":"1"})"});
@@ -349,11 +571,11 @@ TEST_F(ClientDispatcher, ReadsALargeHistoryInPages) {
         "created_at) SELECT 'O0', 1, i, 'Noted', '{\"n\":' || i || ',\"pad\":\"' || "
         "repeat('x', 120000) || '\"}', now() FROM generate_series(2, $1) AS i",
         {count});
-    hub_.raise_event("O0", "go");
-    const auto raw = hub_.fetch_orchestration_item({});
+    hub_.orchestrations().raise_text("O0", "go");
+    const auto raw = hub_.provider().fetch_orchestration_item({});
     ASSERT_TRUE(raw);
     ASSERT_FALSE(raw->history) << "the history is not large enough for this test";
-    hub_.abandon_orchestration_item(raw->lock_token, {}, true);
+    hub_.provider().abandon_orchestration_item(raw->lock_token, {}, true);
     auto options = dispatcher_options();
     options.lock_timeout = seconds(120);
     Dispatcher dispatcher(options);
@@ -427,10 +649,38 @@ TEST_F(ClientDispatcher, DrainsAndLeavesNoLease) {
     EXPECT_EQ(events(Kind::kAbandoned), 3);
     // All three can be fetched at once, and no attempt was counted.
     for (int i = 0; i < 3; ++i) {
-        const auto turn = hub_.fetch_orchestration_item({});
+        const auto turn = hub_.provider().fetch_orchestration_item({});
         ASSERT_TRUE(turn);
-        EXPECT_EQ(turn->attempt_count, 1);
+        EXPECT_EQ(turn->attempt, 1);
     }
+}
+
+// What a commit has fetched while the dispatcher was stopping is decided or given back.
+TEST_F(ClientDispatcher, StopsBetweenCommitsAndLeavesNoLease) {
+    start(200);
+    auto options = dispatcher_options();
+    options.concurrency = 8;
+    options.connections = 2;
+    std::atomic<int> decided = 0;
+    for (int round = 1; round <= 4; ++round) {
+        Dispatcher dispatcher(options);
+        dispatcher.on("O", [&](TurnContext& turn) {
+            if (++decided >= round * 40) {
+                dispatcher.stop();
+            }
+            return TurnOutcome::decided(ended(turn, "ok"));
+        });
+        dispatcher.run();
+        EXPECT_EQ(connection_
+                      .exec("SELECT count(*) FROM app.instance_lock_states WHERE lock_token IS NOT "
+                            "NULL")
+                      .get<std::int64_t>(0, 0),
+                  0);
+        EXPECT_EQ(completed(), static_cast<std::size_t>(decided));
+    }
+    EXPECT_EQ(connection_.exec("SELECT count(*) FROM app.messages WHERE attempt_count > 0")
+                  .get<std::int64_t>(0, 0),
+              0);
 }
 
 TEST_F(ClientDispatcher, ARestartLosesNothing) {

@@ -78,13 +78,13 @@ TEST(Retry, PausesStayInTheirBounds) {
 
 TEST(Clock, KnowsThreeTimes) {
     EXPECT_EQ(server_clock()(), std::nullopt);
-    EXPECT_GT(system_clock()().value(), 1'700'000'000'000);
-    TestClock test(1000);
+    EXPECT_GT(system_clock()().value(), from_ms(1'700'000'000'000));
+    TestClock test(from_ms(1000));
     const Clock clock = test.clock();
-    test.advance(5);
-    EXPECT_EQ(clock(), 1005);
-    test.set(7);
-    EXPECT_EQ(clock(), 7);
+    test.advance(Milliseconds(5));
+    EXPECT_EQ(clock(), from_ms(1005));
+    test.set(from_ms(7));
+    EXPECT_EQ(clock(), from_ms(7));
 }
 
 TEST(Param, HasBinaryForm) {
@@ -92,7 +92,11 @@ TEST(Param, HasBinaryForm) {
     EXPECT_EQ(Param(258).bytes(), std::string("\0\0\1\2", 4));
     EXPECT_EQ(Param(std::int64_t{-1}).bytes(), std::string(8, '\xff'));
     EXPECT_EQ(Param("a").bytes(), "a");
-    EXPECT_EQ(Param(Json{"{}"}).bytes(), "\1{}");
+    EXPECT_EQ(Param(Json::object()).bytes(), "\1{}");
+    EXPECT_EQ(Param(JsonText{"1.50"}).bytes(),
+              "\1"
+              "1.50");
+    EXPECT_EQ(Param(from_ms(258)).bytes(), Param(std::int64_t{258}).bytes());
     const Param null = std::optional<std::int64_t>();
     EXPECT_TRUE(null.is_null());
     EXPECT_EQ(null.type(), Param(std::int64_t{1}).type());

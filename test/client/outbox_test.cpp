@@ -6,7 +6,9 @@
 #include <mutex>
 #include <set>
 
-#include "belay/outbox.hpp"
+#include "belay/events.hpp"
+#include "belay/orchestrations.hpp"
+#include "belay/provider.hpp"
 #include "server.hpp"
 
 namespace belay::test {
@@ -21,7 +23,9 @@ class ClientOutbox : public WithServer {
         connection_.exec("DROP TABLE IF EXISTS copy");
         connection_.exec(
             "CREATE TABLE copy (nr bigserial, event_id text PRIMARY KEY, subject text)");
-        hub_.create_subscription("mirror");
+        // Without those of operators: each deletion is one event.
+        connection_.exec("SELECT belay.set_hub_option('app', 'events', 'instance')");
+        hub_.events().subscribe("mirror");
     }
 
     ReaderOptions reader_options() {
@@ -45,14 +49,14 @@ class ClientOutbox : public WithServer {
             connection_.exec(
                 "INSERT INTO app.instances VALUES ($1, 'O', '1', 1, NULL, NULL, 0, now(), now())",
                 {"s" + std::to_string(next_)});
-            hub_.delete_instance("s" + std::to_string(next_++), true);
+            hub_.orchestrations().remove("s" + std::to_string(next_++), true);
         }
     }
 
     static void copy(const std::vector<Event>& events, Connection& connection) {
         for (const auto& event : events) {
             connection.exec("INSERT INTO copy (event_id, subject) VALUES ($1, $2)",
-                            {event.event_id, event.subject});
+                            {event.id, event.subject});
         }
     }
 
@@ -92,7 +96,7 @@ TEST_F(ClientOutbox, CopiesInOrder) {
                         "copy) AS x WHERE step <> 1")
                   .get<int>(0, 0),
               0);
-    ASSERT_TRUE(wait_until([&] { return hub_.subscriptions()[0].lag_rows == 0; }));
+    ASSERT_TRUE(wait_until([&] { return hub_.events().subscriptions()[0].lag_rows == 0; }));
     EXPECT_GE(events(Kind::kRead), 4);
     EXPECT_EQ(events(Kind::kRead), events(Kind::kAcked));
 }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "belay/pool.hpp"
+#include "belay/admin.hpp"
 #include "belay/worker.hpp"
 #include "server.hpp"
 
@@ -162,7 +163,7 @@ TEST_F(ClientPooler, AWorkerDoesNotCountItsErrorsAsAttempts) {
                           std::to_string(id) + R"(,"name":"Work","input":""}})"});
     }
     Hub hub(direct_, "app");
-    hub.enqueue_worker_items(items);
+    hub.provider().enqueue_worker_items(items);
     std::atomic<int> failed = 0;
     std::atomic<int> retried = 0;
     Worker worker({.connection = pooled(),
@@ -176,17 +177,19 @@ TEST_F(ClientPooler, AWorkerDoesNotCountItsErrorsAsAttempts) {
                        failed += event.kind == WorkerEvent::Kind::kFailed;
                        retried += event.kind == WorkerEvent::Kind::kRetried;
                    }});
-    worker.on("Work", [](Activity& activity) {
+    worker.on_activity("Work", [](Task& activity) {
         activity.complete_with(
             [&](Connection& own) {
-                own.exec("INSERT INTO rows_of VALUES ('first', $1)", {activity.id()});
-                own.exec("UPDATE rows_of SET who = 'second' WHERE n = $1", {activity.id()});
+                own.exec("INSERT INTO rows_of VALUES ('first', $1)", {activity.activity_id()});
+                own.exec("UPDATE rows_of SET who = 'second' WHERE n = $1",
+                         {activity.activity_id()});
             },
             "done");
-        return Outcome::settled();
+        return settled();
     });
     Running running(worker);
-    EXPECT_TRUE(wait_until([&] { return hub.list_work_items("{}", {}, 1).empty(); }));
+    EXPECT_TRUE(
+        wait_until([&] { return hub.provider().list_work_items(Json::object(), {}, 1).empty(); }));
     running.end();
     EXPECT_EQ(failed, 0);
     EXPECT_EQ(direct_.exec("SELECT count(*) FROM rows_of WHERE who = 'second'").get<int>(0, 0),

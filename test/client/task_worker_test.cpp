@@ -7,17 +7,17 @@
 #include <mutex>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
+#include "belay/admin.hpp"
+#include "belay/tasks.hpp"
 #include "belay/worker.hpp"
+#include "lease.hpp"
 #include "server.hpp"
 
 namespace belay::test {
 namespace {
 
-using nlohmann::json;
 using std::chrono::seconds;
-using Kind = TaskEvent::Kind;
+using Kind = WorkerEvent::Kind;
 
 const TaskPolicy kAtOnce{.backoff = Backoff::fixed(Milliseconds(0))};
 
@@ -25,24 +25,24 @@ class WithTasks : public WithServer {
  protected:
     // Every scenario leaves a hub that is sound.
     void TearDown() override {
-        for (const auto& problem : Hub(connection_, "app").check_tasks()) {
+        for (const auto& problem : hub_.tasks().check()) {
             ADD_FAILURE() << problem.object << ": " << problem.problem;
         }
         WithServer::TearDown();
     }
 
-    std::string create(const NewTask& task) { return hub_.create_task(task).task_id; }
+    Uuid create(const NewTask& task) { return hub_.tasks().create(task).id; }
 
-    void create_many(int count, const std::string& lane = "cpu") {
+    void create_many(int count, const std::string& queue = "cpu") {
         std::vector<NewTask> tasks;
         for (int i = 0; i < count; ++i) {
-            tasks.push_back({.lane = lane, .payload = std::to_string(i)});
+            tasks.push_back({.queue = queue, .payload = i});
         }
-        hub_.create_tasks(tasks);
+        hub_.tasks().create_many(tasks);
     }
 
-    json task(const std::string& id) { return json::parse(hub_.get_task(id).value()); }
-    std::string state_of(const std::string& id) { return task(id)["state"]; }
+    Json task(const Uuid& id) { return hub_.tasks().get(id).value(); }
+    std::string state_of(const Uuid& id) { return task(id)["state"]; }
 
     int in_state(const std::string& state) {
         return connection_
@@ -57,163 +57,169 @@ class WithTasks : public WithServer {
 
 class ClientTaskLease : public WithTasks {
  protected:
-    TaskLease lease(LeaseKeeper& keeper, const NewTask& task = {.lane = "cpu"},
-                    Milliseconds length = Milliseconds(30000)) {
-        create(task);
+    std::unique_ptr<HeldLease> lease(LeaseKeeper& keeper,
+                                     Milliseconds length = Milliseconds(30000)) {
+        create({.queue = "cpu"});
         return keeper.keep(
-            hub_.claim_tasks({.worker = "w", .worker_instance = "w1", .lease = length}).at(0));
+            TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w1", .lease = length}).at(0));
+    }
+    static const Uuid& id_of(const std::unique_ptr<HeldLease>& lease) { return lease->facts().id; }
+
+    static void write(const std::unique_ptr<HeldLease>& lease,
+                      const std::function<void(Connection&)>& body) {
+        lease->write(body, Where::current());
     }
 
     Pool pool_{options(), 2};
 };
 
 // TX-5
-TEST_F(ClientTaskLease, IsReleasedIfNobodySettlesIt) {
+TEST_F(ClientTaskLease, IsReleasedIfItIsNotSettled) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
-    std::string id;
+    Uuid id;
     {
-        TaskLease first = lease(keeper);
-        const TaskLease moved = std::move(first);
-        id = moved.task().task_id;
-        EXPECT_EQ(moved.lock_token(), moved.task().lease_id);
+        const auto held = lease(keeper);
+        id = id_of(held);
+        EXPECT_FALSE(held->token().empty());
         EXPECT_EQ(keeper.held(), 1u);
     }
     EXPECT_EQ(keeper.held(), 0u);
     EXPECT_EQ(state_of(id), "ready");
-    const auto again = hub_.claim_tasks({.worker = "w", .worker_instance = "w1"}).at(0);
+    const auto again = TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w1"}).at(0);
     EXPECT_EQ(again.attempt_kind, "reclaim");
-    EXPECT_EQ(again.attempt_index, 1);
+    EXPECT_EQ(again.attempt, 1);
     EXPECT_EQ(again.reclaim_count, 0);
 }
 
 // TX-5
 TEST_F(ClientTaskLease, IsSettledOnce) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
-    TaskLease done = lease(keeper);
-    // An error that changes nothing leaves it open.
-    EXPECT_THROW(done.complete("no JSON"), Error);
-    EXPECT_FALSE(done.settled());
-    done.complete(R"({"n": 1})");
-    EXPECT_EQ(task(done.task().task_id)["result"], json::parse(R"({"n": 1})"));
-    TaskLease failed = lease(keeper);
-    EXPECT_EQ(failed.fail({.failure_class = "permanent"}).result, "terminal_failed");
-    TaskLease delayed = lease(keeper);
-    EXPECT_EQ(delayed.delay(Milliseconds(60000), R"({"at": 1})").state, "delayed");
-    TaskLease released = lease(keeper);
-    released.release(Milliseconds(60000));
-    TaskLease last = lease(keeper);
-    EXPECT_TRUE(last.complete_and_claim({}, {.worker = "w", .worker_instance = "w1"}).empty());
-    for (TaskLease* lease : {&done, &failed, &delayed, &released, &last}) {
-        EXPECT_TRUE(lease->settled());
-        EXPECT_FALSE(lease->lost());
-        EXPECT_THROW(lease->complete(), std::logic_error);
-        EXPECT_THROW(lease->fail({}), std::logic_error);
-        EXPECT_THROW(lease->delay(Milliseconds(1)), std::logic_error);
-        EXPECT_THROW(lease->release(), std::logic_error);
+    const std::vector<std::pair<Outcome, WorkerEvent::Kind>> outcomes = {
+        {completed({{"n", 1}}), Kind::kCompleted},
+        {failed("broken", FailureClass::kPermanent), Kind::kFailed},
+        {retry_in(Milliseconds(60000), "busy"), Kind::kRetried},
+        {delayed(Milliseconds(60000), {{"at", 1}}), Kind::kDelayed},
+        {released(Milliseconds(60000)), Kind::kReleased}};
+    for (const auto& [outcome, kind] : outcomes) {
+        const auto held = lease(keeper);
+        // An error that changes nothing leaves it open.
+        EXPECT_THROW(held->settle(completed_text("no JSON")), Error);
+        EXPECT_FALSE(held->settled());
+        const Settlement settlement = held->settle(outcome);
+        EXPECT_EQ(settlement.kind, kind);
+        EXPECT_TRUE(held->settled());
+        EXPECT_FALSE(held->lost());
+        for (const auto& [other, other_kind] : outcomes) {
+            EXPECT_THROW(held->settle(other), std::logic_error);
+        }
+        if (kind == Kind::kCompleted) {
+            EXPECT_EQ(task(id_of(held))["result"], (Json{{"n", 1}}));
+        }
     }
 }
 
 // TX-6
-TEST_F(ClientTaskLease, RenewsItselfWithTheOthers) {
+TEST_F(ClientTaskLease, IsExtendedWithTheOthers) {
     const Milliseconds length(2000);
-    LeaseKeeper keeper(pool_, {.hub = "app", .lock_timeout = length});
-    std::vector<TaskLease> leases;
+    LeaseKeeper keeper(pool_, {.hub = "app", .lease = length});
+    std::vector<std::unique_ptr<HeldLease>> leases;
     for (int i = 0; i < 20; ++i) {
-        leases.push_back(lease(keeper, {.lane = "cpu"}, length));
+        leases.push_back(lease(keeper, length));
     }
     std::this_thread::sleep_for(Milliseconds(2600));
-    for (auto& lease : leases) {
-        EXPECT_FALSE(lease.lost());
-        lease.complete();
+    for (const auto& held : leases) {
+        EXPECT_FALSE(held->lost());
+        held->settle(completed());
     }
-    // Four renewals, and a completion for each.
+    // Four extensions, and a completion for each.
     EXPECT_LT(pool_.round_trips(), 40u);
 }
 
 // TX-6
 TEST_F(ClientTaskLease, NoticesItsLoss) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
-    TaskLease cancelled = lease(keeper);
-    TaskLease revoked = lease(keeper);
-    TaskLease expired = lease(keeper);
-    hub_.cancel_task(cancelled.task().task_id, "enough");
-    hub_.revoke_lease(revoked.task().task_id);
+    const auto cancelled = lease(keeper);
+    const auto revoked = lease(keeper);
+    const auto expired = lease(keeper);
+    hub_.tasks().cancel(id_of(cancelled), "enough");
+    hub_.tasks().revoke_lease(id_of(revoked));
     Admin(connection_).new_incarnation("app");
-    const std::map<TaskLease*, std::string> states = {
-        {&cancelled, "QB012"}, {&revoked, "QB013"}, {&expired, "QB001"}};
-    for (const auto& [lease, sqlstate] : states) {
-        EXPECT_FALSE(lease->lost());
+    const std::map<HeldLease*, std::string> states = {
+        {cancelled.get(), "QB012"}, {revoked.get(), "QB013"}, {expired.get(), "QB001"}};
+    for (const auto& [held, sqlstate] : states) {
+        EXPECT_FALSE(held->lost());
         try {
-            lease->progress({.percent = 50});
+            held->progress({.percent = 50}, Where::current());
             FAIL();
         } catch (const Error& error) {
             EXPECT_EQ(error.sqlstate(), sqlstate);
             EXPECT_TRUE(error.lock_lost());
         }
-        EXPECT_TRUE(lease->lost());
-        EXPECT_TRUE(lease->stop_token().stop_requested());
+        EXPECT_TRUE(held->lost());
+        EXPECT_TRUE(held->stop_token().stop_requested());
         // A late call fails and is reported.
-        EXPECT_THROW(lease->complete(), Error);
+        EXPECT_THROW(held->settle(completed()), Error);
     }
-    EXPECT_EQ(cancelled.stop_reason(), StopReason::kCancelled);
-    EXPECT_EQ(cancelled.stop_text(), "cancelled: enough");
-    EXPECT_EQ(revoked.stop_reason(), StopReason::kLost);
-    EXPECT_EQ(expired.stop_reason(), StopReason::kLost);
-    EXPECT_EQ(expired.stop_text(), "the lease was lost: lease_expired");
+    EXPECT_EQ(cancelled->stop_reason(), StopReason::kCancelled);
+    EXPECT_EQ(cancelled->stop_text(), "cancelled: enough");
+    EXPECT_EQ(revoked->stop_reason(), StopReason::kLost);
+    EXPECT_EQ(expired->stop_reason(), StopReason::kLost);
+    EXPECT_EQ(expired->stop_text(), "the lease was lost: lease_expired");
 }
 
 // TX-6
-TEST_F(ClientTaskLease, LearnsOfItsLossByARenewal) {
+TEST_F(ClientTaskLease, LearnsOfItsLossWhenItIsExtended) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
-    const TaskLease lost = lease(keeper);
-    const TaskLease kept = lease(keeper);
-    hub_.cancel_task(lost.task().task_id);
-    keeper.renew_now();
-    EXPECT_TRUE(wait_for_stop(lost.stop_token()));
-    EXPECT_TRUE(lost.lost());
-    EXPECT_FALSE(kept.lost());
+    const auto lost = lease(keeper);
+    const auto kept = lease(keeper);
+    hub_.tasks().cancel(id_of(lost));
+    keeper.extend_now();
+    EXPECT_TRUE(wait_for_stop(lost->stop_token()));
+    EXPECT_TRUE(lost->lost());
+    EXPECT_FALSE(kept->lost());
 }
 
 // TX-7
 TEST_F(ClientTaskLease, WritesOnlyWhileItIsHeld) {
     connection_.exec("CREATE TABLE effects (a integer)");
     const auto count = [&] { return connection_.exec("SELECT * FROM effects").size(); };
-    const auto write = [](Connection& own) { own.exec("INSERT INTO effects VALUES (1)"); };
+    const auto insert = [](Connection& own) { own.exec("INSERT INTO effects VALUES (1)"); };
     LeaseKeeper keeper(pool_, {.hub = "app"});
     {
-        TaskLease held = lease(keeper);
-        held.write(write);
+        const auto held = lease(keeper);
+        write(held, insert);
         EXPECT_EQ(count(), 1);
-        // The completion is refused, so nothing is written.
-        EXPECT_THROW(held.complete_with(write, "no JSON"), Error);
+        // The completion is rejected, so nothing is written.
+        EXPECT_THROW(held->complete_with(insert, "no JSON", Where::current()), Error);
         EXPECT_EQ(count(), 1);
-        held.complete_with(write, "1");
+        held->complete_with(insert, "1", Where::current());
         EXPECT_EQ(count(), 2);
-        EXPECT_EQ(state_of(held.task().task_id), "completed");
+        EXPECT_EQ(state_of(id_of(held)), "completed");
     }
     // Lost before the body, and while it runs.
-    TaskLease lost = lease(keeper);
-    const auto lose = [&](Connection& own) {
-        write(own);
-        hub_.revoke_lease(lost.task().task_id);
-    };
-    EXPECT_THROW(lost.write(lose), Error);
-    EXPECT_TRUE(lost.lost());
+    const auto lost = lease(keeper);
+    EXPECT_THROW(write(lost,
+                       [&](Connection& own) {
+                           insert(own);
+                           hub_.tasks().revoke_lease(id_of(lost));
+                       }),
+                 Error);
+    EXPECT_TRUE(lost->lost());
     bool called = false;
-    EXPECT_THROW(lost.write([&](Connection&) { called = true; }), Error);
+    EXPECT_THROW(write(lost, [&](Connection&) { called = true; }), Error);
     EXPECT_FALSE(called);
-    EXPECT_THROW(lost.complete_with(write), Error);
+    EXPECT_THROW(lost->complete_with(insert, {}, Where::current()), Error);
     EXPECT_EQ(count(), 2);
     connection_.exec("DROP TABLE effects");
 }
 
 class ClientTaskWorker : public WithTasks {
  protected:
-    TaskWorkerOptions worker_options() {
-        TaskWorkerOptions made{.connection = options(), .hub = "app", .worker = "tester"};
+    WorkerOptions worker_options() {
+        WorkerOptions made{.connection = options(), .hub = "app", .name = "tester"};
         made.drain_timeout = Milliseconds(20000);
         made.retry_delay = Milliseconds(20);
-        made.on_event = [this](const TaskEvent& event) {
+        made.on_event = [this](const WorkerEvent& event) {
             const std::lock_guard lock(mutex_);
             ++events_[event.kind];
             messages_.insert(event.message);
@@ -241,11 +247,11 @@ TEST_F(ClientTaskWorker, RunsManyTasksOnFewConnections) {
     create_many(count);
     auto options = worker_options();
     options.connection.conninfo += " application_name=belay_worker_test";
-    TaskWorker worker(options);
+    Worker worker(options);
     std::atomic<int> runs = 0;
     worker.on("cpu", [&](Task& task) {
         ++runs;
-        return TaskOutcome::completed(R"({"of": )" + task.payload() + "}");
+        return completed({{"of", task.payload()}});
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return in_state("completed") == count; }));
@@ -265,16 +271,17 @@ TEST_F(ClientTaskWorker, RunsManyTasksOnFewConnections) {
               count);
 }
 
-// TX-8: one handler on one connection. Every task is one round trip, its completion and the next
-// claim.
+// TX-8: one handler on one connection, and nothing prefetched. Every task is one round trip, its
+// completion and the next claim.
 TEST_F(ClientTaskWorker, NeedsOneRoundTripPerTask) {
     const int count = 500;
     create_many(count);
     auto options = worker_options();
     options.concurrency = 1;
     options.connections = 1;
-    TaskWorker worker(options);
-    worker.on("cpu", [](Task&) { return TaskOutcome::completed(); });
+    options.prefetch = 0;
+    Worker worker(options);
+    worker.on("cpu", [](Task&) { return completed(); });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return in_state("completed") == count; }));
     running.end();
@@ -285,19 +292,19 @@ TEST_F(ClientTaskWorker, NeedsOneRoundTripPerTask) {
 // TX-8
 TEST_F(ClientTaskWorker, FollowsTheServersOrder) {
     for (const int priority : {5, 900, 1, 9000, 42}) {
-        create({.lane = priority % 2 == 0 ? "even" : "odd",
-                .payload = std::to_string(priority),
+        create({.queue = priority % 2 == 0 ? "even" : "odd",
+                .payload = priority,
                 .priority = priority});
     }
     auto options = worker_options();
     options.concurrency = 1;
-    TaskWorker worker(options);
+    Worker worker(options);
     std::string order;
     std::atomic<int> runs = 0;
     const auto note = [&](Task& task) {
-        order += task.payload() + " ";
+        order += task.payload().dump() + " ";
         ++runs;
-        return TaskOutcome::completed();
+        return completed();
     };
     worker.on("even", note);
     worker.on("odd", note);
@@ -309,21 +316,21 @@ TEST_F(ClientTaskWorker, FollowsTheServersOrder) {
 
 // TX-9
 TEST_F(ClientTaskWorker, FindsTheHandler) {
-    for (const char* lane : {"a", "b", "c"}) {
+    for (const char* queue : {"a", "b", "c"}) {
         for (const char* kind : {"x", "y", ""}) {
-            create({.lane = lane, .kind = kind});
+            create({.queue = queue, .kind = kind});
         }
     }
-    TaskWorker worker(worker_options());
+    Worker worker(worker_options());
     std::mutex mutex;
     std::map<std::string, std::string> found;
     std::atomic<int> runs = 0;
     const auto handler = [&](const std::string& name) {
         return [&, name](Task& task) {
             const std::lock_guard lock(mutex);
-            found[task.lane() + task.kind()] = name;
+            found[task.queue() + task.kind()] = name;
             ++runs;
-            return TaskOutcome::completed();
+            return completed();
         };
     };
     worker.on("a", "x", handler("ax"));
@@ -345,73 +352,71 @@ TEST_F(ClientTaskWorker, FindsTheHandler) {
                                                          {"c", "any"}}));
 }
 
-// TX-9: other lanes and tasks that ask for more are left alone; kinds without a handler are given
+// TX-9: other queues and tasks that ask for more are left alone; kinds without a handler are given
 // back.
 TEST_F(ClientTaskWorker, LeavesToOthersWhatIsNotItsOwn) {
-    const auto mine = create({.lane = "a", .kind = "x", .capabilities = {"gpu"}});
-    const auto unfit = create({.lane = "a", .kind = "x", .capabilities = {"tpu"}});
-    const auto elsewhere = create({.lane = "b", .kind = "x"});
-    const auto odd = create({.lane = "a", .kind = "y"});
+    const auto mine = create({.queue = "a", .kind = "x", .capabilities = {"gpu"}});
+    const auto unfit = create({.queue = "a", .kind = "x", .capabilities = {"tpu"}});
+    const auto elsewhere = create({.queue = "b", .kind = "x"});
+    const auto odd = create({.queue = "a", .kind = "y"});
     auto options = worker_options();
     options.capabilities = {"gpu"};
-    TaskWorker worker(options);
-    worker.on("a", "x", [](Task&) { return TaskOutcome::completed(); });
+    Worker worker(options);
+    worker.on("a", "x", [](Task&) { return completed(); });
     Running running(worker);
     ASSERT_TRUE(
         wait_until([&] { return state_of(mine) == "completed" && events(Kind::kNoHandler) >= 2; }));
     running.end();
-    EXPECT_TRUE(said("no handler for kind \"y\" in lane \"a\""));
+    EXPECT_TRUE(said("no handler for kind \"y\" of queue \"a\""));
     EXPECT_EQ(task(unfit)["attempt_index"], 0);
     EXPECT_EQ(task(elsewhere)["attempt_index"], 0);
     EXPECT_EQ(task(odd)["attempt_index"], 1);
     EXPECT_EQ(task(odd)["retry_count"], 0);
-    TaskWorker idle(worker_options());
+    Worker idle(worker_options());
     EXPECT_THROW(idle.run(), Error);
 }
 
 TEST_F(ClientTaskWorker, TakesWhatComesLaterAndWhatFallsDue) {
-    TaskWorker worker(worker_options());
+    Worker worker(worker_options());
     std::atomic<int> runs = 0;
     worker.on("cpu", [&](Task&) {
         ++runs;
-        return TaskOutcome::completed();
+        return completed();
     });
     Running running(worker);
     for (int i = 1; i <= 3; ++i) {
         std::this_thread::sleep_for(Milliseconds(20));
-        create({.lane = "cpu"});
+        create({.queue = "cpu"});
         EXPECT_TRUE(wait_until([&] { return runs == i; }, seconds(20)));
     }
-    create({.lane = "cpu", .delay = Milliseconds(300)});
+    create({.queue = "cpu", .delay = Milliseconds(300)});
     EXPECT_TRUE(wait_until([&] { return runs == 4; }, seconds(20)));
 }
 
 // TX-10
 TEST_F(ClientTaskWorker, TellsHowAnAttemptHasFailed) {
-    const auto throws = create({.lane = "cpu", .kind = "throws", .policy = kAtOnce});
-    const auto final = create({.lane = "cpu", .kind = "final", .policy = kAtOnce});
-    const auto later = create({.lane = "cpu", .kind = "later"});
-    const auto broken = create({.lane = "cpu", .kind = "broken", .policy = kAtOnce});
-    const auto given_up = create({.lane = "cpu", .kind = "given_up", .policy = kAtOnce});
-    TaskWorker worker(worker_options());
-    worker.on("cpu", "throws",
-              [](Task&) -> TaskOutcome { throw std::runtime_error("no luck \xff"); });
-    worker.on("cpu", "final", [](Task&) -> TaskOutcome {
-        throw TaskFailed({.failure_class = "permanent",
+    const auto throws = create({.queue = "cpu", .kind = "throws", .policy = kAtOnce});
+    const auto final = create({.queue = "cpu", .kind = "final", .policy = kAtOnce});
+    const auto later = create({.queue = "cpu", .kind = "later"});
+    const auto broken = create({.queue = "cpu", .kind = "broken", .policy = kAtOnce});
+    const auto given_up = create({.queue = "cpu", .kind = "given_up", .policy = kAtOnce});
+    Worker worker(worker_options());
+    worker.on("cpu", "throws", [](Task&) -> Outcome { throw std::runtime_error("no luck \xff"); });
+    worker.on("cpu", "final", [](Task&) -> Outcome {
+        throw TaskFailed({.failure_class = FailureClass::kPermanent,
                           .message = std::string("ne\0ver", 6),
-                          .details = R"({"code": 7})"});
+                          .details = {{{"code", 7}}}});
     });
     std::atomic<int> late = 0;
     worker.on("cpu", "later", [&](Task& task) {
         ++late;
-        return task.attempt() == 1
-                   ? TaskOutcome::failed({.message = "wait", .retry_after = Milliseconds(1)})
-                   : TaskOutcome::completed();
+        return task.attempt() == 1 ? failed({.message = "wait", .retry_after = Milliseconds(1)})
+                                   : completed();
     });
     // A result that the server does not take.
-    worker.on("cpu", "broken", [](Task&) { return TaskOutcome::completed("no JSON"); });
-    worker.on("cpu", "given_up", [](Task&) -> TaskOutcome {
-        throw TaskFailed({.failure_class = "cancelled", .message = "not needed"});
+    worker.on("cpu", "broken", [](Task&) { return completed_text("no JSON"); });
+    worker.on("cpu", "given_up", [](Task&) -> Outcome {
+        throw TaskFailed({.failure_class = FailureClass::kCancelled, .message = "not needed"});
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return in_state("failed") == 3 && late == 2; }));
@@ -435,11 +440,10 @@ TEST_F(ClientTaskWorker, TellsHowAnAttemptHasFailed) {
 // TX-7
 TEST_F(ClientTaskWorker, LeavesACheckpointForTheNextRun) {
     connection_.exec("CREATE TABLE effects (a integer)");
-    const auto id = create({.lane = "cpu", .policy = kAtOnce});
-    TaskWorker worker(worker_options());
+    const auto id = create({.queue = "cpu", .policy = kAtOnce});
+    Worker worker(worker_options());
     worker.on("cpu", [&](Task& task) {
-        const json before = json::parse(task.checkpoint().value_or("0"));
-        const int step = before.get<int>() + 1;
+        const int step = task.checkpoint().value_or(0).get<int>() + 1;
         task.progress(25.0 * step, "step " + std::to_string(step));
         const auto insert = [&](Connection& own) {
             own.exec("INSERT INTO effects VALUES ($1)", {step});
@@ -447,24 +451,24 @@ TEST_F(ClientTaskWorker, LeavesACheckpointForTheNextRun) {
         switch (step) {
             case 1:
                 task.write(insert);
-                task.set_checkpoint("1");
+                task.set_checkpoint(1);
                 throw std::runtime_error("interrupted");
             case 2:
                 task.write(insert);
-                return TaskOutcome::delayed(Milliseconds(1), "2");
+                return delayed(Milliseconds(1), 2);
             case 3:
                 task.write(insert);
-                task.set_checkpoint("3");
-                return TaskOutcome::released();
+                task.set_checkpoint(3);
+                return released();
             default:
-                task.complete_with(insert, "4");
-                return TaskOutcome::settled();
+                task.complete_with(insert, 4);
+                return settled();
         }
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return state_of(id) == "completed"; }));
     running.end();
-    const json done = task(id);
+    const Json done = task(id);
     EXPECT_EQ(done["result"], 4);
     EXPECT_EQ(done["attempt_index"], 2);
     EXPECT_EQ(done["retry_count"], 1);
@@ -489,34 +493,35 @@ TEST_F(ClientTaskWorker, ALostTaskStopsItsHandlerAtOnce) {
         for (const auto& [how, expected] : reasons) {
             options.concurrency = concurrency;
             const auto id = create(
-                {.lane = "cpu",
+                {.queue = "cpu",
                  .policy = how == "timeout" ? TaskPolicy{.max_attempts = 1,
                                                          .attempt_timeout = Milliseconds(1000)}
                                             : TaskPolicy{}});
-            TaskWorker worker(options);
+            Worker worker(options);
             std::atomic<bool> began = false;
             std::atomic<bool> stopped = false;
             std::atomic<StopReason> reason = StopReason::kNone;
             worker.on("cpu", [&](Task& task) {
                 if (began.exchange(true)) {
-                    return TaskOutcome::completed();  // revoked, it comes again
+                    return completed();  // revoked, it comes again
                 }
                 EXPECT_EQ(task.stop_reason(), StopReason::kNone);
                 const bool told = wait_for_stop(task.stop_token());
                 reason = task.stop_reason();
                 stopped = told;
-                return TaskOutcome::completed();
+                return completed();
             });
             Running running(worker);
             ASSERT_TRUE(wait_until([&] { return began.load(); }));
             std::this_thread::sleep_for(Milliseconds(50));
             const auto at = Steady::now();
             if (how == "cancel") {
-                hub_.cancel_task(id, "enough");
+                hub_.tasks().force_cancel(id, "enough");
             } else if (how == "revoke") {
-                EXPECT_EQ(
-                    hub_.revoke_lease(id, "", {.worker_instance = worker.worker_instance()}).result,
-                    "revoked");
+                EXPECT_EQ(hub_.tasks()
+                              .revoke_lease(id, "", {.worker_instance = worker.instance()})
+                              .revoked,
+                          true);
             }
             ASSERT_TRUE(wait_until([&] { return stopped.load(); })) << how;
             const auto took = Steady::now() - at;
@@ -539,26 +544,26 @@ TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfNewTasks) {
     auto options = worker_options();
     options.lease = seconds(600);
     options.concurrency = 2;
-    TaskWorker worker(options);
+    Worker worker(options);
     std::atomic<int> began = 0;
     std::atomic<int> stopped = 0;
     std::atomic<int> quick = 0;
     worker.on("slow", [&](Task& task) {
         ++began;
         stopped += wait_for_stop(task.stop_token());
-        return TaskOutcome::completed();
+        return completed();
     });
     worker.on("quick", [&](Task&) {
         ++quick;
-        return TaskOutcome::completed();
+        return completed();
     });
     Running running(worker);
     for (int i = 1; i <= 10; ++i) {
-        const auto id = create({.lane = "slow"});
+        const auto id = create({.queue = "slow"});
         ASSERT_TRUE(wait_until([&] { return began == i; }));
         connection_.with_transaction([&] {
-            hub_.create_task({.lane = "quick"});
-            hub_.cancel_task(id);
+            hub_.tasks().create({.queue = "quick"});
+            hub_.tasks().force_cancel(id);
         });
         ASSERT_TRUE(wait_until([&] { return stopped == i && quick == i; }, seconds(20))) << i;
     }
@@ -566,48 +571,48 @@ TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfNewTasks) {
 
 // TX-11: so does work that is there all the time, and not for this worker.
 TEST_F(ClientTaskWorker, ACancelIsNotMissedBecauseOfTasksThatDoNotFit) {
-    create({.lane = "cpu", .capabilities = {"gpu"}});
-    const auto id = create({.lane = "cpu"});
+    create({.queue = "cpu", .capabilities = {"gpu"}});
+    const auto id = create({.queue = "cpu"});
     auto options = worker_options();
     options.lease = seconds(600);
     options.concurrency = 2;
-    TaskWorker worker(options);
+    Worker worker(options);
     std::atomic<bool> began = false;
     std::atomic<bool> stopped = false;
     worker.on("cpu", [&](Task& task) {
         began = true;
         stopped = wait_for_stop(task.stop_token());
-        return TaskOutcome::completed();
+        return completed();
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return began.load(); }));
     // Until the loop has been woken in vain a few times.
     std::this_thread::sleep_for(Milliseconds(300));
-    hub_.cancel_task(id);
+    hub_.tasks().force_cancel(id);
     EXPECT_TRUE(wait_until([&] { return stopped.load(); }, seconds(20)));
 }
 
 // TX-12
 TEST_F(ClientTaskWorker, DrainsAndLeavesNoLease) {
-    create({.lane = "cpu", .kind = "short", .priority = 10});
+    create({.queue = "cpu", .kind = "short", .priority = 10});
     for (int i = 0; i < 7; ++i) {
-        create({.lane = "cpu", .kind = "long"});
+        create({.queue = "cpu", .kind = "long"});
     }
     auto options = worker_options();
     options.concurrency = 3;
     options.drain_timeout = Milliseconds(300);
-    TaskWorker worker(options);
+    Worker worker(options);
     std::atomic<int> began = 0;
     std::atomic<bool> release = false;
     worker.on("cpu", "short", [&](Task&) {
         ++began;
         wait_until([&] { return release.load(); });
-        return TaskOutcome::completed();
+        return completed();
     });
     worker.on("cpu", "long", [&](Task& task) {
         ++began;
         wait_for_stop(task.stop_token());
-        return TaskOutcome::completed();
+        return completed();
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return began == 3; }));
@@ -617,7 +622,7 @@ TEST_F(ClientTaskWorker, DrainsAndLeavesNoLease) {
     EXPECT_EQ(began, 3);
     EXPECT_EQ(events(Kind::kCompleted), 1);
     EXPECT_EQ(events(Kind::kAbandoned), 2);
-    const auto rest = hub_.list_tasks(R"({"state": "ready"})");
+    const auto rest = hub_.tasks().list({.states = {TaskState::kReady}});
     EXPECT_EQ(rest.size(), 7u);
     for (const auto& left : rest) {
         EXPECT_EQ(left.retry_count + left.reclaim_count, 0);
@@ -631,12 +636,12 @@ TEST_F(ClientTaskWorker, ARestartLosesNothing) {
     auto options = worker_options();
     options.lease = Milliseconds(4000);
     options.connection.async_leases = false;
-    TaskWorker worker(options);
+    Worker worker(options);
     std::atomic<int> runs = 0;
     worker.on("cpu", [&](Task&) {
         ++runs;
         std::this_thread::sleep_for(Milliseconds(5));
-        return TaskOutcome::completed();
+        return completed();
     });
     Running running(worker);
     for (const char* mode : {"fast", "immediate"}) {
@@ -655,16 +660,16 @@ TEST_F(ClientTaskWorker, ARestartLosesNothing) {
 TEST_F(ClientTaskWorker, ALostCommitIsUnknownAndReleasesTheTask) {
     for (const bool commits : {true, false}) {
         BrokenCommit broken(cluster->conninfo(), commits);
-        const auto id = create({.lane = "cpu"});
+        const auto id = create({.queue = "cpu"});
         events_.clear();
         auto options = worker_options();
         options.lease = seconds(600);
-        TaskWorker worker(options);
+        Worker worker(options);
         std::atomic<int> runs = 0;
         worker.on("cpu", [&](Task& task) {
             ++runs;
             task.complete_with([&](Connection& own) { broken.write(own); });
-            return TaskOutcome::settled();
+            return settled();
         });
         Running running(worker);
         broken.let_go();
@@ -682,8 +687,8 @@ TEST_F(ClientTaskWorker, ALostCommitIsUnknownAndReleasesTheTask) {
 
 // TX-22
 TEST_F(ClientTaskWorker, InfrastructureErrorsAreNoAttempts) {
-    const auto id = create({.lane = "cpu", .policy = TaskPolicy{.max_attempts = 1}});
-    TaskWorker worker(worker_options());
+    const auto id = create({.queue = "cpu", .policy = TaskPolicy{.max_attempts = 1}});
+    Worker worker(worker_options());
     std::atomic<int> runs = 0;
     worker.on("cpu", [&](Task& task) {
         switch (++runs) {
@@ -697,7 +702,7 @@ TEST_F(ClientTaskWorker, InfrastructureErrorsAreNoAttempts) {
             default:
                 break;
         }
-        return TaskOutcome::completed();
+        return completed();
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return state_of(id) == "completed"; }));
@@ -717,15 +722,15 @@ TEST_F(ClientTaskWorker, AKilledConnectionEndsInOneOutcome) {
     auto options = worker_options();
     options.lease = Milliseconds(2000);
     options.connection.conninfo += " application_name=belay_worker_test";
-    TaskWorker worker(options);
+    Worker worker(options);
     worker.on("cpu", [](Task& task) {
-        const int number = std::stoi(task.payload());
+        const int number = task.payload().get<int>();
         if (number % 2 == 0) {
-            return TaskOutcome::completed();
+            return completed();
         }
         task.complete_with(
             [&](Connection& own) { own.exec("INSERT INTO effects VALUES ($1)", {number}); });
-        return TaskOutcome::settled();
+        return settled();
     });
     Running running(worker);
     Conn killer = admin();
@@ -749,6 +754,33 @@ TEST_F(ClientTaskWorker, AKilledConnectionEndsInOneOutcome) {
     connection_.exec("DROP TABLE effects");
     std::cout << kills << " connections killed, " << events(Kind::kUnknown) << " outcomes unknown, "
               << events(Kind::kLost) << " lost\n";
+}
+
+// A suspension as an outcome: the handler runs again with its signals, those that came early
+// included.
+TEST_F(ClientTaskWorker, SuspendsByItsOutcome) {
+    const auto id = create({.queue = "review"});
+    Worker worker(worker_options());
+    std::atomic<int> runs = 0;
+    worker.on("review", [&](Task& task) {
+        ++runs;
+        const auto signals = task.signals();
+        if (!signals.empty()) {
+            return completed({{"by", signals[0].name}});
+        }
+        return suspended({.waitpoints = {{"approval"}},
+                          .condition = Condition::single("approval", {"approved"}),
+                          .reason = SuspensionReason::kApproval});
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return state_of(id) == "suspended"; }));
+    const auto waitpoint = hub_.signals().waitpoints(id).at(0);
+    hub_.signals().approve(id, waitpoint.id, "approved", "once");
+    EXPECT_EQ(hub_.tasks().await(id).result, (Json{{"by", "approved"}}));
+    running.end();
+    EXPECT_EQ(runs, 2);
+    EXPECT_EQ(events(Kind::kSuspended), 1);
+    EXPECT_EQ(events(Kind::kCompleted), 1);
 }
 
 }  // namespace

@@ -11,7 +11,10 @@
 #include <set>
 #include <thread>
 
+#include "belay/admin.hpp"
+#include "belay/orchestrations.hpp"
 #include "belay/worker.hpp"
+#include "lease.hpp"
 #include "server.hpp"
 
 namespace belay::test {
@@ -31,137 +34,160 @@ class ClientLease : public WithServer {
     Hub hub_{connection_, "app"};
 };
 
-TEST_F(ClientLease, IsGivenBackIfNobodySettlesIt) {
+TEST_F(ClientLease, IsGivenBackIfItIsNotSettled) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
-    hub_.enqueue_worker_work({.work_item = item(1)});
+    hub_.provider().enqueue_worker_work({.work_item = item(1)});
     {
-        WorkLease lease = keeper.keep(hub_.fetch_work_item({}).value());
+        const auto lease = keeper.keep(hub_.provider().fetch_work_item({}).value());
         EXPECT_EQ(keeper.held(), 1u);
-        WorkLease moved = std::move(lease);
-        EXPECT_FALSE(moved.settled());
+        EXPECT_FALSE(lease->settled());
     }
     EXPECT_EQ(keeper.held(), 0u);
-    const auto again = hub_.fetch_work_item({});
+    const auto again = hub_.provider().fetch_work_item({});
     ASSERT_TRUE(again);
-    EXPECT_EQ(again->attempt_count, 2);
+    EXPECT_EQ(again->attempt, 2);
+}
+
+// Items that are read at once, and those that need a parser, look the same to a handler.
+TEST_F(ClientLease, ReadsActivitiesHoweverTheyAreSpelt) {
+    LeaseKeeper keeper(pool_, {.hub = "app"});
+    struct Spelling {
+        std::string item;
+        std::string kind;
+        std::string payload;
+        OptionalText instance = {};
+        OptionalNumber id = {};
+    };
+    const std::vector<Spelling> spellings = {
+        {R"({"ActivityExecute":{"instance":"i","execution_id":1,"id":7,"name":"W","input":"a b"}})",
+         "W", "a b", "i", 7},
+        {" { \"ActivityExecute\" : { \"name\" : \"W\" , \"input\" : null , \"id\" : 12 } } ",
+         "W",
+         "",
+         {},
+         12},
+        {R"({"ActivityExecute":{"name":"W","input":"a \"b\" \u00e9"}})", "W", "a \"b\" \u00e9"},
+        {R"({"ActivityExecute":{"name":"W","input":"ü"}})", "W", "ü"},
+        {R"({"ActivityExecute":{"name":"W","input":{"b":1}}})", "W", R"({"b":1})"},
+        {R"({"ActivityExecute":{"name":"W","input":5,"id":0}})", "W", "5", {}, 0},
+        {R"({"ActivityExecute":{"name":"V","name":"W","input":""}})", "W", ""},
+    };
+    for (const auto& spelling : spellings) {
+        hub_.provider().enqueue_worker_work({.work_item = spelling.item});
+        const auto lease = keeper.keep(hub_.provider().fetch_work_item({}).value());
+        const TaskFacts& facts = lease->facts();
+        EXPECT_EQ(facts.kind, spelling.kind) << spelling.item;
+        EXPECT_EQ(facts.payload, spelling.payload) << spelling.item;
+        EXPECT_EQ(facts.instance, spelling.instance) << spelling.item;
+        EXPECT_EQ(facts.activity_id, spelling.id) << spelling.item;
+        lease->settle(completed());
+    }
 }
 
 TEST_F(ClientLease, IsSettledOnce) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
-    hub_.enqueue_worker_work({.work_item = item(1)});
-    WorkLease lease = keeper.keep(hub_.fetch_work_item({}).value());
+    Queue(hub_, "q").send({{"a", 1}});
+    const auto lease =
+        keeper.keep(TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w1"}).at(0));
     // An error that changes nothing leaves it open.
-    EXPECT_THROW(lease.ack("no completion"), Error);
-    EXPECT_FALSE(lease.settled());
-    lease.ack();
-    EXPECT_TRUE(lease.settled());
-    EXPECT_THROW(lease.ack(), std::logic_error);
-    EXPECT_THROW(lease.abandon(), std::logic_error);
-    EXPECT_TRUE(hub_.list_work_items().empty());
+    EXPECT_THROW(lease->settle(completed_text("no JSON")), Error);
+    EXPECT_FALSE(lease->settled());
+    lease->settle(completed());
+    EXPECT_TRUE(lease->settled());
+    EXPECT_THROW(lease->settle(completed()), std::logic_error);
+    EXPECT_THROW(lease->give_back({}, false), std::logic_error);
+    EXPECT_EQ(hub_.tasks().status(lease->facts().id)->state, TaskState::kCompleted);
 }
 
-TEST_F(ClientLease, RenewsItself) {
-    LeaseKeeper keeper(pool_, {.hub = "app", .lock_timeout = Milliseconds(2000)});
-    hub_.enqueue_worker_work({.work_item = item(1)});
-    WorkLease lease =
-        keeper.keep(hub_.fetch_work_item({.lock_timeout = Milliseconds(2000)}).value());
-    hub_.start_orchestration("O", "", {.instance_id = "o"});
-    TurnLease turn =
-        keeper.keep(hub_.fetch_orchestration_item({.lock_timeout = Milliseconds(2000)}).value());
+TEST_F(ClientLease, IsExtended) {
+    LeaseKeeper keeper(pool_, {.hub = "app", .lease = Milliseconds(2000)});
+    hub_.provider().enqueue_worker_work({.work_item = item(1)});
+    const auto lease =
+        keeper.keep(hub_.provider().fetch_work_item({.lock_timeout = Milliseconds(2000)}).value());
+    Queue(hub_, "q").send(nullptr);
+    const auto task = keeper.keep(
+        TaskCalls(hub_)
+            .claim({.worker = "w", .worker_instance = "w1", .lease = Milliseconds(2000)})
+            .at(0));
+    hub_.orchestrations().start("O", nullptr, {.instance_id = "o"});
+    TurnLease turn = keeper.keep(
+        hub_.provider().fetch_orchestration_item({.lock_timeout = Milliseconds(2000)}).value());
     std::this_thread::sleep_for(Milliseconds(2600));
-    EXPECT_FALSE(lease.lost());
+    EXPECT_FALSE(lease->lost());
+    EXPECT_FALSE(task->lost());
     EXPECT_FALSE(turn.lost());
-    lease.ack();
-    turn.abandon({}, true);
+    lease->settle(completed());
+    task->settle(completed());
+    turn.give_back({}, true);
 }
 
 TEST_F(ClientLease, EndsAtItsDeadlineWithoutAServer) {
     const Milliseconds timeout(1500);
-    LeaseKeeper keeper(pool_, {.hub = "app", .lock_timeout = timeout});
-    hub_.enqueue_worker_work({.work_item = item(1)});
-    const WorkLease lease = keeper.keep(hub_.fetch_work_item({.lock_timeout = timeout}).value());
-    keeper.renew_now();  // so that the keeper has a connection to lose
+    LeaseKeeper keeper(pool_, {.hub = "app", .lease = timeout});
+    hub_.provider().enqueue_worker_work({.work_item = item(1)});
+    const auto lease =
+        keeper.keep(hub_.provider().fetch_work_item({.lock_timeout = timeout}).value());
+    keeper.extend_now();  // so that the keeper has a connection to lose
     std::this_thread::sleep_for(Milliseconds(100));
     const auto began = Steady::now();
     cluster->stop();
-    EXPECT_TRUE(wait_for_stop(lease.stop_token()));
+    EXPECT_TRUE(wait_for_stop(lease->stop_token()));
     const auto took = Steady::now() - began;
     cluster->start();
-    EXPECT_TRUE(lease.lost());
+    EXPECT_TRUE(lease->lost());
     EXPECT_LT(took, seconds(10));
     std::cout << "stopped after " << took / Milliseconds(1) << " ms of " << timeout.count() << "\n";
 }
 
-TEST_F(ClientLease, WritesWithTheAck) {
+TEST_F(ClientLease, WritesWithTheCompletion) {
     connection_.exec("CREATE TABLE effects (a integer)");
     LeaseKeeper keeper(pool_, {.hub = "app"});
-    hub_.enqueue_worker_work({.work_item = item(1)});
-    WorkLease lease = keeper.keep(hub_.fetch_work_item({}).value());
+    Queue(hub_, "q").send(nullptr);
+    const auto lease =
+        keeper.keep(TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w1"}).at(0));
     const auto write = [](Connection& own) { own.exec("INSERT INTO effects VALUES (1)"); };
-    // The ack fails, so nothing is written.
-    EXPECT_THROW(lease.ack_with(write, "no completion"), Error);
+    // The completion fails, so nothing is written.
+    EXPECT_THROW(lease->complete_with(write, "no JSON", Where::current()), Error);
     EXPECT_EQ(connection_.exec("SELECT * FROM effects").size(), 0);
-    lease.ack_with(write);
+    lease->complete_with(write, std::nullopt, Where::current());
     EXPECT_EQ(connection_.exec("SELECT * FROM effects").size(), 1);
     connection_.exec("DROP TABLE effects");
 }
 
-TEST_F(ClientLease, ReportsALateAck) {
+TEST_F(ClientLease, ReportsALateCompletion) {
     LeaseKeeper keeper(pool_, {.hub = "app"});
-    hub_.enqueue_worker_work({.work_item = item(1)});
-    WorkLease lease = keeper.keep(hub_.fetch_work_item({}).value());
+    hub_.provider().enqueue_worker_work({.work_item = item(1)});
+    const auto lease = keeper.keep(hub_.provider().fetch_work_item({}).value());
     Admin(connection_).new_incarnation("app");
     try {
-        lease.ack();
+        lease->settle(completed());
         FAIL();
     } catch (const Error& error) {
         EXPECT_TRUE(error.lock_lost());
     }
-    EXPECT_TRUE(lease.lost());
-    EXPECT_TRUE(lease.stop_token().stop_requested());
-}
-
-TEST_F(ClientLease, AcksManyInOneRoundTrip) {
-    Pool one(options(), 1);
-    LeaseKeeper keeper(one, {.hub = "app"});
-    std::vector<WorkLease> leases;
-    for (int id = 1; id <= 4; ++id) {
-        hub_.enqueue_worker_work({.work_item = item(id)});
-        leases.push_back(keeper.keep(hub_.fetch_work_item({}).value()));
-    }
-    hub_.cancel_activities({{.instance = "i", .execution_id = 1, .activity_id = 2}});
-    // An error that changes nothing leaves all of them open.
-    EXPECT_THROW(keeper.ack_all(leases, {"no completion", {}, {}, {}}), Error);
-    EXPECT_THROW(keeper.ack_all(leases, {}), std::logic_error);
-    std::uint64_t before = one.take()->round_trips();
-    const auto results = keeper.ack_all(leases, {{}, {}, {}, {}});
-    EXPECT_LE(one.take()->round_trips() - before, 1u);
-    ASSERT_EQ(results.size(), 4u);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-        EXPECT_EQ(results[i].acked, i != 1);
-        EXPECT_EQ(leases[i].lost(), i == 1);
-        EXPECT_EQ(leases[i].stop_token().stop_requested(), i == 1);
-        EXPECT_TRUE(leases[i].settled());
-    }
-    EXPECT_THROW(keeper.ack_all(leases, {{}, {}, {}, {}}), std::logic_error);
-    EXPECT_TRUE(hub_.list_work_items().empty());
+    EXPECT_TRUE(lease->lost());
+    EXPECT_TRUE(lease->stop_token().stop_requested());
 }
 
 // A session stays with its owner for longer than its lock lasts, until it is idle.
-TEST_F(ClientLease, RenewsSessions) {
+TEST_F(ClientLease, ExtendsSessions) {
     const Milliseconds timeout(1500);
     LeaseKeeper keeper(pool_, {.hub = "app",
                                .session_owner = "me",
                                .session_lock_timeout = timeout,
                                .session_idle_timeout = Milliseconds(4000)});
-    hub_.enqueue_worker_items(
+    hub_.provider().enqueue_worker_items(
         {{.work_item = item(1), .session_id = "s"}, {.work_item = item(2), .session_id = "s"}});
-    keeper.keep(hub_.fetch_work_item({.owner_id = "me", .session_lock_timeout = timeout}).value())
-        .ack();
+    keeper
+        .keep(hub_.provider()
+                  .fetch_work_item({.owner_id = "me", .session_lock_timeout = timeout})
+                  .value())
+        ->settle(completed());
     std::this_thread::sleep_for(Milliseconds(2200));
-    EXPECT_FALSE(hub_.fetch_work_item({.owner_id = "you"}));
-    EXPECT_TRUE(wait_until([&] { return hub_.fetch_work_item({.owner_id = "you"}).has_value(); },
-                           seconds(20)));
+    EXPECT_FALSE(hub_.provider().fetch_work_item({.owner_id = "you"}));
+    EXPECT_TRUE(
+        wait_until([&] { return hub_.provider().fetch_work_item({.owner_id = "you"}).has_value(); },
+                   seconds(20)));
 }
 
 class ClientWorker : public WithServer {
@@ -187,10 +213,12 @@ class ClientWorker : public WithServer {
         for (int id = first; id < first + count; ++id) {
             items.push_back({.work_item = item(id, name)});
         }
-        EXPECT_EQ(Hub(connection_, "app").enqueue_worker_items(items), count);
+        EXPECT_EQ(Hub(connection_, "app").provider().enqueue_worker_items(items), count);
     }
 
-    std::size_t queued() { return Hub(connection_, "app").list_work_items("{}", {}, 1000).size(); }
+    std::size_t queued() {
+        return Hub(connection_, "app").provider().list_work_items(Json::object(), {}, 1000).size();
+    }
 
     // Completions that arrived in the orchestrator queue, and how many different ones.
     std::pair<int, int> completions() {
@@ -219,11 +247,12 @@ TEST_F(ClientWorker, RunsManyItemsOnFewConnections) {
     Worker worker(options);
     std::atomic<int> runs = 0;
     std::atomic<int> wrong = 0;
-    worker.on("Work", [&](Activity& activity) {
+    worker.on_activity("Work", [&](Task& activity) {
         ++runs;
-        wrong += activity.input() != "in " + std::to_string(activity.id().value_or(0)) ||
-                 activity.instance() != "i" || activity.attempt() != 1;
-        return Outcome::completed("ok");
+        wrong +=
+            activity.payload_text() != "in " + std::to_string(activity.activity_id().value_or(0)) ||
+            activity.instance() != "i" || activity.attempt() != 1;
+        return completed("ok");
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return runs >= count && queued() == 0; }));
@@ -239,18 +268,20 @@ TEST_F(ClientWorker, RunsManyItemsOnFewConnections) {
     EXPECT_EQ(events(WorkerEvent::Kind::kError), 0);
 }
 
-// One handler on one connection: every item is one round trip, its ack and the fetch of the next.
+// One handler on one connection, and nothing prefetched: every item is one round trip, its ack and
+// the fetch of the next.
 TEST_F(ClientWorker, NeedsOneRoundTripPerItem) {
     const int count = 1000;
     enqueue(count);
     auto options = worker_options();
     options.concurrency = 1;
     options.connections = 1;
+    options.prefetch = 0;
     Worker worker(options);
     std::atomic<int> runs = 0;
-    worker.on("Work", [&](Activity&) {
+    worker.on_activity("Work", [&](Task&) {
         ++runs;
-        return Outcome::completed("ok");
+        return completed("ok");
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return runs == count && queued() == 0; }));
@@ -266,26 +297,26 @@ TEST_F(ClientWorker, KeepsItsSessions) {
     for (int id = 1; id <= 20; ++id) {
         items.push_back({.work_item = item(id), .session_id = "s" + std::to_string(id % 4)});
     }
-    Hub(connection_, "app").enqueue_worker_items(items);
+    Hub(connection_, "app").provider().enqueue_worker_items(items);
     auto options = worker_options();
     options.session_lock_timeout = Milliseconds(3000);
     std::mutex mutex;
     std::map<std::int64_t, std::set<int>> owners;  // of each session
     const auto handler = [&](int owner) {
-        return [&, owner](Activity& activity) {
+        return [&, owner](Task& activity) {
             {
                 const std::lock_guard lock(mutex);
-                owners[activity.id().value_or(0) % 4].insert(owner);
+                owners[activity.activity_id().value_or(0) % 4].insert(owner);
             }
             std::this_thread::sleep_for(Milliseconds(50));
-            return Outcome::completed();
+            return completed();
         };
     };
     options.concurrency = 2;
     Worker first(options);
     Worker second(options);
-    first.on("Work", handler(1));
-    second.on("Work", handler(2));
+    first.on_activity("Work", handler(1));
+    second.on_activity("Work", handler(2));
     Running running(first);
     Running running_too(second);
     ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
@@ -299,9 +330,9 @@ TEST_F(ClientWorker, KeepsItsSessions) {
 TEST_F(ClientWorker, TakesWhatComesLater) {
     Worker worker(worker_options());
     std::atomic<int> runs = 0;
-    worker.on("Work", [&](Activity&) {
+    worker.on_activity("Work", [&](Task&) {
         ++runs;
-        return Outcome::completed();
+        return completed();
     });
     Running running(worker);
     for (int i = 1; i <= 5; ++i) {
@@ -309,6 +340,46 @@ TEST_F(ClientWorker, TakesWhatComesLater) {
         enqueue(1, i);
         EXPECT_TRUE(wait_until([&] { return runs == i; }, seconds(20)));
     }
+}
+
+// TX-26: one worker, both kinds of work; neither keeps the other from its handlers.
+TEST_F(ClientWorker, RunsTasksAndActivities) {
+    Hub hub(connection_, "app");
+    Queue mail(hub, "mail");
+    enqueue(50);
+    mail.send_many(std::vector<Json>(50, {{"to", "ada"}}));
+    auto options = worker_options();
+    options.concurrency = 2;
+    Worker worker(options);
+    std::atomic<int> tasks = 0;
+    std::atomic<int> activities = 0;
+    std::atomic<int> wrong = 0;
+    worker.on("mail", [&](Task& task) {
+        ++tasks;
+        wrong += task.is_activity() || task.payload() != Json{{"to", "ada"}};
+        return completed({{"sent", true}});
+    });
+    worker.on_activity("Work", [&](Task& task) {
+        ++activities;
+        wrong += !task.is_activity() || task.kind() != "Work" || !task.id().is_nil();
+        return completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return tasks == 50 && activities == 50 && queued() == 0; }));
+    enqueue(1, 100);
+    mail.send({{"to", "ada"}});
+    ASSERT_TRUE(wait_until([&] { return tasks == 51 && activities == 51 && queued() == 0; }));
+    running.end();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(completions(), std::pair(51, 51));
+    EXPECT_EQ(events(WorkerEvent::Kind::kCompleted), 102);
+    EXPECT_EQ(hub.tasks().list({.states = {TaskState::kCompleted}}).size(), 51u);
+    EXPECT_EQ(events(WorkerEvent::Kind::kError), 0);
+}
+
+TEST_F(ClientWorker, NeedsAHandler) {
+    Worker worker(worker_options());
+    EXPECT_THROW(worker.run(), Error);
 }
 
 TEST_F(ClientWorker, RetriesFailsAndSettles) {
@@ -320,15 +391,15 @@ TEST_F(ClientWorker, RetriesFailsAndSettles) {
     options.max_attempts = 3;
     Worker worker(options);
     std::atomic<int> thrown = 0;
-    worker.on("Throws", [&](Activity&) -> Outcome {
+    worker.on_activity("Throws", [&](Task&) -> Outcome {
         ++thrown;
         throw std::runtime_error("no luck");
     });
-    worker.on("Fails", [](Activity&) { return Outcome::failed("never"); });
-    worker.on("Settles", [](Activity& activity) {
+    worker.on_activity("Fails", [](Task&) { return failed("never"); });
+    worker.on_activity("Settles", [](Task& activity) {
         activity.complete_with([](Connection& own) { own.exec("INSERT INTO effects VALUES (1)"); },
                                "r");
-        return Outcome::settled();
+        return settled();
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
@@ -349,17 +420,17 @@ TEST_F(ClientWorker, RetriesFailsAndSettles) {
 TEST_F(ClientWorker, ALostLeaseStopsTheHandler) {
     enqueue(1);
     auto options = worker_options();
-    options.lock_timeout = Milliseconds(1500);
+    options.lease = Milliseconds(1500);
     Worker worker(options);
     std::atomic<bool> began = false;
     std::atomic<bool> stopped = false;
-    worker.on("Work", [&](Activity& activity) {
+    worker.on_activity("Work", [&](Task& activity) {
         // The item comes again: the second run is short.
         if (began.exchange(true)) {
-            return Outcome::completed();
+            return completed();
         }
         stopped = wait_for_stop(activity.stop_token());
-        return Outcome::completed();
+        return completed();
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return began.load(); }));
@@ -378,7 +449,7 @@ TEST_F(ClientWorker, ALostLeaseStopsTheHandler) {
 // TX-23
 TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
     auto options = worker_options();
-    options.lock_timeout = seconds(600);  // so that no renewal comes by itself
+    options.lease = seconds(600);  // so that no renewal comes by itself
     // One handler is busy and nothing free; one of two is free.
     for (const int concurrency : {1, 2}) {
         options.concurrency = concurrency;
@@ -387,18 +458,19 @@ TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
         std::atomic<bool> began = false;
         std::atomic<bool> stopped = false;
         std::atomic<StopReason> reason = StopReason::kNone;
-        worker.on("Work", [&](Activity& activity) {
+        worker.on_activity("Work", [&](Task& activity) {
             began = true;
             const bool told = wait_for_stop(activity.stop_token());
             reason = activity.stop_reason();
             stopped = told;
-            return Outcome::completed();
+            return completed();
         });
         Running running(worker);
         ASSERT_TRUE(wait_until([&] { return began.load(); }));
         std::this_thread::sleep_for(Milliseconds(50));
         const auto cancelled = Steady::now();
         EXPECT_EQ(Hub(connection_, "app")
+                      .provider()
                       .cancel_activities({{.instance = "i", .execution_id = 1, .activity_id = 1}}),
                   1);
         ASSERT_TRUE(wait_until([&] { return stopped.load(); }));
@@ -416,20 +488,20 @@ TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
 // the cancel.
 TEST_F(ClientWorker, ACancelIsNotMissedBecauseOfNewWork) {
     auto options = worker_options();
-    options.lock_timeout = seconds(600);  // so that no renewal comes by itself
+    options.lease = seconds(600);  // so that no renewal comes by itself
     options.concurrency = 2;
     Worker worker(options);
     std::atomic<int> began = 0;
     std::atomic<int> stopped = 0;
     std::atomic<int> quick = 0;
-    worker.on("Work", [&](Activity& activity) {
+    worker.on_activity("Work", [&](Task& activity) {
         ++began;
         stopped += wait_for_stop(activity.stop_token());
-        return Outcome::completed();
+        return completed();
     });
-    worker.on("Quick", [&](Activity&) {
+    worker.on_activity("Quick", [&](Task&) {
         ++quick;
-        return Outcome::completed();
+        return completed();
     });
     Running running(worker);
     Hub hub(connection_, "app");
@@ -437,8 +509,9 @@ TEST_F(ClientWorker, ACancelIsNotMissedBecauseOfNewWork) {
         enqueue(1, i);
         ASSERT_TRUE(wait_until([&] { return began == i; }));
         connection_.with_transaction([&] {
-            hub.enqueue_worker_work({.work_item = item(100 + i, "Quick")});
-            hub.cancel_activities({{.instance = "i", .execution_id = 1, .activity_id = i}});
+            hub.provider().enqueue_worker_work({.work_item = item(100 + i, "Quick")});
+            hub.provider().cancel_activities(
+                {{.instance = "i", .execution_id = 1, .activity_id = i}});
         });
         ASSERT_TRUE(wait_until([&] { return stopped == i && quick == i; }, seconds(20))) << i;
     }
@@ -454,15 +527,15 @@ TEST_F(ClientWorker, DrainsAndLeavesNoLease) {
     Worker worker(options);
     std::atomic<int> began = 0;
     std::atomic<bool> release = false;
-    worker.on("Short", [&](Activity&) {
+    worker.on_activity("Short", [&](Task&) {
         ++began;
         wait_until([&] { return release.load(); });
-        return Outcome::completed();
+        return completed();
     });
-    worker.on("Long", [&](Activity& activity) {
+    worker.on_activity("Long", [&](Task& activity) {
         ++began;
         wait_for_stop(activity.stop_token());
-        return Outcome::completed();
+        return completed();
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return began == 3; }));
@@ -472,11 +545,11 @@ TEST_F(ClientWorker, DrainsAndLeavesNoLease) {
     EXPECT_EQ(began, 3);
     EXPECT_EQ(completions().first, 1);
     EXPECT_EQ(events(WorkerEvent::Kind::kAbandoned), 2);
-    const auto rest = Hub(connection_, "app").list_work_items();
+    const auto rest = Hub(connection_, "app").provider().list_work_items();
     EXPECT_EQ(rest.size(), 7u);
     for (const auto& left : rest) {
         EXPECT_EQ(left.state, "ready");
-        EXPECT_EQ(left.attempt_count, 0);
+        EXPECT_EQ(left.attempt, 0);
     }
 }
 
@@ -484,14 +557,14 @@ TEST_F(ClientWorker, ARestartLosesNothing) {
     const int count = 200;
     enqueue(count);
     auto options = worker_options();
-    options.lock_timeout = Milliseconds(4000);
+    options.lease = Milliseconds(4000);
     options.connection.async_leases = false;
     Worker worker(options);
     std::atomic<int> runs = 0;
-    worker.on("Work", [&](Activity&) {
+    worker.on_activity("Work", [&](Task&) {
         ++runs;
         std::this_thread::sleep_for(Milliseconds(5));
-        return Outcome::completed();
+        return completed();
     });
     Running running(worker);
     for (const char* mode : {"fast", "immediate"}) {
@@ -514,16 +587,16 @@ TEST_F(ClientWorker, ALostCommitIsUnknownAndGivesBackTheItem) {
         enqueue(1);
         events_.clear();
         auto options = worker_options();
-        options.lock_timeout = seconds(600);
+        options.lease = seconds(600);
         options.max_attempts = 1;
         Worker worker(options);
         std::atomic<int> runs = 0;
         std::atomic<int> attempt = 0;
-        worker.on("Work", [&](Activity& activity) {
+        worker.on_activity("Work", [&](Task& activity) {
             ++runs;
             attempt = activity.attempt();
             activity.complete_with([&](Connection& own) { broken.write(own); }, "r");
-            return Outcome::settled();
+            return settled();
         });
         Running running(worker);
         broken.let_go();
@@ -548,7 +621,7 @@ TEST_F(ClientWorker, InfrastructureErrorsAreNoAttempts) {
     options.max_attempts = 2;
     Worker worker(options);
     std::vector<int> attempts;
-    worker.on("Work", [&](Activity& activity) -> Outcome {
+    worker.on_activity("Work", [&](Task& activity) -> Outcome {
         attempts.push_back(activity.attempt());
         switch (attempts.size()) {
             case 1:
@@ -568,14 +641,15 @@ TEST_F(ClientWorker, InfrastructureErrorsAreNoAttempts) {
             default:
                 break;
         }
-        return Outcome::completed();
+        return completed();
     });
     Running running(worker);
     ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
     running.end();
     EXPECT_EQ(attempts, (std::vector{1, 1, 1, 1, 2}));
     EXPECT_EQ(events(WorkerEvent::Kind::kFailed), 0);
-    EXPECT_EQ(events(WorkerEvent::Kind::kRetried), 4);
+    EXPECT_EQ(events(WorkerEvent::Kind::kReleased), 3);
+    EXPECT_EQ(events(WorkerEvent::Kind::kRetried), 1);
 }
 
 // Connections die at any moment, many of them in the middle of an ack: each item has one
@@ -584,10 +658,10 @@ TEST_F(ClientWorker, AKilledConnectionEndsInOneOutcome) {
     const int count = 300;
     enqueue(count);
     auto options = worker_options();
-    options.lock_timeout = Milliseconds(2000);
+    options.lease = Milliseconds(2000);
     options.connection.conninfo += " application_name=belay_worker_test";
     Worker worker(options);
-    worker.on("Work", [](Activity&) { return Outcome::completed(); });
+    worker.on_activity("Work", [](Task&) { return completed(); });
     Running running(worker);
     Conn killer = admin();
     int kills = 0;

@@ -195,9 +195,24 @@ void Cluster::make_directories() {
         make_temporary(std::string(socket_dir != nullptr ? socket_dir : "/tmp") + "/belay-XXXXXX");
 }
 
+namespace {
+
+// What `make mutants` builds.
+std::string mutant_library() {
+    const char* root = std::getenv("BELAY_ROOT");
+    const std::string library =
+        std::string(root != nullptr ? root : ".") + "/build/mutants/belay.so";
+    if (!std::filesystem::exists(library)) {
+        throw std::runtime_error(library + " is missing: run 'make mutants'");
+    }
+    return library;
+}
+
+}  // namespace
+
 // The server finds its files relative to its own program, after following links: so that program
-// and the hub files are copied, and all else is linked.
-void Cluster::make_installation() {
+// and the hub files are copied, and all else is linked; belay.so perhaps to the one with mutants.
+void Cluster::make_installation(bool mutants) {
     namespace fs = std::filesystem;
     fs::path stage = bindir();
     while (stage.has_relative_path() && stage.parent_path().filename() != "stage") {
@@ -216,6 +231,8 @@ void Cluster::make_installation() {
             fs::create_directory(copy);
         } else if (hub_file || entry.path().filename() == "postgres") {
             fs::copy_file(entry.path(), copy);
+        } else if (mutants && entry.path().filename() == "belay.so") {
+            fs::create_symlink(mutant_library(), copy);
         } else {
             fs::create_symlink(entry.path(), copy);
         }
@@ -229,8 +246,8 @@ void Cluster::make_installation() {
 
 Cluster::Cluster(Options options) {
     make_directories();
-    if (options.own_hub_files) {
-        make_installation();
+    if (options.own_hub_files || options.mutants) {
+        make_installation(options.mutants);
     }
     if (options.own_identity) {
         init_data(data_);
@@ -248,9 +265,6 @@ Cluster::Cluster(Options options) {
     configure("belay.dense_epochs = on");
     if (options.preload) {
         configure("shared_preload_libraries = 'belay'");
-    }
-    if (const char* path = std::getenv("BELAY_FAST_PATH"); path != nullptr && *path != '\0') {
-        configure("belay.fast_path = " + std::string(path));
     }
     for (const auto& line : options.conf) {
         configure(line);

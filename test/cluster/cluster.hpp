@@ -71,6 +71,8 @@ class Cluster {
         bool own_identity = false;
         // The server gets an installation of its own, whose hub files the test may replace.
         bool own_hub_files = false;
+        // The server runs the library that has mutants (src/shmem/mutants.hpp).
+        bool mutants = false;
         std::vector<std::string> conf = {};  // lines for postgresql.conf
     };
 
@@ -126,7 +128,7 @@ class Cluster {
     explicit Cluster(const Backup& backup);
 
     void make_directories();
-    void make_installation();
+    void make_installation(bool mutants);
 
     std::string home_;  // everything but the socket
     std::string data_;

@@ -51,16 +51,13 @@ Claim claim(Conn* conn) {
     return {*rows.at(0, 0), *rows.at(0, 1), *rows.at(0, 2)};
 }
 
-class Durability : public testing::TestWithParam<bool> {
+class Durability : public testing::Test {
  protected:
     static void make_hub(Conn* conn) {
         conn->exec("CREATE EXTENSION belay");
         conn->exec("SELECT belay.create_hub('app')");
-        conn->exec("SELECT FROM app.create_task('lane')");
+        conn->exec("SELECT FROM app.create_task('queue')");
         conn->exec("CHECKPOINT");
-    }
-    static std::string path() {
-        return std::string("belay.fast_path = ") + (GetParam() ? "on" : "off");
     }
     // Kills the server as a power failure would, and starts it again.
     static Conn after_crash(Cluster* cluster) {
@@ -70,12 +67,9 @@ class Durability : public testing::TestWithParam<bool> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Paths, Durability, testing::Bool(),
-                         [](const auto& each) { return each.param ? "fast" : "sql"; });
-
 // AL-2: without steps between epochs, only the flush keeps the next claim from getting the epoch.
-TEST_P(Durability, AClaimIsOnDiskBeforeItIsAnswered) {
-    Cluster cluster({.preload = true, .conf = with(kLazyDisk, path())});
+TEST_F(Durability, AClaimIsOnDiskBeforeItIsAnswered) {
+    Cluster cluster({.preload = true, .conf = kLazyDisk});
     Conn conn = cluster.connect();
     make_hub(&conn);
     const Claim first = claim(&conn);
@@ -86,8 +80,8 @@ TEST_P(Durability, AClaimIsOnDiskBeforeItIsAnswered) {
 }
 
 // AL-2: a killed backend takes the server down, too, and with it what was not written.
-TEST_P(Durability, AClaimSurvivesItsBackend) {
-    Cluster cluster({.preload = true, .conf = with(kLazyDisk, path())});
+TEST_F(Durability, AClaimSurvivesItsBackend) {
+    Cluster cluster({.preload = true, .conf = kLazyDisk});
     Conn conn = cluster.connect();
     make_hub(&conn);
     const Claim first = claim(&conn);
@@ -104,9 +98,8 @@ TEST_P(Durability, AClaimSurvivesItsBackend) {
 
 // TL-5: a claim that was rolled back, prepared or not, or that a crash forgot, has no successor
 // with its epoch; calls with it are refused, and the new holder's are not.
-TEST_P(Durability, AClaimThatWasNotCommittedIsRefused) {
-    Cluster cluster(
-        {.preload = true, .conf = with(with(kLazyDisk, path()), "belay.dense_epochs = off")});
+TEST_F(Durability, AClaimThatWasNotCommittedIsRefused) {
+    Cluster cluster({.preload = true, .conf = with(kLazyDisk, "belay.dense_epochs = off")});
     Conn setup = cluster.connect();
     make_hub(&setup);
     for (const std::string end : {"ROLLBACK", "ROLLBACK PREPARED", "crash"}) {
@@ -142,8 +135,8 @@ TEST_P(Durability, AClaimThatWasNotCommittedIsRefused) {
 }
 
 // TL-6: the id that a claim returns has random bits that no other call shows.
-TEST_P(Durability, ALeaseIdCannotBeGuessed) {
-    Cluster cluster({.preload = true, .conf = with(kLazyDisk, path())});
+TEST_F(Durability, ALeaseIdCannotBeGuessed) {
+    Cluster cluster({.preload = true, .conf = kLazyDisk});
     Conn conn = cluster.connect();
     make_hub(&conn);
     const Claim first = claim(&conn);
@@ -172,8 +165,8 @@ TEST_P(Durability, ALeaseIdCannotBeGuessed) {
 }
 
 // AL-2: an event that was read is there after the crash, and its position is not given again.
-TEST_P(Durability, AnEventIsOnDiskBeforeItIsRead) {
-    Cluster cluster({.preload = true, .conf = with(kLazyDisk, path())});
+TEST_F(Durability, AnEventIsOnDiskBeforeItIsRead) {
+    Cluster cluster({.preload = true, .conf = kLazyDisk});
     Conn conn = cluster.connect();
     make_hub(&conn);
     conn.exec("SELECT app.create_subscription('sub')");
@@ -187,8 +180,8 @@ TEST_P(Durability, AnEventIsOnDiskBeforeItIsRead) {
 }
 
 // SL-10: a share of slots has no token: it is on disk before its owner knows of it.
-TEST_P(Durability, AShareOfSlotsIsOnDiskBeforeItIsAnswered) {
-    Cluster cluster({.preload = true, .conf = with(kLazyDisk, path())});
+TEST_F(Durability, AShareOfSlotsIsOnDiskBeforeItIsAnswered) {
+    Cluster cluster({.preload = true, .conf = kLazyDisk});
     Conn conn = cluster.connect();
     make_hub(&conn);
     conn.exec("SELECT belay.set_hub_option('app', 'slot_count', '4')");

@@ -19,7 +19,7 @@ class Guarded : public testing::Test {
         conn.exec(
             "SELECT app.enqueue_worker_items('[{\"work_item\":{\"ActivityExecute\":{"
             "\"name\":\"a\"}}}]')");
-        token = conn.value("SELECT out_lock_token FROM app.fetch_work_item(NULL, 3600000)");
+        token = conn.value("SELECT lock_token FROM app.fetch_work_item(3600000)");
         conn.exec("SET belay.async_leases = on");
     }
 
@@ -38,7 +38,7 @@ class Guarded : public testing::Test {
 
 // GD-8: a renewal alone need not wait for the disk; under a guard it does.
 TEST_F(Guarded, CommitsWaitForTheDisk) {
-    const std::string renew = "SELECT app.renew_work_item_lock('" + token + "', NULL, 3600000); ";
+    const std::string renew = "SELECT app.renew_work_item_lock('" + token + "', 3600000); ";
     const std::string guard = "SELECT app.guard('" + token + "'); ";
     bool waited = true;
     for (int i = 0; i < 20 && waited; ++i) {
@@ -63,15 +63,15 @@ TEST_F(Guarded, OtherWritesAreNotWeakened) {
     conn.exec("CREATE TABLE wrote (what text)");
     conn.exec(
         "CREATE FUNCTION wrapped(t text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM "
-        "app.renew_work_item_lock(t, NULL, 3600000); INSERT INTO wrote VALUES ('wrapped'); END $$");
-    const std::string renew = "app.renew_work_item_lock('" + token + "', NULL, 3600000)";
+        "app.renew_work_item_lock(t, 3600000); INSERT INTO wrote VALUES ('wrapped'); END $$");
+    const std::string renew = "app.renew_work_item_lock('" + token + "', 3600000)";
     const std::string write = "INSERT INTO wrote VALUES ('mine'); ";
     const std::string enqueue = "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{}}'); ";
     for (const std::string& statements :
          {write + "SELECT " + renew, "SELECT " + renew + "; " + write,
           "WITH w AS (INSERT INTO wrote VALUES ('cte') RETURNING 1) SELECT " + renew + " FROM w",
           "SELECT wrapped('" + token + "')", "SELECT " + renew + "; " + enqueue,
-          enqueue + "SELECT count(*) FROM app.fetch_work_item(NULL, 1)",
+          enqueue + "SELECT count(*) FROM app.fetch_work_item(1)",
           "SELECT " + renew + "; SAVEPOINT a; " + write + "RELEASE a"}) {
         for (int i = 0; i < 3; ++i) {
             EXPECT_TRUE(waits_for_disk(statements)) << statements;
@@ -131,7 +131,7 @@ TEST_F(Guarded, HangingSessionHoldsUpNobody) {
     Conn hanging = cluster.connect();
     hanging.exec("BEGIN; SELECT app.guard('" + token + "'); INSERT INTO wrote VALUES ('late')");
     conn.exec("SET lock_timeout = '5s'");
-    EXPECT_EQ(conn.error_of("SELECT app.renew_work_item_lock('" + token + "', NULL, 3600000)"), "");
+    EXPECT_EQ(conn.error_of("SELECT app.renew_work_item_lock('" + token + "', 3600000)"), "");
     EXPECT_EQ(conn.error_of("SELECT app.ack_worker('" + token + "')"), "");
     EXPECT_EQ(conn.error_of("SELECT belay.drop_hub('app')"), "");
     EXPECT_EQ(hanging.error_of("COMMIT"), "QB001");
@@ -152,7 +152,7 @@ TEST_F(Guarded, ParallelWorkersDoNotCheck) {
     EXPECT_EQ(conn.error_of("SELECT app.guard('" + token +
                             "'); INSERT INTO many VALUES (2); SELECT count(*) FROM many; "
                             "SELECT app.renew_work_item_lock('" +
-                            token + "', 1000, 1)"),
+                            token + "', 1, p_now_ms => 1000)"),
               "QB001");
     EXPECT_EQ(conn.value("SELECT count(*) FROM many"), "20001");
 }

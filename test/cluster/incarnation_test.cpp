@@ -32,15 +32,14 @@ void put_work(Conn& conn) {
 }
 
 std::string fetch_work(Conn& conn, const std::string& owner) {
-    return conn.value("SELECT out_lock_token FROM app.fetch_work_item(NULL, 3600000, '" + owner +
+    return conn.value("SELECT lock_token FROM app.fetch_work_item(3600000, '" + owner +
                       "', 3600000)");
 }
 
 Held take_all(Conn& conn, const std::string& owner) {
     Held held;
     held.work = fetch_work(conn, owner);
-    held.turn =
-        conn.value("SELECT out_lock_token FROM app.fetch_orchestration_item(NULL, 3600000)");
+    held.turn = conn.value("SELECT lock_token FROM app.fetch_orchestration_item(3600000)");
     EXPECT_EQ(conn.value("SELECT app.acquire_slots('" + owner + "', 'worker', 1, 3600000)"), "{0}");
     return held;
 }
@@ -54,12 +53,11 @@ std::string guarded(const std::string& token) {
 // with its attempts counted.
 void expect_lost(Conn& conn, const Held& old, const std::string& attempts) {
     EXPECT_EQ(conn.error_of("SELECT app.guard('" + old.work + "')"), "QB001");
-    EXPECT_EQ(conn.error_of("SELECT app.renew_work_item_lock('" + old.work + "', NULL, 1000)"),
-              "QB001");
+    EXPECT_EQ(conn.error_of("SELECT app.renew_work_item_lock('" + old.work + "', 1000)"), "QB001");
     EXPECT_EQ(conn.error_of("SELECT app.ack_worker('" + old.work + "')"), "QB001");
-    EXPECT_EQ(conn.error_of("SELECT app.abandon_work_item('" + old.work + "', NULL)"), "QB001");
+    EXPECT_EQ(conn.error_of("SELECT app.abandon_work_item('" + old.work + "')"), "QB001");
     EXPECT_EQ(conn.error_of("SELECT app.ack_orchestration_item('" + old.turn +
-                            "', NULL, 1, '[]', '[]', '[]', '{}')"),
+                            "', 1, '[]', '[]', '[]', '{}')"),
               "QB001");
     EXPECT_EQ(conn.error_of(guarded(old.turn)), "QB001");
     conn.exec("ROLLBACK");
@@ -76,7 +74,7 @@ void expect_lost(Conn& conn, const Held& old, const std::string& attempts) {
     EXPECT_EQ(conn.error_of(guarded(fresh.work)), "");
     EXPECT_EQ(conn.error_of("SELECT app.ack_worker('" + fresh.work + "')"), "");
     EXPECT_EQ(conn.error_of("SELECT app.ack_orchestration_item('" + fresh.turn +
-                            "', NULL, 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
+                            "', 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
                             "\"orchestration_version\":\"1\",\"status\":\"Completed\"}')"),
               "");
 }
@@ -253,8 +251,7 @@ TEST_F(Copy, CrashKeepsLeases) {
     cluster.start();
     Conn conn = cluster.connect("original");
     EXPECT_EQ(conn.value("SELECT attempt_count FROM app.work_items"), "1");
-    EXPECT_EQ(conn.value("SELECT count(*) FROM app.fetch_work_item(NULL, 1000, 'other', 1000)"),
-              "0");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM app.fetch_work_item(1000, 'other', 1000)"), "0");
     expect_original_works();
 }
 

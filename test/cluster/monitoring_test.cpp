@@ -33,8 +33,7 @@ class Monitoring : public testing::Test {
     }
     void enqueue() { conn.exec("SELECT app.enqueue_worker_work('" + kItem + "')"); }
     std::string fetch(int ms = 60000) {
-        return conn.value("SELECT out_lock_token FROM app.fetch_work_item(NULL, " +
-                          std::to_string(ms) + ")");
+        return conn.value("SELECT lock_token FROM app.fetch_work_item(" + std::to_string(ms) + ")");
     }
 
     Cluster cluster;
@@ -48,17 +47,17 @@ TEST_F(Monitoring, CountsWhatWasCommitted) {
     conn.exec("BEGIN; SELECT app.enqueue_worker_work('" + kItem + "'); ROLLBACK");
     EXPECT_EQ(stat("enqueued"), "5");
     const std::string first = fetch();
-    conn.exec("SELECT app.renew_work_item_lock('" + first + "', NULL, 60000)");
+    conn.exec("SELECT app.renew_work_item_lock('" + first + "', 60000)");
     conn.exec("SELECT app.ack_worker('" + first + "')");
     EXPECT_EQ(conn.error_of("SELECT app.ack_worker('" + first + "')"), "QB001");
-    conn.exec("SELECT app.abandon_work_item('" + fetch() + "', NULL)");
+    conn.exec("SELECT app.abandon_work_item('" + fetch() + "')");
     EXPECT_EQ(stat("fetched || ' ' || renewed || ' ' || acked || ' ' || lost_leases || ' ' || "
                    "abandoned || ' ' || leases"),
               "2 1 1 1 1 0");
-    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 1000)").size(), 0);
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_orchestration_item(1000)").size(), 0);
     EXPECT_EQ(stat("empty_fetches", "orchestrator"), "1");
     conn.exec("SELECT app.start_orchestration('O')");
-    conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 60000)");
+    conn.exec("SELECT * FROM app.fetch_orchestration_item(60000)");
     EXPECT_EQ(stat("enqueued || ' ' || fetched || ' ' || leases", "orchestrator"), "1 1 1");
     EXPECT_EQ(conn.value("SELECT enqueued FROM belay.pg_stat_belay_hub WHERE hub = 'app'"), "6");
 
@@ -72,10 +71,14 @@ TEST_F(Monitoring, CountsExpiredAndDeadLetters) {
     conn.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
     enqueue();
     const std::string far = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint + ";
-    conn.exec("SELECT * FROM app.fetch_work_item(NULL, 1000)");
-    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(" + far + "5000, 1000)").size(), 1);
+    conn.exec("SELECT * FROM app.fetch_work_item(1000)");
+    EXPECT_EQ(
+        conn.exec("SELECT * FROM app.fetch_work_item(1000, p_now_ms => " + far + "5000)").size(),
+        1);
     EXPECT_EQ(stat("expired"), "1");
-    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(" + far + "9000, 1000)").size(), 0);
+    EXPECT_EQ(
+        conn.exec("SELECT * FROM app.fetch_work_item(1000, p_now_ms => " + far + "9000)").size(),
+        0);
     EXPECT_EQ(stat("dead_lettered"), "1");
 }
 
@@ -128,9 +131,9 @@ TEST_F(Monitoring, CountsNothingThatWasUndone) {
     // Every counter of a work item.
     conn.exec("BEGIN; SAVEPOINT s");
     const std::string token = fetch();
-    conn.exec("SELECT app.renew_work_item_lock('" + token + "', NULL, 60000)");
+    conn.exec("SELECT app.renew_work_item_lock('" + token + "', 60000)");
     conn.exec("SELECT app.ack_worker('" + token + "')");
-    conn.exec("SELECT app.abandon_work_item('" + fetch() + "', NULL)");
+    conn.exec("SELECT app.abandon_work_item('" + fetch() + "')");
     conn.exec("ROLLBACK TO s; COMMIT");
     EXPECT_EQ(stat(counters), "2 0 0 0 0 1");
     // And of a task.
@@ -255,11 +258,11 @@ TEST_F(Monitoring, WaitersAndLeasesOfTasks) {
     conn.exec("SELECT app.create_task('mail')");
     conn.exec("SELECT * FROM app.claim_tasks('w', 'i')");
     EXPECT_EQ(stat("leases || ' ' || waiters", "tasks"), "1 0");
-    // One session that waits for two lanes is one waiter.
+    // One session that waits for two queues is one waiter.
     Conn waiter = cluster.connect();
-    ASSERT_EQ(
-        PQsendQuery(waiter.raw(), "CALL app.wait_for_work(ARRAY['lane:mail', 'lane:post'], 60000)"),
-        1);
+    ASSERT_EQ(PQsendQuery(waiter.raw(),
+                          "CALL app.wait_for_work(ARRAY['queue:mail', 'queue:post'], 60000)"),
+              1);
     std::string seen;
     for (int i = 0; i < 1200 && seen != "1 1"; ++i) {
         seen = stat("leases || ' ' || waiters", "tasks");

@@ -14,9 +14,9 @@ namespace {
 const std::string kTell = R"sql(
     CREATE FUNCTION app.tell(p_subject text) RETURNS void LANGUAGE sql AS $$
         SELECT app.start_orchestration('Orch', '', p_subject, '1');
-        SELECT app.ack_orchestration_item(out_lock_token, NULL, 1, '[]', '[]', '[]',
+        SELECT app.ack_orchestration_item(lock_token, 1, '[]', '[]', '[]',
             '{"orchestration_name": "Orch", "orchestration_version": "1"}')
-          FROM app.fetch_orchestration_item(NULL, 60000)
+          FROM app.fetch_orchestration_item(60000)
     $$)sql";
 
 class Outbox : public testing::Test {
@@ -84,7 +84,7 @@ TEST_F(Outbox, APreparedTransactionHoldsReadersUp) {
     EXPECT_EQ(take(&conn), "prepared later");
     // Several hubs in one transaction, each with its own horizon.
     conn.exec("SELECT belay.create_hub('other')");
-    conn.exec("SELECT other.create_subscription('sub')");
+    conn.exec("SELECT other.create_subscription('sub', '{instance}')");
     conn.exec("INSERT INTO other.instances VALUES ('i', 'O', '1', 1, NULL, NULL, 0, now(), now())");
     conn.exec("BEGIN; " + tell("both") +
               "; SELECT other.delete_instance('i', true); PREPARE TRANSACTION 'p'");

@@ -15,11 +15,6 @@ using std::to_string;
 
 constexpr int kDead = 100'000;
 
-bool is_off() {
-    const char* path = std::getenv("BELAY_FAST_PATH");
-    return path != nullptr && std::string(path) == "off";
-}
-
 // The pages that a statement touches.
 int pages(Conn* conn, const std::string& statement) {
     const std::string plan =
@@ -47,17 +42,19 @@ class QueueGaps : public ::testing::Test {
 
     // The instance of the next turn, "" if there is none. Its lease is long.
     std::string fetch(int64_t now = 3000) {
-        const Rows rows =
-            conn_.exec("SELECT out_instance_id, out_lock_token FROM app.fetch_orchestration_item(" +
-                       to_string(now) + ", 86400000)");
+        const Rows rows = conn_.exec(
+            "SELECT instance_id, lock_token FROM app.fetch_orchestration_item(86400000, p_now_ms "
+            "=> " +
+            to_string(now) + ")");
         token_ = rows.size() == 0 ? "" : rows.at(0, 1).value_or("");
         return rows.size() == 0 ? "" : rows.at(0, 0).value_or("");
     }
     std::string ack_sql(int64_t now = 3000) const {
-        return "SELECT app.ack_orchestration_item('" + token_ + "', " + to_string(now) +
-               ", 1, '[]', '[]', '[]', "
+        return "SELECT app.ack_orchestration_item('" + token_ +
+               "', 1, '[]', '[]', '[]', "
                "'{\"orchestration_name\":\"O\",\"orchestration_version\":\"1\",\"status\":"
-               "\"Completed\"}')";
+               "\"Completed\"}', p_now_ms => " +
+               to_string(now) + ")";
     }
     static std::string start(const std::string& instance, int64_t at) {
         return "SELECT app.start_orchestration('O', '', '" + instance + "', '1', 0, " +
@@ -124,36 +121,21 @@ class QueueGaps : public ::testing::Test {
         return conn;
     }
 
-    Conn other() {
-        Conn conn = cluster_.connect();
-        conn.exec("SET belay.fast_path = " + std::string(writes_by_sql_ ? "off" : "on"));
-        return conn;
-    }
+    Conn other() { return cluster_.connect(); }
 
     Cluster cluster_;
     Conn conn_;
     std::string token_;
     std::string task_;
     std::string epoch_;
-    bool writes_by_sql_ = false;
 };
-
-// The same for writers with and without the fast path: both tell the cursors.
-class QueueGapsByPath : public QueueGaps, public ::testing::WithParamInterface<bool> {
- protected:
-    QueueGapsByPath() { writes_by_sql_ = GetParam(); }
-};
-INSTANTIATE_TEST_SUITE_P(Writer, QueueGapsByPath, ::testing::Bool(),
-                         [](const auto& test) { return test.param ? "Sql" : "Direct"; });
 
 // ---------------------------------------------------------------- cost
 
 // IX-5: the fetch of a turn, with a leased one in front of all the dead rows.
 TEST_F(QueueGaps, TurnCostsTheSameBehindDeadRows) {
-    if (is_off()) {
-        GTEST_SKIP() << "without direct access there are no gaps";
-    }
-    const std::string next = "SELECT * FROM app.fetch_orchestration_item(3000, 86400000)";
+    const std::string next =
+        "SELECT * FROM app.fetch_orchestration_item(86400000, p_now_ms => 3000)";
     conn_.exec(start("leased", 1000));
     ASSERT_EQ(fetch(), "leased");
     conn_.exec(start("busy", 1001));
@@ -163,10 +145,10 @@ TEST_F(QueueGaps, TurnCostsTheSameBehindDeadRows) {
     };
     conn_.exec(start("warm", 1500));
     (void)fetch();  // busy
-    conn_.exec(
-        "SELECT app.ack_orchestration_item('" + token_ +
-        "', 3000, 1, '[]', '[]', '[]', "
-        "'{\"orchestration_name\":\"O\",\"orchestration_version\":\"1\",\"status\":\"Running\"}')");
+    conn_.exec("SELECT app.ack_orchestration_item('" + token_ +
+               "', 1, '[]', '[]', '[]', "
+               "'{\"orchestration_name\":\"O\",\"orchestration_version\":\"1\",\"status\":"
+               "\"Running\"}', p_now_ms => 3000)");
     (void)fetch();  // warm
     (void)measure(0);
     const int fresh = measure(1);
@@ -179,7 +161,7 @@ TEST_F(QueueGaps, TurnCostsTheSameBehindDeadRows) {
             to_string(kBatch) + ")");
         ASSERT_EQ(fetch(), "busy");
         conn_.exec("SELECT app.ack_orchestration_item('" + token_ +
-                   "', 3000, 1, '[]', '[]', '[]', '{}')");
+                   "', 1, '[]', '[]', '[]', '{}', p_now_ms => 3000)");
     }
     (void)measure(2);
     EXPECT_LE(measure(3), fresh + 30);
@@ -187,12 +169,9 @@ TEST_F(QueueGaps, TurnCostsTheSameBehindDeadRows) {
 
 // IX-5: the claim of a task behind dead ones of two priorities, and of one that was delayed.
 TEST_F(QueueGaps, TaskCostsTheSameBehindDeadRows) {
-    if (is_off()) {
-        GTEST_SKIP() << "without direct access there are no gaps";
-    }
-    const auto measure = [&](const std::string& lanes, int priority, const std::string& more) {
+    const auto measure = [&](const std::string& queues, int priority, const std::string& more) {
         conn_.exec(create("m", priority, more));
-        return pages(&conn_, "SELECT * FROM app.claim_tasks('w', 'i', " + lanes +
+        return pages(&conn_, "SELECT * FROM app.claim_tasks('w', 'i', " + queues +
                                  ", p_lease_ms => 86400000, p_now_ms => 3000)");
     };
     const std::string soon = ", p_delay_ms => 900";
@@ -207,11 +186,11 @@ TEST_F(QueueGaps, TaskCostsTheSameBehindDeadRows) {
     for (int i = 0; i < kDead / kBatch; ++i) {
         conn_.exec(
             "SELECT count(*) FROM app.create_tasks((SELECT jsonb_agg(jsonb_build_object("
-            "'lane', 'l', 'priority', n % 2 * 9, 'delay_ms', n % 4 / 3 * 500)) FROM "
+            "'queue', 'l', 'priority', n % 2 * 9, 'delay_ms', n % 4 / 3 * 500)) FROM "
             "generate_series(1, " +
             to_string(kBatch) + ") AS n), 1000)");
         ASSERT_EQ(conn_.value("SELECT count(*) FROM app.claim_tasks('w', 'i', '{l}', p_lease_ms => "
-                              "86400000, p_max => 1000, p_now_ms => 3000)"),
+                              "86400000, p_max_items => 1000, p_now_ms => 3000)"),
                   to_string(kBatch));
     }
     (void)all();
@@ -223,7 +202,7 @@ TEST_F(QueueGaps, TaskCostsTheSameBehindDeadRows) {
 
 // ---------------------------------------------------------------- what appears in a gap
 
-TEST_P(QueueGapsByPath, TurnThatIsCommittedLate) {
+TEST_F(QueueGaps, TurnThatIsCommittedLate) {
     Conn late = other();
     late.exec("BEGIN; " + start("late", 1500));
     Conn partly = other();
@@ -237,7 +216,7 @@ TEST_P(QueueGapsByPath, TurnThatIsCommittedLate) {
     EXPECT_EQ(fetch(), "");
 }
 
-TEST_P(QueueGapsByPath, TurnThatIsPrepared) {
+TEST_F(QueueGaps, TurnThatIsPrepared) {
     Conn first = other();
     first.exec("BEGIN; " + start("before", 1500) + "; PREPARE TRANSACTION 'before'");
     make_turn_gap();
@@ -253,7 +232,7 @@ TEST_P(QueueGapsByPath, TurnThatIsPrepared) {
     EXPECT_EQ(fetch(), "before");
 }
 
-TEST_P(QueueGapsByPath, TurnsOfManyPreparedTransactions) {
+TEST_F(QueueGaps, TurnsOfManyPreparedTransactions) {
     make_turn_gap();
     constexpr int kMany = 15;  // more than a cursor keeps
     for (int i = 0; i < kMany; ++i) {
@@ -267,7 +246,7 @@ TEST_P(QueueGapsByPath, TurnsOfManyPreparedTransactions) {
     }
 }
 
-TEST_P(QueueGapsByPath, TurnPreparedBeforeARestart) {
+TEST_F(QueueGaps, TurnPreparedBeforeARestart) {
     other().exec("BEGIN; " + start("before", 1500) + "; PREPARE TRANSACTION 'before'");
     cluster_.restart();
     conn_ = cluster_.connect();
@@ -276,28 +255,29 @@ TEST_P(QueueGapsByPath, TurnPreparedBeforeARestart) {
     EXPECT_EQ(fetch(), "before");
 }
 
-TEST_P(QueueGapsByPath, TurnThatComesBackAfterADelay) {
+TEST_F(QueueGaps, TurnThatComesBackAfterADelay) {
     conn_.exec(start("back", 900));
     ASSERT_EQ(fetch(1400), "back");
     const std::string token = token_;
     make_turn_gap();
-    other().exec("SELECT app.abandon_orchestration_item('" + token + "', 1400, 100)");
+    other().exec("SELECT app.abandon_orchestration_item('" + token + "', 100, p_now_ms => 1400)");
     EXPECT_EQ(fetch(), "back");
 }
 
-TEST_P(QueueGapsByPath, TurnThatIsGivenBack) {
+TEST_F(QueueGaps, TurnThatIsGivenBack) {
     conn_.exec(start("leased", 1500));
     ASSERT_EQ(fetch(), "leased");
     const std::string token = token_;
     make_turn_gap();
     Conn worker = other();
-    worker.exec("BEGIN; SELECT app.abandon_orchestration_item('" + token + "', 3000); ROLLBACK");
+    worker.exec("BEGIN; SELECT app.abandon_orchestration_item('" + token +
+                "', p_now_ms => 3000); ROLLBACK");
     EXPECT_EQ(fetch(), "");
-    worker.exec("SELECT app.abandon_orchestration_item('" + token + "', 3000)");
+    worker.exec("SELECT app.abandon_orchestration_item('" + token + "', p_now_ms => 3000)");
     EXPECT_EQ(fetch(), "leased");
 }
 
-TEST_P(QueueGapsByPath, TurnThatWasParked) {
+TEST_F(QueueGaps, TurnThatWasParked) {
     conn_.exec("SELECT app.raise_event('orphan', 'e', '', false, 1500)");
     ASSERT_EQ(fetch(), "");
     make_turn_gap();
@@ -306,7 +286,7 @@ TEST_P(QueueGapsByPath, TurnThatWasParked) {
     EXPECT_EQ(fetch(), "orphan");
 }
 
-TEST_P(QueueGapsByPath, TurnThatChangesItsSlot) {
+TEST_F(QueueGaps, TurnThatChangesItsSlot) {
     Conn owner = other();
     // An instance that is not in slot 0 of 4.
     conn_.exec(start("i", 1500));
@@ -324,8 +304,8 @@ TEST_P(QueueGapsByPath, TurnThatChangesItsSlot) {
         conn_.exec(start("g" + to_string(i), 1300 + i));
     }
     const std::string next =
-        "SELECT out_lock_token FROM app.fetch_orchestration_item(3000, "
-        "86400000, p_slots => '{0}')";
+        "SELECT lock_token FROM app.fetch_orchestration_item("
+        "86400000, p_slots => '{0}', p_now_ms => 3000)";
     int ended = 0;
     for (Rows rows = conn_.exec(next); rows.size() == 1; rows = conn_.exec(next)) {
         token_ = rows.at(0, 0).value_or("");
@@ -358,8 +338,8 @@ TEST_F(QueueGaps, TurnOfTheSameTransaction) {
 TEST_F(QueueGaps, TurnWhoseEndIsRolledBack) {
     for (const char* undo : {"ROLLBACK", "ROLLBACK TO a; COMMIT"}) {
         conn_.exec(start(undo, 1500));
-        ASSERT_EQ(conn_.value("SELECT out_instance_id FROM app.fetch_orchestration_item(3000, "
-                              "1000)"),
+        ASSERT_EQ(conn_.value("SELECT instance_id FROM app.fetch_orchestration_item("
+                              "1000, p_now_ms => 3000)"),
                   undo);
         token_ =
             conn_.value("SELECT lock_token FROM app.instance_lock_states WHERE instance_id = '" +
@@ -381,15 +361,12 @@ TEST_F(QueueGaps, TurnWrittenByHand) {
     conn_.exec(start("hand", 5000));
     make_turn_gap();
     conn_.exec("UPDATE app.orchestrator_queue SET visible_at = to_timestamp(1.5)");
-    if (!is_off()) {
-        EXPECT_EQ(fetch(), "");
-    }
-    EXPECT_EQ(conn_.value("SELECT rows FROM app.reconcile(p_duties => '{cursor_repair}')"),
-              is_off() ? "0" : "1");
+    EXPECT_EQ(fetch(), "");
+    EXPECT_EQ(conn_.value("SELECT rows FROM app.reconcile(p_duties => '{cursor_repair}')"), "1");
     EXPECT_EQ(fetch(), "hand");
 }
 
-TEST_P(QueueGapsByPath, TaskThatIsCommittedLate) {
+TEST_F(QueueGaps, TaskThatIsCommittedLate) {
     Conn late = other();
     late.exec("BEGIN; " + create("late", 5));
     Conn partly = other();
@@ -403,7 +380,7 @@ TEST_P(QueueGapsByPath, TaskThatIsCommittedLate) {
     EXPECT_EQ(claim(), "");
 }
 
-TEST_P(QueueGapsByPath, TaskThatIsPrepared) {
+TEST_F(QueueGaps, TaskThatIsPrepared) {
     other().exec("BEGIN; " + create("before", 5) + "; PREPARE TRANSACTION 'before'");
     other().exec("BEGIN; " + create("delayed", 5, ", p_delay_ms => 1") +
                  "; PREPARE TRANSACTION 'delayed'");
@@ -421,7 +398,7 @@ TEST_P(QueueGapsByPath, TaskThatIsPrepared) {
 }
 
 // Each way in which a task becomes ready again, or first.
-TEST_P(QueueGapsByPath, TaskThatBecomesReady) {
+TEST_F(QueueGaps, TaskThatBecomesReady) {
     const auto expect = [this](const char* name, const std::function<void(Conn*)>& before,
                                const std::function<void(Conn*)>& after, int64_t at = 3000) {
         SCOPED_TRACE(name);
@@ -503,15 +480,15 @@ TEST_P(QueueGapsByPath, TaskThatBecomesReady) {
         });
     expect("member", nothing, [](Conn* conn) {
         conn->exec(
-            "SELECT app.create_flow('{\"tasks\":[{\"key\":\"a\",\"lane\":\"l\",\"kind\":"
+            "SELECT app.create_flow('{\"tasks\":[{\"key\":\"a\",\"queue\":\"l\",\"kind\":"
             "\"member\",\"priority\":5}]}', 1000)");
     });
     expect(
         "second",
         [this](Conn* conn) {
             conn->exec(
-                "SELECT app.create_flow('{\"tasks\":[{\"key\":\"a\",\"lane\":\"l\",\"kind\":"
-                "\"first\",\"priority\":5},{\"key\":\"b\",\"lane\":\"l\",\"kind\":\"second\","
+                "SELECT app.create_flow('{\"tasks\":[{\"key\":\"a\",\"queue\":\"l\",\"kind\":"
+                "\"first\",\"priority\":5},{\"key\":\"b\",\"queue\":\"l\",\"kind\":\"second\","
                 "\"priority\":5,\"after\":[\"a\"]}]}', 1000)");
             ASSERT_EQ(claim(), "first");
         },
@@ -534,7 +511,8 @@ TEST_F(QueueGaps, TaskThatChangesItsSlot) {
         conn_.exec(create("g", i % 2 * 9));
     }
     const std::string slot_0 =
-        "SELECT count(*) FROM app.claim_tasks('w', 'i', '{l}', p_lease_ms => 500, p_max => 1000, "
+        "SELECT count(*) FROM app.claim_tasks('w', 'i', '{l}', p_lease_ms => 500, p_max_items => "
+        "1000, "
         "p_slots => '{0}', p_now_ms => 3000)";
     ASSERT_GT(std::stoi(conn_.value(slot_0)), 65);
     ASSERT_EQ(conn_.value(slot_0), "0");
@@ -567,11 +545,8 @@ TEST_F(QueueGaps, TaskWrittenByHand) {
     conn_.exec(create("hand", 5, ", p_available_at_ms => 9000"));
     make_task_gap();
     conn_.exec("UPDATE app.tasks SET state = 'ready', available_at_ms = 1500 WHERE kind = 'hand'");
-    if (!is_off()) {
-        EXPECT_EQ(claim(), "");
-    }
-    EXPECT_EQ(conn_.value("SELECT rows FROM app.reconcile(p_duties => '{cursor_repair}')"),
-              is_off() ? "0" : "1");
+    EXPECT_EQ(claim(), "");
+    EXPECT_EQ(conn_.value("SELECT rows FROM app.reconcile(p_duties => '{cursor_repair}')"), "1");
     EXPECT_EQ(claim(), "hand");
 }
 

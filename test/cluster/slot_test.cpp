@@ -155,7 +155,7 @@ class Dispatchers {
     Slots held_by(const std::string& owner) {
         return read_slots(
             conn_.value("SELECT COALESCE(array_agg(slot), '{}') FROM app.slot_leases WHERE queue = "
-                        "'worker' AND owner = '" +
+                        "'worker' AND owner_id = '" +
                         owner + "'"));
     }
 

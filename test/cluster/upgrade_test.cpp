@@ -61,15 +61,15 @@ void fill_hub(Conn& owner) {
     owner.exec(R"sql(
         SELECT old.enqueue_worker_work(format('{"ActivityExecute": {"instance": "i-%s", "execution_id": 1, "id": 1, "name": "A"}}', i))
           FROM generate_series(1, 20) AS i;
-        INSERT INTO kept SELECT 'work', out_lock_token FROM old.fetch_work_item(NULL, 3600000, 'w');
+        INSERT INTO kept SELECT 'work', lock_token FROM old.fetch_work_item(3600000, 'w');
         SELECT old.start_orchestration('Order', '', 'order-1', '1.0');
         SELECT old.start_orchestration('Order', '', 'order-2', '1.0');
-        INSERT INTO kept SELECT 'turn', out_lock_token FROM old.fetch_orchestration_item(NULL, 3600000);
+        INSERT INTO kept SELECT 'turn', lock_token FROM old.fetch_orchestration_item(3600000);
         SELECT old.create_task('mail'), old.create_task('mail');
         INSERT INTO kept SELECT 'task', task_id FROM old.claim_tasks('w', 'w-1', '{mail}', p_lease_ms => 3600000);
         INSERT INTO kept SELECT 'epoch', lease_epoch FROM old.tasks WHERE state = 'active';
         SELECT old.create_subscription('audit', NULL);
-        SELECT old.create_schedule('report', '* * * * *', '{"lane": "reports"}');
+        SELECT old.create_schedule('report', '* * * * *', '{"queue": "reports"}');
     )sql");
 }
 
@@ -132,9 +132,9 @@ TEST(Upgrade, EqualsFreshAndKeepsRowsAndLeases) {
         EXPECT_EQ(owner.value("SELECT version FROM belay.hubs WHERE name = 'old'"), "0");
         EXPECT_NE(owner.exec("SELECT * FROM belay.check_hub('old')").size(), 0);
         // The old hub is served as it is.
-        EXPECT_EQ(hub_owner.error_of("SELECT old.renew_work_item_lock(" + kept("work") +
-                                     ", NULL, 3600000)"),
-                  "");
+        EXPECT_EQ(
+            hub_owner.error_of("SELECT old.renew_work_item_lock(" + kept("work") + ", 3600000)"),
+            "");
         rows = rows_of(owner);
     }
     install_synthetic_steps(cluster);
@@ -153,9 +153,9 @@ TEST(Upgrade, EqualsFreshAndKeepsRowsAndLeases) {
     }
     Conn conn = cluster.connect("upgraded", "upgrade_owner");
     for (const std::string& sql :
-         {"SELECT old.renew_work_item_lock(" + kept("work") + ", NULL, 3600000)",
+         {"SELECT old.renew_work_item_lock(" + kept("work") + ", 3600000)",
           "SELECT old.ack_worker(" + kept("work") + ", NULL, NULL)",
-          "SELECT old.renew_orchestration_item_lock(" + kept("turn") + ", NULL, 3600000)",
+          "SELECT old.renew_orchestration_item_lock(" + kept("turn") + ", 3600000)",
           "SELECT old.complete_task(" + kept("task") + "::uuid, " + kept("epoch") +
               "::bigint, '{}')"}) {
         EXPECT_EQ(conn.error_of(sql), "") << sql;
@@ -292,8 +292,8 @@ class Load {
 
     void work() {
         const Answer fetched =
-            ask("SELECT out_lock_token, out_work_item::jsonb #>> '{ActivityExecute,instance}' FROM "
-                "old.fetch_work_item(NULL, 600000, 'load')");
+            ask("SELECT lock_token, work_item::jsonb #>> '{ActivityExecute,instance}' FROM "
+                "old.fetch_work_item(600000, 'load')");
         if (!fetched.state.empty() || fetched.row.empty()) {
             if (!fetched.state.empty() && fetched.state != "lost") {
                 complain("fetch: " + fetched.state);
@@ -302,8 +302,7 @@ class Load {
         }
         const std::string& token = fetched.row[0];
         const std::string& instance = fetched.row[1];
-        const Answer renewed =
-            ask("SELECT old.renew_work_item_lock('" + token + "', NULL, 600000)");
+        const Answer renewed = ask("SELECT old.renew_work_item_lock('" + token + "', 600000)");
         if (!renewed.state.empty() && renewed.state != "lost") {
             complain("renew: " + renewed.state);
         }
@@ -318,8 +317,7 @@ class Load {
             if (acked.state != "lost") {
                 // After an ack whose outcome is not known, the lease may be over.
                 if (!acked.state.empty() &&
-                    !(lost &&
-                      acked.state.find("not found or already processed") != std::string::npos)) {
+                    !(lost && acked.state.find("\"code_detail\":\"gone\"") != std::string::npos)) {
                     complain("ack: " + acked.state);
                 }
                 break;
@@ -363,7 +361,7 @@ class UpgradeUnderLoad : public testing::Test {
         owner.exec(R"sql(
             CREATE TABLE kept (what text PRIMARY KEY, value text);
             SELECT old.enqueue_worker_work('{"ActivityExecute": {"instance": "kept", "execution_id": 1, "id": 1, "name": "A"}}');
-            INSERT INTO kept SELECT 'work', out_lock_token FROM old.fetch_work_item(NULL, 36000000, 'w');
+            INSERT INTO kept SELECT 'work', lock_token FROM old.fetch_work_item(36000000, 'w');
         )sql");
         make_older(owner);
         install_synthetic_steps(cluster);
@@ -388,9 +386,8 @@ class UpgradeUnderLoad : public testing::Test {
         Conn conn = cluster.connect("busy");
         EXPECT_EQ(conn.value("SELECT version FROM old.belay_hub"), "0");
         EXPECT_EQ(conn.value("SELECT to_regclass('old.groups_flow') IS NULL"), "t");
-        EXPECT_EQ(
-            conn.error_of("SELECT old.renew_work_item_lock(" + kept("work") + ", NULL, 36000000)"),
-            "");
+        EXPECT_EQ(conn.error_of("SELECT old.renew_work_item_lock(" + kept("work") + ", 36000000)"),
+                  "");
     }
 
     // Starts an upgrade that stops in the middle of its work. Waits until it has.
@@ -492,8 +489,8 @@ TEST_F(UpgradeUnderLoad, LosesNothing) {
     owner.exec("SELECT belay.new_incarnation('old')");
     for (int i = 0; i < 10000; ++i) {
         const Rows row = owner.exec(
-            "SELECT out_lock_token, out_work_item::jsonb #>> '{ActivityExecute,instance}' FROM "
-            "old.fetch_work_item(NULL, 600000, 'last')");
+            "SELECT lock_token, work_item::jsonb #>> '{ActivityExecute,instance}' FROM "
+            "old.fetch_work_item(600000, 'last')");
         if (row.size() == 0) {
             break;
         }

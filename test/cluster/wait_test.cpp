@@ -25,13 +25,14 @@ std::string enqueue() {
 // Adds an item and leases it in the same transaction: it wakes a waiter like any other, but is not
 // there for one who looks later.
 std::string enqueue_taken() {
-    return enqueue() + "; SELECT * FROM app.fetch_work_item(NULL, 600000)";
+    return enqueue() + "; SELECT * FROM app.fetch_work_item(600000)";
 }
 
 class Wait : public testing::Test {
  protected:
-    Wait()
+    explicit Wait(bool mutants = false)
         : cluster({.preload = true,
+                   .mutants = mutants,
                    .conf = {"max_connections = 150", "max_prepared_transactions = 5",
                             "autovacuum = off", "belay.reconcile_interval = 0"}}),
           conn(cluster.connect()) {
@@ -108,7 +109,7 @@ TEST_F(Wait, OneItemWakesOneAfterALongSleep) {
     auto all = waiting(20, call_wait("'worker'"));
     conn.exec("SELECT pg_sleep(1.2)");  // the last look at the table is older than a recheck
     conn.exec("BEGIN; " + enqueue() +
-              "; COMMIT; SELECT pg_sleep(0.2); SELECT * FROM app.fetch_work_item(NULL, 600000)");
+              "; COMMIT; SELECT pg_sleep(0.2); SELECT * FROM app.fetch_work_item(600000)");
     conn.exec("SELECT pg_sleep(1.5)");  // the recheck has been
     EXPECT_EQ(answered(all, 1), 1);
     for (auto& one : all) {
@@ -142,18 +143,24 @@ TEST_F(Wait, RollbackWakesNobody) {
 
 TEST_F(Wait, NothingBetweenFetchAndWaitIsMissed) {
     Conn consumer = cluster.connect();
-    EXPECT_EQ(consumer.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(consumer.exec("SELECT * FROM app.fetch_work_item(30000)").size(), 0);
     conn.exec(enqueue());
     // One connection cannot tell a return at once from a wake-up; the timeout can.
     const Rows rows = consumer.exec(call_wait("'worker'"));
     EXPECT_EQ(rows.at(0, 1), "work");
-    EXPECT_EQ(consumer.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 1);
+    EXPECT_EQ(consumer.exec("SELECT * FROM app.fetch_work_item(30000)").size(), 1);
     // Its own fetch took it: nothing is new.
-    EXPECT_EQ(consumer.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(consumer.exec("SELECT * FROM app.fetch_work_item(30000)").size(), 0);
     EXPECT_EQ(consumer.exec(call_wait("'worker'", 50)).at(0, 1), "timeout");
 }
 
-TEST_F(Wait, ALostWakeUpCostsTheRecheckOnly) {
+// The library can lose a wake-up.
+class WaitOfMutant : public Wait {
+ protected:
+    WaitOfMutant() : Wait(true) {}
+};
+
+TEST_F(WaitOfMutant, ALostWakeUpCostsTheRecheckOnly) {
     auto all = waiting(1, call_wait("'worker'"));
     conn.exec("SELECT belay.inject_fault('wake.skip', 1)");
     conn.exec(enqueue());
@@ -165,16 +172,15 @@ TEST_F(Wait, DueTimesAndLeasesWake) {
     conn.exec(R"(SELECT app.enqueue_worker_items('[{"work_item":)" + kItem +
               R"(,"delay_ms":200}]'))");
     EXPECT_EQ(all[0]->answer(), "worker timer");
-    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 700)").size(), 1);
-    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(700)").size(), 1);
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(30000)").size(), 0);
     EXPECT_EQ(conn.exec(call_wait("'worker'")).at(0, 1), "lease_expired");
     // A renewed lease does not wake at its old deadline.
-    const std::string token =
-        conn.value("SELECT out_lock_token FROM app.fetch_work_item(NULL, 300)");
-    conn.exec("SELECT app.renew_work_item_lock('" + token + "', NULL, 30000)");
-    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    const std::string token = conn.value("SELECT lock_token FROM app.fetch_work_item(300)");
+    conn.exec("SELECT app.renew_work_item_lock('" + token + "', 30000)");
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(30000)").size(), 0);
     EXPECT_EQ(conn.exec(call_wait("'worker'", 800)).at(0, 1), "timeout");
-    conn.exec("SELECT app.abandon_work_item('" + token + "', NULL)");
+    conn.exec("SELECT app.abandon_work_item('" + token + "')");
     EXPECT_EQ(conn.exec(call_wait("'worker'")).at(0, 1), "work");
 }
 
@@ -182,12 +188,12 @@ TEST_F(Wait, DueTimesAndLeasesAreKnownAfterARestart) {
     conn.exec(R"(SELECT app.enqueue_worker_items('[{"work_item":)" + kItem +
               R"(,"delay_ms":6000}]'))");
     conn.exec("SELECT app.start_orchestration('O', '', 'o')");
-    conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 7000)");
+    conn.exec("SELECT * FROM app.fetch_orchestration_item(7000)");
     cluster.restart();
     conn = cluster.connect();
-    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(30000)").size(), 0);
     EXPECT_EQ(conn.exec(call_wait("'worker'")).at(0, 1), "timer");
-    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_orchestration_item(30000)").size(), 0);
     // If the lease ended before the first look, the look finds the message.
     const auto reason = conn.exec(call_wait("'orchestrator'")).at(0, 1);
     EXPECT_TRUE(reason == "lease_expired" || reason == "timer") << *reason;
@@ -197,9 +203,9 @@ TEST_F(Wait, AnUndoneFetchWakes) {
     conn.exec(call_wait("'worker'", 0));  // from now on nobody has to look at the tables
     conn.exec(enqueue());
     Conn fetcher = cluster.connect();
-    fetcher.exec("BEGIN; SELECT * FROM app.fetch_work_item(NULL, 30000)");
+    fetcher.exec("BEGIN; SELECT * FROM app.fetch_work_item(30000)");
     Waiting other(cluster.connect());
-    EXPECT_EQ(other.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(other.conn.exec("SELECT * FROM app.fetch_work_item(30000)").size(), 0);
     other.send(call_wait("'worker'"));
     until_waiting(1);
     fetcher.exec("ROLLBACK");
@@ -219,8 +225,7 @@ TEST_F(Wait, AWakeUpReachesTheConsumerThatServesTheTag) {
         for (auto& other : others) {
             if (other->answered(0)) {
                 other->answer();
-                EXPECT_EQ(other->conn.exec("SELECT * FROM app.fetch_work_item(NULL, 1000)").size(),
-                          0);
+                EXPECT_EQ(other->conn.exec("SELECT * FROM app.fetch_work_item(1000)").size(), 0);
                 other->send(call_wait("'worker'"));
                 ++looked;
             }
@@ -235,9 +240,9 @@ TEST_F(Wait, AWakeUpReachesTheConsumerThatServesTheTag) {
 TEST_F(Wait, ADeletedInstanceIsTold) {
     conn.exec("SELECT app.start_orchestration('O', '', 'o')");
     const std::string token =
-        conn.value("SELECT out_lock_token FROM app.fetch_orchestration_item(NULL, 60000)");
+        conn.value("SELECT lock_token FROM app.fetch_orchestration_item(60000)");
     conn.exec("SELECT app.ack_orchestration_item('" + token +
-              "', NULL, 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
+              "', 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
               "\"orchestration_version\":\"1\"}')");
     auto all = waiting(1, call_wait("'instance:o'"));
     conn.exec("SELECT * FROM app.delete_instance('o', true)");
@@ -247,20 +252,20 @@ TEST_F(Wait, ADeletedInstanceIsTold) {
 TEST_F(Wait, AMessageSentDuringATurnIsNotForgotten) {
     conn.exec("SELECT app.start_orchestration('O', '', 'o')");
     const std::string token =
-        conn.value("SELECT out_lock_token FROM app.fetch_orchestration_item(NULL, 60000)");
+        conn.value("SELECT lock_token FROM app.fetch_orchestration_item(60000)");
     Waiting other(cluster.connect());
     // Sent while the ack is open: it meets the lock, and whoever looks for it finds nothing.
     Conn acker = cluster.connect();
     acker.exec("BEGIN; SELECT app.ack_orchestration_item('" + token +
-               "', NULL, 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
+               "', 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
                "\"orchestration_version\":\"1\"}')");
     conn.exec("SELECT app.raise_event('o', 'e')");
-    EXPECT_EQ(other.conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 30000)").size(), 0);
+    EXPECT_EQ(other.conn.exec("SELECT * FROM app.fetch_orchestration_item(30000)").size(), 0);
     other.send(call_wait("'orchestrator'"));
     until_waiting(1);
     acker.exec("COMMIT");
     EXPECT_EQ(other.answer(), "orchestrator work");
-    EXPECT_EQ(other.conn.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 30000)").size(), 1);
+    EXPECT_EQ(other.conn.exec("SELECT * FROM app.fetch_orchestration_item(30000)").size(), 1);
 }
 
 TEST_F(Wait, PreparedTransactions) {
@@ -277,13 +282,13 @@ TEST_F(Wait, InstancesAndOwners) {
     const auto turn = [this](const std::string& items, const std::string& metadata,
                              const std::string& cancelled) {
         const std::string token =
-            conn.value("SELECT out_lock_token FROM app.fetch_orchestration_item(NULL, 60000)");
-        conn.exec("SELECT app.ack_orchestration_item('" + token + "', NULL, 1, '[]', '" + items +
+            conn.value("SELECT lock_token FROM app.fetch_orchestration_item(60000)");
+        conn.exec("SELECT app.ack_orchestration_item('" + token + "', 1, '[]', '" + items +
                   "', '[]', '{\"orchestration_name\":\"O\",\"orchestration_version\":\"1\"" +
                   metadata + "}', '" + cancelled + "')");
     };
     turn("[" + kItem + "]", "", "[]");
-    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')").size(), 1);
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(60000, 'me')").size(), 1);
 
     // What changed since the session looked at the instance is told at once.
     client.conn.exec("SELECT * FROM app.get_instance_info('o')");
@@ -315,27 +320,27 @@ TEST_F(Wait, OwnersAreToldOfWhatCameBetweenWaits) {
         R"(SELECT app.cancel_activities('[{"instance":"i","execution_id":1,"activity_id":1}]'))";
     const auto lease = [&] {
         conn.exec(enqueue());
-        EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')").size(), 1);
+        EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(60000, 'me')").size(), 1);
     };
     const auto wait = [&](int timeout) {
         const auto row = client.conn.exec(call_wait("'owner:me', 'worker'", timeout));
         return row.at(0, 0).value_or("") + " " + row.at(0, 1).value_or("");
     };
     lease();
-    client.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')");
+    client.conn.exec("SELECT * FROM app.fetch_work_item(60000, 'me')");
     EXPECT_EQ(wait(0), " timeout");
     conn.exec(cancel);
     EXPECT_EQ(wait(30000), "owner:me cancelled");
     EXPECT_EQ(wait(50), " timeout");
 
     lease();
-    client.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')");
+    client.conn.exec("SELECT * FROM app.fetch_work_item(60000, 'me')");
     client.send(call_wait("'worker', 'owner:me'"));
     until_waiting(1);
     conn.exec("BEGIN; SELECT app.enqueue_worker_work('{\"ActivityExecute\":{\"name\":\"n\"}}'); " +
               cancel + "; COMMIT");
     EXPECT_EQ(client.answer(), "worker work");
-    client.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 60000, 'me')");
+    client.conn.exec("SELECT * FROM app.fetch_work_item(60000, 'me')");
     EXPECT_EQ(wait(30000), "owner:me cancelled");
 }
 
@@ -354,6 +359,47 @@ TEST_F(Wait, DroppedHubEndsTheWait) {
     for (auto& one : all) {
         EXPECT_EQ(one->answer(), "worker shutdown");
     }
+}
+
+// DR-1: await is woken by a send, await_result by the end of the task or instance and by nothing
+// before. Both hold nothing while they wait.
+TEST_F(Wait, FrontDoor) {
+    auto worker = waiting(1, "CALL app.await('mail', '10 min')");
+    const std::string task = conn.value("SELECT app.send('mail')");
+    EXPECT_EQ(worker[0]->answer(), "mail work");
+
+    conn.exec("SELECT app.start('O', id => 'i')");
+    Waiting client(cluster.connect());
+    Waiting by_text(cluster.connect());
+    Waiting of_instance(cluster.connect());
+    client.send("CALL app.await_result('" + task + "'::uuid, '10 min')");
+    by_text.send("CALL app.await_result('" + task + "', '10 min')");
+    of_instance.send("CALL app.await_result('i', '10 min')");
+    until_waiting(3);
+    EXPECT_EQ(conn.value("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CALL app.await%' "
+                         "AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)"),
+              "0");
+    const std::string lease = conn.value("SELECT lease FROM app.receive('mail')");
+    conn.exec("SELECT app.extend('" + lease + "')");
+    EXPECT_FALSE(client.answered(300));
+    conn.exec("SELECT app.complete('" + lease + "', '42')");
+    EXPECT_EQ(client.answer(), "completed 42");
+    EXPECT_EQ(by_text.answer(), "completed 42");
+
+    // The instance is born, and ends with the next turn.
+    const std::string fetch = "SELECT lock_token FROM app.fetch_orchestration_item(60000)";
+    const auto ack = [&](const std::string& status) {
+        conn.exec("SELECT app.ack_orchestration_item('" + conn.value(fetch) +
+                  "', 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
+                  "\"orchestration_version\":\"1\"" +
+                  status + "}')");
+    };
+    ack("");
+    EXPECT_FALSE(of_instance.answered(300));
+    conn.exec("SELECT app.raise('i', 'e')");
+    ack(",\"status\":\"Completed\",\"output\":\"7\"");
+    EXPECT_EQ(of_instance.answer(), "completed 7");
+    EXPECT_EQ(conn.value("SELECT waiters FROM belay.shared_memory()"), "0");
 }
 
 TEST_F(Wait, CancelAndTerminateLeaveNothing) {
@@ -413,6 +459,25 @@ TEST_F(Wait, LevelsDecide) {
     EXPECT_EQ(conn.error_of(call_wait("'instance:x'", 0)), "42501");
 }
 
+// All leases of a queue lie in one partition, which has room for 64 of them at least. The oldest is
+// forgotten; its end is found in the tables.
+TEST(WaitWithFewLeases, AForgottenLeaseEndsAsWell) {
+    Cluster cluster(
+        {.preload = true,
+         .conf = {"autovacuum = off", "belay.lease_slots = 1024", "belay.reconcile_interval = 0"}});
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    conn.exec("SELECT belay.create_hub('app')");
+    conn.exec(call_wait("'worker'", 0));  // the tables are read before there are leases
+    conn.exec("SELECT app.enqueue_worker_work('" + kItem + "') FROM generate_series(1, 100)");
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(5000)").size(), 1);
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_items(600000, p_max_items => 99)").size(),
+              99);
+    EXPECT_EQ(conn.value("SELECT leases FROM belay.shared_memory()"), "64");
+    EXPECT_NE(conn.exec(call_wait("'worker'")).at(0, 1), "timeout");
+    EXPECT_EQ(conn.exec("SELECT * FROM app.fetch_work_item(600000)").size(), 1);
+}
+
 TEST(Notify, TheWorkerTellsListeners) {
     Cluster cluster({.preload = true, .conf = {"belay.notify = on"}});
     Conn conn = cluster.connect();
@@ -444,7 +509,7 @@ TEST(Notify, TheWorkerTellsListeners) {
               R"(,"delay_ms":1500}]'))");
     EXPECT_EQ(next(kLong), "worker");
     // A lease that ends: it is counted, though nobody waits and nobody has taken the item over.
-    conn.exec("SELECT * FROM app.fetch_work_item(NULL, 500)");
+    conn.exec("SELECT * FROM app.fetch_work_item(500)");
     EXPECT_EQ(next(kLong), "worker");
     EXPECT_EQ(conn.value("SELECT expired FROM belay.pg_stat_belay_queue "
                          "WHERE hub = 'app' AND queue = 'worker'"),
@@ -458,7 +523,7 @@ TEST(WaitWithoutPreload, Works) {
     conn.exec("SELECT belay.create_hub('app')");
     EXPECT_EQ(conn.exec(call_wait("'worker'", 100)).at(0, 1), "timeout");
     Waiting consumer(cluster.connect());
-    EXPECT_EQ(consumer.conn.exec("SELECT * FROM app.fetch_work_item(NULL, 1000)").size(), 0);
+    EXPECT_EQ(consumer.conn.exec("SELECT * FROM app.fetch_work_item(1000)").size(), 0);
     consumer.send(call_wait("'worker'"));
     conn.exec(enqueue());
     EXPECT_EQ(consumer.answer(), "worker work");

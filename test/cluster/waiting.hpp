@@ -66,7 +66,7 @@ struct Waiting {
 inline void until_asleep(Conn* conn, int count) {
     for (int i = 0; i < 3000; ++i) {
         if (conn->value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = "
-                        "'Extension' AND query LIKE 'CALL app.wait%'") == std::to_string(count)) {
+                        "'Extension' AND query LIKE 'CALL app.%wait%'") == std::to_string(count)) {
             return;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -488,12 +488,12 @@ TEST(Schedules, RunWhenTheyAreDue) {
     EXPECT_TRUE(comes(conn, "due"));
     // What has fallen due before it is made known runs at once.
     conn.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
-    conn.exec("SELECT app.create_schedule('s', '* * * * *', '{\"lane\":\"l\"}', p_now_ms => 0)");
+    conn.exec("SELECT app.create_schedule('s', '* * * * *', '{\"queue\":\"l\"}', p_now_ms => 0)");
     EXPECT_TRUE(eventually([&] { return conn.value("SELECT count(*) FROM app.tasks") == "1"; }));
     // Minutes are too long for a test: one that is to be looked at in three seconds.
     conn.exec(
         "BEGIN; UPDATE app.schedules SET next_run_ms = extract(epoch FROM clock_timestamp() + "
-        "'3 s') * 1000; SELECT app.create_schedule('t', '0 0 1 1 *', '{\"lane\":\"l\"}'); COMMIT");
+        "'3 s') * 1000; SELECT app.create_schedule('t', '0 0 1 1 *', '{\"queue\":\"l\"}'); COMMIT");
     const std::string looked = conn.value("SELECT next_run_ms FROM app.schedules WHERE name = 's'");
     EXPECT_TRUE(eventually([&] {
         return conn.value("SELECT next_run_ms FROM app.schedules WHERE name = 's'") != looked;
@@ -719,7 +719,7 @@ TEST_F(Malice, AnIndexExpressionRunsAsTheOwner) {
     mallory.exec("CREATE INDEX ON app.dead_letters (app.who(reason))");
     mallory.exec("SELECT belay.set_hub_option('app', 'orphan_retention', '0')");
     mallory.exec("SELECT app.raise_event('nobody', 'e', '1')");
-    mallory.exec("SELECT * FROM app.fetch_orchestration_item(NULL, 1000)");
+    mallory.exec("SELECT * FROM app.fetch_orchestration_item(1000)");
     Conn super = cluster->connect("by_index");
     EXPECT_TRUE(eventually([&] { return total(super, "errors", "orphan_messages") > 0; }));
     EXPECT_EQ(super.value("SELECT last_error FROM belay.workers WHERE duty = 'orphan_messages' "
@@ -894,7 +894,7 @@ TEST_F(TimeLimit, ReplacesAProcessThatDoesNotEnd) {
 TEST_F(TimeLimit, BlamesTheHubWhoseCodeRuns) {
     mallory_.exec("SELECT belay.grant_hub('bad', 'postgres', 'client')");
     super_.exec("SELECT belay.create_hub('best')");
-    hang("INSERT ON bad.worker_queue");
+    hang("INSERT ON bad.intents_received");
     const std::string item =
         R"('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1,"name":"n","input":""}}')";
     super_.exec("SELECT good.send_to_hub('bad', 'worker', " + item + ")");
@@ -905,7 +905,7 @@ TEST_F(TimeLimit, BlamesTheHubWhoseCodeRuns) {
     EXPECT_EQ(super_.value("SELECT count(*) FROM belay.pg_stat_belay_quarantine WHERE hub = "
                            "'good'"),
               "0");
-    mallory_.exec("DROP TRIGGER t ON bad.worker_queue");
+    mallory_.exec("DROP TRIGGER t ON bad.intents_received");
     EXPECT_TRUE(
         eventually([&] { return mallory_.value("SELECT count(*) FROM bad.worker_queue") == "1"; }));
 }
@@ -924,11 +924,11 @@ TEST(XminWatch, NamesTheProcessOnce) {
         "i");
     conn.exec("DELETE FROM app.worker_queue");
     const std::string watch =
-        "SELECT rows FROM app.reconcile(" +
+        "SELECT rows FROM app.reconcile('{xmin_watch}', p_now_ms => " +
         std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(
                            std::chrono::system_clock::now().time_since_epoch())
                            .count()) +
-        " + $age$, '{xmin_watch}')";
+        " + $age$)";
     const auto watch_at = [&](const std::string& age) {
         std::string sql = watch;
         return conn.value(sql.replace(sql.find("$age$"), 5, age));

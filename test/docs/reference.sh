@@ -36,7 +36,7 @@ refuses() {
     verdict "$name"
 }
 refuses "a function that no part of the page shows is an error" sql-reference.md.in '/^\{\{function app\.ack_worker\}\}$/d' app.ack_worker
-refuses "a view that no part of the page shows is an error" sql-reference.md.in '/^\{\{view app\.lane_depths\}\}$/d' app.lane_depths
+refuses "a view that no part of the page shows is an error" sql-reference.md.in '/^\{\{view app\.queue_depths\}\}$/d' app.queue_depths
 refuses "an object that does not exist is an error" sql-reference.md.in 's/^\{\{function app\.ack_worker\}\}$/&\n{{function app.planted}}/' app.planted
 refuses "an argument without a meaning is an error" arguments.txt '/^p_lock_timeout_ms:/d' p_lock_timeout_ms
 # shellcheck disable=SC2016  # An address of sed.

@@ -180,6 +180,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             read_token<WorkToken, kWorkTokenChars>(decode_work_token(text), text);
             read_token<TurnToken, kTurnTokenChars>(decode_turn_token(text), text);
             read_token<EventPlace, kEventPlaceChars>(decode_event_place(text), text);
+            read_token<TaskLease, kTaskLeaseChars>(decode_task_lease(text), text);
             break;
         case 'c':
             read_cron(text);

@@ -13,7 +13,7 @@ promises='
 src/ops/intents/receive_intents.cpp receive_intents flush_at_commit the source deletes what has arrived
 src/ops/slot/acquire_slots.cpp acquire_slots flush_at_commit a share of slots has no token
 src/store/outbox.cpp write_event flush_at_commit a reader goes on behind the position
-src/store/tasks.cpp acquire flush_at_commit the epoch is the fence of a lease
+src/store/task_claims.cpp acquire flush_at_commit the epoch is the fence of a lease
 src/worker/relay.cpp send flush_committed the target keeps the key
 '
 

@@ -56,14 +56,16 @@ complain_each() {
 }
 
 # each_source NAME CHECK FILE...: calls CHECK FILE for each, several at once, and complains about
-# every line file:line: text that it prints. CHECK finds the compiler's flags in $flags. A file
+# every line file:line: text that it prints. CHECK finds clang's flags in $flags, and in $precompiled
+# those that bring PostgreSQL's headers and the standard library's without reading them again. A file
 # that passed is not looked at again until it, a header or the check changes. LINT_ONLY, part of a
 # name, restricts it to some files.
 each_source() {
     local name=$1 check=$2 file cache=${LINT_CACHE:-build/run/lint}/$1 newest text
     shift 2
     flags=$(make -s --no-print-directory compile-flags CXX=clang++)
-    export flags cache
+    precompiled="-include-pch $lint_tmp/precompiled.pch"
+    export flags precompiled cache
     mkdir -p "$cache"
     newest=$(find src test/lint "$(dirname "$0")" \( -name '*.hpp' -o -name lib.sh -o -name "$name.sh" \) \
         -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
@@ -73,6 +75,11 @@ each_source() {
             printf '%s\n' "$file"
         fi
     done >"$cache/todo"
+    if grep -q '^src/' "$cache/todo"; then
+        make -s --no-print-directory precompiled-header >"$lint_tmp/precompiled.hpp"
+        # shellcheck disable=SC2086  # Many words.
+        clang++ $flags -x c++-header "$lint_tmp/precompiled.hpp" -o "$lint_tmp/precompiled.pch"
+    fi
     export -f "${check?}"
     # shellcheck disable=SC2016  # The inner shell expands.
     xargs -r -P "$(nproc)" -I{} bash -c '

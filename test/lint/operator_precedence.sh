@@ -17,6 +17,8 @@ done < <(perl -0777 -ne '
     if ($name =~ /\.sql$/) {
         push @parts, [0, $text];
     } else {
+        # Examples in comments are no statements.
+        $text =~ s{^[ \t]*//[^\n]*}{" " x length($&)}gme;
         push @parts, [$-[1], $1] while $text =~ /R"sql\((.*?)\)sql"/gs;
     }
     for (@parts) {

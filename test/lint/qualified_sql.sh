@@ -17,6 +17,8 @@ done < <(perl -0777 -ne '
         row limit offset over on using returning where as with materialized filter when then else case
         select from union except intersect distinct by array conflict set having join lateral
         within group partition is operator interval fetch first next into window rows range extract);
+    # Examples in comments are no statements. Same length, so places stay right.
+    s{^[ \t]*//[^\n]*}{" " x length($&)}gme;
     while (/R"sql\((.*?)\)sql"/gs) {
         my ($start, $sql) = ($-[1], $1);
         my $text = $_;

@@ -49,6 +49,10 @@ keep_sql() {
     rm -f "$copy/src/store/planted.cpp"
 }
 
+plant typed_statements src/store/planted.cpp 'constexpr Statement kPlanted = statement("SELECT 1");'
+plant typed_statements src/ops/planted.cpp 'int64 planted(const store::Rows& rows);'
+plant typed_statements test/lint/typed_statements/planted.cpp '// expect: an error that no compiler has'
+plant typed_statements test/lint/typed_statements/planted_too.cpp 'no C++'
 plant operator_precedence src/store/planted.cpp 'constexpr auto kPlanted = R"sql(SELECT $1 {-} $2 {*} 3)sql";'
 plant operator_precedence src/sql/hub/objects/planted.sql 'SELECT GREATEST(0, a OPERATOR(pg_catalog.-) b OPERATOR(pg_catalog./) 1000);'
 plant jumps src/ops/planted.cpp '#include <string>
@@ -66,11 +70,42 @@ namespace belay::ops {
 int planted(const char* text);
 int planted(const char* text) { return static_cast<int>((std::string(text) + "x").size()); }
 }  // namespace belay::ops'
+plant jumps src/ops/planted.cpp '#include <string>
+#include "pg/pg.hpp"
+namespace belay::ops {
+template <typename T>
+int planted(T copy);
+template <typename T>
+int planted(T copy) {
+    T other = copy;
+    return static_cast<int>(other.size());
+}
+template int planted(std::string_view);
+template int planted(std::string);
+}  // namespace belay::ops'
+plant jumps src/ops/planted.cpp '#include <string>
+extern "C" int belay_planted(const char* text);
+extern "C" int belay_planted(const char* text) {
+    std::string copy(text);
+    return static_cast<int>(copy.size());
+}'
+plant jumps src/ops/planted.cpp '#include <string>
+namespace belay::ops {
+std::string planted = "a text that is too long to be kept in the object itself";
+}'
+plant globals src/shmem/planted.cpp '#include <string>
+#include "pg/pg.hpp"
+namespace belay::planted {
+std::string planted = "a text that is too long to be kept in the object itself";
+}'
 plant globals src/core/planted.cpp '#include <string>
 namespace belay::core {
 std::string planted = "a text that is too long to be kept in the object itself";
 }'
 plant layers src/core/planted.hpp '#include "pg/pg.hpp"'
+plant layers src/pg/planted.hpp '#include "shmem/gaps.hpp"'
+plant layers src/shmem/planted.hpp '#include "store/hub.hpp"'
+plant layers src/store/planted.cpp 'void f() { RegisterXactCallback(nullptr, nullptr); }'
 plant layers src/ops/planted.hpp '#include "entry/verbs.hpp"'
 plant layers src/entry/planted.hpp '#include "store/plan.hpp"'
 plant layers src/ops/planted.hpp '#include "access/xact.h"'
@@ -112,6 +147,13 @@ plant links docs/operations.md 'See [the plan](#planted-heading).'
 plant links client/README.md 'See [the plan](../docs/operations.md#planted-heading).'
 plant links README.md '<img src="docs/pictures/planted.svg">'
 plant links docs/planted.md '# Nobody links here'
+plant error_style src/ops/planted.cpp 'void f() { pg::raise(pg::kNotFound, "Task is gone", pg::Facts("gone"), "Look."); }'
+plant error_style src/ops/planted.cpp 'void f() { pg::raise(pg::kNotFound, "task is gone.", pg::Facts("gone"), "Look."); }'
+plant error_style src/ops/planted.cpp 'void f() { pg::raise_invalid("bad_value", "p_mode", psprintf("unknown mode %s", word), "Look."); }'
+plant error_style src/ops/planted.cpp 'void f() { pg::raise_invalid("bad_value", "p_mode", "mode is gone", "look there"); }'
+plant error_style src/ops/planted.cpp 'void f() { pg::raise(pg::kNotFound, "task is gone", pg::Facts("task gone"), "Look."); }'
+plant error_style src/ops/planted.cpp 'void f() { ereport(ERROR, (errcode(1), errmsg("task not found"), errhint("Look."))); }'
+plant error_style src/ops/planted.cpp 'void f() { ereport(ERROR, (errcode(1), errmsg("task is gone"), errdetail("it went"))); }'
 plant error_codes src/pg/errors.hpp "inline constexpr int kPlanted = MAKE_SQLSTATE('Q', 'B', '0', '9', '9');"
 plant error_codes docs/errors.md 'It raises `QB098`.'
 plant error_codes docs/errors.md "$(sed 's/^| `QB014`/| `QB097`/;t;d' docs/errors.md | head -n 1)"
@@ -132,6 +174,7 @@ plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
 plant no_machine_paths docs/planted.md "Ask $(printf '%s.%s.%s.%s' 10 1 2 3)."
 plant no_machine_paths docs/planted.md "Ask $(printf '%s.%s.%s.%s' 192 168 2 3)."
+plant boost client/tool/planted.cpp '#include <boost/asio.hpp>'
 plant web client/dashboard/src/planted.ts 'element.innerHTML = text;'
 plant web client/dashboard/src/planted.tsx '<p style="color: red">x</p>'
 plant web client/dashboard/src/planted.ts 'setTimeout("go()", 1);'

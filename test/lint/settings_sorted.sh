@@ -7,7 +7,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 export LC_ALL=C
 
 settings=src/pg/settings.cpp
-user_settings=" belay.async_leases belay.fast_path "
+# belay.now is the clock that p_now_ms is, for one transaction, and has the same limit.
+user_settings=" belay.async_leases belay.now belay.reason "
 
 [[ -e $settings ]] || {
     complain "$settings:1" "does not exist"

@@ -36,7 +36,7 @@ void Hub::bury_message(int client, int64_t id, int64_t now, const std::string& r
 
 DeadLetter Hub::take_dead_letter(int client, int64_t id) {
     if (dead_letters.find(id, client) == nullptr) {
-        throw Refused{"QB002", "Dead letter not found: " + std::to_string(id),
+        throw Refused{"QB002", "dead letter " + std::to_string(id) + " does not exist",
                       "unknown_dead_letter", "\"id\":" + std::to_string(id)};
     }
     auto& row = dead_letters.hold(id, client);

@@ -1,5 +1,6 @@
 #include "hub.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/token.hpp"
@@ -12,9 +13,8 @@ int64_t server_now() {
         .count();
 }
 
-void raise_lost(const char* message, const Text& token, core::LeaseFault fault,
-                int64_t locked_until) {
-    Refused refused{"QB001", message, core::code_detail(fault), ""};
+void raise_lost(const Text& token, core::LeaseFault fault, int64_t locked_until) {
+    Refused refused{"QB001", "", core::code_detail(fault), ""};
     refused.facts = "\"lock_token\":\"" + token.value_or("").substr(0, 8) + "\"";
     if (fault == core::LeaseFault::kExpired) {
         refused.facts += ",\"locked_until\":" + std::to_string(locked_until);
@@ -45,6 +45,11 @@ void Hub::set_slot_count(int client, int32_t count, int64_t server_now) {
 
 void Hub::begin_incarnation() {
     ++incarnation;
+    // SO-15: its numbers are above those of earlier ones.
+    const int64_t floor = int64_t{incarnation} << 40;
+    for (int64_t* number : {&last.item, &last.dead_letter, &last.message}) {
+        *number = std::max(*number, floor);
+    }
 }
 
 void Hub::end(int client, bool commit) {

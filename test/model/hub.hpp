@@ -327,13 +327,7 @@ struct TreeRow {
 };
 
 constexpr int64_t kDay = 24 * 3600 * 1000;
-
-// The message of each function for a lost lease.
-constexpr const char* kAckLost = "Worker queue item not found or already processed";
-constexpr const char* kRenewLost = "Lock token invalid, expired, or already acked";
-constexpr const char* kAbandonLost = "Invalid lock token or already acked";
-constexpr const char* kTurnLost = "Invalid lock token";
-constexpr const char* kTurnRenewLost = "Lock token invalid, expired, or already released";
+constexpr int32_t kMaxAttempts = 25;  // by default
 
 class Hub {
  public:
@@ -355,7 +349,7 @@ class Hub {
     bool worker_paused = false;
     bool orchestrator_paused = false;
     int32_t slot_count = 1;
-    std::optional<int32_t> max_attempts;
+    std::optional<int32_t> max_attempts = kMaxAttempts;
     int64_t batch_messages = 10000;
     bool dead_letter_fails_activity = true;
     std::optional<int64_t> dead_letter_retention;
@@ -476,7 +470,7 @@ class Hub {
         core::LeaseFault fault = core::LeaseFault::kUnknown;
     };
     Held hold_by_token(int client, const Text& token, int64_t now);
-    Item& hold_live(int client, const Text& token, int64_t now, const char* message);
+    Item& hold_live(int client, const Text& token, int64_t now);
     void touch_session(int client, const Item& item, int64_t now);
     bool claim_session(int client, const std::string& id, const std::string& owner, int64_t now,
                        int64_t locked_until);
@@ -493,7 +487,7 @@ class Hub {
         core::LeaseFault fault = core::LeaseFault::kUnknown;
     };
     HeldTurn hold_turn(int client, const Text& token, int64_t now);
-    TurnLock& hold_live_turn(int client, const Text& token, int64_t now, const char* message);
+    TurnLock& hold_live_turn(int client, const Text& token, int64_t now);
     void ack_instance(int client, const std::string& instance, const TurnAck& ack);
     void add_events(int client, const std::string& instance, int64_t execution,
                     const std::vector<Event>& events, int64_t now);
@@ -543,7 +537,6 @@ class Hub {
 [[noreturn]] void raise_unknown_instance(const std::string& message, const std::string& instance);
 
 // Raises QB001 for a token that does not open its lease.
-[[noreturn]] void raise_lost(const char* message, const Text& token, core::LeaseFault fault,
-                             int64_t locked_until);
+[[noreturn]] void raise_lost(const Text& token, core::LeaseFault fault, int64_t locked_until);
 
 }  // namespace belay::test::model

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster.hpp"
 #include "hub.hpp"
 
 namespace belay::test::model {
@@ -26,6 +27,9 @@ struct Answer {
     std::string hint;
 };
 
+// What the server answers to a statement.
+Answer ask(Conn& conn, const std::string& sql);
+
 // The rows that an answer must have.
 using Expected = std::vector<std::vector<Text>>;
 
@@ -38,8 +42,6 @@ struct Call {
     std::function<Expected(Hub*)> apply;
     // Takes what only the server can know into the model. Returns what is wrong with it, or "".
     std::function<std::string(Hub*, const Answer&)> learn = nullptr;
-    // The same call for another hub, where the server is to choose what it chose here.
-    std::function<std::string(const Answer&)> repeated = nullptr;
 };
 
 class Random {

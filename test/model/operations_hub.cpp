@@ -46,7 +46,7 @@ std::optional<Call> set_max_attempts(Scene* scene) {
     return set_option("max_attempts", sometimes(scene, 50, to_string(scene->random.number(1, 5))),
                       [](Hub* hub, const Text& value) {
                           hub->max_attempts =
-                              value ? std::optional(std::stoi(*value)) : std::nullopt;
+                              value ? std::optional(std::stoi(*value)) : kMaxAttempts;
                       });
 }
 

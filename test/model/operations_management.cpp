@@ -197,8 +197,8 @@ std::optional<Call> explain_fetch(Scene* scene) {
     return Call{
         "SELECT DISTINCT reason COLLATE \"C\", CASE WHEN reason <> 'never_started' THEN "
         "shown_time(until_at) END FROM app.explain_fetch(" +
-            sql(Text(request.instance)) + ", " + to_string(request.now) + ", " +
-            sql(request.min_version) + ", " + sql(request.max_version) + ") ORDER BY 1",
+            sql(Text(request.instance)) + ", " + sql(request.min_version) + ", " +
+            sql(request.max_version) + ", p_now_ms => " + to_string(request.now) + ") ORDER BY 1",
         [request, client = scene->client](Hub* hub) {
             Expected rows;
             for (const auto& [reason, until] : hub->explain(client, request)) {
@@ -252,7 +252,7 @@ std::optional<Call> bad_management_call(Scene* scene) {
         {"SELECT app.latest_execution_id(NULL)", "null", "p_instance_id"},
         {"SELECT app.get_parent_id(NULL)", "null", "p_instance_id"},
         {"SELECT * FROM app.get_queue_depths(-1)", "out_of_range", "p_now_ms"},
-        {"SELECT * FROM app.explain_fetch(NULL, $N)", "null", "p_instance_id"},
+        {"SELECT * FROM app.explain_fetch(NULL, p_now_ms => $N)", "null", "p_instance_id"},
         {"SELECT * FROM app.delete_instance(NULL, true)", "null", "p_instance_id"},
         {"SELECT * FROM app.delete_instances_bulk(NULL)", "null", "p_filter"},
         {"SELECT * FROM app.delete_instances_bulk('{\"limit\":0}')", "out_of_range",
@@ -264,8 +264,8 @@ std::optional<Call> bad_management_call(Scene* scene) {
          "p_options.keep_last"},
         {"SELECT * FROM app.prune_executions_bulk('{}', '{\"keep\":1}')", "unknown_key",
          "p_options"},
-        {"SELECT * FROM app.reconcile($N, ARRAY['lock_cleanup', 'sweep'])", "unknown_duty",
-         "p_duties[1]"},
+        {"SELECT * FROM app.reconcile(ARRAY['lock_cleanup', 'sweep'], p_now_ms => $N)",
+         "unknown_duty", "p_duties[1]"},
     };
     return refused_call(scene, kBad);
 }

@@ -118,15 +118,9 @@ std::optional<Call> start_orchestration(Scene* scene) {
     const Now now = made_now(scene);
     const int64_t delay = now.ms == kServerClock || random.percent(75) ? 0 : random.number(1, 2500);
     Call call;
-    const auto statement = [=](const Text& id) {
-        return "SELECT app.start_orchestration(" + sql(Text(name)) + ", " + sql(Text(input)) +
-               ", " + sql(id) + ", " + sql(version) + ", " + to_string(delay) + ", " + now.sql +
-               ")";
-    };
-    call.sql = statement(instance);
-    call.repeated = [=](const Answer& answer) {
-        return statement(answer.rows.empty() ? instance : answer.rows.at(0).at(0));
-    };
+    call.sql = "SELECT app.start_orchestration(" + sql(Text(name)) + ", " + sql(Text(input)) +
+               ", " + sql(instance) + ", " + sql(version) + ", " + to_string(delay) + ", " +
+               now.sql + ")";
     call.apply = [=, client = scene->client](Hub* hub) {
         hub->send(client, start_mail(instance.value_or("?"), name, input, version), now.ms + delay,
                   now.ms);

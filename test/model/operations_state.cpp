@@ -102,7 +102,7 @@ std::optional<Call> get_kv_value(Scene* scene) {
 std::optional<Call> get_kv_all_values(Scene* scene) {
     const std::string instance = known_instance(scene);
     return Call{"SELECT * FROM app.get_kv_all_values(" + sql(Text(instance)) +
-                    ") ORDER BY out_key COLLATE \"C\"",
+                    ") ORDER BY key COLLATE \"C\"",
                 [instance, client = scene->client](Hub* hub) {
                     Expected rows;
                     for (const Value& value : hub->values_of(client, instance)) {

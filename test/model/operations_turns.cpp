@@ -40,13 +40,13 @@ std::optional<Call> fetch_orchestration_item(Scene* scene) {
     request.slots = made_slots(scene);
     Call call;
     call.sql =
-        "SELECT out_instance_id, out_orchestration_name, out_orchestration_version, "
-        "out_execution_id, shown_elements(out_history), shown_elements(out_messages), "
-        "out_lock_token, out_attempt_count, shown_values(out_kv_snapshot) FROM "
+        "SELECT instance_id, orchestration_name, orchestration_version, "
+        "execution_id, shown_elements(history), shown_elements(messages), "
+        "lock_token, attempt_count, shown_values(kv_snapshot) FROM "
         "app.fetch_orchestration_item(" +
-        to_string(request.now) + ", " + to_string(request.lock_timeout) + ", " +
-        sql(request.min_version) + ", " + sql(request.max_version) + ", " + sql(request.slots) +
-        ")";
+        to_string(request.lock_timeout) + ", " + sql(request.min_version) + ", " +
+        sql(request.max_version) + ", " + sql(request.slots) + ", p_now_ms => " +
+        to_string(request.now) + ")";
     call.apply = [request, client = scene->client](Hub* hub) {
         const auto turn = hub->fetch_turn(client, request);
         if (!turn) {
@@ -273,10 +273,11 @@ std::string ack_sql(Scene* scene, TurnAck* ack) {
         return elements.empty() && scene->random.percent(30) ? "NULL"
                                                              : "'[" + listed(elements) + "]'";
     };
-    return "SELECT app.ack_orchestration_item(" + sql(ack->token) + ", " + to_string(ack->now) +
-           ", " + to_string(ack->execution) + ", " + delta_sql(scene, &ack->events) + ", " +
+    return "SELECT app.ack_orchestration_item(" + sql(ack->token) + ", " +
+           to_string(ack->execution) + ", " + delta_sql(scene, &ack->events) + ", " +
            array(activities) + ", " + array(messages) + ", " + metadata_sql(scene, *ack) +
-           (cancelled.empty() ? ")" : ", " + array(cancelled) + ")");
+           (cancelled.empty() ? "" : ", " + array(cancelled)) + ", p_now_ms => " +
+           to_string(ack->now) + ")";
 }
 
 std::optional<Call> ack_orchestration_item(Scene* scene) {
@@ -300,9 +301,8 @@ std::optional<Call> abandon_orchestration_item(Scene* scene) {
     const Text token = made_turn_token(scene);
     const auto delay = made_delay(scene);
     const bool ignore = scene->random.percent(30);
-    return Call{"SELECT app.abandon_orchestration_item(" + sql(token) + ", " +
-                    to_string(scene->now) + ", " + sql(delay) + ", " + (ignore ? "true" : "false") +
-                    ")",
+    return Call{"SELECT app.abandon_orchestration_item(" + sql(token) + ", " + sql(delay) + ", " +
+                    (ignore ? "true" : "false") + ", p_now_ms => " + to_string(scene->now) + ")",
                 [token, delay, ignore, client = scene->client, now = scene->now](Hub* hub) {
                     return Expected{{hub->abandon_turn(client, token, now, delay, ignore)}};
                 }};
@@ -315,7 +315,7 @@ std::optional<Call> renew_orchestration_item_lock(Scene* scene) {
     const Text token = made_turn_token(scene);
     const int64_t extend = made_turn_timeout(scene);
     return Call{"SELECT app.renew_orchestration_item_lock(" + sql(token) + ", " +
-                    to_string(scene->now) + ", " + to_string(extend) + ")",
+                    to_string(extend) + ", p_now_ms => " + to_string(scene->now) + ")",
                 [token, extend, client = scene->client, now = scene->now](Hub* hub) {
                     hub->renew_turn(client, token, now, extend);
                     return kVoid;
@@ -324,32 +324,38 @@ std::optional<Call> renew_orchestration_item_lock(Scene* scene) {
 
 // ---- Bad calls ----
 
-#define ACK "SELECT app.ack_orchestration_item($T, $N, "
+#define ACK "SELECT app.ack_orchestration_item($T, "
 
 std::optional<Call> bad_turn_call(Scene* scene) {
     static constexpr BadCall kBad[] = {
-        {"SELECT app.fetch_orchestration_item($N, 0)", "out_of_range", "p_lock_timeout_ms"},
-        {"SELECT app.fetch_orchestration_item(-1, 100)", "out_of_range", "p_now_ms"},
-        {"SELECT app.abandon_orchestration_item($T, $N, -1)", "out_of_range", "p_delay_ms"},
-        {"SELECT app.renew_orchestration_item_lock($T, $N, 0)", "out_of_range", "p_extend_ms"},
-        {ACK "0, '[]', '[]', '[]', '{}')", "out_of_range", "p_execution_id"},
-        {ACK "1, '[{\"event_id\":0,\"event_data\":\"{}\"}]', '[]', '[]', '{}')", "out_of_range",
-         "p_history_delta[0].event_id"},
-        {ACK "1, '[{\"event_id\":1,\"event_data\":{}}]', '[]', '[]', '{}')", "wrong_type",
-         "p_history_delta[0].event_data"},
-        {ACK "1, '[{\"event_id\":1,\"event_data\":\"[]\"}]', '[]', '[]', '{}')", "not_an_object",
-         "p_history_delta[0].event_data"},
-        {ACK "1, '[]', '[{\"QueueMessage\":{\"instance\":\"i1\"}}]', '[]', '{}')", "wrong_kind",
-         "p_worker_items[0]"},
-        {ACK "1, '[]', '[]', '[{\"ActivityExecute\":{\"instance\":\"i1\"}}]', '{}')", "wrong_kind",
-         "p_orchestrator_items[0]"},
-        {ACK "1, '[]', '[]', '[{\"Pinged\":{\"instance\":\"i1\"}}, {\"Pinged\":{}}]', '{}')",
+        {"SELECT app.fetch_orchestration_item(0, p_now_ms => $N)", "out_of_range",
+         "p_lock_timeout_ms"},
+        {"SELECT app.fetch_orchestration_item(100, p_now_ms => -1)", "out_of_range", "p_now_ms"},
+        {"SELECT app.abandon_orchestration_item($T, -1, p_now_ms => $N)", "out_of_range",
+         "p_delay_ms"},
+        {"SELECT app.renew_orchestration_item_lock($T, 0, p_now_ms => $N)", "out_of_range",
+         "p_extend_ms"},
+        {ACK "0, '[]', '[]', '[]', '{}', p_now_ms => $N)", "out_of_range", "p_execution_id"},
+        {ACK "1, '[{\"event_id\":0,\"event_data\":\"{}\"}]', '[]', '[]', '{}', p_now_ms => $N)",
+         "out_of_range", "p_history_delta[0].event_id"},
+        {ACK "1, '[{\"event_id\":1,\"event_data\":{}}]', '[]', '[]', '{}', p_now_ms => $N)",
+         "wrong_type", "p_history_delta[0].event_data"},
+        {ACK "1, '[{\"event_id\":1,\"event_data\":\"[]\"}]', '[]', '[]', '{}', p_now_ms => $N)",
+         "not_an_object", "p_history_delta[0].event_data"},
+        {ACK "1, '[]', '[{\"QueueMessage\":{\"instance\":\"i1\"}}]', '[]', '{}', p_now_ms => $N)",
+         "wrong_kind", "p_worker_items[0]"},
+        {ACK
+         "1, '[]', '[]', '[{\"ActivityExecute\":{\"instance\":\"i1\"}}]', '{}', p_now_ms => $N)",
+         "wrong_kind", "p_orchestrator_items[0]"},
+        {ACK "1, '[]', '[]', '[{\"Pinged\":{\"instance\":\"i1\"}}, {\"Pinged\":{}}]', '{}', "
+             "p_now_ms => $N)",
          "missing_field", "p_orchestrator_items[1].Pinged.instance"},
-        {ACK "1, '[]', '[]', '[]', '{\"status\":\"Cancelled\"}')", "bad_value",
+        {ACK "1, '[]', '[]', '[]', '{\"status\":\"Cancelled\"}', p_now_ms => $N)", "bad_value",
          "p_metadata.status"},
-        {ACK "1, '[]', '[]', '[]', '{\"custom_status_action\":\"drop\"}')", "bad_value",
-         "p_metadata.custom_status_action"},
-        {ACK "1, '[]', '[]', '[]', '{\"kv_mutations\":[{\"action\":\"clear_key\"}]}')",
+        {ACK "1, '[]', '[]', '[]', '{\"custom_status_action\":\"drop\"}', p_now_ms => $N)",
+         "bad_value", "p_metadata.custom_status_action"},
+        {ACK
+         "1, '[]', '[]', '[]', '{\"kv_mutations\":[{\"action\":\"clear_key\"}]}', p_now_ms => $N)",
          "missing_field", "p_metadata.kv_mutations[0].key"},
     };
     return refused_call(scene, kBad);

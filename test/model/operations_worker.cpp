@@ -117,9 +117,9 @@ std::optional<Call> enqueue_worker_work(Scene* scene) {
     Activity what = made_activity(scene);
     const Activity args = split(scene, &what);
     return Call{"SELECT app.enqueue_worker_work(" + sql(Text(what.work_item)) + ", " +
-                    to_string(scene->now) + ", " + sql(args.instance) + ", " + sql(args.execution) +
-                    ", " + sql(args.activity) + ", " + sql(args.session) + ", " + sql(args.tag) +
-                    ")",
+                    sql(args.instance) + ", " + sql(args.execution) + ", " + sql(args.activity) +
+                    ", " + sql(args.session) + ", " + sql(args.tag) + ", p_now_ms => " +
+                    to_string(scene->now) + ")",
                 [what, client = scene->client, now = scene->now](Hub* hub) {
                     hub->enqueue(client, what, now);
                     return kVoid;
@@ -192,8 +192,8 @@ std::optional<Call> enqueue_burst(Scene* scene) {
 
 std::optional<Call> fetch_work_item(Scene* scene) {
     const Fetch request = made_fetch(scene);
-    return Call{"SELECT * FROM app.fetch_work_item(" + to_string(request.now) + ", " +
-                    fetch_sql(request) + ", " + sql(request.slots) + ")",
+    return Call{"SELECT * FROM app.fetch_work_item(" + fetch_sql(request) + ", " +
+                    sql(request.slots) + ", p_now_ms => " + to_string(request.now) + ")",
                 [request, client = scene->client](Hub* hub) {
                     return leased_rows(*hub, client, hub->fetch(client, request));
                 },
@@ -207,10 +207,10 @@ std::optional<Call> fetch_work_items(Scene* scene) {
     if (scene->random.percent(35)) {
         request.max_new_sessions = static_cast<int>(scene->random.number(0, 2));
     }
-    return Call{"SELECT * FROM app.fetch_work_items(" + to_string(request.now) + ", " +
-                    fetch_sql(request) + ", " + to_string(request.max_items) + ", " +
+    return Call{"SELECT * FROM app.fetch_work_items(" + fetch_sql(request) + ", " +
+                    to_string(request.max_items) + ", " +
                     (request.max_new_sessions ? to_string(*request.max_new_sessions) : "NULL") +
-                    ", " + sql(request.slots) + ")",
+                    ", " + sql(request.slots) + ", p_now_ms => " + to_string(request.now) + ")",
                 [request, client = scene->client](Hub* hub) {
                     return leased_rows(*hub, client, hub->fetch(client, request));
                 },
@@ -273,8 +273,8 @@ std::optional<Call> ack_and_fetch_work_item(Scene* scene) {
     const Fetch request = made_fetch(scene);
     return Call{"SELECT * FROM app.ack_and_fetch_work_item(" + sql(token) + ", NULL, " +
                     sql(completion ? Text(completion->text) : std::nullopt) + ", " +
-                    to_string(request.now) + ", " + fetch_sql(request) + ", " + sql(request.slots) +
-                    ")",
+                    fetch_sql(request) + ", " + sql(request.slots) + ", p_now_ms => " +
+                    to_string(request.now) + ")",
                 [token, completion, request, client = scene->client](Hub* hub) {
                     hub->ack(client, token, completion, request.now);
                     return leased_rows(*hub, client, hub->fetch(client, request));
@@ -290,8 +290,8 @@ std::optional<Call> renew_work_item_lock(Scene* scene) {
     }
     const Text token = made_token(scene);
     const int64_t extend = made_timeout(scene);
-    return Call{"SELECT app.renew_work_item_lock(" + sql(token) + ", " + to_string(scene->now) +
-                    ", " + to_string(extend) + ")",
+    return Call{"SELECT app.renew_work_item_lock(" + sql(token) + ", " + to_string(extend) +
+                    ", p_now_ms => " + to_string(scene->now) + ")",
                 [token, extend, client = scene->client, now = scene->now](Hub* hub) {
                     hub->renew(client, token, now, extend);
                     return kVoid;
@@ -308,7 +308,7 @@ std::optional<Call> renew_work_item_locks(Scene* scene) {
     }
     const int64_t extend = made_timeout(scene);
     return Call{"SELECT * FROM app.renew_work_item_locks(" + sql(std::optional(tokens)) + ", " +
-                    to_string(scene->now) + ", " + to_string(extend) + ")",
+                    to_string(extend) + ", p_now_ms => " + to_string(scene->now) + ")",
                 [tokens, extend, client = scene->client, now = scene->now](Hub* hub) {
                     const auto renewed = hub->renew_many(client, tokens, now, extend);
                     Expected rows;
@@ -328,8 +328,8 @@ std::optional<Call> abandon_work_item(Scene* scene) {
     const Text token = made_token(scene);
     const auto delay = made_delay(scene);
     const bool ignore = scene->random.percent(30);
-    return Call{"SELECT app.abandon_work_item(" + sql(token) + ", " + to_string(scene->now) + ", " +
-                    sql(delay) + ", " + (ignore ? "true" : "false") + ")",
+    return Call{"SELECT app.abandon_work_item(" + sql(token) + ", " + sql(delay) + ", " +
+                    (ignore ? "true" : "false") + ", p_now_ms => " + to_string(scene->now) + ")",
                 [token, delay, ignore, client = scene->client, now = scene->now](Hub* hub) {
                     hub->abandon(client, token, now, delay, ignore);
                     return kVoid;
@@ -377,8 +377,8 @@ std::optional<Call> renew_session_lock(Scene* scene) {
     std::copy_if(owners.begin(), owners.end(), std::back_inserter(named),
                  [](const Text& owner) { return owner.has_value(); });
     return Call{
-        "SELECT app.renew_session_lock(" + sql(std::optional(owners)) + ", " +
-            to_string(scene->now) + ", " + to_string(extend) + ", " + to_string(idle) + ")",
+        "SELECT app.renew_session_lock(" + sql(std::optional(owners)) + ", " + to_string(extend) +
+            ", " + to_string(idle) + ", p_now_ms => " + to_string(scene->now) + ")",
         [named, extend, idle, client = scene->client, now = scene->now](Hub* hub) {
             return Expected{{to_string(hub->renew_sessions(client, named, now, extend, idle))}};
         }};
@@ -475,40 +475,44 @@ std::optional<Call> list_work_items(Scene* scene) {
 
 std::optional<Call> bad_worker_call(Scene* scene) {
     static constexpr BadCall kBad[] = {
-        {"SELECT app.enqueue_worker_work('{', $N)", "not_json", "p_work_item"},
-        {"SELECT app.enqueue_worker_work('[]', $N)", "not_an_object", "p_work_item"},
-        {"SELECT app.enqueue_worker_work('{\"TimerFired\":{}}', $N)", "wrong_kind", "p_work_item"},
-        {"SELECT app.enqueue_worker_work(NULL, $N)", "null", "p_work_item"},
-        {"SELECT app.enqueue_worker_work('{\"ActivityExecute\":{}}', -1)", "out_of_range",
-         "p_now_ms"},
+        {"SELECT app.enqueue_worker_work('{', p_now_ms => $N)", "not_json", "p_work_item"},
+        {"SELECT app.enqueue_worker_work('[]', p_now_ms => $N)", "not_an_object", "p_work_item"},
+        {"SELECT app.enqueue_worker_work('{\"TimerFired\":{}}', p_now_ms => $N)", "wrong_kind",
+         "p_work_item"},
+        {"SELECT app.enqueue_worker_work(NULL, p_now_ms => $N)", "null", "p_work_item"},
+        {"SELECT app.enqueue_worker_work('{\"ActivityExecute\":{}}', p_now_ms => -1)",
+         "out_of_range", "p_now_ms"},
         {"SELECT app.enqueue_worker_items('[{\"work_item\":{\"ActivityExecute\":{}}}, "
          "{\"work_item\":{\"ActivityExecute\":{\"tag\":7}}}]', $N)",
          "wrong_type", "p_items[1].work_item.ActivityExecute.tag"},
         {"SELECT app.enqueue_worker_items('[{\"work_item\":{\"ActivityExecute\":{}}, "
          "\"delay_ms\":-1}]', $N)",
          "out_of_range", "p_items[0].delay_ms"},
-        {"SELECT app.fetch_work_item($N, 0, 'w0')", "out_of_range", "p_lock_timeout_ms"},
-        {"SELECT app.fetch_work_item($N, 100, 'w0', -5)", "out_of_range",
+        {"SELECT app.fetch_work_item(0, 'w0', p_now_ms => $N)", "out_of_range",
+         "p_lock_timeout_ms"},
+        {"SELECT app.fetch_work_item(100, 'w0', -5, p_now_ms => $N)", "out_of_range",
          "p_session_lock_timeout_ms"},
-        {"SELECT app.fetch_work_item($N, 100, p_tag_mode => 'all')", "unknown_tag_mode",
+        {"SELECT app.fetch_work_item(100, p_tag_mode => 'all', p_now_ms => $N)", "unknown_tag_mode",
          "p_tag_mode"},
-        {"SELECT app.fetch_work_items($N, 100, p_max_items => 0)", "out_of_range", "p_max_items"},
-        {"SELECT app.fetch_work_items($N, 100, p_max_items => 1001)", "out_of_range",
+        {"SELECT app.fetch_work_items(100, p_max_items => 0, p_now_ms => $N)", "out_of_range",
          "p_max_items"},
-        {"SELECT app.fetch_work_items($N, 100, p_max_new_sessions => -1)", "out_of_range",
-         "p_max_new_sessions"},
+        {"SELECT app.fetch_work_items(100, p_max_items => 1001, p_now_ms => $N)", "out_of_range",
+         "p_max_items"},
+        {"SELECT app.fetch_work_items(100, p_max_new_sessions => -1, p_now_ms => $N)",
+         "out_of_range", "p_max_new_sessions"},
         {"SELECT app.ack_worker($W, NULL, '{\"TimerFired\":{\"instance\":\"i\"}}', $N)",
          "wrong_kind", "p_completion_json"},
         {"SELECT app.ack_worker($W, 'i1', '{\"ActivityCompleted\":{\"instance\":\"i2\"}}', $N)",
          "instance_mismatch", "p_instance_id"},
         {"SELECT app.ack_workers('[{\"lock_token\":\"x\"}, {}]', $N)", "missing_field",
          "p_acks[1].lock_token"},
-        {"SELECT app.ack_and_fetch_work_item($W, NULL, NULL, $N, -1)", "out_of_range",
+        {"SELECT app.ack_and_fetch_work_item($W, NULL, NULL, -1, p_now_ms => $N)", "out_of_range",
          "p_lock_timeout_ms"},
-        {"SELECT app.renew_work_item_lock($W, $N, 0)", "out_of_range", "p_extend_ms"},
-        {"SELECT app.renew_work_item_locks(ARRAY[$W]::text[], $N, NULL)", "null", "p_extend_ms"},
-        {"SELECT app.abandon_work_item($W, $N, -1)", "out_of_range", "p_delay_ms"},
-        {"SELECT app.renew_session_lock(ARRAY['w0'], $N, 100, -1)", "out_of_range",
+        {"SELECT app.renew_work_item_lock($W, 0, p_now_ms => $N)", "out_of_range", "p_extend_ms"},
+        {"SELECT app.renew_work_item_locks(ARRAY[$W]::text[], NULL, p_now_ms => $N)", "null",
+         "p_extend_ms"},
+        {"SELECT app.abandon_work_item($W, -1, p_now_ms => $N)", "out_of_range", "p_delay_ms"},
+        {"SELECT app.renew_session_lock(ARRAY['w0'], 100, -1, p_now_ms => $N)", "out_of_range",
          "p_idle_timeout_ms"},
         {"SELECT app.cancel_activities('[{\"instance\":\"i0\",\"execution_id\":1}]')",
          "missing_field", "p_cancelled_activities[0].activity_id"},

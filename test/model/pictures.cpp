@@ -37,7 +37,7 @@ CREATE OR REPLACE FUNCTION shown_reconcile(now_ms bigint, duties text[], after b
 LANGUAGE plpgsql AS $$
 BEGIN
     SELECT string_agg(r.duty || ' ' || r.rows, ', ' ORDER BY r.place) INTO done
-      FROM app.reconcile(now_ms, duties) WITH ORDINALITY AS r(duty, rows, elapsed_ms, place);
+      FROM app.reconcile(duties, p_now_ms => now_ms) WITH ORDINALITY AS r(duty, rows, elapsed_ms, place);
     SELECT string_agg(d.source_id || ' ' || d.id, ' ' ORDER BY d.id) INTO buried
       FROM app.dead_letters AS d
      WHERE d.id > after AND d.reason = 'orphan';

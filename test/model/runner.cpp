@@ -36,90 +36,40 @@ std::string show(const Expected& rows) {
 
 }  // namespace
 
-Runner::Runner(Cluster* cluster, uint64_t seed, Twin* twin)
+Runner::Runner(Cluster* cluster, uint64_t seed)
     : seed_(seed),
       random_(seed),
       observer_(cluster->connect()),
-      twin_(twin),
       now_(seed % 2 == 0 ? kPast : kFuture) {
-    // A call that waits, waits for another client, who cannot go on: so it waits for ever.
-    const std::string patience = "SET lock_timeout = '8ms'; ";
     hub_.server_is_ahead = now_ == kPast;
-    make_hubs(&observer_);
-    if (twin_ != nullptr) {
-        make_hubs(&twin_->observer());
-        for (Conn* observer : {&observer_, &twin_->observer()}) {
-            make_table_view(observer);
-            prepare_tables(observer);
-        }
-        twin_->connect(kClients, patience + kTwinsPath);
-    }
+    make_hubs();
     lease_elsewhere();
     for (int i = 0; i < kClients; ++i) {
         clients_.push_back({cluster->connect()});
-        clients_.back().conn.exec(patience);
-        if (twin_ != nullptr) {
-            clients_.back().conn.exec(kFirstPath);
-            prepare_tables(&clients_.back().conn);
-        } else if (std::getenv("BELAY_FAST_PATH") == nullptr) {
-            // FP-3: the two access paths meet in one hub, in every mixture, unless the run has
-            // chosen one.
-            clients_.back().conn.exec("SET belay.fast_path = " +
-                                      std::string((seed / 2 >> i) % 2 == 0 ? "on" : "off"));
-        }
+        // A call that waits, waits for another client, who cannot go on: so it waits for ever.
+        clients_.back().conn.exec("SET lock_timeout = '8ms'");
     }
 }
 
-void Runner::make_hubs(Conn* observer) {
-    observer->exec(showing_functions());
-    observer->exec("DROP VIEW IF EXISTS shown_tables");
+void Runner::make_hubs() {
+    observer_.exec(showing_functions());
     for (const char* hub : {"app", "other"}) {
         const std::string name = "'" + std::string(hub) + "'";
-        observer->exec("SELECT belay.drop_hub(name, true) FROM belay.hubs WHERE name = " + name);
-        observer->exec("SELECT belay.create_hub(" + name + ")");
-        observer->exec("SELECT belay.set_hub_option(" + name + ", 'max_clock_skew', '0')");
+        observer_.exec("SELECT belay.drop_hub(name, true) FROM belay.hubs WHERE name = " + name);
+        observer_.exec("SELECT belay.create_hub(" + name + ")");
+        observer_.exec("SELECT belay.set_hub_option(" + name + ", 'max_clock_skew', '0')");
     }
 }
 
 // Tokens of another hub, whose numbers are those of the first leases here.
 void Runner::lease_elsewhere() {
-    const auto lease = [](Conn* observer) {
-        observer->exec(
-            "SELECT other.enqueue_worker_work('{\"ActivityExecute\":{}}', 1), "
-            "other.start_orchestration('o', '', 'i0', p_now_ms => 1)");
-        return std::pair(
-            observer->value("SELECT out_lock_token FROM other.fetch_work_item(1, 1000)"),
-            observer->value("SELECT out_lock_token FROM other.fetch_orchestration_item(1, 1000)"));
-    };
-    const auto [token, turn_token] = lease(&observer_);
-    memory_.tokens.push_back(token);
-    memory_.turn_tokens.push_back(turn_token);
-    if (twin_ != nullptr) {
-        const auto [its, its_turn] = lease(&twin_->observer());
-        if (!twin_->pair_tokens(token, its) || !twin_->pair_tokens(turn_token, its_turn)) {
-            fail("the first leases of the two hubs differ");
-        }
-    }
-}
-
-// Makes a call, whose answer is known, to the twin's hub.
-void Runner::repeat(int client, const std::string& sql, const Answer& answer) {
-    const std::string its = twin_->translated(sql);
-    const std::string difference = twin_->difference(answer, ask(twin_->client(client), its));
-    if (!difference.empty()) {
-        fail("the access paths differ: " + its + "\n" + difference);
-    }
-}
-
-void Runner::compare_tables(int client) {
-    auto& state = clients_[static_cast<std::size_t>(client)];
-    std::string difference = difference_of_tables(&observer_, *twin_, &twin_->observer());
-    if (difference.empty() && state.in_transaction && !state.failed) {
-        difference = difference_of_tables(&state.conn, *twin_, &twin_->client(client));
-    }
-    if (!difference.empty()) {
-        fail("the access paths leave different tables: " + history_.back() + "\n" + difference);
-    }
+    observer_.exec(
+        "SELECT other.enqueue_worker_work('{\"ActivityExecute\":{}}', p_now_ms => 1), "
+        "other.start_orchestration('o', '', 'i0', p_now_ms => 1)");
+    memory_.tokens.push_back(
+        observer_.value("SELECT lock_token FROM other.fetch_work_item(1000, p_now_ms => 1)"));
+    memory_.turn_tokens.push_back(observer_.value(
+        "SELECT lock_token FROM other.fetch_orchestration_item(1000, p_now_ms => 1)"));
 }
 
 void Runner::note(int client, const std::string& text) {
@@ -171,9 +121,6 @@ void Runner::command(int client, const std::string& sql) {
     const Answer answer = ask(clients_[static_cast<std::size_t>(client)].conn, sql);
     if (!answer.sqlstate.empty()) {
         fail(sql + ": " + answer.sqlstate + " " + answer.message);
-    }
-    if (twin_ != nullptr) {
-        repeat(client, sql, answer);
     }
 }
 
@@ -228,9 +175,6 @@ void Runner::step() {
             state.in_transaction = true;
         }
         call(client);
-    }
-    if (twin_ != nullptr) {
-        compare_tables(client);
     }
 }
 
@@ -301,9 +245,6 @@ void Runner::call(int client) {
     history_.back() += answer.sqlstate.empty() ? " -- rows: " + std::to_string(answer.rows.size())
                                                : " -- " + answer.sqlstate + " " + answer.detail;
     ++calls_[operation->name];
-    if (twin_ != nullptr) {
-        repeat(client, made->repeated ? made->repeated(answer) : made->sql, answer);
-    }
 
     if (outcome == Outcome::kDone) {
         if (!answer.sqlstate.empty()) {

@@ -9,7 +9,6 @@
 
 #include "cluster.hpp"
 #include "operations.hpp"
-#include "twin.hpp"
 
 namespace belay::test::model {
 
@@ -20,10 +19,8 @@ class Mismatch : public std::runtime_error {
 
 class Runner {
  public:
-    // Makes the hub app anew. Everything that follows depends on the seed alone. With a twin, every
-    // call is made to its hub, too, which is made anew as well; answers and tables are compared
-    // after each step.
-    Runner(Cluster* cluster, uint64_t seed, Twin* twin = nullptr);
+    // Makes the hub app anew. Everything that follows depends on the seed alone.
+    Runner(Cluster* cluster, uint64_t seed);
 
     // One call, or the begin or end of a transaction, of some client.
     void step();
@@ -48,10 +45,8 @@ class Runner {
 
     void command(int client, const std::string& sql);
     void end_transaction(int client, bool commit);
-    void make_hubs(Conn* observer);
+    void make_hubs();
     void lease_elsewhere();
-    void repeat(int client, const std::string& sql, const Answer& answer);
-    void compare_tables(int client);
     void advance_clock();
     void call(int client);
     const Operation* choose(int client);
@@ -65,7 +60,6 @@ class Runner {
     Hub hub_;
     std::vector<Client> clients_;
     Conn observer_;
-    Twin* twin_;
     Scene::Memory memory_;
     int64_t now_;
     std::deque<std::string> history_;

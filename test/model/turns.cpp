@@ -310,17 +310,17 @@ Hub::HeldTurn Hub::hold_turn(int client, const Text& token, int64_t now) {
     return {nullptr, LeaseFault::kGone};
 }
 
-TurnLock& Hub::hold_live_turn(int client, const Text& token, int64_t now, const char* message) {
+TurnLock& Hub::hold_live_turn(int client, const Text& token, int64_t now) {
     const HeldTurn held = hold_turn(client, token, now);
     if (held.fault != core::LeaseFault::kNone) {
-        raise_lost(message, token, held.fault, held.lock != nullptr ? held.lock->locked_until : 0);
+        raise_lost(token, held.fault, held.lock != nullptr ? held.lock->locked_until : 0);
     }
     return *held.lock;
 }
 
 // RO-1.
 void Hub::renew_turn(int client, const Text& token, int64_t now, int64_t extend) {
-    hold_live_turn(client, token, now, kTurnRenewLost).locked_until = now + extend;
+    hold_live_turn(client, token, now).locked_until = now + extend;
 }
 
 // AB-1 to AB-6.
@@ -328,7 +328,7 @@ std::string Hub::abandon_turn(int client, const Text& token, int64_t now,
                               std::optional<int64_t> delay, bool ignore_attempt) {
     const HeldTurn held = hold_turn(client, token, now);
     if (held.lock == nullptr) {
-        raise_lost(kTurnLost, token, held.fault, 0);
+        raise_lost(token, held.fault, 0);
     }
     const std::string instance = held.lock->instance;
     meet(Case::kAbandonedExpired, held.fault == core::LeaseFault::kExpired);
@@ -350,7 +350,7 @@ std::string Hub::abandon_turn(int client, const Text& token, int64_t now,
 // ---- Ack ----
 
 void Hub::ack_turn(int client, const TurnAck& ack) {
-    const std::string instance = hold_live_turn(client, ack.token, ack.now, kTurnLost).instance;
+    const std::string instance = hold_live_turn(client, ack.token, ack.now).instance;
     ack_instance(client, instance, ack);
     add_events(client, instance, ack.execution, ack.events, ack.now);
     change_custom_status(client, instance, ack);

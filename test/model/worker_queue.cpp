@@ -198,10 +198,10 @@ Hub::Held Hub::hold_by_token(int client, const Text& token, int64_t now) {
     return {&item, is_live(item, now) ? LeaseFault::kNone : LeaseFault::kExpired};
 }
 
-Item& Hub::hold_live(int client, const Text& token, int64_t now, const char* message) {
+Item& Hub::hold_live(int client, const Text& token, int64_t now) {
     const Held held = hold_by_token(client, token, now);
     if (held.fault != core::LeaseFault::kNone) {
-        raise_lost(message, token, held.fault, held.item != nullptr ? held.item->locked_until : 0);
+        raise_lost(token, held.fault, held.item != nullptr ? held.item->locked_until : 0);
     }
     return *held.item;
 }
@@ -218,7 +218,7 @@ void Hub::touch_session(int client, const Item& item, int64_t now) {
 }
 
 void Hub::ack(int client, const Text& token, const std::optional<Mail>& completion, int64_t now) {
-    const Item item = hold_live(client, token, now, kAckLost);
+    const Item item = hold_live(client, token, now);
     items.hold(item.id, client) = std::nullopt;
     touch_session(client, item, now);
     if (completion) {
@@ -251,7 +251,7 @@ std::vector<bool> Hub::ack_many(int client,
 }
 
 void Hub::renew(int client, const Text& token, int64_t now, int64_t extend) {
-    Item& item = hold_live(client, token, now, kRenewLost);
+    Item& item = hold_live(client, token, now);
     item.locked_until = now + extend;
     touch_session(client, item, now);
 }
@@ -274,7 +274,7 @@ void Hub::abandon(int client, const Text& token, int64_t now, std::optional<int6
                   bool ignore_attempt) {
     const Held held = hold_by_token(client, token, now);
     if (held.item == nullptr) {
-        raise_lost(kAbandonLost, token, held.fault, 0);
+        raise_lost(token, held.fault, 0);
     }
     Item& item = *held.item;
     item.token = "";

@@ -57,11 +57,12 @@ expected() {
             files_of docs "$doc/docs" | grep -v /docs/reference/  # sources of the reference
             ;;
         libbelay-dev)
+            say usr/bin/belay-lint
             files_of client/include usr/include
             printf "usr/lib/$multiarch/%s\n" libbelay_client.a libbelay_runtime.a
-            say "usr/lib/$multiarch/pkgconfig/belay.pc"
+            printf "usr/lib/$multiarch/pkgconfig/%s\n" belay.pc belay-runtime.pc
             printf "usr/lib/$multiarch/cmake/belay/%s\n" belayConfig.cmake belayConfigVersion.cmake \
-                belayTargets.cmake belayRuntimeTargets.cmake
+                belayTargets.cmake
             # The last ones are named after the kind of build.
             (cd "$unpacked/$1" && find usr -name 'belay*Targets-*.cmake')
             say "$doc/README.md"
@@ -129,6 +130,14 @@ done
 check "$server-depends" depends "$server" "postgresql-$major" libpq5 'libstdc\+\+6'
 check libbelay-dev-depends depends libbelay-dev libpq-dev
 check belay-depends depends belay libpq5 'libstdc\+\+6'
+# Bugs that tests plant are in no library that users get.
+has_no_mutants() {
+    local name
+    while read -r name; do
+        ! grep -qF "$name" "$unpacked/$server/usr/lib/postgresql/$major/lib/belay.so" || return 1
+    done < <(grep -oE '"[a-z]+\.[a-z_]+"' "$root/src/shmem/mutants.cpp" | tr -d '"')
+}
+check "$server-has-no-mutants" has_no_mutants
 check belay-manual manual_names_every_command
 
 # A server with the package in it, and nothing else of belay.

@@ -26,7 +26,8 @@ struct Function {
 };
 
 std::vector<Function> functions(Conn& conn) {
-    // Faults would strike anywhere; the handler and what takes internals cannot be called.
+    // Faults would strike anywhere; a family can have a thousand hubs; the handler and what takes
+    // internals cannot be called.
     const Rows rows = conn.exec(
         "SELECT n.nspname, p.proname, p.prokind, l.lanname, "
         "(SELECT string_agg(format_type(t, NULL), '|' ORDER BY nr) FROM unnest(p.proargtypes) WITH "
@@ -34,7 +35,7 @@ std::vector<Function> functions(Conn& conn) {
         "FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace JOIN pg_language AS l "
         "ON l.oid = p.prolang "
         "WHERE n.nspname IN ('f', 'd', 'belay') AND p.proname <> ALL "
-        "('{inject_fault,call_handler}') "
+        "('{inject_fault,call_handler,create_hub_family}') "
         "AND 'internal'::regtype <> ALL (p.proargtypes) ORDER BY n.nspname, p.proname, "
         "p.oid::regprocedure::text");
     std::vector<Function> all;
@@ -202,7 +203,6 @@ TEST_F(Fuzz, NothingButExpectedErrors) {
     std::vector<std::string> recent;
     int calls = 0;
     for (int round = 0; round < rounds && std::chrono::steady_clock::now() < deadline; ++round) {
-        conn_.exec(std::string("SET belay.fast_path = ") + (values.once_in(2) ? "on" : "off"));
         for (const Function& function : all) {
             std::string sql = function.call;
             std::vector<Value> arguments;
@@ -280,17 +280,18 @@ TEST_F(Fuzz, LargeArguments) {
         "jsonb_build_object('count', jsonb_build_object('n', 1, 'of', 'signals', 'keys', (SELECT "
         "jsonb_agg('k' || n) FROM generate_series(1, 1000) AS n)))";
     const std::pair<std::string, std::string> calls[] = {
-        {"", "SELECT * FROM f.fetch_work_item(1000, 1000, 'o', 1000, " + texts + ", 'tags')"},
-        {"", "SELECT * FROM f.fetch_work_items(1000, 1000, 'o', 1000, " + texts +
-                 ", 'default_and', 1000)"},
-        {"", "SELECT * FROM f.fetch_work_item(1000, 1000, NULL, NULL, " + texts +
-                 " || 'one more'::text, 'tags')"},
+        {"", "SELECT * FROM f.fetch_work_item(1000, 'o', 1000, " + texts +
+                 ", 'tags', p_now_ms => 1000)"},
+        {"", "SELECT * FROM f.fetch_work_items(1000, 'o', 1000, " + texts +
+                 ", 'default_and', 1000, p_now_ms => 1000)"},
+        {"", "SELECT * FROM f.fetch_work_item(1000, NULL, NULL, " + texts +
+                 " || 'one more'::text, 'tags', p_now_ms => 1000)"},
         {"", "SELECT * FROM f.delete_instances_atomic(" + texts + ", true)"},
         {"", "SELECT * FROM f.delete_instances_atomic(" + texts + " || " + texts + ", true)"},
         {"", "SELECT * FROM f.delete_instances_bulk(" + ids + ")"},
         {"", "SELECT * FROM f.prune_executions_bulk(" + ids + R"(, '{"keep_last":1}'))"},
-        {"", "SELECT * FROM f.renew_session_lock(" + texts + ", 1000, 1000, 1000)"},
-        {"", "SELECT * FROM f.renew_work_item_locks(" + texts + ", 1000, 1000)"},
+        {"", "SELECT * FROM f.renew_session_lock(" + texts + ", 1000, 1000, p_now_ms => 1000)"},
+        {"", "SELECT * FROM f.renew_work_item_locks(" + texts + ", 1000, p_now_ms => 1000)"},
         {"",
          "SELECT * FROM f.renew_tasks((SELECT array_agg(gen_random_uuid()) FROM "
          "generate_series(1, 10000)), (SELECT array_agg(n::bigint) FROM generate_series(1, "
@@ -303,9 +304,9 @@ TEST_F(Fuzz, LargeArguments) {
                  objects("'event_id', n, 'event_data', '{}'", 100000) + ")"},
         {"", "SELECT * FROM f.enqueue_worker_items(" +
                  objects("'work_item', '{\"ActivityExecute\":{}}'::jsonb", 10000) + ", 1000)"},
-        {"", "SELECT * FROM f.create_tasks(" + objects("'lane', 'l' || n", 10000) + ", 1200)"},
+        {"", "SELECT * FROM f.create_tasks(" + objects("'queue', 'l' || n", 10000) + ", 1200)"},
         {"", "SELECT * FROM f.create_flow(jsonb_build_object('tasks', " +
-                 objects("'key', 'k' || n, 'lane', 'l', 'after', CASE WHEN n > 9 THEN "
+                 objects("'key', 'k' || n, 'queue', 'l', 'after', CASE WHEN n > 9 THEN "
                          "(SELECT jsonb_agg('k' || m) FROM generate_series(1, 9) AS m) END",
                          10000) +
                  "), 1200)"},
@@ -316,30 +317,28 @@ TEST_F(Fuzz, LargeArguments) {
         {"", suspend("jsonb_build_object('all', (SELECT jsonb_agg(" + count +
                      ") FROM generate_series(1, 200)))")},
         // A downtime of ages, and all that has fallen due since.
-        {"SELECT f.create_schedule('ages', '0 0 * * *', '{\"lane\":\"x\"}', 'UTC', 'all', 1000)",
-         "SELECT * FROM f.reconcile(8210298412800000, '{schedules}')"},
-        {"", "SELECT * FROM f.reconcile(8210298412800000)"},
+        {"SELECT f.create_schedule('ages', '0 0 * * *', '{\"queue\":\"x\"}', 'UTC', 'all', "
+         "p_now_ms => 1000)",
+         "SELECT * FROM f.reconcile('{schedules}', p_now_ms => 8210298412800000)"},
+        {"", "SELECT * FROM f.reconcile(p_now_ms => 8210298412800000)"},
         {"",
-         "SELECT * FROM f.reconcile(1200, (SELECT array_agg('due_timers'::text) FROM "
-         "generate_series(1, 10000)))"},
+         "SELECT * FROM f.reconcile((SELECT array_agg('due_timers'::text) FROM "
+         "generate_series(1, 10000)), p_now_ms => 1200)"},
         {"INSERT INTO f.dead_letters SELECT 10000 + n, 'worker', n, 'x', 1, 1, NULL, NULL, "
          "'{\"ActivityExecute\":{}}', 3, 'max_attempts', NULL, 'epoch', 'epoch' FROM "
          "generate_series(1, 50000) AS n",
-         "SELECT * FROM f.reconcile(8210298412800000, '{dead_letters}')"},
+         "SELECT * FROM f.reconcile('{dead_letters}', p_now_ms => 8210298412800000)"},
     };
-    for (const char* path : {"on", "off"}) {
-        conn_.exec(std::string("SET belay.fast_path = ") + path);
-        for (const auto& [before, sql] : calls) {
-            conn_.exec("BEGIN");
-            if (!before.empty()) {
-                conn_.exec(before);
-            }
-            const Outcome outcome = call(sql, {});
-            ASSERT_TRUE(is_allowed(outcome.sqlstate))
-                << outcome.sqlstate << " " << outcome.message << "\n"
-                << sql;
-            conn_.exec("ROLLBACK");
+    for (const auto& [before, sql] : calls) {
+        conn_.exec("BEGIN");
+        if (!before.empty()) {
+            conn_.exec(before);
         }
+        const Outcome outcome = call(sql, {});
+        ASSERT_TRUE(is_allowed(outcome.sqlstate))
+            << outcome.sqlstate << " " << outcome.message << "\n"
+            << sql;
+        conn_.exec("ROLLBACK");
     }
     ASSERT_EQ(complaints(conn_, "f"), "");
     std::cout << "peak " << peak_kb(conn_.backend_pid()) / 1024 << " MB" << std::endl;

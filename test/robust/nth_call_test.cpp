@@ -62,8 +62,8 @@ std::string takings(Conn& conn, const std::string& hub) {
         }
         ADD_FAILURE() << "there is no end to " << sql;
     };
-    drain("SELECT out_work_item FROM <hub>.fetch_work_item(150000, 1000, 'thief', 1000)");
-    drain("SELECT out_instance_id FROM <hub>.fetch_orchestration_item(150000, 1000)");
+    drain("SELECT work_item FROM <hub>.fetch_work_item(1000, 'thief', 1000, p_now_ms => 150000)");
+    drain("SELECT instance_id FROM <hub>.fetch_orchestration_item(1000, p_now_ms => 150000)");
     drain(
         "SELECT task_id FROM <hub>.claim_tasks('w', 'i', NULL, '{gpu,a,b,c,x}', p_now_ms => 1200)");
     conn.exec("ROLLBACK");
@@ -121,7 +121,8 @@ int fail_each(Conn& conn, const std::string& hub, const std::string& statement, 
     return nth;
 }
 
-class NthCall : public ::testing::TestWithParam<const char*> {};
+// Each failure is undone with its savepoint in one run and with its transaction in the other.
+class NthCall : public ::testing::TestWithParam<bool> {};
 
 TEST_P(NthCall, LeavesNothingBehind) {
     Cluster cluster(quiet());
@@ -144,29 +145,21 @@ TEST_P(NthCall, LeavesNothingBehind) {
         EXPECT_TRUE(covered.contains(verb)) << "no call of " << verb;
     }
 
-    conn.exec("SET belay.fast_path = off");
     const std::string there = takings(conn, "f");
     EXPECT_GT(std::count(there.begin(), there.end(), '\n'), 12) << there;
-    conn.exec(std::string("SET belay.fast_path = ") + GetParam());
 
     int failures = 0;
-    // The long form has both ends of each failure on each path, the short one either.
-    const bool on = std::string(GetParam()) == "on";
-    for (int round = 0; round < (long_form() ? 2 : 1); ++round) {
-        for (const Call& call : writing_calls()) {
-            SCOPED_TRACE(std::string(call.verb) + "(" + call.arguments + ")");
-            const int failed =
-                fail_each(conn, "f", statement_of(call, "f", words), (round == 0) == on);
-            EXPECT_GT(failed, 0);
-            failures += failed;
-            ASSERT_FALSE(HasFailure());
-        }
-        for (const Call& call : writing_duroxide_calls()) {
-            SCOPED_TRACE(call.verb);
-            failures +=
-                fail_each(conn, "d", statement_of(call, "d", duroxide_words), (round == 0) == on);
-            ASSERT_FALSE(HasFailure());
-        }
+    for (const Call& call : writing_calls()) {
+        SCOPED_TRACE(std::string(call.verb) + "(" + call.arguments + ")");
+        const int failed = fail_each(conn, "f", statement_of(call, "f", words), GetParam());
+        EXPECT_GT(failed, 0);
+        failures += failed;
+        ASSERT_FALSE(HasFailure());
+    }
+    for (const Call& call : writing_duroxide_calls()) {
+        SCOPED_TRACE(call.verb);
+        failures += fail_each(conn, "d", statement_of(call, "d", duroxide_words), GetParam());
+        ASSERT_FALSE(HasFailure());
     }
     std::cout << failures << " failures" << std::endl;
 
@@ -175,7 +168,6 @@ TEST_P(NthCall, LeavesNothingBehind) {
     EXPECT_EQ(complaints(conn, "d"), "");
     EXPECT_EQ(takings(conn, "f"), there);
     Conn other = cluster.connect();
-    other.exec(std::string("SET belay.fast_path = ") + GetParam());
     EXPECT_EQ(takings(other, "f"), there);
     EXPECT_EQ(other.value("CALL f.wait_for_work('{worker}', 0)"), "worker");
     EXPECT_EQ(other.value("CALL f.wait_for_work('{orchestrator}', 0)"), "orchestrator");
@@ -183,15 +175,16 @@ TEST_P(NthCall, LeavesNothingBehind) {
     // And the tokens of before are good.
     const std::string renewals =
         "SELECT count(*) FROM f.renew_work_item_locks(ARRAY['<work1>', '<work2>', '<work3>'], "
-        "2000, "
-        "1000) WHERE out_renewed";
+        "1000, p_now_ms => 2000) WHERE renewed";
     EXPECT_EQ(other.value(filled(renewals, "f", words)), "3");
-    other.exec(filled("SELECT f.ack_orchestration_item('<turn>', 2000, 2, '[]', '[]', '[]', '{}')",
-                      "f", words));
+    other.exec(filled(
+        "SELECT f.ack_orchestration_item('<turn>', 2, '[]', '[]', '[]', '{}', p_now_ms => 2000)",
+        "f", words));
 }
 
-INSTANTIATE_TEST_SUITE_P(Path, NthCall, ::testing::Values("on", "off"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Undone, NthCall, ::testing::Bool(), [](const auto& info) {
+    return info.param ? "TransactionFirst" : "SavepointFirst";
+});
 
 // A guard reads its lease once more when the transaction commits. If it cannot, nothing commits.
 TEST(NthCallAtCommit, LeavesNothingBehind) {
@@ -243,6 +236,8 @@ std::string catalogs(Conn& conn) {
         "c "
         "WHERE c.relnamespace >= 16384 UNION ALL "
         "SELECT concat_ws(' ', n.nspname, n.nspowner, n.nspacl) FROM pg_namespace AS n UNION ALL "
+        "SELECT p::text FROM belay.hub_places AS p UNION ALL "
+        "SELECT m::text FROM belay.hub_families AS m UNION ALL "
         "SELECT version::text FROM old.belay_hub) AS v "
         "(line)");
 }
@@ -279,6 +274,9 @@ TEST(NthCallOfAdministration, LeavesNothingBehind) {
         "SELECT belay.drop_hub('small')",
         "SELECT belay.create_hub('new')",
         "SELECT belay.create_hub('new', 'duroxide-pg')",
+        "SELECT belay.set_hub_place('f', 'far', 5432)",
+        "SELECT belay.set_hub_place('unknown', 'far', 5432)",
+        "CALL belay.create_hub_family('family', 1)",
     };
     for (const char* call : calls) {
         SCOPED_TRACE(call);

@@ -34,8 +34,9 @@ TEST(Tokens, CannotBeGuessed) {
         std::to_string(kItems) + ")))");
     for (int i = 0; i < kItems; i += 1000) {
         conn.exec(
-            "SELECT count(*) FROM f.fetch_work_items((extract(epoch FROM clock_timestamp()) * "
-            "1000)::bigint, 60000, p_max_items => 1000)");
+            "SELECT count(*) FROM f.fetch_work_items(60000, p_max_items => 1000, p_now_ms => "
+            "(extract(epoch FROM clock_timestamp()) * "
+            "1000)::bigint)");
     }
     const Rows rows =
         conn.exec("SELECT nonce_hi, nonce_lo FROM f.worker_queue WHERE locked_until > 0");
@@ -76,8 +77,10 @@ TEST(Tokens, CannotBeGuessed) {
         std::string other = token;
         other[i] = other[i] == 'A' ? 'B' : 'A';
         refused +=
-            attempt(conn, "SELECT f.renew_work_item_lock('" + other +
-                              "', (extract(epoch FROM clock_timestamp()) * 1000)::bigint, 1000)")
+            attempt(
+                conn,
+                "SELECT f.renew_work_item_lock('" + other +
+                    "', 1000, p_now_ms => (extract(epoch FROM clock_timestamp()) * 1000)::bigint)")
                         .sqlstate == "QB001"
                 ? 1
                 : 0;
@@ -132,20 +135,21 @@ TEST_F(Secrets, AreNotInErrorsOrTheLog) {
         const std::string token = words_.at(word);
         for (const std::string& text : {token, token + "x", "x" + token}) {
             for (const char* call :
-                 {"ack_worker('%', NULL, NULL, 900000)", "renew_work_item_lock('%', 900000, 5)",
-                  "abandon_work_item('%', 900000)",
-                  "ack_and_fetch_work_item('%', NULL, NULL, 900000, 5)",
-                  "ack_orchestration_item('%', 900000, 2, '[]', '[]', '[]', '{}')",
-                  "renew_orchestration_item_lock('%', 900000, 5)",
-                  "abandon_orchestration_item('%', 900000)", "guard('%')",
+                 {"ack_worker('%', NULL, NULL, 900000)",
+                  "renew_work_item_lock('%', 5, p_now_ms => 900000)",
+                  "abandon_work_item('%', p_now_ms => 900000)",
+                  "ack_and_fetch_work_item('%', NULL, NULL, 5, p_now_ms => 900000)",
+                  "ack_orchestration_item('%', 2, '[]', '[]', '[]', '{}', p_now_ms => 900000)",
+                  "renew_orchestration_item_lock('%', 5, p_now_ms => 900000)",
+                  "abandon_orchestration_item('%', p_now_ms => 900000)", "guard('%')",
                   "ack_events('taken', '%', 900000)",
                   "deliver_signal('<08>', '<waitpoint>', '%x', '{}', 1200)",
                   "deliver_signal('<09>', '<waitpoint>', '%', '{}', 1200)",
                   "ack_workers('[{\"lock_token\":\"%\",\"completion_json\":{}}]', 900000)",
-                  "renew_work_item_locks(ARRAY['%'], 900000, 5)",
+                  "renew_work_item_locks(ARRAY['%'], 5, p_now_ms => 900000)",
                   "ack_worker('%', 'x', '{\"no\":{}}', 2000)",
-                  "ack_orchestration_item('%', 2000, -1, '[]', '[]', '[]', '{}')",
-                  "get_instance_info('%')", "pause_lane('%')"}) {
+                  "ack_orchestration_item('%', -1, '[]', '[]', '[]', '{}', p_now_ms => 2000)",
+                  "get_instance_info('%')", "pause_queue('%')"}) {
                 std::string sql = call;
                 sql.replace(sql.find('%'), 1, text);
                 conn_.exec("BEGIN");
@@ -153,7 +157,7 @@ TEST_F(Secrets, AreNotInErrorsOrTheLog) {
                     attempt(conn_, filled("SELECT * FROM <hub>." + sql, "f", words_));
                 errors += outcome.ok() ? 0 : 1;
                 // A name that the caller himself has chosen may be repeated to him.
-                if (!sql.starts_with("get_instance_info") && !sql.starts_with("pause_lane")) {
+                if (!sql.starts_with("get_instance_info") && !sql.starts_with("pause_queue")) {
                     expect_hidden(outcome.message + outcome.detail + outcome.hint, sql);
                 }
                 conn_.exec("ROLLBACK");

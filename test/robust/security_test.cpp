@@ -43,22 +43,23 @@ constexpr Grant kGrants[] = {
      "enqueue_orchestrator_items "
      "start_orchestration raise_event cancel_instance create_task create_tasks create_flow "
      "add_task_to_flow add_edge set_join seal_flow deliver_signal send_to_hub receive_intents "
-     "wait_for_work"},
+     "wait_for_work send send_many start raise cancel"},
     // Reads by id.
     {"cwom",
      "get_custom_status get_execution_info get_flow get_instance_info get_kv_all_values "
      "get_kv_value "
-     "get_parent_id get_task latest_execution_id upstream_results"},
+     "get_parent_id get_task latest_execution_id upstream_results status await_result"},
     // Fetch, claim, ack, renew, abandon, slots, guard, sessions; cancel of a task with its lease.
     {"wo",
      "fetch_work_item fetch_work_items ack_worker ack_workers ack_and_fetch_work_item "
      "renew_work_item_lock renew_work_item_locks abandon_work_item fetch_orchestration_item "
      "ack_orchestration_item abandon_orchestration_item renew_orchestration_item_lock "
-     "append_history "
+     "append_history settle_and_fetch_work_items settle_and_claim_tasks ack_and_fetch_turns "
      "claim_tasks complete_and_claim complete_task fail_task delay_task release_task progress_task "
      "renew_task renew_tasks suspend_task create_waitpoint cancel_task ack_cancel_member "
      "acquire_slots release_slots guard guard_task renew_session_lock cleanup_orphaned_sessions "
-     "read_events ack_events"},
+     "read_events ack_events receive extend complete fail release progress complete_and_receive "
+     "settle_and_receive await"},
     // Histories, which a worker replays, and signals that it was sent.
     {"wom", "fetch_history fetch_history_with_execution list_signals read_history"},
     // Cancel, revoke, replay, pause, dead letters, delete, prune, reconcile.
@@ -67,16 +68,19 @@ constexpr Grant kGrants[] = {
      "create_subscription "
      "delete_flow delete_instance delete_instances_atomic delete_instances_bulk delete_task "
      "discard_dead_letter drop_schedule drop_subscription list_dead_letters list_work_items "
-     "pause_hub pause_lane pause_schedule prune_executions prune_executions_bulk reconcile "
-     "redrive_dead_letter redrive_dead_letters replay_task resume_hub resume_lane resume_schedule "
-     "resume_task revoke_lease set_lane"},
+     "pause_hub pause_queue pause_schedule prune_executions prune_executions_bulk reconcile "
+     "redrive_dead_letter redrive_dead_letters replay_task resume_hub resume_queue resume_schedule "
+     "resume_task revoke_lease set_queue retry terminate browse_dead_letters browse_messages "
+     "browse_work_items"},
     // Views and reads only.
     {"om",
      "check_tasks explain_claim explain_fetch explain_work_item get_instance_stats "
      "get_instance_tree "
      "get_queue_depths "
      "get_system_metrics list_children list_executions list_expired_leases list_flows "
-     "list_instances list_instances_by_status list_schedules list_tasks list_waitpoints"},
+     "list_instances list_instances_by_status list_schedules list_tasks list_waitpoints "
+     "browse_events browse_flows browse_history browse_instances browse_tasks find glance "
+     "list_owners list_queues read_body"},
     // The keys of waitpoints; everything at once.
     {"", "seed_waitpoint_key rotate_waitpoint_key cleanup_schema"},
 };
@@ -84,7 +88,8 @@ constexpr Grant kGrants[] = {
 // Functions of schema belay: everybody may call them, and each looks at the caller itself, but for
 // these.
 constexpr const char* kNotForAll =
-    "inject_fault quarantined_hubs start_worker stop_worker stat_reset worker_rows";
+    "inject_fault quarantined_hubs remove_hub_place set_hub_place start_worker stop_worker "
+    "stat_reset worker_rows";
 // Those that only a hub's owner succeeds with.
 constexpr const char* kForOwners[] = {
     "drop_hub('f', true)",
@@ -277,9 +282,9 @@ TEST(Injection, ThroughEveryText) {
                                 "SELECT * FROM f.fetch_history('a')",
                                 "SELECT * FROM f.list_dead_letters('a', 'b', 'c')",
                                 "SELECT * FROM f.explain_fetch('a')",
-                                "SELECT * FROM f.list_expired_leases(NULL, 'a')",
+                                "SELECT * FROM f.list_expired_leases('a')",
                                 "SELECT * FROM f.guard('a')",
-                                "SELECT * FROM f.list_tasks('{\"lane\":\"a\"}')",
+                                "SELECT * FROM f.list_tasks('{\"queue\":\"a\"}')",
                                 "SELECT * FROM f.explain_claim('<01>', '{a}')",
                                 "SELECT belay.create_hub('a')",
                                 "SELECT belay.create_hub('a', 'b')",
@@ -296,6 +301,11 @@ TEST(Injection, ThroughEveryText) {
                                 "SELECT belay.new_incarnation('a')",
                                 "SELECT belay.create_hub_link('f', 'a', 'b')",
                                 "SELECT belay.drop_hub_link('f', 'a')",
+                                "SELECT belay.set_hub_place('a', 'b', 1)",
+                                "SELECT belay.remove_hub_place('a')",
+                                "SELECT * FROM belay.hub_location('a')",
+                                "SELECT belay.family_hub('a', 'b')",
+                                "SELECT belay.family_hub_of('a', 2, 'b')",
                                 "SELECT belay.instance_key('a')",
                                 "SELECT belay.inject_fault('a', 0)",
                                 "SELECT 'a'::belay.hub_mark"}) {
@@ -366,19 +376,19 @@ TEST(Injection, ThroughWhatIsStored) {
         conn.exec("SELECT f.start_orchestration(" + literal + ", " + literal + ", " + literal +
                   ", '1', 0, 1000)");
         const std::string turn =
-            conn.value("SELECT out_lock_token FROM f.fetch_orchestration_item(1000, 1000)");
-        conn.exec("SELECT f.ack_orchestration_item('" + turn +
-                  "', 1000, 1, jsonb_build_array(jsonb_build_object('event_id', 1, "
-                  "'event_type', " +
-                  literal +
-                  "::text, 'event_data', jsonb_build_object('type', 'KeyValueSet', 'key', " +
-                  literal + "::text, 'value', " + literal +
-                  "::text)::text)), jsonb_build_array(jsonb_build_object('ActivityExecute', "
-                  "jsonb_build_object('instance', " +
-                  literal + "::text, 'execution_id', 1, 'id', 1, 'session_id', " + literal +
-                  "::text))), '[]', jsonb_build_object('orchestration_name', " + literal +
-                  "::text, 'orchestration_version', " + literal +
-                  "::text, 'status', 'Completed', 'output', " + literal + "::text))");
+            conn.value("SELECT lock_token FROM f.fetch_orchestration_item(1000, p_now_ms => 1000)");
+        conn.exec(
+            "SELECT f.ack_orchestration_item('" + turn +
+            "', 1, jsonb_build_array(jsonb_build_object('event_id', 1, "
+            "'event_type', " +
+            literal + "::text, 'event_data', jsonb_build_object('type', 'KeyValueSet', 'key', " +
+            literal + "::text, 'value', " + literal +
+            "::text)::text)), jsonb_build_array(jsonb_build_object('ActivityExecute', "
+            "jsonb_build_object('instance', " +
+            literal + "::text, 'execution_id', 1, 'id', 1, 'session_id', " + literal +
+            "::text))), '[]', jsonb_build_object('orchestration_name', " + literal +
+            "::text, 'orchestration_version', " + literal +
+            "::text, 'status', 'Completed', 'output', " + literal + "::text), p_now_ms => 1000)");
         EXPECT_EQ(conn.value("SELECT instance_id FROM f.get_instance_info(" + literal +
                              ") AS i (instance_id)"),
                   text);
@@ -387,10 +397,11 @@ TEST(Injection, ThroughWhatIsStored) {
                   text);
         EXPECT_EQ(conn.value("SELECT t FROM f.get_instance_tree(" + literal + ") AS k (t, p, d)"),
                   text);
-        const std::string work = conn.value(
-            "SELECT out_lock_token FROM f.fetch_work_item(1000, 1000, " + literal + ", 1000)");
+        const std::string work = conn.value("SELECT lock_token FROM f.fetch_work_item(1000, " +
+                                            literal + ", 1000, p_now_ms => 1000)");
         conn.exec("SELECT f.ack_worker('" + work + "', NULL, NULL, 1000)");
-        // Names of lanes, keys and the like have rules of their own: refused, or taken as they are.
+        // Names of queues, keys and the like have rules of their own: refused, or taken as they
+        // are.
         const auto store = [&](const std::string& sql) {
             const Outcome outcome = attempt(conn, sql);
             EXPECT_TRUE(outcome.ok() || outcome.sqlstate == "QB006")
@@ -404,16 +415,17 @@ TEST(Injection, ThroughWhatIsStored) {
             EXPECT_EQ(conn.value("SELECT task_id FROM f.claim_tasks(" + literal + ", " + literal +
                                  ", ARRAY[" + literal + "], p_now_ms => 1000)"),
                       id);
-            EXPECT_EQ(conn.value("SELECT f.get_task('" + id + "') ->> 'lane'"), text);
+            EXPECT_EQ(conn.value("SELECT f.get_task('" + id + "') ->> 'queue'"), text);
             store("SELECT f.fail_task('" + id + "', 1, 'permanent', " + literal + ", " + json +
                   ", p_now_ms => 1000)");
         }
         store(
             "SELECT f.create_flow(jsonb_build_object('tasks', jsonb_build_array(jsonb_build_object("
             "'key', " +
-            literal + "::text, 'lane', " + literal + "::text))), 1000)");
-        store("SELECT f.create_schedule(" + literal + ", '* * * * *', jsonb_build_object('lane', " +
-              literal + "::text), p_now_ms => 1000)");
+            literal + "::text, 'queue', " + literal + "::text))), 1000)");
+        store("SELECT f.create_schedule(" + literal +
+              ", '* * * * *', jsonb_build_object('queue', " + literal +
+              "::text), p_now_ms => 1000)");
         if (store("SELECT f.create_subscription(" + literal + ", NULL, 'start')")) {
             store("SELECT * FROM f.read_events(" + literal + ", 100, 1000, 1000)");
         }
@@ -427,7 +439,7 @@ TEST(Injection, ThroughWhatIsStored) {
     }
     EXPECT_GT(stored, 6 * n);
     // Everything that reads, and every duty.
-    conn.exec("SELECT * FROM f.reconcile(100000000)");
+    conn.exec("SELECT * FROM f.reconcile(p_now_ms => 100000000)");
     const Rows views = conn.exec(
         "SELECT c.oid::regclass FROM pg_class AS c WHERE c.relkind = 'v' AND c.relnamespace IN "
         "('f'::regnamespace, 'belay'::regnamespace)");
@@ -478,19 +490,16 @@ TEST(Names, ThatNeedQuotes) {
                       "', '<hub>', 'USAGE')"),
                   "t");
         run("SELECT belay.set_hub_option('<hub>', 'task_retention', '1 h')");
-        // Each call on each path; in the short form one of three. All is taken back.
-        for (const char* path : {"on", "off"}) {
-            conn.exec(std::string("SET belay.fast_path = ") + path);
-            for (const Call& call : writing_calls()) {
-                if (!long_form() && nth++ % 3 != 0) {
-                    continue;
-                }
-                conn.exec("BEGIN");
-                const Outcome outcome = attempt(conn, statement_of(call, name, words));
-                EXPECT_TRUE(outcome.ok())
-                    << call.verb << " " << outcome.sqlstate << " " << outcome.message;
-                conn.exec("ROLLBACK");
+        // In the short form one call of three. All is taken back.
+        for (const Call& call : writing_calls()) {
+            if (!long_form() && nth++ % 3 != 0) {
+                continue;
             }
+            conn.exec("BEGIN");
+            const Outcome outcome = attempt(conn, statement_of(call, name, words));
+            EXPECT_TRUE(outcome.ok())
+                << call.verb << " " << outcome.sqlstate << " " << outcome.message;
+            conn.exec("ROLLBACK");
         }
         EXPECT_EQ(complaints(conn, name), "");
         run("SELECT belay.revoke_hub('<hub>', '" + escaped(name.substr(0, 60) + "!", '\'') +

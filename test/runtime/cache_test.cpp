@@ -65,6 +65,55 @@ TEST(Cache, HitAndMisses) {
     EXPECT_EQ(take({1, 2, "b", "text"}), Miss::kIncarnation);
     EXPECT_EQ(take({1, 3, "a", "text"}), Miss::kEvent);
     EXPECT_EQ(take({1, 2, "a", "other"}), Miss::kLife);
+    // The server vouches for the life, but not for more.
+    EXPECT_EQ(take({1, 2, "a", "", true}), Miss::kNone);
+    EXPECT_EQ(take({2, 2, "a", "", true}), Miss::kExecution);
+    EXPECT_EQ(take({1, 3, "a", "", true}), Miss::kEvent);
+}
+
+// LC-2: a thread that comes late with an earlier turn does not replace the later one.
+TEST(Cache, LatePut) {
+    const StoredFacts later{1, 4, "a", "later"};
+    Cache cache{CacheLimits()};
+    cache.put(execution("i"), later, 0);
+    cache.put(execution("i"), {1, 2, "a", "earlier"}, 1);
+    EXPECT_EQ(cache.stats().instances, 1u);
+    Miss miss = Miss::kNone;
+    EXPECT_NE(cache.take("i", later, miss), nullptr);
+    EXPECT_EQ(cache.stats().bytes, 0u);
+}
+
+// LC-2: a thread that comes late with a turn of a deleted instance of the same id. Which of the two
+// is stored cannot be told from the server's answer, so neither is kept.
+TEST(Cache, LatePutOfOtherLife) {
+    Cache cache{CacheLimits()};
+    cache.put(execution("i"), {1, 2, "a", "new"}, 0);
+    cache.put(execution("i"), {1, 2, "a", "old"}, 1);
+    EXPECT_EQ(cache.stats().instances, 0u);
+    EXPECT_EQ(cache.stats().bytes, 0u);
+}
+
+// AT-14: to end an instance without its code the history is needed, which the server has omitted.
+TEST(Cache, OmittedHistoryIsNeeded) {
+    belay::engine::TurnRequest request;
+    request.instance_id = "i";
+    request.attempt = 2;
+    request.history_omitted = true;
+    request.messages = {"no message"};
+    std::vector<belay::RuntimeEvent> told;
+    belay::engine::TurnOptions options;
+    options.hook = [&](const belay::RuntimeEvent& event) { told.push_back(event); };
+    options.max_attempts = 2;
+    EXPECT_EQ(belay::engine::run_turn(request, registry(), options, execution("i")).kind,
+              belay::engine::TurnResult::Kind::kCorrupt);
+    EXPECT_EQ(told.size(), 1u);
+    options.max_attempts = 1;
+    EXPECT_THROW(belay::engine::run_turn(request, registry(), options, execution("i")),
+                 belay::engine::HistoryNeeded);
+    EXPECT_EQ(told.size(), 1u);  // The run with the history tells.
+    request.history_omitted = false;
+    EXPECT_TRUE(belay::engine::run_turn(request, registry(), options).ended);
+    EXPECT_EQ(told.size(), 2u);
 }
 
 // LC-4: bounds in number and in bytes, least recently used first; LC-5: idle ones leave.

@@ -1,6 +1,7 @@
 // Cancellation of calls and of instances.
 #include <gtest/gtest.h>
 
+#include "belay/testing.hpp"
 #include "driver.hpp"
 
 namespace {
@@ -311,6 +312,136 @@ TEST(CancelInstance, GroupOfCalls) {
               "OrchestrationCancelRequested,ActivityCancelRequested,ActivityCancelRequested,"
               "OrchestrationCompleted");
     EXPECT_EQ(d.metadata().at("output"), "cancelled");
+}
+
+// Waits for what its input names.
+Durable<std::string> waits_for(Context ctx, std::string what) {
+    try {
+        if (what == "activity") {
+            std::string text = co_await ctx.call(step, what);
+        } else if (what == "child") {
+            std::string text = co_await ctx.call(child, what);
+        } else if (what == "timer") {
+            co_await ctx.sleep(1h);
+        } else if (what == "event") {
+            std::string text = co_await ctx.event<std::string>(what);
+        } else if (what == "queue") {
+            std::string text = co_await ctx.dequeue<std::string>(what);
+        } else if (what == "retry") {
+            std::string text = co_await ctx.retry(step, what, belay::Retry(3));
+        } else if (what == "attempt") {
+            auto settled = co_await belay::attempt(ctx.call(step, what));
+            co_return settled.ok() ? "ok" : settled.error().what();
+        }
+    } catch (const Cancelled& cancelled) {
+        co_return "cancelled: " + cancelled.reason();
+    }
+    co_return "not cancelled";
+}
+
+// CX-5: whatever is waited for, in both modes; with terminate the code has no say.
+TEST(CancelInstance, WaitsOfEachKind) {
+    for (const char* what : {"activity", "child", "timer", "event", "queue", "retry", "attempt"}) {
+        for (const bool cached : {false, true}) {
+            SCOPED_TRACE(what);
+            Driver d;
+            d.cached = cached;
+            d.registry.on(code, &waits_for);
+            d.turn({start("Code", what)});
+            d.turn({cancel("user")});
+            EXPECT_TRUE(d.last.ended);
+            EXPECT_EQ(d.metadata().at("status"), "Completed");
+            EXPECT_EQ(d.metadata().at("output"),
+                      std::string(what) == "attempt" ? "canceled: user" : "cancelled: user");
+            Driver t;
+            t.cached = cached;
+            t.registry.on(code, &waits_for,
+                          belay::OrchestrationOptions().on_cancel(belay::OnCancel::kTerminate));
+            t.turn({start("Code", what)});
+            t.turn({cancel("user")});
+            EXPECT_EQ(t.metadata().at("status"), "Failed");
+            EXPECT_EQ(t.metadata().at("output"), "canceled: user");
+        }
+    }
+}
+
+Durable<std::string> compensates(Context ctx, std::string input) {
+    belay::Saga saga(ctx);
+    saga.undo_with(step, "undo 1");
+    saga.undo_with(step, "undo 2");
+    auto result = co_await belay::attempt(ctx.call(step, input));
+    co_await saga.compensate();
+    try {
+        co_await ctx.sleep(1s);
+    } catch (const Cancelled&) {
+        co_return "cancelled after compensation";
+    }
+    co_return "compensated";
+}
+
+// CX-6: a cancel that comes while compensation runs is seen after it; newest step first.
+TEST(CancelInstance, InCompensation) {
+    for (const bool cached : {false, true}) {
+        Driver d = started(&compensates, cached);
+        EXPECT_EQ(d.turn({failed(2, "no", false)}), "ActivityFailed,ActivityScheduled");
+        EXPECT_EQ(d.event(1).at("input"), "undo 2");
+        EXPECT_EQ(d.turn({cancel("user")}), "OrchestrationCancelRequested");
+        EXPECT_EQ(d.turn({completed(4, "")}), "ActivityCompleted,ActivityScheduled");
+        EXPECT_EQ(d.event(1).at("input"), "undo 1");
+        EXPECT_EQ(d.turn({completed(7, "")}),
+                  "ActivityCompleted,TimerCreated,OrchestrationCompleted");
+        EXPECT_EQ(d.metadata().at("output"), "cancelled after compensation");
+    }
+}
+
+Durable<std::string> asks_child(Context ctx, std::string input) {
+    auto result = co_await belay::attempt(ctx.call(child, input));
+    if (result.ok()) {
+        co_return result.value();
+    }
+    co_return std::string("child: ") + result.error().what();
+}
+
+Durable<std::string> child_waits(Context ctx, std::string) {
+    std::string text = co_await ctx.event<std::string>("go");
+    co_return text;
+}
+
+Durable<std::string> next_round(Context ctx, std::string round) {
+    if (round == "1") {
+        co_return ctx.continue_as_new(std::string("2"));
+    }
+    std::string text = co_await ctx.event<std::string>("go");
+    co_return text;
+}
+
+// Of a child alone, of a parent with its child, and after continue-as-new. CX-7
+TEST(CancelInstance, FamiliesAndRounds) {
+    belay::testing::World world;
+    world.on(code, &asks_child);
+    world.on(child, &child_waits);
+    auto alone = world.start(code, "x", "p1");
+    auto parent = world.start(code, "x", "p2");
+    world.settle();
+    world.cancel("p1::sub::2", "not wanted");
+    EXPECT_EQ(alone.result(), "child: canceled: not wanted");
+    EXPECT_EQ(world.state("p1::sub::2").output, "canceled: not wanted");
+    parent.cancel("user");
+    world.settle();
+    EXPECT_EQ(parent.state().output, "child: canceled: user");
+    EXPECT_EQ(world.state("p2::sub::2").status, "Failed");
+    // After the end nothing happens any more.
+    parent.cancel("late");
+    world.settle();
+    EXPECT_EQ(parent.state().output, "child: canceled: user");
+
+    belay::testing::World rounds;
+    rounds.on(code, &next_round);
+    auto round = rounds.start(code, "1", "r");
+    rounds.settle();
+    EXPECT_EQ(round.state().execution_id, 2);
+    round.cancel("user");
+    EXPECT_THROW(round.result(), Cancelled);
 }
 
 Durable<std::string> first_ready(Context ctx, std::string) {

@@ -226,6 +226,41 @@ TEST(ExamplesTest, MissingFunction) {
     }
 }
 
+// TE-3: an instance that waits for ever names what it waits for.
+TEST(ExamplesTest, NothingCanHappen) {
+    ExamplesWorld world;
+    world.manual_time();
+    const Order order{"o1", 1};
+    auto started = world.start(approval, order, "a1");
+    try {
+        started.result();
+        FAIL();
+    } catch (const std::logic_error& error) {
+        EXPECT_STREQ(error.what(),
+                     "instance \"a1\" waits for event 3 \"approved\", and nothing can happen any "
+                     "more");
+    }
+    EXPECT_EQ(world.waits_for("none"), "");
+}
+
+// TE-4: every turn is replayed and compared unless that is turned off.
+TEST(ExamplesTest, WorldVerifies) {
+    ExamplesWorld world;
+    static int calls = 0;
+    static constexpr belay::OrchestrationOf<std::string()> impure{"Impure"};
+    Durable<std::string> (*const code)(Context) = [](Context ctx) {
+        return say_hello(ctx, std::to_string(++calls));
+    };
+    world.on(impure, code);
+    EXPECT_THROW(world.start(impure).result(), belay::Nondeterminism);
+    World trusting;
+    trusting.verify_replay(false);
+    trusting.cache(belay::testing::CacheMode::kOn);
+    trusting.on(impure, code);
+    register_activities(trusting);
+    EXPECT_FALSE(trusting.start(impure).result().empty());
+}
+
 // TE-2: worlds do not share their time.
 TEST(ExamplesTest, TwoWorlds) {
     ExamplesWorld one;

@@ -323,4 +323,50 @@ TEST(Turn, AnswersParent) {
         "parent_execution_id":3,"parent_id":4,"result":"got x"}})"));
 }
 
+// TA-2, ND-3: a turn that begins an execution and is failed by the runtime begins it first.
+TEST(Turn, FailureOfFirstTurn) {
+    const std::string begin = start("Code", "x");
+    belay::engine::TurnRequest request;
+    request.instance_id = "ord-7";
+    request.messages = {begin};
+    const auto end = belay::engine::end_of_infrastructure("ack", "refused");
+    auto decision = belay::engine::failure_of_turn(request, end, {}, "1.2.0");
+    ASSERT_EQ(decision.events.size(), 2u);
+    json started = json::parse(decision.events[0].text);
+    EXPECT_EQ(started.at("type"), "OrchestrationStarted");
+    EXPECT_EQ(started.at("version"), "1.2.0");
+    EXPECT_EQ(json::parse(decision.events[1].text).at("event_id"), 2);
+    EXPECT_EQ(json::parse(decision.metadata).at("orchestration_name"), "Code");
+    EXPECT_EQ(json::parse(decision.metadata).at("pinned_duroxide_version").at("minor"), 1);
+
+    // The next execution, of a child.
+    const std::string first = decision.events[0].text;
+    json closed = json::parse(decision.events[1].text);
+    closed.erase("details");
+    closed["type"] = "OrchestrationContinuedAsNew";
+    closed["input"] = "y";
+    const std::string last = closed.dump();
+    const std::string next = json{{"ContinueAsNew",
+                                   {{"instance", "ord-7"},
+                                    {"orchestration", "Code"},
+                                    {"input", "y"},
+                                    {"version", nullptr},
+                                    {"carry_forward_events", json::array()},
+                                    {"parent_instance", "parent"},
+                                    {"parent_id", 4},
+                                    {"parent_execution_id", 3}}}}
+                                 .dump();
+    request.history = {first, last};
+    request.messages = {next};
+    decision = belay::engine::failure_of_turn(request, end, {}, "1.3.0");
+    EXPECT_EQ(decision.execution_id, 2);
+    ASSERT_EQ(decision.events.size(), 2u);
+    started = json::parse(decision.events[0].text);
+    EXPECT_EQ(started.at("event_id"), 1);
+    EXPECT_EQ(started.at("execution_id"), 2);
+    const json answer = json::parse(decision.orchestrator_items.at(0)).at("SubOrchFailed");
+    EXPECT_EQ(answer.at("parent_instance"), "parent");
+    EXPECT_EQ(answer.at("parent_execution_id"), 3);
+}
+
 }  // namespace

@@ -44,12 +44,12 @@ std::vector<std::string> settings() {
 }
 
 constexpr const char* kPoints[] = {
-    "store.memory",        "store.memory",      "store.disk",         "store.disk",
-    "store.call",          "ack.before_commit", "outbox.deliver",     "wake.skip",
-    "boundary.memory",     "boundary.error",    "duty.lease_expiry",  "duty.due_timers",
-    "duty.dispatch_sweep", "duty.intent_relay", "duty.cursor_repair", "duty.sibling_cancel",
-    "fastpath.ack",        "fastpath.enqueue",  "fastpath.fetch",     "fastpath.task",
-    "fastpath.turn",       "fastpath.renew",
+    "store.memory",      "store.memory",       "store.disk",          "store.disk",
+    "store.call",        "ack.before_commit",  "outbox.deliver",      "boundary.memory",
+    "boundary.error",    "duty.lease_expiry",  "duty.due_timers",     "duty.dispatch_sweep",
+    "duty.intent_relay", "duty.cursor_repair", "duty.sibling_cancel", "fastpath.ack",
+    "fastpath.enqueue",  "fastpath.fetch",     "fastpath.task",       "fastpath.turn",
+    "fastpath.renew",
 };
 
 // The SQLSTATE of a refusal; what cancels a statement has the same one for all reasons.
@@ -97,7 +97,7 @@ std::string Report::text() const {
 
 Campaign::Campaign(const Plan& plan) : plan_(plan), random_(plan.seed), crew_{Shared::make(), ""} {
     primary_ = std::make_unique<Cluster>(
-        Cluster::Options{.preload = true, .own_identity = false, .conf = settings()});
+        Cluster::Options{.preload = true, .mutants = !plan.planted.empty(), .conf = settings()});
     const char* run_dir = std::getenv("BELAY_RUN_DIR");
     std::string pattern = std::string(run_dir != nullptr ? run_dir : ".") + "/soak-XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr) {

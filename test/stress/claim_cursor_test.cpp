@@ -67,16 +67,16 @@ class WorkQueue : public Queue {
                to_string(delay_ms) + "}]')";
     }
     std::string fetch(int64_t lease_ms) override {
-        return "SELECT out_lock_token FROM app.fetch_work_item(NULL, " + to_string(lease_ms) + ")";
+        return "SELECT lock_token FROM app.fetch_work_item(" + to_string(lease_ms) + ")";
     }
     std::string ack(const Rows& item) override {
         return "SELECT app.ack_worker('" + *item.at(0, 0) + "')";
     }
     std::string give_back(const Rows& item) override {
-        return "SELECT app.abandon_work_item('" + *item.at(0, 0) + "', NULL)";
+        return "SELECT app.abandon_work_item('" + *item.at(0, 0) + "')";
     }
     std::string cut_short(const Rows& item) override {
-        return "SELECT app.renew_work_item_lock('" + *item.at(0, 0) + "', NULL, 1)";
+        return "SELECT app.renew_work_item_lock('" + *item.at(0, 0) + "', 1)";
     }
     std::string count() override { return "SELECT count(*) FROM app.work_items"; }
 };
@@ -89,20 +89,19 @@ class TurnQueue : public Queue {
         return "SELECT app.start_orchestration('O', '', NULL, '1', " + to_string(delay_ms) + ")";
     }
     std::string fetch(int64_t lease_ms) override {
-        return "SELECT out_lock_token FROM app.fetch_orchestration_item(NULL, " +
-               to_string(lease_ms) + ")";
+        return "SELECT lock_token FROM app.fetch_orchestration_item(" + to_string(lease_ms) + ")";
     }
     std::string ack(const Rows& item) override {
         return "SELECT app.ack_orchestration_item('" + *item.at(0, 0) +
-               "', NULL, 1, '[]', '[]', '[]', "
+               "', 1, '[]', '[]', '[]', "
                "'{\"orchestration_name\":\"O\",\"orchestration_version\":\"1\",\"status\":"
                "\"Completed\"}')";
     }
     std::string give_back(const Rows& item) override {
-        return "SELECT app.abandon_orchestration_item('" + *item.at(0, 0) + "', NULL)";
+        return "SELECT app.abandon_orchestration_item('" + *item.at(0, 0) + "')";
     }
     std::string cut_short(const Rows& item) override {
-        return "SELECT app.renew_orchestration_item_lock('" + *item.at(0, 0) + "', NULL, 1)";
+        return "SELECT app.renew_orchestration_item_lock('" + *item.at(0, 0) + "', 1)";
     }
     std::string count() override { return "SELECT count(*) FROM app.messages"; }
 };

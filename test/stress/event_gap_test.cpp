@@ -149,12 +149,12 @@ TEST_P(EventGap, NoEventIsSkipped) {
         CREATE FUNCTION app.tell(p_subject text) RETURNS void LANGUAGE sql AS $$
             SELECT app.enqueue_orchestrator_work(p_subject, json_build_object('StartOrchestration',
                 json_build_object('instance', p_subject, 'orchestration', 'O', 'execution_id', 1))::text);
-            SELECT app.ack_orchestration_item(out_lock_token, NULL, 1, '[]', '[]', '[]',
+            SELECT app.ack_orchestration_item(lock_token, 1, '[]', '[]', '[]',
                 jsonb_build_object('orchestration_name', 'O', 'orchestration_version', '1', 'status',
                     CASE coalesce((SELECT e.status FROM app.executions AS e
                                     WHERE e.instance_id = p_subject AND e.execution_id = 1), '')
                         WHEN 'Completed' THEN 'Failed' ELSE 'Completed' END))
-              FROM app.fetch_orchestration_item(NULL, 60000) WHERE out_instance_id = p_subject
+              FROM app.fetch_orchestration_item(60000) WHERE instance_id = p_subject
         $$)sql");
     conn.exec("SELECT app.create_subscription('sub')");
 

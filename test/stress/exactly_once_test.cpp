@@ -118,9 +118,9 @@ class Fetcher {
 
     std::vector<Leased> fetch() {
         const std::string sql = form_ == Form::kBatch
-                                    ? "SELECT * FROM app.fetch_work_items(NULL, " + terms() + ", " +
+                                    ? "SELECT * FROM app.fetch_work_items(" + terms() + ", " +
                                           to_string(random_.number(1, kMostBatch)) + ")"
-                                    : "SELECT * FROM app.fetch_work_item(NULL, " + terms() + ")";
+                                    : "SELECT * FROM app.fetch_work_item(" + terms() + ")";
         return leased_of(ask(sql));
     }
 
@@ -151,12 +151,11 @@ class Fetcher {
         }
         if (random_.in_thousand(30)) {
             static constexpr const char* kHow[] = {"", ", 5", ", 30, true", ", NULL, true"};
-            (void)ask("SELECT app.abandon_work_item(" + token + ", NULL" +
-                      kHow[random_.number(0, 3)] + ")");
+            (void)ask("SELECT app.abandon_work_item(" + token + kHow[random_.number(0, 3)] + ")");
             return false;
         }
         if (random_.in_thousand(30)) {
-            return ask("SELECT app.renew_work_item_lock(" + token + ", NULL, 500)").ok();
+            return ask("SELECT app.renew_work_item_lock(" + token + ", 500)").ok();
         }
         return true;
     }
@@ -174,7 +173,7 @@ class Fetcher {
             form_ == Form::kSingle
                 ? ask("SELECT app.ack_worker(" + token + "); " + effect(leased.item))
                 : ask(effect(leased.item) + "; SELECT * FROM app.ack_and_fetch_work_item(" + token +
-                      ", NULL, NULL, NULL, " + terms() + ")");
+                      ", NULL, NULL, " + terms() + ")");
         ledger_.unknown += answer.lost ? 1 : 0;
         if (!answer.ok()) {
             return std::nullopt;
@@ -202,7 +201,7 @@ class Fetcher {
         const Answer answer =
             ask("WITH a AS MATERIALIZED (SELECT * FROM app.ack_workers('[" + acks +
                 "]')) INSERT INTO effects SELECT i.item FROM a JOIN (VALUES " + items +
-                ") AS i(token, item) ON i.token = a.out_lock_token WHERE a.out_acked "
+                ") AS i(token, item) ON i.token = a.lock_token WHERE a.acked "
                 "RETURNING item");
         ledger_.unknown += answer.lost ? count : 0;
         for (const auto& row : answer.rows) {
@@ -300,7 +299,7 @@ class ExactlyOnce : public testing::Test {
             Client client(&cluster_, "SELECT 1", &stop);
             while (!stop) {
                 for (const char* sql :
-                     {"SELECT app.renew_session_lock(ARRAY['w0', 'w1', 'w2'], NULL, 400, 300)",
+                     {"SELECT app.renew_session_lock(ARRAY['w0', 'w1', 'w2'], 400, 300)",
                       "SELECT app.cleanup_orphaned_sessions(NULL)"}) {
                     const Answer answer = client.ask(sql);
                     if (!answer.ok() && !answer.lost) {

@@ -55,7 +55,7 @@ struct Server {
     int complete(int most) {
         const Rows claimed = conn.exec(
             "SELECT task_id, lease_epoch FROM claim_tasks('w', 'w-1', p_lease_ms => 600000, "
-            "p_max => " +
+            "p_max_items => " +
             to_string(most) + ")");
         for (int i = 0; i < claimed.size(); ++i) {
             conn.exec("SELECT complete_task('" + *claimed.at(i, 0) + "', " + *claimed.at(i, 1) +
@@ -72,17 +72,17 @@ struct Server {
 // A root, n that wait for it, and one that joins them by the given join.
 std::string fan_out(int n, const std::string& join) {
     return "jsonb_build_object('tasks', jsonb_build_array(jsonb_build_object('key', 'root', "
-           "'lane', 'l'), jsonb_build_object('key', 'end', 'lane', 'l', 'join', '" +
+           "'queue', 'l'), jsonb_build_object('key', 'end', 'queue', 'l', 'join', '" +
            join + "'::jsonb, 'after', (SELECT jsonb_agg('m' || n) FROM generate_series(1, " +
            to_string(n) +
-           ") AS n))) || (SELECT jsonb_agg(jsonb_build_object('key', 'm' || n, 'lane', 'l', "
+           ") AS n))) || (SELECT jsonb_agg(jsonb_build_object('key', 'm' || n, 'queue', 'l', "
            "'after', '[\"root\"]'::jsonb)) FROM generate_series(1, " +
            to_string(n) + ") AS n))";
 }
 
 std::string chain(int n) {
     return "(SELECT jsonb_build_object('tasks', jsonb_agg(jsonb_build_object('key', 'k' || n, "
-           "'lane', 'l', 'after', CASE WHEN n = 1 THEN '[]'::jsonb ELSE jsonb_build_array('k' || "
+           "'queue', 'l', 'after', CASE WHEN n = 1 THEN '[]'::jsonb ELSE jsonb_build_array('k' || "
            "n - 1) END))) FROM generate_series(1, " +
            to_string(n) + ") AS n)";
 }
@@ -95,7 +95,7 @@ TEST(FlowScale, FanOutWithQuorum) {
     ASSERT_EQ(server.complete(499), 499);
     // The others that work now lose their leases when the next one completes.
     EXPECT_EQ(server.conn.value("SELECT count(*) FROM claim_tasks('x', 'x-1', p_lease_ms => "
-                                "600000, p_max => 300)"),
+                                "600000, p_max_items => 300)"),
               "300");
     ASSERT_EQ(server.complete(1), 1);
     server.wait_until("count(*) = 500 FROM tasks WHERE state = 'cancelled'");
@@ -112,11 +112,12 @@ TEST(FlowScale, FanOutWithQuorum) {
 TEST(FlowScale, TenThousandMembersAreCancelledAtOnce) {
     Server server("0");
     server.create(
-        "(SELECT jsonb_build_object('tasks', jsonb_agg(jsonb_build_object('key', 'k' || n, 'lane', "
+        "(SELECT jsonb_build_object('tasks', jsonb_agg(jsonb_build_object('key', 'k' || n, "
+        "'queue', "
         "'l'))) FROM generate_series(1, 10000) AS n)");
     for (int i = 0; i < 5; ++i) {
         server.conn.exec("SELECT count(*) FROM claim_tasks('w', 'w-" + to_string(i) +
-                         "', p_lease_ms => 600000, p_max => 1000)");
+                         "', p_lease_ms => 600000, p_max_items => 1000)");
     }
     server.conn.exec(
         "CREATE TABLE held AS SELECT id, lease_epoch FROM tasks WHERE state = 'active'");

@@ -18,7 +18,7 @@ namespace {
 using std::to_string;
 
 constexpr int kWorkers = 8;
-constexpr const char* kDuties =
+const std::string kDuties =
     "'{lease_expiry,deadlines,due_timers,sibling_cancel,dispatch_sweep,cancel_backlog}'";
 
 // ---- Flows as they were made ----
@@ -83,7 +83,7 @@ std::string json_of(const Graph& graph, Random* random, int64_t now) {
             after += (after.empty() ? "\"" : ",\"") + key_of(upstream) + "\"";
         }
         tasks += (tasks.empty() ? "" : ",") + std::string(R"({"key":")") +
-                 key_of(static_cast<int>(i)) + R"(","lane":"l","after":[)" + after + "]";
+                 key_of(static_cast<int>(i)) + R"(","queue":"l","after":[)" + after + "]";
         if (node.kind != "all_of") {
             tasks += R"(,"join":{"kind":")" + node.kind + "\"" +
                      (node.kind == "quorum" ? ",\"k\":" + to_string(node.k) : "") +
@@ -234,7 +234,7 @@ class FlowWorker {
         } else if (chance <= 92) {
             operate();
         } else {
-            call("reconcile(" + now() + ", " + kDuties + ")");
+            call("reconcile(" + kDuties + ", p_now_ms => " + now() + ")");
         }
     }
 
@@ -343,8 +343,8 @@ class Evaluator {
 
     void read_events(const std::map<std::string, std::size_t>& places) {
         const Rows events = conn_.exec(
-            "SELECT type, subject FROM app.outbox_events WHERE topic IN ('operator', "
-            "'completion') AND type <> 'priority_changed' AND (subject = '" +
+            "SELECT type, subject FROM app.outbox_events WHERE (topic = 'completion' OR type IN "
+            "('flow_cancel_requested', 'replayed')) AND (subject = '" +
             graph_.id + "' OR subject IN (SELECT id::text FROM app.tasks WHERE flow_id = '" +
             graph_.id + "')) ORDER BY position");
         for (int i = 0; i < events.size(); ++i) {
@@ -578,8 +578,8 @@ void let_end(Client* client, Play* play) {
         const std::string now = to_string(play->clock += 10000);
         int64_t done = 0;
         const Answer duties =
-            play->ask(client, "SELECT coalesce(sum(rows), 0) FROM app.reconcile(" + now + ", " +
-                                  kDuties + ")");
+            play->ask(client, "SELECT coalesce(sum(rows), 0) FROM app.reconcile(" + kDuties +
+                                  ", p_now_ms => " + now + ")");
         done += duties.ok() ? std::stoll(*duties.rows[0][0]) : 0;
         const Answer claimed = play->ask(
             client,

@@ -153,12 +153,12 @@ class Dispatcher {
         }
         if (random_.in_thousand(20)) {
             static constexpr const char* kHow[] = {"", ", 5", ", 30, true", ", NULL, true"};
-            (void)ask("SELECT app.abandon_" + what + "(" + quoted_token + ", NULL" +
+            (void)ask("SELECT app.abandon_" + what + "(" + quoted_token +
                       kHow[random_.number(0, 3)] + ")");
             return false;
         }
         if (random_.in_thousand(20)) {
-            return ask("SELECT app.renew_" + lock + "(" + quoted_token + ", NULL, 500)").ok();
+            return ask("SELECT app.renew_" + lock + "(" + quoted_token + ", 500)").ok();
         }
         if (random_.in_thousand(3)) {  // it sleeps through its lease; whether it lost it, it learns
             std::this_thread::sleep_for(std::chrono::milliseconds(random_.number(100, 1000)));

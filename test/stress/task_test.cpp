@@ -1,7 +1,7 @@
 // Eight workers, operators and duties do whatever comes to mind to the same tasks, under a test
 // clock: no task ever has two leases, every end of a task has one completion event, and attempts
-// and counters add up (TM-3). Lane b never has more active tasks than its limit (LI-1), lane c has
-// one that comes and goes (LI-3), and tasks wait for signals (SU-20).
+// and counters add up (TM-3). Queue b never has more active tasks than its limit (LI-1), queue c
+// has one that comes and goes (LI-3), and tasks wait for signals (SU-20).
 //
 // What happened is told by the outbox: with all topics on, each event is written under the lock of
 // its task, so the order of positions is the order of things per task.
@@ -19,7 +19,7 @@ namespace {
 using std::to_string;
 
 constexpr int kWorkers = 8;
-constexpr int kLimit = 3;  // of lane b
+constexpr int kLimit = 3;  // of queue b
 
 struct Shared : TaskGame {
     std::vector<std::string> ids;
@@ -55,7 +55,7 @@ class Worker {
 
     void create() {
         const int64_t at = shared_.clock;
-        std::string item = R"({"lane":")" + std::string(1, "abc"[random_.number(0, 2)]) + "\"";
+        std::string item = R"({"queue":")" + std::string(1, "abc"[random_.number(0, 2)]) + "\"";
         if (random_.in_thousand(300)) {
             item += R"(,"capabilities":["gpu"])";
         }
@@ -189,12 +189,12 @@ class Worker {
         return !answer.ok() || *answer.rows[0][0] == "suspended";
     }
 
-    // No more tasks of lane b are active than its limit, in any snapshot.
+    // No more tasks of queue b are active than its limit, in any snapshot.
     void check_limit() {
         const Answer active =
-            ask("SELECT count(*) FROM app.tasks WHERE lane = 'b' AND state = 'active'");
+            ask("SELECT count(*) FROM app.tasks WHERE queue = 'b' AND state = 'active'");
         if (active.ok() && std::stoi(*active.rows[0][0]) > kLimit) {
-            shared_.complain(*active.rows[0][0] + " tasks of lane b are active");
+            shared_.complain(*active.rows[0][0] + " tasks of queue b are active");
         }
     }
 
@@ -226,7 +226,7 @@ class Worker {
             case 6:
                 ask(random_.in_thousand(500)
                         ? "SELECT * FROM app.resume_task(" + id + ", p_now_ms => " + now() + ")"
-                        : "SELECT app.set_lane('c', '{\"concurrency\":" +
+                        : "SELECT app.set_queue('c', '{\"concurrency\":" +
                               (random_.in_thousand(300) ? std::string("null")
                                                         : to_string(random_.number(1, 4))) +
                               "}')");
@@ -249,8 +249,8 @@ class Worker {
         } else if (chance <= 90) {
             operate();
         } else {
-            ask("SELECT * FROM app.reconcile(" + now() +
-                ", '{lease_expiry,deadlines,due_timers}')");
+            ask("SELECT * FROM app.reconcile('{lease_expiry,deadlines,due_timers}', p_now_ms => " +
+                now() + ")");
         }
     }
 
@@ -272,7 +272,7 @@ DECLARE
     ended boolean;   -- the task is terminal
 BEGIN
     FOR e IN SELECT *, (details ->> 'lease_epoch')::bigint AS epoch FROM app.outbox_events
-              WHERE type NOT IN ('priority_changed', 'resumed', 'escalated') ORDER BY subject, position LOOP
+              WHERE topic <> 'operator' OR type = 'replayed' ORDER BY subject, position LOOP
         IF e.subject <> task THEN
             task := e.subject; held := NULL; last := -1; ended := false;
         END IF;
@@ -312,7 +312,7 @@ TEST(Tasks, SurviveEverybody) {
     main.exec("SELECT belay.create_hub('app')");
     main.exec("SELECT belay.set_hub_option('app', 'max_clock_skew', '0')");
     main.exec("SELECT belay.set_hub_option('app', 'events', 'lease,operator,completion')");
-    main.exec("SELECT app.set_lane('b', '{\"concurrency\":" + to_string(kLimit) + "}')");
+    main.exec("SELECT app.set_queue('b', '{\"concurrency\":" + to_string(kLimit) + "}')");
     main.exec(kVerify);
     Shared shared;
     const std::atomic<bool> never = false;
@@ -338,13 +338,15 @@ TEST(Tasks, SurviveEverybody) {
               << main.value("SELECT count(*) FROM app.tasks") << " tasks, "
               << main.value("SELECT count(*) FROM app.outbox_events") << " events\n";
     // Nothing is stuck: left alone, every task comes to its end.
-    main.exec("SELECT app.set_lane(l, '{\"concurrency\":null}') FROM unnest('{b,c}'::text[]) AS l");
+    main.exec(
+        "SELECT app.set_queue(l, '{\"concurrency\":null}') FROM unnest('{b,c}'::text[]) AS l");
     for (int round = 0;
          round < 50 &&
          main.value("SELECT count(*) FROM app.tasks WHERE terminal_at_ms IS NULL") != "0";
          ++round) {
         const std::string now = to_string(shared.clock += 100000);
-        main.exec("SELECT app.reconcile(" + now + ", '{lease_expiry,deadlines,due_timers}')");
+        main.exec("SELECT app.reconcile('{lease_expiry,deadlines,due_timers}', p_now_ms => " + now +
+                  ")");
         main.exec("SELECT app.resume_task(id, p_now_ms => " + now +
                   ") FROM app.tasks WHERE state = 'suspended'");
         main.exec("SELECT app.complete_task(task_id, lease_epoch, NULL, p_now_ms => " + now +
@@ -384,7 +386,7 @@ TEST(Tasks, ClaimsAreFlat) {
     const auto alone = std::stoll(main.value("SELECT cost()"));
     main.exec("SELECT app.create_task('mine', p_capabilities => '{gpu}', p_now_ms => 1000)");
     main.exec(R"sql(
-        INSERT INTO app.tasks (id, slot, cap_set, priority, available_at_ms, created_at_ms, updated_at_ms, state, lane, kind, tags, lease_epoch,
+        INSERT INTO app.tasks (id, slot, cap_set, priority, available_at_ms, created_at_ms, updated_at_ms, state, queue, kind, tags, lease_epoch,
             start_delay_ms, attempt_index, attempt_leases, retry_count, reclaim_count, replay_count, held, pending_attempt)
         SELECT gen_random_uuid(), 0, CASE WHEN n % 2 = 0 THEN s.id ELSE 0 END, 9000, 0, 0, 0, 'ready', CASE WHEN n % 2 = 0 THEN 'mine' ELSE 'other' END,
                '', '{}', 0, 0, 0, 0, 0, 0, 0, false, 'initial'

@@ -69,8 +69,8 @@ TEST_P(TenFetchers, GetAllTen) {
                     return;
                 }
                 const Answer answer =
-                    client.ask("SELECT * FROM app.fetch_work_item(" + std::to_string(now) +
-                               ", 60000, " + arguments + ")");
+                    client.ask("SELECT * FROM app.fetch_work_item(60000, " + arguments +
+                               ", p_now_ms => " + std::to_string(now) + ")");
                 errors[fetcher] = answer.lost ? "connection lost" : answer.message;
                 const bool got = answer.rows.size() == 1;
                 texts[fetcher] = got ? answer.rows[0][0].value_or("") : "";
@@ -105,7 +105,7 @@ TEST_P(TenFetchers, GetAllTen) {
         }
         EXPECT_EQ(distinct.size(), static_cast<std::size_t>(kFetchers)) << "round " << round;
         EXPECT_EQ(main.value("SELECT count(*) FROM app.ack_workers('[" + acks + "]', " +
-                             std::to_string(now) + ") WHERE out_acked"),
+                             std::to_string(now) + ") WHERE acked"),
                   std::to_string(kFetchers))
             << "round " << round;
     }

@@ -374,16 +374,16 @@ bool Fetched::has_gap() const {
 }
 
 std::string fetch_turn_sql(const std::string& hub, const std::string& lease_ms) {
-    return "WITH f AS MATERIALIZED (SELECT * FROM " + hub + ".fetch_orchestration_item(NULL, " +
+    return "WITH f AS MATERIALIZED (SELECT * FROM " + hub + ".fetch_orchestration_item(" +
            lease_ms +
-           ")) SELECT out_instance_id, out_execution_id, out_lock_token, (SELECT "
+           ")) SELECT instance_id, execution_id, lock_token, (SELECT "
            "string_agg(concat_ws('|', e ->> 'event_id', e ->> 'type', e ->> 'source_event_id', "
-           "e ->> 'value'), ';' ORDER BY at) FROM json_array_elements(out_history) WITH "
+           "e ->> 'value'), ';' ORDER BY at) FROM json_array_elements(history) WITH "
            "ORDINALITY AS h(e, at)), (SELECT string_agg(concat_ws('|', key, "
            "coalesce(value ->> 'execution_id', value ->> 'parent_execution_id', '0'), "
            "coalesce(value ->> 'id', value ->> 'parent_id', '0'), coalesce(value ->> 'result', "
            "value ->> 'input', value ->> 'data', '')), ';' ORDER BY at) FROM "
-           "json_array_elements(out_messages) WITH ORDINALITY AS m(item, at), json_each(item)) "
+           "json_array_elements(messages) WITH ORDINALITY AS m(item, at), json_each(item)) "
            "FROM f";
 }
 
@@ -407,9 +407,9 @@ Fetched read_turn(const std::vector<Text>& row) {
 }
 
 std::string Decision::ack_sql(const std::string& hub, const std::string& token) const {
-    return "SELECT " + hub + ".ack_orchestration_item('" + token + "', NULL, " +
-           to_string(execution) + ", '" + array_of(delta) + "', '" + array_of(activities) + "', '" +
-           array_of(messages) + "', '" + metadata + "', '" + array_of(cancelled) + "')";
+    return "SELECT " + hub + ".ack_orchestration_item('" + token + "', " + to_string(execution) +
+           ", '" + array_of(delta) + "', '" + array_of(activities) + "', '" + array_of(messages) +
+           "', '" + metadata + "', '" + array_of(cancelled) + "')";
 }
 
 Decision decide(const Fetched& fetched) {
@@ -419,10 +419,10 @@ Decision decide(const Fetched& fetched) {
 }
 
 std::string fetch_activity_sql(const std::string& hub, const std::string& lease_ms) {
-    return "WITH f AS MATERIALIZED (SELECT out_lock_token, out_work_item::json -> "
+    return "WITH f AS MATERIALIZED (SELECT lock_token, work_item::json -> "
            "'ActivityExecute' AS a FROM " +
-           hub + ".fetch_work_item(NULL, " + lease_ms +
-           ")) SELECT out_lock_token, a ->> 'instance', a ->> 'execution_id', a ->> 'id', "
+           hub + ".fetch_work_item(" + lease_ms +
+           ")) SELECT lock_token, a ->> 'instance', a ->> 'execution_id', a ->> 'id', "
            "a ->> 'input' FROM f";
 }
 

@@ -12,12 +12,9 @@ namespace {
 using Examples = WithPrograms;
 
 TEST_F(Examples, HelloWorker) {
-    hub_.enqueue_worker_work(
-        {.work_item = R"({"ActivityExecute":{"name":"Greet","input":"Ada"}})"});
-    std::thread stopper([this] {
-        for (int i = 0; i < 2000 && !hub_.list_work_items().empty(); ++i) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        }
+    const Uuid id = Queue(hub_, "greetings").send({{"name", "Ada"}});
+    std::thread stopper([&] {
+        EXPECT_TRUE(hub_.tasks().await(id).ended());
         kill(running_pid(), SIGTERM);
     });
     const Ran ran = run({"hello_worker", "app"});
@@ -29,13 +26,13 @@ TEST_F(Examples, HelloWorker) {
 TEST_F(Examples, TransactionalEnqueue) {
     const Ran ran = run({"transactional_enqueue", "app"});
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_EQ(ran.out, "order-1: placed\norder-2: too expensive\n1 order, 1 work item\n");
+    EXPECT_EQ(ran.out, "order-1: placed\norder-2: too expensive\n1 order, 1 task\n");
 }
 
 TEST_F(Examples, OutboxMirror) {
     const Ran ran = run({"outbox_mirror", "app"});
     EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
-    EXPECT_EQ(ran.out, "the first reader has copied 4 events\n5 completed\n5 started\n");
+    EXPECT_EQ(ran.out, "the first reader has copied 4 events\n10 success\n");
 }
 
 TEST_F(Examples, ResizePool) {
@@ -46,7 +43,7 @@ TEST_F(Examples, ResizePool) {
                   "cat: completed in attempt 1\ndog: completed in attempt 3\n"
                   "essay: failed in attempt 1\nmap: cancelled in attempt 1\n");
     }
-    EXPECT_TRUE(hub_.check_tasks().empty());
+    EXPECT_TRUE(hub_.tasks().check().empty());
 }
 
 TEST_F(Examples, ImageFlow) {
@@ -59,7 +56,7 @@ TEST_F(Examples, ImageFlow) {
             EXPECT_NE(ran.out.find(line), std::string::npos) << line << ran.out;
         }
     }
-    EXPECT_TRUE(hub_.check_tasks().empty());
+    EXPECT_TRUE(hub_.tasks().check().empty());
 }
 
 TEST_F(Examples, OrderSaga) {
@@ -68,16 +65,20 @@ TEST_F(Examples, OrderSaga) {
         EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
         for (const char* line :
              {"order-1: Completed, shipped\n", "order-2: Failed, not shipped in time\n",
-              "order-3: Failed, cancelled: changed my mind\n", "order-2 shipping is stopped\n",
-              "order-3 shipping is stopped\n", "order-2 money is refunded\n"}) {
+              "order-3: Cancelled, changed my mind\n", "order-3 shipping is stopped\n",
+              "order-2 money is refunded\n"}) {
             EXPECT_NE(ran.out.find(line), std::string::npos) << line << ran.out;
         }
+        // On a busy machine the deadline can pass before a worker has fetched the activity.
+        const auto says = [&](const char* line) { return ran.out.find(line) != std::string::npos; };
+        EXPECT_EQ(says("order-2 shipping is stopped\n"), says("order-2 shipping has begun\n"))
+            << ran.out;
     }
-    EXPECT_TRUE(hub_.list_work_items().empty());
+    EXPECT_TRUE(hub_.provider().list_work_items().empty());
     // An order ends once, whatever comes later.
     for (const char* order : {"order-1", "order-2", "order-3"}) {
         int ends = 0;
-        for (const auto& event : hub_.read_history(order)) {
+        for (const auto& event : hub_.orchestrations().history(order)) {
             ends += event.event_type == "OrchestrationCompleted" ||
                     event.event_type == "OrchestrationFailed";
         }

@@ -91,7 +91,7 @@ TEST(ToolShell, StopsWhatItRuns) {
 TopSample sample(std::int64_t at_ms, std::int64_t done) {
     TopSample made{.database = "shop", .at_ms = at_ms};
     made.hubs = {{.name = "app", .paused = false},
-                 {.name = "mail\x1b", .paused = true, .paused_queues = "worker"}};
+                 {.name = "mail\x1b", .paused = true, .paused_queues = {"worker"}}};
     made.depths["app"] = {.orchestrator_queue = 12, .worker_queue = 123456, .timer_queue = 7};
     made.queues = {{.hub = "app",
                     .queue = "orchestrator",
@@ -99,7 +99,7 @@ TopSample sample(std::int64_t at_ms, std::int64_t done) {
                     .acked = done / 2,
                     .waiters = 2,
                     .leases = 3,
-                    .oldest_ready_ms = 40},
+                    .oldest_ready = Milliseconds(40)},
                    {.hub = "app",
                     .queue = "worker",
                     .enqueued = 10 * done,
@@ -107,7 +107,7 @@ TopSample sample(std::int64_t at_ms, std::int64_t done) {
                     .dead_lettered = 9,
                     .waiters = 0,
                     .leases = 8,
-                    .oldest_ready_ms = 75'000},
+                    .oldest_ready = Milliseconds(75'000)},
                    {.hub = "mail\x1b", .queue = "worker", .enqueued = 5, .acked = 5}};
     made.owners = {{"app", "worker-17-1", 3}, {"app", "worker-18-2", 5}};
     made.owners_known = true;
@@ -219,7 +219,7 @@ TEST(ToolSuggest, FindsNearNames) {
     EXPECT_EQ(distance("", "abc"), 3u);
     EXPECT_EQ(distance("histroy", "history"), 1u);
     EXPECT_EQ(distance("kitten", "sitting"), 3u);
-    const std::vector<std::string> names = {"top", "task", "tasks", "lanes", "schedules", "show"};
+    const std::vector<std::string> names = {"top", "task", "tasks", "queues", "schedules", "show"};
     using Names = std::vector<std::string>;
     EXPECT_EQ(near_names("tsk", names), Names{"task"});
     EXPECT_EQ(near_names("task", names), (Names{"task", "tasks"}));
@@ -227,34 +227,34 @@ TEST(ToolSuggest, FindsNearNames) {
     EXPECT_EQ(near_names("xyzzy", names), Names{});
 }
 
-TEST(ToolTop, ShowsLanes) {
+TEST(ToolTop, ShowsQueues) {
     TopSample now{.database = "shop", .at_ms = 1'800'000'000'000};
     now.hubs = {{.name = "app"}};
     now.queues = {{.hub = "app", .queue = "tasks", .leases = 4}};
-    now.lanes = {{"app",
-                  {.lane = "images",
-                   .ready = 12,
-                   .delayed = 3,
-                   .active = 4,
-                   .overdue_leases = 1,
-                   .oldest_ready_age_ms = 1500}},
-                 {"app", {.lane = "mail\x1b", .paused = true}}};
+    now.task_queues = {{"app",
+                        {.queue = "images",
+                         .ready = 12,
+                         .delayed = 3,
+                         .active = 4,
+                         .overdue_leases = 1,
+                         .oldest_ready_age = Milliseconds(1500)}},
+                       {"app", {.queue = "mail\x1b", .paused = true}}};
     now.owners = {{"app", "resizer-1", 4}};
     EXPECT_EQ(render_top(nullptr, now, 80, 24),
               "belay top  shop  2027-01-15 08:00:00Z  hubs 1\n"
-              "paused: app (lane mail\\u001b)\n"
+              "paused: app (queue mail\\u001b)\n"
               "HUB            QUEUE          DEPTH OLDEST LEASED  WAIT    IN/s  DONE/s  DEAD\n"
               "app            tasks             12      -      4     0       -       -     0\n"
               "\n"
-              "HUB            LANE                    READY  DELAYED  ACTIVE OVERDUE OLDEST\n"
+              "HUB            QUEUE                   READY  DELAYED  ACTIVE OVERDUE OLDEST\n"
               "app            images                     12        3       4       1   1.5s\n"
               "app            mail\\u001b                  0        0       0       0      -\n"
               "\n"
               "HUB            WORKER                                                    LEASED\n"
               "app            resizer-1                                                      4");
     const Json json = top_json(nullptr, now);
-    EXPECT_EQ(json["lanes"][0]["overdue_leases"], 1);
-    EXPECT_EQ(json["lanes"][1]["paused"], true);
+    EXPECT_EQ(json["task_queues"][0]["overdue_leases"], 1);
+    EXPECT_EQ(json["task_queues"][1]["paused"], true);
 }
 
 TEST(ToolTop, HasRatesOnlyOfCountersThatGrow) {

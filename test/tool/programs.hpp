@@ -11,9 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "belay/hub.hpp"
+#include "belay/flows.hpp"
+#include "belay/orchestrations.hpp"
+#include "belay/provider.hpp"
+#include "belay/schedules.hpp"
+#include "belay/tasks.hpp"
 #include "cluster.hpp"
 #include "shell.hpp"
+#include "task_calls.hpp"
 
 namespace belay::test {
 
@@ -31,7 +36,7 @@ inline std::string shell_quoted(const std::string& word) {
     return quoted + "'";
 }
 
-class WithPrograms : public testing::Test {
+class WithPrograms : public ::testing::Test {
  protected:
     static void SetUpTestSuite() {
         std::signal(SIGPIPE, SIG_IGN);

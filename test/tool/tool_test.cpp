@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "belay/admin.hpp"
+#include "belay/events.hpp"
 #include "programs.hpp"
 
 namespace belay::test {
@@ -43,10 +45,10 @@ class ToolProgram : public WithPrograms {
 
     // An instance o with a history of two events, which has ended.
     void make_instance() {
-        hub_.start_orchestration("Bill", "", {.instance_id = "o"});
-        const auto turn = hub_.fetch_orchestration_item({});
+        hub_.orchestrations().start_text("Bill", "", {.instance_id = "o"});
+        const auto turn = hub_.provider().fetch_orchestration_item({});
         ASSERT_TRUE(turn);
-        hub_.ack_orchestration_item(
+        hub_.provider().ack_orchestration_item(
             turn->lock_token,
             {.history_delta = {{.event_id = 1, .event_data = R"({"type":"OrchestrationStarted"})"},
                                {.event_id = 2, .event_data = R"({"type":"Noted","a":"ä"})"}},
@@ -64,11 +66,12 @@ class ToolProgram : public WithPrograms {
 TEST_F(ToolProgram, HasHelpForEverything) {
     const std::string help = text({"--help"});
     for (const char* command :
-         {"hubs",         "pause",      "resume",        "top",    "instances", "show",
-          "history",      "explain",    "start",         "raise",  "cancel",    "queue",
-          "dead-letters", "run-worker", "subscriptions", "events", "tasks",     "task",
-          "revoke",       "replay",     "priority",      "lanes",  "flows",     "flow",
-          "schedules",    "waitpoints", "signal",        "approve"}) {
+         {"hubs",         "pause",      "resume",        "top",     "instances", "show",
+          "history",      "explain",    "start",         "raise",   "cancel",    "queue",
+          "dead-letters", "run-worker", "subscriptions", "events",  "tasks",     "task",
+          "revoke",       "replay",     "priority",      "queues",  "flows",     "flow",
+          "schedules",    "waitpoints", "signal",        "approve", "send",      "receive",
+          "status",       "await",      "completion"}) {
         EXPECT_NE(help.find(std::string("  ") + command), std::string::npos) << command;
         EXPECT_NE(text({command, "--help"}).find("Usage: belay " + std::string(command)),
                   std::string::npos)
@@ -81,7 +84,7 @@ TEST_F(ToolProgram, HasHelpForEverything) {
 }
 
 TEST_F(ToolProgram, ReadsEvents) {
-    hub_.create_subscription("audit", {{"instance"}});
+    hub_.events().subscribe("audit", {{"instance"}});
     make_instance();
     const json subscriptions = parsed({"subscriptions"});
     ASSERT_EQ(subscriptions.size(), 1u);
@@ -106,27 +109,34 @@ TEST_F(ToolProgram, ReadsEvents) {
 
 TEST_F(ToolProgram, SaysWhatIsWrong) {
     // The command line: 2.
-    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-             {},
-             {"nonsense"},
-             {"queue", "--limit", "many"},
-             {"show"},
-             {"hubs", "--nonsense"},
-             {"dead-letters"},
-             {"dead-letters", "redrive"},
-             {"dead-letters", "redrive", "1", "--all"},
-             {"tasks", "--tag", "odd"},
-             {"task"},
-             {"show", "x", "--task", "--instance"},
-             {"priority", "x"},
-             {"flow"},
-             {"schedules"},
-             {"cancel", "x", "--flow", "--task"},
-             {"cancel", "x", "--policy", "flow_only"},
-             {"pause", "worker", "--lane", "cpu"},
-             {"run-worker"},
-             {"run-worker", "--shell", "true", "--kind", "x"},
-             {"run-worker", "--shell", "true", "--lane", "cpu", "--name", "x"}}) {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{},
+                                               {"nonsense"},
+                                               {"queue", "--limit", "many"},
+                                               {"show"},
+                                               {"hubs", "--nonsense"},
+                                               {"dead-letters"},
+                                               {"dead-letters", "redrive"},
+                                               {"dead-letters", "redrive", "1", "--all"},
+                                               {"tasks", "--tag", "odd"},
+                                               {"task"},
+                                               {"show", "x", "--task", "--instance"},
+                                               {"priority", "x"},
+                                               {"flow"},
+                                               {"schedules"},
+                                               {"cancel", "x", "--flow", "--task"},
+                                               {"cancel", "x", "--policy", "flow_only"},
+                                               {"pause", "worker", "--queue", "cpu"},
+                                               {"run-worker"},
+                                               {"run-worker", "--shell", "true", "--kind", "x"},
+                                               {"receive", "cpu"},
+                                               {"receive", "--exec", "true"},
+                                               {"send"},
+                                               {"status", "no-uuid"},
+                                               {"tasks", "--state", "odd"},
+                                               {"flows", "--state", "odd"},
+                                               {"cancel", kNoTask, "--flow", "--policy", "odd"},
+                                               {"completion", "tcsh"}}) {
         const Ran ran = belay(words);
         EXPECT_EQ(ran.code, 2) << testing::PrintToString(words);
         EXPECT_EQ(ran.out, "") << testing::PrintToString(words);
@@ -142,14 +152,12 @@ TEST_F(ToolProgram, SaysWhatIsWrong) {
                                                {"dead-letters", "discard", "7"},
                                                {"task", "nobody"},
                                                {"show", "nobody", "--task"},
-                                               {"tasks", "--state", "odd"},
                                                {"tasks", "--after", "no id"},
                                                {"cancel", kNoTask, "--task"},
                                                {"revoke", kNoTask},
                                                {"replay", "nobody"},
                                                {"priority", kNoTask, "5"},
                                                {"flow", kNoTask},
-                                               {"flows", "--state", "odd"},
                                                {"cancel", kNoTask, "--flow"},
                                                {"schedules", "pause", "nobody"},
                                                {"approve", kNoTask, kNoTask, "yes"},
@@ -178,6 +186,7 @@ TEST_F(ToolProgram, ListsAndPausesHubs) {
     ASSERT_EQ(hubs.size(), 1u);
     EXPECT_EQ(hubs[0]["name"], "app");
     EXPECT_GT(hubs[0]["size_bytes"], 0);
+    EXPECT_TRUE(hubs[0]["place"].is_null());
     EXPECT_EQ(text({"pause", "worker", "--reason", "test"}), "paused queue worker of hub app\n");
     EXPECT_EQ(parsed({"hubs"})[0]["paused_queues"], "worker");
     EXPECT_NE(text({"hubs"}).find("  worker\n"), std::string::npos);
@@ -214,23 +223,23 @@ TEST_F(ToolProgram, ShowsInstances) {
 }
 
 TEST_F(ToolProgram, ShowsTasks) {
-    const auto id =
-        hub_.create_task({.lane = "cpu",
-                          .payload = R"({"a": "red \u001b[31m"})",
-                          .kind = "resize",
-                          .priority = 5,
-                          .policy = TaskPolicy{.backoff = Backoff::fixed(Milliseconds(0))},
-                          .tags = R"({"tenant": "acme"})"})
-            .task_id;
-    const auto other = hub_.create_task({.lane = "io", .delay = Milliseconds(60000)}).task_id;
+    const auto id = hub_.tasks()
+                        .create({.queue = "cpu",
+                                 .payload = {{"a", "red \x1b[31m"}},
+                                 .kind = "resize",
+                                 .priority = 5,
+                                 .policy = TaskPolicy{.backoff = Backoff::fixed(Milliseconds(0))},
+                                 .headers = {{{"tenant", "acme"}}}})
+                        .id.text();
+    const auto other = hub_.tasks().create({.queue = "io", .delay = Milliseconds(60000)}).id.text();
     const ClaimOptions claim{.worker = "resizer", .worker_instance = "resizer-1"};
-    hub_.fail_task(fence_of(hub_.claim_tasks(claim).at(0)), {.message = "no luck"});
-    const auto task = hub_.claim_tasks(claim).at(0);
-    hub_.progress_task(fence_of(task), {.percent = 50, .message = "half"});
+    TaskCalls(hub_).fail(fence_of(TaskCalls(hub_).claim(claim).at(0)), {.message = "no luck"});
+    const auto task = TaskCalls(hub_).claim(claim).at(0);
+    TaskCalls(hub_).progress(fence_of(task), {.percent = 50, .message = "half"});
 
     EXPECT_EQ(parsed({"tasks"}).size(), 2u);
     const json active =
-        parsed({"tasks", "--lane", "cpu", "--state", "active", "--state", "ready", "--kind",
+        parsed({"tasks", "--queue", "cpu", "--state", "active", "--state", "ready", "--kind",
                 "resize", "--tag", "tenant=acme", "--worker", "resizer", "--worker-instance",
                 "resizer-1", "--created-from", "1", "--created-before", "99999999999999"});
     ASSERT_EQ(active.size(), 1u);
@@ -254,21 +263,22 @@ TEST_F(ToolProgram, ShowsTasks) {
     EXPECT_EQ(parsed({"explain", other})[0]["reason"], "not_due");
     EXPECT_NE(text({"explain", "--task", other}).find("not_due"), std::string::npos);
     // Both a task and an instance: it has to be said which.
-    hub_.start_orchestration("Bill", "", {.instance_id = id});
-    const auto turn = hub_.fetch_orchestration_item({});
-    hub_.ack_orchestration_item(turn->lock_token, {.metadata = R"({"orchestration_name":"Bill",
+    hub_.orchestrations().start_text("Bill", "", {.instance_id = id});
+    const auto turn = hub_.provider().fetch_orchestration_item({});
+    hub_.provider().ack_orchestration_item(turn->lock_token,
+                                           {.metadata = R"({"orchestration_name":"Bill",
                                                  "orchestration_version":"1"})"});
     EXPECT_EQ(belay({"show", id}).code, 2);
     EXPECT_EQ(parsed({"show", id, "--instance"})["orchestration_name"], "Bill");
-    EXPECT_EQ(parsed({"show", id, "--task"})["lane"], "cpu");
+    EXPECT_EQ(parsed({"show", id, "--task"})["queue"], "cpu");
 }
 
 TEST_F(ToolProgram, SteersTasks) {
-    const auto id = hub_.create_task({.lane = "cpu", .priority = 5}).task_id;
+    const auto id = hub_.tasks().create({.queue = "cpu", .priority = 5}).id.text();
     EXPECT_EQ(text({"priority", id, "7"}), "task " + id + " has priority 7, it had 5\n");
     EXPECT_EQ(parsed({"priority", id, "10000"})["new_priority"], 9000);
     EXPECT_EQ(text({"revoke", id}), "nothing to revoke: no_active_lease\n");
-    const auto task = hub_.claim_tasks({.worker = "w", .worker_instance = "w-1"}).at(0);
+    const auto task = TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w-1"}).at(0);
     EXPECT_EQ(parsed({"revoke", id, "--worker-instance", "w-2"})["reason"],
               "different_worker_instance_id");
     EXPECT_EQ(parsed({"revoke", id, "--lease-id", "x"})["reason"], "lease_id_mismatch");
@@ -284,31 +294,32 @@ TEST_F(ToolProgram, SteersTasks) {
     // An id that no task has is an instance's, also if it could be a task's.
     EXPECT_EQ(text({"cancel", kNoTask, "--early"}), "asked " + kNoTask + " to end\n");
 
-    EXPECT_EQ(text({"pause", "--lane", "cpu"}), "paused lane cpu of hub app\n");
-    const json lanes = parsed({"lanes"});
-    ASSERT_EQ(lanes.size(), 1u);
-    EXPECT_EQ(lanes[0]["lane"], "cpu");
-    EXPECT_EQ(lanes[0]["paused"], true);
-    EXPECT_EQ(lanes[0]["ready"], 1);
-    EXPECT_NE(text({"lanes"}).find("cpu"), std::string::npos);
-    EXPECT_EQ(parsed({"resume", "--lane", "cpu"})["lane"], "cpu");
-    EXPECT_EQ(parsed({"lanes"})[0]["paused"], false);
+    EXPECT_EQ(text({"pause", "--queue", "cpu"}), "paused queue cpu of tasks of hub app\n");
+    const json queues = parsed({"queues"});
+    ASSERT_EQ(queues.size(), 1u);
+    EXPECT_EQ(queues[0]["queue"], "cpu");
+    EXPECT_EQ(queues[0]["paused"], true);
+    EXPECT_EQ(queues[0]["ready"], 1);
+    EXPECT_NE(text({"queues"}).find("cpu"), std::string::npos);
+    EXPECT_EQ(parsed({"resume", "--queue", "cpu"})["task_queue"], "cpu");
+    EXPECT_EQ(parsed({"queues"})[0]["paused"], false);
 }
 
 // TX-19
 TEST_F(ToolProgram, ShowsFlows) {
-    const auto flow = hub_.create_flow({.kind = "thumb",
-                                        .tags = R"({"tenant": "acme"})",
-                                        .tasks = {{.key = "a\"\\", .task = {.lane = "io"}},
-                                                  {.key = "b", .task = {.lane = "slow"}},
-                                                  {.key = "c",
-                                                   .task = {.lane = "io"},
-                                                   .after = {{"a\"\\", "source"}, "b"},
-                                                   .join = FlowJoin::quorum(1, "let_run")}}});
-    const std::string& id = flow.flow_id;
+    const auto flow =
+        hub_.flows().create({.kind = "thumb",
+                             .headers = {{{"tenant", "acme"}}},
+                             .tasks = {{.key = "a\"\\", .task = {.queue = "io"}},
+                                       {.key = "b", .task = {.queue = "slow"}},
+                                       {.key = "c",
+                                        .task = {.queue = "io"},
+                                        .after = {{"a\"\\", "source"}, "b"},
+                                        .join = FlowJoin::quorum(1, OnSatisfied::kLetRun)}}});
+    const std::string id = flow.id.text();
     const ClaimOptions claim{
-        .worker = "w", .worker_instance = "w-1", .lanes = std::vector<std::string>{"io"}};
-    hub_.complete_task(fence_of(hub_.claim_tasks(claim).at(0)), "1");
+        .worker = "w", .worker_instance = "w-1", .queues = std::vector<std::string>{"io"}};
+    TaskCalls(hub_).complete(fence_of(TaskCalls(hub_).claim(claim).at(0)), "1");
     const json found = parsed({"flows", "--state", "running", "--state", "open", "--kind", "thumb",
                                "--tag", "tenant=acme", "--created-from", "1", "--created-before",
                                "99999999999999", "--limit", "5"});
@@ -326,13 +337,13 @@ TEST_F(ToolProgram, ShowsFlows) {
     const std::string dot = text({"flow", id, "--dot"});
     EXPECT_TRUE(dot.starts_with("digraph \"" + id + "\" {\n")) << dot;
     EXPECT_EQ(dot.find('\x1b'), std::string::npos);
-    const std::string c = '"' + flow.task_ids.at("c") + '"';
+    const std::string c = '"' + flow.task_ids.at("c").text() + '"';
     for (const std::string& part : std::vector<std::string>{
              "[label=\"b\\nready\", fillcolor=lightblue];",
              "[label=\"1 of 2\\nc\\nready\", fillcolor=lightblue];",
              "completed\", fillcolor=palegreen];", "[label=\"a\\\"\\\\",
              "-> " + c + " [color=forestgreen, label=\"source\"];",
-             '"' + flow.task_ids.at("b") + "\" -> " + c + " [color=gray40];"}) {
+             '"' + flow.task_ids.at("b").text() + "\" -> " + c + " [color=gray40];"}) {
         EXPECT_NE(dot.find(part), std::string::npos) << part << "\n" << dot;
     }
     EXPECT_EQ(text({"cancel", id, "--flow", "--policy", "cancel_pending", "--reason", "enough"}),
@@ -343,24 +354,24 @@ TEST_F(ToolProgram, ShowsFlows) {
 }
 
 TEST_F(ToolProgram, SteersSchedulesAndSendsSignals) {
-    hub_.create_schedule({.name = "nightly", .cron = "0 2 * * *", .task = {.lane = "reports"}});
+    hub_.schedules().create({.name = "nightly", .cron = "0 2 * * *", .task = {.queue = "reports"}});
     EXPECT_EQ(text({"schedules", "pause", "nightly"}), "paused schedule nightly\n");
     EXPECT_EQ(parsed({"schedules", "list"})[0]["paused"], true);
     EXPECT_EQ(parsed({"schedules", "resume", "nightly"})["paused"], false);
     EXPECT_NE(text({"schedules", "list"}).find("0 2 * * *"), std::string::npos);
 
-    const auto id = hub_.create_task({.lane = "review"}).task_id;
-    const auto task = hub_.claim_tasks({.worker = "w", .worker_instance = "w-1"}).at(0);
-    const auto waiting = hub_.suspend_task(
+    const auto id = hub_.tasks().create({.queue = "review"}).id.text();
+    const auto task = TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w-1"}).at(0);
+    const auto waiting = TaskCalls(hub_).suspend(
         fence_of(task),
-        {.waitpoints = {{"x"}, {"y"}}, .condition = Condition::count(2, "waitpoints")});
+        {.waitpoints = {{"x"}, {"y"}}, .condition = Condition::count(2, CountOf::kWaitpoints)});
     const auto& x = waiting.waitpoints.at(0);
     EXPECT_EQ(parsed({"waitpoints", id}).size(), 2u);
-    EXPECT_EQ(belay({"signal", id, x.waitpoint_id, "go", "--token", "bad"}).code, 1);
-    EXPECT_EQ(text({"signal", id, x.waitpoint_id, "go", "--token", x.token.value(), "--payload",
-                    "[1]", "--source", "ann", "--key", "k"}),
+    EXPECT_EQ(belay({"signal", id, x.id.text(), "go", "--token", "bad"}).code, 1);
+    EXPECT_EQ(text({"signal", id, x.id.text(), "go", "--token", x.token.value(), "--payload", "[1]",
+                    "--source", "ann", "--key", "k"}),
               "accepted: appended_to_waitpoint; the task is suspended\n");
-    EXPECT_EQ(text({"approve", id, waiting.waitpoints.at(1).waitpoint_id, "yes"}),
+    EXPECT_EQ(text({"approve", id, waiting.waitpoints.at(1).id.text(), "yes"}),
               "accepted: resume_condition_satisfied; the task is ready\n");
 }
 
@@ -373,7 +384,7 @@ TEST_F(ToolProgram, SendsMessages) {
     ASSERT_EQ(why.size(), 1u);
     EXPECT_EQ(why[0]["reason"], "waiting_for_dispatcher");
     EXPECT_EQ(why[0]["detail"], "started, waiting for a dispatcher of Bill");
-    const auto turn = hub_.fetch_orchestration_item({});
+    const auto turn = hub_.provider().fetch_orchestration_item({});
     ASSERT_TRUE(turn);
     const json messages = json::parse(turn->messages);
     ASSERT_EQ(messages.size(), 4u);
@@ -402,7 +413,7 @@ TEST_F(ToolProgram, ShowsWhatNoDispatcherHasPickedUp) {
     EXPECT_EQ(text({"raise", "later", "go"}), "raised go for later\n");
     EXPECT_EQ(text({"cancel", "later"}), "asked later to end\n");
     // A turn is in progress: it is picked up.
-    ASSERT_TRUE(hub_.fetch_orchestration_item({}));
+    ASSERT_TRUE(hub_.provider().fetch_orchestration_item({}));
     EXPECT_EQ(parsed({"instances", "--prefix", "b"}), json::array());
 }
 
@@ -476,28 +487,28 @@ TEST_F(ToolProgram, SuggestsAndSaysWhatToDo) {
 }
 
 TEST_F(ToolProgram, ExplainsWhichWorkersATaskNeeds) {
-    const auto id = hub_.create_task({.lane = "cpu", .capabilities = {"gpu", "eu"}}).task_id;
+    const auto id = hub_.tasks().create({.queue = "cpu", .capabilities = {"gpu", "eu"}}).id.text();
     const json needed = parsed({"explain", id});
     ASSERT_EQ(needed.size(), 1u);
     EXPECT_EQ(needed[0]["reason"], "capabilities_needed");
     EXPECT_EQ(needed[0]["detail"]["capabilities"], json::parse(R"(["eu", "gpu"])"));
     EXPECT_EQ(needed[0]["detail"]["waiting_sessions"], 0);
     EXPECT_NE(text({"explain", id}).find("gpu"), std::string::npos);
-    const auto plain = hub_.create_task({.lane = "io"}).task_id;
+    const auto plain = hub_.tasks().create({.queue = "io"}).id.text();
     const json claimable = parsed({"explain", plain});
     EXPECT_EQ(claimable[0]["reason"], "claimable");
     EXPECT_EQ(claimable[0]["detail"]["waiting_sessions"], 0);
 }
 
 TEST_F(ToolProgram, ExplainsWorkItems) {
-    hub_.enqueue_worker_items({{.work_item = item(1), .tag = "gpu"},
-                               {.work_item = item(2), .delay_ms = 1000000},
-                               {.work_item = item(3)},
-                               {.work_item = item(4), .session_id = "s"},
-                               {.work_item = item(5), .session_id = "s"}});
-    ASSERT_TRUE(hub_.fetch_work_item({.owner_id = "me"}));
-    ASSERT_TRUE(
-        hub_.fetch_work_item({.owner_id = "me", .session_lock_timeout = Milliseconds(60000)}));
+    hub_.provider().enqueue_worker_items({{.work_item = item(1), .tag = "gpu"},
+                                          {.work_item = item(2), .delay = Milliseconds(1000000)},
+                                          {.work_item = item(3)},
+                                          {.work_item = item(4), .session_id = "s"},
+                                          {.work_item = item(5), .session_id = "s"}});
+    ASSERT_TRUE(hub_.provider().fetch_work_item({.owner_id = "me"}));
+    ASSERT_TRUE(hub_.provider().fetch_work_item(
+        {.owner_id = "me", .session_lock_timeout = Milliseconds(60000)}));
     std::map<std::string, std::string> reasons;
     for (const auto& row : parsed({"queue"})) {
         const json why = parsed({"explain", "--item", row["id"].dump()});
@@ -514,21 +525,21 @@ TEST_F(ToolProgram, ExplainsWorkItems) {
     EXPECT_EQ(belay({"explain", "--item", "999999"}).code, 1);
     EXPECT_EQ(belay({"explain", "--item", "x"}).code, 2);
     EXPECT_EQ(belay({"explain", "--item", "1", "--task"}).code, 2);
-    hub_.pause_hub("worker");
+    hub_.maintenance().pause("worker");
     EXPECT_NE(text({"explain", "--item", parsed({"queue", "--tag", "gpu"})[0]["id"].dump()})
                   .find("paused"),
               std::string::npos);
-    hub_.resume_hub("worker");
+    hub_.maintenance().resume("worker");
 }
 
 TEST_F(ToolProgram, ReplaysMany) {
-    hub_.create_tasks({{.lane = "charge", .kind = "a"},
-                       {.lane = "charge", .kind = "b"},
-                       {.lane = "charge", .kind = "a"},
-                       {.lane = "other", .kind = "a"}});
+    hub_.tasks().create_many({{.queue = "charge", .kind = "a"},
+                              {.queue = "charge", .kind = "b"},
+                              {.queue = "charge", .kind = "a"},
+                              {.queue = "other", .kind = "a"}});
     for (const auto& task :
-         hub_.claim_tasks({.worker = "w", .worker_instance = "w-1", .max_tasks = 10})) {
-        hub_.fail_task(fence_of(task), {.failure_class = "permanent"});
+         TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w-1", .max_tasks = 10})) {
+        TaskCalls(hub_).fail(fence_of(task), {.failure_class = FailureClass::kPermanent});
     }
     EXPECT_EQ(belay({"replay"}).code, 2);
     EXPECT_EQ(belay({"replay", kNoTask, "--queue", "charge"}).code, 2);
@@ -542,8 +553,9 @@ TEST_F(ToolProgram, ReplaysMany) {
 }
 
 TEST_F(ToolProgram, ListsTheQueue) {
-    hub_.enqueue_worker_items({{.work_item = item(1)}, {.work_item = item(2), .tag = "gpu"}});
-    hub_.fetch_work_item({.owner_id = "me"});
+    hub_.provider().enqueue_worker_items(
+        {{.work_item = item(1)}, {.work_item = item(2), .tag = "gpu"}});
+    hub_.provider().fetch_work_item({.owner_id = "me"});
     EXPECT_EQ(parsed({"queue"}).size(), 2u);
     const json leased = parsed({"queue", "--state", "leased", "--owner", "me"});
     ASSERT_EQ(leased.size(), 1u);
@@ -558,11 +570,11 @@ TEST_F(ToolProgram, ListsTheQueue) {
 TEST_F(ToolProgram, DealsWithDeadLetters) {
     Admin(connection_).set_hub_option("app", "max_attempts", "1");
     for (int id = 1; id <= 4; ++id) {
-        hub_.enqueue_worker_work({.work_item = item(id)});
-        hub_.abandon_work_item(hub_.fetch_work_item({})->lock_token, {}, false,
-                               "no luck \x1b with " + std::to_string(id));
+        hub_.provider().enqueue_worker_work({.work_item = item(id)});
+        hub_.provider().abandon_work_item(hub_.provider().fetch_work_item({})->lock_token, {},
+                                          false, "no luck \x1b with " + std::to_string(id));
     }
-    EXPECT_FALSE(hub_.fetch_work_item({}));
+    EXPECT_FALSE(hub_.provider().fetch_work_item({}));
     const json letters = parsed({"dead-letters", "list", "--queue", "worker"});
     ASSERT_EQ(letters.size(), 4u);
     const auto id = [&](std::size_t i) { return letters[i]["id"].dump(); };
@@ -583,8 +595,8 @@ TEST_F(ToolProgram, DealsWithDeadLetters) {
 }
 
 TEST_F(ToolProgram, Watches) {
-    hub_.enqueue_worker_items({{.work_item = item(1)}, {.work_item = item(2)}});
-    hub_.fetch_work_item({.owner_id = "a worker \x1b[0m"});
+    hub_.provider().enqueue_worker_items({{.work_item = item(1)}, {.work_item = item(2)}});
+    hub_.provider().fetch_work_item({.owner_id = "a worker \x1b[0m"});
     const std::string picture = text({"top", "--once"});
     std::size_t lines = 0;
     std::istringstream in(picture);
@@ -606,27 +618,27 @@ TEST_F(ToolProgram, Watches) {
     }
     EXPECT_EQ(second["workers"][0]["leases"], 1);
 
-    EXPECT_EQ(second["lanes"], json::array());
-    hub_.create_tasks({{.lane = "cpu"}, {.lane = "cpu"}, {.lane = "io"}});
-    hub_.claim_tasks({.worker = "w", .worker_instance = "w-1", .lanes = {{"cpu"}}});
-    const json lanes = parsed({"top", "--once"});
-    ASSERT_EQ(lanes["lanes"].size(), 2u);
-    EXPECT_EQ(lanes["lanes"][0]["active"], 1);
-    EXPECT_EQ(lanes["lanes"][0]["ready"], 1);
-    EXPECT_EQ(lanes["workers"].size(), 2u);
-    for (const char* part : {"LANE", "cpu", "io", "w-1"}) {
+    EXPECT_EQ(second["task_queues"], json::array());
+    hub_.tasks().create_many({{.queue = "cpu"}, {.queue = "cpu"}, {.queue = "io"}});
+    TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w-1", .queues = {{"cpu"}}});
+    const json queues = parsed({"top", "--once"});
+    ASSERT_EQ(queues["task_queues"].size(), 2u);
+    EXPECT_EQ(queues["task_queues"][0]["active"], 1);
+    EXPECT_EQ(queues["task_queues"][0]["ready"], 1);
+    EXPECT_EQ(queues["workers"].size(), 2u);
+    for (const char* part : {"QUEUE", "cpu", "io", "w-1"}) {
         EXPECT_NE(text({"top", "--once"}).find(part), std::string::npos) << part;
     }
-    hub_.complete_task({hub_.list_tasks(R"({"state":"active"})").at(0).task_id}, {},
-                       kOperatorOverride);
+    TaskCalls(hub_).complete({hub_.tasks().list({.states = {TaskState::kActive}}).at(0).id}, {},
+                             kOperatorOverride);
 
-    // For a role that may see less, less is shown.
+    // A monitor sees it all, and who holds leases.
     connection_.exec("CREATE ROLE tool_monitor LOGIN");
     connection_.exec("SELECT belay.grant_hub('app', 'tool_monitor', 'monitor')");
     const Ran monitor =
         belay({"--dsn", cluster->conninfo("postgres", "tool_monitor"), "top", "--once"});
     EXPECT_EQ(monitor.code, 0) << monitor.err;
-    EXPECT_EQ(monitor.out.find("WORKER"), std::string::npos) << monitor.out;
+    EXPECT_NE(monitor.out.find("WORKER"), std::string::npos) << monitor.out;
     connection_.exec("SELECT belay.revoke_hub('app', 'tool_monitor', 'monitor')");
     connection_.exec("DROP ROLE tool_monitor");
 }
@@ -693,18 +705,18 @@ TEST_F(ToolProgram, TopEndsWithASignal) {
 }
 
 TEST_F(ToolProgram, RunsACommandPerItem) {
-    hub_.enqueue_worker_items({{.work_item = item(1, "Good")},
-                               {.work_item = item(2, "Bad")},
-                               {.work_item = item(3, "Later")}});
+    hub_.provider().enqueue_worker_items({{.work_item = item(1, "Good")},
+                                          {.work_item = item(2, "Bad")},
+                                          {.work_item = item(3, "Later")}});
     const Ran ran = belay({"run-worker", "--count", "3", "--retry-delay-ms", "10", "--shell",
                            "case $BELAY_ACTIVITY$BELAY_ATTEMPT in Bad*) exit 4;; Later1) exit 75;; "
                            "esac; cat; echo \" for $BELAY_INSTANCE $BELAY_ACTIVITY_ID\""});
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_EQ(ran.out, "3 items settled\n");
+    EXPECT_EQ(ran.out, "3 settled\n");
     EXPECT_NE(ran.err.find("completed Good i"), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find("failed Bad i"), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find("retried Later i"), std::string::npos) << ran.err;
-    EXPECT_TRUE(hub_.list_work_items().empty());
+    EXPECT_TRUE(hub_.provider().list_work_items().empty());
     const Result done = connection_.exec(
         "SELECT work_item::jsonb #>> '{ActivityCompleted,result}' FROM app.messages "
         "WHERE work_item::jsonb ? 'ActivityCompleted' ORDER BY 1");
@@ -715,22 +727,21 @@ TEST_F(ToolProgram, RunsACommandPerItem) {
 
 TEST_F(ToolProgram, RunsACommandPerTask) {
     const TaskPolicy policy{.backoff = Backoff::fixed(Milliseconds(0))};
-    hub_.create_tasks({{.lane = "cpu", .payload = R"({"n": 1})", .kind = "good"},
-                       {.lane = "cpu", .kind = "bad"},
-                       {.lane = "io", .kind = "later", .policy = policy},
-                       {.lane = "io", .kind = "quiet", .capabilities = {"gpu"}},
-                       {.lane = "elsewhere"}});
-    const Ran ran = belay({"run-worker", "--lane", "cpu", "--lane", "io", "--capability", "gpu",
-                           "--count", "4", "--shell",
+    hub_.tasks().create_many({{.queue = "cpu", .payload = {{"n", 1}}, .kind = "good"},
+                              {.queue = "cpu", .kind = "bad"},
+                              {.queue = "io", .kind = "later", .policy = policy},
+                              {.queue = "io", .kind = "quiet", .capabilities = {"gpu"}},
+                              {.queue = "elsewhere"}});
+    const Ran ran = belay({"receive", "cpu", "io", "--capability", "gpu", "--count", "4", "--exec",
                            "case $BELAY_KIND$BELAY_ATTEMPT in bad*) exit 4;; later1) exit 75;; "
-                           "quiet*) exit 0;; later2) echo $BELAY_LANE done; exit 0;; esac; cat"});
+                           "quiet*) exit 0;; later2) echo $BELAY_QUEUE done; exit 0;; esac; cat"});
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_EQ(ran.out, "4 items settled\n");
+    EXPECT_EQ(ran.out, "4 settled\n");
     for (const char* line : {"completed cpu ", "failed cpu ", "retried io ", "completed io "}) {
         EXPECT_NE(ran.err.find(line), std::string::npos) << line << ran.err;
     }
     const Result rows = connection_.exec(
-        "SELECT kind, state, result::text, attempt_index FROM app.tasks WHERE lane <> 'elsewhere' "
+        "SELECT kind, state, result::text, attempt_index FROM app.tasks WHERE queue <> 'elsewhere' "
         "ORDER BY kind");
     const auto row = [&](int i) {
         std::string text;
@@ -745,7 +756,7 @@ TEST_F(ToolProgram, RunsACommandPerTask) {
     EXPECT_EQ(row(2), R"(later completed "io done" 2 )");
     EXPECT_EQ(row(3), "quiet completed - 1 ");
     // A signal ends it; what it runs may finish.
-    hub_.create_task({.lane = "slow", .kind = "x"});
+    hub_.tasks().create({.queue = "slow", .kind = "x"});
     const std::string begun = cluster->file("begun_task");
     std::thread stopper([&] {
         for (int i = 0; i < 2000 && !std::filesystem::exists(begun); ++i) {
@@ -753,16 +764,78 @@ TEST_F(ToolProgram, RunsACommandPerTask) {
         }
         kill(running_pid(), SIGTERM);
     });
-    const Ran stopped = belay({"run-worker", "--lane", "slow", "--kind", "x", "--quiet", "--shell",
-                               "touch " + begun + "; sleep 0.3"});
+    const Ran stopped = belay(
+        {"receive", "slow", "--kind", "x", "--quiet", "--exec", "touch " + begun + "; sleep 0.3"});
     stopper.join();
     EXPECT_EQ(stopped.code, 0);
-    EXPECT_EQ(stopped.out + stopped.err, "1 item settled\n");
+    EXPECT_EQ(stopped.out + stopped.err, "1 settled\n");
+}
+
+TEST_F(ToolProgram, SendsAndAwaitsTasks) {
+    const std::string id = parsed({"send", "mail", R"({"to": "ada"})", "--kind", "welcome", "--key",
+                                   "k", "--priority", "5", "--header", "tenant=acme"})["id"];
+    EXPECT_EQ(text({"send", "mail", "again", "--key", "k"}), id + "\n");
+    const auto task = hub_.tasks().list().at(0);
+    EXPECT_EQ(task.id.text(), id);
+    EXPECT_EQ(task.kind, "welcome");
+    EXPECT_EQ(task.priority, 5);
+    EXPECT_EQ(task.headers, (Json{{"tenant", "acme"}}));
+    EXPECT_EQ(parsed({"status", id})["state"], "ready");
+    EXPECT_NE(text({"status", id}).find("mail"), std::string::npos);
+    const Ran early = belay({"await", id, "--timeout-ms", "1"});
+    EXPECT_EQ(early.code, 1);
+    EXPECT_EQ(early.out, "ready\n");
+    // The payload is the input, what is printed the result.
+    EXPECT_EQ(belay({"receive", "mail", "--count", "1", "--quiet", "--exec", "cat"}).code, 0);
+    EXPECT_EQ(text({"await", id}), "completed {\"to\":\"ada\"}\n");
+    EXPECT_EQ(parsed({"await", id})["result"], (json{{"to", "ada"}}));
+    const std::string failing = parsed({"send", "mail", "no JSON"})["id"];
+    EXPECT_EQ(belay({"receive", "mail", "--count", "1", "--exec", "exit 3"}).code, 0);
+    const Ran failed = belay({"await", failing});
+    EXPECT_EQ(failed.code, 1);
+    EXPECT_EQ(failed.out, "failed\n");
+    EXPECT_EQ(parsed({"status", failing})["error"], "the command ended with code 3");
+    EXPECT_EQ(belay({"status", kNoTask}).code, 1);
+    EXPECT_EQ(belay({"await", "no such instance"}).code, 1);
+}
+
+// The lease is shorter than the command: it is extended while that runs.
+TEST_F(ToolProgram, ExtendsTheLeaseWhileTheCommandRuns) {
+    const std::string id = parsed({"send", "slow"})["id"];
+    EXPECT_EQ(
+        belay({"receive", "slow", "--count", "1", "--lease-ms", "1500", "--exec", "sleep 3"}).code,
+        0);
+    const json task = parsed({"task", id});
+    EXPECT_EQ(task["state"], "completed");
+    EXPECT_EQ(task["reclaim_count"], 0);
+    EXPECT_EQ(task["attempt_index"], 1);
+}
+
+TEST_F(ToolProgram, CompletesCommands) {
+    const std::string bash = text({"completion", "bash"});
+    // Bash itself says what it would offer.
+    const auto offers = [&](const std::string& line) {
+        return tool::run_shell("bash -c \"$SCRIPT\"", "",
+                               {{"SCRIPT", bash + "COMP_WORDS=(" + line +
+                                               "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _belay; "
+                                               "echo \"${COMPREPLY[@]}\""}},
+                               {}, std::chrono::milliseconds(2000))
+            .output;
+    };
+    EXPECT_EQ(offers("belay rec"), "receive\n");
+    EXPECT_EQ(offers("belay receive --ex"), "--exec\n");
+    EXPECT_EQ(offers("belay --json dead-letters red"), "redrive\n");
+    for (const char* shell : {"zsh", "fish"}) {
+        const std::string script = text({"completion", shell});
+        for (const char* word : {"receive", "dead-letters", "redrive"}) {
+            EXPECT_NE(script.find(word), std::string::npos) << shell << word;
+        }
+    }
 }
 
 // SIGTERM: what runs may finish, nothing more is fetched, no lease is left.
 TEST_F(ToolProgram, ASignalDrainsTheWorker) {
-    hub_.enqueue_worker_items({{.work_item = item(1)}, {.work_item = item(2)}});
+    hub_.provider().enqueue_worker_items({{.work_item = item(1)}, {.work_item = item(2)}});
     const std::string begun = cluster->file("begun");
     std::thread stopper([&] {
         for (int i = 0; i < 2000 && !std::filesystem::exists(begun); ++i) {
@@ -773,11 +846,11 @@ TEST_F(ToolProgram, ASignalDrainsTheWorker) {
     const Ran ran = belay({"run-worker", "--shell", "touch " + begun + "; sleep 0.5; echo slept"});
     stopper.join();
     EXPECT_EQ(ran.code, 0);
-    EXPECT_EQ(ran.out, "1 item settled\n");
-    const auto rest = hub_.list_work_items();
+    EXPECT_EQ(ran.out, "1 settled\n");
+    const auto rest = hub_.provider().list_work_items();
     ASSERT_EQ(rest.size(), 1u);
     EXPECT_EQ(rest[0].state, "ready");
-    EXPECT_EQ(rest[0].attempt_count, 0);
+    EXPECT_EQ(rest[0].attempt, 0);
 }
 
 }  // namespace

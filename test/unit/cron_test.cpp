@@ -107,11 +107,26 @@ TEST(Cron, ReadsFiveFields) {
                                                        {"1.5 * * * *", "bad_value"},
                                                        {"*/x * * * *", "bad_value"},
                                                        {"** * * * *", "bad_value"},
-                                                       {"@daily", "bad_value"},
+                                                       {"@often", "bad_value"},
+                                                       {"@", "bad_value"},
+                                                       {"@daily 1", "bad_value"},
                                                        {"99999999999 * * * *", "bad_value"},
                                                        {"+1 * * * *", "bad_value"}};
     for (const auto& [text, code] : bad) {
         EXPECT_STREQ(fault_of(text), code) << text;
+    }
+}
+
+// SC-1: words for common schedules stand for five fields.
+TEST(Cron, KnowsWordsForCommonSchedules) {
+    const std::pair<const char*, const char*> words[] = {
+        {"@hourly", "0 * * * *"},  {"@daily", "0 0 * * *"},   {"@midnight", "0 0 * * *"},
+        {"@Weekly", "0 0 * * 0"},  {"@monthly", "0 0 1 * *"}, {"@YEARLY", "0 0 1 1 *"},
+        {"@annually", "0 0 1 1 *"}};
+    for (const auto& [word, fields] : words) {
+        const Cron a = cron(word);
+        const Cron b = cron(fields);
+        EXPECT_EQ(memcmp(&a, &b, sizeof a), 0) << word;
     }
 }
 

@@ -140,7 +140,7 @@ TEST(JsonParse, FaultTellsWhere) {
     EXPECT_STREQ(fault.what, "more text after the value");
     EXPECT_FALSE(parse("\"ab\\q\"", &fault));
     EXPECT_EQ(fault.offset, 3u);
-    EXPECT_STREQ(fault.what, "an unknown escape");
+    EXPECT_STREQ(fault.what, "an unrecognized escape");
     EXPECT_FALSE(parse("", &fault));
     EXPECT_EQ(fault.offset, 0u);
 }

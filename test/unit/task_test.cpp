@@ -109,21 +109,6 @@ TEST(Epochs, GrowByRandomSteps) {
     }
 }
 
-TEST(Due, HasOnePrecedence) {
-    TaskTimes times{TaskState::kActive, 50, 40, 30, false};
-    EXPECT_EQ(first_due(times, 29), Due::kNothing);
-    EXPECT_EQ(first_due(times, 30), Due::kLease);
-    EXPECT_EQ(first_due(times, 40), Due::kAttemptDeadline);
-    EXPECT_EQ(first_due(times, 50), Due::kDeadline);
-    times.lease_void = true;
-    EXPECT_EQ(first_due(times, 0), Due::kLease);
-    times.state = TaskState::kReady;
-    EXPECT_EQ(first_due(times, 49), Due::kNothing);
-    EXPECT_EQ(first_due(times, 50), Due::kDeadline);
-    times.state = TaskState::kCompleted;
-    EXPECT_EQ(first_due(times, 50), Due::kNothing);
-}
-
 // TS-3: what contradicts itself is not stored.
 TEST(Rows, AreSound) {
     TaskRow ready{};

@@ -68,5 +68,24 @@ TEST(Time, SumsSaturate) {
     EXPECT_EQ(add_ms(kNever, kBeforeAll), kNever);
 }
 
+TEST(Time, Intervals) {
+    EXPECT_EQ(interval_ms(0, 0, 0), 0);
+    EXPECT_EQ(interval_ms(0, 0, 1), 1);  // a short wait is not none
+    EXPECT_EQ(interval_ms(0, 0, -1), -1);
+    EXPECT_EQ(interval_ms(0, 0, 30'000'000), 30'000);
+    EXPECT_EQ(interval_ms(0, 0, 1500), 2);
+    EXPECT_EQ(interval_ms(0, 0, -1500), -2);
+    EXPECT_EQ(interval_ms(0, 1, 0), 86'400'000);
+    EXPECT_EQ(interval_ms(1, 0, 0), 30 * int64_t{86'400'000});
+    EXPECT_EQ(interval_ms(0, 1, -1), 86'400'000);
+    EXPECT_EQ(interval_ms(0, -1, 1), -86'400'000);
+    EXPECT_EQ(interval_ms(1, -30, 1), 1);
+    EXPECT_EQ(interval_ms(1, -30, -1), -1);
+    constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+    constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
+    EXPECT_GT(interval_ms(kMost, kMost, kMax), int64_t{1} << 62);
+    EXPECT_LT(interval_ms(kLeast, kLeast, kMin), -(int64_t{1} << 62));
+}
+
 }  // namespace
 }  // namespace belay::core

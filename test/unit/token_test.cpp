@@ -47,6 +47,27 @@ std::string text_of(const EventPlace& place) {
     return text;
 }
 
+// Bytes 0, 1, 2 and so on, and their complements.
+TaskLease counted_lease() {
+    TaskLease lease{.epoch = 0x0102030405060708, .incarnation = 7};
+    for (unsigned char i = 0; i < 16; ++i) {
+        lease.task[i] = i;
+        lease.nonce[i] = static_cast<unsigned char>(~i);
+    }
+    return lease;
+}
+const TaskLease kLease = counted_lease();
+constexpr std::string_view kLeaseText =
+    "lQABAgMEBQYHCAkKCwwNDg8BAgMEBQYHCAAAAAf__v38-_r5-Pf29fTz8vHw";
+
+std::string text_of(const TaskLease& lease) {
+    std::string text(kTaskLeaseChars + 1, '#');
+    encode(lease, text.data());
+    EXPECT_EQ(text.back(), '#') << "wrote past the end";
+    text.pop_back();
+    return text;
+}
+
 // Live leases keep their tokens over an upgrade of the module, so the form is fixed (HB-5).
 TEST(Token, KnownVectors) {
     EXPECT_EQ(text_of(kWork), kWorkText);
@@ -55,6 +76,8 @@ TEST(Token, KnownVectors) {
     EXPECT_EQ(decode_turn_token(kTurnText), kTurn);
     EXPECT_EQ(text_of(kPlace), kPlaceText);
     EXPECT_EQ(decode_event_place(kPlaceText), kPlace);
+    EXPECT_EQ(text_of(kLease), kLeaseText);
+    EXPECT_EQ(decode_task_lease(kLeaseText), kLease);
     EXPECT_EQ(text_of(WorkToken{}), "wQ" + std::string(56, 'A'));
 }
 
@@ -112,6 +135,55 @@ TEST(Token, PlacesHaveOneSpelling) {
     text[0] = 'w';
     EXPECT_EQ(decode_event_place(text), std::nullopt);
     EXPECT_EQ(decode_event_place(text.substr(1)), std::nullopt);
+}
+
+// LE-1: a lease has one spelling, and is none of the other tokens.
+TEST(Token, LeasesOfTasks) {
+    static_assert(kTaskLeaseChars <= 120);
+    BELAY_SEEDED(random);
+    for (int i = 0; i < 20000; ++i) {
+        TaskLease lease{.epoch = static_cast<int64_t>(random()),
+                        .incarnation = static_cast<int32_t>(random())};
+        for (size_t byte = 0; byte < sizeof lease.task; ++byte) {
+            lease.task[byte] = static_cast<unsigned char>(random());
+            lease.nonce[byte] = static_cast<unsigned char>(random());
+        }
+        ASSERT_EQ(decode_task_lease(text_of(lease)), lease);
+    }
+    for (const std::string_view other : {kWorkText, kTurnText, kPlaceText}) {
+        EXPECT_FALSE(decode_task_lease(other));
+        std::string padded(other);
+        padded.resize(kTaskLeaseChars, 'A');
+        EXPECT_FALSE(decode_task_lease(padded));
+    }
+    EXPECT_FALSE(decode_work_token(kLeaseText.substr(0, kWorkTokenChars)));
+    EXPECT_FALSE(decode_turn_token(kLeaseText.substr(0, kTurnTokenChars)));
+    for (size_t length = 0; length < kTaskLeaseChars; ++length) {
+        EXPECT_FALSE(decode_task_lease(kLeaseText.substr(0, length)));
+    }
+    EXPECT_FALSE(decode_task_lease(std::string(kLeaseText) + "A"));
+    EXPECT_FALSE(decode_task_lease(std::string(1 << 20, 'l')));
+    for (size_t place = 0; place < kTaskLeaseChars; ++place) {
+        for (int byte = 0; byte < 256; ++byte) {
+            std::string text(kLeaseText);
+            text[place] = static_cast<char>(byte);
+            const auto lease = decode_task_lease(text);
+            ASSERT_EQ(lease == kLease, text == kLeaseText) << place << ' ' << byte;
+            if (lease) {
+                ASSERT_EQ(text_of(*lease), text);
+            }
+        }
+    }
+}
+
+// LE-2: every bit of the nonce counts.
+TEST(Token, NonceOfALease) {
+    EXPECT_TRUE(has_nonce(kLease, kLease.nonce));
+    for (int bit = 0; bit < 128; ++bit) {
+        TaskLease other = kLease;
+        other.nonce[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
+        EXPECT_FALSE(has_nonce(kLease, other.nonce)) << bit;
+    }
 }
 
 TEST(Token, Length) {

@@ -1,5 +1,7 @@
 // Compiled once per CASE by run.sh: case 0 must compile, the others must not, with the text that
 // the line after "// expect" has. Lines "// gcc" are for g++ 12 only.
+// This file needs belay/durable.hpp alone, which run.sh checks for headers of libpq and threads.
+// PK-1
 #include <span>
 #include <string>
 #include <string_view>
@@ -120,5 +122,33 @@ Durable<int> f(Context ctx) {
     auto call = ctx.call(square, 3);
     auto copy = call;
     co_return 1;
+}
+#elif CASE == 20  // AP-2 expect: cannot write this type
+struct Plain {
+    std::string id;
+};
+inline constexpr ActivityOf<int(Plain)> weigh{"Weigh"};
+Durable<int> f(Context ctx) {
+    Plain plain{"x"};
+    int n = co_await ctx.call(weigh, plain);
+    co_return n;
+}
+#elif CASE == 21  // AP-2 expect: cannot read this type
+struct Plain {
+    std::string id;
+};
+inline constexpr ActivityOf<Plain(int)> find{"Find"};
+Durable<int> f(Context ctx) {
+    Plain plain = co_await ctx.call(find, 1);
+    co_return 1;
+}
+#elif CASE == 22  // LT-5 expect: awaited once
+Durable<int> g(Context) {
+    co_return 1;
+}
+Durable<int> f(Context ctx) {
+    auto helper = g(ctx);
+    int n = co_await helper;
+    co_return n;
 }
 #endif

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What must not compile, with g++ and clang++: LT-1 to LT-6, AP-2, AP-3. Prints as GoogleTest does.
+# What must not compile, with g++ and clang++: LT-1 to LT-6, AP-2, AP-3. What belay-lint must find where
+# the compiler cannot be asked: LT-6. Prints as GoogleTest does.
 set -uo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 root=$(cd "$here/../../.." && pwd)
@@ -43,6 +44,31 @@ for compiler in g++ clang++; do
             verdict "${compiler//+/x}_$n" "$good"
         fi
     done
+    # PK-1: coroutines need neither libpq nor threads.
+    "$compiler" "${flags[@]}" -M "$dir/all.hpp" | grep -E '/(libpq-fe\.h|thread|mutex|condition_variable)( |$)'
+    verdict "${compiler//+/x}_headers" "$((PIPESTATUS[1] == 1 ? 0 : 1))"
     rm -rf "$dir"
 done
+
+lint=$root/client/tool/belay-lint
+# Each line that expects a report has it, and there is no other.
+lint_finds() {
+    local report line expected
+    report=$("$lint" "$here/lint_cases.txt")
+    while IFS=: read -r line expected; do
+        grep -qE "^[^:]*:$line: .*${expected//\?/\\?}" <<<"$report" || {
+            echo "line $line is not reported: $expected"
+            return 1
+        }
+    done < <(grep -n '// lint: ' "$here/lint_cases.txt" | sed -E 's|:.*// lint: |:|')
+    (($(grep -c . <<<"$report") == $(grep -c '// lint: ' "$here/lint_cases.txt")))
+}
+lint_finds
+verdict lint_finds $?
+"$lint" "$root/client/examples" "$root/client/runtime" "$root/test/runtime/examples.hpp"
+verdict lint_examples $?
+"$lint" "$here/lint_cases.txt" >/dev/null
+verdict lint_exit_code "$(($? == 1 ? 0 : 1))"
+"$lint" /nonexistent 2>/dev/null
+verdict lint_arguments "$(($? == 2 ? 0 : 1))"
 exit "$failed"

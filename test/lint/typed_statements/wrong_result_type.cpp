@@ -1,0 +1,19 @@
+// expect: no viable|cannot convert|no matching|invalid
+#include "store/statements.hpp"
+
+namespace belay::store {
+
+constexpr auto kFind = statement<In<int32, Text>, Out<pg_uuid_t, int64>>(R"sql(
+    SELECT t.id, t.due FROM {hub}.t AS t WHERE t.a {=} $1 AND t.b {=} $2
+)sql");
+
+struct Found {
+    int64 due;
+    pg_uuid_t id;
+};
+
+std::span<const Found> use(const Hub& hub) {
+    return run(hub, kFind, 1, "b").collect<Found>();
+}
+
+}  // namespace belay::store

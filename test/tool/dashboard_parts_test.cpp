@@ -1,0 +1,263 @@
+// The parts of the dashboard's server that need neither a socket nor a database.
+#include <gtest/gtest.h>
+
+#include "dashboard/actions.hpp"
+#include "dashboard/bodies.hpp"
+#include "dashboard/limits.hpp"
+#include "dashboard/router.hpp"
+#include "dashboard/sessions.hpp"
+#include "dashboard/statement.hpp"
+#include "dashboard/streams.hpp"
+
+namespace belay::tool::dashboard {
+namespace {
+
+// ---- Routes. ----
+
+TEST(DashboardRouter, KnowsItsRoutesAndNoOthers) {
+    EXPECT_EQ(find_route("GET", "/", "").place, Place::kShell);
+    EXPECT_EQ(find_route("GET", "/h/app/tasks?tab=failed", "").place, Place::kShell);
+    EXPECT_EQ(find_route("POST", "/", "").status, 405);
+    EXPECT_EQ(find_route("GET", "/healthz", "").place, Place::kHealth);
+    EXPECT_EQ(find_route("GET", "/api/v1/me", "").place, Place::kMe);
+    EXPECT_EQ(find_route("POST", "/api/v1/session", "").place, Place::kLogIn);
+    EXPECT_EQ(find_route("DELETE", "/api/v1/session", "").place, Place::kLogOut);
+    EXPECT_EQ(find_route("GET", "/api/v1/session", "").allow, "POST, DELETE");
+    EXPECT_EQ(find_route("GET", "/api/v1/h/app/actions", "").status, 405);
+    EXPECT_EQ(find_route("POST", "/api/v1/h/app/actions", "").place, Place::kActions);
+    EXPECT_EQ(find_route("GET", "/api/v1/stream", "").place, Place::kStream);
+    EXPECT_EQ(find_route("POST", "/api/v1/stream/x/watch", "").ids.at(0), "x");
+    for (const char* target :
+         {"/api/", "/api/v1", "/api/v1/", "/api/v2/me", "/api/v1/nothing", "/api/v1/h/app",
+          "/api/v1/h/app/nothing", "/api/v1/h/app/tasks/x/nothing", "/api/v1/h//tasks",
+          "/api/v1/h/app/tasks/", "/api/v1/h/app/tasks/%zz", "/api/v1/h/app/tasks/a%00b",
+          "/assets/x", "/assets/x/y/z", "/assets/x/y?z", "*"}) {
+        EXPECT_EQ(find_route("GET", target, "").status, 404) << target;
+    }
+    for (const char* target :
+         {"/api/v1/me?x=1", "/api/v1/h/app/tasks?evil=1", "/api/v1/h/app/tasks?limit=1&limit=2",
+          "/api/v1/h/app/tasks?%zz=1"}) {
+        EXPECT_EQ(find_route("GET", target, "").status, 400) << target;
+    }
+}
+
+TEST(DashboardRouter, DecodesIds) {
+    const Route route = find_route(
+        "GET", "/api/v1/h/%22%3B%20DROP/instances/a%2Fb%25%23%3F/body/1.2?offset=0&length=9", "");
+    EXPECT_EQ(route.place, Place::kRead);
+    EXPECT_EQ(route.read, "instance_body");
+    EXPECT_EQ(route.hub, "\"; DROP");
+    EXPECT_EQ(route.ids, (std::vector<std::string>{"a/b%#?", "1.2"}));
+    EXPECT_EQ(route.get("length"), "9");
+    // Browsers resolve dots.
+    EXPECT_EQ(find_route("GET", "/api/v1/h/app/instances/~..", "").ids.at(0), "..");
+    EXPECT_EQ(find_route("GET", "/api/v1/h/app/instances/~~x", "").ids.at(0), "~x");
+    EXPECT_EQ(find_route("GET", "/api/v1/h/app/tasks?filter=%7B%22a%22%3A+1%7D", "").get("filter"),
+              "{\"a\": 1}");
+}
+
+TEST(DashboardRouter, LivesBelowABasePath) {
+    EXPECT_EQ(find_route("GET", "/belay/api/v1/me", "/belay").place, Place::kMe);
+    EXPECT_EQ(find_route("GET", "/belay", "/belay").place, Place::kShell);
+    EXPECT_EQ(find_route("GET", "/api/v1/me", "/belay").status, 404);
+    EXPECT_EQ(find_route("GET", "/belayx/api/v1/me", "/belay").status, 404);
+}
+
+TEST(DashboardRouter, HasAStatementOrASamplerForEveryRead) {
+    for (const auto& pattern : read_patterns()) {
+        EXPECT_NE(level_of_read(pattern.name), "") << pattern.name;
+    }
+}
+
+// ---- Sessions and limits. ----
+
+TEST(DashboardSessions, EndInTime) {
+    Sessions sessions;
+    const auto credential = std::make_shared<Credential>();
+    const Session begun = sessions.begin(credential, "", 1000);
+    EXPECT_EQ(begun.id.size(), 43u);
+    EXPECT_NE(begun.id, begun.csrf);
+    EXPECT_TRUE(sessions.find(begun.id, 1000 + Sessions::kIdleMs - 1));
+    // That was a use.
+    EXPECT_TRUE(sessions.find(begun.id, 1000 + 2 * Sessions::kIdleMs - 2));
+    EXPECT_FALSE(sessions.find(begun.id, 1000 + 4 * Sessions::kIdleMs));
+    EXPECT_FALSE(sessions.find("", 1000));
+    EXPECT_FALSE(sessions.find(begun.id + "x", 1000));
+    const Session busy = sessions.begin(credential, "", 0);
+    for (std::int64_t at = 0; at < Sessions::kTotalMs; at += Sessions::kIdleMs / 2) {
+        EXPECT_TRUE(sessions.find(busy.id, at));
+    }
+    EXPECT_FALSE(sessions.find(busy.id, Sessions::kTotalMs));
+    std::vector<std::string> ended;
+    EXPECT_EQ(sessions.expire(Sessions::kTotalMs * 2, ended).size(), 2u);
+    EXPECT_EQ(ended.size(), 2u);
+    EXPECT_EQ(sessions.size(), 0u);
+}
+
+TEST(DashboardSessions, AreBoundedAndHaveFewStreams) {
+    Sessions sessions;
+    const auto credential = std::make_shared<Credential>();
+    const Session first = sessions.begin(credential, "", 1);
+    for (std::size_t i = 0; i < Sessions::kMost; ++i) {
+        sessions.begin(credential, "", 2);
+    }
+    EXPECT_EQ(sessions.size(), Sessions::kMost);
+    EXPECT_FALSE(sessions.find(first.id, 2));
+    const Session session = sessions.begin(credential, "", 3);
+    for (int i = 0; i < Sessions::kMostStreams; ++i) {
+        EXPECT_TRUE(sessions.take_stream(session.id));
+    }
+    EXPECT_FALSE(sessions.take_stream(session.id));
+    sessions.give_stream(session.id);
+    EXPECT_TRUE(sessions.take_stream(session.id));
+    for (int i = 0; i < 50; ++i) {
+        EXPECT_TRUE(sessions.may_request(session.id, 5));
+    }
+    EXPECT_FALSE(sessions.may_request(session.id, 5));
+    EXPECT_TRUE(sessions.may_request(session.id, 25));
+}
+
+TEST(DashboardSessions, CompareSecretsWhole) {
+    EXPECT_TRUE(equals_secret("abc", "abc"));
+    for (const char* other : {"", "ab", "abcd", "abd", "abcabc"}) {
+        EXPECT_FALSE(equals_secret(other, "abc")) << other;
+    }
+    EXPECT_FALSE(equals_secret("", ""));
+    EXPECT_NE(random_secret(), random_secret());
+}
+
+TEST(DashboardLimits, SlowDownLogins) {
+    LoginLimits limits;
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(limits.wait_ms("a", i), 0);
+        limits.failed("a", i);
+    }
+    EXPECT_GT(limits.wait_ms("a", 5), 50000);
+    EXPECT_EQ(limits.wait_ms("b", 5), 0);
+    const std::int64_t first = limits.wait_ms("a", 5);
+    EXPECT_EQ(limits.wait_ms("a", 5 + first), 0);
+    // From many addresses: 20 in all.
+    LoginLimits spread;
+    for (int i = 0; i < 20; ++i) {
+        spread.failed("address " + std::to_string(i), i);
+    }
+    EXPECT_GT(spread.wait_ms("another", 20), 0);
+    // Pauses grow.
+    LoginLimits stubborn;
+    std::int64_t now = 0;
+    std::int64_t longest = 0;
+    for (int i = 0; i < 40; ++i) {
+        now += stubborn.wait_ms("a", now);
+        stubborn.failed("a", now);
+        longest = std::max(longest, stubborn.wait_ms("a", now));
+    }
+    EXPECT_EQ(longest, 300000);
+    stubborn.succeeded("a");
+}
+
+// ---- Bodies. ----
+
+TEST(DashboardBodies, RedactKeysAndKeepTheRest) {
+    const std::vector<std::string> keys = {"password", "ssn"};
+    EXPECT_EQ(redacted(R"({"a": 9007199254740993, "password": "x", "a": 1})", keys),
+              R"({"a": 9007199254740993, "password": "[redacted]", "a": 1})");
+    EXPECT_EQ(redacted(R"([{"ssn":{"x":[1,"}"]}},{"ssn" : 12}])", keys),
+              R"([{"ssn":"[redacted]"},{"ssn" : "[redacted]"}])");
+    // Written with an escape, as a value, and cut in the middle.
+    EXPECT_EQ(redacted(R"({"p\u0061ssword":1})", keys), R"({"p\u0061ssword":"[redacted]"})");
+    EXPECT_EQ(redacted(R"({"x":"password"})", keys), R"({"x":"password"})");
+    EXPECT_EQ(redacted(R"({"password": "secr)", keys), R"({"password": "[redacted])"
+                                                       "\"");
+    EXPECT_EQ(redacted(R"({"password":)", keys), R"({"password":)");
+    EXPECT_EQ(redacted("no JSON \"at all", keys), "no JSON \"at all");
+    Json answer = {{"rows", {{{"payload", R"({"ssn": 1})"}, {"task_id", "ssn"}}}},
+                   {"input", {{"text", R"({"ssn": 2})"}, {"bytes", 10}}},
+                   {"sql", R"({"ssn": 3})"}};
+    apply_policy({.redact = keys}, answer);
+    EXPECT_EQ(answer["rows"][0]["payload"], R"({"ssn": "[redacted]"})");
+    EXPECT_EQ(answer["input"]["text"], R"({"ssn": "[redacted]"})");
+    apply_policy({.hidden = true}, answer);
+    EXPECT_TRUE(answer["rows"][0]["payload"].is_null());
+    EXPECT_EQ(answer["input"]["bytes"], 10);
+    EXPECT_EQ(answer["rows"][0]["task_id"], "ssn");
+}
+
+TEST(DashboardBodies, AreCutAtACharacter) {
+    EXPECT_EQ(cut_at_character("aä", 2), "a");
+    EXPECT_EQ(cut_at_character("aä", 3), "aä");
+    EXPECT_EQ(cut_at_character("€", 2), "");
+}
+
+// ---- Actions. ----
+
+TEST(DashboardActions, AreCompleteAndShowWhatTheyDo) {
+    for (const auto& action : actions()) {
+        ActionCall call{.action = &action, .reason = "because"};
+        for (const auto& argument : action.arguments) {
+            call.args[argument.key] = argument.type == Action::Type::kUuid
+                                          ? Json("0190c2a4-0000-7000-8000-0000000000ff")
+                                      : argument.type == Action::Type::kInteger ? Json("7")
+                                      : argument.type == Action::Type::kNumber  ? Json(1.5)
+                                      : argument.type == Action::Type::kFlag    ? Json(true)
+                                      : argument.type == Action::Type::kJson    ? Json("{\"a\": 1}")
+                                                                                : Json("it's");
+        }
+        const Json described = describe(call, "app", true);
+        EXPECT_NE(described["sql"].get<std::string>().find("SELECT * FROM "), std::string::npos);
+        EXPECT_EQ(described["sql"].get<std::string>().find('$'), std::string::npos) << action.name;
+        EXPECT_EQ(described["effect"].get<std::string>().find(':'), std::string::npos)
+            << action.name;
+        EXPECT_EQ(described["command"].get<std::string>().find(" :"), std::string::npos);
+        if (action.kind == Action::Kind::kDestructive) {
+            EXPECT_NE(described["confirm"], "") << action.name;
+        }
+    }
+    const Json pause = describe({.action = find_action("pause_queue"), .args = {{"queue", "it's"}}},
+                                "My hub", true);
+    EXPECT_EQ(pause["sql"], "SELECT * FROM \"My hub\".pause_queue('it''s');");
+    EXPECT_EQ(pause["command"], "belay pause --queue 'it'\\''s' --hub 'My hub'");
+}
+
+TEST(DashboardActions, RefuseWhatIsNotInTheTable) {
+    const auto refused = [](const std::string& body) {
+        try {
+            ActionCall call = parse_action(body);
+            Values values;
+            statement_of(call, "app", "app", values);
+            return false;
+        } catch (const BadRequest&) {
+            return true;
+        }
+    };
+    EXPECT_FALSE(refused(
+        R"({"action":"delete_task","args":{"task_id":"0190c2a4-0000-7000-8000-0000000000ff"},"key":"k","dry_run":false})"));
+    for (const char* body :
+         {"", "[]", "{}", R"({"action":"drop_hub","args":{}})",
+          R"({"action":"delete_task","args":{"task_id":"x"},"key":"k"})",
+          R"({"action":"delete_task","args":{},"key":"k"})",
+          R"({"action":"delete_task","args":{"task_id":7},"key":"k"})",
+          R"({"action":"pause_queue","args":{"queue":"a"}})",
+          R"({"action":"pause_queue","args":{"queue":"a","more":1},"key":"k"})",
+          R"({"action":"pause_queue","args":{"queue":"a\u0000b"},"key":"k"})",
+          R"({"action":"pause_queue","args":{"queue":"a"},"key":"k","more":1})",
+          R"({"action":"cancel_instance","args":{"instance_id":"a"},"key":"k"})",
+          R"({"action":"redrive_dead_letter","args":{"id":"1; DROP"},"key":"k"})"}) {
+        EXPECT_TRUE(refused(body)) << body;
+    }
+}
+
+// ---- Watches. ----
+
+TEST(DashboardStreams, ParseWatches) {
+    const std::set<std::string> hubs = {"app", "app:b", "\"; DROP"};
+    EXPECT_EQ(*parse_want("task:app:x:y", hubs), (Want{"task", "app", "x:y"}));
+    EXPECT_EQ(*parse_want("task:app:b:x", hubs), (Want{"task", "app:b", "x"}));
+    EXPECT_EQ(*parse_want("glance:\"; DROP:", hubs), (Want{"glance", "\"; DROP", ""}));
+    EXPECT_FALSE(parse_want("task:other:x", hubs));
+    EXPECT_FALSE(parse_want("queue:app:x", hubs));
+    EXPECT_FALSE(parse_want("task", hubs));
+    EXPECT_EQ(event_text("x", {{"a", "1\n2"}}), "event: x\ndata: {\"a\":\"1\\n2\"}\n\n");
+}
+
+}  // namespace
+}  // namespace belay::tool::dashboard
