@@ -12,7 +12,6 @@ rows=(
     "visibility             visibility      cycle"
     "state_column           state_column    cycle"
     "belay                  belay           cycle"
-    "belay_sql              belay           cycle"
     "belay_async_leases     belay           cycle"
     "belay_ack_and_fetch    belay           ack_and_fetch"
     "belay_tasks            belay_tasks     cycle"
@@ -48,7 +47,6 @@ declare -A queue_options=(
 
 # Settings of a row's sessions.
 declare -A row_options=(
-    [belay_sql]='-c belay.fast_path=off'
     [belay_async_leases]='-c belay.async_leases=on'
 )
 

@@ -98,7 +98,7 @@ std::string enqueue_sql(Signal signal) {
     return signal == Signal::kNotify ? "BEGIN; " + call + "; NOTIFY bench; COMMIT" : call;
 }
 
-const std::string kFetch = "SELECT out_lock_token FROM bench.fetch_work_item(NULL, 60000)";
+const std::string kFetch = "SELECT lock_token FROM bench.fetch_work_item(60000)";
 
 void ack(Connection& conn, const std::string& token) {
     conn.run("SELECT bench.ack_worker('" + token + "')");

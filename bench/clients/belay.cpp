@@ -2,15 +2,12 @@
 //
 //     clients_belay SYSTEM MEASUREMENT [NAME=VALUE]...
 //
-// SYSTEM is worker (work items and belay::Worker), tasks (tasks and belay::TaskWorker) or engine
+// SYSTEM is worker (work items and belay::Worker), tasks (tasks and belay::Worker) or engine
 // (the calls that a worker is made of, on one connection). The database is libpq's and empty; the
 // program makes a hub in it. Prints lines "NAME VALUE". It fails if a job was not done, or not
 // done exactly once. bench/clients/README.md explains measurements and figures.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -25,63 +22,28 @@
 #include <thread>
 #include <vector>
 
-#include <belay/hub.hpp>
+#include <belay/admin.hpp>
+#include <belay/provider.hpp>
+#include <belay/queue.hpp>
 #include <belay/worker.hpp>
+
+#include "common.hpp"
 
 namespace {
 
 using belay::Hub;
+using bench::cpu_seconds;
+using bench::print;
+using bench::Settings;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 const std::string kHub = "bench";
-const std::string kLane = "bench";
+const std::string kQueue = "bench";
 const std::string kPadding(80, 'x');
 constexpr std::size_t kBatch = 1000;
 constexpr auto kTooLong = std::chrono::minutes(10);
-
-// The NAME=VALUE arguments; all values are whole numbers.
-class Settings {
- public:
-    Settings(int count, char** words) {
-        for (int i = 0; i < count; ++i) {
-            const std::string_view word = words[i];
-            const auto equals = word.find('=');
-            std::size_t value = 0;
-            const char* end = word.data() + word.size();
-            if (equals == std::string_view::npos ||
-                std::from_chars(word.data() + equals + 1, end, value).ptr != end) {
-                throw std::invalid_argument("not NAME=NUMBER: " + std::string(word));
-            }
-            values_[std::string(word.substr(0, equals))] = value;
-        }
-    }
-    std::size_t operator[](const std::string& name) const {
-        const auto found = values_.find(name);
-        if (found == values_.end()) {
-            throw std::invalid_argument("no value for " + name);
-        }
-        return found->second;
-    }
-
- private:
-    std::map<std::string, std::size_t> values_;
-};
-
-void print(const char* name, double value) {
-    std::printf("%s %.3f\n", name, value);
-}
-
-// CPU seconds of this process.
-double cpu_seconds() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    const auto seconds = [](const timeval& time) {
-        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-    };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 double percentile(std::vector<double> values, double share) {
     std::sort(values.begin(), values.end());
@@ -165,12 +127,12 @@ class Running {
     virtual ~Running() = default;
 };
 
-template <typename Worker>
 class RunningWorker : public Running {
  public:
-    template <typename Options, typename SetUp>
-    RunningWorker(Options options, Effects& effects, const SetUp& set_up)
-        : worker_(std::move(options)) {
+    template <typename SetUp>
+    RunningWorker(std::size_t handlers, std::size_t connections, Effects& effects,
+                  const SetUp& set_up)
+        : worker_(options_of(handlers, connections, effects)) {
         set_up(worker_);
         thread_ = std::thread([this, &effects] {
             try {
@@ -186,23 +148,26 @@ class RunningWorker : public Running {
     }
 
  private:
-    Worker worker_;
+    static belay::WorkerOptions options_of(std::size_t handlers, std::size_t connections,
+                                           Effects& effects) {
+        belay::WorkerOptions options;
+        options.hub = kHub;
+        options.concurrency = static_cast<int>(handlers);
+        options.connections = static_cast<int>(connections);
+        options.on_event = [&effects](const belay::WorkerEvent& event) {
+            using Kind = belay::WorkerEvent::Kind;
+            if (event.kind == Kind::kCompleted) {
+                effects.completed();
+            } else if (event.kind != Kind::kReceived) {
+                effects.trouble("event of the worker: " + event.message);
+            }
+        };
+        return options;
+    }
+
+    belay::Worker worker_;
     std::thread thread_;
 };
-
-// Tells the effects what an event says.
-template <typename Event>
-std::function<void(const Event&)> report_to(Effects& effects) {
-    return [&effects](const Event& event) {
-        if (event.kind == Event::Kind::kCompleted) {
-            effects.completed();
-        } else if (event.kind == Event::Kind::kError || event.kind == Event::Kind::kLost ||
-                   event.kind == Event::Kind::kUnknown || event.kind == Event::Kind::kRetried ||
-                   event.kind == Event::Kind::kFailed || event.kind == Event::Kind::kNoHandler) {
-            effects.trouble("event of the worker: " + event.message);
-        }
-    };
-}
 
 // One of belay's two kinds of jobs.
 class Jobs {
@@ -226,6 +191,12 @@ std::size_t number_in(std::string_view text) {
     return number;
 }
 
+// The exact number of rows: depths stop counting at 10,000.
+std::size_t count_of(Hub& hub, const std::string& rows) {
+    return static_cast<std::size_t>(
+        hub.connection().exec("SELECT count(*) FROM " + kHub + "." + rows).get<std::int64_t>(0, 0));
+}
+
 class WorkItems : public Jobs {
  public:
     void enqueue(Hub& hub, std::size_t first, std::size_t count) const override {
@@ -233,26 +204,19 @@ class WorkItems : public Jobs {
         for (std::size_t i = 0; i < count; ++i) {
             items[i].work_item = text(first + i);
         }
-        hub.enqueue_worker_items(items);
+        hub.provider().enqueue_worker_items(items);
     }
     void enqueue_one(Hub& hub, std::size_t job) const override {
-        hub.enqueue_worker_work({.work_item = text(job)});
+        hub.provider().enqueue_worker_work({.work_item = text(job)});
     }
-    std::size_t unfinished(Hub& hub) const override {
-        return static_cast<std::size_t>(hub.get_queue_depths().worker_queue);
-    }
+    std::size_t unfinished(Hub& hub) const override { return count_of(hub, "worker_queue"); }
     std::unique_ptr<Running> work(std::size_t handlers, std::size_t connections, Effects& effects,
                                   const Handler& handler) const override {
-        belay::WorkerOptions options;
-        options.hub = kHub;
-        options.concurrency = static_cast<int>(handlers);
-        options.connections = static_cast<int>(connections);
-        options.on_event = report_to<belay::WorkerEvent>(effects);
-        return std::make_unique<RunningWorker<belay::Worker>>(
-            options, effects, [&handler](belay::Worker& worker) {
-                worker.on("Bench", [&handler](belay::Activity& activity) {
-                    handler(number_in(activity.input()));
-                    return belay::Outcome::completed();
+        return std::make_unique<RunningWorker>(
+            handlers, connections, effects, [&handler](belay::Worker& worker) {
+                worker.on_activity("Bench", [&handler](belay::Task& task) {
+                    handler(number_in(task.payload_text()));
+                    return belay::completed();
                 });
             });
     }
@@ -267,42 +231,31 @@ class WorkItems : public Jobs {
 class Tasks : public Jobs {
  public:
     void enqueue(Hub& hub, std::size_t first, std::size_t count) const override {
-        std::vector<belay::NewTask> tasks(count);
+        std::vector<belay::Json> payloads(count);
         for (std::size_t i = 0; i < count; ++i) {
-            tasks[i] = task(first + i);
+            payloads[i] = payload(first + i);
         }
-        hub.create_tasks(tasks);
+        belay::Queue(hub, kQueue).send_many(payloads);
     }
-    void enqueue_one(Hub& hub, std::size_t job) const override { hub.create_task(task(job)); }
+    void enqueue_one(Hub& hub, std::size_t job) const override {
+        belay::Queue(hub, kQueue).send(payload(job));
+    }
     std::size_t unfinished(Hub& hub) const override {
-        std::int64_t sum = 0;
-        for (const auto& lane : hub.lane_depths()) {
-            sum += lane.ready + lane.delayed + lane.blocked + lane.active + lane.suspended;
-        }
-        return static_cast<std::size_t>(sum);
+        return count_of(hub, "tasks WHERE terminal_at_ms IS NULL");
     }
     std::unique_ptr<Running> work(std::size_t handlers, std::size_t connections, Effects& effects,
                                   const Handler& handler) const override {
-        belay::TaskWorkerOptions options;
-        options.hub = kHub;
-        options.concurrency = static_cast<int>(handlers);
-        options.connections = static_cast<int>(connections);
-        options.on_event = report_to<belay::TaskEvent>(effects);
-        return std::make_unique<RunningWorker<belay::TaskWorker>>(
-            options, effects, [&handler](belay::TaskWorker& worker) {
-                worker.on(kLane, [&handler](belay::Task& task) {
-                    handler(number_in(task.payload()));
-                    return belay::TaskOutcome::completed();
-                });
-            });
+        return std::make_unique<RunningWorker>(handlers, connections, effects,
+                                               [&handler](belay::Worker& worker) {
+                                                   worker.on(kQueue, [&handler](belay::Task& task) {
+                                                       handler(number_in(task.payload_text()));
+                                                       return belay::completed();
+                                                   });
+                                               });
     }
 
  private:
-    static belay::NewTask task(std::size_t job) {
-        return {
-            .lane = kLane,
-            .payload = R"({"n":)" + std::to_string(job) + R"(,"padding":")" + kPadding + R"("})"};
-    }
+    static belay::Json payload(std::size_t job) { return {{"n", job}, {"padding", kPadding}}; }
 };
 
 // Enqueues all jobs before the clock starts.
@@ -524,7 +477,8 @@ void engine_drain(Hub& hub, const Settings& settings) {
     fill(hub, queue, jobs);
     std::size_t done = 0;
     while (done < jobs) {
-        const auto items = hub.fetch_work_items({.max_items = static_cast<int>(settings["batch"])});
+        const auto items =
+            hub.provider().fetch_work_items({.max_items = static_cast<int>(settings["batch"])});
         if (items.empty()) {
             throw std::runtime_error("a fetch found nothing, with jobs left");
         }
@@ -533,7 +487,7 @@ void engine_drain(Hub& hub, const Settings& settings) {
             effects.run(number_in(item.work_item));
             acks.push_back({.lock_token = item.lock_token});
         }
-        for (const auto& result : hub.ack_workers(acks)) {
+        for (const auto& result : hub.provider().ack_workers(acks)) {
             if (!result.acked) {
                 throw std::runtime_error("an ack was refused");
             }
@@ -556,13 +510,13 @@ void engine_latency(Hub& hub, const Settings& settings) {
             belay::Connection connection;
             Hub own(connection, kHub);
             for (std::size_t done = 0; done < jobs;) {
-                const auto item = own.fetch_work_item({});
+                const auto item = own.provider().fetch_work_item({});
                 if (!item) {
-                    own.wait_for_work({"worker"}, milliseconds(1000));
+                    own.provider().wait_for_work({"worker"}, milliseconds(1000));
                     continue;
                 }
                 effects.run(number_in(item->work_item));
-                own.ack_worker({.lock_token = item->lock_token});
+                own.provider().ack_worker({.lock_token = item->lock_token});
                 effects.completed();
                 ++done;
             }

@@ -62,4 +62,11 @@ END {
     goal("slow_500: belay_worker, jobs/s of at most 5000", 4800, 1, rate("slow_500", "belay_worker"))
     goal("slow_500: belay_worker, CPU of the client in cores", 0.5, 0, get("slow_500", "belay_worker", "cores"))
     ratio("workflow", "belay_runtime", "dbos", 10)
+    goal("local: us of a turn in memory, 2 events in, 2 out, 10 events stored", 20, 0, get("local", "belay_runtime", "turn_10_us"))
+    goal("local: the same with 10,000 events stored / with 10", 1.2, 0, over(get("local", "belay_runtime", "turn_10000_us"), get("local", "belay_runtime", "turn_10_us")))
+    goal("local: events/s of a replay", 300000, 1, get("local", "belay_runtime", "replay_rate"))
+    goal("local: events/s of a replay, without reading them", 1000000, 1, get("local", "belay_runtime", "replay_parsed_rate"))
+    goal("local: bytes of a suspended instance", 2048, 0, get("local", "belay_runtime", "instance_bytes"))
+    goal("local: MiB of 100,000 suspended instances", 256, 0, get("local", "belay_runtime", "instances_mib"))
+    goal("local: orchestrations/s in a World", 20000, 1, rate("local", "belay_runtime"))
 }

@@ -3,7 +3,7 @@
 
 BEGIN {
     FS = "\t"
-    measurement_count = split("drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 hello workflow", measurements, " ")
+    measurement_count = split("drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 workflow local", measurements, " ")
     title["drain_16"] = "drain, 16 handlers: jobs/s"
     title["drain_100"] = "drain, 100 handlers: jobs/s"
     title["enqueue_bulk"] = "enqueue, 1,000 per call: jobs/s"
@@ -11,8 +11,8 @@ BEGIN {
     title["latency"] = "lone job, p50 in ms (less is better; logarithmic)"
     title["fairness"] = "4 workers, short queue: % of the ideal time"
     title["slow_500"] = "500 handlers of 100 ms: jobs/s, at most 5,000"
-    title["hello"] = "empty workflows/s, 16 at once"
     title["workflow"] = "workflows of 3 steps/s, 16 at once"
+    title["local"] = "orchestrations of 1 step/s without a database"
     figure["latency"] = "p50_ms"
     figure["fairness"] = "share"
     row_height = 20

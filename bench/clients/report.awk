@@ -10,8 +10,8 @@ BEGIN {
     title["latency"] = "one job on an idle worker, from enqueue to the committed completion"
     title["fairness"] = "4 workers with 8 handlers, jobs of 10 ms, 64 ready"
     title["slow_500"] = "500 handlers of 100 ms each, 3 connections"
-    title["hello"] = "workflows without steps, 16 at once"
     title["workflow"] = "workflows of three steps, 16 at once"
+    title["local"] = "durable functions without a database: a World, one core"
 }
 
 FNR == 1 || (what == "table" && $1 != measurement) { next }
@@ -94,9 +94,13 @@ function table(    i, parts, name, main_figure, more, heading, more_heading) {
     } else if (measurement == "slow_500") {
         more = "cores"
         more_heading = "client cores"
-    } else if (measurement == "workflow" || measurement == "hello") {
+    } else if (measurement == "workflow") {
         heading = "workflows/s"
         reference = "dbos"
+    } else if (measurement == "local") {
+        heading = "workflows/s"
+        more = "turn_10_us"
+        more_heading = "us per turn"
     }
     printf "\n%s: %s\n", measurement, title[measurement]
     printf "%-16s %12s %20s %24s %14s\n", "", heading, "min-max", (measurement, reference, main_figure) in count ? "x " reference : "", more_heading

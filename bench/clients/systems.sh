@@ -13,7 +13,7 @@ all_systems=(
     "belay_worker    belay    worker    1   1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500"
     "belay_tasks     belay    tasks     1   1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500"
     "belay_engine    belay    engine    1   1  drain_100 latency"
-    "belay_runtime   runtime  runtime   1   1  hello workflow"
+    "belay_runtime   runtime  runtime   1   1  local"
     "graphile        graphile plain     10  1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness"
     "graphile_batch  graphile batch     1   1  drain_16 drain_100 latency fairness slow_500"
     "pgboss          pgboss   plain     50  10 drain_16 drain_100 enqueue_bulk enqueue_16 latency"
@@ -42,7 +42,7 @@ needs_redis() { [[ ${system_program[$1]} == bullmq ]]; }
 
 # Those in which some system takes part, in this order.
 measurement_names=()
-for name in drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 hello workflow; do
+for name in drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 workflow local; do
     [[ "${system_measurements[*]}" != *" $name "* ]] || measurement_names+=("$name")
 done
 unset name
@@ -67,7 +67,8 @@ set_arguments() {
                 "bursts=$((BENCH_SAMPLES / 5 < 5 ? 5 : BENCH_SAMPLES / 5))" "seconds=$BENCH_SECONDS")
             ;;
         slow_500) arguments+=(drain "jobs=$slow_jobs" handlers=500 connections=3 ms=100) ;;
-        hello | workflow) arguments+=("$1" "seconds=$BENCH_SECONDS" handlers=16 connections=20) ;;
+        workflow) arguments+=("$1" "seconds=$BENCH_SECONDS" handlers=16 connections=20) ;;
+        local) arguments+=(local) ;;
         *) die "no measurement '$1'" ;;
     esac
 }

@@ -41,13 +41,27 @@ SELECT 'function',
            ELSE '' END,
        coalesce((SELECT string_agg(concat_ws(E'\x1c', coalesce(p.proargnames[i], ''),
                                              pg_temp.short_type(format_type(coalesce(p.proallargtypes[i], p.proargtypes[i - 1]), NULL)),
-                                             coalesce(regexp_replace(pg_get_function_arg_default(p.oid, i), '::[a-z\[\]]+$', ''), '')),
+                                             coalesce(regexp_replace(pg_get_function_arg_default(p.oid, i), '::[a-z \[\]]+$', ''), '')),
                                    E'\x1d' ORDER BY i)
                    FROM generate_series(1, p.pronargs) AS i), ''),
        CASE WHEN p.prokind = 'p' THEN ''
             ELSE regexp_replace(regexp_replace(pg_temp.short_type(pg_get_function_result(p.oid)), '^TABLE\(', 'table ('), '^SETOF ', 'set of ') END
   FROM pg_proc AS p
   JOIN pg_namespace AS n ON n.oid = p.pronamespace
+ WHERE n.nspname IN ('app', 'belay')
+ ORDER BY 2, oidvectortypes(p.proargtypes);
+\echo -n '\x1e'
+
+-- type, name, comment, columns (name, type, comment)
+SELECT 'type',
+       n.nspname || '.' || t.typname,
+       coalesce(obj_description(t.oid, 'pg_type'), ''),
+       (SELECT string_agg(concat_ws(E'\x1c', a.attname, pg_temp.short_type(format_type(a.atttypid, NULL)),
+                                    coalesce(col_description(c.oid, a.attnum), '')), E'\x1d' ORDER BY a.attnum)
+          FROM pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+  FROM pg_type AS t
+  JOIN pg_class AS c ON c.oid = t.typrelid AND c.relkind = 'c'
+  JOIN pg_namespace AS n ON n.oid = t.typnamespace
  WHERE n.nspname IN ('app', 'belay')
  ORDER BY 2;
 \echo -n '\x1e'

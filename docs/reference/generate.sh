@@ -10,11 +10,12 @@
 #   {{function belay.NAME | WHO}}    of schema belay: WHO may call it is said here
 #   {{view app.NAME}}                columns with their COMMENTs, levels, COMMENT of the view
 #   {{view belay.NAME | WHO}}
+#   {{type app.NAME}}                columns of a composite type with their COMMENTs
 #   {{internal belay.NAME}}          a row for a function that is not for callers
 #   {{settings}}, {{options}}        tables of all settings and hub options (options.txt)
 #   {{levels}}                       what each level adds to those below it
 #
-# Every function, view, argument, setting and option has to be shown once, with its meaning; what is
+# Every function, view, type, argument, setting and option has to be shown once, with its meaning; what is
 # missing or not known is an error.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -31,7 +32,7 @@ use strict;
 use warnings;
 
 my ($here, $catalog) = @ARGV;
-my (%function, %view, %setting, %option, %shown, %used, @problems);
+my (%function, %view, %type, %setting, %option, %shown, %used, @problems);
 
 sub slurp {
     open my $in, "<", $_[0] or die "$_[0]: $!\n";
@@ -43,14 +44,25 @@ for my $record (split /\x1e/, slurp($catalog)) {
     my ($kind, $name, @fields) = split /\x1f/, $record, -1;
     next unless defined $name;
     if ($kind eq "function") {
-        push @problems, "$name is there twice: overloaded functions have no mark" if $function{$name};
         my ($type, $comment, $levels, $arguments, $result) = @fields;
+        if (my $first = $function{$name}) {
+            # Forms of one function differ in the types of arguments, and in nothing else.
+            my @other = map { [split /\x1c/, $_, -1] } split /\x1d/, $arguments;
+            push @problems, "the forms of $name differ" if $comment ne $first->{comment} || @other != @{$first->{arguments}};
+            for my $i (0 .. $#other) {
+                $first->{arguments}[$i][1] .= " or $other[$i][1]" if $other[$i][1] ne $first->{arguments}[$i][1];
+            }
+            next;
+        }
         $function{$name} = {type => $type, comment => $comment, levels => $levels, result => $result,
                             arguments => [map { [split /\x1c/, $_, -1] } split /\x1d/, $arguments]};
     } elsif ($kind eq "view") {
         my ($comment, $levels, $columns) = @fields;
         $view{$name} = {comment => $comment, levels => $levels,
                         columns => [map { [split /\x1c/, $_, -1] } split /\x1d/, $columns]};
+    } elsif ($kind eq "type") {
+        my ($comment, $columns) = @fields;
+        $type{$name} = {comment => $comment, columns => [map { [split /\x1c/, $_, -1] } split /\x1d/, $columns]};
     } elsif ($kind eq "setting") {
         $setting{$name} = \@fields;
     } elsif ($kind eq "option") {
@@ -162,6 +174,20 @@ sub show_view {
     return $text;
 }
 
+sub show_type {
+    my ($name) = @_;
+    my $t = note($name, $type{$name}) or return "";
+    my ($bare) = $name =~ /\.(\w+)$/;
+    push @problems, "$name has no COMMENT" if $t->{comment} eq "";
+    my $text = "#### $bare\n\nType `$name`. " . plain($t->{comment}) . "\n\n| column | type | |\n|---|---|---|\n";
+    for (@{$t->{columns}}) {
+        my ($column, $type, $comment) = @$_;
+        push @problems, "$name.$column has no COMMENT" if $comment eq "";
+        $text .= "| `$column` | $type | " . plain($comment) . " |\n";
+    }
+    return $text;
+}
+
 sub show_settings {
     my $text = "| setting | default | range | who | |\n|---|---|---|---|---|\n";
     for my $name (sort keys %setting) {
@@ -200,6 +226,8 @@ for (split /^/, slurp("$here/sql-reference.md.in")) {
         $page .= show_function($1, $2);
     } elsif (/^\{\{view ([\w.]+)(?: \| (.*))?\}\}$/) {
         $page .= show_view($1, $2);
+    } elsif (/^\{\{type ([\w.]+)\}\}$/) {
+        $page .= show_type($1);
     } elsif (/^\{\{internal ([\w.]+)\}\}$/) {
         my $f = note($1, $function{$1});
         $page .= "| `$1` | " . plain($f->{comment}) . " |\n" if $f;
@@ -220,7 +248,7 @@ for ($page =~ /^#+ (.*)$/mg) {
     (my $slug = lc $_) =~ s/[^a-z0-9 _-]//g;
     push @problems, "sql-reference.md.in: two headings \"$_\"" if $heading{$slug}++;
 }
-push @problems, map { "sql-reference.md.in: nothing shows $_" } grep { !$shown{$_} } sort(keys %function), sort keys %view;
+push @problems, map { "sql-reference.md.in: nothing shows $_" } grep { !$shown{$_} } sort(keys %function), sort(keys %view), sort keys %type;
 push @problems, map { "arguments.txt: no function has $_" } grep { !$used{$_} } sort keys %$arguments;
 push @problems, map { "options.txt: no such option: $_" } grep { !$option{$_} } sort keys %$options;
 if (@problems) {

@@ -36,9 +36,9 @@ DECLARE
     v_token text;
 BEGIN
     FOR i IN 1 .. p_cycles LOOP
-        PERFORM app.enqueue_worker_work(p_item, NULL);
+        PERFORM app.enqueue_worker_work(p_item);
         COMMIT;
-        SELECT out_lock_token INTO v_token FROM app.fetch_work_item(NULL, 30000);
+        SELECT lock_token INTO v_token FROM app.fetch_work_item(30000);
         COMMIT;
         PERFORM app.ack_worker(v_token);
         COMMIT;
@@ -51,15 +51,15 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_token text;
 BEGIN
-    PERFORM app.enqueue_worker_work(p_item, NULL);
+    PERFORM app.enqueue_worker_work(p_item);
     COMMIT;
-    SELECT out_lock_token INTO v_token FROM app.fetch_work_item(NULL, 30000);
+    SELECT lock_token INTO v_token FROM app.fetch_work_item(30000);
     COMMIT;
     FOR i IN 1 .. p_cycles LOOP
-        PERFORM app.enqueue_worker_work(p_item, NULL);
+        PERFORM app.enqueue_worker_work(p_item);
         COMMIT;
-        SELECT out_lock_token INTO v_token
-        FROM app.ack_and_fetch_work_item(v_token, NULL, NULL, NULL, 30000);
+        SELECT lock_token INTO v_token
+        FROM app.ack_and_fetch_work_item(v_token, NULL, NULL, 30000);
         COMMIT;
     END LOOP;
     PERFORM app.ack_worker(v_token);

@@ -1,2 +1,2 @@
 -- What deleting the finished tasks costs belongs to the CPU and WAL per item, not to the rate.
-SELECT rows FROM task_app.reconcile(NULL, '{retention}');
+SELECT rows FROM task_app.reconcile('{retention}');

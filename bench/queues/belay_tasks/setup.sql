@@ -21,7 +21,7 @@ DECLARE
 BEGIN
     WHILE v_left > 0 LOOP
         PERFORM task_app.create_tasks((
-            SELECT jsonb_agg(jsonb_build_object('lane', 'bench', 'payload', p_item::jsonb,
+            SELECT jsonb_agg(jsonb_build_object('queue', 'bench', 'payload', p_item::jsonb,
                                                 'delay_ms', p_delay_ms))
             FROM generate_series(1, least(v_left, 10000))));
         v_left := v_left - 10000;
