@@ -4,7 +4,7 @@
 # in `make help` work on a machine where PostgreSQL is not installed yet, and pgxs.mk has a goal
 # `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
 
-LOCAL_GOALS = bench bench-clients check check-all-versions check-deb check-long check-sanitizers deb demo dist format help lint \
+LOCAL_GOALS = bench bench-clients check check-all-versions check-deb check-long check-sanitizers dashboard deb demo dist format help lint \
 	setup soak stage
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
@@ -22,8 +22,8 @@ check-long:
 	+@BELAY_LONG=1 test/run.sh
 
 # The server module with UndefinedBehaviorSanitizer and under valgrind; AddressSanitizer would have
-# to be in the server, and locks of glibc do not survive it there. Then core, client and tool.
-SANITIZED_SUITES = --suite unit --suite client --suite tool
+# to be in the server, and locks of glibc do not survive it there. Then core, client, tool and runtime.
+SANITIZED_SUITES = --suite unit --suite client --suite tool --suite runtime
 check-sanitizers:
 	+@test/sanitize.sh
 	+@BELAY_SANITIZE=address,undefined test/run.sh $(SANITIZED_SUITES)
@@ -48,6 +48,10 @@ dist:
 demo:
 	+@test/demo.sh
 
+# A throw-away server with a load to look at, and the dashboard; prints its address.
+dashboard:
+	+@test/dashboard.sh
+
 # SECONDS means something to bash, so the scripts get it by another name.
 soak:
 	+@env -u SECONDS BELAY_SOAK_SECONDS='$(or $(SECONDS),600)' test/soak.sh
@@ -63,7 +67,7 @@ lint:
 	+@test/run.sh --suite lint
 
 format:
-	@find src test client bench -name '*.[ch]pp' -exec clang-format -i {} + 2>/dev/null || true
+	@find src test client bench -name '*.[ch]pp' -exec clang-format -i {} +
 
 setup:
 	@test/setup.sh
@@ -89,10 +93,11 @@ endif
 # |
 # | make setup               install missing Debian packages
 # | make demo                build, start a throw-away server, show a worked example
+# | make dashboard           a throw-away server with a load, and the dashboard; prints its address
 # | make check               build and run all tests on throw-away servers
 # | make check-long          the same, long forms of the random and stress tests
 # | make check-sanitizers    the server module with UndefinedBehaviorSanitizer and under valgrind;
-# |                          core, client and tool with Address-, UndefinedBehavior- and
+# |                          core, client, tool and runtime with Address-, UndefinedBehavior- and
 # |                          ThreadSanitizer
 # | make check-all-versions PG_CONFIGS="a b c"    make check for each PostgreSQL
 # | make check-deb           build the Debian packages and use them in a clean system (needs root or sudo)
@@ -129,11 +134,12 @@ DATA = $(sort $(wildcard src/sql/extension/belay--*.sql))
 HUB_SQL := $(patsubst src/sql/hub/%,%,$(sort $(wildcard src/sql/hub/*.sql src/sql/hub/*/*.sql \
 	src/sql/hub/*/*/*.sql)))
 
-# installcheck: sql/setup.sql creates the extension, so it comes first; then one after another.
-# test/run.sh runs the same files in parallel groups.
+# installcheck: sql/setup.sql creates the extension and specs/setup.spec what the other specs use, so
+# they come first; then one after another. test/run.sh runs the same files of sql/ in parallel groups.
 REGRESS_ALL := $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
 REGRESS := $(filter setup,$(REGRESS_ALL)) $(filter-out setup,$(REGRESS_ALL))
-ISOLATION := $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION_ALL := $(patsubst test/isolation/specs/%.spec,%,$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION := $(filter setup,$(ISOLATION_ALL)) $(filter-out setup,$(ISOLATION_ALL))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=belay
 
 EXTRA_CLEAN = build
@@ -200,16 +206,43 @@ COMPILE_FLAGS = $(SERVER_CXXFLAGS) $(BELAY_CXXFLAGS) $(SERVER_CPPFLAGS) -Isrc $(
 # V=1 shows the whole command.
 QUIET = $(if $(V),,@)
 
-# PGXS knows no header dependencies: -MMD writes them, -MP survives a removed header.
-build/obj/%.o: %.cpp build/obj/flags
+# Compilers spend most of their time on PostgreSQL's headers and the standard library's: they read them once, precompiled.
+# core sees none of PostgreSQL's.
+PRECOMPILED_HEADERS = <algorithm> <array> <charconv> <cmath> <cstdint> <cstring> <memory> <optional> <span> <string_view> \
+	<tuple> <utility> "pg/pg.hpp"
+print_precompiled = printf '\043include %s\n' $(PRECOMPILED_HEADERS:%='%')
+PRECOMPILED = build/obj/precompiled/pg.hpp
+PRECOMPILED_BINARY = $(PRECOMPILED).$(if $(IS_CLANG),pch,gch)
+USE_PRECOMPILED = $(if $(IS_CLANG),-include-pch $(PRECOMPILED_BINARY),-include $(PRECOMPILED))
+$(PRECOMPILED_BINARY): src/pg/pg.hpp build/obj/flags
 	@$(MKDIR_P) $(@D)
+	@$(print_precompiled) >$(PRECOMPILED)
 	@echo 'CXX $<'
-	$(QUIET)$(CXX) $(COMPILE_FLAGS) -MMD -MP -c $< -o $@
+	$(QUIET)$(CXX) $(COMPILE_FLAGS) -x c++-header $(PRECOMPILED) -o $@
+
+# PGXS knows no header dependencies: -MMD writes them, -MP survives a removed header.
+compile = @$(MKDIR_P) $(@D) && echo 'CXX $<' && $(if $(V),set -x && )$(CXX) $(COMPILE_FLAGS) $(1) -MMD -MP -c $< -o $@
+build/obj/src/core/%.o: src/core/%.cpp build/obj/flags
+	$(call compile)
+build/obj/%.o: %.cpp build/obj/flags $(PRECOMPILED_BINARY)
+	$(call compile,$(USE_PRECOMPILED))
 
 -include $(OBJS:.o=.d)
 
+# The library that the tests plant bugs in: the same objects, but for the files that have a mutant
+# (src/shmem/mutants.hpp). It is never installed.
+MUTANT_OBJS = $(patsubst %.cpp,build/mutants/obj/%.o,$(shell grep -l '"shmem/mutants.hpp"' $(SOURCES)))
+build/mutants/obj/%.o: %.cpp build/obj/flags $(PRECOMPILED_BINARY)
+	$(call compile,$(USE_PRECOMPILED) -DBELAY_MUTANTS)
+build/mutants/belay.so: $(MUTANT_OBJS) $(OBJS) build/obj/objects build/obj/exports
+	@$(LINK.shared) -o $@ $(MUTANT_OBJS) $(filter-out $(MUTANT_OBJS:build/mutants/obj/%=build/obj/%),$(OBJS)) $(LDFLAGS) \
+		$(LDFLAGS_SL) $(SHLIB_LINK)
+-include $(MUTANT_OBJS:.o=.d)
+.PHONY: mutants
+mutants: build/mutants/belay.so
+
 # Changes only if the compiler, the flags or the PostgreSQL changed; then everything is rebuilt.
-FLAGS_NOW = $(CXX) $(shell $(CXX) -dumpfullversion -dumpversion 2>/dev/null) $(COMPILE_FLAGS) PostgreSQL $(VERSION)
+FLAGS_NOW = $(CXX) $(shell $(CXX) -dumpfullversion -dumpversion 2>/dev/null) $(COMPILE_FLAGS) PostgreSQL $(VERSION) $(PRECOMPILED_HEADERS)
 build/obj/flags: FORCE
 	@$(MKDIR_P) $(@D)
 	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' >$@
@@ -223,7 +256,10 @@ build/obj/exports: Makefile
 	@echo '{ global: Pg_magic_func; _PG_init; pg_finfo_belay_*; belay_*; local: *; };' >$@
 $(shlib): build/obj/objects build/obj/exports
 
-.PHONY: FORCE install-hub uninstall-hub compile-flags
+# The command that links all objects is long.
+$(if $(V),,.SILENT: $(shlib))
+
+.PHONY: FORCE install-hub uninstall-hub compile-flags precompiled-header
 FORCE:
 
 install: install-hub
@@ -240,5 +276,7 @@ uninstall-hub:
 # For the lints that run a compiler.
 compile-flags:
 	@echo '$(COMPILE_FLAGS)'
+precompiled-header:
+	@$(print_precompiled)
 
 endif
