@@ -67,7 +67,7 @@ lint:
 	+@test/run.sh --suite lint
 
 format:
-	@find src test client bench -name '*.[ch]pp' -exec clang-format -i {} +
+	@git ls-files -z '*.cpp' '*.hpp' | xargs -0 clang-format -i
 
 setup:
 	@test/setup.sh
