@@ -489,6 +489,8 @@ class Hub {
     HeldTurn hold_turn(int client, const Text& token, int64_t now);
     TurnLock& hold_live_turn(int client, const Text& token, int64_t now);
     void ack_instance(int client, const std::string& instance, const TurnAck& ack);
+    void refuse_duplicates(int client, const std::string& instance, int64_t execution,
+                           const std::vector<Event>& events) const;
     void add_events(int client, const std::string& instance, int64_t execution,
                     const std::vector<Event>& events, int64_t now);
     void change_custom_status(int client, const std::string& instance, const TurnAck& ack);

@@ -28,8 +28,8 @@ std::vector<const StoredEvent*> Hub::history_of(int client, const std::string& i
 }
 
 // AO-11.
-void Hub::add_events(int client, const std::string& instance, int64_t execution,
-                     const std::vector<Event>& events, int64_t now) {
+void Hub::refuse_duplicates(int client, const std::string& instance, int64_t execution,
+                            const std::vector<Event>& events) const {
     std::set<int64_t> ids;
     for (const Event& event : events) {
         if (!ids.insert(event.id).second ||
@@ -39,6 +39,11 @@ void Hub::add_events(int client, const std::string& instance, int64_t execution,
                               "\",\"execution_id\":" + std::to_string(execution)};
         }
     }
+}
+
+void Hub::add_events(int client, const std::string& instance, int64_t execution,
+                     const std::vector<Event>& events, int64_t now) {
+    refuse_duplicates(client, instance, execution, events);
     for (const Event& event : events) {
         history.hold({instance, execution, event.id}, client) =
             StoredEvent{instance, execution, event, now};

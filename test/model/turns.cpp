@@ -351,6 +351,8 @@ std::string Hub::abandon_turn(int client, const Text& token, int64_t now,
 
 void Hub::ack_turn(int client, const TurnAck& ack) {
     const std::string instance = hold_live_turn(client, ack.token, ack.now).instance;
+    // Before it waits for the parent.
+    refuse_duplicates(client, instance, ack.execution, ack.events);
     ack_instance(client, instance, ack);
     add_events(client, instance, ack.execution, ack.events, ack.now);
     change_custom_status(client, instance, ack);
