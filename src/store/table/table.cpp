@@ -531,9 +531,9 @@ TM_Result lock_row(const Table& table, LockTupleMode mode, LockWaitPolicy policy
     pg::pass_store_faults();
     ItemPointerData tid = table.row->tts_tid;
     TM_FailureData failure;
-    // Newer versions are not followed, so nothing can wait for them. Only a key-share lock, which an
-    // update in progress does not stop, must be on the version that the update leaves: otherwise a
-    // deletion of that version would not wait for it.
+    // Newer versions are not followed, so nothing can wait for them. Only a key-share lock, which
+    // an update in progress does not stop, must be on the version that the update leaves: otherwise
+    // a deletion of that version would not wait for it.
     const uint8 flags = mode == LockTupleKeyShare ? TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS : 0;
     const TM_Result result =
         table_tuple_lock(table.heap, &tid, table.snapshot, table.row, GetCurrentCommandId(false),
