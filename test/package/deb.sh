@@ -72,6 +72,7 @@ expected() {
             say usr/bin/belay
             say usr/share/man/man1/belay.1.gz
             say "$doc/tool.md"
+            files_of client/tool/systemd "$doc/examples/systemd"
             ;;
     esac
 }
