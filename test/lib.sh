@@ -202,10 +202,10 @@ run_cmake() {
         targets+=(--target "$target")
     done
     # Laid out as Debian's packages, so that the tests can make packages of it. For backtraces, names and lines are
-    # enough; types and variables would take a fifth of the compiler's time.
+    # enough; types and variables would take a fifth of the compiler's time. $optimize is for builds that are only tested.
     libdir=lib/$(c++ -print-multiarch 2>/dev/null || true)
     cmake -S "$root" -B "$cmake_dir" -DPG_CONFIG="$PG_CONFIG" -DBELAY_SANITIZE="${BELAY_SANITIZE:-}" \
-        -DCMAKE_INSTALL_LIBDIR="${libdir%/}" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O2 -g1 -DNDEBUG' &&
+        -DCMAKE_INSTALL_LIBDIR="${libdir%/}" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="${optimize:--O2} -g1 -DNDEBUG" &&
         cmake --build "$cmake_dir" -j "$(nproc)" "${targets[@]}"
 }
 

@@ -252,7 +252,8 @@ fi
 all=no
 if ((${#suites[@]} == 0)); then
     all=yes
-    mapfile -t suites < <(list_suites)
+    # Without preloading, the same files run with a hostile search path as well: that one is enough in the short form.
+    mapfile -t suites < <(list_suites | if ((${BELAY_LONG:-0} == 1)); then cat; else grep -vx regress; fi)
 fi
 for suite in "${suites[@]}"; do
     grep -qx -e "$suite" <<<"$(list_suites)" || die "no suite '$suite'; there are: $(list_suites | xargs)"
@@ -291,7 +292,7 @@ if [[ $built == no ]]; then
         build_cmake "${targets[@]}"
     fi
     if [[ " ${suites[*]} " == *" runtime "* ]] && command -v clang++ >/dev/null; then
-        cmake_dir=$clang_dir CXX=clang++ build_cmake runtime_tests
+        cmake_dir=$clang_dir CXX=clang++ optimize=-O1 build_cmake runtime_tests
     fi
     if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
