@@ -45,7 +45,7 @@ turn_variables=(-D "delta=$delta"
 
 # The items of one batch, as enqueue_worker_items takes them.
 batch_items() {
-    local list= i
+    local list='' i
     for ((i = 0; i < $1; i++)); do list+="${list:+,}{\"work_item\":$item}"; done
     printf '[%s]' "$list"
 }
@@ -294,7 +294,8 @@ workload_enqueue() {
 }
 
 workload_turn() {
-    local turns=("${with_turns[@]}" $flushed)
+    local turns=("${with_turns[@]}")
+    [[ -z $flushed ]] || turns+=("$flushed")
     ((${#turns[@]} == 0)) || rates turn turn "$BENCH_TURN_CLIENTS" "${turns[@]}"
 }
 

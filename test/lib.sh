@@ -178,6 +178,7 @@ progress_in() {
 }
 
 # build_module [GOAL]...
+# shellcheck disable=SC2120  # Called without goals, too.
 build_module() {
     # shellcheck disable=SC2046  # At most one word.
     with_progress 'building the server module' "$root/build/make.log" \

@@ -37,6 +37,7 @@ need clang command -v clang++
 need libclang-rt-14-dev compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
 need valgrind command -v valgrind
 need clang-format command -v clang-format
+need shellcheck command -v shellcheck
 need libgtest-dev header gtest/gtest.h
 need libgtest-dev library libgtest
 need nlohmann-json3-dev header nlohmann/json.hpp

@@ -49,6 +49,8 @@ keep_sql() {
     rm -f "$copy/src/store/planted.cpp"
 }
 
+plant shell test/planted.sh '#!/bin/bash
+cd /tmp && planted=($(ls))'
 plant typed_statements src/store/planted.cpp 'constexpr Statement kPlanted = statement("SELECT 1");'
 plant typed_statements src/ops/planted.cpp 'int64 planted(const store::Rows& rows);'
 plant typed_statements test/lint/typed_statements/planted.cpp '// expect: an error that no compiler has'
