@@ -4,7 +4,7 @@
 #   test/server.sh --preload -- test/languages/run.sh [LANGUAGE]
 #
 # Each worker completes a task, retries one that fails, keeps a lease longer than it was granted for,
-# drops a task that is cancelled, and ends at SIGTERM: after the task that it has, or at once if it
+# drops a task that is cancelled, also if its handler fails then, and ends at SIGTERM: after the task that it has, or at once if it
 # waits. Prints a line "ok ..." or "not ok ..." for each. Anything that is missing is a failure.
 set -euo pipefail
 # shellcheck source=test/lib.sh
@@ -90,6 +90,12 @@ try() {
     sql -c "SELECT app.cancel('$cancelled')" >/dev/null || return 1
     last=$(send '{"to": "fay"}') || return 1
     expect "a task after one that was cancelled" "$(ends "$last")" 'completed 1 {"sent_to": "fay"}' || return 1
+    # Cancelled, and then the handler itself fails, before a heartbeat has noticed: fail is refused, and the worker goes on.
+    cancelled=$(send '{"to": "ivy", "flaky": true, "seconds": 2}') && until_active "$cancelled" || return 1
+    sql -c "SELECT app.cancel('$cancelled')" >/dev/null || return 1
+    last=$(send '{"to": "jon"}') || return 1
+    expect "a task after one that failed when it was cancelled" "$(ends "$last")" 'completed 1 {"sent_to": "jon"}' || return 1
+    expect "the cancelled one" "$(sql -c "SELECT state FROM app.status('$cancelled')")" cancelled || return 1
     # Graceful shutdown: the task that it has is completed, the next one is not received.
     slow=$(send '{"to": "gus", "seconds": 2}') && until_active "$slow" || return 1
     last=$(send '{"to": "hal"}') || return 1
