@@ -119,7 +119,8 @@ ops::ClaimRequest receive_request(const Call& call, int first, Queues form, cons
     if (request.max < 1 || request.max > kMaxReceived) {
         pg::raise(pg::kInvalidArgument, "max must be from 1 to 1000",
                   pg::Facts("out_of_range").add("path", "max").add("value", request.max),
-                  "Receive several times for more tasks.");
+                  request.max < 1 ? "Receive at least one task."
+                                  : "Receive several times for more tasks.");
     }
     request.lease_ms = ops::checked_lease(lease, required_interval(call, first + 2, lease));
     // A worker without a name shows under the session's.

@@ -11,7 +11,8 @@ namespace {
 // What becomes of a schedule that exists.
 bool is_replaced(std::string_view word) {
     if (word != "replace" && word != "error") {
-        pg::raise(pg::kInvalidArgument, "p_if_exists has an unrecognized value",
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("unrecognized p_if_exists \"%s\"", pg::excerpt(word)),
                   pg::Facts("bad_value").add("path", "p_if_exists").add("value", word),
                   "Pass replace or error.");
     }

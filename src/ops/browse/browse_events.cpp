@@ -27,9 +27,10 @@ std::optional<std::span<const std::string_view>> checked_flow_states(core::json:
     const auto states = optional_words(filter, "state", "p_filter");
     for (const auto state : states.value_or(std::span<const std::string_view>())) {
         if (!core::parse_flow_state(state)) {
-            pg::raise_invalid("bad_value", "p_filter.state",
-                              "p_filter.state has a value that is not allowed",
-                              "States are open, running, completed, failed and cancelled.");
+            pg::raise(pg::kInvalidArgument,
+                      psprintf("unrecognized p_filter.state \"%s\"", pg::excerpt(state)),
+                      pg::Facts("bad_value").add("path", "p_filter.state").add("value", state),
+                      "States are open, running, completed, failed and cancelled.");
         }
     }
     return states;

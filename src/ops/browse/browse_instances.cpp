@@ -28,9 +28,10 @@ std::optional<std::span<const std::string_view>> statuses_of(core::json::Value f
     for (const auto status : statuses.value_or(std::span<const std::string_view>())) {
         if (status != "Running" && status != "Completed" && status != "Failed" &&
             status != "ContinuedAsNew") {
-            pg::raise_invalid("bad_value", "p_filter.status",
-                              "p_filter.status has a value that is not allowed",
-                              "Values are Running, Completed, Failed and ContinuedAsNew.");
+            pg::raise(pg::kInvalidArgument,
+                      psprintf("unrecognized p_filter.status \"%s\"", pg::excerpt(status)),
+                      pg::Facts("bad_value").add("path", "p_filter.status").add("value", status),
+                      "Values are Running, Completed, Failed and ContinuedAsNew.");
         }
     }
     return statuses;

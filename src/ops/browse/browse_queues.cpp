@@ -25,9 +25,10 @@ constexpr const char* kDeadKeys[] = {"queue", "reason", "instance_id", "name", "
 std::optional<std::string_view> checked_state(core::json::Value filter) {
     const auto state = optional_string(filter, "state", "p_filter");
     if (state && *state != "ready" && *state != "delayed" && *state != "leased") {
-        pg::raise_invalid("bad_value", "p_filter.state",
-                          "p_filter.state has a value that is not allowed",
-                          "States are ready, delayed and leased.");
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("unrecognized p_filter.state \"%s\"", pg::excerpt(*state)),
+                  pg::Facts("bad_value").add("path", "p_filter.state").add("value", *state),
+                  "States are ready, delayed and leased.");
     }
     return state;
 }

@@ -48,8 +48,9 @@ std::size_t checked_order(std::optional<std::string_view> order,
         }
         appendStringInfo(known, "%s%s", i == 0 ? "" : ", ", orders[i]);
     }
-    pg::raise_invalid("bad_value", "p_order", "p_order has a value that is not allowed",
-                      psprintf("Orders are %s.", known->data));
+    pg::raise(pg::kInvalidArgument, psprintf("unrecognized p_order \"%s\"", pg::excerpt(*order)),
+              pg::Facts("bad_value").add("path", "p_order").add("value", *order),
+              psprintf("Orders are %s.", known->data));
 }
 
 // ---- Cursors ----

@@ -67,7 +67,8 @@ FlowRequest read_flow_request(store::Tables& tables, Jsonb* value) {
     check_members(flow, "p_flow", kFlowKeys);
     const auto policy = optional_string(flow, "fail_policy", "p_flow").value_or("continue");
     if (policy != "continue" && policy != "fail_fast") {
-        pg::raise(pg::kInvalidArgument, "p_flow.fail_policy has an unrecognized value",
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("unrecognized p_flow.fail_policy \"%s\"", pg::excerpt(policy)),
                   pg::Facts("bad_value").add("path", "p_flow.fail_policy").add("value", policy),
                   "Policies are continue and fail_fast.");
     }

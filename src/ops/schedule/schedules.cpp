@@ -144,9 +144,11 @@ int64 create_schedule(store::Tables& tables, const ScheduleRequest& request, pg:
     const auto cron = checked_cron(request.cron);
     const auto zone = checked_zone(request.time_zone);
     if (request.catch_up != "one" && request.catch_up != "all" && request.catch_up != "none") {
-        pg::raise(pg::kInvalidArgument, "p_catch_up has an unrecognized value",
+        pg::raise(pg::kInvalidArgument,
+                  psprintf("unrecognized p_catch_up \"%s\"", pg::excerpt(request.catch_up)),
                   pg::Facts("bad_value").add("path", "p_catch_up").add("value", request.catch_up),
-                  "After a downtime one task is created, or all, or none.");
+                  "Pass one, all or none: how many of the tasks that were missed in a downtime are "
+                  "created.");
     }
     const auto task = checked_task(tables, request.task);
     const int64 now = clock->now();

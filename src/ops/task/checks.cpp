@@ -51,7 +51,9 @@ std::string_view checked_word(const char* path, std::string_view word, std::size
         pg::raise(pg::kInvalidArgument,
                   psprintf("%s must have 1 to %zu bytes and no control characters", path, most),
                   pg::Facts(code).add("path", path).add("bytes", static_cast<int64>(word.size())),
-                  "Use a shorter, non-empty word.");
+                  word.empty()         ? "Pass a name that is not empty."
+                  : word.size() > most ? "Use a shorter name."
+                                       : "Remove the control characters.");
     }
     return word;
 }
@@ -165,10 +167,11 @@ void check_policy(const char* path, Jsonb* policy) {
         }
         pg::raise_invalid(
             fault->code_detail, place,
-            psprintf(fault->path[0] == '\0' ? "%s is not a policy"
+            psprintf(fault->path[0] == '\0' ? "%s must be a JSON object"
                                             : "%s has a value that is not allowed in a policy",
                      place),
-            "The keys of a policy and their values are in the documentation.");
+            "A policy is an object with any of the keys max_attempts, attempt_timeout_ms, backoff, "
+            "retryable, on_lease_expiry, max_reclaims, max_replays and max_signals.");
     }
 }
 

@@ -180,12 +180,12 @@ ChangedPriority change_priority(store::Tables& tables, const pg_uuid_t& id, int3
 void check_replay(store::Tables& tables, const store::Task& task) {
     if (!core::is_terminal(task.state)) {
         pg::raise(pg::kNotTerminal,
-                  psprintf("task %s is %s, it has not ended", store::uuid_text(task.id),
+                  psprintf("task %s has not ended, it is %s", store::uuid_text(task.id),
                            core::name_of(task.state).data()),
                   pg::Facts("not_terminal")
                       .add("task_id", store::uuid_text(task.id))
                       .add("state", core::name_of(task.state)),
-                  "Only a task that has ended can be replayed.");
+                  "Wait until the task has ended, or cancel it.");
     }
     const core::Policy policy = policy_of(tables, task);
     if (task.replay_count >= policy.max_replays) {

@@ -144,7 +144,7 @@ bool set_limits(store::Tables& tables, std::string_view queue, const LimitSettin
     const auto after = lay_over(settings, before, now);
     if (settings.burst && *settings.burst && !after.rate_per_s) {
         pg::raise_invalid("missing_field", "p_settings.rate_per_s",
-                          "a burst without a rate means nothing",
+                          "p_settings.burst requires p_settings.rate_per_s",
                           "Set rate_per_s, or leave burst out.");
     }
     const bool wanted = after.concurrency || after.rate_per_s;
