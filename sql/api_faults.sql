@@ -1,5 +1,5 @@
 -- serial: with preloading, an injected fault strikes whichever session passes first.
--- Section 28, ER-4, for what a hub of api duroxide-pg has in a form of its own: each function that writes is run with its first store call failing, then with its second, and so on,
+-- ER-4, for what a hub of api duroxide-pg has in a form of its own: each function that writes is run with its first store call failing, then with its second, and so on,
 -- until it succeeds: no failure leaves anything behind.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never

@@ -83,7 +83,7 @@ SELECT f.* FROM found_part AS f LEFT JOIN wanted_part AS w USING (function, is_r
  WHERE f.function IN (SELECT function FROM wanted) AND w.part IS NULL
  ORDER BY f.function COLLATE "C", f.is_result, f.nr;
 
--- Section 30: of these only the following are not what a hub of api belay has.
+-- Of these only the following are not what a hub of api belay has.
 SELECT belay.create_hub('api_signatures_belay');
 \pset format unaligned
 SELECT p.proname AS function, pg_get_function_arguments(b.oid) AS of_belay, pg_get_function_result(b.oid) AS result

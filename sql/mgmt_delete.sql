@@ -1,4 +1,4 @@
--- delete_instances_atomic and delete_instance: sections 26.1 and 26.2.
+-- delete_instances_atomic and delete_instance.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('mgmt_delete');

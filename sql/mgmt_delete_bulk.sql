@@ -1,4 +1,4 @@
--- delete_instances_bulk: section 26.3. It has no clock of the caller: leases are live or not by the server's clock (CL-11).
+-- delete_instances_bulk. It has no clock of the caller: leases are live or not by the server's clock (CL-11).
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('mgmt_delete_bulk');

@@ -1,4 +1,4 @@
--- explain_fetch, section 25.3: why is this instance not being fetched? A row per reason; no row means that it can be fetched now.
+-- explain_fetch: why is this instance not being fetched? A row per reason; no row means that it can be fetched now.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('mgmt_explain');

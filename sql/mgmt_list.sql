@@ -1,4 +1,4 @@
--- Lists and single instances: section 25. What an operator sees of instances, executions and their trees.
+-- Lists and single instances: what an operator sees of instances, executions and their trees.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('mgmt_list');
@@ -64,7 +64,7 @@ INSERT INTO mgmt_list.instances VALUES ('e', 'O', NULL, 1, NULL, NULL, 0, to_tim
 -- What is no instance is not listed: a message, an execution or history alone (principles 9, 10).
 SELECT mgmt_list.start_orchestration('O', '', 'unborn', '1', 0, 5000), mgmt_list.append_history('bare', 1, '[{"event_id":1,"event_data":"{}"}]');
 SELECT pg_temp.ids('list_instances()');
--- p_status: of the current execution; one without a row runs (section 4.4). A word that is no status finds nothing.
+-- p_status: of the current execution; one without a row runs. A word that is no status finds nothing.
 SELECT s, pg_temp.ids(format('list_instances(p_status => %L)', s)) AS by_argument, pg_temp.ids(format('list_instances_by_status(%L)', s)) AS by_function
   FROM unnest('{Running,Completed,Failed,ContinuedAsNew,running,Cancelled,""}'::text[]) AS s;
 SELECT pg_temp.ids('list_instances_by_status(NULL)');

@@ -1,6 +1,6 @@
 -- serial: counts the reads of tables.
 -- Operators are qualified: with a hostile search_path these joins would take for ever.
--- 100,000 instances: lists are right and in order, and neither lists nor totals read history. Section 25, engine.md section 3.6.
+-- 100,000 instances: lists are right and in order, and neither lists nor totals read history.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('mgmt_many');

@@ -1,4 +1,4 @@
--- prune_executions and prune_executions_bulk: section 27.
+-- prune_executions and prune_executions_bulk.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('mgmt_prune');

@@ -17,7 +17,7 @@ BEGIN
 END $$;
 CREATE FUNCTION pg_temp.stats(instance text) RETURNS TABLE (found boolean, events bigint, bytes bigint, carried bigint, keys bigint, value_bytes bigint) LANGUAGE sql AS $$ SELECT * FROM mgmt_sizes.get_instance_stats(instance) $$;
 
----- get_instance_stats: section 25.2
+---- get_instance_stats
 
 -- No instance row: not found, whatever else there is of it.
 SELECT mgmt_sizes.append_history('bare', 1, '[{"event_id":1,"event_data":"{}"}]');

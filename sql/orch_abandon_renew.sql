@@ -86,7 +86,7 @@ SELECT * FROM test.orch_abandon_renew;
 SELECT belay.set_hub_option('orch_abandon_renew', 'batch_messages', NULL);
 CALL pg_temp.clear();
 
--- AB-1: an unknown token, with the words of section 8.2: never seen, acked, abandoned, stolen.
+-- AB-1: an unrecognized token: never seen, acked, abandoned, stolen.
 SELECT pg_temp.error('SELECT orch_abandon_renew.abandon_orchestration_item(''nonsense'', p_now_ms => 1000)');
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);

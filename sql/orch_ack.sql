@@ -180,7 +180,7 @@ CALL pg_temp.clear();
 
 ---- History
 
--- AO-4, AO-5: the events go to the lock's instance and the acked execution, whatever they say themselves. Ids need not be contiguous, nor in order (section 4.5).
+-- AO-4, AO-5: the events go to the lock's instance and the acked execution, whatever they say themselves. Ids need not be contiguous, nor in order.
 CALL pg_temp.turn('i');
 CALL pg_temp.ack('i', 1234, '[{"event_id":99999,"event_type":"given","event_data":"{\"event_id\":1,\"instance_id\":\"j\",\"execution_id\":8,\"type\":\"Own\"}"}, {"event_id":1,"event_data":"{}"},
                               {"event_id":9223372036854775807,"event_data":"{}"}]', execution => 5);
@@ -226,7 +226,7 @@ CALL pg_temp.start('older', 1400);
 SELECT n, f.* FROM generate_series(1, 4) AS n, LATERAL (SELECT instance, messages FROM pg_temp.fetch(1500 + n - n)) AS f;
 CALL pg_temp.clear();
 
--- AO-19, AO-12, section 4.4, CL-9: what refuses the whole ack. The lock is kept, and nothing is changed, by any of them.
+-- AO-19, AO-12, CL-9: what refuses the whole ack. The lock is kept, and nothing is changed, by any of them.
 CALL pg_temp.turn('i');
 SELECT test.content('orch_ack') AS content \gset
 CREATE TEMP TABLE bad (nr serial, arguments text);

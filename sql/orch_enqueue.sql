@@ -150,7 +150,7 @@ TRUNCATE orch_enqueue.orchestrator_queue;
 
 ---- The short forms
 
--- EC-1: exactly the start of section 9.2: execution 1, no parent. The id comes back. EC-3: whatever the texts hold.
+-- EC-1: exactly a start: execution 1, no parent. The id comes back. EC-3: whatever the texts hold.
 SELECT orch_enqueue.start_orchestration('Bill', '{"a": "b"}', 'ord-7', '1.0.0', p_now_ms => 5000);
 SELECT orch_enqueue.start_orchestration(E'N"\\\n', E'\t\x01é😀', 'i"', E'v\\', 1500, 5000);
 SELECT orch_enqueue.start_orchestration(p_name => 'N', p_input => NULL, p_instance_id => 'i', p_delay_ms => NULL, p_now_ms => 5000);
@@ -185,7 +185,7 @@ SELECT bool_and(work_item::jsonb = wanted::jsonb) AS as_specified FROM (SELECT w
                (5, '{"CancelInstance":{"instance":"i","reason":""}}')) AS w (nr, wanted) USING (nr);
 TRUNCATE orch_enqueue.orchestrator_queue;
 
--- EC-3, section 4.5: NULL, empty and long names. CL-9: no negative delay.
+-- EC-3: NULL, empty and long names. CL-9: no negative delay.
 SELECT call, test.refused('SELECT orch_enqueue.' || call) FROM unnest(ARRAY[
     'start_orchestration(NULL)', 'start_orchestration('''')', 'start_orchestration(repeat(''x'', 1025))', 'start_orchestration(''N'', '''', '''')',
     'start_orchestration(''N'', '''', repeat(''x'', 1025))', 'start_orchestration(''N'', p_delay_ms => -1)', 'start_orchestration(''N'', p_now_ms => -1)',

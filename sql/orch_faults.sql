@@ -1,5 +1,5 @@
 -- serial: with preloading, an injected fault strikes whichever session passes first.
--- Section 28, ER-4: every call is one unit. Each function of a hub that writes is run with its first store call failing, then with its second, and so on,
+-- ER-4: every call is one unit. Each function of a hub that writes is run with its first store call failing, then with its second, and so on,
 -- until it succeeds: no failure leaves anything behind, and after each of them the next call works.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never

@@ -48,7 +48,7 @@ SELECT :'old' <> pg_temp.token('i') AS new_token, test.refused(format('SELECT or
 CALL pg_temp.raise('i', 'latest', 3000);
 SELECT messages, attempt FROM pg_temp.fetch(3200);
 SELECT message, attempt_count FROM test.orch_fetch;
--- Section 4.5: the count stops at the largest integer.
+-- The count stops at the largest integer.
 UPDATE orch_fetch.orchestrator_queue SET attempt_count = 2147483646 WHERE attempt_count = 3;
 SELECT attempt FROM pg_temp.fetch(5000);
 SELECT attempt FROM pg_temp.fetch(7000);
@@ -64,7 +64,7 @@ SELECT attempt FROM pg_temp.fetch(1051, 9223372036854775807);
 SELECT locked_until = 9223372036854775807 AS for_ever FROM test.orch_fetch_locks;
 CALL pg_temp.clear();
 
--- CL-9, section 4.5: arguments. A refused call leases nothing.
+-- CL-9: arguments. A refused call leases nothing.
 CALL pg_temp.start('i', 1000);
 SELECT arguments, test.refused(format('SELECT orch_fetch.fetch_orchestration_item(%s)', arguments))
   FROM unnest(ARRAY['0', '-1', 'NULL', '1000, p_now_ms => -1', '1000, p_now_ms => 9223372036854775807']) AS arguments;
@@ -181,7 +181,7 @@ SELECT messages FROM pg_temp.fetch(1000);
 CALL pg_temp.clear();
 SELECT belay.set_hub_option('orch_fetch', 'batch_bytes', NULL);
 
--- FO-10, section 9.5: the snapshot is kv_store of the instance; kv_delta is not in it.
+-- FO-10: the snapshot is kv_store of the instance; kv_delta is not in it.
 INSERT INTO orch_fetch.kv_store VALUES ('i', 'k', 'v', 1, 1800000000002), ('i', 'é "k"', E'\n', NULL, 0), ('j', 'k', 'another instance', 1, 1);
 INSERT INTO orch_fetch.kv_delta VALUES ('i', 'k', 'newer', 5), ('i', 'l', 'newer', 5), ('i', 'é "k"', NULL, 5);
 CALL pg_temp.start('i', 1000);

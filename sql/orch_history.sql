@@ -101,7 +101,7 @@ SELECT count(*) AS executions FROM orch_history.executions WHERE execution_id = 
 -- An id of another execution, or of another instance, is another id.
 CALL pg_temp.append('i', 2, 10);
 CALL pg_temp.append('I', 1, 10);
--- AO-12 and section 4.5: what is refused.
+-- AO-12: what is refused.
 SELECT arguments, test.refused(format('SELECT orch_history.append_history(%s)', arguments)) FROM unnest(ARRAY['NULL, 1, ''[]''', ''''', 1, ''[]''', 'repeat(''x'', 1025), 1, ''[]''', '''i'', 0, ''[]''', '''i'', -1, ''[]''', '''i'', NULL, ''[]''',
     '''i'', 1, ''{}''', '''i'', 1, ''[7]''', '''i'', 1, ''[{"event_id":0,"event_data":"{}"}]''', '''i'', 1, ''[{"event_id":-7,"event_data":"{}"}]''', '''i'', 1, ''[{"event_data":"{}"}]''', '''i'', 1, ''[{"event_id":60}]''', '''i'', 1, ''[{"event_id":60,"event_data":{}}]''',
     '''i'', 1, ''[{"event_id":60,"event_data":"[]"}]''', '''i'', 1, ''[{"event_id":60,"event_data":"{}"}, {"event_id":61,"event_data":"nonsense"}]''']) AS arguments;

@@ -26,7 +26,7 @@ CREATE VIEW test.orch_kv AS
     SELECT 'delta' AS place, instance_id, key, coalesce(value, '(tombstone)') AS value, NULL::bigint AS execution, last_updated_at_ms AS at FROM orch_kv.kv_delta
     UNION ALL SELECT 'store', instance_id, key, value, execution_id, last_updated_at_ms FROM orch_kv.kv_store ORDER BY 1, 2, 3;
 
----- The timeline of one key (section 23)
+---- The timeline of one key
 
 -- Set "a" in execution 1: in the delta; a client reads it, the next turn is not told (I8). KV-1: with the event's own time.
 SELECT pg_temp.turn(pg_temp.list(pg_temp.set('k', 'a', 11)), '{"orchestration_name":"O","orchestration_version":"1"}');
@@ -115,7 +115,7 @@ SELECT * FROM orch_kv.get_kv_value('nobody', 'k');
 SELECT * FROM orch_kv.get_kv_value(NULL, 'k');
 SELECT * FROM orch_kv.get_kv_all_values('nobody');
 SELECT * FROM orch_kv.get_kv_all_values(NULL);
--- KV-9, section 4.5: they come in as they are; a value of 64 KiB; a key of 1024 bytes, not more.
+-- KV-9: they come in as they are; a value of 64 KiB; a key of 1024 bytes, not more.
 CALL pg_temp.reset();
 SELECT pg_temp.turn(pg_temp.list(pg_temp.set('😀 . / " é', E'\n\\'), pg_temp.set('', ''), pg_temp.set(repeat('k', 1024), repeat('é', 32768))), '{"status":"Completed"}');
 SELECT left(key, 20) AS key, octet_length(key) AS key_bytes, octet_length(value) AS bytes FROM orch_kv.get_kv_all_values('i') ORDER BY key COLLATE "C";

@@ -4,7 +4,7 @@
 SELECT belay.create_hub('orch_views');
 SELECT belay.set_hub_option('orch_views', 'max_clock_skew', '0');  -- these tests choose the time
 
--- Section 10: arguments with their defaults, and results.
+-- Arguments with their defaults, and results.
 CREATE TEMP TABLE surface AS SELECT p.oid, p.proname::text AS name FROM pg_proc AS p WHERE p.pronamespace = 'orch_views'::regnamespace
     AND p.proname::text IN ('enqueue_orchestrator_work', 'enqueue_orchestrator_items', 'start_orchestration', 'raise_event', 'cancel_instance', 'fetch_orchestration_item', 'ack_orchestration_item', 'abandon_orchestration_item',
                             'renew_orchestration_item_lock', 'fetch_history', 'fetch_history_with_execution', 'read_history', 'append_history', 'get_custom_status', 'get_kv_value', 'get_kv_all_values');
@@ -14,7 +14,7 @@ SELECT format(E'%s(%s)\n  %s', s.name, pg_get_function_arguments(s.oid), pg_get_
 -- Those that only read are STABLE; none is STRICT, runs in parallel workers or with its owner's rights.
 SELECT s.name FROM surface AS s JOIN pg_proc AS p USING (oid) WHERE p.provolatile <> 'v' ORDER BY s.name COLLATE "C";
 SELECT s.name FROM surface AS s JOIN pg_proc AS p USING (oid) WHERE p.proisstrict OR p.proparallel <> 'u' OR p.prosecdef;
--- Section 10.3: which levels may call each.
+-- Which levels may call each.
 CREATE ROLE regress_belay_orch_client;
 CREATE ROLE regress_belay_orch_worker;
 CREATE ROLE regress_belay_orch_operator;
@@ -22,7 +22,7 @@ CREATE ROLE regress_belay_orch_monitor;
 SELECT belay.grant_hub('orch_views', ('regress_belay_orch_' || level)::name, level) FROM unnest('{client,worker,operator,monitor}'::text[]) AS level;
 SELECT s.name, string_agg(level, ', ' ORDER BY nr) AS may FROM surface AS s, unnest('{client,worker,operator,monitor}'::text[]) WITH ORDINALITY AS u (level, nr)
  WHERE has_function_privilege('regress_belay_orch_' || level, s.oid, 'EXECUTE') GROUP BY s.name ORDER BY s.name COLLATE "C";
--- Section 4.1: views and tables show tokens, payloads and state: they are part of no level.
+-- Views and tables show tokens, payloads and state: they are part of no level.
 SELECT c.relname, level FROM pg_class AS c, unnest('{client,worker,operator,monitor}'::text[]) AS level
  WHERE c.relnamespace = 'orch_views'::regnamespace AND c.relname::text IN ('messages', 'instance_lock_states', 'instances', 'executions', 'history', 'orchestrator_queue', 'instance_locks', 'kv_store', 'kv_delta')
    AND has_table_privilege('regress_belay_orch_' || level, c.oid, 'SELECT, INSERT, UPDATE, DELETE');
@@ -31,7 +31,7 @@ CALL test.drop_role('regress_belay_orch_worker');
 CALL test.drop_role('regress_belay_orch_operator');
 CALL test.drop_role('regress_belay_orch_monitor');
 
--- Section 4.1: what readers see.
+-- What readers see.
 \pset format unaligned
 SELECT format(E'%s\n  %s', a.attrelid::regclass, string_agg(a.attname || ' ' || format_type(a.atttypid, NULL) || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END, ', ' ORDER BY a.attnum)) AS relations
   FROM pg_attribute AS a
@@ -45,7 +45,7 @@ SELECT format('%s %s', i.indrelid::regclass, pg_get_constraintdef(c.oid)) AS key
 -- Every writer states the time: no timestamptz has a default, and only executions.completed_at may be null.
 SELECT a.attrelid::regclass, a.attname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
  WHERE c.relnamespace = 'orch_views'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND a.atttypid = 'timestamptz'::regtype AND (a.atthasdef OR NOT a.attnotnull) AND c.relname::text IN ('instances', 'executions', 'history', 'orchestrator_queue', 'dead_letters');
--- Section 4.4: no other status can be stored.
+-- No other status can be stored.
 SELECT test.sqlstate($$INSERT INTO orch_views.executions VALUES ('i', 1, 'Cancelled', NULL, now(), NULL)$$);
 -- Principle 9: no foreign keys, no triggers.
 SELECT conname FROM pg_constraint WHERE connamespace = 'orch_views'::regnamespace AND contype = 'f';

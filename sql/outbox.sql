@@ -1,5 +1,5 @@
 -- serial: open transactions of others hold readers up where there is no shared memory
--- Events and subscriptions: engine.md 6.1; events of topic instance: orchestration.md 25.4.
+-- Events and subscriptions; events of topic instance.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('outbox');

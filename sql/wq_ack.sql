@@ -144,7 +144,7 @@ SELECT acks, test.refused(format('SELECT wq_ack.ack_workers(%L, 1500)', acks)) F
 SELECT test.sqlstate('SELECT wq_ack.ack_workers(''[]'', -1)');
 SELECT * FROM test.wq_ack_work;
 SELECT count(*) AS sent FROM test.wq_ack_sent;
--- Section 9: a field that belay does not know is ignored.
+-- A field that belay does not know is ignored.
 SELECT acked FROM wq_ack.ack_workers(jsonb_build_array(jsonb_build_object('lock_token', pg_temp.token(1), 'worker', 'w-7')), 1500);
 
 -- Many, in any order: all are acked, each once (AK-5 is shown by the isolation tests).

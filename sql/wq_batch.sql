@@ -82,7 +82,7 @@ SELECT work_item FROM wq_batch.fetch_work_items(100, 'p', 5000, p_max_items => 1
 -- Limits beyond what there is do no harm.
 SELECT count(*) FROM wq_batch.fetch_work_items(100, 'q', 5000, p_max_items => 10, p_max_new_sessions => 2147483647, p_now_ms => 9000);
 
--- CC-11, section 28: one unit, also through a cursor that is not read to its end.
+-- CC-11: one unit, also through a cursor that is not read to its end.
 TRUNCATE wq_batch.worker_queue;
 CALL pg_temp.add('1', 1000);
 CALL pg_temp.add('2', 1000);

@@ -43,7 +43,7 @@ SELECT wq_cancel.cancel_activities('[{"instance":"i","execution_id":1,"activity_
 SELECT wq_cancel.cancel_activities('[{"instance":"j","execution_id":1,"activity_id":1}]');
 -- NULL and empty: nothing.
 SELECT wq_cancel.cancel_activities(NULL), wq_cancel.cancel_activities('[]');
--- Section 9: a field that belay does not know is ignored.
+-- A field that belay does not know is ignored.
 SELECT wq_cancel.cancel_activities('[{"instance":"i","execution_id":2,"activity_id":1,"reason":"too late"}]');
 SELECT * FROM test.wq_cancel;
 

@@ -16,7 +16,7 @@ SELECT * FROM wq_enqueue.work_items \gx
 SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{"name":"bare"}}', p_now_ms => 1000);
 SELECT wq_enqueue.enqueue_worker_work(
     '{"ActivityExecute":{"instance":null,"execution_id":null,"id":null,"session_id":null,"tag":null}}', p_now_ms => 1000);
--- Activity ids begin with 0, execution ids with 1 (section 4.5).
+-- Activity ids begin with 0, execution ids with 1.
 SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":0}}', p_now_ms => 1000);
 -- EW-3: a given argument wins over the item, each on its own.
 SELECT wq_enqueue.enqueue_worker_work(
@@ -24,7 +24,7 @@ SELECT wq_enqueue.enqueue_worker_work(
 SELECT wq_enqueue.enqueue_worker_work(
     '{"ActivityExecute":{"instance":"i","execution_id":1,"id":1,"session_id":"s","tag":"t"}}', p_tag => 'u', p_now_ms => 1000);
 SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', p_instance_id => 'k', p_execution_id => 9, p_activity_id => 0, p_now_ms => 1000);
--- A kind that belay does not know is accepted, so that newer clients work (section 9.2).
+-- A kind that belay does not know is accepted, so that newer clients work.
 SELECT wq_enqueue.enqueue_worker_work('{"ActivityOfTomorrow":{"instance":"i","execution_id":4,"id":5,"tag":"new"}}', p_now_ms => 1000);
 SELECT id - (SELECT min(id) FROM wq_enqueue.work_items) AS nr, instance_id, execution_id, activity_id, session_id, tag
   FROM wq_enqueue.work_items ORDER BY id;
@@ -46,7 +46,7 @@ SELECT wq_enqueue.enqueue_worker_work(item, p_now_ms => 1000) FROM payload;
 SELECT length(work_item), work_item = item AS same FROM wq_enqueue.fetch_work_item(1000, p_now_ms => 1000), payload;
 TRUNCATE wq_enqueue.worker_queue;
 
--- Section 4.5: an instance id has 1 to 1024 bytes; session id and tag at most 1024.
+-- An instance id has 1 to 1024 bytes; session id and tag at most 1024.
 SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', p_instance_id => repeat('x', 1024),
                                       p_session_id => repeat('y', 1024), p_tag => repeat('z', 1024), p_now_ms => 1000);
 SELECT wq_enqueue.enqueue_worker_work(format('{"ActivityExecute":{"instance":"%s"}}', repeat('é', 512)), p_now_ms => 1000);
@@ -84,7 +84,7 @@ SELECT field, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"Act
                     '"execution_id":true', '"id":"2"', '"id":-1', '"id":[]', '"session_id":1', '"session_id":"\u0000"',
                     '"tag":{}', '"tag":false', '"tag":"\u0000"', '"input":"\u0000","tag":"\u0000"']) AS field;
 
--- Section 4.5: the caller's time is not negative and fits timestamptz.
+-- The caller's time is not negative and fits timestamptz.
 SELECT now_ms, test.refused(format('SELECT wq_enqueue.enqueue_worker_work(''{"ActivityExecute":{}}'', p_now_ms => %s)', now_ms))
   FROM unnest('{-1,-9223372036854775808,9224318016000000,9223372036854775807}'::bigint[]) AS now_ms;
 SELECT wq_enqueue.enqueue_worker_work('{"ActivityExecute":{}}', p_now_ms => 0);

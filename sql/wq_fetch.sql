@@ -130,7 +130,7 @@ SELECT wq_fetch.enqueue_worker_items((
 SELECT work_item::jsonb #>> '{ActivityExecute,instance}' AS instance FROM wq_fetch.fetch_work_items(1000, p_max_items => 10, p_now_ms => 1000);
 TRUNCATE wq_fetch.worker_queue, wq_fetch.instances, wq_fetch.executions;
 
--- Section 4.5: the count stops at the largest integer.
+-- The count stops at the largest integer.
 CALL pg_temp.add('a', 1000);
 UPDATE wq_fetch.worker_queue SET attempt_count = 2147483646;
 SELECT pg_temp.fetch(1000, 1), pg_temp.fetch(2000, 1), pg_temp.fetch(3000, 1);

@@ -1,4 +1,4 @@
--- What is in the worker queue, for operators: list_work_items (section 25.5).
+-- What is in the worker queue, for operators: list_work_items.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('wq_list');

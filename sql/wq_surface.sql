@@ -3,7 +3,7 @@
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('wq_surface');
 
--- Section 10: arguments with their defaults, and results.
+-- Arguments with their defaults, and results.
 \pset format unaligned
 SELECT format(E'%s(%s)\n  %s', p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid)) AS functions
   FROM pg_proc AS p
@@ -21,7 +21,7 @@ SELECT p.proname, p.provolatile FROM pg_proc AS p
 SELECT p.proname FROM pg_proc AS p
  WHERE p.pronamespace = 'wq_surface'::regnamespace AND (p.proisstrict OR p.proparallel <> 'u' OR p.prosecdef);
 
--- Section 4.1: what readers see.
+-- What readers see.
 \pset format unaligned
 SELECT format(E'%s\n  %s', a.attrelid::regclass, string_agg(a.attname || ' ' || format_type(a.atttypid, NULL), ', ' ORDER BY a.attnum)) AS relations
   FROM pg_attribute AS a

@@ -24,7 +24,7 @@ CALL pg_temp.add('empty tag', '');
 CALL pg_temp.add('plain 2', NULL);
 CALL pg_temp.add('gpu 2', 'gpu');
 CALL pg_temp.add('GPU', 'GPU');
--- Section 17: every mode with every kind of filter. TG-1: an empty or NULL filter matches no tag; so does a NULL inside it.
+-- Every mode with every kind of filter. TG-1: an empty or NULL filter matches no tag; so does a NULL inside it.
 SELECT mode, filter, pg_temp.all(mode, filter, 1000 + nr) AS rows
   FROM (SELECT mode, filter, row_number() OVER () AS nr
           FROM unnest('{default_only,NULL,tags,default_and,any,none}'::text[]) AS mode,

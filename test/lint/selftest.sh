@@ -172,6 +172,9 @@ plant delivery Dockerfile 'COPY docs .'
 plant delivery Dockerfile 'FROM planted'
 plant delivery .github/workflows/ci.yml '  planted'
 plant delivery .github/workflows/ci.yml '        run: make planted'
+plant references sql/planted.sql "-- As $(printf 'section %s' 4.5) demands."
+plant references docs/planted.md "$(printf 'engine%s' .md) has the rule."
+plant references test/isolation/specs/planted.spec "# A race ($(printf '\302\247%s' 18))."
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
 plant no_machine_paths docs/planted.md "Ask $(printf '%s.%s.%s.%s' 10 1 2 3)."

@@ -29,7 +29,7 @@ std::set<std::string> split(const std::string& words) {
 
 // ---------------------------------------------------------------- rights
 
-// engine.md 2.3 in a table: which levels may call a function. c client, w worker, o operator,
+// Which levels may call a function. c client, w worker, o operator,
 // m monitor; nobody but the owner where there is none.
 struct Grant {
     const char* levels;
