@@ -359,6 +359,34 @@ SELECT hr_app.resume_hub();
 SELECT options -> 'paused' AS paused FROM hr_app.belay_hub;
 RESET ROLE;
 
+-- ---------------------------------------------------------------- who may cancel
+-- DR-6: every role that can call cancel may cancel any task, running ones included.
+SET ROLE regress_belay_hr_client;
+SELECT hr_app.send('mail') AS first \gset
+SELECT hr_app.send('mail') AS second \gset
+SET ROLE regress_belay_hr_worker;
+SELECT lease FROM hr_app.receive('mail') \gset
+SET ROLE regress_belay_hr_client;
+SELECT hr_app.cancel(:'first', 'changed my mind');
+-- The owner decides who can: a right on the function, which a later upgrade leaves as it is.
+SET ROLE regress_belay_hr_owner;
+REVOKE EXECUTE ON FUNCTION hr_app.cancel(uuid, text) FROM regress_belay_hr_client, regress_belay_hr_worker;
+SELECT belay.upgrade_hub('hr_app');
+SELECT * FROM belay.check_hub('hr_app');
+SET ROLE regress_belay_hr_client;
+SELECT test.sqlstate(format('SELECT hr_app.cancel(%L)', :'second'));
+SELECT hr_app.send('mail') AS third \gset
+SET ROLE regress_belay_hr_worker;
+SELECT test.sqlstate(format('SELECT hr_app.cancel(%L)', :'second'));
+-- A worker may still give up the task that it holds, and no other.
+SELECT test.sqlstate(format('SELECT hr_app.cancel_task(%L, NULL, ''lease_holder'', 1)', :'third'));
+SELECT task_id = :'second' AS leased, lease_epoch FROM hr_app.claim_tasks('w', 'w-1', '{mail}') \gset
+SELECT cancelled.effective FROM hr_app.cancel_task(:'second', 'cannot do it', 'lease_holder', :lease_epoch) AS cancelled;
+SET ROLE regress_belay_hr_operator;
+SELECT hr_app.cancel(:'third');
+RESET ROLE;
+SELECT state, count(*) FROM hr_app.tasks GROUP BY state;
+
 DROP VIEW test.hr_grants;
 DROP FUNCTION test.hr_admin(name), test.hr_may(name, text);
 SELECT belay.drop_hub('hr_app');
