@@ -5,7 +5,8 @@
 #   bench/instructions.sh [--against CHECKOUT]... [--only NAME]...
 #
 #   --against   another checkout of belay, built: its figures stand beside ours, with the ratio
-#   --only      cycle, batch, task, door, turn or turn_loop; may be repeated
+#   --only      cycle, batch, task, door, turn, turn_loop, or a single verb: task_send and door_send, task_receive and
+#               door_receive, task_complete and door_complete; may be repeated
 #
 # callgrind counts, in single-user mode: the same binary gives the same figure however busy the machine
 # is. Each loop of bench/instructions.sql runs twice, with fewer and with more rounds; the difference is
@@ -36,7 +37,7 @@ while (($# > 0)); do
     esac
     shift
 done
-((${#only[@]} > 0)) || only=(cycle batch task door turn turn_loop)
+((${#only[@]} > 0)) || only=(cycle batch task door turn turn_loop task_send door_send task_receive door_receive task_complete door_complete)
 
 command -v valgrind >/dev/null || die "valgrind is missing: run 'make setup'"
 prepare
@@ -73,6 +74,13 @@ make_cluster() {
 # collected CHECKOUT DATA LOOP ROUNDS: instructions of the whole process.
 collected() {
     local log=$work/callgrind.log
+    case $3 in
+        *_receive | *_complete)
+            say "CALL count.prepare_${3#*_}($4);" |
+                "$(binaries "$1")/postgres" --single -D "$2" postgres >"$work/prepare.log" 2>&1 || true
+            ! grep ERROR "$work/prepare.log" || die "the loop $3 could not be prepared"
+            ;;
+    esac
     say "CALL count.$3($4);" | valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="$log" \
         "$(binaries "$1")/postgres" --single -D "$2" postgres >"$work/single.log" 2>&1 ||
         die "the loop $3 failed: $(tail -n 3 "$work/single.log")"
@@ -98,11 +106,11 @@ for checkout in "${checkouts[@]}"; do
     make_cluster "$checkout" "$work/data$number"
     number=$((number + 1))
 done
-printf '%-10s' loop
+printf '%-14s' loop
 for checkout in "${checkouts[@]}"; do printf ' %14s' "${checkout##*/}"; done
 printf '\n'
 for loop in "${only[@]}"; do
-    printf '%-10s' "$loop"
+    printf '%-14s' "$loop"
     first=
     for ((number = 0; number < ${#checkouts[@]}; number++)); do
         figure=$(round_of "${checkouts[number]}" "$work/data$number" "$loop")

@@ -75,6 +75,95 @@ BEGIN
 END
 $$;
 
+-- Single verbs of the front door, door_*, and the functions below them, task_*. What a loop needs is
+-- made by prepare_* of the same name, which is not counted.
+CREATE PROCEDURE count.task_send(p_times int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_payload jsonb := to_jsonb(repeat('x', 150));
+BEGIN
+    FOR i IN 1 .. p_times LOOP
+        PERFORM app.create_task('sent', v_payload);
+        COMMIT;
+    END LOOP;
+END
+$$;
+CREATE PROCEDURE count.door_send(p_times int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_payload jsonb := to_jsonb(repeat('x', 150));
+BEGIN
+    FOR i IN 1 .. p_times LOOP
+        PERFORM app.send('sent', v_payload);
+        COMMIT;
+    END LOOP;
+END
+$$;
+
+CREATE PROCEDURE count.prepare_receive(p_times int) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM app.send('received', to_jsonb(repeat('x', 150))) FROM generate_series(1, p_times);
+END
+$$;
+CREATE PROCEDURE count.task_receive(p_times int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_id    uuid;
+    v_epoch bigint;
+BEGIN
+    FOR i IN 1 .. p_times LOOP
+        SELECT task_id, lease_epoch INTO STRICT v_id, v_epoch
+        FROM app.claim_tasks('bench', 'bench-1', '{received}', '{}', 3600000);
+        COMMIT;
+    END LOOP;
+END
+$$;
+CREATE PROCEDURE count.door_receive(p_times int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_id    uuid;
+    v_lease text;
+BEGIN
+    FOR i IN 1 .. p_times LOOP
+        SELECT id, lease INTO STRICT v_id, v_lease
+        FROM app.receive('received', 1, '1 hour', 'bench-1', '{}');
+        COMMIT;
+    END LOOP;
+END
+$$;
+
+CREATE TABLE count.held (n int, id uuid, epoch bigint, lease text);
+CREATE PROCEDURE count.prepare_complete(p_times int) LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM count.held;
+    FOR i IN 1 .. p_times LOOP
+        PERFORM app.send('held', to_jsonb(repeat('x', 150)));
+        COMMIT;
+        INSERT INTO count.held (n, id, lease)
+        SELECT i, id, lease FROM app.receive('held', lease => '1 hour', worker => 'bench-1');
+        COMMIT;
+    END LOOP;
+    UPDATE count.held SET epoch = t.lease_epoch FROM app.tasks AS t WHERE t.id = held.id;
+END
+$$;
+CREATE PROCEDURE count.task_complete(p_times int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_ids    uuid[] := (SELECT array_agg(id ORDER BY n) FROM count.held);
+    v_epochs bigint[] := (SELECT array_agg(epoch ORDER BY n) FROM count.held);
+BEGIN
+    FOR i IN 1 .. p_times LOOP
+        PERFORM app.complete_task(v_ids[i], v_epochs[i]);
+        COMMIT;
+    END LOOP;
+END
+$$;
+CREATE PROCEDURE count.door_complete(p_times int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_leases text[] := (SELECT array_agg(lease ORDER BY n) FROM count.held);
+BEGIN
+    FOR i IN 1 .. p_times LOOP
+        PERFORM app.complete(v_leases[i]);
+        COMMIT;
+    END LOOP;
+END
+$$;
+
 -- What the ack of a turn sends: 5 events, 2 activities, and a message to the instance itself, which
 -- after 20 events continues as new.
 CREATE FUNCTION count.event(p_id int, p_kind text, p_fields text) RETURNS text LANGUAGE sql AS $$
