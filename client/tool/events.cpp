@@ -70,10 +70,9 @@ void add_events(CLI::App& app, Tool& tool) {
     auto* events = app.add_subcommand("events", "read the next events of a subscription");
     events->add_option("subscription", given->subscription, "its name")->required();
     events->add_option("--limit", given->limit, "at most so many")->capture_default_str();
-    events
-        ->add_option("--lease-ms", given->lease_ms,
-                     "for how long other readers get nothing, unless --ack")
-        ->capture_default_str();
+    add_duration(events, "--lease", given->lease_ms,
+                 "for how long other readers get nothing, unless --ack")
+        ->default_str("1s");
     events->add_flag("--ack", given->ack, "take them as read; otherwise they come again");
     on_run(tool, events, [&tool, given] { read(tool, *given); });
 }

@@ -136,10 +136,9 @@ void add_exec_options(CLI::App* command, ExecArguments& arguments, const char* w
     command->add_option("--concurrency", arguments.concurrency, "commands at a time")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    command
-        ->add_option("--lease-ms", arguments.lease_ms,
-                     "how long a lease lasts; it is extended while the command runs")
-        ->capture_default_str()
+    add_duration(command, "--lease", arguments.lease_ms,
+                 "how long a lease lasts; it is extended while the command runs")
+        ->default_str("30s")
         ->check(CLI::Range(100, 86400000));
     command->add_option("--count", arguments.count, "stop after so many")
         ->check(CLI::PositiveNumber);

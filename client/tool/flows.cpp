@@ -206,7 +206,7 @@ void add_flows(CLI::App& app, Tool& tool) {
     flows->add_option("--state", given->states,
                       "open, running, completed, failed or cancelled; repeatable");
     flows->add_option("--kind", filter->kind, "of this kind");
-    flows->add_option("--tag", given->tags, "with this tag, KEY=VALUE; repeatable");
+    flows->add_option("--header", given->tags, "with this header, KEY=VALUE; repeatable");
     flows->add_option("--created-from", given->created_from_ms, "in ms since 1970");
     flows->add_option("--created-before", given->created_to_ms, "in ms since 1970");
     flows->add_option("--after", given->after, "the last id of the page before");

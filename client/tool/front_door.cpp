@@ -16,7 +16,9 @@ struct SendArguments {
     OptionalText kind;
     OptionalText key;
     OptionalNumber delay_ms;
+    OptionalText at;
     int priority = 0;
+    OptionalText policy;
     std::vector<std::string> headers;
 };
 
@@ -36,6 +38,57 @@ belay::Json payload_of(const SendArguments& given) {
     return value.is_discarded() ? belay::Json(text) : value;
 }
 
+// A policy as SQL has it.
+TaskPolicy policy_of(const std::string& text) {
+    const belay::Json json = belay::Json::parse(text, nullptr, false);
+    const std::string keys =
+        "max_attempts, attempt_timeout_ms, backoff, retryable, on_lease_expiry, max_reclaims, "
+        "max_replays and max_signals";
+    if (!json.is_object()) {
+        throw UsageError("the policy must be a JSON object",
+                         "It has any of the keys " + keys + ".");
+    }
+    TaskPolicy policy;
+    for (const auto& [key, value] : json.items()) {
+        try {
+            if (key == "max_attempts") {
+                policy.max_attempts = value.get<int>();
+            } else if (key == "attempt_timeout_ms") {
+                policy.attempt_timeout = Milliseconds(value.get<std::int64_t>());
+            } else if (key == "backoff") {
+                policy.backoff = Backoff{value};
+            } else if (key == "retryable") {
+                policy.retryable.emplace();
+                for (const auto& word : value) {
+                    policy.retryable->push_back(enum_of<FailureClass>(word.get<std::string>()));
+                }
+            } else if (key == "on_lease_expiry") {
+                policy.on_lease_expiry = enum_of<OnLeaseExpiry>(value.get<std::string>());
+            } else if (key == "max_reclaims") {
+                policy.max_reclaims = value.get<int>();
+            } else if (key == "max_replays") {
+                policy.max_replays = value.get<int>();
+            } else if (key == "max_signals") {
+                policy.max_signals = value.get<int>();
+            } else {
+                throw UsageError("the policy has an unrecognized key \"" + key + "\"",
+                                 "The keys are " + keys + ".");
+            }
+        } catch (const belay::Json::exception&) {
+            throw UsageError("the policy's " + key + " has a wrong type");
+        }
+    }
+    return policy;
+}
+
+// A time in any form that PostgreSQL reads, in the session's time zone if it names none.
+Time time_at(Tool& tool, const std::string& text) {
+    return from_ms(
+        tool.connection()
+            .exec("SELECT floor(extract(epoch FROM $1::timestamptz) * 1000)::bigint", {text})
+            .get<std::int64_t>(0, 0));
+}
+
 void send(Tool& tool, const SendArguments& given) {
     SendOptions options;
     options.priority(given.priority);
@@ -47,6 +100,12 @@ void send(Tool& tool, const SendArguments& given) {
     }
     if (given.delay_ms) {
         options.delay(Milliseconds(*given.delay_ms));
+    }
+    if (given.at) {
+        options.at(time_at(tool, *given.at));
+    }
+    if (given.policy) {
+        options.policy(policy_of(*given.policy));
     }
     if (!given.headers.empty()) {
         options.headers(tags_of(given.headers));
@@ -64,10 +123,16 @@ void add_send(CLI::App& app, Tool& tool) {
                         "JSON, or text, which is sent as a string; - reads standard input");
     command->add_option("--kind", given->kind, "of this kind");
     command->add_option("--key", given->key, "once per queue and key");
-    command->add_option("--delay-ms", given->delay_ms, "workers receive it later")
-        ->check(CLI::NonNegativeNumber);
+    auto* delay = add_duration(command, "--delay", given->delay_ms,
+                               "workers receive it so much later, for example 5min");
+    command
+        ->add_option("--at", given->at,
+                     "workers receive it from this time on, for example 2027-03-01T08:00Z")
+        ->excludes(delay);
     command->add_option("--priority", given->priority, "higher ones are received first")
         ->capture_default_str();
+    command->add_option("--policy", given->policy,
+                        "retries as JSON, for example {\"max_attempts\": 5}");
     command->add_option("--header", given->headers, "KEY=VALUE; repeatable");
     on_run(tool, command, [&tool, given] { send(tool, *given); });
 }
@@ -213,9 +278,7 @@ void add_await(CLI::App& app, Tool& tool) {
         "wait until a task or an orchestration has ended; prints its state and result. The exit\n"
         "code is 0 if it was completed, else 1.");
     command->add_option("ID", given->id, "the task or instance")->required();
-    command->add_option("--timeout-ms", given->timeout_ms, "wait no longer")
-        ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
+    add_duration(command, "--timeout", given->timeout_ms, "wait no longer")->default_str("30s");
     on_run(tool, command, [&tool, given] { await(tool, *given); });
 }
 

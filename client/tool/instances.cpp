@@ -339,7 +339,7 @@ void add_sending(CLI::App& app, Tool& tool) {
     start->add_option("--input", message->text, "its input");
     start->add_option("--id", message->instance_id, "the instance id; one is made up otherwise");
     start->add_option("--version", message->version, "the orchestration's version");
-    start->add_option("--delay-ms", message->delay_ms, "start it later");
+    add_duration(start, "--delay", message->delay_ms, "start it so much later");
     on_run(tool, start, [&tool, message] {
         const std::string id =
             tool.hub().orchestrations().start_text(message->target, message->text,
@@ -393,6 +393,18 @@ void add_sending(CLI::App& app, Tool& tool) {
         tool.hub().orchestrations().cancel(target->id, message->text);
         tool.say({{"instance_id", target->id}, {"cancel_requested", true}},
                  "asked " + target->id + " to end");
+    });
+
+    auto ending = std::make_shared<Message>();
+    auto* terminate = app.add_subcommand(
+        "terminate", "ask a running instance to end, as an operator; the call is recorded");
+    terminate->add_option("ID", ending->target, "the instance")->required();
+    terminate->add_option("--reason", ending->text, "why");
+    on_run(tool, terminate, [&tool, ending] {
+        const bool asked = tool.hub().orchestrations().terminate(ending->target, ending->text);
+        tool.say(
+            {{"instance_id", ending->target}, {"terminate_requested", asked}},
+            asked ? "asked " + ending->target + " to end" : ending->target + " had ended before");
     });
 }
 

@@ -30,7 +30,7 @@ int complain(const belay::tool::UnknownCommand& unknown) {
     }
     const std::string program =
         "belay " + (unknown.group.empty() ? "" : unknown.group + " ") + "--help";
-    return complain("unknown command \"" + unknown.word + "\"" +
+    return complain("unrecognized command \"" + unknown.word + "\"" +
                         (unknown.group.empty() ? "" : " of " + unknown.group),
                     hint.empty() ? program + " lists the commands." : hint + "?", kUsage);
 }

@@ -44,9 +44,8 @@ void add_run_worker(CLI::App& app, Tool& tool) {
         "BELAY_ACTIVITY_ID.");
     add_exec_options(command, arguments->exec, "--shell");
     command->add_option("--name", arguments->names, "only activities of this name; repeatable");
-    command->add_option("--retry-delay-ms", arguments->retry_delay_ms, "before another attempt")
-        ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
+    add_duration(command, "--retry-delay", arguments->retry_delay_ms, "before another attempt")
+        ->default_str("1s");
     command->add_option("--tag", arguments->tags, "also items with this tag; repeatable");
     on_run(tool, command, [&tool, arguments] { run_worker(tool, *arguments); });
 }

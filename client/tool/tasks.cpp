@@ -1,4 +1,4 @@
-// belay tasks, task, revoke, replay, priority, queues.
+// belay tasks, task, revoke, retry, replay, priority, queues.
 #include "tasks.hpp"
 
 #include <algorithm>
@@ -101,7 +101,7 @@ void add_reading(CLI::App& app, Tool& tool) {
                       "blocked, delayed, ready, active, suspended, completed, failed, cancelled, "
                       "expired or skipped; repeatable");
     tasks->add_option("--kind", filter->kind, "of this kind");
-    tasks->add_option("--tag", given->tags, "with this tag, KEY=VALUE; repeatable");
+    tasks->add_option("--header", given->tags, "with this header, KEY=VALUE; repeatable");
     tasks->add_option("--worker", filter->worker, "leased by this kind of worker");
     tasks->add_option("--worker-instance", filter->worker_instance, "leased by this worker");
     tasks->add_option("--created-from", given->created_from_ms, "in ms since 1970");
@@ -183,7 +183,8 @@ void replay(Tool& tool, const Steering& given) {
     const bool many = given.many.filter.queue || given.many.filter.kind ||
                       !given.many.states.empty() || !given.many.tags.empty();
     if (given.id.empty() != many) {
-        throw UsageError("name a task, or else which ones with --queue, --state, --kind or --tag");
+        throw UsageError(
+            "name a task, or else which ones with --queue, --state, --kind or --header");
     }
     if (many) {
         return replay_many(tool, given);
@@ -196,6 +197,12 @@ void replay(Tool& tool, const Steering& given) {
               {"reopened", replayed.reopened},
               {"waiting_on", replayed.waiting_on}},
              "task " + replayed.id.text() + " runs once more; it is " + replayed.public_state);
+}
+
+void retry(Tool& tool, const Steering& given) {
+    const Uuid id = id_of(given.id);
+    tool.hub().tasks().retry(id);
+    tool.say({{"task_id", id}, {"retried", true}}, "task " + id.text() + " runs once more");
 }
 
 void change_priority(Tool& tool, const Steering& given) {
@@ -223,13 +230,15 @@ void add_steering(CLI::App& app, Tool& tool) {
                          "only if this worker holds it");
     revoking->add_option("--lease-id", given->target.lease_id, "only if it is this lease");
     revoking->add_option("--epoch", given->target.epoch, "only if it has this epoch");
+    add("retry", "run a task once more that has ended without success", retry);
     auto* replaying = add("replay", "run a task that has ended once more, or many", replay);
     replaying->add_option("--queue", given->many.filter.queue, "those of this queue");
     replaying->add_option("--state", given->many.states,
                           "those in this state: failed (default), completed, cancelled, expired or "
                           "skipped; repeatable");
     replaying->add_option("--kind", given->many.filter.kind, "those of this kind");
-    replaying->add_option("--tag", given->many.tags, "those with this tag, KEY=VALUE; repeatable");
+    replaying->add_option("--header", given->many.tags,
+                          "those with this header, KEY=VALUE; repeatable");
     given->many.filter.limit = 1000;
     replaying->add_option("--limit", given->many.filter.limit, "at most so many")
         ->capture_default_str();
@@ -294,7 +303,7 @@ void show_task(Tool& tool, const std::string& id) {
                              {"kind", "kind"},
                              {"priority", "priority"},
                              {"capabilities", "capabilities"},
-                             {"tags", "tags"},
+                             {"tags", "headers"},
                              {"payload", "payload"},
                              {"policy", "policy"},
                              {"lease_worker_instance", "leased by"},
@@ -340,14 +349,10 @@ void explain_task(Tool& tool, const std::string& id) {
 }
 
 void cancel_task(Tool& tool, const std::string& id, const std::string& reason) {
-    const auto cancelled = tool.hub().tasks().force_cancel(id_of(id), reason);
-    tool.say({{"result", cancelled.result},
-              {"task_id", cancelled.id},
-              {"public_state", cancelled.public_state},
-              {"previous_state", cancelled.previous_state},
-              {"effective", cancelled.effective}},
-             "task " + cancelled.id.text() + (cancelled.effective ? " is" : " was") + " cancelled" +
-                 (cancelled.effective ? "" : " before"));
+    const Uuid task = id_of(id);
+    const bool cancelled = tool.hub().tasks().cancel(task, reason);
+    tool.say({{"task_id", task}, {"cancelled", cancelled}},
+             "task " + task.text() + (cancelled ? " is cancelled" : " had ended before"));
 }
 
 void add_tasks(CLI::App& app, Tool& tool) {

@@ -117,6 +117,16 @@ inline OptionalTime time_of(const OptionalNumber& ms) {
     return ms ? OptionalTime(from_ms(*ms)) : std::nullopt;
 }
 
+// An option that takes a duration such as 500ms, 30s, 5min, 2h or 1d; the value is in ms.
+template <typename Value>
+CLI::Option* add_duration(CLI::App* command, const std::string& name, Value& ms,
+                          const std::string& help) {
+    const std::map<std::string, std::int64_t> units = {
+        {"ms", 1}, {"s", 1000}, {"min", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
+    return command->add_option(name, ms, help)
+        ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED, "DURATION"));
+}
+
 // The id of a task or flow; throws UnknownId for a text that can be none.
 Uuid id_of(const std::string& text);
 

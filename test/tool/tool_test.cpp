@@ -71,7 +71,7 @@ TEST_F(ToolProgram, HasHelpForEverything) {
           "dead-letters", "run-worker", "subscriptions", "events",  "tasks",     "task",
           "revoke",       "replay",     "priority",      "queues",  "flows",     "flow",
           "schedules",    "waitpoints", "signal",        "approve", "send",      "receive",
-          "status",       "await",      "completion"}) {
+          "status",       "await",      "completion",    "retry",   "terminate"}) {
         EXPECT_NE(help.find(std::string("  ") + command), std::string::npos) << command;
         EXPECT_NE(text({command, "--help"}).find("Usage: belay " + std::string(command)),
                   std::string::npos)
@@ -91,7 +91,7 @@ TEST_F(ToolProgram, ReadsEvents) {
     EXPECT_EQ(subscriptions[0]["name"], "audit");
     EXPECT_EQ(subscriptions[0]["lag_rows"], 2);
     EXPECT_NE(text({"subscriptions"}).find("audit"), std::string::npos);
-    const json events = parsed({"events", "audit", "--lease-ms", "1"});
+    const json events = parsed({"events", "audit", "--lease", "1ms"});
     ASSERT_EQ(events.size(), 2u);
     EXPECT_EQ(events[0]["type"], "started");
     EXPECT_EQ(events[1]["type"], "completed");
@@ -109,34 +109,43 @@ TEST_F(ToolProgram, ReadsEvents) {
 
 TEST_F(ToolProgram, SaysWhatIsWrong) {
     // The command line: 2.
-    for (const std::vector<std::string>& words :
-         std::vector<std::vector<std::string>>{{},
-                                               {"nonsense"},
-                                               {"queue", "--limit", "many"},
-                                               {"show"},
-                                               {"hubs", "--nonsense"},
-                                               {"dead-letters"},
-                                               {"dead-letters", "redrive"},
-                                               {"dead-letters", "redrive", "1", "--all"},
-                                               {"tasks", "--tag", "odd"},
-                                               {"task"},
-                                               {"show", "x", "--task", "--instance"},
-                                               {"priority", "x"},
-                                               {"flow"},
-                                               {"schedules"},
-                                               {"cancel", "x", "--flow", "--task"},
-                                               {"cancel", "x", "--policy", "flow_only"},
-                                               {"pause", "worker", "--queue", "cpu"},
-                                               {"run-worker"},
-                                               {"run-worker", "--shell", "true", "--kind", "x"},
-                                               {"receive", "cpu"},
-                                               {"receive", "--exec", "true"},
-                                               {"send"},
-                                               {"status", "no-uuid"},
-                                               {"tasks", "--state", "odd"},
-                                               {"flows", "--state", "odd"},
-                                               {"cancel", kNoTask, "--flow", "--policy", "odd"},
-                                               {"completion", "tcsh"}}) {
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {},
+             {"nonsense"},
+             {"queue", "--limit", "many"},
+             {"show"},
+             {"hubs", "--nonsense"},
+             {"dead-letters"},
+             {"dead-letters", "redrive"},
+             {"dead-letters", "redrive", "1", "--all"},
+             {"tasks", "--header", "odd"},
+             {"send", "q", "--delay", "5"},
+             {"send", "q", "--delay", "5 parsecs"},
+             {"send", "q", "--delay", "-5s"},
+             {"send", "q", "--delay", "5s", "--at", "now"},
+             {"send", "q", "--policy", "[]"},
+             {"send", "q", "--policy", "{\"odd\": 1}"},
+             {"send", "q", "--policy", "{\"max_attempts\": \"1\"}"},
+             {"retry"},
+             {"terminate"},
+             {"task"},
+             {"show", "x", "--task", "--instance"},
+             {"priority", "x"},
+             {"flow"},
+             {"schedules"},
+             {"cancel", "x", "--flow", "--task"},
+             {"cancel", "x", "--policy", "flow_only"},
+             {"pause", "worker", "--queue", "cpu"},
+             {"run-worker"},
+             {"run-worker", "--shell", "true", "--kind", "x"},
+             {"receive", "cpu"},
+             {"receive", "--exec", "true"},
+             {"send"},
+             {"status", "no-uuid"},
+             {"tasks", "--state", "odd"},
+             {"flows", "--state", "odd"},
+             {"cancel", kNoTask, "--flow", "--policy", "odd"},
+             {"completion", "tcsh"}}) {
         const Ran ran = belay(words);
         EXPECT_EQ(ran.code, 2) << testing::PrintToString(words);
         EXPECT_EQ(ran.out, "") << testing::PrintToString(words);
@@ -240,7 +249,7 @@ TEST_F(ToolProgram, ShowsTasks) {
     EXPECT_EQ(parsed({"tasks"}).size(), 2u);
     const json active =
         parsed({"tasks", "--queue", "cpu", "--state", "active", "--state", "ready", "--kind",
-                "resize", "--tag", "tenant=acme", "--worker", "resizer", "--worker-instance",
+                "resize", "--header", "tenant=acme", "--worker", "resizer", "--worker-instance",
                 "resizer-1", "--created-from", "1", "--created-before", "99999999999999"});
     ASSERT_EQ(active.size(), 1u);
     EXPECT_EQ(active[0]["task_id"], id);
@@ -286,8 +295,8 @@ TEST_F(ToolProgram, SteersTasks) {
     EXPECT_EQ(text({"revoke", id, "--reason", "test", "--lease-id", task.lease_id}),
               "revoked lease belay:" + id + ":1:1\n");
     EXPECT_EQ(text({"cancel", id, "--reason", "enough"}), "task " + id + " is cancelled\n");
-    EXPECT_EQ(text({"cancel", id}), "task " + id + " was cancelled before\n");
-    EXPECT_EQ(parsed({"cancel", id, "--task"})["effective"], false);
+    EXPECT_EQ(text({"cancel", id}), "task " + id + " had ended before\n");
+    EXPECT_EQ(parsed({"cancel", id, "--task"})["cancelled"], false);
     EXPECT_EQ(parsed({"task", id})["cancel_reason"], "enough");
     EXPECT_EQ(text({"replay", id}), "task " + id + " runs once more; it is waiting\n");
     EXPECT_EQ(belay({"replay", id}).code, 1);
@@ -321,7 +330,7 @@ TEST_F(ToolProgram, ShowsFlows) {
         .worker = "w", .worker_instance = "w-1", .queues = std::vector<std::string>{"io"}};
     TaskCalls(hub_).complete(fence_of(TaskCalls(hub_).claim(claim).at(0)), "1");
     const json found = parsed({"flows", "--state", "running", "--state", "open", "--kind", "thumb",
-                               "--tag", "tenant=acme", "--created-from", "1", "--created-before",
+                               "--header", "tenant=acme", "--created-from", "1", "--created-before",
                                "99999999999999", "--limit", "5"});
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0]["flow_id"], id);
@@ -390,13 +399,13 @@ TEST_F(ToolProgram, SendsMessages) {
     ASSERT_EQ(messages.size(), 4u);
     EXPECT_EQ(messages[0]["StartOrchestration"]["input"], "9");
     EXPECT_EQ(messages[3]["CancelInstance"]["reason"], "enough");
-    EXPECT_NE(parsed({"start", "Bill", "--delay-ms", "100000"})["instance_id"], "");
+    EXPECT_NE(parsed({"start", "Bill", "--delay", "100s"})["instance_id"], "");
 }
 
 // A started orchestration can be seen before a dispatcher has taken it.
 TEST_F(ToolProgram, ShowsWhatNoDispatcherHasPickedUp) {
     text({"start", "Bill", "--id", "b"});
-    text({"start", "Bill", "--id", "later", "--delay-ms", "1000000"});
+    text({"start", "Bill", "--id", "later", "--delay", "1000s"});
     const std::string status = "started, waiting for a dispatcher of Bill";
     EXPECT_EQ(text({"show", "b"}), "b: " + status + "\n");
     EXPECT_EQ(parsed({"show", "later"})["status"], status);
@@ -454,13 +463,15 @@ TEST_F(ToolProgram, RefusesUnknownIds) {
 
 TEST_F(ToolProgram, SuggestsAndSaysWhatToDo) {
     const auto error_of = [](const std::vector<std::string>& words) { return belay(words).err; };
-    EXPECT_EQ(error_of({"toop"}), "belay: unknown command \"toop\"\nhint: Did you mean \"top\"?\n");
+    EXPECT_EQ(error_of({"toop"}),
+              "belay: unrecognized command \"toop\"\nhint: Did you mean \"top\"?\n");
     EXPECT_EQ(error_of({"--hub", "app", "--json", "histroy", "x"}),
-              "belay: unknown command \"histroy\"\nhint: Did you mean \"history\"?\n");
-    EXPECT_EQ(error_of({"dead-letters", "lst"}),
-              "belay: unknown command \"lst\" of dead-letters\nhint: Did you mean \"list\"?\n");
+              "belay: unrecognized command \"histroy\"\nhint: Did you mean \"history\"?\n");
+    EXPECT_EQ(
+        error_of({"dead-letters", "lst"}),
+        "belay: unrecognized command \"lst\" of dead-letters\nhint: Did you mean \"list\"?\n");
     EXPECT_EQ(error_of({"xyzzy"}),
-              "belay: unknown command \"xyzzy\"\nhint: belay --help lists the commands.\n");
+              "belay: unrecognized command \"xyzzy\"\nhint: belay --help lists the commands.\n");
     EXPECT_EQ(belay({"toop"}).code, 2);
     // Near is the word, not what follows a command that exists.
     EXPECT_NE(error_of({"show"}).find("ID"), std::string::npos);
@@ -708,7 +719,7 @@ TEST_F(ToolProgram, RunsACommandPerItem) {
     hub_.provider().enqueue_worker_items({{.work_item = item(1, "Good")},
                                           {.work_item = item(2, "Bad")},
                                           {.work_item = item(3, "Later")}});
-    const Ran ran = belay({"run-worker", "--count", "3", "--retry-delay-ms", "10", "--shell",
+    const Ran ran = belay({"run-worker", "--count", "3", "--retry-delay", "10ms", "--shell",
                            "case $BELAY_ACTIVITY$BELAY_ATTEMPT in Bad*) exit 4;; Later1) exit 75;; "
                            "esac; cat; echo \" for $BELAY_INSTANCE $BELAY_ACTIVITY_ID\""});
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -782,7 +793,7 @@ TEST_F(ToolProgram, SendsAndAwaitsTasks) {
     EXPECT_EQ(task.headers, (Json{{"tenant", "acme"}}));
     EXPECT_EQ(parsed({"status", id})["state"], "ready");
     EXPECT_NE(text({"status", id}).find("mail"), std::string::npos);
-    const Ran early = belay({"await", id, "--timeout-ms", "1"});
+    const Ran early = belay({"await", id, "--timeout", "1ms"});
     EXPECT_EQ(early.code, 1);
     EXPECT_EQ(early.out, "ready\n");
     // The payload is the input, what is printed the result.
@@ -799,11 +810,42 @@ TEST_F(ToolProgram, SendsAndAwaitsTasks) {
     EXPECT_EQ(belay({"await", "no such instance"}).code, 1);
 }
 
+// Times, durations and policies as they are typed; a task that failed runs once more.
+TEST_F(ToolProgram, SendsLaterAndRetries) {
+    const auto task = [this](const std::string& id) { return hub_.tasks().status(Uuid(id)); };
+    const std::string at = parsed({"send", "mail", "--at", "2037-03-01 08:00+00"})["id"];
+    EXPECT_EQ(task(at)->available_at, from_ms(2'119'507'200'000));
+    const auto before = std::chrono::system_clock::now();
+    const std::string later = parsed({"send", "mail", "--delay", "2h"})["id"];
+    EXPECT_GE(*task(later)->available_at - before, std::chrono::minutes(115));
+    EXPECT_LE(*task(later)->available_at - before, std::chrono::minutes(150));
+    EXPECT_NE(belay({"send", "mail", "--at", "some day"}).code, 0);
+
+    const std::string policy =
+        R"({"max_attempts": 1, "attempt_timeout_ms": 60000, "retryable": ["transient"], "max_reclaims": 3,
+            "max_replays": 4, "max_signals": 5, "on_lease_expiry": "continue",
+            "backoff": {"kind": "fixed", "delay_ms": 10}})";
+    const std::string id = parsed({"send", "print", "--policy", policy})["id"];
+    const json stored = parsed({"task", id})["policy"];
+    for (const auto& [key, value] : json::parse(policy).items()) {
+        EXPECT_EQ(stored[key], value) << key;
+    }
+    EXPECT_EQ(belay({"receive", "print", "--count", "1", "--exec", "exit 75"}).code, 0);
+    EXPECT_EQ(belay({"await", id, "--timeout", "0s"}).out, "failed\n");
+    EXPECT_EQ(text({"retry", id}), "task " + id + " runs once more\n");
+    EXPECT_EQ(task(id)->state.text(), "ready");
+    EXPECT_EQ(belay({"retry", id}).code, 1);
+
+    text({"start", "Bill", "--id", "bill-1"});
+    EXPECT_EQ(text({"terminate", "bill-1", "--reason", "enough"}), "asked bill-1 to end\n");
+    EXPECT_EQ(belay({"terminate", "bill-2"}).code, 1);
+}
+
 // The lease is shorter than the command: it is extended while that runs.
 TEST_F(ToolProgram, ExtendsTheLeaseWhileTheCommandRuns) {
     const std::string id = parsed({"send", "slow"})["id"];
     EXPECT_EQ(
-        belay({"receive", "slow", "--count", "1", "--lease-ms", "1500", "--exec", "sleep 3"}).code,
+        belay({"receive", "slow", "--count", "1", "--lease", "1500ms", "--exec", "sleep 3"}).code,
         0);
     const json task = parsed({"task", id});
     EXPECT_EQ(task["state"], "completed");
@@ -830,6 +872,12 @@ TEST_F(ToolProgram, CompletesCommands) {
         for (const char* word : {"receive", "dead-letters", "redrive"}) {
             EXPECT_NE(script.find(word), std::string::npos) << shell << word;
         }
+        // The shell itself, where it is installed, reads the script without complaint.
+        const auto checked = tool::run_shell(
+            "if command -v \"$SHELL_NAME\" >/dev/null; then printf %s \"$SCRIPT\" | "
+            "\"$SHELL_NAME\" -n; fi",
+            "", {{"SHELL_NAME", shell}, {"SCRIPT", script}}, {}, std::chrono::milliseconds(2000));
+        EXPECT_EQ(checked.code, 0) << shell << checked.output;
     }
 }
 
