@@ -1185,6 +1185,46 @@ TEST_F(ClientAck, OfATaskIsRepeatedWithItsEpoch) {
     EXPECT_EQ(state_of(task), "ready");
 }
 
+// DR-2: so are the calls of a queue with their lease; a completion that was done is no error.
+TEST_F(ClientAck, OfALeaseIsRepeated) {
+    Queue mail(hub_, "mail");
+    const auto state = [this](const Uuid& id) {
+        return connection_.exec("SELECT state FROM app.status($1)", {id}).get<std::string>(0, 0);
+    };
+    const auto received = [&mail] {
+        mail.send({{"to", "ada"}});
+        return mail.receive().at(0);
+    };
+    auto task = received();
+    unanswered([&] { mail.complete(task.lease); });
+    EXPECT_EQ(state(task.id), "completed");
+    // Only a repetition knows that it was the caller's own completion.
+    try {
+        mail.complete(task.lease);
+        ADD_FAILURE() << "completed twice";
+    } catch (const Error& error) {
+        EXPECT_TRUE(error.lock_lost());
+        EXPECT_EQ(error.code_detail(), "already_completed");
+    }
+
+    task = received();
+    const Uuid next = mail.send(nullptr);
+    const auto more = unanswered([&] { return mail.complete_and_receive(task.lease, {}); });
+    EXPECT_EQ(state(task.id), "completed");
+    EXPECT_TRUE(more.empty());
+    EXPECT_EQ(state(next), "active") << "the first run has received it; its lease expires";
+
+    task = received();
+    unanswered([&] { mail.release(task.lease); });
+    EXPECT_EQ(state(task.id), "ready");
+    EXPECT_EQ(mail.receive().at(0).id, task.id);
+
+    task = received();
+    expect_unknown(
+        [&] { mail.fail(task.lease, "no mailbox", std::nullopt, FailureClass::kPermanent); });
+    EXPECT_EQ(state(task.id), "failed");
+}
+
 // TX-3
 TEST_F(ClientAck, CreatesATaskOnceIfItHasAName) {
     const Uuid id("0190c2a4-0000-7000-8000-000000000001");
