@@ -402,6 +402,16 @@ TEST_F(Wait, FrontDoor) {
     EXPECT_EQ(conn.value("SELECT waiters FROM belay.shared_memory()"), "0");
 }
 
+// DR-1: a hub that is dropped while a result is awaited ends the wait with an error.
+TEST_F(Wait, DroppedHubEndsTheWaitForAResult) {
+    const std::string task = conn.value("SELECT app.send('mail')");
+    Waiting client(cluster.connect());
+    client.send("CALL app.await_result('" + task + "'::uuid, '10 min')");
+    until_waiting(1);
+    conn.exec("SELECT belay.drop_hub('app')");
+    EXPECT_EQ(client.answer(), "55000");
+}
+
 TEST_F(Wait, CancelAndTerminateLeaveNothing) {
     auto all = waiting(4, call_wait("'worker', 'orchestrator', 'instance:x'"));
     conn.exec("SELECT pg_cancel_backend(" + std::to_string(all[0]->conn.backend_pid()) + ")");
