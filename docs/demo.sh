@@ -27,30 +27,36 @@ show() {
 # As show, of lines that are longer than a screen is wide.
 show_clipped() { show "$@" | sed -E 's/^(.{139}).+/\1…/'; }
 
+examples=$(cd "$(dirname "${BASH_SOURCE[0]}")/../client/examples" && pwd)
 export BELAY_HUB=shop
 psql -X -q -v ON_ERROR_STOP=1 -c "SELECT belay.create_hub('shop')" >/dev/null
 
-title '12. An orchestration in C++'
-cat <<'TEXT'
-client/examples/order_saga.cpp: charge the card, then ship. If that takes too long
-or the customer cancels, shipping is stopped and the money refunded. It is a
-coroutine; its progress is stored in the hub. Order 1 goes well, order 2 is not
-shipped in time, order 3 is cancelled by the customer: the handler that runs is
-stopped at once.
-TEXT
-show order_saga shop
-
-title '13. What the tool says about it'
-show belay instances
-show belay show order-2
-show_clipped belay history order-3
-
-title '14. An order and its task in one transaction'
+title '12. A task in the transaction of an order, in C++'
 show transactional_enqueue shop
 show belay tasks --queue example-charges
 
-title '15. A worker in one line'
+title '13. A worker in one line'
 show belay receive example-charges --count 1 --exec 'echo "charged by a shell script"'
+
+title '14. A durable function in C++'
+cat <<'TEXT'
+client/examples/order_saga.cpp: charge the card, then ship. If that takes too long
+or the customer cancels, shipping is stopped and the money refunded. It is a
+coroutine; its progress is stored in the hub:
+TEXT
+printf '\n'
+sed -n '/^Durable<std::string> buy/,/^}/p; /^Durable<std::string> run_saga/,/^}/p' "$examples/order_saga.cpp"
+cat <<'TEXT'
+
+Order 1 goes well, order 2 is not shipped in time, order 3 is cancelled by the
+customer: the handler that runs is stopped at once.
+TEXT
+show order_saga shop
+
+title '15. What the tool says about it'
+show belay instances
+show belay show order-2
+show_clipped belay history order-3
 
 title '16. A flow of tasks'
 cat <<'TEXT'
