@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Counts the instructions that one backend needs for a worker cycle, a batch, a task, a task through the front
-# door, and a turn.
+# Counts the instructions that one backend needs for a worker cycle, a batch, a task, a batch of tasks, a task
+# through the front door, a turn, and a portion of turns; prints the goals that follow from them.
 #
 #   bench/instructions.sh [--against CHECKOUT]... [--only NAME]...
 #
 #   --against   another checkout of belay, built: its figures stand beside ours, with the ratio
-#   --only      cycle, batch, task, door, turn, turn_loop, or a single verb: task_send and door_send, task_receive and
-#               door_receive, task_complete and door_complete; may be repeated
+#   --only      cycle, batch, task, task_batch, door, turn, turn_loop, turns or turns_loop, or a single verb: task_send and
+#               door_send, task_receive and door_receive, task_complete and door_complete; may be repeated
 #
 # callgrind counts, in single-user mode: the same binary gives the same figure however busy the machine
 # is. Each loop of bench/instructions.sql runs twice, with fewer and with more rounds; the difference is
-# what a round costs, without start and first planning. A round of `batch` is 100 items. `turn_loop`
-# builds the arguments of a turn and does nothing with them: take it off `turn`.
+# what a round costs, without start and first planning. A round of `batch` is 100 items, one of
+# `task_batch` 100 tasks, one of `turns` 16 turns. `turn_loop` and `turns_loop` build the arguments and do
+# nothing with them: take them off `turn` and `turns`.
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
@@ -37,7 +38,8 @@ while (($# > 0)); do
     esac
     shift
 done
-((${#only[@]} > 0)) || only=(cycle batch task door turn turn_loop task_send door_send task_receive door_receive task_complete door_complete)
+((${#only[@]} > 0)) || only=(cycle batch task task_batch door turn turn_loop turns turns_loop task_send door_send
+    task_receive door_receive task_complete door_complete)
 
 command -v valgrind >/dev/null || die "valgrind is missing: run 'make setup'"
 prepare
@@ -93,7 +95,9 @@ collected() {
 # round_of CHECKOUT DATA LOOP: instructions of one round.
 round_of() {
     local few=40 many=240 first second
-    [[ $3 != batch ]] || few=4 many=14
+    case $3 in
+        batch | task_batch | turns | turns_loop) few=4 many=14 ;;
+    esac
     # The first rounds do what no later one does: they start instances, and fill empty pages.
     collected "$1" "$2" "$3" "$few" >/dev/null
     first=$(collected "$1" "$2" "$3" "$few")
@@ -106,6 +110,7 @@ for checkout in "${checkouts[@]}"; do
     make_cluster "$checkout" "$work/data$number"
     number=$((number + 1))
 done
+declare -A ours=()
 printf '%-14s' loop
 for checkout in "${checkouts[@]}"; do printf ' %14s' "${checkout##*/}"; done
 printf '\n'
@@ -117,9 +122,26 @@ for loop in "${only[@]}"; do
         printf ' %14s' "$figure"
         if [[ -z $first ]]; then
             first=$figure
+            ours[$loop]=$figure
         else
             printf ' (%s)' "$(awk -v a="$first" -v b="$figure" 'BEGIN {printf "%.3f", a / b}')"
         fi
     done
     printf '\n'
 done
+
+# goal WHAT WANTED EXPRESSION LOOP...: of the expression of the figures a, b, of these loops.
+goal() {
+    local what=$1 wanted=$2 expression=$3 a=${ours[$4]:-} b=${ours[$5]:-}
+    if [[ -z $a || -z $b ]]; then
+        printf '%-62s <= %8s %10s  not measured\n' "$what" "$wanted" -
+        return
+    fi
+    awk -v what="$what" -v wanted="$wanted" -v a="$a" -v b="$b" "BEGIN {
+        got = $expression
+        printf \"%-62s <= %8g %10.2f  %s\\n\", what, wanted, got, got <= wanted ? \"met\" : \"missed\"
+    }"
+}
+printf '\n'
+goal 'a task / a work item, in batches of 100' 2.5 'a / b' task_batch batch
+goal 'instructions of a turn, in portions of 16' 450000 '(a - b) / 16' turns turns_loop

@@ -58,6 +58,30 @@ BEGIN
 END
 $$;
 
+-- 100 tasks at once, as a worker's portions do it; a time is a batch.
+CREATE PROCEDURE count.task_batch(p_times int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_tasks  jsonb := (SELECT jsonb_agg(jsonb_build_object('queue', 'bench', 'payload', repeat('x', 150)))
+                       FROM generate_series(1, 100));
+    v_ids    uuid[];
+    v_epochs bigint[];
+BEGIN
+    FOR i IN 1 .. p_times LOOP
+        PERFORM app.create_tasks(v_tasks);
+        COMMIT;
+        SELECT array_agg(s.task_id), array_agg(s.lease_epoch) INTO v_ids, v_epochs
+        FROM app.settle_and_claim_tasks('{}', '{}', p_worker => 'bench', p_worker_instance => 'bench-1', p_queues => '{bench}',
+                                        p_max_items => 100) AS s;
+        COMMIT;
+        IF EXISTS (SELECT FROM app.settle_and_claim_tasks(v_ids, v_epochs) AS s WHERE s.error IS NOT NULL)
+           OR cardinality(v_ids) <> 100 THEN
+            RAISE EXCEPTION 'not all tasks were claimed and completed';
+        END IF;
+        COMMIT;
+    END LOOP;
+END
+$$;
+
 -- The same through the front door.
 CREATE PROCEDURE count.door(p_times int) LANGUAGE plpgsql AS $$
 DECLARE
@@ -234,6 +258,58 @@ BEGIN
         SELECT count.delta(i % 4 * 5)::text
                || count.activities('instance', 1, i % 4 * 5)
                || count.message('instance', i % 4 * 5 + 5) || count.metadata(i % 4 * 5 + 5) INTO v_text;
+        COMMIT;
+    END LOOP;
+END
+$$;
+
+-- All instances at once, as a dispatcher's portions do it; a time is a portion of 16 turns.
+CREATE PROCEDURE count.turns(p_times int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_tokens     text[] := '{}';
+    v_ids        text[];
+    v_executions bigint[];
+    v_events     int[];
+    v_deltas     jsonb[];
+    v_activities jsonb[];
+    v_messages   jsonb[];
+    v_metadata   jsonb[];
+BEGIN
+    FOR i IN 1 .. p_times + 1 LOOP
+        SELECT array_agg(t.lock_token), array_agg(t.instance_id),
+               array_agg(t.execution_id + (json_array_length(t.history) = 20)::int),
+               array_agg(json_array_length(t.history) % 20)
+          INTO v_tokens, v_ids, v_executions, v_events
+          FROM app.ack_and_fetch_turns(v_tokens, v_executions, v_deltas, v_activities, v_messages, v_metadata,
+                                       p_max_turns => CASE WHEN i > p_times THEN 0 ELSE 16 END) AS t
+         WHERE t.outcome_index IS NULL OR t.error IS NOT NULL;
+        COMMIT;
+        EXIT WHEN i > p_times;
+        IF cardinality(v_tokens) <> 16 OR v_tokens[1] IS NULL THEN
+            RAISE EXCEPTION 'not all turns were acked and fetched: %', v_tokens;
+        END IF;
+        SELECT array_agg(count.delta(e.n)), array_agg(count.activities(e.id, e.execution, e.n)),
+               array_agg(count.message(e.id, e.n + 5)), array_agg(count.metadata(e.n + 5))
+          INTO v_deltas, v_activities, v_messages, v_metadata
+          FROM unnest(v_ids, v_executions, v_events) AS e (id, execution, n);
+    END LOOP;
+END
+$$;
+
+-- The arguments of p_times portions, without the turns.
+CREATE PROCEDURE count.turns_loop(p_times int) LANGUAGE plpgsql AS $$
+DECLARE
+    v_deltas     jsonb[];
+    v_activities jsonb[];
+    v_messages   jsonb[];
+    v_metadata   jsonb[];
+BEGIN
+    FOR i IN 1 .. p_times LOOP
+        SELECT array_agg(count.delta(e.n)), array_agg(count.activities(e.id, e.execution, e.n)),
+               array_agg(count.message(e.id, e.n + 5)), array_agg(count.metadata(e.n + 5))
+          INTO v_deltas, v_activities, v_messages, v_metadata
+          FROM unnest(array_fill('instance'::text, '{16}'), array_fill(1::bigint, '{16}'), array_fill(i % 4 * 5, '{16}'))
+               AS e (id, execution, n);
         COMMIT;
     END LOOP;
 END

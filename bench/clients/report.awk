@@ -11,6 +11,9 @@ BEGIN {
     title["fairness"] = "4 workers with 8 handlers, jobs of 10 ms, 64 ready"
     title["slow_500"] = "500 handlers of 100 ms each, 3 connections"
     title["workflow"] = "workflows of three steps, 16 at once"
+    title["hello"] = "orchestrations of one activity, 16 at once"
+    title["chain"] = "activities of one instance, one after the other"
+    title["fan_out"] = "activities of one instance, all at once"
     title["local"] = "durable functions without a database: a World, one core"
 }
 
@@ -97,6 +100,19 @@ function table(    i, parts, name, main_figure, more, heading, more_heading) {
     } else if (measurement == "workflow") {
         heading = "workflows/s"
         reference = "dbos"
+    } else if (measurement == "hello") {
+        heading = "workflows/s"
+        reference = "belay_by_hand"
+    } else if (measurement == "chain") {
+        main_figure = "short_us"
+        heading = "us per turn"
+        more = "long_us"
+        more_heading = "long chain"
+    } else if (measurement == "fan_out") {
+        main_figure = "fan_ms"
+        heading = "ms"
+        more = "turns"
+        more_heading = "turns"
     } else if (measurement == "local") {
         heading = "workflows/s"
         more = "turn_10_us"

@@ -13,7 +13,9 @@ all_systems=(
     "belay_worker    belay    worker    1   1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500"
     "belay_tasks     belay    tasks     1   1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500"
     "belay_engine    belay    engine    1   1  drain_100 latency"
-    "belay_runtime   runtime  runtime   1   1  local"
+    "belay_runtime   durable  runtime    1   1  workflow hello chain fan_out"
+    "belay_by_hand   durable  dispatcher 1   1  workflow hello"
+    "belay_local     runtime  runtime    1   1  local"
     "graphile        graphile plain     10  1  drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness"
     "graphile_batch  graphile batch     1   1  drain_16 drain_100 latency fairness slow_500"
     "pgboss          pgboss   plain     50  10 drain_16 drain_100 enqueue_bulk enqueue_16 latency"
@@ -42,7 +44,7 @@ needs_redis() { [[ ${system_program[$1]} == bullmq ]]; }
 
 # Those in which some system takes part, in this order.
 measurement_names=()
-for name in drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 workflow local; do
+for name in drain_16 drain_100 enqueue_bulk enqueue_16 latency fairness slow_500 workflow hello chain fan_out local; do
     [[ "${system_measurements[*]}" != *" $name "* ]] || measurement_names+=("$name")
 done
 unset name
@@ -67,7 +69,10 @@ set_arguments() {
                 "bursts=$((BENCH_SAMPLES / 5 < 5 ? 5 : BENCH_SAMPLES / 5))" "seconds=$BENCH_SECONDS")
             ;;
         slow_500) arguments+=(drain "jobs=$slow_jobs" handlers=500 connections=3 ms=100) ;;
-        workflow) arguments+=("$1" "seconds=$BENCH_SECONDS" handlers=16 connections=20) ;;
+        workflow) arguments+=(workflow steps=3 "seconds=$BENCH_SECONDS" handlers=16 connections=20) ;;
+        hello) arguments+=(workflow steps=1 "seconds=$BENCH_SECONDS" handlers=16) ;;
+        chain) arguments+=(chain "length=$((BENCH_JOBS / 25))") ;;
+        fan_out) arguments+=(fan_out "width=$((BENCH_JOBS < 50000 ? BENCH_JOBS / 50 : 1000))" handlers=8) ;;
         local) arguments+=(local) ;;
         *) die "no measurement '$1'" ;;
     esac

@@ -103,12 +103,23 @@ bool Settler::needs_a_claim() const {
     return more_ && !awaits_work_ && !stopping_ && !host_.stopping() && idle_handlers() > 0;
 }
 
-// What the handlers get through in kExpectedWait, if the next jobs are like the last ones.
+// What the handlers get through in kExpectedWait, if the next jobs are like the last ones. While
+// that is unknown, nothing.
 int Settler::most_depth() const {
+    if (measured_ == 0) {
+        return 0;
+    }
     const auto length = std::max(mean_length_, std::chrono::nanoseconds(1000));
-    const auto each = std::min<std::int64_t>(kExpectedWait / length, kMaxDepth);
-    return std::max(options_.prefetch,
-                    std::min(options_.concurrency * static_cast<int>(each), kMaxDepth));
+    return static_cast<int>(
+        std::min<std::int64_t>(options_.concurrency * kExpectedWait / length, kMaxDepth));
+}
+
+void Settler::measure(const Job& job) {
+    if (job.began == SteadyClock::time_point{}) {
+        return;  // its handler did not run
+    }
+    measured_ = std::min(measured_ + 1, kRemembered);
+    mean_length_ += (SteadyClock::now() - job.began - mean_length_) / measured_;
 }
 
 // What a call may ask for that begins now. It counts as asked for until end_round().
@@ -120,7 +131,8 @@ Settler::Room Settler::reserve() {
     Room room{.handlers = std::min(idle_handlers(), kMaxLeased)};
     if (options_.adapts) {
         const bool grows = std::exchange(starved_, false) && more_;
-        depth_ = std::min(grows ? 2 * depth_ : depth_, most_depth());
+        const int wanted = grows ? std::max(2 * depth_, options_.concurrency) : depth_;
+        depth_ = std::min(wanted, most_depth());
     }
     const int places = options_.concurrency + depth_ - held - room.handlers;
     // The buffer is filled by halves: a claim costs more than the tasks that it brings.
@@ -247,13 +259,12 @@ JobPointer Settler::take() {
 }
 
 JobPointer Settler::hand_over(JobPointer job) {
-    const auto length = SteadyClock::now() - job->began;
     JobPointer next;
     bool settler_sleeps = false;
     bool leaves = false;
     {
         const std::lock_guard lock(mutex_);
-        mean_length_ += (length - mean_length_) / kRemembered;
+        measure(*job);
         --running_;
         prefetches_ = true;
         ended_.push_back(std::move(job));
@@ -315,11 +326,12 @@ void Settler::wake_handlers(int count) {
     }
 }
 
-void Settler::done() {
+void Settler::done(JobPointer job) {
     bool hungry = false;
     bool claims = false;
     {
         const std::lock_guard lock(mutex_);
+        measure(*job);
         --running_;
         prefetches_ = true;
         claims = needs_a_claim();
@@ -381,9 +393,9 @@ void Settler::give_back_buffer(std::size_t count) {
     }
 }
 
-// More waits than the least size of the buffer, and not for threads that are being woken.
+// More waits than for threads that are being woken, and nobody has asked for a buffer.
 bool Settler::is_too_deep() const {
-    return options_.adapts && static_cast<int>(buffer_.size()) > options_.prefetch + sleeping_;
+    return options_.adapts && static_cast<int>(buffer_.size()) > sleeping_;
 }
 
 // The age of the oldest job at which some of the buffer goes back.
@@ -396,7 +408,9 @@ void Settler::give_back_old() {
     const auto now = SteadyClock::now();
     // Those in front are the next ones, so the youngest go.
     if (is_too_deep() && now - buffer_.front()->received >= kMaxWait) {
-        depth_ = options_.prefetch;
+        depth_ = 0;
+        measured_ = 0;  // the last jobs say nothing about these
+        prefetches_ = false;
         for (; is_too_deep(); buffer_.pop_back()) {
             ended_.push_back(std::move(buffer_.back()));
         }

@@ -12,10 +12,11 @@
 // still held is given back by one more call.
 //
 // The buffer. Handlers that end within microseconds would wait for the next call again and again,
-// so an automatic buffer follows them: it doubles each time a handler finds it empty though the
-// queue has more, up to what the handlers get through in a few milliseconds. What is in it beyond
-// its least size goes back when the oldest job has waited for ten times as long: a run of short
-// jobs says nothing about the next one.
+// so an automatic buffer follows them. It has no place until a job has ended: what is buffered
+// waits while handlers of other workers may be idle. Then it grows each time a handler finds it
+// empty though the queue has more, up to what the handlers get through in a few milliseconds. What
+// is in it goes back when the oldest job has waited for ten times as long: a run of short jobs says
+// nothing about the next one.
 //
 // Threads. A settler has `connections` threads, which make the calls with connections of the pool,
 // one at a time each. The handlers' threads call take(), hand_over() and done(); the thread that
@@ -128,8 +129,8 @@ struct SettlerOptions {
     int concurrency = 1;
     int connections = 1;
     int settle_max = 500;
-    int prefetch = 0;
-    bool adapts = false;  // prefetch is the least, and the buffer grows as handlers need it
+    int prefetch = 0;     // the size of the buffer
+    bool adapts = false;  // instead, it grows from 0 as handlers need it
     int prefetch_threshold = 1;
     Milliseconds prefetch_max_age{10000};
     Milliseconds reconnect_timeout{30000};
@@ -170,7 +171,7 @@ class Settler {
     JobPointer take();
     // Takes a job that has ended, and returns as take() does.
     JobPointer hand_over(JobPointer job);
-    void done();
+    void done(JobPointer job);
     // Settles a job whose handler goes on: returns when its portion is committed, or throws.
     void settle_and_wait(Job& job, Outcome outcome);
 
@@ -231,6 +232,7 @@ class Settler {
     JobPointer take_from_buffer();
     int handlers_to_wake();
     int most_depth() const;
+    void measure(const Job& job);
     bool is_too_deep() const;
     Milliseconds max_age() const;
 
@@ -256,8 +258,9 @@ class Settler {
     int depth_ = 0;                  // how large the buffer is to be
     bool starved_ = false;           // a handler has found it empty since the last round began
     std::chrono::nanoseconds mean_length_{kShort};  // of jobs in handlers, of late
-    int asked_ = 0;                                 // jobs that calls under way may bring
-    int under_way_ = 0;                             // rounds
+    int measured_ = 0;               // how many jobs mean_length_ is of, up to kRemembered
+    int asked_ = 0;                  // jobs that calls under way may bring
+    int under_way_ = 0;              // rounds
     bool more_ = false;              // the last answer left it open whether there is more
     bool awaits_work_ = false;       // the thread that waits is told of new work
     bool awaits_handler_ = false;    // it is to be told of a free handler

@@ -118,9 +118,7 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
         return queues;
     }
 
-    int prefetch() const {
-        return options.prefetch.value_or(std::min(options.concurrency, kMaxPrefetch));
-    }
+    int prefetch() const { return options.prefetch.value_or(0); }
 
     int prefetch_threshold() const {
         return options.prefetch_threshold.value_or(
@@ -306,8 +304,7 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
             if (hands_over) {
                 job = own.hand_over(std::move(job));
             } else {
-                job.reset();
-                own.done();
+                own.done(std::move(job));
                 job = own.take();
             }
         }

@@ -32,6 +32,15 @@ constexpr auto kFits = statement<In<ListOf<Text>, ListOf<Text>>, Out<Text, Maybe
      WHERE NOT EXISTS (SELECT 1 FROM {hub}.queues AS l WHERE l.name {=} n.queue AND l.paused)
 )sql");
 
+// Whether a task of the hub has ever asked for capabilities: a row that anybody has inserted has a
+// page.
+bool has_capability_sets(const Hub& hub) {
+    const Relation sets = table_open(hub.relations.capability_sets, AccessShareLock);
+    const bool has_pages = RelationGetNumberOfBlocks(sets) > 0;
+    table_close(sets, NoLock);
+    return has_pages;
+}
+
 // ---------------------------------------------------------------- streams
 
 // The id of which these are the halves, in the current memory context.
@@ -364,14 +373,26 @@ std::span<const std::string_view> ready_queues(Tables& tables, std::string_view 
     });
 }
 
-std::span<const TaskStream> fitting_streams(const Hub& hub,
+std::span<const TaskStream> fitting_streams(Tables& tables,
                                             std::span<const std::string_view> queues,
                                             std::span<const std::string_view> capabilities,
                                             std::span<const int16> slots) {
     if (queues.empty()) {
         return {};
     }
-    const auto rows = run(hub, kFits, queues, capabilities);
+    if (!has_capability_sets(tables)) {
+        pg::List<TaskStream> streams;
+        for (const auto queue : queues) {
+            const auto settings = read_queue(tables, queue);
+            if (!settings || !settings->paused) {
+                for (const int16 slot : slots) {
+                    streams.add({queue, slot, 0});
+                }
+            }
+        }
+        return streams.span();
+    }
+    const auto rows = run(tables.hub, kFits, queues, capabilities);
     // Each queue has its set 0 beside those found; the rows of a queue come together.
     auto* streams =
         static_cast<TaskStream*>(palloc(sizeof(TaskStream) * (2 * rows.count * slots.size() + 1)));

@@ -83,7 +83,7 @@ std::span<const std::string_view> ready_queues(Tables& tables, std::string_view 
 
 // The streams that fit: those of the queues, each named once, that are not paused, for each slot
 // and each set that lies within the capabilities.
-std::span<const TaskStream> fitting_streams(const Hub& hub,
+std::span<const TaskStream> fitting_streams(Tables& tables,
                                             std::span<const std::string_view> queues,
                                             std::span<const std::string_view> capabilities,
                                             std::span<const int16> slots);

@@ -13,6 +13,7 @@
 #include "belay/dispatcher.hpp"
 #include "belay/admin.hpp"
 #include "belay/worker.hpp"
+#include "faults.hpp"
 #include "lease.hpp"
 #include "server.hpp"
 #include "turn_elements.hpp"
@@ -215,6 +216,26 @@ class ClientDispatcher : public WithServer {
                             R"(","orchestration_version":"1.0.0","status":"Completed","output":")" +
                             output + "\"}";
         return decision;
+    }
+
+    // The turns of an orchestration that doubles 21 by an activity.
+    static TurnOutcome double_turn(TurnContext& turn) {
+        Decision decision = turn.decision();
+        if (turn.history().empty()) {
+            decision.history_delta = {event(1, "OrchestrationStarted"),
+                                      event(2, "ActivityScheduled")};
+            decision.worker_items = {R"({"ActivityExecute":{"instance":")" + turn.instance_id() +
+                                     R"(","execution_id":1,"id":2,"name":"Double","input":"21"}})"};
+            decision.metadata =
+                R"({"orchestration_name":"Double","orchestration_version":"1.0.0"})";
+        } else if (turn.history().size() == 2 &&
+                   turn.messages()[0].text.find(R"("result":"42")") != std::string::npos) {
+            decision.history_delta = {event(3, "ActivityCompleted", R"(,"result":"42")")};
+            decision.metadata = R"({"status":"Completed","output":"42"})";
+        } else {
+            throw std::runtime_error("an odd turn: " + turn.messages()[0].text);
+        }
+        return TurnOutcome::decided(decision);
     }
 
     void start(int count, const std::string& name = "O") {
@@ -426,24 +447,7 @@ TEST_F(ClientDispatcher, WaitsForWhatComesLater) {
 // With a worker: an activity's completion is the second turn, which sees the first in its history.
 TEST_F(ClientDispatcher, TakesTurnsWithAWorker) {
     Dispatcher dispatcher(dispatcher_options());
-    dispatcher.on("Double", [](TurnContext& turn) {
-        Decision decision = turn.decision();
-        if (turn.history().empty()) {
-            decision.history_delta = {event(1, "OrchestrationStarted"),
-                                      event(2, "ActivityScheduled")};
-            decision.worker_items = {R"({"ActivityExecute":{"instance":")" + turn.instance_id() +
-                                     R"(","execution_id":1,"id":2,"name":"Double","input":"21"}})"};
-            decision.metadata =
-                R"({"orchestration_name":"Double","orchestration_version":"1.0.0"})";
-        } else if (turn.history().size() == 2 &&
-                   turn.messages()[0].text.find(R"("result":"42")") != std::string::npos) {
-            decision.history_delta = {event(3, "ActivityCompleted", R"(,"result":"42")")};
-            decision.metadata = R"({"status":"Completed","output":"42"})";
-        } else {
-            throw std::runtime_error("an odd turn: " + turn.messages()[0].text);
-        }
-        return TurnOutcome::decided(decision);
-    });
+    dispatcher.on("Double", &double_turn);
     Worker worker({.connection = options(), .hub = "app"});
     worker.on_activity("Double", [](Task& activity) {
         return completed_text(std::to_string(2 * std::stoi(activity.payload_text())));
@@ -681,6 +685,86 @@ TEST_F(ClientDispatcher, StopsBetweenCommitsAndLeavesNoLease) {
     EXPECT_EQ(connection_.exec("SELECT count(*) FROM app.messages WHERE attempt_count > 0")
                   .get<std::int64_t>(0, 0),
               0);
+}
+
+// A signal interrupts whatever a thread of the dispatcher does: what was decided is committed, and
+// no lease is left.
+TEST_F(ClientDispatcher, ASigtermAtAnyMomentLeavesNoLease) {
+    RandomRounds random;
+    std::atomic<int> decided = 0;
+    int made = 0;
+    for (int round = 0; round < random.rounds(); ++round) {
+        start(40, "R" + std::to_string(round) + "-");
+        made += 40;
+        auto options = dispatcher_options();
+        options.concurrency = 1 + random.below(8);
+        options.connections = 1 + random.below(3);
+        const Milliseconds work(random.below(3));
+        const int before = decided;
+        Dispatcher dispatcher(options);
+        dispatcher.on("", [&](TurnContext& turn) {
+            std::this_thread::sleep_for(work);
+            ++decided;
+            return TurnOutcome::decided(ended(turn, "ok"));
+        });
+        const StopsAtSigterm stops(dispatcher);
+        std::thread thread([&dispatcher] { dispatcher.run(); });
+        // At a random time, and, as a busy machine may have begun nothing by then, after so many
+        // turns.
+        if (round % 2 == 0) {
+            std::this_thread::sleep_for(std::chrono::microseconds(random.below(60000)));
+        } else {
+            const int wanted = before + random.below(40);
+            EXPECT_TRUE(wait_until([&] { return decided >= wanted; }));
+        }
+        ::kill(::getpid(), SIGTERM);
+        thread.join();
+        const auto count = [this](const std::string& rows) {
+            return connection_.exec("SELECT count(*) FROM app." + rows).get<int>(0, 0);
+        };
+        ASSERT_EQ(count("instance_lock_states WHERE lock_token IS NOT NULL"), 0)
+            << "round " << round << ", seed " << random.seed();
+        // All that was decided is committed, and nothing else counts as an attempt.
+        ASSERT_EQ(count("executions WHERE status = 'Completed'"), decided)
+            << "round " << round << ", seed " << random.seed();
+        ASSERT_EQ(count("messages"), made - decided) << "seed " << random.seed();
+        ASSERT_EQ(count("messages WHERE attempt_count > 0"), 0) << "seed " << random.seed();
+    }
+    std::cout << decided << " turns in " << random.rounds() << " runs\n";
+    EXPECT_EQ(events(Kind::kError), 0);
+}
+
+// Whatever dies in the middle of portions of turns, each instance has the history of one life: its
+// activity was scheduled once, and completed once.
+TEST_F(ClientDispatcher, AfterKillsEachTurnHasOneEffect) {
+    const int number = 1000;
+    start(number, "Double");
+    auto options = dispatcher_options();
+    options.on_event = {};
+    options.lock_timeout = Milliseconds(2000);
+    options.connection.conninfo += " application_name=portions";
+    const auto run = [&] {
+        Dispatcher dispatcher(options);
+        dispatcher.on("Double", &double_turn);
+        Worker worker({.connection = options.connection, .hub = "app", .lease = seconds(2)});
+        worker.on_activity("Double", [](Task& activity) {
+            return completed_text(std::to_string(2 * std::stoi(activity.payload_text())));
+        });
+        const Running working(worker);
+        dispatcher.run();
+    };
+    Process process(run);
+    kill_in_the_middle(*cluster, process, "portions",
+                       "generate_series(1, 1000) AS n WHERE n > (SELECT count(*) FROM "
+                       "app.executions WHERE status = 'Completed')");
+    Conn own = admin();
+    const std::string all = std::to_string(number);
+    EXPECT_EQ(own.value("SELECT count(*) FROM app.executions WHERE status = 'Completed'"), all);
+    EXPECT_EQ(own.value("SELECT string_agg(n::text, ' ') FROM (SELECT count(*) AS n FROM "
+                        "app.history GROUP BY event_id ORDER BY event_id) AS events"),
+              all + " " + all + " " + all);
+    EXPECT_EQ(own.value("SELECT count(*) FROM app.messages"), "0");
+    EXPECT_EQ(own.value("SELECT count(*) FROM app.worker_queue"), "0");
 }
 
 TEST_F(ClientDispatcher, ARestartLosesNothing) {

@@ -447,23 +447,33 @@ class Jobs : public Client {
     void finish_all(const std::vector<Leased>& all) {
         std::vector<std::string> pairs;
         std::string acks;
+        std::string tokens;
         std::string items;
         for (const auto& leased : all) {
             if (goes_well(leased)) {
+                items += (items.empty() ? "(" : ", (") + to_string(pairs.size()) + ", '" +
+                         leased.token + "', '" + leased.item + "')";
                 pairs.push_back(leased.item + "=" + leased.token);
                 acks += (acks.empty() ? "" : ",") + ("{\"lock_token\":\"" + leased.token + "\"}");
-                items +=
-                    (items.empty() ? "('" : ", ('") + leased.token + "', '" + leased.item + "')";
+                tokens += (tokens.empty() ? "'" : ", '") + leased.token + "'";
             }
         }
         if (pairs.empty()) {
             return;
         }
+        // The two forms of a call that ends many leases.
+        const std::string ended =
+            random_.in_thousand(500)
+                ? "SELECT lock_token, NULL::int AS place FROM jobs.ack_workers('[" + acks +
+                      "]') WHERE acked"
+                : "SELECT NULL AS lock_token, outcome_index AS place FROM "
+                  "jobs.settle_and_fetch_work_items(ARRAY[" +
+                      tokens + "]) WHERE error IS NULL";
         const Answer answer = line_.ask(
             "acks", {joined(pairs)},
-            "WITH a AS MATERIALIZED (SELECT * FROM jobs.ack_workers('[" + acks +
-                "]')) INSERT INTO effects SELECT i.item, i.token FROM a JOIN (VALUES " + items +
-                ") AS i(token, item) ON i.token = a.lock_token WHERE a.acked "
+            "WITH a AS MATERIALIZED (" + ended +
+                ") INSERT INTO effects SELECT i.item, i.token FROM a JOIN (VALUES " + items +
+                ") AS i(place, token, item) ON i.token = a.lock_token OR i.place = a.place "
                 "RETURNING item || '=' || token",
             [](const Answer& got) {
                 std::vector<std::string> acked;

@@ -24,7 +24,7 @@ constexpr int kMostBatch = 20;
 constexpr double kPatience = 120;  // seconds without any progress, then the test gives up
 constexpr const char* kTags[] = {"a", "b", "c"};
 
-enum class Form { kSingle, kAckAndFetch, kBatch };
+enum class Form { kSingle, kAckAndFetch, kBatch, kSettle };
 
 // What the clients know, gathered from all threads.
 struct Ledger : Complaints {
@@ -62,7 +62,7 @@ class Fetcher {
 
     void run() {
         while (!stop_) {
-            const auto leased = fetch();
+            auto leased = fetch();
             if (leased.empty()) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(random_.number(1, 10)));
                 continue;
@@ -78,6 +78,11 @@ class Fetcher {
                     break;
                 case Form::kBatch:
                     work_on_all(leased);
+                    break;
+                case Form::kSettle:
+                    while (!leased.empty()) {
+                        leased = settle_all(leased);
+                    }
                     break;
             }
         }
@@ -117,7 +122,7 @@ class Fetcher {
     }
 
     std::vector<Leased> fetch() {
-        const std::string sql = form_ == Form::kBatch
+        const std::string sql = form_ == Form::kBatch || form_ == Form::kSettle
                                     ? "SELECT * FROM app.fetch_work_items(" + terms() + ", " +
                                           to_string(random_.number(1, kMostBatch)) + ")"
                                     : "SELECT * FROM app.fetch_work_item(" + terms() + ")";
@@ -127,12 +132,15 @@ class Fetcher {
     static std::vector<Leased> leased_of(const Answer& answer) {
         std::vector<Leased> leased;
         for (const auto& row : answer.rows) {
-            // {"ActivityExecute": {"input": "17"}}
-            const std::string text = row.at(0).value_or("");
-            const auto digits = text.find_first_of("0123456789");
-            leased.push_back({std::stoll(text.substr(digits)), row.at(1).value_or("")});
+            leased.push_back(leased_of(row));
         }
         return leased;
+    }
+    static Leased leased_of(const std::vector<Text>& row) {
+        // {"ActivityExecute": {"input": "17"}}
+        const std::string text = row.at(0).value_or("");
+        const auto digits = text.find_first_of("0123456789");
+        return {std::stoll(text.substr(digits)), row.at(1).value_or("")};
     }
 
     // What may happen between fetch and ack. False if the item is not to be acked.
@@ -207,6 +215,51 @@ class Fetcher {
         for (const auto& row : answer.rows) {
             ledger_.confirm(std::stoll(row.at(0).value_or("")));
         }
+    }
+
+    // A portion: acks, abandons and a lease that nobody has, each with its own fate; the same call
+    // brings the next items.
+    std::vector<Leased> settle_all(const std::vector<Leased>& all) {
+        std::string tokens = "'lost'";
+        std::string outcomes = "'ack'";
+        std::string ignores = "NULL";
+        std::string items = "(0, -1)";
+        int count = 0;
+        int place = 0;
+        for (const auto& leased : all) {
+            if (!survives(leased)) {
+                continue;
+            }
+            const bool acks = !random_.in_thousand(50);
+            tokens += ", '" + leased.token + "'";
+            outcomes += acks ? ", 'ack'" : ", 'abandon'";
+            ignores += random_.in_thousand(500) ? ", true" : ", NULL";
+            ++place;
+            if (acks) {
+                ++count;
+                items += ", (" + to_string(place) + ", " + to_string(leased.item) + ")";
+            }
+        }
+        const Answer answer =
+            ask("WITH s AS MATERIALIZED (SELECT * FROM app.settle_and_fetch_work_items(ARRAY[" +
+                tokens + "], ARRAY[" + outcomes + "], NULL, NULL, ARRAY[" + ignores +
+                "]::boolean[], NULL, " + terms() + ", " + to_string(random_.number(1, kMostBatch)) +
+                ", p_prefetch => 5, p_prefetch_threshold => 10)), e AS (INSERT INTO effects "
+                "SELECT i.item FROM s JOIN (VALUES " +
+                items +
+                ") AS i(place, item) ON i.place = s.outcome_index WHERE s.error IS NULL RETURNING "
+                "item) SELECT work_item, lock_token, NULL FROM s WHERE outcome_index IS NULL UNION "
+                "ALL SELECT NULL, NULL, item FROM e");
+        ledger_.unknown += answer.lost ? count : 0;
+        std::vector<Leased> next;
+        for (const auto& row : answer.rows) {
+            if (row.at(2)) {
+                ledger_.confirm(std::stoll(*row.at(2)));
+            } else {
+                next.push_back(leased_of(row));
+            }
+        }
+        return next;
     }
 
     Client client_;
@@ -399,11 +452,13 @@ TEST_P(Kills, EveryItemIsFinishedOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Kills,
-                         testing::Values(Form::kSingle, Form::kAckAndFetch, Form::kBatch),
+                         testing::Values(Form::kSingle, Form::kAckAndFetch, Form::kBatch,
+                                         Form::kSettle),
                          [](const auto& info) {
                              return info.param == Form::kSingle        ? "Single"
                                     : info.param == Form::kAckAndFetch ? "AckAndFetch"
-                                                                       : "Batch";
+                                    : info.param == Form::kBatch       ? "Batch"
+                                                                       : "Settle";
                          });
 
 // A backend dies by SIGKILL: the server throws everybody out and recovers.

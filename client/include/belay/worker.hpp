@@ -79,9 +79,9 @@ struct WorkerOptions {
     // Jobs that are leased before a handler is free for them, at most 1000. They are extended as
     // running ones are, and released without counting the attempt when the worker stops, when a
     // call fails, or at that age (by default a third of the lease). With 0 nothing is leased that
-    // no handler is free for. By default one for each handler, and more while jobs are so short
-    // that handlers would wait for the server: as many as they get through in about 10 ms, at most
-    // 500; those go back after 100 ms if the next jobs take longer.
+    // no handler is free for. By default as many as handlers get through in about 10 ms, at most
+    // 500, by the last jobs' lengths, so none before a job has ended; they go back after 100 ms if
+    // the next jobs take longer.
     std::optional<int> prefetch = {};
     std::optional<Milliseconds> prefetch_max_age = {};
     // Nothing is prefetched unless so many are ready: other workers may have handlers for them. By
