@@ -207,8 +207,8 @@ Durable<std::string> two_messages(Context ctx, std::string) {
     co_return a + b;
 }
 
-// EQ-4: what arrives before the start is recorded and not delivered. RY-9: nor is what arrives in the
-// turn that requests the subscription, which takes effect at the end of the turn.
+// EQ-4: what arrives before the start is recorded and not delivered. RY-9: nor is what arrives in
+// the turn that requests the subscription, which takes effect at the end of the turn.
 TEST(Events, BeforeTheStart) {
     Driver d;
     d.registry.on(code, &one_event);
