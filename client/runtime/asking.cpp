@@ -67,6 +67,7 @@ detail::CallState* Execution::ask(detail::CallRequest request) {
     }
     auto* const call = new detail::CallState(this, request.kind, ++asked_);
     call->name = request.name;
+    call->account();
     if (ignores_asking()) {
         call->dropped = true;
         return call;

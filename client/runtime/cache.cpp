@@ -9,9 +9,6 @@ Miss compare(const StoredFacts& kept, const StoredFacts& stored) {
     if (kept.execution_id != stored.execution_id) {
         return Miss::kExecution;
     }
-    if (kept.incarnation != stored.incarnation) {
-        return Miss::kIncarnation;
-    }
     if (kept.last_event_id != stored.last_event_id) {
         return Miss::kEvent;
     }

@@ -2,7 +2,7 @@
 //
 // An execution is put in after an ack that is known to have succeeded, and taken out for the next
 // turn, so it has one owner at a time. It is used only if the stored history is its own: the same
-// execution, incarnation and last event, and the last event's text is the one that was written (an
+// execution and last event, and the last event's text is the one that was written (an
 // instance may be deleted and made again under its id). The server may vouch for the latter: it
 // then sends no events.
 //
@@ -28,19 +28,17 @@ namespace belay::engine {
 
 // Why an execution was not found in memory.
 enum class Miss : std::uint8_t {
-    kNone,         // it was
-    kAbsent,       // never was, or has left
-    kExecution,    // the instance has continued as new
-    kIncarnation,  // another fencing
-    kEvent,        // another process has gone on
-    kLife,         // another instance under the same id
+    kNone,       // it was
+    kAbsent,     // never was, or has left
+    kExecution,  // the instance has continued as new
+    kEvent,      // another process has gone on
+    kLife,       // another instance under the same id
 };
 
 // What the server says about the stored history.
 struct StoredFacts {
     std::int64_t execution_id = 0;
     std::int64_t last_event_id = 0;
-    std::string incarnation = {};
     std::string last_event_text = {};
     bool is_ours = false;  // the server says that we have written all of it
 };
@@ -53,7 +51,7 @@ struct CacheLimits {
 
 struct CacheStats {
     std::uint64_t hits = 0;
-    std::array<std::uint64_t, 6> misses = {};  // by Miss
+    std::array<std::uint64_t, 5> misses = {};  // by Miss
     std::uint64_t evictions = 0;
     std::size_t bytes = 0;
     std::size_t instances = 0;

@@ -338,8 +338,9 @@ TurnOutput Execution::finish() {
         } else {
             answer_parent(*end_);
         }
-    } else if (last_event_id_ > facts_.history_warning && !warned_) {
-        warned_ = true;
+    } else if (first_new_id_ - 1 <= facts_.history_warning &&
+               last_event_id_ > facts_.history_warning) {
+        // Only the turn that crosses the limit, so that a replay does not repeat it.
         tell(RuntimeEvent::Kind::kLongHistory,
              std::to_string(last_event_id_) + " events; see Context::continue_as_new");
     }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "belay/durable/failure.hpp"
+#include "event.hpp"
 
 namespace belay {
 
@@ -23,10 +24,23 @@ SubOrchestrationFailed::SubOrchestrationFailed(std::string name, const std::stri
       name_(std::move(name)),
       cancelled_(cancelled) {}
 
-Cancelled::Cancelled(std::string reason)
-    : Failure("canceled: " + reason, false), reason_(std::move(reason)) {}
+Cancelled::Cancelled(std::string reason, std::string details)
+    : Failure("canceled: " + reason, false, std::move(details)), reason_(std::move(reason)) {}
 
 namespace detail {
+
+namespace {
+
+// None: these details are not those of a cancellation.
+OptionalText reason_of_cancel(const json& application) {
+    const auto kind = application.find("kind");
+    if (kind == application.end() || !kind->is_object() || !kind->contains("Cancelled")) {
+        return std::nullopt;
+    }
+    return kind->at("Cancelled").value("reason", "");
+}
+
+}  // namespace
 
 std::shared_ptr<const Failure> failure_of(const std::exception_ptr& error) {
     try {
@@ -50,16 +64,30 @@ void throw_failure(CallKind kind, const std::string& name, const std::string& de
         const json& application = parsed.at("Application");
         message = application.value("message", "");
         retryable = application.value("retryable", false);
-        const auto found = application.find("kind");
-        if (found != application.end() && found->is_object() && found->contains("Cancelled")) {
+        if (const auto reason = reason_of_cancel(application)) {
             cancelled = true;
-            message = "canceled: " + found->at("Cancelled").value("reason", "");
+            message = "canceled: " + *reason;
         }
     }
     if (kind == CallKind::kChild) {
         throw SubOrchestrationFailed(name, message, retryable, cancelled, details);
     }
     throw ActivityFailed(name, message, retryable, details);
+}
+
+void throw_end(const std::string& output, const std::string& details) {
+    // The output alone does not tell: an exception of the code may have any text.
+    const json parsed = json::parse(details, nullptr, false);
+    bool retryable = false;
+    if (parsed.is_object() && !parsed.empty() && parsed.front().is_object()) {
+        if (parsed.contains("Application")) {
+            if (auto reason = reason_of_cancel(parsed.at("Application"))) {
+                throw Cancelled(std::move(*reason), details);
+            }
+        }
+        retryable = parsed.front().value("retryable", false);
+    }
+    throw Failure(output, retryable, details);
 }
 
 }  // namespace detail
@@ -154,12 +182,18 @@ bool ends_instance(std::string_view details) {
                                   parsed.contains("Configuration") || parsed.contains("Poison"));
 }
 
-void throw_output(const std::string& output) {
-    constexpr std::string_view kCancelled = "canceled: ";
-    if (output.starts_with(kCancelled)) {
-        throw Cancelled(output.substr(kCancelled.size()));
+std::string details_of_end(const std::vector<std::string>& events) {
+    // duroxide writes breadcrumbs behind the terminal event.
+    for (auto text = events.rbegin(); text != events.rend(); ++text) {
+        const Event event = parse_event(*text);
+        if (event.kind == EventKind::kOrchestrationFailed) {
+            return event.text.value_or("");
+        }
+        if (!is_breadcrumb(event.kind)) {
+            break;
+        }
     }
-    throw Failure(output, false);
+    return {};
 }
 
 }  // namespace engine

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "belay/durable/instance.hpp"
 
@@ -10,6 +11,9 @@ namespace belay::detail {
 
 // Throws what an outcome with these details is for the code.
 [[noreturn]] void throw_failure(CallKind kind, const std::string& name, const std::string& details);
+
+// Throws what an instance with this output and these details has failed with: Cancelled or Failure.
+[[noreturn]] void throw_end(const std::string& output, const std::string& details);
 
 }  // namespace belay::detail
 
@@ -30,8 +34,8 @@ EndOfCode end_of_poison(int attempts, int max_attempts, const std::string& messa
 // The same details as in an outcome of a call.
 EndOfCode end_of_details(const std::string& details);
 
-// Throws what the output of a failed instance says: Cancelled or Failure.
-[[noreturn]] void throw_output(const std::string& output);
+// The details of the failure that ends these events; "" if they end otherwise. Throws Corrupt.
+std::string details_of_end(const std::vector<std::string>& events);
 
 // Of an activity that has failed.
 std::string activity_details(const std::string& message, bool retryable);

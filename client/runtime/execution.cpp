@@ -2,6 +2,7 @@
 #include "execution.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace belay::engine {
 namespace {
@@ -42,6 +43,8 @@ std::string_view decision_name(CallKind kind) {
     return name_of(EventKind::kExternalSubscribedPersistent);
 }
 
+std::atomic<std::ptrdiff_t> bytes_left{0};
+
 std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
     for (const char c : text) {
         hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -50,6 +53,10 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
 }
 
 }  // namespace
+
+std::ptrdiff_t frame_bytes_left() noexcept {
+    return bytes_left;
+}
 
 Execution::Execution(ExecutionFacts facts, const detail::Registered& code, Values values)
     : facts_(std::move(facts)), code_(code), values_(std::move(values)) {}
@@ -77,6 +84,9 @@ Execution::~Execution() {
         const detail::InstanceScope scope(this);
         root_.reset();
     }
+    if (frame_bytes() != 0) {
+        bytes_left += frame_bytes();
+    }
     for (detail::CallState* const call : dropped_) {
         release(call);
     }
@@ -100,11 +110,8 @@ std::size_t Execution::bytes() const {
     std::size_t bytes = sizeof(Execution) + static_cast<std::size_t>(frame_bytes()) +
                         entries_.capacity() * sizeof(Entry) +
                         (subscriptions_ ? sizeof(Subscriptions) + subscriptions_->bytes() : 0) +
-                        facts_.instance_id.size();
-    for (const detail::CallState* call = calls_; call != nullptr; call = call->next_call) {
-        bytes += sizeof(detail::CallState) + call->name.size() + call->value.size() +
-                 call->target.size();
-    }
+                        facts_.instance_id.size() + call_bytes_;
+    // At most 150: unlike the calls, these may be counted after each turn.
     for (const auto& [key, value] : values_) {
         bytes += key.size() + value.size();
     }
@@ -257,6 +264,7 @@ void Execution::bind(Action& action, std::int64_t id) {
         if (call->target.starts_with("sub::")) {
             call->target = facts_.instance_id + "::" + call->target;
         }
+        call->account();
     }
     const std::string* const name = &*names_.insert(call->name).first;
     // The reference of the action is now the entry's.
@@ -286,6 +294,7 @@ void Execution::settle(detail::CallState& call, std::string text, bool failed) {
         call.done = true;
         call.failed = failed;
         call.value = std::move(text);
+        call.account();
         if (call.waiter != nullptr) {
             call.waiter->settled(call);
         }
@@ -384,6 +393,23 @@ void Execution::apply_terminal(const Event& event) {
 }
 
 // ---- The code. ----
+
+void Execution::before_resumption() {
+    if (resumptions_ != nullptr) {
+        resumptions_->begin(last_event_id_);
+    }
+}
+
+void Execution::after_resumption() {
+    if (resumptions_ == nullptr) {
+        return;
+    }
+    if (const auto took = resumptions_->end()) {
+        const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(*took);
+        tell(RuntimeEvent::Kind::kSlow,
+             "the code held its thread for " + std::to_string(milliseconds.count()) + " ms");
+    }
+}
 
 void Execution::run() {
     run_ready();

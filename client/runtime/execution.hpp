@@ -1,4 +1,4 @@
-// One execution of one instance in memory: its coroutine, what it has asked for, and its history.
+// One execution of one instance in memory: its coroutine, its requests, and its history.
 //
 // A turn is: replay() of each stored event, boundary(), then begin_turn(), start() or deliver() for
 // each message, finish(). An execution that stays in memory begins the next turn with begin_turn().
@@ -28,6 +28,7 @@
 #include "belay/durable/registry.hpp"
 #include "details.hpp"
 #include "event.hpp"
+#include "resumptions.hpp"
 #include "subscriptions.hpp"
 
 namespace belay::engine {
@@ -41,7 +42,7 @@ inline constexpr std::string_view kVersionPrefix = "belay:version:";
 inline constexpr std::size_t kMaxCarried = 100;
 inline constexpr int kMaxRounds = 1000;
 
-// What the code has asked for: the decision event it becomes, and the call that waits for it.
+// A request of the code: the decision event it becomes, and the call that waits for it.
 struct Action {
     Event event;
     detail::CallState* call = nullptr;  // a reference is held
@@ -92,6 +93,10 @@ struct ExecutionFacts {
     std::int64_t strict_from = std::numeric_limits<std::int64_t>::max();
 };
 
+// Bytes of frames that were left when their executions were destroyed, in this process: 0 unless
+// the application keeps coroutines, or the compiler forgets one.
+std::ptrdiff_t frame_bytes_left() noexcept;
+
 class Execution final : public detail::Instance {
  public:
     Execution(ExecutionFacts facts, const detail::Registered& code, Values values);
@@ -109,6 +114,9 @@ class Execution final : public detail::Instance {
     Reception deliver(const Message& message);
     void carry(const Carried& carried);
     TurnOutput finish();
+
+    // Times the code until further notice; null: nobody wants to know.
+    void time(Resumptions* resumptions) { resumptions_ = resumptions; }
 
     std::int64_t last_event_id() const { return last_event_id_; }
     bool ended() const { return end_ != nullptr; }
@@ -167,6 +175,8 @@ class Execution final : public detail::Instance {
 
     // execution.cpp
     void root_finished() override { root_finished_ = true; }
+    void before_resumption() override;
+    void after_resumption() override;
     void apply(const Event& event);
     void apply_start(const Event& event);
     void apply_decision(const Event& event);
@@ -215,6 +225,7 @@ class Execution final : public detail::Instance {
 
     const ExecutionFacts facts_;
     const detail::Registered& code_;
+    Resumptions* resumptions_ = nullptr;
     std::unique_ptr<detail::Root> root_;
     bool root_finished_ = false;
     bool replaying_ = false;
@@ -255,7 +266,6 @@ class Execution final : public detail::Instance {
     std::unique_ptr<Choices> choices_;
     std::uint64_t seed_ = 0;
     std::uint64_t drawn_ = 0;
-    bool warned_ = false;
 
     std::unique_ptr<End> end_;
     // The rest of the stored part, while it is applied.

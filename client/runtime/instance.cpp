@@ -129,10 +129,20 @@ CallState::CallState(Instance* owner, CallKind kind_of_call, std::uint64_t numbe
         next_call->previous_call = this;
     }
     instance->calls_ = this;
+    account();
+}
+
+void CallState::account() {
+    if (instance != nullptr) {
+        const std::size_t now = sizeof(CallState) + name.size() + value.size() + target.size();
+        instance->call_bytes_ += now - accounted;
+        accounted = now;
+    }
 }
 
 CallState::~CallState() {
     if (instance != nullptr) {
+        instance->call_bytes_ -= accounted;
         (previous_call != nullptr ? previous_call->next_call : instance->calls_) = next_call;
         if (next_call != nullptr) {
             next_call->previous_call = previous_call;
@@ -193,7 +203,9 @@ std::string take_outcome(CallState& call) {
     if (call.failed) {
         throw_failure(call.kind, call.name, call.value);
     }
-    return std::move(call.value);
+    std::string value = std::exchange(call.value, {});
+    call.account();
+    return value;
 }
 
 std::string describe(const CallState& call) {
@@ -269,7 +281,9 @@ void Instance::run_ready() {
         }
         promise->queued = false;
         running_promise = promise;
+        before_resumption();
         promise->self.resume();
+        after_resumption();
         running_promise = nullptr;
     }
     if (!stopped_) {

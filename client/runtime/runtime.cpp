@@ -17,6 +17,7 @@
 #include "belay/admin.hpp"
 #include "belay/pool.hpp"
 #include "cache.hpp"
+#include "refusals.hpp"
 #include "turn.hpp"
 
 namespace belay {
@@ -28,10 +29,9 @@ using nlohmann::json;
 
 constexpr std::string_view kSystemActivity = "__duroxide_syscall:";
 
-std::int64_t system_now_ms() {
-    return std::chrono::duration_cast<Milliseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
+// For durations in this process only. Times that are stored are the server's.
+std::int64_t steady_now_ms() {
+    return std::chrono::duration_cast<Milliseconds>(SteadyClock::now().time_since_epoch()).count();
 }
 
 int cores() {
@@ -135,6 +135,7 @@ struct Runtime::Impl {
             std::random_device random;
             cache_owner = "runtime-" + std::to_string(random()) + "-" + std::to_string(random());
         }
+        engine::check_history_version(options.history_version);
         turn_options.history_version = options.history_version;
         turn_options.history_warning = options.history_warning;
         turn_options.on_nondeterminism = options.on_nondeterminism;
@@ -146,7 +147,7 @@ struct Runtime::Impl {
     void make_dispatcher();
     void serve_system_activities();
     TurnOutcome run_turn(TurnContext& turn);
-    engine::TurnRequest request_of(const TurnContext& turn) const;
+    static engine::TurnRequest request_of(const TurnContext& turn);
     engine::TurnResult run_code(TurnContext& turn, std::unique_ptr<engine::Execution> live,
                                 const engine::TurnOptions& its_options);
     std::string cache_metadata(std::string metadata, const engine::Execution& execution) const;
@@ -162,11 +163,15 @@ struct Runtime::Impl {
     void tell(const RuntimeEvent& event) noexcept {
         ++told[static_cast<std::size_t>(event.kind)];
         try {
+            if (event.kind == EventKind::kNondeterministic) {
+                const std::lock_guard lock(mutex);
+                ++counters.nondeterministic[{event.name, event.version}];
+            }
             if (options.on_event) {
                 options.on_event(event);
             }
         } catch (...) {
-            // The hook has had its chance.
+            // Exceptions of the hook are ignored.
         }
     }
     void tell_evicted(std::vector<std::string> ids) noexcept {
@@ -185,22 +190,23 @@ struct Runtime::Impl {
 
     // A turn whose code runs.
     struct Running {
-        SteadyClock::time_point began;
+        const engine::Resumptions* resumptions;
         std::string instance_id;
         std::int64_t execution_id;
         std::string name;
         std::string version;
-        std::int64_t last_event_id;
-        bool told = false;
+        std::chrono::nanoseconds reported{0};  // when the last one that was blocked began
     };
     mutable std::mutex mutex;
     std::unordered_map<const TurnContext*, Running> running;
-    std::map<std::string, int> refusals;  // since the last success, by instance
+    engine::Refusals refusals;
     std::condition_variable watch_again;
     bool watch_ends = false;
     RuntimeStats counters;  // under the mutex
+    std::chrono::nanoseconds code_time{0};
     std::array<std::atomic<std::uint64_t>, RuntimeEvent::kKinds> told = {};
     std::atomic<std::uint64_t> turn_number{0};
+    std::atomic<bool> has_run = false;
     std::atomic<bool> stopping = false;
     std::atomic<Dispatcher*> dispatching = nullptr;
 
@@ -211,12 +217,12 @@ struct Runtime::Impl {
 
 // ---- A turn. ----
 
-engine::TurnRequest Runtime::Impl::request_of(const TurnContext& turn) const {
+engine::TurnRequest Runtime::Impl::request_of(const TurnContext& turn) {
     engine::TurnRequest request;
     request.instance_id = turn.instance_id();
     request.execution_id = turn.execution_id();
     request.attempt = turn.attempt();
-    request.now_ms = to_ms(options.clock().value_or(from_ms(system_now_ms())));
+    request.now_ms = to_ms(turn.fetched_at().value());
     request.history_omitted = turn.history_after() > 0;
     request.history.reserve(turn.history().size());
     for (const TurnElement& element : turn.history()) {
@@ -243,7 +249,7 @@ TurnOutcome Runtime::Impl::run_turn(TurnContext& turn) {
     } else {
         cache.drop(turn.instance_id());
     }
-    // The server has left out what it took us to have.
+    // The server has omitted what it takes this process to have.
     if (!live || its_options.verify) {
         turn.read_whole_history();
     }
@@ -264,15 +270,15 @@ TurnOutcome Runtime::Impl::run_turn(TurnContext& turn) {
 engine::TurnResult Runtime::Impl::run_code(TurnContext& turn,
                                            std::unique_ptr<engine::Execution> live,
                                            const engine::TurnOptions& its_options) {
-    const engine::TurnRequest request = request_of(turn);
-    const auto stored = stored_facts(turn);
     const auto began = SteadyClock::now();
-    Running facts{.began = began,
+    engine::Resumptions resumptions(options.slow_resume);
+    engine::TurnRequest request = request_of(turn);
+    request.resumptions = &resumptions;
+    Running facts{.resumptions = &resumptions,
                   .instance_id = turn.instance_id(),
                   .execution_id = turn.execution_id(),
                   .name = turn.name(),
-                  .version = turn.version(),
-                  .last_event_id = stored ? stored->last_event_id : 0};
+                  .version = turn.version()};
     // Leaves the list of what is watched, also if the engine throws.
     struct Watched {
         Impl& impl;
@@ -287,21 +293,12 @@ engine::TurnResult Runtime::Impl::run_code(TurnContext& turn,
         }
     };
     engine::TurnResult result = [&] {
-        const Watched watched(*this, &turn, facts);
+        const Watched watched(*this, &turn, std::move(facts));
         return engine::run_turn(request, registry, its_options, std::move(live));
     }();
-    const std::uint64_t took = microseconds_since(began);
-    if (std::chrono::microseconds(took) > options.slow_resume) {
-        tell({.kind = EventKind::kSlow,
-              .instance_id = facts.instance_id,
-              .execution_id = facts.execution_id,
-              .name = facts.name,
-              .version = facts.version,
-              .event_id = facts.last_event_id,
-              .text = "a turn took " + std::to_string(took / 1000) + " ms"});
-    }
     const std::lock_guard lock(mutex);
-    counters.turn_microseconds += took;
+    counters.turn_microseconds += microseconds_since(began);
+    code_time += resumptions.total();
     return result;
 }
 
@@ -364,11 +361,11 @@ TurnOutcome Runtime::Impl::ack(TurnContext& turn, engine::TurnResult result) {
     }
     {
         const std::lock_guard lock(mutex);
-        refusals.erase(id);
+        refusals.succeeded(id);
     }
     // Only after an ack that is known to have succeeded is the stored history the coroutine's.
     if (result.execution && stored.last_event_id != 0) {
-        tell_evicted(cache.put(std::move(result.execution), std::move(stored), system_now_ms()));
+        tell_evicted(cache.put(std::move(result.execution), std::move(stored), steady_now_ms()));
     }
     return TurnOutcome::settled();
 }
@@ -385,11 +382,7 @@ TurnOutcome Runtime::Impl::give_back(const TurnContext& turn, engine::TurnResult
 
 Milliseconds Runtime::Impl::refused(const std::string& instance_id) {
     const std::lock_guard lock(mutex);
-    if (refusals.size() > 10000) {
-        refusals.clear();  // They begin with one second again.
-    }
-    const int times = std::min(refusals[instance_id]++, 6);
-    return std::min(Milliseconds(std::int64_t{1000} << times), Milliseconds(60000));
+    return Milliseconds(refusals.refused(instance_id, steady_now_ms()));
 }
 
 // ---- What the loops tell. ----
@@ -427,31 +420,35 @@ void Runtime::Impl::after_activity(const WorkerEvent& event) {
     }
 }
 
-// Tells of turns that hold their thread, and lets idle instances leave memory.
+// Reports code that holds its thread, and lets idle instances leave memory.
 void Runtime::Impl::watch() {
     std::unique_lock lock(mutex);
     const auto pause = std::max(options.blocked_resume / 4, Milliseconds(10));
     while (!watch_again.wait_for(lock, pause, [this] { return watch_ends; })) {
         std::vector<RuntimeEvent> events;
         for (auto& [turn, ran] : running) {
-            if (!ran.told && SteadyClock::now() - ran.began > options.blocked_resume) {
-                ran.told = true;
-                events.push_back({.kind = EventKind::kBlocked,
-                                  .instance_id = ran.instance_id,
-                                  .execution_id = ran.execution_id,
-                                  .name = ran.name,
-                                  .version = ran.version,
-                                  .event_id = ran.last_event_id,
-                                  .text = "a turn has run for " +
-                                          std::to_string(microseconds_since(ran.began) / 1000) +
-                                          " ms"});
+            const auto now = ran.resumptions->running();
+            if (now && now->began != ran.reported && now->lasts > options.blocked_resume) {
+                ran.reported = now->began;
+                events.push_back(
+                    {.kind = EventKind::kBlocked,
+                     .instance_id = ran.instance_id,
+                     .execution_id = ran.execution_id,
+                     .name = ran.name,
+                     .version = ran.version,
+                     .event_id = now->last_event_id,
+                     .text = "the code has held its thread for " +
+                             std::to_string(
+                                 std::chrono::duration_cast<Milliseconds>(now->lasts).count()) +
+                             " ms"});
             }
         }
+        refusals.forget_old(steady_now_ms());
         lock.unlock();
         for (const auto& event : events) {
             tell(event);
         }
-        tell_evicted(cache.drop_idle(system_now_ms()));
+        tell_evicted(cache.drop_idle(steady_now_ms()));
         lock.lock();
     }
 }
@@ -474,6 +471,9 @@ bool Runtime::Impl::shares_slots() {
 void Runtime::Impl::make_dispatcher() {
     DispatcherOptions its_options = dispatcher_options(options);
     its_options.share_slots = shares_slots();
+    if (options.only_registered_names) {
+        its_options.names = registry.names();
+    }
     if (!cache_owner.empty()) {
         its_options.cache_owner = cache_owner;
     }
@@ -490,8 +490,15 @@ void Runtime::Impl::serve_system_activities() {
     pool.emplace(options.connection, 1);
     const std::string prefix(kSystemActivity);
     worker.on_activity(prefix + "utc_now_ms", [this](Task&) {
+        if (const auto now = options.clock()) {
+            return completed_text(std::to_string(to_ms(*now)));
+        }
+        auto connection = pool->take();
         return completed_text(
-            std::to_string(to_ms(options.clock().value_or(from_ms(system_now_ms())))));
+            connection
+                ->exec("SELECT floor(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)"
+                       "::bigint::text")
+                .get<std::string>(0, 0));
     });
     worker.on_activity(prefix + "new_guid", [this](Task&) {
         auto connection = pool->take();
@@ -541,6 +548,9 @@ void Runtime::on_activity(std::string name, Function function) {
 }
 
 void Runtime::run() {
+    if (impl_->has_run.exchange(true)) {
+        throw std::logic_error("a runtime runs once; make another one");
+    }
     const bool has_orchestrations = !impl_->registry.names().empty();
     if (!has_orchestrations && !impl_->has_activities) {
         throw std::logic_error("a runtime needs an orchestration or an activity");
@@ -599,14 +609,22 @@ RuntimeStats Runtime::stats() const {
     {
         const std::lock_guard lock(impl_->mutex);
         stats = impl_->counters;
+        stats.code_microseconds = static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(impl_->code_time).count());
     }
     const engine::CacheStats cached = impl_->cache.stats();
     const auto misses = [&](Miss miss) { return cached.misses[static_cast<std::size_t>(miss)]; };
     stats.cache_hits = cached.hits;
     stats.cache_absent = misses(Miss::kAbsent);
     stats.cache_other_event = misses(Miss::kEvent);
-    stats.cache_other_life = misses(Miss::kExecution) + misses(Miss::kLife);
-    stats.cache_misses = stats.cache_absent + stats.cache_other_event + stats.cache_other_life;
+    stats.cache_other_execution = misses(Miss::kExecution);
+    stats.cache_other_life = misses(Miss::kLife);
+    stats.cache_misses = stats.cache_absent + stats.cache_other_event +
+                         stats.cache_other_execution + stats.cache_other_life;
+    stats.round_trips = impl_->worker.round_trips();
+    if (const Dispatcher* const dispatcher = impl_->dispatching) {
+        stats.round_trips += dispatcher->round_trips();
+    }
     stats.cache_evictions = cached.evictions;
     stats.cache_bytes = cached.bytes;
     stats.cache_instances = cached.instances;

@@ -34,17 +34,56 @@ auto wait_for(Hub& hub, const std::string& instance_id, std::optional<Millisecon
     }
 }
 
+// Throws what the instance has failed with, as the end of its history says.
+[[noreturn]] void throw_failed(Hub& hub, const InstanceInfo& info) {
+    const std::int64_t execution_id = info.current_execution_id.value_or(1);
+    const auto execution = hub.orchestrations().execution(info.instance_id, execution_id);
+    // Ids have no gaps but before the end of an execution that could not be read, so that this is
+    // the last page, and sometimes more.
+    OptionalNumber after =
+        std::max<std::int64_t>((execution ? execution->event_count : 0) - kHistoryPage, 0);
+    std::vector<std::string> events;
+    for (bool more = true; more;) {
+        auto page =
+            hub.orchestrations().history(info.instance_id, execution_id, after, kHistoryPage);
+        more = page.size() == kHistoryPage;
+        for (auto& event : page) {
+            after = event.event_id;
+            events.push_back(std::move(event.event_data));
+        }
+    }
+    std::string details;
+    try {
+        details = engine::details_of_end(events);
+    } catch (const engine::Corrupt&) {
+        // Then the output is all that is known.
+    }
+    detail::throw_end(info.output.value_or(""), details);
+}
+
+// The instance, if it is there. One that was there and is not any more was deleted.
+std::optional<InstanceInfo> look_at(Hub& hub, const std::string& instance_id, bool& seen) {
+    auto info = hub.orchestrations().get(instance_id);
+    if (!info && seen) {
+        throw Error({.message = "instance \"" + instance_id + "\" was deleted while it was awaited",
+                     .sqlstate = "QB002"});
+    }
+    seen = info.has_value();
+    return info;
+}
+
 }  // namespace
 
 std::string detail::wait_for_end(Hub& hub, const std::string& instance_id,
                                  std::optional<Milliseconds> timeout) {
+    bool seen = false;
     return wait_for(hub, instance_id, timeout, "has not ended in time", [&] {
-        const auto info = hub.orchestrations().get(instance_id);
+        const auto info = look_at(hub, instance_id, seen);
         std::optional<std::string> output;
         if (info && info->status == InstanceStatus::kCompleted) {
             output = info->output.value_or("");
         } else if (info && info->status == InstanceStatus::kFailed) {
-            engine::throw_output(info->output.value_or(""));
+            throw_failed(hub, *info);
         }
         return output;
     });
@@ -53,16 +92,17 @@ std::string detail::wait_for_end(Hub& hub, const std::string& instance_id,
 OptionalText detail::wait_for_status(Hub& hub, const std::string& instance_id,
                                      const std::function<bool(const OptionalText&)>& predicate,
                                      std::optional<Milliseconds> timeout) {
+    bool seen = false;
     return wait_for(hub, instance_id, timeout, "has not had such a status in time", [&] {
         // Read first: a status that is set with the end is seen, too.
-        const auto info = hub.orchestrations().get(instance_id);
+        const auto info = look_at(hub, instance_id, seen);
         const auto status = hub.orchestrations().custom_status(instance_id);
         const OptionalText value = status ? status->value : OptionalText();
         std::optional<OptionalText> found;
         if (info && predicate(value)) {
             found = value;
         } else if (info && info->status == InstanceStatus::kFailed) {
-            engine::throw_output(info->output.value_or(""));
+            throw_failed(hub, *info);
         } else if (info && info->status == InstanceStatus::kCompleted) {
             throw Failure("the instance has completed without such a status", false);
         }

@@ -2,20 +2,22 @@
 
 #include <algorithm>
 #include <optional>
+#include <regex>
 #include <set>
+#include <stdexcept>
 
 namespace belay::engine {
 namespace {
 
 using Kind = TurnResult::Kind;
 
+// Of a version that check_history_version accepts.
 std::string pin_of(const std::string& version) {
     ObjectWriter pin;
     std::string_view rest = version;
     for (const std::string_view part : {"major", "minor", "patch"}) {
         const auto dot = rest.find('.');
-        const std::string digits(rest.substr(0, dot));
-        pin.raw(part, digits.empty() ? "0" : digits);
+        pin.raw(part, std::string(rest.substr(0, dot)));
         rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
     }
     return pin.take();
@@ -313,13 +315,15 @@ void Turn::deliver_messages(const Message* start) {
 }
 
 TurnResult Turn::run_code(const detail::Registered& code, const Message* start) {
+    const bool replays = !live_ && !history_.empty();
     if (!live_) {
         live_ = std::make_unique<Execution>(facts(true), code, request_.values);
-        if (!history_.empty()) {
-            live_->replay(history_);
-            live_->boundary();
-            result_.events_replayed = history_.size();
-        }
+    }
+    live_->time(request_.resumptions);
+    if (replays) {
+        live_->replay(history_);
+        live_->boundary();
+        result_.events_replayed = history_.size();
     }
     live_->begin_turn(request_.now_ms);
     if (start != nullptr) {
@@ -327,6 +331,7 @@ TurnResult Turn::run_code(const detail::Registered& code, const Message* start) 
     }
     deliver_messages(start);
     TurnOutput output = live_->finish();
+    live_->time(nullptr);
     if (options_.verify) {
         verify(output, code);
     }
@@ -443,6 +448,15 @@ std::optional<Message> beginning_of(const TurnRequest& request, bool continues) 
 TurnResult run_turn(const TurnRequest& request, const Registry& registry,
                     const TurnOptions& options, std::unique_ptr<Execution> live) {
     return Turn(request, registry, options, std::move(live)).run();
+}
+
+void check_history_version(const std::string& version) {
+    // As the server packs them: JSON has no leading zeros, and a number is below 1000.
+    static const std::regex three_numbers("(0|[1-9][0-9]{0,2})(\\.(0|[1-9][0-9]{0,2})){2}");
+    if (!std::regex_match(version, three_numbers)) {
+        throw std::invalid_argument("history_version is \"" + version +
+                                    "\", but has to be three numbers, as in 0.1.30");
+    }
 }
 
 std::vector<Event> parse_history(const std::vector<std::string_view>& history) {

@@ -26,7 +26,8 @@ struct TurnRequest {
     std::vector<std::string_view> history = {};
     bool history_omitted = false;  // only an execution in memory can go on
     std::vector<std::string_view> messages = {};
-    Values values = {};  // at the beginning of the execution
+    Values values = {};                  // at the beginning of the execution
+    Resumptions* resumptions = nullptr;  // times the code; null: nobody wants to know
 };
 
 struct TurnOptions {
@@ -84,6 +85,9 @@ Values parse_values(std::string_view snapshot);
 // Thrown by run_turn where the history is omitted and needed after all: to end an instance without
 // its code. The execution is gone then.
 struct HistoryNeeded {};
+
+// Throws std::invalid_argument unless the version is three numbers, as instances are pinned to.
+void check_history_version(const std::string& version);
 
 // Throws Corrupt if these events cannot be a history.
 std::vector<Event> parse_history(const std::vector<std::string_view>& history);

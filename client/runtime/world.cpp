@@ -4,6 +4,7 @@
 #include "belay/testing.hpp"
 #include "cache.hpp"
 #include "memory_hub.hpp"
+#include "refusals.hpp"
 #include "replayer.hpp"
 
 namespace belay::testing {
@@ -49,8 +50,8 @@ struct World::Impl {
     bool manual_time = false;
     bool fail_ack = false;
     std::uint64_t started = 0;
-    std::map<std::string, int> refusals;  // turns that were given back, by instance
-    std::optional<Milliseconds> slept;    // by the activity that runs
+    engine::Refusals refusals;
+    std::optional<Milliseconds> slept;  // by the activity that runs
     WorldStats stats;
 
     void turn(HubInstance& instance);
@@ -149,7 +150,7 @@ void World::Impl::settle_turn(HubInstance& instance, const std::vector<HubMessag
         hub.give_back(instance, batch, 0, true);
         return;
     }
-    refusals.erase(instance.id);
+    refusals.succeeded(instance.id);
     hub.ack(instance, batch, result.decision);
     if (result.execution) {
         cache.put(std::move(result.execution), stored_facts(instance, result.decision.execution_id),
@@ -169,8 +170,7 @@ void World::Impl::give_back(HubInstance& instance, const std::vector<HubMessage>
     }
     std::int64_t delay = 1000;
     if (result.kind == Kind::kNoHandler || result.kind == Kind::kNondeterministic) {
-        delay = std::min<std::int64_t>(std::int64_t{1000} << std::min(refusals[instance.id]++, 6),
-                                       60000);
+        delay = refusals.refused(instance.id, hub.now_ms());
     }
     hub.give_back(instance, batch, delay, result.kind == Kind::kCorrupt);
 }
@@ -401,6 +401,8 @@ InstanceState World::state(const std::string& instance) const {
     const HubInstance& found = impl_->existing(instance);
     return {.status = found.status,
             .output = found.output.value_or(""),
+            .details = found.status == "Failed" ? engine::details_of_end(events(instance, 0))
+                                                : std::string(),
             .custom_status = found.custom_status,
             .execution_id = found.current,
             .name = found.name,
@@ -473,7 +475,7 @@ WorldStats World::stats() const {
 }
 
 void throw_end(const InstanceState& state) {
-    engine::throw_output(state.output);
+    belay::detail::throw_end(state.output, state.details);
 }
 
 }  // namespace belay::testing

@@ -433,6 +433,7 @@ struct Connection::Impl {
         int generation = 0;
     };
     std::unordered_map<std::string, Prepared> prepared = {};
+    std::unordered_map<std::string, bool> facts = {};
     std::uint64_t round_trips = 0;
     std::minstd_rand random{std::random_device{}()};
 
@@ -449,6 +450,7 @@ struct Connection::Impl {
 
     void drop() {
         prepared.clear();
+        facts.clear();
         if (!borrowed) {
             conn.reset();
         }
@@ -994,6 +996,15 @@ bool Connection::was_repeated() const {
 
 std::uint64_t Connection::round_trips() const {
     return impl_->round_trips;
+}
+
+std::optional<bool> Connection::remembered(const std::string& fact) const {
+    const auto known = impl_->facts.find(fact);
+    return known == impl_->facts.end() ? std::nullopt : std::optional(known->second);
+}
+
+void Connection::remember(const std::string& fact, bool is_so) {
+    impl_->facts[fact] = is_so;
 }
 
 pg_conn* Connection::raw() const {

@@ -47,6 +47,21 @@ Result Hub::call(Effect effect, std::string_view columns, std::string_view funct
     return query(effect, sql, params, where);
 }
 
+Result Hub::call_named(Effect effect, std::string_view columns, std::string_view function,
+                       const std::vector<Argument>& arguments, const Where& where) {
+    std::string sql = "SELECT ";
+    sql.append(columns).append(" FROM ").append(schema_).append(".").append(function).append("(");
+    Params params;
+    params.reserve(arguments.size());
+    for (const auto& [name, value] : arguments) {
+        params.push_back(value);
+        sql.append(params.size() == 1 ? "" : ", ").append(name);
+        sql.append(" => $").append(std::to_string(params.size()));
+    }
+    sql += ")";
+    return query(effect, sql, params, where);
+}
+
 Result Hub::query(Effect effect, std::string_view sql, const Params& params, Where where) {
     return rights_ == Rights::kOwner
                ? call_as_owner(*connection_, name_, effect, sql, params, where)

@@ -1,6 +1,7 @@
 // The provider interface: turns, slots, guards and waits.
 #include "belay/provider.hpp"
 
+#include "by_api.hpp"
 #include "rows.hpp"
 #include "turn_json.hpp"
 
@@ -49,10 +50,13 @@ AckedTurn read_acked(const Result& result, int row, bool repeated) {
 }  // namespace
 
 std::optional<Turn> Provider::fetch_orchestration_item(const TurnOptions& options, Where where) {
-    return first_row<Turn>(hub().call(Effect::kRepeatable, kAll, "fetch_orchestration_item",
-                                      {count_of(options.lock_timeout), options.min_version_packed,
-                                       options.max_version_packed, options.slots, hub().now()},
-                                      where),
+    return first_row<Turn>(hub().call_named(Effect::kRepeatable, kAll, "fetch_orchestration_item",
+                                            {{"p_lock_timeout_ms", count_of(options.lock_timeout)},
+                                             {"p_min_version_packed", options.min_version_packed},
+                                             {"p_max_version_packed", options.max_version_packed},
+                                             {"p_slots", options.slots},
+                                             {"p_now_ms", hub().now()}},
+                                            where),
                            read_turn);
 }
 
@@ -74,12 +78,24 @@ AckedTurns Provider::ack_and_fetch_turns(const std::vector<TurnAck>& acks,
         metadata.push_back(JsonText{decision.metadata});
         cancelled.push_back(activities_json(decision.cancelled_activities, where));
     }
-    const Result result = hub().call(
-        acks.empty() ? Effect::kRepeatable : Effect::kAck, kAll, "ack_and_fetch_turns",
-        {tokens, executions, deltas, worker_items, orchestrator_items, metadata, cancelled,
-         count_of(options.lock_timeout), options.min_version_packed, options.max_version_packed,
-         options.max_turns, options.slots, options.cache_owner, options.names, hub().now()},
-        where);
+    const Result result = hub().call_named(acks.empty() ? Effect::kRepeatable : Effect::kAck, kAll,
+                                           "ack_and_fetch_turns",
+                                           {{"p_lock_tokens", tokens},
+                                            {"p_execution_ids", executions},
+                                            {"p_history_deltas", deltas},
+                                            {"p_worker_items", worker_items},
+                                            {"p_orchestrator_items", orchestrator_items},
+                                            {"p_metadata", metadata},
+                                            {"p_cancelled_activities", cancelled},
+                                            {"p_lock_timeout_ms", count_of(options.lock_timeout)},
+                                            {"p_min_version_packed", options.min_version_packed},
+                                            {"p_max_version_packed", options.max_version_packed},
+                                            {"p_max_turns", options.max_turns},
+                                            {"p_slots", options.slots},
+                                            {"p_cache_owner", options.cache_owner},
+                                            {"p_names", options.names},
+                                            {"p_now_ms", hub().now()}},
+                                           where);
     AckedTurns answer;
     const bool repeated = hub().connection().was_repeated();
     for (int row = 0; row < result.size(); ++row) {
@@ -92,32 +108,42 @@ AckedTurns Provider::ack_and_fetch_turns(const std::vector<TurnAck>& acks,
         Turn& turn = answer.turns.emplace_back();
         read_turn(reader, turn);
         reader >> turn.history_after >> turn.last_event_id >> turn.locked_until;
+        if (turn.locked_until) {
+            turn.fetched_at = *turn.locked_until - options.lock_timeout;
+        }
     }
     return answer;
 }
 
 void Provider::ack_orchestration_item(std::string_view lock_token, const Decision& decision,
                                       Where where) {
-    hub().call(Effect::kAck, kAll, "ack_orchestration_item",
-               {lock_token, decision.execution_id, events_json(decision.history_delta, where),
-                strings_json(decision.worker_items, where),
-                strings_json(decision.orchestrator_items, where), JsonText{decision.metadata},
-                activities_json(decision.cancelled_activities, where), hub().now()},
-               where);
+    hub().call_named(
+        Effect::kAck, kAll, "ack_orchestration_item",
+        {{"p_lock_token", lock_token},
+         {"p_execution_id", decision.execution_id},
+         {"p_history_delta", events_json(decision.history_delta, where)},
+         {"p_worker_items", strings_json(decision.worker_items, where)},
+         {"p_orchestrator_items", strings_json(decision.orchestrator_items, where)},
+         {"p_metadata", JsonText{decision.metadata}},
+         {"p_cancelled_activities", activities_json(decision.cancelled_activities, where)},
+         {"p_now_ms", hub().now()}},
+        where);
 }
 
 void Provider::renew_orchestration_item_lock(std::string_view lock_token, Milliseconds extend,
                                              Where where) {
-    hub().call(Effect::kRepeatable, kAll, "renew_orchestration_item_lock",
-               {lock_token, count_of(extend), hub().now()}, where);
+    renew_one(hub(), "renew_orchestration_item_lock", lock_token, extend, where);
 }
 
 OptionalText Provider::abandon_orchestration_item(std::string_view lock_token,
                                                   std::optional<Milliseconds> delay,
                                                   bool ignore_attempt, Where where) {
-    const Result result =
-        hub().call(Effect::kGiveBack, kAll, "abandon_orchestration_item",
-                   {lock_token, count_of(delay), ignore_attempt, hub().now()}, where);
+    const Result result = hub().call_named(Effect::kGiveBack, kAll, "abandon_orchestration_item",
+                                           {{"p_lock_token", lock_token},
+                                            {"p_delay_ms", count_of(delay)},
+                                            {"p_ignore_attempt", ignore_attempt},
+                                            {"p_now_ms", hub().now()}},
+                                           where);
     return result.empty() ? std::nullopt : result.get<OptionalText>(0, 0);
 }
 

@@ -6,6 +6,7 @@
 
 #include "cache.hpp"
 #include "driver.hpp"
+#include "refusals.hpp"
 
 namespace {
 
@@ -46,7 +47,7 @@ std::unique_ptr<Execution> execution(const std::string& id) {
 
 // LC-2: used only if it is what is stored.
 TEST(Cache, HitAndMisses) {
-    const StoredFacts stored{1, 2, "a", "text"};
+    const StoredFacts stored{1, 2, "text"};
     const auto take = [&](const StoredFacts& facts) {
         Cache cache{CacheLimits()};
         cache.put(execution("i"), stored, 0);
@@ -61,22 +62,21 @@ TEST(Cache, HitAndMisses) {
         return miss;
     };
     EXPECT_EQ(take(stored), Miss::kNone);
-    EXPECT_EQ(take({2, 2, "a", "text"}), Miss::kExecution);
-    EXPECT_EQ(take({1, 2, "b", "text"}), Miss::kIncarnation);
-    EXPECT_EQ(take({1, 3, "a", "text"}), Miss::kEvent);
-    EXPECT_EQ(take({1, 2, "a", "other"}), Miss::kLife);
+    EXPECT_EQ(take({2, 2, "text"}), Miss::kExecution);
+    EXPECT_EQ(take({1, 3, "text"}), Miss::kEvent);
+    EXPECT_EQ(take({1, 2, "other"}), Miss::kLife);
     // The server vouches for the life, but not for more.
-    EXPECT_EQ(take({1, 2, "a", "", true}), Miss::kNone);
-    EXPECT_EQ(take({2, 2, "a", "", true}), Miss::kExecution);
-    EXPECT_EQ(take({1, 3, "a", "", true}), Miss::kEvent);
+    EXPECT_EQ(take({1, 2, "", true}), Miss::kNone);
+    EXPECT_EQ(take({2, 2, "", true}), Miss::kExecution);
+    EXPECT_EQ(take({1, 3, "", true}), Miss::kEvent);
 }
 
 // LC-2: a thread that comes late with an earlier turn does not replace the later one.
 TEST(Cache, LatePut) {
-    const StoredFacts later{1, 4, "a", "later"};
+    const StoredFacts later{1, 4, "later"};
     Cache cache{CacheLimits()};
     cache.put(execution("i"), later, 0);
-    cache.put(execution("i"), {1, 2, "a", "earlier"}, 1);
+    cache.put(execution("i"), {1, 2, "earlier"}, 1);
     EXPECT_EQ(cache.stats().instances, 1u);
     Miss miss = Miss::kNone;
     EXPECT_NE(cache.take("i", later, miss), nullptr);
@@ -87,8 +87,8 @@ TEST(Cache, LatePut) {
 // is stored cannot be told from the server's answer, so neither is kept.
 TEST(Cache, LatePutOfOtherLife) {
     Cache cache{CacheLimits()};
-    cache.put(execution("i"), {1, 2, "a", "new"}, 0);
-    cache.put(execution("i"), {1, 2, "a", "old"}, 1);
+    cache.put(execution("i"), {1, 2, "new"}, 0);
+    cache.put(execution("i"), {1, 2, "old"}, 1);
     EXPECT_EQ(cache.stats().instances, 0u);
     EXPECT_EQ(cache.stats().bytes, 0u);
 }
@@ -158,6 +158,120 @@ TEST(Cache, BytesOfInstance) {
     const auto waiting = execution("x");
     EXPECT_GT(waiting->frame_bytes(), 0);
     EXPECT_LE(waiting->bytes(), 2048u);
+}
+
+constexpr belay::OrchestrationOf<int(int)> many{"Many"};
+
+Durable<int> asks_many(Context ctx, int n) {
+    std::vector<belay::Call<std::string>> calls;
+    for (int i = 0; i < n; ++i) {
+        calls.push_back(ctx.call(step, std::string("x")));
+    }
+    std::vector<std::string> results = co_await belay::when_all(std::move(calls));
+    co_return static_cast<int>(results.size());
+}
+
+// LC-4: the bytes of calls are a running sum, so that asking for them after each of n acks does not
+// cost n * n: here 10^9 steps, of which a tenth would take longer than this allows.
+TEST(Cache, BytesAreKeptNotCounted) {
+    belay::Registry registry;
+    registry.on(many, &asks_many);
+    belay::engine::TurnRequest request;
+    request.instance_id = "m";
+    const std::string message = start("Many", "100000");
+    request.messages = {message};
+    const auto waiting = belay::engine::run_turn(request, registry, {}).execution;
+    ASSERT_EQ(waiting->open_calls().size(), 100000u);
+    EXPECT_GT(waiting->bytes(), 100000 * sizeof(belay::detail::CallState));
+    const auto began = std::chrono::steady_clock::now();
+    std::size_t sum = 0;
+    for (int i = 0; i < 10000; ++i) {
+        sum += waiting->bytes();
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+    EXPECT_EQ(sum, waiting->bytes() * 10000);
+}
+
+// LC-4: what an outcome holds counts until the code has taken it, and then no more.
+TEST(Cache, BytesFollowTheTexts) {
+    for (const bool cached : {false, true}) {
+        Driver d;
+        d.options.verify = false;
+        d.cached = cached;
+        d.registry.on(many, &asks_many);
+        d.turn({start("Many", "2")});
+        const auto bytes = [&] { return d.last.execution ? d.last.execution->bytes() : d.bytes(); };
+        const std::size_t before = bytes();
+        d.turn({completed(2, std::string(50000, 'x'))});
+        EXPECT_GE(bytes(), before + 50000);
+        EXPECT_LE(bytes(), before + 51000);
+    }
+    const auto waiting = execution("x");
+    const std::size_t before = waiting->bytes();
+    waiting->begin_turn(1);
+    belay::engine::Message message =
+        belay::engine::parse_message(completed(2, std::string(50000, 'x')));
+    waiting->deliver(message);
+    EXPECT_LT(waiting->bytes(), before);  // The code has ended with it; the call is gone.
+}
+
+// PK-5, LC-4: whatever becomes of executions, no frame is left of them.
+TEST(Cache, NoFrameIsLeft) {
+    const auto left = belay::engine::frame_bytes_left();
+    {
+        CacheLimits limits;
+        limits.instances = 1;
+        limits.idle_ms = 10;
+        Cache cache(limits);
+        cache.put(execution("a"), {}, 0);
+        EXPECT_EQ(cache.put(execution("b"), {}, 0), std::vector<std::string>{"a"});
+        EXPECT_EQ(cache.drop_idle(10), std::vector<std::string>{"b"});
+        cache.put(execution("c"), {1, 1, ""}, 0);
+        Miss miss = Miss::kNone;
+        EXPECT_EQ(cache.take("c", {2, 1, ""}, miss), nullptr);
+        const auto ended = execution("d");
+        ended->begin_turn(1);
+        ended->deliver(belay::engine::parse_message(completed(2, "y")));
+        ended->finish();
+        EXPECT_TRUE(ended->ended());
+        EXPECT_GT(ended->frame_bytes(), 0);  // Its result is in the frame.
+    }
+    EXPECT_EQ(belay::engine::frame_bytes_left(), left);
+    // A frame that the application keeps is found.
+    static std::unique_ptr<Durable<std::string>> kept;
+    belay::Registry registry;
+    registry.on(
+        code, +[](Context ctx, std::string input) -> Durable<std::string> {
+            kept = std::make_unique<Durable<std::string>>(waits(ctx, input));
+            return waits(ctx, input);
+        });
+    belay::engine::TurnRequest request;
+    request.instance_id = "k";
+    const std::string message = start("Code", "x");
+    request.messages = {message};
+    belay::engine::run_turn(request, registry, {}).execution.reset();
+    EXPECT_GT(belay::engine::frame_bytes_left(), left);
+    kept.reset();
+}
+
+// The delays of turns that are given back; instances that do not come back are forgotten.
+TEST(Refusals, GrowAndAreForgotten) {
+    belay::engine::Refusals refusals;
+    std::vector<std::int64_t> delays;
+    for (int i = 0; i < 8; ++i) {
+        delays.push_back(refusals.refused("a", 0));
+    }
+    EXPECT_EQ(delays,
+              (std::vector<std::int64_t>{1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000}));
+    EXPECT_EQ(refusals.refused("b", 0), 1000);
+    refusals.succeeded("a");
+    EXPECT_EQ(refusals.refused("a", 500000), 1000);
+    refusals.forget_old(600000);
+    EXPECT_EQ(refusals.size(), 2u);
+    refusals.forget_old(600001);
+    EXPECT_EQ(refusals.size(), 1u);
+    refusals.forget_old(1100001);
+    EXPECT_EQ(refusals.size(), 0u);
 }
 
 // TH-2: an instance may change its thread between turns; one owner at a time.

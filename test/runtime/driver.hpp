@@ -91,6 +91,7 @@ class Driver {
     belay::engine::Values values;
     std::vector<std::string> history;
     belay::engine::TurnResult last;
+    belay::engine::Resumptions* resumptions = nullptr;
 
     Driver() { options.verify = true; }
 
@@ -104,6 +105,7 @@ class Driver {
         request.history = {history.begin(), history.end()};
         request.messages = {messages.begin(), messages.end()};
         request.values = values;
+        request.resumptions = resumptions;
         last = belay::engine::run_turn(request, registry, options, std::move(live_));
         if (last.kind != belay::engine::TurnResult::Kind::kAck) {
             return "given back";
@@ -124,6 +126,8 @@ class Driver {
     }
 
     void crash() { live_.reset(); }
+    // Of the execution in memory.
+    std::size_t bytes() const { return live_->bytes(); }
 
     // Event by its place in the delta, or by its id in the history.
     json event(std::size_t index) const { return json::parse(last.decision.events.at(index).text); }

@@ -290,6 +290,24 @@ TEST(ExamplesTest, ReplayerReadsWorld) {
     report = replayer.replay(world.history("a1"));
     EXPECT_TRUE(report.ok) << report.text;
     EXPECT_TRUE(report.ended);
+    // With what has come for it since: the file that shows what the next turn would do.
+    ExamplesWorld before;
+    before.manual_time();
+    before.start(approval, order, "a1");
+    before.settle();
+    std::string history = "[";
+    for (const std::string& event : before.events("a1")) {
+        history += (history.size() > 1 ? "," : "") + event;
+    }
+    history += "]";
+    const std::string raised =
+        R"({"ExternalRaised":{"instance":"a1","name":"approved","data":"true"}})";
+    report = replayer.replay(R"({"history":)" + history + R"(,"messages":[]})");
+    EXPECT_TRUE(report.ok) << report.text;
+    EXPECT_FALSE(report.ended);
+    report = replayer.replay(R"({"history":)" + history + R"(,"messages":[)" + raised + "]}");
+    EXPECT_TRUE(report.ok) << report.text;
+    EXPECT_TRUE(report.ended);
     EXPECT_FALSE(replayer.replay("nonsense").ok);
     EXPECT_FALSE(replayer.replay_file("/nonexistent").ok);
 }

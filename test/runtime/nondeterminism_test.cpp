@@ -1,6 +1,7 @@
 // Code that differs from its history is stopped, with a text that says where.
 #include <gtest/gtest.h>
 
+#include "belay/testing.hpp"
 #include "driver.hpp"
 
 namespace {
@@ -276,10 +277,49 @@ TEST(Nondeterminism, BlockAndFail) {
     EXPECT_EQ(f.last.decision.cancelled_activities, std::vector<std::int64_t>{4});
 }
 
-// RY-3: another delay is legal; a replayer that is strict reports it.
+// RY-3: another delay is legal.
 TEST(Nondeterminism, Delays) {
     Driver d = changed(&some_delay, &other_delay, 1);
     EXPECT_EQ(d.turn({fired(2)}), "TimerFired,OrchestrationCompleted");
+}
+
+template <int kChange>
+Durable<std::string> legal_changes(Context ctx, json) {
+    ctx.set_status(kChange == 1 ? "waits" : "waiting");
+    co_await ctx.sleep(kChange == 2 ? 2s : 1s);
+    co_return kChange == 3 ? "woken" : "woke";
+}
+
+// RY-3: changed delays, status texts and outputs are legal; a replayer that is strict reports them.
+TEST(Nondeterminism, Strict) {
+    Driver d;
+    d.registry.on(saga, &legal_changes<0>);
+    d.turn({start("OrderSaga", "{}")});
+    d.turn({fired(3)});
+    std::string history = "[";
+    for (const std::string& event : d.history) {
+        history += (history.size() > 1 ? "," : "") + event;
+    }
+    history += "]";
+    const auto report = [&](Code changed, bool strict) {
+        belay::testing::Replayer replayer;
+        replayer.on(saga, changed);
+        if (strict) {
+            replayer.strict();
+        }
+        return replayer.replay(history);
+    };
+    for (const Code changed : {&legal_changes<1>, &legal_changes<2>, &legal_changes<3>}) {
+        EXPECT_TRUE(report(changed, false).ok);
+    }
+    EXPECT_TRUE(report(&legal_changes<0>, true).ok);
+    const std::vector<std::pair<Code, std::int64_t>> where{
+        {&legal_changes<1>, 2}, {&legal_changes<2>, 3}, {&legal_changes<3>, 5}};
+    for (const auto& [changed, event] : where) {
+        const auto found = report(changed, true);
+        EXPECT_FALSE(found.ok);
+        EXPECT_EQ(found.event_id, event) << found.text;
+    }
 }
 
 int impure = 0;

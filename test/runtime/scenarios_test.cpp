@@ -218,6 +218,76 @@ TEST(Scenarios, RollingDeployment) {
     EXPECT_EQ(after.state().version, "2.0.0");
 }
 
+inline constexpr OrchestrationOf<std::string(int)> rounds_1{"Rounds"};
+inline constexpr OrchestrationOf<std::string(int)> rounds_2{"Rounds", "2.0.0"};
+Durable<std::string> old_rounds(Context ctx, int n) {
+    co_await ctx.sleep(1h);
+    co_return ctx.continue_as_new(n + 1);
+}
+Durable<std::string> new_rounds(Context, int n) {
+    co_return "new code in round " + std::to_string(n);
+}
+
+// VE-7: a loop moves to new code at its next round.
+TEST(Scenarios, NextRoundRunsNewerCode) {
+    World world;
+    world.manual_time();
+    world.on(rounds_1, &old_rounds);
+    auto started = world.start(rounds_1, 1, "r");
+    world.advance(90min);
+    EXPECT_EQ(started.state().version, "1.0.0");
+    belay::Registry both;
+    both.on(rounds_1, &old_rounds);
+    both.on(rounds_2, &new_rounds);
+    world.deploy(std::move(both));
+    world.advance(10min);
+    EXPECT_EQ(started.state().execution_id, 2);  // This round is the old code's.
+    world.advance(1h);
+    EXPECT_EQ(started.state().output, "new code in round 3");
+    EXPECT_EQ(started.state().version, "2.0.0");
+}
+
+inline constexpr OrchestrationOf<std::string()> parent_of_cancelled{"ParentOfCancelled"};
+inline constexpr OrchestrationOf<std::string()> waits_for_ever{"WaitsForEver"};
+Durable<std::string> wait_for_ever(Context ctx) {
+    co_await ctx.event<int>("never");
+    co_return "";
+}
+Durable<std::string> await_child(Context ctx) {
+    std::string text =
+        co_await ctx.call(waits_for_ever, belay::CallOptions().instance("the-child"));
+    co_return text;
+}
+
+// PY-4: a parent that fails with its cancelled child was not cancelled, though its output says so.
+TEST(Scenarios, FailureOfCancelledChild) {
+    World world;
+    world.on(parent_of_cancelled, &await_child);
+    world.on(waits_for_ever, &wait_for_ever);
+    auto started = world.start(parent_of_cancelled, "p");
+    world.settle();
+    world.cancel("the-child", "enough");
+    try {
+        started.result();
+        FAIL();
+    } catch (const belay::Cancelled&) {
+        FAIL() << "the parent was not cancelled";
+    } catch (const belay::Failure& failure) {
+        EXPECT_STREQ(failure.what(), "canceled: enough");
+        EXPECT_FALSE(failure.retryable());
+        EXPECT_NE(failure.details().find("OrchestrationFailed"), std::string::npos);
+    }
+    auto cancelled = world.start(waits_for_ever, "c");
+    world.settle();
+    world.cancel("c", "too late");
+    try {
+        cancelled.result();
+        FAIL();
+    } catch (const belay::Cancelled& found) {
+        EXPECT_EQ(found.reason(), "too late");
+    }
+}
+
 // ND-3: other code is swapped in and out again; the instance waits meanwhile, unharmed.
 TEST(Scenarios, CodeSwapAndSwapBack) {
     World world;

@@ -11,6 +11,7 @@
 #include "belay/runtime.hpp"
 #include "belay/testing.hpp"
 #include "proxy.hpp"
+#include "skewed_clock.hpp"
 #include "server.hpp"
 
 namespace {
@@ -49,7 +50,7 @@ class RuntimeServer : public belay::test::WithServer {
     RuntimeOptions runtime_options() {
         RuntimeOptions given;
         given.connection = options();
-        given.hub = "app";
+        given.hub = hub_name_;
         given.executors = 2;
         given.activity_concurrency = 4;
         given.tag_mode = belay::TagMode::kAny;
@@ -67,7 +68,9 @@ class RuntimeServer : public belay::test::WithServer {
         }
     }
 
-    belay::Hub hub() { return belay::Hub(*connection_, "app"); }
+    belay::Hub hub() { return belay::Hub(*connection_, hub_name_); }
+
+    void run_examples(Mode mode);
 
     bool told(EventKind kind, const std::string& text = "") {
         const std::lock_guard lock(mutex_);
@@ -89,10 +92,12 @@ class RuntimeServer : public belay::test::WithServer {
     // Turns and activities that are leased.
     std::string leases() {
         return admin_->value(
-            "SELECT (SELECT count(*) FROM app.instance_lock_states WHERE lock_token IS NOT NULL) + "
-            "(SELECT count(*) FROM app.work_items WHERE lock_token IS NOT NULL)");
+            "SELECT (SELECT count(*) FROM " + hub_name_ +
+            ".instance_lock_states WHERE lock_token IS NOT NULL) + (SELECT count(*) FROM " +
+            hub_name_ + ".work_items WHERE lock_token IS NOT NULL)");
     }
 
+    std::string hub_name_ = "app";
     std::unique_ptr<belay::test::Conn> admin_;
     std::optional<belay::Connection> connection_;
     std::mutex mutex_;
@@ -104,11 +109,11 @@ class RuntimeServerModes : public RuntimeServer, public ::testing::WithParamInte
 INSTANTIATE_TEST_SUITE_P(Cache, RuntimeServerModes,
                          ::testing::Values(Mode::kCached, Mode::kUncached, Mode::kEvicting));
 
-// The seven examples; LC-7. Time is the test's: a day passes when nothing else can happen.
-TEST_P(RuntimeServerModes, ExamplesEndAsTheyShould) {
+// The seven examples; LC-7, LC-8. Time is the test's: a day passes when nothing else can happen.
+void RuntimeServer::run_examples(Mode mode) {
     belay::TestClock clock(belay::from_ms(1800000000000));
     RuntimeOptions given = runtime_options();
-    set_mode(given, GetParam());
+    set_mode(given, mode);
     given.clock = clock.clock();
     given.wait_timeout = Milliseconds(20);  // The server does not know the test's time.
     given.verify_replay = 1;
@@ -116,16 +121,14 @@ TEST_P(RuntimeServerModes, ExamplesEndAsTheyShould) {
     register_all(runtime);
     register_activities(runtime);
     const Running running(runtime);
-    belay::Hub hub(*connection_, "app", clock.clock());
+    belay::Hub hub(*connection_, hub_name_, clock.clock());
 
     const auto quiet = [&] {
         const std::string now = std::to_string(belay::to_ms(clock.now()));
-        return admin_->value(
-                   "SELECT (SELECT count(*) FROM app.messages WHERE visible_at <= "
-                   "to_timestamp(" +
-                   now +
-                   " / 1000.0)) + (SELECT count(*) FROM "
-                   "app.work_items)") == "0" &&
+        return admin_->value("SELECT (SELECT count(*) FROM " + hub_name_ +
+                             ".messages WHERE visible_at <= to_timestamp(" + now +
+                             " / 1000.0)) + (SELECT count(*) FROM " + hub_name_ + ".work_items)") ==
+                   "0" &&
                leases() == "0";
     };
     const Order order{"o1", 500};
@@ -163,15 +166,33 @@ TEST_P(RuntimeServerModes, ExamplesEndAsTheyShould) {
     EXPECT_EQ(stats.of(EventKind::kNondeterministic), 0u);
     EXPECT_EQ(stats.of(EventKind::kCorrupt), 0u);
     EXPECT_EQ(stats.of(EventKind::kError), 0u);
-    if (GetParam() == Mode::kUncached) {
+    EXPECT_GE(stats.turn_microseconds, stats.code_microseconds);
+    EXPECT_GT(stats.code_microseconds, 0u);
+    EXPECT_EQ(stats.cache_misses, stats.cache_absent + stats.cache_other_event +
+                                      stats.cache_other_execution + stats.cache_other_life);
+    if (mode == Mode::kUncached) {
         EXPECT_EQ(stats.cache_hits, 0u);
         EXPECT_EQ(stats.cache_instances, 0u);
     } else {
         EXPECT_GT(stats.cache_hits, 0u);
     }
-    if (GetParam() == Mode::kEvicting) {
+    if (mode == Mode::kEvicting) {
         EXPECT_GT(stats.of(EventKind::kEvicted), 0u);
     }
+}
+
+TEST_P(RuntimeServerModes, ExamplesEndAsTheyShould) {
+    run_examples(GetParam());
+}
+
+// DX-1: on a hub of api duroxide-pg, too, where the clock is another argument, some calls count in
+// seconds or are not there, and histories are jsonb.
+TEST_P(RuntimeServerModes, ExamplesOnAHubOfDuroxide) {
+    hub_name_ = "dx";
+    admin_->exec("SELECT belay.create_hub('dx', 'duroxide-pg')");
+    admin_->exec("SELECT belay.set_hub_option('dx', 'max_clock_skew', '0')");
+    run_examples(GetParam());
+    admin_->exec("SELECT belay.drop_hub('dx', true)");
 }
 
 // 8 executors, 1,000 instances: each ends once, with its own result. TH-2
@@ -262,9 +283,11 @@ TEST_P(RuntimeServerFaults, AckLosesItsConnection) {
     EXPECT_EQ(parcels, 3);
 }
 
-// The server is restarted while instances run: all of them end, each effect is there.
-TEST_F(RuntimeServer, ServerRestart) {
-    Runtime runtime(runtime_options());
+// The server is restarted while instances run: all of them end, and each call has one outcome.
+TEST_P(RuntimeServerModes, ServerRestart) {
+    RuntimeOptions given = runtime_options();
+    set_mode(given, GetParam());
+    Runtime runtime(given);
     register_all(runtime);
     register_activities(runtime);
     const Running running(runtime);
@@ -284,8 +307,15 @@ TEST_F(RuntimeServer, ServerRestart) {
         },
         std::chrono::seconds(120)));
     for (int i = 0; i < 20; ++i) {
-        EXPECT_EQ(hub.orchestrations().get("s" + std::to_string(i))->output, "2470");
+        const std::string id = "s" + std::to_string(i);
+        EXPECT_EQ(hub.orchestrations().get(id)->output, "2470");
+        const auto events = types(id);
+        EXPECT_EQ(events.size(), 42u);
+        EXPECT_EQ(std::count(events.begin(), events.end(), "ActivityScheduled"), 20);
+        EXPECT_EQ(std::count(events.begin(), events.end(), "ActivityCompleted"), 20);
     }
+    EXPECT_EQ(runtime.stats().of(EventKind::kNondeterministic), 0u);
+    EXPECT_EQ(runtime.stats().of(EventKind::kCorrupt), 0u);
 }
 
 // ---- Leases. ----
@@ -339,18 +369,63 @@ TEST_P(RuntimeServerModes, LeaseLostInTheMiddle) {
     belay::Hub hub(*connection_, "app", clock.clock());
     auto started = belay::start(hub, holding, "you", {.instance_id = "i"});
     ASSERT_TRUE(wait_until([] { return held_turns == 1; }));
-    ASSERT_TRUE(wait_until([&] { return told(EventKind::kBlocked, "has run for"); }));
+    ASSERT_TRUE(
+        wait_until([&] { return told(EventKind::kBlocked, "the code has held its thread for"); }));
     clock.advance(belay::Milliseconds(3600000));
     {
         const Running other(second);
         EXPECT_EQ(started.wait(std::chrono::seconds(60)), "Hello you");
         held_turns = 0;
-        EXPECT_TRUE(wait_until([&] { return told(EventKind::kSlow, "a turn took"); }));
+        EXPECT_TRUE(
+            wait_until([&] { return told(EventKind::kSlow, "the code held its thread for"); }));
     }
     EXPECT_EQ(greetings, 1);
     EXPECT_EQ(types("i"),
               (std::vector<std::string>{"OrchestrationStarted", "ActivityScheduled",
                                         "ActivityCompleted", "OrchestrationCompleted"}));
+}
+
+// TA-2: what the turn decides is stored already, by another runtime that had it. The late one is
+// given back and reads what is stored; the instance does not fail.
+TEST_F(RuntimeServer, TurnIsStoredAlready) {
+    Runtime runtime(runtime_options());
+    runtime.on(holding, &hold_and_greet);
+    hold_turn = true;
+    held_turns = 0;
+    const Running running(runtime);
+    const struct Release {
+        ~Release() { held_turns = 0; }
+    } release;
+    belay::Hub hub = this->hub();
+    auto started = belay::start(hub, holding, "you", {.instance_id = "i"});
+    ASSERT_TRUE(wait_until([] { return held_turns == 1; }));
+    const auto event = [](std::int64_t id, const std::string& type, const json& fields) {
+        json all = {{"event_id", id},    {"source_event_id", nullptr},   {"instance_id", "i"},
+                    {"execution_id", 1}, {"duroxide_version", "0.1.30"}, {"timestamp_ms", 1},
+                    {"type", type}};
+        all.update(fields);
+        return belay::NewEvent{id, all.dump(), type};
+    };
+    hub.provider().append_history(
+        "i", 1,
+        {event(1, "OrchestrationStarted",
+               {{"name", "Holding"},
+                {"version", "1.0.0"},
+                {"input", "you"},
+                {"parent_instance", nullptr},
+                {"parent_id", nullptr}}),
+         event(2, "ActivityScheduled", {{"name", "Greet"}, {"input", "you"}})});
+    held_turns = 0;
+    ASSERT_TRUE(wait_until([&] { return runtime.stats().turns == 2; }));
+    hub.provider().enqueue_orchestrator_work(
+        {.work_item = R"({"ActivityCompleted":{"instance":"i","execution_id":1,"id":2,)"
+                      R"("result":"Hello"}})",
+         .instance_id = "i"});
+    EXPECT_EQ(started.wait(std::chrono::seconds(60)), "Hello");
+    EXPECT_EQ(types("i"),
+              (std::vector<std::string>{"OrchestrationStarted", "ActivityScheduled",
+                                        "ActivityCompleted", "OrchestrationCompleted"}));
+    EXPECT_EQ(runtime.stats().of(EventKind::kNondeterministic), 0u);
 }
 
 // TH-6: stop() in the middle leaves no lease, and another runtime finishes the work.
@@ -549,7 +624,7 @@ TEST_F(RuntimeServer, RefusedAckFailsTheInstance) {
     EXPECT_EQ(runtime.stats().turns, 2u);
 }
 
-// Failures and cancellation reach the one who waits; a timeout says so. ST-2
+// Failures and cancellation reach the one who waits; a timeout says so. ST-2, PY-6
 TEST_F(RuntimeServer, WaitTellsHowItEnded) {
     Runtime runtime(runtime_options());
     register_all(runtime);
@@ -581,6 +656,94 @@ TEST_F(RuntimeServer, WaitTellsHowItEnded) {
     } catch (const belay::Cancelled& cancelled) {
         EXPECT_EQ(cancelled.reason(), "enough");
     }
+}
+
+// ST-2: who waits for an instance learns that it was deleted.
+TEST_F(RuntimeServer, WaitForADeletedInstance) {
+    Runtime runtime(runtime_options());
+    register_all(runtime);
+    const Running running(runtime);
+    belay::Hub hub = this->hub();
+    const Order order{"o", 1};
+    auto started = belay::start(hub, approval, order, {.instance_id = "a"});
+    started.wait_status([](const OptionalText& status) { return status.has_value(); });
+    std::string found;
+    std::thread waiting([&] {
+        belay::ConnectionOptions its_options = options();
+        its_options.conninfo += " application_name=waiting";
+        belay::Connection connection(its_options);
+        belay::Hub its_hub(connection, "app");
+        try {
+            belay::Started<std::string>(its_hub, "a").wait(std::chrono::seconds(300));
+        } catch (const belay::Error& error) {
+            found = std::string(error.sqlstate()) + " " + error.what();
+        }
+    });
+    EXPECT_TRUE(wait_until([&] {
+        return admin_->value(
+                   "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'waiting' AND "
+                   "state = 'active' AND query LIKE '%wait_for_work%'") == "1";
+    }));
+    hub.orchestrations().remove("a", true);
+    waiting.join();
+    EXPECT_EQ(found.find("QB002 instance \"a\" was deleted while it was awaited"), 0u) << found;
+}
+
+inline constexpr OrchestrationOf<std::string(Order)> asks_for_approval{"AsksForApproval"};
+Durable<std::string> ask_for_approval(Context ctx, Order order) {
+    std::string answer =
+        co_await ctx.call(approval, order, belay::CallOptions().instance("the-child"));
+    co_return answer;
+}
+
+// PY-4: how an instance has ended is read from its history, not from its output: with the failure
+// of a cancelled child a parent fails, but was not cancelled.
+TEST_F(RuntimeServer, FailureOfCancelledChild) {
+    Runtime runtime(runtime_options());
+    register_all(runtime);
+    runtime.on(asks_for_approval, &ask_for_approval);
+    const Running running(runtime);
+    belay::Hub hub = this->hub();
+    const Order order{"o", 1};
+    auto started = belay::start(hub, asks_for_approval, order);
+    belay::Started<std::string> child(hub, "the-child");
+    child.wait_status([](const OptionalText& status) { return status.has_value(); });
+    child.cancel("enough");
+    EXPECT_THROW(child.wait(std::chrono::seconds(60)), belay::Cancelled);
+    try {
+        started.wait(std::chrono::seconds(60));
+        FAIL();
+    } catch (const belay::Cancelled&) {
+        FAIL() << "the parent was not cancelled";
+    } catch (const belay::Failure& failure) {
+        EXPECT_STREQ(failure.what(), "canceled: enough");
+        EXPECT_FALSE(failure.retryable());
+        EXPECT_NE(failure.details().find("\"OrchestrationFailed\""), std::string::npos);
+    }
+}
+
+// TU-3: a message that cannot be read fails its instance, after max_attempts.
+TEST_F(RuntimeServer, UnreadableMessage) {
+    RuntimeOptions given = runtime_options();
+    given.max_attempts = 1;
+    Runtime runtime(given);
+    register_all(runtime);
+    const Running running(runtime);
+    belay::Hub hub = this->hub();
+    const Order order{"o", 1};
+    auto started = belay::start(hub, approval, order, {.instance_id = "a"});
+    started.wait_status([](const OptionalText& status) { return status.has_value(); });
+    hub.provider().enqueue_orchestrator_work(
+        {.work_item = R"({"Invented":{"instance":"a"}})", .instance_id = "a"});
+    try {
+        started.wait(std::chrono::seconds(60));
+        FAIL();
+    } catch (const belay::Failure& failure) {
+        EXPECT_EQ(std::string(failure.what()).find("deserialization failed: "), 0u)
+            << failure.what();
+        EXPECT_NE(failure.details().find("\"Poison\""), std::string::npos);
+    }
+    EXPECT_EQ(runtime.stats().of(EventKind::kCorrupt), 2u);
 }
 
 Durable<std::string> pay_after_check(Context ctx, Order order) {
@@ -625,6 +788,11 @@ TEST_F(RuntimeServer, OtherCodeIsBlocked) {
         EXPECT_EQ(types("v").size(), 2u);
         EXPECT_EQ(hub.orchestrations().get("v")->status, belay::InstanceStatus::kRunning);
         EXPECT_GT(runtime.stats().given_back, 0u);
+        const auto counted = runtime.stats().nondeterministic;
+        ASSERT_EQ(counted.size(), 1u);
+        EXPECT_EQ(counted.begin()->first,
+                  std::pair(std::string("Versioned"), std::string("1.0.0")));
+        EXPECT_EQ(counted.begin()->second, runtime.stats().of(EventKind::kNondeterministic));
     }
     Runtime runtime(runtime_options());
     set_up(runtime, &pay);
@@ -677,6 +845,116 @@ TEST_F(RuntimeServer, OneRuntimePerKindOfWork) {
     EXPECT_FALSE(told(EventKind::kError));
     Runtime nothing(runtime_options());
     EXPECT_THROW(nothing.run(), std::logic_error);
+}
+
+// A runtime that has ended does not begin again, and says so.
+TEST_F(RuntimeServer, RunsOnce) {
+    Runtime runtime(runtime_options());
+    runtime.on(hello, &say_hello);
+    { const Running running(runtime); }
+    EXPECT_THROW(runtime.run(), std::logic_error);
+}
+
+// AT-9: an instance of another application is neither leased nor delayed.
+TEST_F(RuntimeServer, OnlyRegisteredNames) {
+    belay::Hub hub = this->hub();
+    hub.orchestrations().start_text("Foreign", "", {.instance_id = "f"});
+    for (const bool only : {true, false}) {
+        RuntimeOptions given = runtime_options();
+        given.only_registered_names = only;
+        Runtime runtime(given);
+        runtime.on(hello, &say_hello);
+        runtime.on(greet, [](std::string name) { return "Hello " + name; });
+        const Running running(runtime);
+        EXPECT_EQ(belay::start(hub, hello, "world").wait(std::chrono::seconds(60)), "Hello world");
+        const auto foreign = hub.orchestrations().pending_starts("f");
+        ASSERT_EQ(foreign.size(), 1u);
+        const std::string due = admin_->value("SELECT visible_at <= created_at FROM app.messages");
+        if (only) {
+            EXPECT_EQ(runtime.stats().given_back, 0u);
+            EXPECT_FALSE(told(EventKind::kNoHandler));
+            EXPECT_EQ(foreign[0].attempt, 0);
+            EXPECT_EQ(due, "t");
+        } else {
+            EXPECT_TRUE(wait_until([&] { return told(EventKind::kNoHandler); }));
+        }
+    }
+}
+
+// AT-13, LC-1: a turn of an instance in memory costs one round trip, of the ack that fetches the
+// next one.
+TEST_F(RuntimeServer, RoundTripsOfCachedTurns) {
+    constexpr int kInstances = 300;
+    admin_->exec(
+        "SELECT app.start_orchestration('Approval', '{\"id\":\"o\",\"cents\":1}', 'a' || i) "
+        "FROM generate_series(1, " +
+        std::to_string(kInstances) + ") AS i");
+    Runtime runtime(runtime_options());
+    runtime.on(approval, &approve);
+    {
+        const Running running(runtime);
+        ASSERT_TRUE(wait_until([&] { return runtime.stats().cache_instances == kInstances; }));
+        admin_->exec(
+            "SELECT app.raise_event('a' || i, 'approved', 'true') FROM "
+            "generate_series(1, " +
+            std::to_string(kInstances) + ") AS i");
+        EXPECT_TRUE(wait_until([&] {
+            return admin_->value(
+                       "SELECT count(*) FROM app.list_instances_by_status('Completed')") ==
+                   std::to_string(kInstances);
+        }));
+    }
+    const auto stats = runtime.stats();
+    EXPECT_EQ(stats.turns, 2u * kInstances);
+    EXPECT_EQ(stats.cache_hits, static_cast<std::uint64_t>(kInstances));
+    std::cout << stats.round_trips << " round trips for " << stats.turns << " turns\n";
+    EXPECT_GE(stats.round_trips, 10u);
+    EXPECT_LE(stats.round_trips, stats.turns * 6 / 5);
+}
+
+// ---- Time. ----
+
+inline constexpr OrchestrationOf<std::string()> tells_time{"TellsTime"};
+Durable<std::string> tell_time(Context ctx) {
+    const auto before = belay::to_ms(ctx.now());
+    co_await ctx.sleep(Milliseconds(1));
+    std::string now = co_await ctx.call_text("__duroxide_syscall:utc_now_ms", "");
+    co_return std::to_string(before) + " " + now;
+}
+
+// TH-5, HI-2: what is stored is the server's time, and timers fire by it, however wrong the clock
+// of this machine is.
+TEST_F(RuntimeServer, SkewedLocalClock) {
+    const auto server_ms = [&] {
+        return std::stoll(
+            admin_->value("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"));
+    };
+    for (const int hours : {2, -2}) {
+        belay::test::skew_seconds = hours * 3600;
+        const struct Back {
+            ~Back() { belay::test::skew_seconds = 0; }
+        } back;
+        ASSERT_GT(std::abs(server_ms() - belay::to_ms(*belay::system_clock()())), 3600000);
+        RuntimeOptions given = runtime_options();
+        given.serve_system_activities = true;
+        Runtime runtime(given);
+        runtime.on(tells_time, &tell_time);
+        const Running running(runtime);
+        belay::Hub hub = this->hub();
+        const auto before = server_ms();
+        const std::string id = "t" + std::to_string(hours);
+        const std::string output =
+            belay::start(hub, tells_time, {.instance_id = id}).wait(std::chrono::seconds(60));
+        const auto after = server_ms();
+        const auto in_time = [&](std::int64_t ms) { return before <= ms && ms <= after; };
+        EXPECT_TRUE(in_time(std::stoll(output))) << output;
+        EXPECT_TRUE(in_time(std::stoll(output.substr(output.find(' '))))) << output;
+        for (const auto& event : hub.orchestrations().history(id)) {
+            const auto stored =
+                json::parse(event.event_data).at("timestamp_ms").get<std::int64_t>();
+            EXPECT_TRUE(in_time(stored)) << event.event_data;
+        }
+    }
 }
 
 inline constexpr OrchestrationOf<std::string()> system_calls{"SystemCalls"};

@@ -1,6 +1,8 @@
 // Turns: what is written, in which order, and what an ack carries.
 #include <gtest/gtest.h>
 
+#include "belay/runtime.hpp"
+#include "belay/testing.hpp"
 #include "driver.hpp"
 
 namespace {
@@ -246,6 +248,105 @@ TEST(Turn, Corruption) {
     EXPECT_TRUE(d.event(0).at("details").contains("Poison"));
     EXPECT_NE(d.metadata().at("output").get<std::string>().find("deserialization failed"),
               std::string::npos);
+}
+
+// TU-3: what follows the end of an execution, and an outcome that comes before its decision.
+TEST(Turn, OrderOfEvents) {
+    Driver d;
+    d.registry.on(code, &two_steps);
+    d.turn({start("Code", "x")});
+    const std::vector<std::string> good = d.history;
+    const std::string end = R"({"event_id":3,"type":"OrchestrationCompleted","output":"a"})";
+    const std::string outcome =
+        R"({"event_id":4,"type":"ActivityCompleted","source_event_id":2,"result":"y"})";
+    d.history = {good[0], good[1], end, outcome};
+    EXPECT_EQ(d.turn({completed(2, "y")}), "given back");
+    EXPECT_EQ(d.last.kind, Kind::kCorrupt);
+    EXPECT_NE(d.last.text.find("event 4 follows the end"), std::string::npos) << d.last.text;
+    // The decision that it belongs to comes later: TU-5.
+    d.history = {good[0],
+                 R"({"event_id":2,"type":"ActivityCompleted","source_event_id":3,"result":"y"})",
+                 good[1]};
+    d.edit(3, {{"event_id", 3}});
+    EXPECT_EQ(d.turn({completed(3, "y")}), "given back");
+    EXPECT_EQ(d.last.kind, Kind::kNondeterministic);
+    EXPECT_NE(d.last.text.find("no call that is event 3"), std::string::npos) << d.last.text;
+}
+
+// HI-3: the pin is what the version says; a version that is no pin is refused at the beginning.
+TEST(Turn, HistoryVersion) {
+    Driver d;
+    d.options.history_version = "1.20.300";
+    d.registry.on(code, &at_once);
+    d.turn({start("Code", "x")});
+    EXPECT_EQ(d.metadata().at("pinned_duroxide_version"),
+              (json{{"major", 1}, {"minor", 20}, {"patch", 300}}));
+    EXPECT_NO_THROW(belay::engine::check_history_version("0.1.30"));
+    for (const char* wrong :
+         {"", "1", "1.2", "1.2.3.4", "1.2.x", "01.2.3", "1.2.3-beta", "1.2.1000"}) {
+        EXPECT_THROW(belay::engine::check_history_version(wrong), std::invalid_argument) << wrong;
+        belay::RuntimeOptions options;
+        options.history_version = wrong;
+        EXPECT_THROW(belay::Runtime runtime(options), std::invalid_argument) << wrong;
+    }
+}
+
+std::chrono::nanoseconds test_time{1};
+
+Durable<std::string> works_long(Context ctx, std::string) {
+    std::string text;
+    for (int i = 0; i < 5; ++i) {
+        test_time += i == 3 ? 300ms : 100ms;
+        text = co_await ctx.call(step, text);
+    }
+    co_return text;
+}
+
+// LT-8: each resumption is timed on its own, those of a replay too: a long history is not slow
+// code.
+TEST(Turn, SlowResumption) {
+    belay::engine::Resumptions resumptions(250ms, [] { return test_time; });
+    Driver d;
+    d.options.verify = false;
+    d.resumptions = &resumptions;
+    std::vector<belay::RuntimeEvent> slow;
+    d.options.hook = [&](const belay::RuntimeEvent& event) {
+        if (event.kind == belay::RuntimeEvent::Kind::kSlow) {
+            slow.push_back(event);
+        }
+    };
+    d.registry.on(code, &works_long);
+    d.turn({start("Code", "x")});
+    d.turn({completed(2, "")});
+    d.turn({completed(4, "")});  // Replays: 300 ms in three resumptions.
+    EXPECT_TRUE(slow.empty());
+    d.turn({completed(6, "")});
+    ASSERT_EQ(slow.size(), 1u);
+    EXPECT_EQ(slow[0].name, "Code");
+    EXPECT_EQ(slow[0].event_id, 7);
+    EXPECT_EQ(slow[0].text, "the code held its thread for 300 ms");
+    EXPECT_FALSE(resumptions.running());
+    EXPECT_EQ(resumptions.total(), 100ms + 200ms + 300ms + 600ms);
+}
+
+constexpr belay::OrchestrationOf<void(int)> silent{"Silent"};
+
+Durable<std::monostate> counts_down(Context ctx, int n) {
+    co_await ctx.sleep(1h);
+    if (n > 0) {
+        co_return ctx.continue_as_new(n - 1);
+    }
+    co_return std::monostate{};
+}
+
+// SB-3: an orchestration without a result continues as new, too.
+TEST(Turn, ContinueAsNewWithoutResult) {
+    belay::testing::World world;
+    world.on(silent, &counts_down);
+    auto started = world.start(silent, 2, "s");
+    started.result();
+    EXPECT_EQ(started.state().execution_id, 3);
+    EXPECT_EQ(started.state().output, "");
 }
 
 // HI-1: gaps are legal. An element may be a string that holds the event.

@@ -193,6 +193,11 @@ TEST(Events, Positional) {
     }
 }
 
+Durable<std::string> one_event(Context ctx, std::string) {
+    int value = co_await ctx.event<int>("e");
+    co_return std::to_string(value);
+}
+
 Durable<std::string> two_messages(Context ctx, std::string) {
     std::string one = co_await ctx.call(step, "x");
     auto first = ctx.dequeue<std::string>("q");
@@ -200,6 +205,17 @@ Durable<std::string> two_messages(Context ctx, std::string) {
     std::string b = co_await std::move(second);
     std::string a = co_await std::move(first);
     co_return a + b;
+}
+
+// EQ-4: what arrives before the start is recorded and not delivered. RY-9: nor is what arrives in
+// the turn that requests the subscription, which takes effect at the end of the turn.
+TEST(Events, BeforeTheStart) {
+    Driver d;
+    d.registry.on(code, &one_event);
+    EXPECT_EQ(d.turn({raised("e", "1"), start("Code", "x"), raised("e", "2")}),
+              "OrchestrationStarted,ExternalEvent,ExternalEvent,ExternalSubscribed");
+    d.turn({raised("e", "3")});
+    EXPECT_EQ(d.metadata().at("output"), "3");
 }
 
 // EQ-2: messages wait; subscriptions are served in order.
@@ -407,6 +423,13 @@ Durable<std::string> logs(Context ctx, std::string) {
     co_return text;
 }
 
+Durable<std::string> waits_often(Context ctx, std::string) {
+    for (int i = 0; i < 10; ++i) {
+        std::string text = co_await ctx.call(step, "x");
+    }
+    co_return "";
+}
+
 // TH-4, RY-10: logs are not repeated by a replay. SB-5: long histories are told once.
 TEST(Context, Logs) {
     Driver d;
@@ -429,6 +452,103 @@ TEST(Context, Logs) {
     EXPECT_EQ(told, "started one long ");
     d.turn({completed(2, "")});
     EXPECT_EQ(told, "started one long two ended ");
+}
+
+// SB-5: a long history is reported by the turn that crosses the limit, and by no replay of it.
+TEST(Context, LongHistoryOnce) {
+    for (const bool cached : {false, true}) {
+        int reported = 0;
+        Driver d;
+        d.cached = cached;
+        d.options.history_warning = 5;
+        d.options.hook = [&](const belay::RuntimeEvent& event) {
+            reported += event.kind == belay::RuntimeEvent::Kind::kLongHistory;
+        };
+        d.registry.on(code, &waits_often);
+        d.turn({start("Code", "x")});
+        d.turn({completed(2, "")});
+        EXPECT_EQ(reported, 0);
+        for (int id = 4; id <= 12; id += 2) {
+            d.turn({completed(id, "")});
+            EXPECT_EQ(reported, 1) << id;
+        }
+    }
+}
+
+Durable<std::string> records_much(Context ctx, std::string) {
+    const std::string most = ctx.record([] { return std::string(65536, 'x'); });
+    // Recorded as a failure, as what the function throws is: a replay meets it again.
+    EXPECT_THROW(ctx.record([] { return std::string(65537, 'x'); }), belay::Failure);
+    std::string text = co_await ctx.call(step, "x");
+    co_return std::to_string(most.size()) + text;
+}
+
+// DT-4, TA-3: at most 64 KiB are recorded.
+TEST(Values, RecordedValueIsLimited) {
+    Driver d = started(&records_much);
+    EXPECT_EQ(d.event(2).at("key"), "belay:failure");
+    d.turn({completed(4, "!")});
+    EXPECT_EQ(d.metadata().at("output"), "65536!");
+}
+
+// DT-4: an ack that is lost takes the recorded value with it, and it is made again.
+TEST(Values, RecordAfterLostAck) {
+    recorded_runs = 0;
+    World world;
+    world.verify_replay(false);
+    world.on(code, &draws);
+    std::string recorded;
+    world.on(step, [&](std::string input) {
+        recorded = input;
+        return std::string();
+    });
+    auto started = world.start(code, std::string("x"), "i");
+    world.step();  // the first turn
+    world.step();  // the first activity
+    world.fail_ack_once();
+    started.result();
+    EXPECT_EQ(recorded_runs, 2);
+    EXPECT_EQ(recorded, "2");  // What is stored is what the code has seen.
+}
+
+Durable<std::string> retries_with_jitter(Context ctx, std::string) {
+    std::string text = co_await ctx.retry(step, "x", belay::Retry(3).backoff(1s, 1.0).jitter(0.5));
+    co_return text;
+}
+
+// RT-1: jitter shortens delays by a part that is drawn from the instance's random numbers, so that
+// a replay has the same.
+TEST(Retries, Jitter) {
+    std::set<std::int64_t> delays;
+    for (int i = 0; i < 20; ++i) {
+        World world;
+        world.on(code, &retries_with_jitter);
+        int runs = 0;
+        world.on(step, [&](std::string) -> std::string {
+            if (++runs < 3) {
+                throw belay::Failure("busy");
+            }
+            return "ok";
+        });
+        const std::string id = "i" + std::to_string(i);
+        world.start(code, std::string("x"), id).result();
+        belay::testing::Replayer replayer;
+        replayer.on(code, &retries_with_jitter);
+        replayer.strict();
+        const auto report = replayer.replay(world.history(id));
+        EXPECT_TRUE(report.ok) << report.text;
+        for (const std::string& text : world.events(id)) {
+            const json event = json::parse(text);
+            if (event.at("type") == "TimerCreated") {
+                delays.insert(event.at("fire_at_ms").get<std::int64_t>() -
+                              event.at("timestamp_ms").get<std::int64_t>());
+            }
+        }
+    }
+    EXPECT_GT(delays.size(), 10u);
+    EXPECT_GE(*delays.begin(), 500);
+    EXPECT_LE(*delays.rbegin(), 1000);
+    EXPECT_THROW(belay::Retry(2).jitter(1.5), std::invalid_argument);
 }
 
 // PY-1, PY-2: texts of values.

@@ -25,7 +25,7 @@ Clock server_clock();
 // This machine's clock.
 Clock system_clock();
 
-// A clock that stands still until it is told otherwise. Copies, and the Clocks made from it, share
+// A clock that changes only by set() and advance(). Copies, and the Clocks made from it, share
 // one time.
 class TestClock {
  public:

@@ -269,6 +269,11 @@ class Connection {
     // How often this object has waited for the server.
     std::uint64_t round_trips() const;
 
+    // A note on the server, until the connection to it ends: whether something is so; none if that
+    // is not known. For Hub.
+    std::optional<bool> remembered(const std::string& fact) const;
+    void remember(const std::string& fact, bool is_so);
+
     // libpq's object, for what this class does not have. Changes with every reconnect.
     pg_conn* raw() const;
 

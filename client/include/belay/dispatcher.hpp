@@ -56,6 +56,9 @@ class TurnContext {
     const std::string& version() const { return turn_.orchestration_version; }
     std::int64_t execution_id() const { return turn_.execution_id; }
     int attempt() const { return turn_.attempt; }  // 1 for the first
+    // The time at which the turn was leased, by the server's clock (DispatcherOptions::clock, if
+    // that is another one). Needs no round trip.
+    OptionalTime fetched_at() const { return turn_.fetched_at; }
 
     // The events of the execution, in order; complete, however many they are, unless the
     // dispatcher has a cache_owner.

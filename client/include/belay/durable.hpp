@@ -8,10 +8,10 @@
 //         co_return text;
 //     }
 //
-// What the code has asked for and what came of it is the history of the instance. After a crash, or
-// on another machine, the code is run from its beginning against the history, and so arrives where
-// it was. It must therefore do the same each time: time, random numbers, identifiers and input come
-// from the Context. Code that asks for something else than its history has is stopped.
+// The calls that the code has requested and their outcomes are the history of the instance. After a
+// crash, or on another machine, the code is run from its beginning against the history, and so
+// arrives where it was. It must therefore do the same each time: time, random numbers, identifiers
+// and input come from the Context. Code whose requests differ from its history is stopped.
 //
 // One co_await per statement; its arguments are names, literals or constructor calls: g++ 12
 // destroys some other temporaries twice. docs/durable-functions.md lists which, and belay-lint

@@ -26,6 +26,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "belay/clock.hpp"
 #include "belay/connection.hpp"
@@ -81,6 +82,14 @@ class Hub {
     // SELECT columns FROM <hub>.function($1, $2, ...).
     Result call(Effect effect, std::string_view columns, std::string_view function,
                 const Params& params, const Where& where);
+
+    // The same with the names of the arguments, for functions whose order depends on the hub's api.
+    struct Argument {
+        std::string_view name;
+        Param value;
+    };
+    Result call_named(Effect effect, std::string_view columns, std::string_view function,
+                      const std::vector<Argument>& arguments, const Where& where);
 
     // A statement of functions that have no clock argument: the hub's clock is set for it.
     Result query_at_clock(Effect effect, const std::string& sql, const Params& params,

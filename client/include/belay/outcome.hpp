@@ -91,7 +91,7 @@ inline Outcome completed_text(std::string result) {
 }
 
 // The attempt has failed: the task's policy decides whether another follows. Of an activity: the
-// orchestration is told.
+// failure is reported to the orchestration.
 inline Outcome failed(TaskFailure failure) {
     return Outcome(Outcome::Kind::kFailed).with_failure(std::move(failure));
 }

@@ -148,6 +148,7 @@ struct Turn {
     std::int64_t history_after = 0;
     std::int64_t last_event_id = 0;  // the greatest that is stored; 0: none
     OptionalTime locked_until = {};
+    OptionalTime fetched_at = {};  // by the clock that sets locked_until
 };
 
 struct TurnOptions {

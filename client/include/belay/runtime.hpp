@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,14 +49,20 @@ struct RuntimeOptions {
     Milliseconds lock_timeout{30000};
     Milliseconds wait_timeout{30000};
     Milliseconds drain_timeout{30000};
+    // Fetch only turns of the orchestrations that are registered: those of other applications on
+    // the hub are neither leased nor delayed by this runtime. Every fetch passes over theirs that
+    // are due. Otherwise an orchestration that is not registered is given back with a delay.
+    bool only_registered_names = false;
     // Share the slots of the hub with the other runtimes, so that the turns of an instance come to
     // one process. None: if the hub's slot_count is above 1.
     std::optional<bool> share_slots = {};
-    std::string history_version = "0.1.30";
+    std::string history_version = "0.1.30";  // three numbers
     std::int64_t history_warning = 10000;
     std::size_t cache_bytes = std::size_t{256} << 20;  // 0: every turn replays
     std::size_t cache_instances = 10000;
     Milliseconds cache_idle{600000};
+    // Code that holds its thread for longer, from one suspension to the next, is reported: as kSlow
+    // after that, as kBlocked while it still does.
     Milliseconds slow_resume{200};
     Milliseconds blocked_resume{2000};
     OnNondeterminism on_nondeterminism = OnNondeterminism::kBlock;
@@ -78,16 +85,22 @@ struct RuntimeStats {
     std::uint64_t dropped_ended = 0;
     std::uint64_t events_replayed = 0;
     std::uint64_t turn_microseconds = 0;  // in the code and in the engine
+    std::uint64_t code_microseconds = 0;  // in the code alone
+    // Waits for the server, on all connections; known when run() has returned.
+    std::uint64_t round_trips = 0;
+    // Turns whose code differed from their history, by name and version of the orchestration.
+    std::map<std::pair<std::string, std::string>, std::uint64_t> nondeterministic = {};
     std::uint64_t cache_hits = 0;
-    std::uint64_t cache_misses = 0;       // the sum of:
-    std::uint64_t cache_absent = 0;       // it never was in the cache, or has left
-    std::uint64_t cache_other_event = 0;  // another process has had a turn
-    std::uint64_t cache_other_life = 0;   // another execution, or an instance of the same id
+    std::uint64_t cache_misses = 0;           // the sum of:
+    std::uint64_t cache_absent = 0;           // it never was in the cache, or has left
+    std::uint64_t cache_other_event = 0;      // another process has had a turn
+    std::uint64_t cache_other_execution = 0;  // the instance has continued as new
+    std::uint64_t cache_other_life = 0;       // it was deleted and made again under its id
     std::uint64_t cache_evictions = 0;
     std::size_t cache_bytes = 0;
     std::size_t cache_instances = 0;
 
-    // How often an event was told to the hook.
+    // How often an event was reported to the hook.
     std::uint64_t of(RuntimeEvent::Kind kind) const {
         return events[static_cast<std::size_t>(kind)];
     }
@@ -97,6 +110,7 @@ struct RuntimeStats {
 // on() comes from Registrar.
 class Runtime : public detail::Registrar<Task> {
  public:
+    // Throws std::invalid_argument if history_version is no version.
     explicit Runtime(RuntimeOptions options);
     ~Runtime();
     Runtime(const Runtime&) = delete;
@@ -105,7 +119,7 @@ class Runtime : public detail::Registrar<Task> {
     // Works until stop(): then running turns and activities may finish until drain_timeout, and no
     // lease is left. Fetches turns only if an orchestration is registered, and activities only if
     // an activity is. Throws if the server cannot be reached at the start, and std::logic_error if
-    // nothing is registered.
+    // nothing is registered or this runtime has run before.
     void run();
     void stop() noexcept;
     RuntimeStats stats() const;
@@ -137,13 +151,14 @@ class Started {
 
     const std::string& instance_id() const { return id_; }
     // Waits in the server until the instance has ended. Throws Failure, and Cancelled, if it has
-    // ended so; Error if the timeout has passed.
+    // ended so, with what the end of its history says; Error if the timeout has passed, and if the
+    // instance is deleted meanwhile (not_found()).
     T wait(std::optional<Milliseconds> timeout = {}) {
         return detail::decode<T>(detail::wait_for_end(*hub_, id_, timeout),
                                  "output of the orchestration");
     }
     // Waits in the server until the predicate holds for the custom status, and returns it. Throws
-    // Failure if the instance ends before; Error if the timeout has passed.
+    // Failure if the instance ends before; Error as wait() does.
     OptionalText wait_status(const std::function<bool(const OptionalText&)>& predicate,
                              std::optional<Milliseconds> timeout = {}) {
         return detail::wait_for_status(*hub_, id_, predicate, timeout);

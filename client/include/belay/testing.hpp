@@ -41,6 +41,7 @@ struct Activity {
 struct InstanceState {
     std::string status;  // Running, Completed, Failed or ContinuedAsNew; "" before the first turn
     std::string output;
+    std::string details;  // JSON, as Failure::details(); "" unless it has failed
     OptionalText custom_status;
     std::int64_t execution_id = 1;
     std::string name;
@@ -172,7 +173,7 @@ class World : public belay::detail::Registrar<Activity> {
     // The file that Replayer reads: an execution, the current one if it is 0.
     std::string history(const std::string& instance, std::int64_t execution = 0) const;
     std::vector<std::string> events(const std::string& instance, std::int64_t execution = 0) const;
-    // What the code of an instance waits for, for people; "" if nothing.
+    // What the code of an instance awaits, in words; "" if nothing.
     std::string waits_for(const std::string& instance) const;
     // Replays every history. For every prefix of each: replays it, and destroys the frames. With
     // AddressSanitizer this finds mistakes of code and compiler. Throws Nondeterminism.
@@ -231,8 +232,9 @@ struct ReplayReport {
 // Runs the registered code against stored histories. Throws nothing; stores nothing.
 class Replayer {
  public:
-    template <class O, class... I>
-    void on(const OrchestrationOf<O(I...)>& name, Durable<O> (*code)(Context, I...),
+    template <class O, class R, class... I>
+    requires belay::detail::Implements<R, O>
+    void on(const OrchestrationOf<O(I...)>& name, Durable<R> (*code)(Context, I...),
             OrchestrationOptions options = {}) {
         registry_.on(name, code, std::move(options));
     }

@@ -1,5 +1,5 @@
 // Compiled once per CASE by run.sh: case 0 must compile, the others must not, with the text that
-// the line after "// expect" has. Lines "// gcc" are for g++ 12 only.
+// the line after "// expect" has. Lines "// gcc" are for g++ before 13 only.
 // This file needs belay/durable.hpp alone, which run.sh checks for headers of libpq and threads.
 // PK-1
 #include <span>

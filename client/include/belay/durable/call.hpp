@@ -1,4 +1,4 @@
-// Call<T>, the handle of something that was asked for: an activity, a sub-orchestration, a timer, a
+// Call<T>, the handle of something that was requested: an activity, a sub-orchestration, a timer, a
 // subscription. Move-only. Destroyed or assigned over before it has an outcome, it cancels what it
 // stands for.
 #pragma once

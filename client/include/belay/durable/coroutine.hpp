@@ -159,7 +159,8 @@ struct Promise<void> : TypedPromiseBase {
         }
     }
 
-    // An orchestration without a result cannot continue as new: a promise has one kind of return.
+    // Durable<void> cannot continue as new: a promise has one kind of return. An orchestration
+    // without a result that does so returns Durable<std::monostate>.
     std::optional<ContinuedAsNew> continued;
 };
 

@@ -59,7 +59,7 @@ class SubOrchestrationFailed : public Failure {
 // The instance is being cancelled. If it leaves the orchestration, the instance ends as cancelled.
 class Cancelled : public Failure {
  public:
-    explicit Cancelled(std::string reason);
+    explicit Cancelled(std::string reason, std::string details = {});
 
     const std::string& reason() const noexcept { return reason_; }
 
@@ -79,7 +79,7 @@ class DecodeError : public Failure {
     explicit DecodeError(const std::string& message) : Failure(message, false) {}
 };
 
-// The code asks for something else than its history has; what() says for what.
+// The requests of the code differ from its history; what() says where.
 class Nondeterminism : public std::runtime_error {
  public:
     explicit Nondeterminism(const std::string& text, std::int64_t event_id = 0)

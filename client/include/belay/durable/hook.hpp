@@ -1,4 +1,4 @@
-// What a runtime tells about its work.
+// Events that a runtime reports.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ struct RuntimeEvent {
     enum class Kind {
         kStarted,           // an execution has begun
         kEnded,             // an execution has ended
-        kNondeterministic,  // the code asks for something else than its history has
+        kNondeterministic,  // the requests of the code differ from its history
         kCorrupt,           // a history or a message cannot be read
         kNoHandler,         // the orchestration is not registered here
-        kSlow,              // a turn held its thread for long
-        kBlocked,           // a turn holds its thread for very long, and still does
+        kSlow,              // the code held its thread for long, without a suspension
+        kBlocked,           // the code holds its thread for very long, and still does
         kEvicted,           // an instance left the cache
         kCarriedTooMany,    // more messages than continue-as-new carries
         kLongHistory,       // the execution should continue as new
@@ -37,7 +37,7 @@ struct RuntimeEvent {
 // May be called by several threads at once.
 using RuntimeHook = std::function<void(const RuntimeEvent&)>;
 
-// What happens to an instance whose code asks for something else than its history has.
+// What happens to an instance whose code differs from its history.
 enum class OnNondeterminism {
     kBlock,  // nothing is stored; the turn is tried again later, perhaps with other code
     kFail,   // the instance fails

@@ -62,7 +62,7 @@ struct Wait {
     virtual void settled(CallState& call) = 0;
     // The instance is being cancelled: the wait ends.
     virtual void cancel() = 0;
-    // Position in the order in which calls were asked for.
+    // Position in the order in which calls were requested.
     virtual std::uint64_t order() const = 0;
 
     // Throws Cancelled if the wait has ended so.
@@ -76,7 +76,7 @@ struct Wait {
 
 enum class CallKind : std::uint8_t { kActivity, kTimer, kChild, kEvent, kQueue };
 
-// A call that was asked for. Shared by the handle, and by the engine until it has its outcome.
+// A call that was requested. Shared by the handle, and by the engine until it has its outcome.
 struct CallState final : Wait {
     CallState(Instance* owner, CallKind kind_of_call, std::uint64_t number);
     ~CallState() override;
@@ -89,6 +89,10 @@ struct CallState final : Wait {
     CallState* previous_call = nullptr;
     CallState* next_call = nullptr;
     Wait* waiter = nullptr;
+    // Reports to the instance how much memory the call holds now: after each change of its texts.
+    void account();
+
+    std::size_t accounted = 0;
     std::uint64_t sequence;
     std::int64_t event_id = 0;  // 0 until the decision event is written
     std::uint32_t references = 1;
@@ -129,7 +133,7 @@ std::string take_outcome(CallState& call);
 // For the text of a DecodeError.
 std::string describe(const CallState& call);
 
-// What the code asks for.
+// What the code requests.
 struct CallRequest {
     CallKind kind = CallKind::kActivity;
     std::string name = {};
@@ -197,6 +201,9 @@ class Instance {
     friend struct PromiseBase;
 
     virtual void root_finished() = 0;
+    // Around each resumption of a coroutine.
+    virtual void before_resumption() = 0;
+    virtual void after_resumption() = 0;
     // Runs coroutines until none is ready, in the order in which they became ready.
     void run_ready();
     // Ends every wait outside of shields with Cancelled, in the order of the calls.
@@ -205,6 +212,7 @@ class Instance {
     bool has_ready() const { return ready_head_ < ready_.size(); }
 
     CallState* calls_ = nullptr;  // all that exist
+    std::size_t call_bytes_ = 0;  // of these
     bool stopped_ = false;        // no coroutine is resumed any more
 
  private:

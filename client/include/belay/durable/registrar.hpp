@@ -15,8 +15,9 @@ namespace belay::detail {
 template <class A>
 class Registrar {
  public:
-    template <class O, class... I>
-    void on(const OrchestrationOf<O(I...)>& name, Durable<O> (*code)(Context, I...),
+    template <class O, class R, class... I>
+    requires Implements<R, O>
+    void on(const OrchestrationOf<O(I...)>& name, Durable<R> (*code)(Context, I...),
             OrchestrationOptions options = {}) {
         registry().on(name, code, std::move(options));
     }

@@ -10,7 +10,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "belay/durable/context.hpp"
 
@@ -68,7 +70,7 @@ class TypedRoot final : public Root {
         return DurableAccess::promise(durable_).continued;
     }
     std::string output() override {
-        if constexpr (std::is_void_v<T>) {
+        if constexpr (std::is_void_v<T> || std::is_same_v<T, std::monostate>) {
             DurableAccess::promise(durable_).take();
             return {};
         } else {
@@ -99,27 +101,38 @@ struct Registered {
 
 }  // namespace detail
 
+namespace detail {
+
+// Whether code that returns Durable<R> implements an orchestration with result O. In Durable<void>
+// there is no co_return of continue_as_new; std::monostate stands for void there.
+template <class R, class O>
+concept Implements = std::is_same_v<R, O> ||(std::is_void_v<O>&& std::is_same_v<R, std::monostate>);
+
+}  // namespace detail
+
 class Registry {
  public:
     // Throws std::invalid_argument if the name has this version already.
-    template <class O, class I>
-    void on(const OrchestrationOf<O(I)>& orchestration, Durable<O> (*code)(Context, I),
+    template <class O, class I, class R>
+    requires detail::Implements<R, O>
+    void on(const OrchestrationOf<O(I)>& orchestration, Durable<R> (*code)(Context, I),
             OrchestrationOptions options = {}) {
         add(
             orchestration.name, orchestration.version,
             [code](Context ctx, const std::string& input) -> std::unique_ptr<detail::Root> {
-                return std::make_unique<detail::TypedRoot<O>>(
+                return std::make_unique<detail::TypedRoot<R>>(
                     code(ctx, detail::decode<I>(input, "input of the orchestration")));
             },
             std::move(options));
     }
-    template <class O>
-    void on(const OrchestrationOf<O()>& orchestration, Durable<O> (*code)(Context),
+    template <class O, class R>
+    requires detail::Implements<R, O>
+    void on(const OrchestrationOf<O()>& orchestration, Durable<R> (*code)(Context),
             OrchestrationOptions options = {}) {
         add(
             orchestration.name, orchestration.version,
             [code](Context ctx, const std::string&) -> std::unique_ptr<detail::Root> {
-                return std::make_unique<detail::TypedRoot<O>>(code(ctx));
+                return std::make_unique<detail::TypedRoot<R>>(code(ctx));
             },
             std::move(options));
     }
