@@ -15,7 +15,8 @@ Readiness orchestrator_readiness(Tables& tables, int64 now, int limit);
 Readiness worker_readiness(Tables& tables, int64 now, int limit);
 Readiness outbox_readiness(const Hub& hub, int64 now);
 
-// Since when the oldest item that can be fetched now has been ready, in ms.
+// Since when the oldest item that can be fetched now has been ready, in ms; of work items, among up
+// to 1000 lanes.
 std::optional<int64> oldest_ready_message(const Hub& hub, int64 now);
 std::optional<int64> oldest_ready_work(const Hub& hub, int64 now);
 
