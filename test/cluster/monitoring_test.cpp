@@ -374,6 +374,34 @@ TEST_F(Monitoring, MetricsHaveTwoFormats) {
     EXPECT_TRUE(open.ends_with("\n# EOF\n"));
 }
 
+// MT-5: a hub that its owner has broken is reported, and does not hide the others.
+TEST_F(Monitoring, ABrokenHubDoesNotHideTheOthers) {
+    enqueue();
+    conn.exec("SELECT belay.create_hub('broken')");
+    conn.exec("ALTER TABLE broken.worker_queue RENAME COLUMN visible_at TO seen_at");
+    EXPECT_EQ(stat("oldest_ready_ms IS NULL"), "f");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM belay.pg_stat_belay_queue WHERE hub = 'broken' AND "
+                         "oldest_ready_ms IS NULL"),
+              "3");
+    const auto samples =
+        parse_metrics(conn.value("SELECT belay.metrics('openmetrics')"), true).samples;
+    EXPECT_EQ(samples.at(R"(belay_depth,hub="app",queue="worker")"), "1");
+    EXPECT_EQ(samples.at(R"(belay_hub_unreadable,hub="app")"), "0");
+    EXPECT_EQ(samples.at(R"(belay_hub_unreadable,hub="broken")"), "1");
+    EXPECT_EQ(samples.count(R"(belay_depth,hub="broken",queue="worker")"), 0u);
+    EXPECT_EQ(samples.at(R"(belay_enqueued_total,hub="broken",queue="worker")"), "0");
+    // A time limit is the caller's.
+    conn.exec(
+        "CREATE FUNCTION broken.slow() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN LOOP "
+        "PERFORM 1; END LOOP; END$$");
+    conn.exec(
+        "ALTER TABLE broken.worker_queue RENAME TO old_queue; CREATE VIEW broken.worker_queue "
+        "AS SELECT *, seen_at AS visible_at FROM broken.old_queue WHERE broken.slow()");
+    conn.exec("INSERT INTO broken.old_queue SELECT * FROM app.worker_queue");
+    conn.exec("SET statement_timeout = '1s'");
+    EXPECT_EQ(conn.error_of("SELECT belay.metrics('openmetrics')"), "57014");
+}
+
 // Every metric that the rules and the dashboard ask for is there.
 TEST_F(Monitoring, RulesAndDashboardAskForMetricsThatExist) {
     const auto metrics = parse_metrics(conn.value("SELECT belay.metrics('prometheus')"), false);
