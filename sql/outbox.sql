@@ -121,7 +121,9 @@ SELECT subject FROM pg_temp.read('all', 7001, 3);
 SELECT count(*) FROM outbox.read_events('all', 100, 1000, 8000);
 -- Acking an earlier one keeps the rest leased. What was acked is rejected, though the lease is live:
 -- the transaction of a handler that runs again after a lost answer of COMMIT must not commit again.
-SELECT pg_temp.done('all', 7002, 2) AS second, pg_temp.done('all', 7002, 1) AS first_after_second, pg_temp.done('all', 7002, 2) AS second_again;
+SELECT pg_temp.done('all', 7002, 2);
+SELECT done LIKE 'QB001: the events were already acked up to this place%"gone"%' AS rejected
+  FROM unnest(ARRAY[pg_temp.done('all', 7002, 2), pg_temp.done('all', 7002, 1)]) AS done;
 SELECT count(*) FROM outbox.read_events('all', 100, 1000, 7003);
 -- The lease is over at its deadline: QB001, and what was not acked comes again, with the same ids.
 SELECT pg_temp.done('all', 8001);
