@@ -205,6 +205,23 @@ TEST_F(CounterSlots, AreTakenByCommittedHubsOnly) {
     EXPECT_EQ(used(), 1);
 }
 
+// PREPARE is no commit.
+TEST_F(CounterSlots, PreparedTransactionsTakeAndFreeNone) {
+    conn.exec("BEGIN");
+    use("new");
+    conn.exec("PREPARE TRANSACTION 'new'");
+    EXPECT_EQ(used(), 0);
+    conn.exec("ROLLBACK PREPARED 'new'");
+    use("app");
+    conn.exec("BEGIN; SELECT app.enqueue_worker_work('" + kItem + "'); PREPARE TRANSACTION 'more'");
+    conn.exec("COMMIT PREPARED 'more'");
+    const std::string enqueued = "SELECT enqueued FROM belay.pg_stat_belay_hub WHERE hub = 'app'";
+    EXPECT_EQ(conn.value(enqueued), "2");
+    conn.exec("BEGIN; SELECT belay.drop_hub('app', true); PREPARE TRANSACTION 'drop'");
+    conn.exec("ROLLBACK PREPARED 'drop'");
+    EXPECT_EQ(conn.value(enqueued), "2");
+}
+
 TEST_F(CounterSlots, AreFreeWhenTheHubIsGone) {
     use("a");
     use("b");
