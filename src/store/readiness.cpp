@@ -67,9 +67,14 @@ constexpr auto kCountScheduleErrors = report<In<>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*) FROM {hub}.schedules AS s WHERE s.last_error IS NOT NULL
 )sql");
 
-constexpr auto kReaderLags = query<In<>, Out<Text, Maybe<int64>>>(R"sql(
+// Of one that wants none of the events looked at, the last of these: events that it wants may lie
+// behind it, and a reader that lives moves past the others.
+constexpr auto kReaderLags = query<In<>, Out<Text, Maybe<int64>, int64>>(R"sql(
     SELECT s.name,
-           (SELECT pg_catalog.min(e.occurred_at_ms)
+           (SELECT COALESCE(pg_catalog.min(e.occurred_at_ms)
+                                FILTER (WHERE s.topics IS NULL OR e.topic {=} ANY (s.topics)),
+                            CASE WHEN pg_catalog.count(*) {>=} 1000
+                                 THEN pg_catalog.max(e.occurred_at_ms) END)
               FROM (SELECT n.topic, n.occurred_at_ms
                       FROM {hub}.outbox_events AS n
                      WHERE ROW(n.incarnation, n.position) {>}
@@ -77,8 +82,11 @@ constexpr auto kReaderLags = query<In<>, Out<Text, Maybe<int64>>>(R"sql(
                        AND (n.incarnation {>} s.seen_incarnation
                             OR ROW(n.xid, n.position) {>} ROW(s.seen_xid, s.seen_xid_position))
                      ORDER BY n.incarnation, n.position
-                     LIMIT 1000) AS e
-             WHERE s.topics IS NULL OR e.topic {=} ANY (s.topics))
+                     LIMIT 1000) AS e),
+           s.lost_events {+}
+           CAST((SELECT COALESCE(pg_catalog.sum(g.events), 0)
+                   FROM {hub}.outbox_gaps AS g
+                  WHERE g.subscription {=} s.name) AS pg_catalog.int8)
       FROM {hub}.outbox_subscriptions AS s
      ORDER BY s.name
 )sql");
@@ -346,8 +354,8 @@ int64 count_schedule_errors(const Hub& hub) {
 
 std::span<const ReaderLag> reader_lags(const Hub& hub, int64 now) {
     pg::List<ReaderLag> lags;
-    for (const auto [name, since] : run(hub, kReaderLags)) {
-        lags.add({name, since ? std::max<int64>(0, now - *since) : 0});
+    for (const auto [name, since, lost] : run(hub, kReaderLags)) {
+        lags.add({name, since ? std::max<int64>(0, now - *since) : 0, lost});
     }
     return lags.span();
 }

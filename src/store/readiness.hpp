@@ -27,11 +27,12 @@ int64 count_dead_letters(const Hub& hub, int64 limit);
 int64 count_schedule_errors(const Hub& hub);
 
 // How far the readers of events are behind: the age of the first event that each has not read, in
-// ms; 0 if there is none. Of one that reads some topics only, among the first events behind its
-// place.
+// ms; 0 if there is none. Of one that reads some topics only, among the first 1000 events behind
+// its place; the age of the last of them if it wants none.
 struct ReaderLag {
     std::string_view name;
     int64 lag_ms;
+    int64 lost;  // events that retention deleted before they were read
 };
 std::span<const ReaderLag> reader_lags(const Hub& hub, int64 now);
 

@@ -419,6 +419,30 @@ TEST_F(Monitoring, ABrokenHubDoesNotHideTheOthers) {
     EXPECT_EQ(conn.error_of("SELECT belay.metrics('openmetrics')"), "57014");
 }
 
+// EV-13, EV-14: a reader of few topics that is dead lags, also if many events of others come first;
+// what it loses is counted.
+TEST_F(Monitoring, DeadReadersLagAndLose) {
+    conn.exec("SELECT app.create_subscription('dead', ARRAY['operator'], 'start')");
+    conn.exec("SELECT app.create_subscription('deaf', NULL, 'start')");
+    const auto sample = [this](const std::string& metric, const std::string& reader) {
+        return std::stod(parse_metrics(conn.value("SELECT belay.metrics('openmetrics')"), true)
+                             .samples.at("belay_subscription_" + metric +
+                                         R"(,hub="app",subscription=")" + reader + "\""));
+    };
+    EXPECT_EQ(sample("lag_seconds", "dead"), 0);
+    conn.exec(
+        "DO $$ BEGIN FOR i IN 1..1001 LOOP INSERT INTO app.instances VALUES ('x' || i, 'Orch', '1', "
+        "1, NULL, NULL, 0, 'epoch', 'epoch'); PERFORM app.delete_instance('x' || i, true); END LOOP; "
+        "END $$");
+    EXPECT_GE(std::stoi(conn.value("SELECT count(*) FROM app.outbox_events")), 1000);
+    conn.exec("UPDATE app.outbox_events SET occurred_at_ms = occurred_at_ms - 3600000");
+    EXPECT_GE(sample("lag_seconds", "dead"), 3600);
+    EXPECT_EQ(sample("lost_events_total", "deaf"), 0);
+    conn.exec("SELECT belay.set_hub_option('app', 'event_retention', '10 s')");
+    conn.exec("SELECT app.reconcile('{outbox_retention}')");
+    EXPECT_GE(sample("lost_events_total", "deaf"), 1);
+}
+
 // Every metric that the rules and the dashboard ask for is there.
 TEST_F(Monitoring, RulesAndDashboardAskForMetricsThatExist) {
     const auto metrics = parse_metrics(conn.value("SELECT belay.metrics('prometheus')"), false);

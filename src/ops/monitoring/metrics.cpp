@@ -150,7 +150,7 @@ void read_gauges(HubGauges* gauges, int64 now) {
             if (OidIsValid(hub.relations.outbox_events)) {
                 for (const auto& lag : store::reader_lags(hub, now)) {
                     MemoryContext old = MemoryContextSwitchTo(memory);
-                    gauges->lags.add({pstrdup(pg::c_string(lag.name)), lag.lag_ms});
+                    gauges->lags.add({pstrdup(pg::c_string(lag.name)), lag.lag_ms, lag.lost});
                     MemoryContextSwitchTo(old);
                 }
             }
@@ -295,6 +295,14 @@ void write_hub_gauges(Text* text, std::span<const HubGauges> hubs) {
     for (const auto& gauges : hubs) {
         for (const auto& lag : gauges.lags) {
             text->sample(static_cast<double>(lag.lag_ms) / kMsPerSecond, hub_of(*gauges.hub),
+                         {"subscription", pg::c_string(lag.name)});
+        }
+    }
+    text->family("subscription_lost_events", "counter",
+                 "Events that retention deleted before the subscription had read them.");
+    for (const auto& gauges : hubs) {
+        for (const auto& lag : gauges.lags) {
+            text->sample(static_cast<double>(lag.lost), hub_of(*gauges.hub),
                          {"subscription", pg::c_string(lag.name)});
         }
     }
