@@ -84,9 +84,9 @@ constexpr auto kReaderLags = query<In<>, Out<Text, Maybe<int64>, int64>>(R"sql(
                      ORDER BY n.incarnation, n.position
                      LIMIT 1000) AS e),
            s.lost_events {+}
-           CAST((SELECT COALESCE(pg_catalog.sum(g.events), 0)
-                   FROM {hub}.outbox_gaps AS g
-                  WHERE g.subscription {=} s.name) AS pg_catalog.int8)
+           (SELECT CAST(COALESCE(pg_catalog.sum(g.events), 0) AS pg_catalog.int8)
+              FROM {hub}.outbox_gaps AS g
+             WHERE g.subscription {=} s.name)
       FROM {hub}.outbox_subscriptions AS s
      ORDER BY s.name
 )sql");

@@ -431,8 +431,10 @@ TEST_F(Monitoring, DeadReadersLagAndLose) {
     };
     EXPECT_EQ(sample("lag_seconds", "dead"), 0);
     conn.exec(
-        "DO $$ BEGIN FOR i IN 1..1001 LOOP INSERT INTO app.instances VALUES ('x' || i, 'Orch', '1', "
-        "1, NULL, NULL, 0, 'epoch', 'epoch'); PERFORM app.delete_instance('x' || i, true); END LOOP; "
+        "DO $$ BEGIN FOR i IN 1..1001 LOOP INSERT INTO app.instances VALUES ('x' || i, 'Orch', "
+        "'1', "
+        "1, NULL, NULL, 0, 'epoch', 'epoch'); PERFORM app.delete_instance('x' || i, true); END "
+        "LOOP; "
         "END $$");
     EXPECT_GE(std::stoi(conn.value("SELECT count(*) FROM app.outbox_events")), 1000);
     conn.exec("UPDATE app.outbox_events SET occurred_at_ms = occurred_at_ms - 3600000");
