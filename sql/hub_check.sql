@@ -76,6 +76,12 @@ SELECT test.hk_after('ALTER FUNCTION hk_app.get_task PARALLEL SAFE');
 SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub SECURITY DEFINER');
 SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub SET search_path = hk_app');
 SELECT test.hk_after('DROP FUNCTION hk_app.resume_hub(text)', 'CREATE FUNCTION hk_app.resume_hub(p_queue text DEFAULT NULL) RETURNS void LANGUAGE sql AS ''''');
+-- Other code behind belay's names: a call with an untyped literal prefers text, one without arguments an exact match.
+SELECT test.hk_after('CREATE FUNCTION hk_app.get_task(text) RETURNS jsonb LANGUAGE sql AS ''SELECT NULL::jsonb''');
+SELECT test.hk_after('CREATE FUNCTION hk_app.pause_hub() RETURNS void LANGUAGE sql AS ''''');
+-- A default runs with the caller's rights; names decide what a call means.
+SELECT test.hk_after('CREATE FUNCTION hk_app.evil() RETURNS text LANGUAGE sql AS ''SELECT NULL''', 'CREATE OR REPLACE FUNCTION hk_app.pause_hub(p_queue text DEFAULT hk_app.evil(), p_reason text DEFAULT '''') RETURNS void LANGUAGE belay AS ''pause_hub''');
+SELECT test.hk_after('DROP FUNCTION hk_app.pause_hub', 'CREATE FUNCTION hk_app.pause_hub(p_reason text DEFAULT NULL, p_queue text DEFAULT '''') RETURNS void LANGUAGE belay AS ''pause_hub''', 'REVOKE ALL ON FUNCTION hk_app.pause_hub FROM PUBLIC');
 -- Which rows are read is the caller's choice.
 SELECT hk_app.create_task('q', '{}', '00000000-0000-4000-8000-000000000001');
 SELECT test.hk_after('UPDATE hk_app.tasks SET retry_count = 5');

@@ -65,6 +65,13 @@ SELECT * FROM belay.hub_location('hl_app');
 SELECT name, is_here FROM belay.hubs WHERE name LIKE 'hl\_%';
 SELECT * FROM belay.hub_locations WHERE hub LIKE 'hl\_%' ORDER BY hub;
 SELECT count(*) FROM belay.pg_stat_belay_queue WHERE hub = 'hl_app';
+SELECT count(*) FROM belay.hub_sizes WHERE hub = 'hl_app';
+-- What other hubs send to it waits, and says where it is.
+SELECT belay.create_hub('hl_from'), belay.set_hub_option('hl_from', 'max_clock_skew', '0');
+SELECT hl_from.send_to_hub(h, 'worker', '{"ActivityExecute":{"name":"n"}}') IS NOT NULL AS sent FROM unnest('{hl_app,hl_far,hl_none}'::text[]) AS h;
+SELECT count(*) > 0 AS ran FROM hl_from.reconcile('{intent_relay}', p_now_ms => (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 600000);
+SELECT target_hub, last_error FROM hl_from.intents ORDER BY target_hub;
+SELECT belay.drop_hub('hl_from', true);
 -- Its rows are still there, for a dump.
 SELECT count(*) FROM hl_app.worker_queue;
 

@@ -41,6 +41,13 @@ SELECT e.reason, e.detail - 'until_ms' AS detail FROM pg_temp.why(pg_temp.id(3))
 SELECT e.* FROM pg_temp.why(pg_temp.id(13), '{eu}', '{}', 5000) AS e; SELECT e.* FROM pg_temp.why(pg_temp.id(13), '{eu,gpu}', '{0}', 5000) AS e;
 SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('task_id', pg_temp.id(n), 'queue', 'behind', 'priority', 100 - n)) FROM generate_series(31, 33) AS n), 1000);
 SELECT e.* FROM pg_temp.why(pg_temp.id(33), p_now_ms => 5000) AS e;
+-- Tasks behind it are not read, however many are ready.
+SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('queue', 'behind', 'priority', 1)) FROM generate_series(1, 500)), 1000);
+BEGIN;
+SELECT e.* FROM pg_temp.why(pg_temp.id(33), p_now_ms => 5000) AS e;
+SELECT pg_stat_get_xact_tuples_returned('tasks_claim'::regclass) < 100 AS few;
+COMMIT;
+DELETE FROM tasks WHERE queue = 'behind' AND priority = 1;
 SELECT state FROM create_task('dl', NULL, pg_temp.id(14), p_deadline_ms => 3000, p_now_ms => 1000); SELECT e.* FROM pg_temp.why(pg_temp.id(14), p_now_ms => 5000) AS e;
 SELECT pause_hub('tasks'); SELECT e.* FROM pg_temp.why(pg_temp.id(11), p_now_ms => 5000) AS e; SELECT resume_hub('tasks');
 -- TV-8: what a wait sees at once.

@@ -74,6 +74,12 @@ Result Hub::query_at_clock(Effect effect, const std::string& sql, const Params& 
     if (!time) {
         return query(effect, sql, params, where);
     }
+    if (rights_ == Rights::kOwner) {
+        throw Error({.message = "cannot set the clock with the rights of the hub's owner",
+                     .sqlstate = "0A000",
+                     .hint = "Use the server's clock, or connect as the owner."},
+                    where);
+    }
     const auto results = connection_->pipeline(
         {{"SELECT pg_catalog.set_config('belay.now', $1, true)", {std::to_string(to_ms(*time))}},
          {sql, params}},

@@ -188,6 +188,7 @@ Outcome work_on(Task& task, int number) {
 }
 
 void run_load(Tool& tool, const Load& load) {
+    tool.check_can_work();
     std::signal(SIGPIPE, SIG_IGN);
     for (const int signal : {SIGINT, SIGTERM}) {
         std::signal(signal, leave_demo);

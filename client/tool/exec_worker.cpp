@@ -170,12 +170,7 @@ Outcome exec_for(Task& task, const ExecArguments& arguments, Milliseconds activi
 
 void run_exec_worker(Tool& tool, const ExecArguments& arguments, WorkerOptions options,
                      const std::function<void(Worker&)>& set_up) {
-    // A worker waits for work, which cannot be done with the owner's rights.
-    if (tool.hub().rights() == Rights::kOwner) {
-        throw UsageError("this role has more rights than the owner of hub \"" + tool.chosen_hub() +
-                             "\", whose code could use them",
-                         "Connect as the owner, or as a role that has nothing but level worker.");
-    }
+    tool.check_can_work();
     Report report(arguments);
     Worker* running = nullptr;
     options.on_event = [&](const WorkerEvent& event) {

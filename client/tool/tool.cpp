@@ -95,6 +95,14 @@ Hub Tool::hub(const std::string& name) {
     return Hub(connection(), name, server_clock(), known->second);
 }
 
+void Tool::check_can_work() {
+    if (hub().rights() == Rights::kOwner) {
+        throw UsageError("this role has more rights than the owner of hub \"" + chosen_hub() +
+                             "\", whose code could use them",
+                         "Connect as the owner, or as a role that has nothing but level worker.");
+    }
+}
+
 std::optional<Tool::Missing> Tool::find_missing(const Error& error) noexcept {
     // A schema, table, view or function that does not exist.
     static constexpr std::string_view kStates[] = {"3F000", "42P01", "42883"};

@@ -69,6 +69,9 @@ class Tool {
     Hub hub() { return hub(chosen_hub()); }
     Hub hub(const std::string& name);
     const std::string& chosen_hub();
+    // Throws UsageError if a worker must not run on the hub: it waits for work, which cannot be
+    // done with the owner's rights, and this role has more than these.
+    void check_can_work();
     Admin admin() { return Admin(connection()); }
 
     // What is not there, if that is why a call has failed: the extension, or the hub.

@@ -247,14 +247,19 @@ void publish(const Pending& counts, Slot* slot) {
     }
 }
 
-// A transaction that did not commit takes no slot: its hub may never have been.
-void flush(bool committed) {
+// A transaction that did not commit takes no slot, and frees none: its hub may never have been, or
+// may stay. How a prepared one ends is not known here.
+void flush(pg::Ending ending) {
+    const bool committed = ending == pg::Ending::kCommit;
+    const bool counts_stay = ending != pg::Ending::kAbort;
     for (int i = 0; i < pending_count; ++i) {
         Pending& counts = pending[i];
         const HubKey key{MyDatabaseId, counts.hub};
-        if (committed && counts.forgotten) {
-            free_slot_of(key);
-        } else if (committed || undo(&counts)) {
+        if (counts_stay && counts.forgotten) {
+            if (committed) {
+                free_slot_of(key);
+            }
+        } else if (counts_stay || undo(&counts)) {
             if (Slot* slot = find_slot(key, committed)) {
                 publish(counts, slot);
             }
@@ -263,7 +268,7 @@ void flush(bool committed) {
 }
 
 void at_end(pg::Ending ending) {
-    flush(ending != pg::Ending::kAbort);
+    flush(ending);
     pending = nullptr;
     pending_count = 0;
     pending_size = 0;

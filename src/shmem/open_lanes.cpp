@@ -126,6 +126,7 @@ void with_used(Oid table, Body body) {
 View read(const Key& key, bool with_sessions, int64 now) {
     View view;
     view.complete = false;
+    view.empty_until = 0;
     view.count = 0;
     Place* place = place_of(key.table);
     if (place == nullptr || pg_atomic_read_u32(&place->used) == 0 ||
@@ -136,6 +137,7 @@ View read(const Key& key, bool with_sessions, int64 now) {
     view.complete = is_of(*place, key) && place->complete && is_current(*place, now) &&
                     (place->with_sessions || !with_sessions);
     if (view.complete) {
+        view.empty_until = place->empty_until;
         view.count = place->count;
         std::copy_n(place->lanes, place->count, view.lanes);
     }

@@ -32,7 +32,8 @@ struct Key {
 };
 
 struct View {
-    bool complete;  // all lanes that may have free rows are here
+    bool complete;      // all lanes that may have free rows are here
+    int64 empty_until;  // when another one may have one, at the earliest, in ms
     int count;
     Lane lanes[kMost];  // those looked at longest ago come first
 };

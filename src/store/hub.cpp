@@ -346,9 +346,9 @@ Oid hub_relation(Oid schema) {
 
 namespace {
 
-// Whether Citus has made the table one of its own: then its rows are in a shard, perhaps on another
-// node, and statements on it mean something else.
-bool is_distributed(Oid relation) {
+// Whether Citus has made a table of the schema one of its own: then its rows are in a shard,
+// perhaps on another node, and statements on it mean something else.
+bool is_distributed(Oid schema) {
     const Oid catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
     const AttrNumber column =
         OidIsValid(catalog) ? get_attnum(catalog, "logicalrelid") : InvalidAttrNumber;
@@ -356,10 +356,13 @@ bool is_distributed(Oid relation) {
         return false;
     }
     Relation partitions = table_open(catalog, AccessShareLock);
-    ScanKeyData key;
-    ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relation));
-    SysScanDesc scan = systable_beginscan(partitions, InvalidOid, false, nullptr, 1, &key);
-    const bool found = HeapTupleIsValid(systable_getnext(scan));
+    SysScanDesc scan = systable_beginscan(partitions, InvalidOid, false, nullptr, 0, nullptr);
+    bool found = false;
+    while (HeapTuple row = found ? nullptr : systable_getnext(scan)) {
+        bool null = false;
+        const Datum relation = heap_getattr(row, column, RelationGetDescr(partitions), &null);
+        found = !null && get_rel_namespace(DatumGetObjectId(relation)) == schema;
+    }
     systable_endscan(scan);
     table_close(partitions, AccessShareLock);
     return found;
@@ -376,7 +379,7 @@ const Hub* read_hub(Oid schema, bool lenient) {
     if (!OidIsValid(relation)) {
         return nullptr;
     }
-    if (is_distributed(relation)) {
+    if (is_distributed(schema)) {
         if (lenient) {
             return nullptr;
         }

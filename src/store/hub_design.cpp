@@ -1,6 +1,7 @@
-// What the SQL files say that a hub's tables, indexes and views look like.
+// What the SQL files say that a hub's tables, indexes, views and functions look like.
 //
-// May touch: the files, through hub_files.hpp; PostgreSQL's parser. Must not: change anything.
+// May touch: the files, through hub_files.hpp; PostgreSQL's parser; pg_proc. Must not: change
+// anything.
 #include "store/hub_design.hpp"
 
 #include "pg/list.hpp"
@@ -46,6 +47,7 @@ struct Designs {
     pg::List<TableDesign> tables;
     pg::List<IndexDesign> indexes;
     pg::List<ViewDesign> views;
+    pg::List<FunctionDesign> functions;
 };
 
 std::span<const char* const> texts_of(const List* values) {
@@ -116,6 +118,40 @@ void add_view(const ViewStmt* view, const char* text, Designs* designs) {
     designs->views.add({.name = view->view->relname, .query = query});
 }
 
+// The text of AS.
+const char* source_of(const CreateFunctionStmt* create) {
+    const ListCell* cell = nullptr;
+    foreach (cell, create->options) {
+        const auto* option = lfirst_node(DefElem, cell);
+        if (strcmp(option->defname, "as") == 0) {
+            return strVal(linitial(castNode(List, option->arg)));
+        }
+    }
+    elog(ERROR, "a function of the hub files has no body");
+}
+
+void add_function(CreateFunctionStmt* create, const char* text, Designs* designs) {
+    ParseState* state = make_parsestate(nullptr);
+    state->p_sourcetext = text;
+    FunctionDesign design{};
+    oidvector* inputs = nullptr;
+    List* input_list = NIL;
+    ArrayType* all_types = nullptr;
+    ArrayType* modes = nullptr;
+    List* input_names = NIL;
+    Oid variadic = InvalidOid;
+    Oid required = InvalidOid;
+    interpret_function_parameter_list(state, create->parameters, get_language_oid("belay", false),
+                                      create->is_procedure ? OBJECT_PROCEDURE : OBJECT_FUNCTION,
+                                      &inputs, &input_list, &all_types, &modes, &design.names,
+                                      &input_names, &design.defaults, &variadic, &required);
+    free_parsestate(state);
+    design.name = strVal(llast(create->funcname));
+    design.inputs = inputs;
+    design.verb = source_of(create);
+    designs->functions.add(design);
+}
+
 }  // namespace
 
 HubDesign read_hub_design(const Hub& hub) {
@@ -130,10 +166,13 @@ HubDesign read_hub_design(const Hub& hub) {
                 add_index(castNode(IndexStmt, statement), &designs);
             } else if (IsA(statement, ViewStmt)) {
                 add_view(castNode(ViewStmt, statement), text, &designs);
+            } else if (IsA(statement, CreateFunctionStmt)) {
+                add_function(castNode(CreateFunctionStmt, statement), text, &designs);
             }
         }
     }
-    return {designs.tables.span(), designs.indexes.span(), designs.views.span()};
+    return {designs.tables.span(), designs.indexes.span(), designs.views.span(),
+            designs.functions.span()};
 }
 
 namespace {
@@ -171,6 +210,96 @@ bool has_design(Oid view, const ViewDesign& design) {
     }
     relation_close(relation, AccessShareLock);
     return same;
+}
+
+namespace {
+
+// A column of pg_proc that may be null.
+std::optional<Datum> proc_value(HeapTuple row, AttrNumber column) {
+    bool null = false;
+    const Datum value = SysCacheGetAttr(PROCOID, row, column, &null);
+    return null ? std::nullopt : std::optional(value);
+}
+
+bool equals(const ArrayType* wanted, std::optional<Datum> found) {
+    if (wanted == nullptr || !found) {
+        return wanted == nullptr && !found;
+    }
+    const auto* other = DatumGetArrayTypePCopy(*found);
+    return VARSIZE(wanted) == VARSIZE(other) && memcmp(wanted, other, VARSIZE(wanted)) == 0;
+}
+
+bool equals(const oidvector& wanted, const oidvector& found) {
+    return wanted.dim1 == found.dim1 &&
+           memcmp(wanted.values, found.values, sizeof(Oid) * static_cast<Size>(wanted.dim1)) == 0;
+}
+
+// An expression that came out of a dump was made from what the server had printed.
+bool equals(List* wanted, std::optional<Datum> found) {
+    if (!found) {
+        return wanted == NIL;
+    }
+    auto* stored = static_cast<Node*>(stringToNode(TextDatumGetCString(*found)));
+    auto* designed = reinterpret_cast<Node*>(wanted);
+    return equal(stored, designed) || strcmp(deparse_expression(stored, NIL, false, false),
+                                             deparse_expression(designed, NIL, false, false)) == 0;
+}
+
+// How a function differs from the design that it has the name and input types of; null: not at all.
+const char* difference(HeapTuple row, const FunctionDesign& design) {
+    const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(row));
+    const auto source = proc_value(row, Anum_pg_proc_prosrc);
+    if (form->prolang != get_language_oid("belay", true) || !source ||
+        strcmp(TextDatumGetCString(*source), design.verb) != 0) {
+        return "has another language or body";
+    }
+    if (!equals(design.names, proc_value(row, Anum_pg_proc_proargnames))) {
+        return "has other names of arguments";
+    }
+    if (!equals(design.defaults, proc_value(row, Anum_pg_proc_proargdefaults))) {
+        return "has other defaults of arguments";
+    }
+    return nullptr;
+}
+
+// The faults of all functions with a name.
+void add_faults(const Hub& hub, const char* name, std::span<const FunctionDesign> designs,
+                pg::List<FunctionFault>* faults) {
+    CatCList* list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
+    for (int i = 0; i < list->n_members; ++i) {
+        HeapTuple row = &list->members[i]->tuple;
+        const auto* form = reinterpret_cast<Form_pg_proc>(GETSTRUCT(row));
+        if (form->pronamespace != hub.schema) {
+            continue;
+        }
+        const char* problem =
+            "is not belay's, and has the name of a function that is: calls may find it instead";
+        for (const FunctionDesign& design : designs) {
+            if (strcmp(design.name, name) == 0 && equals(*design.inputs, form->proargtypes)) {
+                problem = difference(row, design);
+            }
+        }
+        if (problem != nullptr) {
+            faults->add({format_procedure_qualified(form->oid), problem});
+        }
+    }
+    ReleaseSysCacheList(list);
+}
+
+}  // namespace
+
+std::span<const FunctionFault> function_faults(const Hub& hub,
+                                               std::span<const FunctionDesign> designs) {
+    pg::List<FunctionFault> faults;
+    const char* last = "";
+    for (const FunctionDesign& design : designs) {
+        // Functions of one name stand together in the files.
+        if (strcmp(design.name, last) != 0) {
+            add_faults(hub, design.name, designs, &faults);
+        }
+        last = design.name;
+    }
+    return faults.span();
 }
 
 }  // namespace belay::store

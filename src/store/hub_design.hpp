@@ -1,6 +1,6 @@
-// What the hub files say that the tables, indexes and views of a hub are. Read from the files by
-// PostgreSQL's own parser, for check_hub: so the files are the only place that describes them.
-// Changes nothing.
+// What the hub files say that the tables, indexes, views and functions of a hub are. Read from the
+// files by PostgreSQL's own parser, for check_hub: so the files are the only place that describes
+// them. Changes nothing.
 #pragma once
 
 #include "pg/pg.hpp"
@@ -34,10 +34,20 @@ struct ViewDesign {
     Query* query;
 };
 
+// A function or procedure, as pg_proc describes it. Language belay checks the signature.
+struct FunctionDesign {
+    const char* name;
+    const oidvector* inputs;  // types
+    ArrayType* names;
+    List* defaults;
+    const char* verb;  // decides what the function returns
+};
+
 struct HubDesign {
     std::span<const TableDesign> tables;
     std::span<const IndexDesign> indexes;
     std::span<const ViewDesign> views;
+    std::span<const FunctionDesign> functions;
 };
 
 // The design of a hub of this version. Call it with the settings of with_pinned_settings; the
@@ -46,5 +56,14 @@ HubDesign read_hub_design(const Hub& hub);
 
 // Whether a view of the hub is defined as designed.
 bool has_design(Oid view, const ViewDesign& design);
+
+struct FunctionFault {
+    const char* function;
+    const char* problem;
+};
+// The functions of the hub that are not as designed, and those that have the name of a designed
+// one: calls may find them instead. Under the settings of read_hub_design.
+std::span<const FunctionFault> function_faults(const Hub& hub,
+                                               std::span<const FunctionDesign> designs);
 
 }  // namespace belay::store

@@ -118,6 +118,14 @@ void pin_settings() {
         (void)set_config_option(setting.name, setting.value, PGC_USERSET, PGC_S_SESSION,
                                 GUC_ACTION_SAVE, true, 0, false);
     }
+    // Citus would make a new schema a tenant's, and its tables its own.
+    for (const char* name :
+         {"citus.enable_ddl_propagation", "citus.enable_schema_based_sharding"}) {
+        if (GetConfigOption(name, true, false) != nullptr) {
+            (void)set_config_option(name, "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+                                    0, false);
+        }
+    }
 }
 
 void run_hub_steps(const char* hub, int32 after) {

@@ -10,11 +10,13 @@
 #include "core/time.hpp"
 #include "pg/faults.hpp"
 #include "pg/list.hpp"
+#include "shmem/open_lanes.hpp"
 #include "shmem/prepared_marks.hpp"
 #include "shmem/shared_memory.hpp"
 #include "store/orchestrator_queue.hpp"
 #include "store/outbox.hpp"
 #include "store/statements.hpp"
+#include "store/table/table.hpp"
 #include "store/worker_queue.hpp"
 
 namespace belay::store {
@@ -32,14 +34,6 @@ constexpr auto kNextMessage = query<In<ListOf<int16>, Ms>, Out<Maybe<Ms>>>(R"sql
          LIMIT 1) AS w
 )sql");
 
-constexpr auto kNextLane = query<In<int32>, Out<int32>>(R"sql(
-    SELECT w.lane
-      FROM {hub}.worker_queue AS w
-     WHERE w.lane {>} $1
-     ORDER BY w.lane, w.slot, w.due, w.id
-     LIMIT 1
-)sql");
-
 // $1 lane, $2 slots, $3 now in ms.
 constexpr auto kNextWork = query<In<int32, ListOf<int16>, int64>, Out<Maybe<int64>>>(R"sql(
     SELECT pg_catalog.min(w.due)
@@ -52,8 +46,6 @@ constexpr auto kNextWork = query<In<int32, ListOf<int16>, int64>, Out<Maybe<int6
          LIMIT 1) AS w
 )sql");
 
-// $1 lane, $2 slots, $3 now, $4 incarnation. The oldest of a lane is the first of its
-// rows that were never delayed, or of those that were.
 constexpr auto kCountMessages = query<In<int64>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*)
       FROM (SELECT 1 FROM {hub}.orchestrator_queue AS q WHERE NOT q.parked
@@ -75,9 +67,14 @@ constexpr auto kCountScheduleErrors = report<In<>, Out<int64>>(R"sql(
     SELECT pg_catalog.count(*) FROM {hub}.schedules AS s WHERE s.last_error IS NOT NULL
 )sql");
 
-constexpr auto kReaderLags = query<In<>, Out<Text, Maybe<int64>>>(R"sql(
+// Of one that wants none of the events looked at, the last of these: events that it wants may lie
+// behind it, and a reader that lives moves past the others.
+constexpr auto kReaderLags = query<In<>, Out<Text, Maybe<int64>, int64>>(R"sql(
     SELECT s.name,
-           (SELECT pg_catalog.min(e.occurred_at_ms)
+           (SELECT COALESCE(pg_catalog.min(e.occurred_at_ms)
+                                FILTER (WHERE s.topics IS NULL OR e.topic {=} ANY (s.topics)),
+                            CASE WHEN pg_catalog.count(*) {>=} 1000
+                                 THEN pg_catalog.max(e.occurred_at_ms) END)
               FROM (SELECT n.topic, n.occurred_at_ms
                       FROM {hub}.outbox_events AS n
                      WHERE ROW(n.incarnation, n.position) {>}
@@ -85,28 +82,53 @@ constexpr auto kReaderLags = query<In<>, Out<Text, Maybe<int64>>>(R"sql(
                        AND (n.incarnation {>} s.seen_incarnation
                             OR ROW(n.xid, n.position) {>} ROW(s.seen_xid, s.seen_xid_position))
                      ORDER BY n.incarnation, n.position
-                     LIMIT 1000) AS e
-             WHERE s.topics IS NULL OR e.topic {=} ANY (s.topics))
+                     LIMIT 1000) AS e),
+           s.lost_events {+}
+           (SELECT CAST(COALESCE(pg_catalog.sum(g.events), 0) AS pg_catalog.int8)
+              FROM {hub}.outbox_gaps AS g
+             WHERE g.subscription {=} s.name)
       FROM {hub}.outbox_subscriptions AS s
      ORDER BY s.name
 )sql");
 
-constexpr auto kOldestWork = query<In<int32, ListOf<int16>, int64, int32>, Out<Maybe<Ms>>>(R"sql(
-    SELECT pg_catalog.min(w.visible_at)
-      FROM pg_catalog.unnest($2) AS s(slot)
-     CROSS JOIN LATERAL (
-        (SELECT q.visible_at
-           FROM {hub}.worker_queue AS q
-          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {=} 0
-            AND (q.locked_until {<=} $3 OR q.lease_inc {<>} $4)
-          ORDER BY q.id
+// $1 slots, $2 now, $3 incarnation. The oldest of a lane is the first of its rows that were never
+// delayed, or of those that were. However many lanes and leased rows there are, up to 1000 lanes
+// are looked at, and 1000 rows of each of their parts.
+constexpr auto kOldestWork = query<In<ListOf<int16>, int64, int32>, Out<Maybe<Ms>>>(R"sql(
+    WITH RECURSIVE lanes AS (
+        (SELECT f.lane
+           FROM {hub}.worker_queue AS f
+          ORDER BY f.lane, f.slot, f.due, f.id
           LIMIT 1)
         UNION ALL
-        (SELECT q.visible_at
-           FROM {hub}.worker_queue AS q
-          WHERE q.lane {=} $1 AND q.slot {=} s.slot AND q.due {>} 0 AND q.due {<=} $3
-            AND (q.locked_until {<=} $3 OR q.lease_inc {<>} $4)
-          ORDER BY q.due, q.id
+        SELECT n.lane
+          FROM lanes AS l
+         CROSS JOIN LATERAL (
+            SELECT a.lane
+              FROM {hub}.worker_queue AS a
+             WHERE a.lane {>} l.lane
+             ORDER BY a.lane, a.slot, a.due, a.id
+             LIMIT 1) AS n)
+    SELECT pg_catalog.min(w.visible_at)
+      FROM (SELECT e.lane FROM lanes AS e LIMIT 1000) AS k
+     CROSS JOIN pg_catalog.unnest($1) AS s(slot)
+     CROSS JOIN LATERAL (
+        (SELECT r.visible_at
+           FROM (SELECT q.visible_at, q.locked_until, q.lease_inc
+                   FROM {hub}.worker_queue AS q
+                  WHERE q.lane {=} k.lane AND q.slot {=} s.slot AND q.due {=} 0
+                  ORDER BY q.id
+                  LIMIT 1000) AS r
+          WHERE r.locked_until {<=} $2 OR r.lease_inc {<>} $3
+          LIMIT 1)
+        UNION ALL
+        (SELECT d.visible_at
+           FROM (SELECT q.visible_at, q.locked_until, q.lease_inc
+                   FROM {hub}.worker_queue AS q
+                  WHERE q.lane {=} k.lane AND q.slot {=} s.slot AND q.due {>} 0 AND q.due {<=} $2
+                  ORDER BY q.due, q.id
+                  LIMIT 1000) AS d
+          WHERE d.locked_until {<=} $2 OR d.lease_inc {<>} $3
           LIMIT 1)) AS w
 )sql");
 
@@ -211,35 +233,90 @@ Readiness orchestrator_readiness(Tables& tables, int64 now, int limit) {
 
 namespace {
 
-// The next lane above this one that has rows, leased or not.
-std::optional<int32> next_lane(const Hub& hub, int32 lane) {
-    return run_one(hub, kNextLane, lane);
+// A look at lanes of the worker queue.
+struct LookAtLanes {
+    Tables& tables;
+    std::span<const int16> slots;
+    const pg::Clock& clock;
+    int64 now;
+    int limit;
+    Readiness found{0, core::kNever};
+    pg::List<int32> open{};            // the lanes with free rows
+    int64 empty_until = core::kNever;  // of the others
+
+    bool is_enough() const { return found.items >= limit; }
+
+    void look(std::span<const int32> lanes) {
+        const auto until = peek_lanes(tables, lanes, slots, clock).empty_until;
+        for (std::size_t i = 0; i < lanes.size(); ++i) {
+            if (until[i]) {
+                empty_until = std::min(empty_until, *until[i]);
+                continue;
+            }
+            open.add(lanes[i]);
+            for (const bool delayed : {false, true}) {
+                if (!is_enough()) {
+                    found.items +=
+                        peek_lane(tables, lanes[i], slots, delayed, 0, 0, clock, limit).count;
+                }
+            }
+            if (!is_enough()) {
+                const auto next = run_for_one(tables.hub, kNextWork, lanes[i], slots, now);
+                found.next_due = std::min(found.next_due, next.value_or(core::kNever));
+            }
+        }
+        found.next_due = std::min(found.next_due, empty_until);
+        CHECK_FOR_INTERRUPTS();
+    }
+};
+
+// The lanes that are known to be the only ones with free rows. False: that is not known.
+bool look_at_open_lanes(const open_lanes::Key& key, LookAtLanes* look) {
+    const auto view = open_lanes::read(key, true, look->now);
+    if (view.complete) {
+        pg::List<int32> lanes;
+        for (int i = 0; i < view.count; ++i) {
+            lanes.add(view.lanes[i].lane);
+        }
+        look->empty_until = view.empty_until;
+        look->look(lanes.span());
+    }
+    return view.complete;
 }
 
 }  // namespace
 
+// Every session that begins to wait looks, so the look must not cost more with every tag: one look
+// at all lanes is remembered for those that come later, as a fetch does it.
 Readiness worker_readiness(Tables& tables, int64 now, int limit) {
-    const Hub& hub = tables.hub;
-    const auto clock = pg::start_clock(now, 0);
-    const auto slots = all_slots(hub);
-    Readiness result{0, core::kNever};
-    constexpr int32 kBelowAll = -1;
+    constexpr int kAtOnce = 32;
     constexpr int64 kRecheckMs = 1000;
-    for (auto lane = next_lane(hub, kBelowAll); lane; lane = next_lane(hub, *lane)) {
-        if (result.items >= limit) {
-            result.next_due = std::min(result.next_due, now + kRecheckMs);  // of the other lanes
-            break;
-        }
-        for (const bool delayed : {false, true}) {
-            if (result.items < limit) {
-                result.items += peek_lane(tables, *lane, slots, delayed, 0, 0, clock, limit).count;
-            }
-        }
-        const auto next = run_for_one(hub, kNextWork, *lane, slots, now);
-        result.next_due = std::min(result.next_due, next.value_or(core::kNever));
-        CHECK_FOR_INTERRUPTS();
+    const open_lanes::Key key{tables.hub.relations.worker_queue, tables.hub.incarnation};
+    const auto clock = pg::start_clock(now, 0);
+    LookAtLanes look{
+        .tables = tables, .slots = all_slots(tables), .clock = clock, .now = now, .limit = limit};
+    if (may_skip_by_memory() && look_at_open_lanes(key, &look)) {
+        return look.found;
     }
-    return result;
+    auto lanes = lanes_to_fetch(tables, -1, PG_INT32_MAX, true, kAtOnce);
+    uint64 number = 0;
+    if (lanes.size() == kAtOnce && may_skip_by_memory()) {
+        number = open_lanes::begin(key, now);
+        lanes = lanes_to_fetch(tables, -1, PG_INT32_MAX, true, kAtOnce);
+    }
+    while (!lanes.empty()) {
+        look.look(lanes);
+        if (look.is_enough()) {
+            look.found.next_due =
+                std::min(look.found.next_due, now + kRecheckMs);  // of the other lanes
+            return look.found;
+        }
+        lanes = lanes_to_fetch(tables, lanes.back(), PG_INT32_MAX, true, kAtOnce);
+    }
+    if (number != 0) {
+        open_lanes::complete(key, number, true, look.open.span(), look.empty_until);
+    }
+    return look.found;
 }
 
 Readiness outbox_readiness(const Hub& hub, int64 now) {
@@ -256,17 +333,7 @@ std::optional<int64> oldest_ready_message(const Hub& hub, int64 now) {
 }
 
 std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
-    const auto slots = all_slots(hub);
-    std::optional<int64> oldest;
-    constexpr int32 kBelowAll = -1;
-    for (auto lane = next_lane(hub, kBelowAll); lane; lane = next_lane(hub, *lane)) {
-        const auto since = run_for_one(hub, kOldestWork, *lane, slots, now, live_incarnation(hub));
-        if (since) {
-            oldest = oldest ? std::min(*oldest, since->value) : since->value;
-        }
-        CHECK_FOR_INTERRUPTS();
-    }
-    return oldest;
+    return value_of(run_for_one(hub, kOldestWork, all_slots(hub), now, live_incarnation(hub)));
 }
 
 int64 count_messages(const Hub& hub, int64 limit) {
@@ -287,8 +354,8 @@ int64 count_schedule_errors(const Hub& hub) {
 
 std::span<const ReaderLag> reader_lags(const Hub& hub, int64 now) {
     pg::List<ReaderLag> lags;
-    for (const auto [name, since] : run(hub, kReaderLags)) {
-        lags.add({name, since ? std::max<int64>(0, now - *since) : 0});
+    for (const auto [name, since, lost] : run(hub, kReaderLags)) {
+        lags.add({name, since ? std::max<int64>(0, now - *since) : 0, lost});
     }
     return lags.span();
 }

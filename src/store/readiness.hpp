@@ -15,7 +15,8 @@ Readiness orchestrator_readiness(Tables& tables, int64 now, int limit);
 Readiness worker_readiness(Tables& tables, int64 now, int limit);
 Readiness outbox_readiness(const Hub& hub, int64 now);
 
-// Since when the oldest item that can be fetched now has been ready, in ms.
+// Since when the oldest item that can be fetched now has been ready, in ms; of work items, among up
+// to 1000 lanes.
 std::optional<int64> oldest_ready_message(const Hub& hub, int64 now);
 std::optional<int64> oldest_ready_work(const Hub& hub, int64 now);
 
@@ -26,11 +27,12 @@ int64 count_dead_letters(const Hub& hub, int64 limit);
 int64 count_schedule_errors(const Hub& hub);
 
 // How far the readers of events are behind: the age of the first event that each has not read, in
-// ms; 0 if there is none. Of one that reads some topics only, among the first events behind its
-// place.
+// ms; 0 if there is none. Of one that reads some topics only, among the first 1000 events behind
+// its place; the age of the last of them if it wants none.
 struct ReaderLag {
     std::string_view name;
     int64 lag_ms;
+    int64 lost;  // events that retention deleted before they were read
 };
 std::span<const ReaderLag> reader_lags(const Hub& hub, int64 now);
 

@@ -193,19 +193,44 @@ constexpr auto kView =
 )sql");
 
 // $1 queue, $2 priority, $3 available_at, $4 id, $5 limit, $6 now. What is due counts as ready.
-constexpr auto kBefore = report<In<Text, int32, int64, pg_uuid_t, int64, int64>, Out<int64>>(R"sql(
+// From stream to stream of the queue: of each, what comes first is a range of the index.
+constexpr auto kBefore = query<In<Text, int32, int64, pg_uuid_t, int64, int64>, Out<int64>>(R"sql(
+    WITH RECURSIVE streams AS (
+        (SELECT t.slot, t.cap_set
+           FROM {hub}.tasks AS t
+          WHERE t.state {=} 'ready' AND t.queue {=} $1
+          ORDER BY t.queue, t.slot, t.cap_set, t.priority DESC, t.available_at_ms, t.id
+          LIMIT 1)
+        UNION ALL
+        SELECT n.slot, n.cap_set
+          FROM streams AS s
+         CROSS JOIN LATERAL (
+            SELECT a.slot, a.cap_set
+              FROM {hub}.tasks AS a
+             WHERE a.state {=} 'ready' AND a.queue {=} $1
+               AND ROW(a.slot, a.cap_set) {>} ROW(s.slot, s.cap_set)
+             ORDER BY a.queue, a.slot, a.cap_set, a.priority DESC, a.available_at_ms, a.id
+             LIMIT 1) AS n)
     SELECT pg_catalog.count(*)
       FROM (SELECT 1
-              FROM (SELECT t.priority, t.available_at_ms, t.id
-                      FROM {hub}.tasks AS t
-                     WHERE t.state {=} 'ready' AND t.queue {=} $1
-                     UNION ALL
-                    SELECT d.priority, d.available_at_ms, d.id
-                      FROM {hub}.tasks AS d
-                     WHERE d.state {=} 'delayed' AND d.available_at_ms {<=} $6 AND d.queue {=} $1)
-                   AS c
-             WHERE c.priority {>} $2
-                OR (c.priority {=} $2 AND ROW(c.available_at_ms, c.id) {<} ROW($3, $4))
+              FROM streams AS s
+             CROSS JOIN LATERAL (
+                SELECT 1
+                  FROM {hub}.tasks AS h
+                 WHERE h.state {=} 'ready' AND h.queue {=} $1 AND h.slot {=} s.slot
+                   AND h.cap_set {=} s.cap_set AND h.priority {>} $2
+                UNION ALL
+                SELECT 1
+                  FROM {hub}.tasks AS e
+                 WHERE e.state {=} 'ready' AND e.queue {=} $1 AND e.slot {=} s.slot
+                   AND e.cap_set {=} s.cap_set AND e.priority {=} $2
+                   AND ROW(e.available_at_ms, e.id) {<} ROW($3, $4)) AS c
+             UNION ALL
+            SELECT 1
+              FROM {hub}.tasks AS d
+             WHERE d.state {=} 'delayed' AND d.available_at_ms {<=} $6 AND d.queue {=} $1
+               AND (d.priority {>} $2
+                    OR (d.priority {=} $2 AND ROW(d.available_at_ms, d.id) {<} ROW($3, $4)))
              LIMIT $5) AS x
 )sql");
 

@@ -311,6 +311,9 @@ constexpr const char* kClassesOfLinks[] = {"08", "25", "28", "3D", "3F", "40",
                                            "42", "53", "55", "57", "58"};
 
 bool is_about_an_item(const pg::RemoteAnswer& answer) {
+    if (strcmp(answer.sqlstate, "QB017") == 0) {
+        return false;  // the hub has moved
+    }
     for (const char* link : kClassesOfLinks) {
         if (strncmp(answer.sqlstate, link, 2) == 0) {
             return false;

@@ -363,6 +363,27 @@ TEST_F(Hub, DropSchemaCascadeLeavesNothing) {
 
 // ---- Citus ----
 
+// create_hub makes a local hub, also where Citus makes new schemas its own. (Its settings are
+// imitated.)
+TEST(Distributed, NewHubsAreLocal) {
+    Cluster cluster;
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    conn.exec("CREATE TABLE seen (settings text)");
+    conn.exec(
+        "CREATE FUNCTION look() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO "
+        "public.seen VALUES (concat_ws(' ', current_setting('citus.enable_ddl_propagation', true), "
+        "current_setting('citus.enable_schema_based_sharding', true))); END $$");
+    conn.exec(
+        "CREATE EVENT TRIGGER look ON ddl_command_end WHEN TAG IN ('CREATE SCHEMA', 'CREATE "
+        "TABLE') EXECUTE FUNCTION look()");
+    conn.exec("SET citus.enable_ddl_propagation = on");
+    conn.exec("SET citus.enable_schema_based_sharding = on");
+    conn.exec("SELECT belay.create_hub('app')");
+    EXPECT_EQ(conn.value("SELECT string_agg(DISTINCT settings, ',') FROM seen"), "off off");
+    EXPECT_EQ(conn.value("SHOW citus.enable_ddl_propagation"), "on");
+}
+
 // SO-0: a hub whose schema Citus has distributed is refused by every function, and left out of
 // lists; the background worker leaves it alone. (The catalog of Citus is imitated: the extension
 // need not be there.)
@@ -400,6 +421,14 @@ TEST(Distributed, IsRefused) {
     EXPECT_EQ(conn.value("SELECT string_agg(name, ',') FROM belay.hubs"), "other");
     expect_works(conn, "other");
     EXPECT_EQ(conn.value("SELECT coalesce(sum(errors), 0) FROM belay.pg_stat_belay_duty"), "0");
+    // Of a hub of which Citus has a single table, nothing is served either.
+    conn.exec(
+        "DELETE FROM pg_dist_partition; INSERT INTO pg_dist_partition VALUES "
+        "('app.worker_queue'::regclass)");
+    for (const std::string sql : {"SELECT app.pause_hub()", "SELECT * FROM app.fetch_work_item(1)",
+                                  "SELECT belay.check_hub('app')"}) {
+        EXPECT_EQ(cluster.connect().error_of(sql), "0A000") << sql;
+    }
     // Local again, it works as before.
     conn.exec("DELETE FROM pg_dist_partition; ALTER TABLE app.belay_hub RESET (fillfactor)");
     expect_works(conn, "app");

@@ -253,8 +253,18 @@ TEST(Intents, TellWhyTheyWait) {
     EXPECT_TRUE(fails_with(two.here, "/nowhere"));
     two.here.exec("ALTER SERVER far OPTIONS (SET host '" + socket_of(two.here) + "')");
     EXPECT_TRUE(within(90, [&] { return got(*two.there, "x") == "1"; }));
-    two.here.exec("DROP SERVER far CASCADE");
+    // A hub that has moved is a fault of the link, not of an item.
+    two.there->exec("SELECT belay.set_hub_place('dst', 'db2', 5432)");
     two.here.exec(send("x", 2));
+    EXPECT_TRUE(fails_with(two.here, "QB017: hub \"dst\" is on db2:5432"));
+    EXPECT_TRUE(within(30, [&] {
+        return two.cluster.log().find("cannot be sent through server \"far\": QB017") !=
+               std::string::npos;
+    }));
+    two.there->exec("SELECT belay.remove_hub_place('dst')");
+    EXPECT_TRUE(within(90, [&] { return got(*two.there, "x") == "1 2"; }));
+    two.here.exec("DROP SERVER far CASCADE");
+    two.here.exec(send("x", 3));
     EXPECT_TRUE(fails_with(two.here, "server \"far\" does not exist"));
     EXPECT_GE(std::stoi(two.here.value("SELECT attempts FROM src.intents")), 1);
 }

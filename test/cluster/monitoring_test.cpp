@@ -205,6 +205,23 @@ TEST_F(CounterSlots, AreTakenByCommittedHubsOnly) {
     EXPECT_EQ(used(), 1);
 }
 
+// PREPARE is no commit.
+TEST_F(CounterSlots, PreparedTransactionsTakeAndFreeNone) {
+    conn.exec("BEGIN");
+    use("new");
+    conn.exec("PREPARE TRANSACTION 'new'");
+    EXPECT_EQ(used(), 0);
+    conn.exec("ROLLBACK PREPARED 'new'");
+    use("app");
+    conn.exec("BEGIN; SELECT app.enqueue_worker_work('" + kItem + "'); PREPARE TRANSACTION 'more'");
+    conn.exec("COMMIT PREPARED 'more'");
+    const std::string enqueued = "SELECT enqueued FROM belay.pg_stat_belay_hub WHERE hub = 'app'";
+    EXPECT_EQ(conn.value(enqueued), "2");
+    conn.exec("BEGIN; SELECT belay.drop_hub('app', true); PREPARE TRANSACTION 'drop'");
+    conn.exec("ROLLBACK PREPARED 'drop'");
+    EXPECT_EQ(conn.value(enqueued), "2");
+}
+
 TEST_F(CounterSlots, AreFreeWhenTheHubIsGone) {
     use("a");
     use("b");
@@ -372,6 +389,60 @@ TEST_F(Monitoring, MetricsHaveTwoFormats) {
     const std::string open = cluster.run(
         {"psql", "-XAt", "-c", "SELECT belay.metrics('openmetrics')", cluster.conninfo()});
     EXPECT_TRUE(open.ends_with("\n# EOF\n"));
+}
+
+// MT-5: a hub that its owner has broken is reported, and does not hide the others.
+TEST_F(Monitoring, ABrokenHubDoesNotHideTheOthers) {
+    enqueue();
+    conn.exec("SELECT belay.create_hub('broken')");
+    conn.exec("ALTER TABLE broken.worker_queue RENAME COLUMN visible_at TO seen_at");
+    EXPECT_EQ(stat("oldest_ready_ms IS NULL"), "f");
+    EXPECT_EQ(conn.value("SELECT count(*) FROM belay.pg_stat_belay_queue WHERE hub = 'broken' AND "
+                         "oldest_ready_ms IS NULL"),
+              "3");
+    const auto samples =
+        parse_metrics(conn.value("SELECT belay.metrics('openmetrics')"), true).samples;
+    EXPECT_EQ(samples.at(R"(belay_depth,hub="app",queue="worker")"), "1");
+    EXPECT_EQ(samples.at(R"(belay_hub_unreadable,hub="app")"), "0");
+    EXPECT_EQ(samples.at(R"(belay_hub_unreadable,hub="broken")"), "1");
+    EXPECT_EQ(samples.count(R"(belay_depth,hub="broken",queue="worker")"), 0u);
+    EXPECT_EQ(samples.at(R"(belay_enqueued_total,hub="broken",queue="worker")"), "0");
+    // A time limit is the caller's.
+    conn.exec(
+        "CREATE FUNCTION broken.slow() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN LOOP "
+        "PERFORM 1; END LOOP; END$$");
+    conn.exec(
+        "ALTER TABLE broken.worker_queue RENAME TO old_queue; CREATE VIEW broken.worker_queue "
+        "AS SELECT *, seen_at AS visible_at FROM broken.old_queue WHERE broken.slow()");
+    conn.exec("INSERT INTO broken.old_queue SELECT * FROM app.worker_queue");
+    conn.exec("SET statement_timeout = '1s'");
+    EXPECT_EQ(conn.error_of("SELECT belay.metrics('openmetrics')"), "57014");
+}
+
+// EV-13, EV-14: a reader of few topics that is dead lags, also if many events of others come first;
+// what it loses is counted.
+TEST_F(Monitoring, DeadReadersLagAndLose) {
+    conn.exec("SELECT app.create_subscription('dead', ARRAY['operator'], 'start')");
+    conn.exec("SELECT app.create_subscription('deaf', NULL, 'start')");
+    const auto sample = [this](const std::string& metric, const std::string& reader) {
+        return std::stod(parse_metrics(conn.value("SELECT belay.metrics('openmetrics')"), true)
+                             .samples.at("belay_subscription_" + metric +
+                                         R"(,hub="app",subscription=")" + reader + "\""));
+    };
+    EXPECT_EQ(sample("lag_seconds", "dead"), 0);
+    conn.exec(
+        "DO $$ BEGIN FOR i IN 1..1001 LOOP INSERT INTO app.instances VALUES ('x' || i, 'Orch', "
+        "'1', "
+        "1, NULL, NULL, 0, 'epoch', 'epoch'); PERFORM app.delete_instance('x' || i, true); END "
+        "LOOP; "
+        "END $$");
+    EXPECT_GE(std::stoi(conn.value("SELECT count(*) FROM app.outbox_events")), 1000);
+    conn.exec("UPDATE app.outbox_events SET occurred_at_ms = occurred_at_ms - 3600000");
+    EXPECT_GE(sample("lag_seconds", "dead"), 3600);
+    EXPECT_EQ(sample("lost_events_total", "deaf"), 0);
+    conn.exec("SELECT belay.set_hub_option('app', 'event_retention', '10 s')");
+    conn.exec("SELECT app.reconcile('{outbox_retention}')");
+    EXPECT_GE(sample("lost_events_total", "deaf"), 1);
 }
 
 // Every metric that the rules and the dashboard ask for is there.

@@ -130,6 +130,35 @@ TEST_F(Wait, ManyItemsWakeAllOnce) {
     EXPECT_EQ(conn.value("SELECT waiters FROM belay.shared_memory()"), "0");
 }
 
+// CC-12: one session looks at the items of all tags; those that wait after it do not.
+TEST_F(Wait, ManyTagsAreLookedAtOnce) {
+    const int tags = 300;
+    conn.exec("SELECT app.enqueue_worker_work('" + kItem + "', p_tag => 't' || i) FROM " +
+              "generate_series(1, " + std::to_string(tags) + ") AS i");
+    conn.exec("SELECT count(*) FROM app.fetch_work_items(600000, 'me', NULL, NULL, 'any', 1000)");
+    const auto scans = [this] {
+        return std::stol(
+            conn.value("SELECT sum(idx_scan) FROM pg_stat_user_indexes WHERE "
+                       "schemaname = 'app' AND relname = 'worker_queue'"));
+    };
+    // A session that has not looked at the queue looks before it sleeps.
+    const auto wait_in_new_session = [this] {
+        Conn other = cluster.connect();
+        other.exec(call_wait("'worker'", 1));
+        other.exec("SELECT pg_stat_force_next_flush()");
+        other.exec("SELECT 1");
+    };
+    wait_in_new_session();
+    const long before = scans();
+    for (int i = 0; i < 5; ++i) {
+        wait_in_new_session();
+    }
+    EXPECT_LT(scans() - before, tags);
+    // What becomes free is seen by the next one.
+    conn.exec(enqueue());
+    EXPECT_EQ(cluster.connect().value(call_wait("'worker'")), "worker");
+}
+
 TEST_F(Wait, RollbackWakesNobody) {
     auto all = waiting(5, call_wait("'worker'"));
     conn.exec("BEGIN; " + enqueue() + "; ROLLBACK");

@@ -71,55 +71,70 @@ class HostileOwner : public WithPrograms {
                                      cluster->conninfo() + " user=" + role + settings});
         return run(words);
     }
+
+    // Every command that calls a function or reads a view of a hub.
+    static std::vector<std::vector<std::string>> commands() {
+        return {
+            {"top", "--once"},
+            {"instances"},
+            {"show", "x"},
+            {"history", "x"},
+            {"explain", "x"},
+            {"explain", "1", "--item"},
+            {"tasks"},
+            {"task", "0190c2a4-0000-7000-8000-0000000000ff"},
+            {"queues"},
+            {"flows"},
+            {"flow", "0190c2a4-0000-7000-8000-0000000000ff"},
+            {"schedules", "list"},
+            {"waitpoints", "0190c2a4-0000-7000-8000-0000000000ff"},
+            {"queue"},
+            {"subscriptions"},
+            {"events", "x"},
+            {"dead-letters", "list"},
+            {"dead-letters", "show", "1"},
+            {"start", "Bill"},
+            {"send", "mail", "hello"},
+            {"status", "0190c2a4-0000-7000-8000-0000000000ff"},
+            {"await", "0190c2a4-0000-7000-8000-0000000000ff", "--timeout-ms", "1"},
+            {"replay-history", "--plugin", beside("libreplay_plugin.so"), "--instance", "x"},
+            {"replay-history", "--plugin", beside("libreplay_plugin.so")},
+            {"versions"},
+            {"raise", "x", "paid", "--early"},
+            {"cancel", "x", "--instance", "--early"},
+            {"cancel", "0190c2a4-0000-7000-8000-0000000000ff", "--task"},
+            {"cancel", "0190c2a4-0000-7000-8000-0000000000ff", "--flow"},
+            {"revoke", "0190c2a4-0000-7000-8000-0000000000ff"},
+            {"replay", "0190c2a4-0000-7000-8000-0000000000ff"},
+            {"replay", "--queue", "mail"},
+            {"priority", "0190c2a4-0000-7000-8000-0000000000ff", "1"},
+            {"signal", "0190c2a4-0000-7000-8000-0000000000ff",
+             "0190c2a4-0000-7000-8000-0000000000fe", "yes", "--token", "t"},
+            {"approve", "0190c2a4-0000-7000-8000-0000000000ff",
+             "0190c2a4-0000-7000-8000-0000000000fe", "yes"},
+            {"schedules", "pause", "x"},
+            {"schedules", "resume", "x"},
+            {"pause"},
+            {"resume"},
+            {"pause", "--queue", "mail"},
+            {"resume", "--queue", "mail"},
+            {"dead-letters", "redrive", "1"},
+            {"dead-letters", "redrive", "--all"},
+            {"dead-letters", "discard", "1"},
+        };
+    }
 };
 
-// Every command that calls a function or reads a view of a hub.
-const std::vector<std::vector<std::string>> kCommands = {
-    {"top", "--once"},
-    {"instances"},
-    {"show", "x"},
-    {"history", "x"},
-    {"explain", "x"},
-    {"explain", "1", "--item"},
-    {"tasks"},
-    {"task", "0190c2a4-0000-7000-8000-0000000000ff"},
-    {"queues"},
-    {"flows"},
-    {"flow", "0190c2a4-0000-7000-8000-0000000000ff"},
-    {"schedules", "list"},
-    {"waitpoints", "0190c2a4-0000-7000-8000-0000000000ff"},
-    {"queue"},
-    {"subscriptions"},
-    {"events", "x"},
-    {"dead-letters", "list"},
-    {"dead-letters", "show", "1"},
-    {"start", "Bill"},
-    {"raise", "x", "paid", "--early"},
-    {"cancel", "x", "--instance", "--early"},
-    {"cancel", "0190c2a4-0000-7000-8000-0000000000ff", "--task"},
-    {"cancel", "0190c2a4-0000-7000-8000-0000000000ff", "--flow"},
-    {"revoke", "0190c2a4-0000-7000-8000-0000000000ff"},
-    {"replay", "0190c2a4-0000-7000-8000-0000000000ff"},
-    {"replay", "--queue", "mail"},
-    {"priority", "0190c2a4-0000-7000-8000-0000000000ff", "1"},
-    {"signal", "0190c2a4-0000-7000-8000-0000000000ff", "0190c2a4-0000-7000-8000-0000000000fe",
-     "yes", "--token", "t"},
-    {"approve", "0190c2a4-0000-7000-8000-0000000000ff", "0190c2a4-0000-7000-8000-0000000000fe",
-     "yes"},
-    {"schedules", "pause", "x"},
-    {"schedules", "resume", "x"},
-    {"pause"},
-    {"resume"},
-    {"pause", "--queue", "mail"},
-    {"resume", "--queue", "mail"},
-    {"dead-letters", "redrive", "1"},
-    {"dead-letters", "redrive", "--all"},
-    {"dead-letters", "discard", "1"},
+// Every command that runs a worker.
+const std::vector<std::vector<std::string>> kWorkers = {
+    {"run-worker", "--shell", "true", "--count", "1"},
+    {"receive", "mail", "--exec", "true", "--count", "1"},
+    {"demo-load", "--seconds", "1"},
 };
 
 TEST_F(HostileOwner, NeverHasTheRightsOfTheToolsUser) {
     for (const char* role : {"super", "member"}) {
-        for (const auto& words : kCommands) {
+        for (const auto& words : commands()) {
             const Ran ran = as(role, words);
             EXPECT_NE(ran.err.find("spy runs as evil"), std::string::npos)
                 << role << " " << testing::PrintToString(words) << ran.err;
@@ -127,9 +142,12 @@ TEST_F(HostileOwner, NeverHasTheRightsOfTheToolsUser) {
                 << role << " " << testing::PrintToString(words) << ran.err;
         }
         // A worker waits, which nobody can with the owner's rights.
-        const Ran ran = as(role, {"run-worker", "--shell", "true", "--count", "1"});
-        EXPECT_EQ(ran.code, 2);
-        EXPECT_NE(ran.err.find("more rights than the owner"), std::string::npos) << ran.err;
+        for (const auto& words : kWorkers) {
+            const Ran ran = as(role, words);
+            EXPECT_EQ(ran.code, 2) << testing::PrintToString(words);
+            EXPECT_NE(ran.err.find("more rights than the owner"), std::string::npos) << ran.err;
+            EXPECT_EQ(ran.err.find("spy runs"), std::string::npos) << ran.err;
+        }
     }
 }
 
@@ -177,6 +195,14 @@ TEST_F(WithPrograms, SuperusersUseHubsOfOthers) {
         EXPECT_EQ(error.sqlstate(), "QB002");
     }
     EXPECT_THROW(hub.provider().wait_for_work({"worker"}, Milliseconds(1)), Error);
+    // Nor is the clock set in a transaction that has the session's rights.
+    Hub timed(connection_, "their 100% \"hub\"", TestClock(from_ms(1000)).clock(), Rights::kOwner);
+    try {
+        (void)Queue(timed, "mail").send("hello");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.sqlstate(), "0A000");
+    }
     EXPECT_EQ(run({"belay", "--hub", "their 100% \"hub\"", "queues"}).code, 0);
     conn.exec(
         "SELECT belay.drop_hub('their 100% \"hub\"', true); DROP OWNED BY them; DROP ROLE them");

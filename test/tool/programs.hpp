@@ -47,11 +47,15 @@ class WithPrograms : public ::testing::Test {
     void SetUp() override { cluster->connect().exec("SELECT belay.create_hub('app')"); }
     void TearDown() override { cluster->connect().exec("SELECT belay.drop_hub('app', true)"); }
 
+    // A file beside this program.
+    static std::string beside(const std::string& name) {
+        return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+    }
+
     // The command line of a program, with its process id in the file `pid`.
     static std::string command(const std::vector<std::string>& words) {
-        const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
         std::string line = "echo $$ >" + shell_quoted(cluster->file("pid")) + "; exec " +
-                           shell_quoted((here / words[0]).string());
+                           shell_quoted(beside(words[0]));
         for (std::size_t i = 1; i < words.size(); ++i) {
             line += " " + shell_quoted(words[i]);
         }

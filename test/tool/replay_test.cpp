@@ -39,10 +39,7 @@ class Replay : public WithPrograms {
         running.join();
     }
 
-    static std::string plugin() {
-        return std::filesystem::read_symlink("/proc/self/exe").parent_path() /
-               "libreplay_plugin.so";
-    }
+    static std::string plugin() { return beside("libreplay_plugin.so"); }
     static Ran replay(std::vector<std::string> words) {
         words.insert(words.begin(), {"belay", "replay-history", "--plugin", plugin()});
         return run(words);

@@ -1,7 +1,8 @@
 // check_hub.cpp — compare a hub with what its version asks for.
 //
-// Calls    store::hub_relations, store::hub_functions, store::read_hub_design, store::examine,
-//          store::check_tasks, store::late_sequences, registry::quarantined_hubs
+// Calls    store::hub_relations, store::hub_functions, store::read_hub_design,
+//          store::function_faults, store::examine, store::check_tasks, store::late_sequences,
+//          registry::quarantined_hubs
 // Touches  nothing
 // Raises   QB002 unknown hub, QB006 bad argument, 42501
 #include <algorithm>
@@ -154,7 +155,7 @@ void check_index(const store::Hub& hub, const store::IndexDesign& wanted, Findin
     relation_close(index, AccessShareLock);
 }
 
-// Tables, indexes and views as the hub files say.
+// Tables, indexes, views and functions as the hub files say.
 void check_design(const store::Hub& hub, Findings* findings) {
     store::with_pinned_settings([&hub, findings] {
         const auto design = store::read_hub_design(hub);
@@ -169,6 +170,9 @@ void check_design(const store::Hub& hub, Findings* findings) {
             if (OidIsValid(id) && !store::has_design(id, view)) {
                 findings->add(view.name, "has another definition");
             }
+        }
+        for (const auto& fault : store::function_faults(hub, design.functions)) {
+            findings->add(fault.function, fault.problem);
         }
     });
 }

@@ -22,6 +22,7 @@
 #include "shmem/registry.hpp"
 #include "store/dead_letters.hpp"
 #include "store/grants.hpp"
+#include "store/places.hpp"
 
 namespace belay::ops {
 
@@ -192,6 +193,11 @@ const char* try_put(const Delivery& to, const store::Hub& target,
 // Why the hub's owner cannot deliver to a target of this database; null if he can.
 const char* refusal(store::Tables& tables, const store::Hub* target, std::string_view name) {
     if (target == nullptr) {
+        if (const auto place = store::place_of(pg::c_string(name))) {
+            return psprintf(
+                "QB017: hub \"%s\" is on %s:%d; create a link to it with belay.create_hub_link",
+                pg::c_string(name), place->host, place->port);
+        }
         return psprintf("QB002: hub \"%s\" does not exist", pg::c_string(name));
     }
     if (!OidIsValid(target->relations.intents_received)) {

@@ -128,6 +128,7 @@ class Text {
 // What the tables of a hub know, besides its queues.
 struct HubGauges {
     const store::Hub* hub;
+    bool readable;  // false: the others are missing
     int64 depth[counters::kQueues];
     int64 delayed;  // tasks
     int64 dead_letters;
@@ -149,7 +150,7 @@ void read_gauges(HubGauges* gauges, int64 now) {
             if (OidIsValid(hub.relations.outbox_events)) {
                 for (const auto& lag : store::reader_lags(hub, now)) {
                     MemoryContext old = MemoryContextSwitchTo(memory);
-                    gauges->lags.add({pstrdup(pg::c_string(lag.name)), lag.lag_ms});
+                    gauges->lags.add({pstrdup(pg::c_string(lag.name)), lag.lag_ms, lag.lost});
                     MemoryContextSwitchTo(old);
                 }
             }
@@ -164,7 +165,9 @@ std::span<const HubGauges> all_gauges(std::span<const QueueStats> queues) {
         if (all.count == 0 || all.items[all.count - 1].hub != stats.hub) {
             HubGauges gauges{};
             gauges.hub = stats.hub;
-            read_gauges(&gauges, now);
+            gauges.readable = stats.readable && try_to_read(*stats.hub, [&gauges, now] {
+                                  read_gauges(&gauges, now);
+                              });
             all.add(gauges);
             CHECK_FOR_INTERRUPTS();
         }
@@ -239,7 +242,9 @@ void write_queue_gauges(Text* text, std::span<const QueueStats> queues) {
     const auto write = [text, queues](const char* name, const char* help, auto value) {
         text->family(name, "gauge", help);
         for (const auto& stats : queues) {
-            text->sample(value(stats), hub_of(*stats.hub), queue_of(stats.queue));
+            if (stats.readable) {
+                text->sample(value(stats), hub_of(*stats.hub), queue_of(stats.queue));
+            }
         }
     };
     write("waiters", "Sessions that wait for work.",
@@ -257,10 +262,16 @@ void write_queue_gauges(Text* text, std::span<const QueueStats> queues) {
 }
 
 void write_hub_gauges(Text* text, std::span<const HubGauges> hubs) {
+    text->family(
+        "hub_unreadable", "gauge",
+        "Whether the tables of the hub cannot be read, so that its other gauges are missing.");
+    for (const auto& gauges : hubs) {
+        text->sample(gauges.readable ? 0 : 1, hub_of(*gauges.hub));
+    }
     text->family("depth", "gauge",
                  "Rows in the queue, of tasks those that are ready; counted up to 10000.");
     for (const auto& gauges : hubs) {
-        for (int i = 0; i < counters::kQueues; ++i) {
+        for (int i = 0; gauges.readable && i < counters::kQueues; ++i) {
             text->sample(static_cast<double>(gauges.depth[i]), hub_of(*gauges.hub),
                          queue_of(static_cast<counters::Queue>(i)));
         }
@@ -268,7 +279,9 @@ void write_hub_gauges(Text* text, std::span<const HubGauges> hubs) {
     const auto write = [text, hubs](const char* name, const char* help, auto value) {
         text->family(name, "gauge", help);
         for (const auto& gauges : hubs) {
-            text->sample(static_cast<double>(value(gauges)), hub_of(*gauges.hub));
+            if (gauges.readable) {
+                text->sample(static_cast<double>(value(gauges)), hub_of(*gauges.hub));
+            }
         }
     };
     write("delayed_tasks", "Tasks that wait for their time; counted up to 10000.",
@@ -282,6 +295,14 @@ void write_hub_gauges(Text* text, std::span<const HubGauges> hubs) {
     for (const auto& gauges : hubs) {
         for (const auto& lag : gauges.lags) {
             text->sample(static_cast<double>(lag.lag_ms) / kMsPerSecond, hub_of(*gauges.hub),
+                         {"subscription", pg::c_string(lag.name)});
+        }
+    }
+    text->family("subscription_lost_events", "counter",
+                 "Events that retention deleted before the subscription had read them.");
+    for (const auto& gauges : hubs) {
+        for (const auto& lag : gauges.lags) {
+            text->sample(static_cast<double>(lag.lost), hub_of(*gauges.hub),
                          {"subscription", pg::c_string(lag.name)});
         }
     }

@@ -94,7 +94,8 @@ std::span<const QueueStats> queue_stats() {
                      .overdue = 0,
                      .ready = 0,
                      .delayed = 0,
-                     .oldest_ready = std::nullopt});
+                     .oldest_ready = std::nullopt,
+                     .readable = true});
         }
     }
     wakeups::read_queue_uses({uses.items, static_cast<std::size_t>(uses.count)});
@@ -108,8 +109,14 @@ std::span<const QueueStats> queue_stats() {
         while (end < all.count && all.items[end].hub == all.items[first].hub) {
             ++end;
         }
-        look(*all.items[first].hub, {all.items + first, static_cast<std::size_t>(end - first)},
-             now);
+        const store::Hub& hub = *all.items[first].hub;
+        const std::span queues{all.items + first, static_cast<std::size_t>(end - first)};
+        if (!try_to_read(hub, [&hub, queues, now] { look(hub, queues, now); })) {
+            for (QueueStats& stats : queues) {
+                stats.oldest_ready = std::nullopt;
+                stats.readable = false;
+            }
+        }
         first = end;
         CHECK_FOR_INTERRUPTS();
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pg/pg.hpp"
+#include "pg/subtransaction.hpp"
 #include "shmem/counters.hpp"
 #include "store/hub.hpp"
 
@@ -24,11 +25,31 @@ struct QueueStats {
     int64 ready;                        // tasks
     int64 delayed;                      // tasks
     std::optional<int64> oldest_ready;  // ms that the oldest item has been ready and free
+    bool readable;  // false: the tables could not be read, so what they know is missing
 };
 
 // The queues of all hubs of the database that the caller may monitor: those of which it has the
-// level, or all for members of pg_monitor.
+// level, or all for members of pg_monitor. A hub that cannot be read is a WARNING.
 std::span<const QueueStats> queue_stats();
+
+// Runs body, which reads a hub. False: it failed; the error is told as a WARNING, so that one
+// broken hub does not hide the others. A cancelled query stays cancelled.
+template <pg::JumpSafe Body>
+bool try_to_read(const store::Hub& hub, Body body) {
+    const auto end = pg::try_in_subtransaction([body] {
+        body();
+        return true;
+    });
+    if (end.error != nullptr) {
+        if (end.error->sqlerrcode == ERRCODE_QUERY_CANCELED) {
+            ReThrowError(end.error);
+        }
+        ereport(WARNING, (errcode(end.error->sqlerrcode),
+                          errmsg("could not read hub \"%s\": %s", NameStr(hub.name),
+                                 end.error->message != nullptr ? end.error->message : "")));
+    }
+    return end.error == nullptr;
+}
 
 // The same and more as text for Prometheus: in the format of OpenMetrics, or in its own. A client
 // that prints the text adds the last line end.

@@ -1,8 +1,9 @@
 // read_events.cpp — lease the next events of a subscription, and take them as read.
 //
 // Calls    store::read_horizon, store::read_events_upto, store::take_gaps,
-// store::update_subscription Touches  <hub>.outbox_subscriptions, <hub>.outbox_events,
-// <hub>.outbox_gaps Locks    the key of the subscription: a reader without waiting, an ack waiting
+//          store::update_subscription
+// Touches  <hub>.outbox_subscriptions, <hub>.outbox_events, <hub>.outbox_gaps
+// Locks    the key of the subscription: a reader without waiting, an ack waiting
 // Raises   QB001 lease lost, QB002 unknown subscription, QB006 bad argument, QB007 clock skew
 #include "core/lease.hpp"
 #include "core/time.hpp"
@@ -212,6 +213,14 @@ void ack_events(store::Tables& tables, std::string_view name, std::string_view u
     }
     if (!is_seen(subscription->seen, *place)) {
         subscription->seen = moved_to(subscription->seen, *place);
+    } else if (subscription->untold == 0) {
+        // A transaction with the effects of these events that runs again must not commit twice. The
+        // place of a report of lost events is one that was seen before, until the report is acked.
+        pg::raise(
+            pg::kLockLost, "the events were already acked up to this place",
+            pg::Facts(core::code_detail(LeaseFault::kGone)).add_token("upto", upto),
+            "If you repeat a transaction, the first attempt was committed. Else continue with "
+            "a later place of the batch, or read the next batch with read_events.");
     }
     subscription->untold = 0;  // the report is the first row of a batch: each place covers it
     if (place->incarnation == subscription->last_incarnation &&

@@ -171,7 +171,7 @@ CREATE TABLE belay.hub_places (
     port integer NOT NULL,
     CONSTRAINT hub_places_pkey PRIMARY KEY (hub)
 );
-COMMENT ON TABLE belay.hub_places IS 'The hubs that other servers have, as belay.set_hub_place was told.';
+COMMENT ON TABLE belay.hub_places IS 'The hubs that other servers have, set by belay.set_hub_place.';
 COMMENT ON COLUMN belay.hub_places.hub IS 'The hub.';
 COMMENT ON COLUMN belay.hub_places.host IS 'Host of the server that has it.';
 COMMENT ON COLUMN belay.hub_places.port IS 'Its port.';
@@ -193,7 +193,7 @@ SELECT pg_catalog.pg_extension_config_dump('belay.hub_families', '');
 CREATE FUNCTION belay.set_hub_place(p_name name, p_host text, p_port integer) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_set_hub_place';
 COMMENT ON FUNCTION belay.set_hub_place(name, text, integer) IS
-    'Says which server has a hub. If the hub is in this database, it is served here no more: its functions raise QB017 with the place. For superusers, unless granted.';
+    'Says which server has a hub. If the hub is in this database, it is no longer served here: its functions raise QB017 with the place. For superusers, unless granted.';
 
 CREATE FUNCTION belay.remove_hub_place(p_name name) RETURNS boolean
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_remove_hub_place';
@@ -398,8 +398,9 @@ CREATE VIEW belay.hub_sizes AS
            pg_catalog.pg_stat_get_last_autovacuum_time(c.oid) AS last_autovacuum
       FROM belay.hub_rows() AS h
       JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
-      JOIN pg_catalog.pg_class AS c ON c.relnamespace = h.schema AND c.relkind = 'r';
-COMMENT ON VIEW belay.hub_sizes IS 'Estimated rows and sizes of the tables of every hub.';
+      JOIN pg_catalog.pg_class AS c ON c.relnamespace = h.schema AND c.relkind = 'r'
+     WHERE h.is_here;
+COMMENT ON VIEW belay.hub_sizes IS 'Estimated rows and sizes of the tables of every hub that is served here.';
 COMMENT ON COLUMN belay.hub_sizes.hub IS 'The hub.';
 COMMENT ON COLUMN belay.hub_sizes."table" IS 'A table of it.';
 COMMENT ON COLUMN belay.hub_sizes.live_rows IS 'Estimate.';

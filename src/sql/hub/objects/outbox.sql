@@ -47,7 +47,9 @@ CREATE OR REPLACE VIEW @hub@.subscriptions AS
         SELECT pg_catalog.count(*) FILTER (WHERE x.wanted) AS lag_rows,
                GREATEST(0, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())
                            OPERATOR(pg_catalog.-)
-                           ((pg_catalog.min(x.occurred_at_ms) FILTER (WHERE x.wanted))::double precision OPERATOR(pg_catalog./) 1000)) AS lag_seconds
+                           (COALESCE(pg_catalog.min(x.occurred_at_ms) FILTER (WHERE x.wanted),
+                                     CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.>=) 10000
+                                          THEN pg_catalog.max(x.occurred_at_ms) END)::double precision OPERATOR(pg_catalog./) 1000)) AS lag_seconds
           FROM (SELECT e.occurred_at_ms,
                        (e.incarnation OPERATOR(pg_catalog.>) s.seen_incarnation
                         OR ROW(e.xid, e.position) OPERATOR(pg_catalog.>) ROW(s.seen_xid, s.seen_xid_position))
@@ -65,7 +67,7 @@ COMMENT ON VIEW @hub@.subscriptions IS
 COMMENT ON COLUMN @hub@.subscriptions.name IS 'Its name.';
 COMMENT ON COLUMN @hub@.subscriptions.topics IS 'Topics that it gets; null: all.';
 COMMENT ON COLUMN @hub@.subscriptions.lag_rows IS 'Events that it has not read, among the next 10,000 behind its place.';
-COMMENT ON COLUMN @hub@.subscriptions.lag_seconds IS 'Age of the oldest of them.';
+COMMENT ON COLUMN @hub@.subscriptions.lag_seconds IS 'Age of the oldest of them; if it wants none of the next 10,000 events, of the last of these.';
 COMMENT ON COLUMN @hub@.subscriptions.lease_until IS 'Until when its batch is leased; null if none is.';
 COMMENT ON COLUMN @hub@.subscriptions.horizon_pid IS 'Process whose open transaction keeps the latest events from being read; null if there is none.';
 COMMENT ON COLUMN @hub@.subscriptions.created_at IS 'When it was made.';
