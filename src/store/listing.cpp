@@ -350,23 +350,35 @@ constexpr auto kAwaitedActivities = query<In<Text, int64, int32, int64>, Awaited
      ORDER BY a.activity_id, a.id
 )sql");
 
+// Sets of one instance are small, and found by its key; the order of the whole is not to tempt the
+// planner into walking over all messages, or all instances.
 // $1 key, $2 instance, $3 now, $4 limit.
 constexpr auto kAwaitedMessages = query<In<int64, Text, Ms, int64>, AwaitedMessages>(R"sql(
-    SELECT m.work_item, m.visible_at
-      FROM {hub}.orchestrator_queue AS m
-     WHERE m.instance_key {=} $1 AND m.instance_id {=} $2 AND m.visible_at {>} $3
-     ORDER BY m.visible_at, m.id
+    WITH own AS MATERIALIZED (
+        SELECT m.work_item, m.visible_at, m.id
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.instance_key {=} $1 AND m.instance_id {=} $2
+    )
+    SELECT o.work_item, o.visible_at
+      FROM own AS o
+     WHERE o.visible_at {>} $3
+     ORDER BY o.visible_at, o.id
      LIMIT $4
 )sql");
 
 // $1 instance, $2 limit.
 constexpr auto kRunningChildren = query<In<Text, int64>, Out<Text>>(R"sql(
-    SELECT i.instance_id
-      FROM {hub}.instances AS i
+    WITH child AS MATERIALIZED (
+        SELECT i.instance_id, i.current_execution_id
+          FROM {hub}.instances AS i
+         WHERE i.parent_instance_id {=} $1
+    )
+    SELECT c.instance_id
+      FROM child AS c
       LEFT JOIN {hub}.executions AS e
-        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-     WHERE i.parent_instance_id {=} $1 AND COALESCE(e.status, 'Running') {=} 'Running'
-     ORDER BY i.instance_id
+        ON e.instance_id {=} c.instance_id AND e.execution_id {=} c.current_execution_id
+     WHERE COALESCE(e.status, 'Running') {=} 'Running'
+     ORDER BY c.instance_id
      LIMIT $2
 )sql");
 
