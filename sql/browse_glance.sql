@@ -8,9 +8,9 @@ CREATE FUNCTION pg_temp.id(n int) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$ SELE
 CREATE FUNCTION pg_temp.now() RETURNS bigint LANGUAGE sql AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 -- What differs from run to run, or with shared memory.
 CREATE FUNCTION pg_temp.plain(g jsonb) RETURNS jsonb LANGUAGE sql AS $$
-    SELECT (g - '{at_ms,hub_version,oldest_snapshot,worker_loop_age_ms,queues,task_queues,estimates}'::text[]) || jsonb_build_object(
-        'queues', (SELECT jsonb_agg(q - '{counters,waiters,oldest_ms}'::text[] || jsonb_build_object('aged', (q ->> 'oldest_ms')::bigint > 0)) FROM jsonb_array_elements(g -> 'queues') AS q),
-        'task_queues', (SELECT jsonb_agg(q - 'oldest_ms' || jsonb_build_object('aged', (q ->> 'oldest_ms')::bigint > 0)) FROM jsonb_array_elements(g -> 'task_queues') AS q),
+    SELECT (g - '{at_ms,hub_version,oldest_snapshot,worker_loop_age_ms,queues,task_queues,estimates,paused,duration_bounds_ms}'::text[]) || jsonb_build_object(
+        'queues', (SELECT jsonb_agg(q - '{counters,durations,waiters,oldest_ms}'::text[] || jsonb_build_object('aged', (q ->> 'oldest_ms')::bigint > 0)) FROM jsonb_array_elements(g -> 'queues') AS q),
+        'task_queues', (SELECT jsonb_agg(q - '{oldest_ms,paused_by,paused_at_ms}'::text[] || jsonb_build_object('aged', (q ->> 'oldest_ms')::bigint > 0)) FROM jsonb_array_elements(g -> 'task_queues') AS q),
         'estimates', (SELECT jsonb_agg(k ORDER BY k COLLATE "C") FROM jsonb_object_keys(g -> 'estimates') AS k)) $$;
 -- GL-1: an empty hub.
 SELECT jsonb_pretty(pg_temp.plain(glance()));
@@ -31,6 +31,14 @@ SELECT jsonb_pretty(pg_temp.plain(glance()) - 'subscriptions'); SELECT s ->> 'na
 -- GL-3: list_queues and queue_depths equal a count, as far as they count.
 SELECT queue, paused, ready, delayed, blocked, active, suspended, overdue_leases, oldest_ready_age_ms > 0 AS aged, concurrency, rate_per_s, burst, owners, capped FROM list_queues();
 SELECT queue, ready, delayed, active, suspended, capped FROM queue_depths ORDER BY queue COLLATE "C";
+-- GL-7: who paused what, and since when, as long as the events tell.
+SELECT pause_hub('worker', 'deploy'), pause_queue('q0'), resume_queue('q0'), pause_queue('q0');
+SELECT p ->> 'queue' AS queue, p ->> 'reason' AS reason, p ->> 'paused_by' = session_user AS by_me, (p ->> 'paused_at_ms')::bigint BETWEEN pg_temp.now() - 600000 AND pg_temp.now() AS now FROM jsonb_array_elements(glance() -> 'paused') AS p;
+SELECT queue, paused_by = session_user AS by_me, paused_at_ms IS NOT NULL AS at FROM list_queues() WHERE paused;
+BEGIN; DELETE FROM outbox_events; SELECT queue, paused_by, paused_at_ms FROM list_queues() WHERE paused; SELECT glance() -> 'paused'; ROLLBACK;
+SELECT resume_queue('q0');
+-- GL-8: durations beside the counters.
+SELECT jsonb_array_length(glance() -> 'duration_bounds_ms') AS bounds, (SELECT bool_and(q -> 'counters' = 'null' AND q -> 'durations' = 'null' OR jsonb_array_length(q #> '{durations,wait,buckets}') = 22 AND jsonb_array_length(q #> '{durations,run,buckets}') = 22) FROM jsonb_array_elements(glance() -> 'queues') AS q) AS all_queues;
 -- GL-4: a count stops at the cap and says so.
 INSERT INTO dead_letters SELECT n, 'worker', n, NULL, NULL, NULL, NULL, NULL, '{}', 1, 'orphan', NULL, to_timestamp(1), to_timestamp(2) FROM generate_series(100, 300) AS n;
 SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('queue', 'many')) FROM generate_series(1, 300) AS n), 1000);

@@ -163,4 +163,23 @@ SELECT pg_temp.show(23);
 SELECT rows FROM reconcile('{dispatch_sweep}', p_now_ms => 1000);
 SELECT count(*) FROM cascade_queue;
 SELECT * FROM check_tasks();
+-- FR-7: the revision changes with what get_flow tells, and a flow that has not changed is not told again.
+SELECT count(*) FROM create_flow('{"flow_id": "00000000-0000-4000-8000-0000000000f1", "tasks": [{"key": "a", "queue": "rev", "task_id": "00000000-0000-4000-8000-0000000000a1"}, {"key": "b", "queue": "rev", "after": ["a"], "task_id": "00000000-0000-4000-8000-0000000000b1"}]}', 1000);
+CREATE FUNCTION pg_temp.news(OUT changed boolean, OUT told text) LANGUAGE plpgsql AS $$
+DECLARE known text := current_setting('test.revision', true); flow jsonb := get_flow('00000000-0000-4000-8000-0000000000f1', known);
+BEGIN
+    changed := flow IS NOT NULL;
+    told := (SELECT string_agg(concat_ws(' ', m ->> 'key', m ->> 'state', m ->> 'attempt_index', m ->> 'started_at_ms', m ->> 'terminal_at_ms', m ->> 'failure_class', m ->> 'worker', m #>> '{progress,percent}'), ', ' ORDER BY m ->> 'key') FROM jsonb_array_elements(flow -> 'members') AS m);
+    IF changed THEN PERFORM set_config('test.revision', flow ->> 'revision', false); END IF;
+END $$;
+SELECT * FROM pg_temp.news();
+SELECT * FROM pg_temp.news();
+SELECT lease_epoch AS epoch FROM claim_tasks('w', 'w-1', '{rev}', p_lease_ms => 60000, p_now_ms => 2000) \gset
+SELECT * FROM pg_temp.news();
+SELECT count(*) FROM renew_task('00000000-0000-4000-8000-0000000000a1', :epoch, 60000, 2000);
+SELECT count(*) FROM progress_task('00000000-0000-4000-8000-0000000000a1', :epoch, 40, 'm', p_now_ms => 2000);
+SELECT * FROM pg_temp.news();
+SELECT result FROM fail_task('00000000-0000-4000-8000-0000000000a1', :epoch, 'permanent', 'no', p_now_ms => 3000);
+SELECT * FROM pg_temp.news();
+SELECT * FROM pg_temp.news();
 SELECT belay.drop_hub('flow_life', true);

@@ -193,4 +193,20 @@ SELECT mgmt_explain.raise_event('orphan', 'e', '', p_now_ms => 1000);
 SELECT instance_id, orchestration_name, orchestration_version, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms, attempt_count
   FROM mgmt_explain.pending_starts WHERE instance_id IN ('unborn', 'later', 'orphan') ORDER BY instance_id;
 
+-- BR-10: what an instance waits for: activities by worker and time, timers, children that run, events that it subscribed to.
+CALL pg_temp.clear();
+SELECT mgmt_explain.start_orchestration('O', '', 'w', '1', 0, 1000);
+SELECT lock_token AS token FROM mgmt_explain.fetch_orchestration_item(500, p_now_ms => 1000) \gset
+SELECT mgmt_explain.ack_orchestration_item(:'token', 1, '[{"event_id":1,"event_type":"ExternalSubscribed","event_data":"{\"name\":\"go\"}"}, {"event_id":2,"event_type":"ExternalSubscribed","event_data":"{\"name\":\"stop\"}"}, {"event_id":3,"event_type":"ExternalSubscribed","event_data":"{\"name\":\"go\"}"}, {"event_id":4,"event_type":"ExternalSubscribedPersistent","event_data":"{\"name\":\"mail\"}"}, {"event_id":5,"event_type":"ExternalEvent","event_data":"{\"name\":\"go\"}"}, {"event_id":6,"event_type":"ExternalSubscribedCancelled","event_data":"{\"source_event_id\":2}"}]',
+    '[{"ActivityExecute":{"instance":"w","execution_id":1,"id":7,"name":"Charge"}}, {"ActivityExecute":{"instance":"w","execution_id":1,"id":8,"name":"Ship"}}, {"ActivityExecute":{"instance":"w","execution_id":1,"id":9}}]', '[{"TimerFired":{"instance":"w","execution_id":1,"id":10,"fire_at_ms":9000}}]', '{"orchestration_name":"O","orchestration_version":"1"}', p_now_ms => 1000);
+SELECT mgmt_explain.raise_event('w', 'later', '', false, 5000);
+INSERT INTO mgmt_explain.instances SELECT i, 'O', '1', 1, 'w', NULL, 0, now(), now() FROM unnest('{w-1,w-2,w-3}'::text[]) AS i;
+INSERT INTO mgmt_explain.executions VALUES ('w-2', 1, 'Completed', NULL, now(), now());
+SELECT attempt_count FROM mgmt_explain.fetch_work_item(500, 'w-18', p_now_ms => 1000);
+SELECT mgmt_explain.abandon_work_item(lock_token, 700, p_now_ms => 1000) FROM mgmt_explain.fetch_work_item(500, p_now_ms => 1000);
+SELECT reason, detail, (extract(epoch FROM until_at) * 1000)::bigint AS until_ms FROM mgmt_explain.explain_waits('w', p_now_ms => 1000);
+SELECT reason, count(*) FROM mgmt_explain.explain_waits('w', 1, 1000) GROUP BY reason ORDER BY reason;
+SELECT * FROM mgmt_explain.explain_waits('nobody', p_now_ms => 1000);
+SELECT test.refused($$SELECT * FROM mgmt_explain.explain_waits('w', 1001)$$), test.refused($$SELECT * FROM mgmt_explain.explain_waits(NULL)$$);
+
 SELECT belay.drop_hub('mgmt_explain', true);

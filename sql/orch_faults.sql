@@ -77,7 +77,7 @@ INSERT INTO calls (call) VALUES
     ('renew_work_item_lock(''<work 1>'', 5000, p_now_ms => 2000)'), ('renew_work_item_locks(ARRAY[''<work 3>'', ''<work 1>'', ''lost''], 5000, p_now_ms => 2000)'),
     ('abandon_work_item(''<work 1>'', p_now_ms => 2000)'), ('abandon_work_item(''<work 1>'', 1000, true, p_now_ms => 2000)'), ('renew_session_lock(ARRAY[''owner'', ''nobody''], 5000, 100000, p_now_ms => 2000)'), ('cleanup_orphaned_sessions(2000)'),
     ('cancel_activities(''[{"instance":"turn","execution_id":1,"activity_id":1}, {"instance":"turn","execution_id":1,"activity_id":5}]'')'),
-    ('redrive_dead_letter(1001)'), ('redrive_dead_letter(1002)'), ('redrive_dead_letters(''{}'')'), ('discard_dead_letter(1001)');
+    ('redrive_dead_letter(1001)'), ('redrive_dead_letter(1002)'), ('redrive_dead_letters(''{}'')'), ('discard_dead_letter(1001)'), ('discard_dead_letters(''{}'')'), ('cancel_instances(''{}'', p_now_ms => 2000)');
 -- For operators.
 INSERT INTO calls (call) VALUES
     ('delete_instance(''root'')'), ('delete_instance(''turn'', true)'), ('delete_instances_atomic(''{leaf,root,nobody}'', false)'), ('delete_instances_atomic(''{turn,ready,q}'', true)'), ('delete_instances_bulk(''{}'')'), ('delete_instances_bulk(''{"instance_ids":["root"]}'')'),

@@ -30,7 +30,7 @@ INSERT INTO calls (call) VALUES
     ('settle_and_claim_tasks(''{<9>,<2>,<1>,<a>,<5>}'', ''{1,1,1,1,1}'', ''{suspend,fail,complete,release,complete}'', p_results => ARRAY[NULL, NULL, ''{}'', NULL, NULL]::jsonb[], p_classes => ''{NULL,transient,NULL,NULL,NULL}'', p_suspensions => ARRAY[''{"waitpoints":[{"key":"p"}],"condition":"operator_only"}'', NULL, NULL, NULL, NULL]::jsonb[], p_worker => ''w'', p_worker_instance => ''i'', p_max_items => 5, p_now_ms => 1200)'),
     ('fail_task(''<1>'', 1, ''transient'', p_now_ms => 1200)'), ('fail_task(''<1>'', 1, ''permanent'', p_now_ms => 1200)'), ('fail_task(''<1>'', 1, ''cancelled'', p_now_ms => 1200)'),
     ('delay_task(''<1>'', 1, 10, p_now_ms => 1200)'), ('release_task(''<1>'', 1, p_now_ms => 1200)'),
-    ('cancel_task(''<1>'', p_now_ms => 1200)'), ('cancel_task(''<3>'', p_now_ms => 1200)'), ('revoke_lease(''<1>'', p_now_ms => 1200)'), ('change_priority(''<3>'', 5, 1200)'), ('replay_task(''<5>'', p_now_ms => 1200)'),
+    ('cancel_task(''<1>'', p_now_ms => 1200)'), ('cancel_task(''<3>'', p_now_ms => 1200)'), ('revoke_lease(''<1>'', p_now_ms => 1200)'), ('change_priority(''<3>'', 5, 1200)'), ('replay_task(''<5>'', p_now_ms => 1200)'), ('cancel_tasks(''{}'', p_now_ms => 1200)'), ('replay_tasks(''{}'', p_now_ms => 1200)'),
     ('set_queue(''a'', ''{"paused":true}'')'), ('set_queue(''fresh'', ''{"retention_ms":5}'')'), ('pause_queue(''a'')'), ('resume_queue(''fresh'')'),
     ('reconcile(''{lease_expiry}'', p_now_ms => 9000)'), ('reconcile(''{deadlines}'', p_now_ms => 9000)'), ('reconcile(''{due_timers}'', p_now_ms => 9000)'), ('reconcile(''{retention}'', p_now_ms => 9000)');
 INSERT INTO calls (call) VALUES

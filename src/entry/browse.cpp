@@ -1,9 +1,13 @@
-// Pages, overviews and searches for people who look at a hub: decode, call, encode.
+// Pages, overviews and searches for people who look at a hub, and calls that act on many objects of
+// a page: decode, call, encode.
 #include "entry/answers.hpp"
 #include "entry/verbs.hpp"
 #include "ops/browse/browse.hpp"
 #include "ops/browse/glance.hpp"
 #include "ops/browse/read_body.hpp"
+#include "ops/management/management.hpp"
+#include "ops/task/task.hpp"
+#include "ops/worker_queue/worker_queue.hpp"
 
 namespace belay::entry {
 
@@ -19,6 +23,16 @@ ops::PageArguments page_arguments(const Call& call, const char* function, int fi
             .scan = call.int4(first + 4),
             .preview = call.int4(first + 5),
             .scope = ""};
+}
+
+// The arguments of a call that acts on many: filter, others of its own, then from a place on order,
+// cursor, limit, budget.
+ops::BulkArguments bulk_arguments(const Call& call, int from) {
+    return {.filter = call.jsonb(0),
+            .order = call.text(from),
+            .after = call.text(from + 1),
+            .limit = call.int4(from + 2),
+            .scan = call.int4(from + 3)};
 }
 
 }  // namespace
@@ -86,6 +100,29 @@ Datum list_owners(const Call& call) {
 Datum find(const Call& call) {
     call.set().add_rows(ops::find(call.tables, call.required_text(0, "p_text")));
     return call.nothing();
+}
+
+Datum cancel_tasks(const Call& call) {
+    const auto reason = ops::clip(call.text(1).value_or(""), ops::kMaxMessage);
+    auto clock = call.unchecked_clock(6);
+    return answer_jsonb(call,
+                        ops::cancel_tasks(call.tables, bulk_arguments(call, 2), reason, &clock));
+}
+
+Datum replay_tasks(const Call& call) {
+    auto clock = call.unchecked_clock(6);
+    return answer_jsonb(call, ops::replay_tasks(call.tables, bulk_arguments(call, 2),
+                                                call.boolean(1).value_or(false), &clock));
+}
+
+Datum cancel_instances(const Call& call) {
+    auto clock = call.clock(6);
+    return answer_jsonb(call, ops::cancel_instances(call.tables, bulk_arguments(call, 2),
+                                                    call.text(1).value_or(""), &clock));
+}
+
+Datum discard_dead_letters(const Call& call) {
+    return answer_jsonb(call, ops::discard_dead_letters(call.tables, bulk_arguments(call, 1)));
 }
 
 }  // namespace belay::entry

@@ -111,7 +111,7 @@ Datum delete_flow(const Call& call) {
 
 Datum get_flow(const Call& call) {
     const auto id = call.uuid(0);
-    Jsonb* flow = id ? ops::get_flow(call.tables, *id) : nullptr;
+    Jsonb* flow = id ? ops::get_flow(call.tables, *id, call.text(1)) : nullptr;
     return answer_jsonb(call, flow);
 }
 

@@ -147,6 +147,13 @@ Datum explain_fetch(const Call& call) {
     return answer_reasons(call, ops::explain_fetch(call.tables, request, clock));
 }
 
+Datum explain_waits(const Call& call) {
+    const auto instance_id = call.required_text(0, "p_instance_id");
+    const int limit = ops::checked_limit("p_limit", call.int4(1), 100, 1000);
+    const auto clock = call.clock(2);
+    return answer_reasons(call, ops::explain_waits(call.tables, instance_id, limit, clock));
+}
+
 Datum explain_work_item(const Call& call) {
     const auto id = call.int8(0);
     if (!id) {

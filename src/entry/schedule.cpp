@@ -48,6 +48,19 @@ Datum resume_schedule(const Call& call) {
         ops::resume_schedule(call.tables, call.required_text(0, "p_name"), &clock));
 }
 
+Datum next_times(const Call& call) {
+    const auto clock = call.unchecked_clock(3);
+    const auto set = call.set();
+    for (const int64 at :
+         ops::next_times(call.required_text(0, "p_cron"), call.text(1).value_or("UTC"),
+                         call.int4(2).value_or(5), clock.now())) {
+        const Datum value = Int64GetDatum(at);
+        const bool null = false;
+        set.add(&value, &null);
+    }
+    return call.nothing();
+}
+
 Datum list_schedules(const Call& call) {
     call.set().add_rows(ops::list_schedules(call.tables));
     return call.nothing();

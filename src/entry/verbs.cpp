@@ -32,6 +32,10 @@ constexpr const char* kTurnRowsJsonb =
     "setof (int4, text, text, text, text, text, text, int8, jsonb, jsonb, text, int4, jsonb, "
     "int8, int8, int8)";
 
+// Of calls that act on many tasks or instances: filter, reason or cascade, order, after, limit,
+// scan, clock.
+constexpr const char* kBulkArguments = "jsonb, text, text, text, int4, int4, int8";
+
 // Of every browse function: filter, order, after, limit, scan, preview.
 constexpr const char* kPageArguments = "jsonb, text, text, int4, int4, int4";
 
@@ -102,8 +106,11 @@ constexpr Verb kVerbs[] = {
     {"cancel_flow", cancel_flow, 6, "uuid, text, text, int8, text, int8",
      "setof (text, text, text, int8, uuid[])", Access::kWrite, kForOperator},
     {"cancel_instance", cancel_instance, 3, "text, text, int8", "void", Access::kWrite, kForClient},
+    {"cancel_instances", cancel_instances, 7, kBulkArguments, "jsonb", Access::kWrite,
+     kForOperator},
     {"cancel_task", cancel_task, 5, "uuid, text, text, int8, int8",
      "setof (text, uuid, text, text, bool)", Access::kWrite, kForWorker},
+    {"cancel_tasks", cancel_tasks, 7, kBulkArguments, "jsonb", Access::kWrite, kForOperator},
     {"change_priority", change_priority, 3, "uuid, int4, int8", "setof (text, uuid, int4, int4)",
      Access::kWrite, kForOperator},
     {"check_tasks", check_tasks, 1, "uuid", "setof (text, text)", Access::kRead, kForMonitor},
@@ -157,6 +164,8 @@ constexpr Verb kVerbs[] = {
     {"deliver_signal", deliver_signal, 5, "uuid, uuid, text, jsonb, int8",
      "setof (text, text, text)", Access::kWrite, kForClient},
     {"discard_dead_letter", discard_dead_letter, 1, "int8", "void", Access::kWrite, kForOperator},
+    {"discard_dead_letters", discard_dead_letters, 5, "jsonb, text, text, int4, int4", "jsonb",
+     Access::kWrite, kForOperator},
     {"drop_schedule", drop_schedule, 1, "text", "void", Access::kWrite, kForOperator},
     {"drop_subscription", drop_subscription, 1, "text", "void", Access::kWrite, kForOperator},
     {"enqueue_orchestrator_items", enqueue_orchestrator_items, 2, "jsonb, int8", "int8",
@@ -173,6 +182,8 @@ constexpr Verb kVerbs[] = {
     {"explain_claim", explain_claim, 4, "uuid, text[], int4[], int8", "setof (text, jsonb)",
      Access::kRead, kForMonitor},
     {"explain_fetch", explain_fetch, 4, "text, int8, int8, int8", "setof (text, text, timestamptz)",
+     Access::kRead, kForMonitor},
+    {"explain_waits", explain_waits, 3, "text, int4, int8", "setof (text, text, timestamptz)",
      Access::kRead, kForMonitor},
     {"explain_work_item", explain_work_item, 2, "int8, int8", "setof (text, text, timestamptz)",
      Access::kRead, kForMonitor},
@@ -207,7 +218,7 @@ constexpr Verb kVerbs[] = {
      kForAll},
     {"get_execution_info", get_execution_info, 2, "text, int8",
      "setof (int8, text, text, timestamptz, timestamptz, int8)", Access::kRead, kForAll},
-    {"get_flow", get_flow, 1, "uuid", "jsonb", Access::kRead, kForAll},
+    {"get_flow", get_flow, 1, "uuid, text", "jsonb", Access::kRead, kForAll},
     {"get_instance_info", get_instance_info, 1, "text",
      "setof (text, text, text, int8, timestamptz, timestamptz, text, text, text)", Access::kRead,
      kForAll},
@@ -246,7 +257,7 @@ constexpr Verb kVerbs[] = {
     {"list_owners", list_owners, 3, "text, int4, int4", "jsonb", Access::kRead, kForMonitor},
     {"list_queues", list_queues, 1, "int4",
      "setof (text, bool, int8, int8, int8, int8, int8, int8, int8, int8, float8, float8, int8, "
-     "text[])",
+     "text[], text, int8)",
      Access::kRead, kForMonitor},
     {"list_schedules", list_schedules, 0, "",
      "setof (text, text, text, text, jsonb, bool, int8, int8, text, int8)", Access::kRead,
@@ -265,6 +276,8 @@ constexpr Verb kVerbs[] = {
      "setof (int8, text, text, text, int8, int8, text, text, timestamptz, int8, text, int4, "
      "timestamptz, text)",
      Access::kRead, kForOperator},
+    {"next_times", next_times, 4, "text, text, int4, int8", "setof (int8)", Access::kRead,
+     kForMonitor},
     {"pause_hub", pause_hub, 2, "text, text", "void", Access::kWrite, kForOperator},
     {"pause_queue", pause_queue, 1, "text", "void", Access::kWrite, kForOperator},
     {"pause_schedule", pause_schedule, 1, "text", "void", Access::kWrite, kForOperator},
@@ -321,6 +334,8 @@ constexpr Verb kVerbs[] = {
      "setof (int4, text, bool, int8, text)", Access::kWrite, kForWorker, kOnlyDuroxidePg, 1},
     {"replay_task", replay_task, 3, "uuid, bool, int8",
      "setof (text, uuid, text, int4, uuid[], uuid[])", Access::kWrite, kForOperator},
+    {"replay_tasks", replay_tasks, 7, "jsonb, bool, text, text, int4, int4, int8", "jsonb",
+     Access::kWrite, kForOperator},
     {"resume_hub", resume_hub, 1, "text", "void", Access::kWrite, kForOperator},
     {"resume_queue", resume_queue, 1, "text", "void", Access::kWrite, kForOperator},
     {"resume_schedule", resume_schedule, 2, "text, int8", "int8", Access::kWrite, kForOperator},
@@ -372,7 +387,7 @@ constexpr Verb kVerbs[] = {
     {"upstream_results", upstream_results, 1, "uuid", "setof (uuid, text, text, text, jsonb)",
      Access::kRead, kForAll},
     {"wait_for_work", wait_for_work, 4, "text[], int4, text, text", "procedure (text, text)",
-     Access::kWait, kForClient},
+     Access::kWait, kForAll},
 };
 
 constexpr bool by_name(const Verb& verb, std::string_view name) {

@@ -48,6 +48,7 @@ inline constexpr const char* kQueueNames[kQueues] = {"orchestrator", "worker", "
 // of tasks, of the attempt.
 enum class Duration : int { kWait, kRun, kCount };
 inline constexpr int kDurations = static_cast<int>(Duration::kCount);
+inline constexpr const char* kDurationNames[kDurations] = {"wait", "run"};
 
 void add(Oid hub, Queue queue, Counter counter, int64 by = 1);
 void add_duration(Oid hub, Queue queue, Duration duration, int64 ms);

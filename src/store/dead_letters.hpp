@@ -41,7 +41,10 @@ struct DeadLetterFilter {
     std::optional<std::span<const std::string_view>> instance_ids;
     std::optional<std::string_view> queue;
     std::optional<std::string_view> reason;
+    std::optional<std::string_view> name;
+    std::optional<std::string_view> tag;
     std::optional<int64> dead_before;
+    std::optional<int64> max_id;
     int64 limit;
 };
 

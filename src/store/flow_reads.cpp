@@ -7,10 +7,37 @@ namespace belay::store {
 
 namespace {
 
-// $1 flow, $2 how many members and edges at most.
-constexpr auto kJson = query<In<pg_uuid_t, int64>, Out<Jsonb*>>(R"sql(
+// What changes with everything that get_flow tells, but for edges: their changes are those of the
+// groups behind them.
+constexpr auto kRevision = query<In<pg_uuid_t>, Out<Text>>(R"sql(
+    SELECT pg_catalog.md5(pg_catalog.concat_ws(' ', f.state, f.sealed, f.graph_revision, f.open_count,
+               f.member_count, f.edge_count, f.bad_sink_count, f.updated_at_ms, f.terminal_at_ms,
+               f.cancellation_policy, m.n, m.hash, g.n, g.hash, b.n))
+      FROM {hub}.flows AS f
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) AS n,
+               pg_catalog.sum(pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', t.id, t.state,
+                   t.updated_at_ms, t.started_at_ms, t.terminal_at_ms, t.lease_epoch,
+                   t.attempt_index, t.progress_at_ms, t.progress_pct), 0)) AS hash
+          FROM {hub}.tasks AS t
+         WHERE t.flow_id {=} f.id) AS m
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) AS n,
+               pg_catalog.sum(pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', g.downstream_id,
+                   g.state, g.total, g.satisfied, g.failed, g.skipped), 0)) AS hash
+          FROM {hub}.groups AS g
+         WHERE g.flow_id {=} f.id) AS g
+     CROSS JOIN LATERAL (
+        SELECT pg_catalog.count(*) AS n
+          FROM {hub}.cancel_backlog_members AS b
+         WHERE b.flow_id {=} f.id) AS b
+     WHERE f.id {=} $1
+)sql");
+
+// $1 flow, $2 how many members and edges at most, $3 its revision.
+constexpr auto kJson = query<In<pg_uuid_t, int64, Text>, Out<Jsonb*>>(R"sql(
     SELECT pg_catalog.jsonb_build_object(
-               'flow_id', f.id, 'kind', f.kind, 'state', f.state, 'sealed', f.sealed,
+               'revision', $3, 'flow_id', f.id, 'kind', f.kind, 'state', f.state, 'sealed', f.sealed,
                'graph_revision', f.graph_revision, 'fail_policy', f.fail_policy, 'tags', f.tags,
                'member_count', f.member_count, 'open_count', f.open_count,
                'bad_sink_count', f.bad_sink_count, 'edge_count', f.edge_count,
@@ -25,8 +52,17 @@ constexpr auto kJson = query<In<pg_uuid_t, int64>, Out<Jsonb*>>(R"sql(
                            GROUP BY t.state) AS c), pg_catalog.jsonb_build_object()),
                'members', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
                         'task_id', m.id, 'key', m.flow_key, 'state', m.state, 'queue', m.queue,
-                        'kind', m.kind) ORDER BY m.id)
-                    FROM (SELECT t.id, t.flow_key, t.state, t.queue, t.kind
+                        'kind', m.kind, 'started_at_ms', m.started_at_ms,
+                        'terminal_at_ms', m.terminal_at_ms, 'attempt_index', m.attempt_index,
+                        'failure_class', m.failure_class, 'worker', m.lease_worker,
+                        'progress', CASE WHEN m.progress_at_ms IS NOT NULL
+                             THEN pg_catalog.jsonb_build_object('percent', m.progress_pct,
+                                      'message', m.progress_message,
+                                      'at_ms', m.progress_at_ms) END) ORDER BY m.id)
+                    FROM (SELECT t.id, t.flow_key, t.state, t.queue, t.kind, t.started_at_ms,
+                                 t.terminal_at_ms, t.attempt_index, t.failure_class,
+                                 t.lease_worker, t.progress_at_ms, t.progress_pct,
+                                 t.progress_message
                             FROM {hub}.tasks AS t
                            WHERE t.flow_id {=} f.id
                            ORDER BY t.id
@@ -244,8 +280,12 @@ const char* json_text(Jsonb* value) {
 
 }  // namespace
 
-Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id) {
-    return run_one(hub, kJson, id, kMostListed).value_or(nullptr);
+std::optional<std::string_view> flow_revision(const Hub& hub, const pg_uuid_t& id) {
+    return run_one(hub, kRevision, id);
+}
+
+Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id, std::string_view revision) {
+    return run_one(hub, kJson, id, kMostListed, revision).value_or(nullptr);
 }
 
 Jsonb* read_member_json(const Hub& hub, const pg_uuid_t& task) {

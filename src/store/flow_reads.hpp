@@ -7,7 +7,10 @@
 
 namespace belay::store {
 
-Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id);
+// A word that changes with whatever read_flow_json tells; nothing if there is no such flow.
+std::optional<std::string_view> flow_revision(const Hub& hub, const pg_uuid_t& id);
+// The flow, with the revision given. Null if there is none.
+Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id, std::string_view revision);
 // What get_task adds for a member: its group and edges; null if it is none.
 Jsonb* read_member_json(const Hub& hub, const pg_uuid_t& task);
 

@@ -146,6 +146,7 @@ void write_flow(const Hub& hub, const Flow& flow, int64 now) {
     run_for_one(hub, kWriteFlow, flow.id, now, flow.state, flow.sealed, flow.struck, flow.revision,
                 flow.members, flow.open_members, flow.bad_sinks, flow.edges, flow.terminal_at,
                 flow.cancellation_policy, flow.cancel_reason, flow.cancelled_by);
+    note_flow(hub, flow.id);
 }
 
 void delete_flow(const Hub& hub, const pg_uuid_t& id) {
@@ -158,6 +159,7 @@ void delete_flow(const Hub& hub, const pg_uuid_t& id) {
     run(hub, kDeleteGroups, id);
     drop_left(hub, id);
     run_for_one(hub, kDeleteFlow, id);
+    note_flow(hub, id);
 }
 
 std::span<const pg_uuid_t> hold_outdated_flows(const Hub& hub, int64 now, int64 retention_ms,

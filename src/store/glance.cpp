@@ -90,7 +90,8 @@ constexpr auto kTaskQueues = query<In<int64, int64, int64, int64>, TaskQueueRows
                CASE WHEN w.delayed THEN 'delayed' END,
                CASE WHEN b.tasks {=} share.most THEN 'blocked' END,
                CASE WHEN w.active THEN 'active' END,
-               CASE WHEN s.tasks {=} share.most THEN 'suspended' END], NULL)
+               CASE WHEN s.tasks {=} share.most THEN 'suspended' END], NULL),
+           e.by, e.at
       FROM names AS n
      CROSS JOIN share
      CROSS JOIN whole AS w
@@ -118,6 +119,16 @@ constexpr auto kTaskQueues = query<In<int64, int64, int64, int64>, TaskQueueRows
                  WHERE t.state {=} ANY (ARRAY['blocked', 'suspended']) AND t.state {=} 'suspended'
                    AND t.queue {=} n.name
                  LIMIT share.most) AS x) AS s
+      LEFT JOIN LATERAL (
+        SELECT x.details {->>} 'by' AS by, x.occurred_at_ms AS at
+          FROM (SELECT o.type, o.details, o.occurred_at_ms
+                  FROM {hub}.outbox_events AS o
+                 WHERE l.paused AND o.topic {=} 'operator' AND o.subject {=} n.name
+                 ORDER BY o.subject DESC, o.incarnation DESC, o.position DESC
+                 LIMIT 100) AS x
+         WHERE x.type {=} 'queue_changed'
+           AND ((x.details {->} 'settings') {->>} 'paused') {=} 'true'
+         LIMIT 1) AS e ON true
      ORDER BY n.name
 )sql");
 
@@ -211,10 +222,21 @@ constexpr auto kLags = query<In<int64, int64>, SubscriptionLags>(R"sql(
      ORDER BY s.name
 )sql");
 
-constexpr auto kPaused = query<In<>, PauseRows>(R"sql(
-    SELECT p.key, p.value
+// $1 the hub's name. Who did it stands in the events of operators, among the last ones of the hub.
+constexpr auto kPaused = query<In<Text>, PauseRows>(R"sql(
+    SELECT p.key, p.value, e.by, e.at
       FROM {hub}.belay_hub AS h
      CROSS JOIN LATERAL pg_catalog.jsonb_each_text(h.options {->} 'paused') AS p(key, value)
+      LEFT JOIN LATERAL (
+        SELECT n.details {->>} 'by' AS by, n.occurred_at_ms AS at
+          FROM (SELECT o.type, o.details, o.occurred_at_ms
+                  FROM {hub}.outbox_events AS o
+                 WHERE o.topic {=} 'operator' AND o.subject {=} $1
+                 ORDER BY o.subject DESC, o.incarnation DESC, o.position DESC
+                 LIMIT 100) AS n
+         WHERE n.type {=} 'hub_paused'
+           AND COALESCE((n.details {->>} 'queue') {=} p.key, true)
+         LIMIT 1) AS e ON true
      ORDER BY p.key
 )sql");
 
@@ -453,7 +475,7 @@ SubscriptionLags subscription_lags(const Hub& hub, int64 now, int64 cap) {
 }
 
 PauseRows paused_queues(const Hub& hub) {
-    return run(hub, kPaused);
+    return run(hub, kPaused, NameStr(hub.name));
 }
 
 Estimates row_estimates(const Hub& hub) {

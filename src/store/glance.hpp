@@ -10,10 +10,12 @@
 namespace belay::store {
 
 // A queue of tasks: name, paused, ready, delayed, blocked, active, suspended, overdue leases, age
-// of the oldest ready task in ms, concurrency, rate, burst, owners with leases, and the names of
-// the counts that stopped at their limit.
-using TaskQueueRows = Out<Text, bool, int64, int64, int64, int64, int64, int64, Maybe<int64>,
-                          Maybe<int64>, Maybe<double>, Maybe<double>, int64, ListOf<Text>>;
+// of the oldest ready task in ms, concurrency, rate, burst, owners with leases, the names of the
+// counts that stopped at their limit, and by whom and when it was paused, as the events of
+// operators tell.
+using TaskQueueRows =
+    Out<Text, bool, int64, int64, int64, int64, int64, int64, Maybe<int64>, Maybe<int64>,
+        Maybe<double>, Maybe<double>, int64, ListOf<Text>, Maybe<Text>, Maybe<int64>>;
 // At most most queues, by name. cap is the most rows of a state that are looked at in all queues
 // together; at least 200 of each queue are.
 TaskQueueRows task_queues(const Hub& hub, int64 now, int64 cap, int64 most);
@@ -55,8 +57,8 @@ ScheduleErrors schedule_errors(const Hub& hub, int64 most);
 using SubscriptionLags = Out<Text, int64, bool, Maybe<int64>>;
 SubscriptionLags subscription_lags(const Hub& hub, int64 now, int64 cap);
 
-// queue and reason: what is paused of the hub.
-using PauseRows = Out<Text, Text>;
+// queue, reason, and by whom and when as the events of operators tell: what is paused of the hub.
+using PauseRows = Out<Text, Text, Maybe<Text>, Maybe<int64>>;
 PauseRows paused_queues(const Hub& hub);
 
 // table and estimated number of rows, of the tables that grow.

@@ -337,6 +337,92 @@ constexpr auto kUnfinishedChildren = query<In<Text>, Out<int64>>(R"sql(
      WHERE i.parent_instance_id {=} $1 AND COALESCE(e.status, 'Running') {=} 'Running'
 )sql");
 
+// $1 instance, $2 now, $3 incarnation, $4 limit.
+constexpr auto kAwaitedActivities = query<In<Text, int64, int32, int64>, AwaitedActivities>(R"sql(
+    SELECT a.activity_id, a.work_item, CASE WHEN a.leased THEN a.locked_by END, a.attempt_count,
+           CASE WHEN a.leased THEN a.locked_until END,
+           CASE WHEN NOT a.leased AND a.due {>} $2 THEN a.due END
+      FROM (SELECT w.activity_id, w.id, w.work_item, w.locked_by, w.attempt_count, w.locked_until,
+                   w.due, w.locked_until {>} $2 AND w.lease_inc {=} $3 AS leased
+              FROM {hub}.worker_queue AS w
+             WHERE w.instance_id {=} $1
+             LIMIT $4) AS a
+     ORDER BY a.activity_id, a.id
+)sql");
+
+// Sets of one instance are small, and found by its key; the order of the whole is not to tempt the
+// planner into walking over all messages, or all instances.
+// $1 key, $2 instance, $3 now, $4 limit.
+constexpr auto kAwaitedMessages = query<In<int64, Text, Ms, int64>, AwaitedMessages>(R"sql(
+    WITH own AS MATERIALIZED (
+        SELECT m.work_item, m.visible_at, m.id
+          FROM {hub}.orchestrator_queue AS m
+         WHERE m.instance_key {=} $1 AND m.instance_id {=} $2
+    )
+    SELECT o.work_item, o.visible_at
+      FROM own AS o
+     WHERE o.visible_at {>} $3
+     ORDER BY o.visible_at, o.id
+     LIMIT $4
+)sql");
+
+// $1 instance, $2 limit.
+constexpr auto kRunningChildren = query<In<Text, int64>, Out<Text>>(R"sql(
+    WITH child AS MATERIALIZED (
+        SELECT i.instance_id, i.current_execution_id
+          FROM {hub}.instances AS i
+         WHERE i.parent_instance_id {=} $1
+    )
+    SELECT c.instance_id
+      FROM child AS c
+      LEFT JOIN {hub}.executions AS e
+        ON e.instance_id {=} c.instance_id AND e.execution_id {=} c.current_execution_id
+     WHERE COALESCE(e.status, 'Running') {=} 'Running'
+     ORDER BY c.instance_id
+     LIMIT $2
+)sql");
+
+// $1 instance, $2 limit. Events answer the subscriptions of their name in order; a cancelled
+// subscription is named by what cancels it. Looks at the last 1,000 events of the execution.
+constexpr auto kAwaitedEvents = query<In<Text, int64>, Out<Text>>(R"sql(
+    WITH h AS MATERIALIZED (
+        SELECT y.event_id, y.event_type, y.event_data
+          FROM {hub}.instances AS i
+         CROSS JOIN LATERAL (
+            SELECT x.event_id, x.event_type, x.event_data
+              FROM {hub}.history AS x
+             WHERE x.instance_id {=} i.instance_id AND x.execution_id {=} i.current_execution_id
+             ORDER BY x.event_id DESC
+             LIMIT 1000) AS y
+         WHERE i.instance_id {=} $1
+    ), named AS MATERIALIZED (
+        SELECT h.event_id, h.event_type {=} ANY (ARRAY['ExternalSubscribed',
+                   'ExternalSubscribedPersistent']) AS subscribed,
+               (pg_catalog.regexp_match(h.event_data, '"name"\s*:\s*"([^"\\]*)"'))[1] AS name
+          FROM h
+         WHERE h.event_type {=} ANY (ARRAY['ExternalSubscribed', 'ExternalSubscribedPersistent',
+                   'ExternalEvent', 'ExternalEventPersistent'])
+           AND NOT EXISTS (
+                SELECT 1
+                  FROM h AS c
+                 WHERE c.event_type {=} ANY (ARRAY['ExternalSubscribedCancelled',
+                           'ExternalSubscribedPersistentCancelled'])
+                   AND (pg_catalog.regexp_match(c.event_data,
+                           '"source_event_id"\s*:\s*(\d+)'))[1]
+                       {=} CAST(h.event_id AS pg_catalog.text))
+    )
+    SELECT s.name
+      FROM (SELECT n.name, n.event_id,
+                   pg_catalog.row_number() OVER (PARTITION BY n.name ORDER BY n.event_id) AS place
+              FROM named AS n
+             WHERE n.subscribed AND n.name IS NOT NULL) AS s
+     WHERE s.place {>} (SELECT pg_catalog.count(*)
+                          FROM named AS e
+                         WHERE NOT e.subscribed AND e.name {=} s.name)
+     ORDER BY s.event_id
+     LIMIT $2
+)sql");
+
 constexpr auto kDeadLetters = query<In<Text>, DeadLetterCounts>(R"sql(
     SELECT d.reason, pg_catalog.count(*)
       FROM {hub}.dead_letters AS d
@@ -488,6 +574,24 @@ ActivityCounts count_activities(const Hub& hub, std::string_view instance_id, in
 
 int64 count_unfinished_children(const Hub& hub, std::string_view instance_id) {
     return run_for_one(hub, kUnfinishedChildren, instance_id);
+}
+
+AwaitedActivities awaited_activities(const Hub& hub, std::string_view instance_id, int64 now,
+                                     int limit) {
+    return run(hub, kAwaitedActivities, instance_id, now, live_incarnation(hub), limit);
+}
+
+AwaitedMessages awaited_messages(const Hub& hub, std::string_view instance_id, int64 now,
+                                 int limit) {
+    return run(hub, kAwaitedMessages, core::instance_key(instance_id), instance_id, Ms{now}, limit);
+}
+
+Out<Text> running_children(const Hub& hub, std::string_view instance_id, int limit) {
+    return run(hub, kRunningChildren, instance_id, limit);
+}
+
+Out<Text> awaited_events(const Hub& hub, std::string_view instance_id, int limit) {
+    return run(hub, kAwaitedEvents, instance_id, limit);
 }
 
 DeadLetterCounts count_dead_letters(const Hub& hub, std::string_view instance_id) {

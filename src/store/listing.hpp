@@ -98,6 +98,19 @@ struct ActivityCounts {
 ActivityCounts count_activities(const Hub& hub, std::string_view instance_id, int64 now);
 int64 count_unfinished_children(const Hub& hub, std::string_view instance_id);
 
+// What an instance waits for, at most so many rows. Activity id, item, owner, attempts, end of the
+// lease, time from which it is visible.
+using AwaitedActivities = Out<Maybe<int64>, Text, Maybe<Text>, int32, Maybe<int64>, Maybe<int64>>;
+AwaitedActivities awaited_activities(const Hub& hub, std::string_view instance_id, int64 now,
+                                     int limit);
+// Messages that are not visible yet.
+using AwaitedMessages = Out<Text, Ms>;
+AwaitedMessages awaited_messages(const Hub& hub, std::string_view instance_id, int64 now,
+                                 int limit);
+Out<Text> running_children(const Hub& hub, std::string_view instance_id, int limit);
+// Names of events that its last subscriptions have not been given.
+Out<Text> awaited_events(const Hub& hub, std::string_view instance_id, int limit);
+
 // Dead letters of an instance: reason and number.
 using DeadLetterCounts = Out<Text, int64>;
 DeadLetterCounts count_dead_letters(const Hub& hub, std::string_view instance_id);

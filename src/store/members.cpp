@@ -228,6 +228,7 @@ int64 release_blocked(Tables& tables, std::span<const pg_uuid_t> ids, int64 now)
         note_place(tables, life, task);
         note_claimable(tables, task.queue, life);
         note_state(tables, task.id);
+        note_flow(tables, task.flow_id);
     }
     return static_cast<int64>(tasks.size());
 }
@@ -239,6 +240,7 @@ std::span<const Task> skip_blocked(Tables& tables, std::span<const pg_uuid_t> id
             return core::finished(life, core::TaskState::kSkipped, now);
         });
         note_state(tables, task.id);
+        note_flow(tables, task.flow_id);
     }
     return tasks;
 }
@@ -247,6 +249,7 @@ void block(Tables& tables, const Task& task, int64 now) {
     (void)change_task(tables, task,
                       [now](const core::TaskLife& life) { return core::blocked(life, now); });
     note_state(tables, task.id);
+    note_flow(tables, task.flow_id);
 }
 
 std::span<const pg_uuid_t> end_hold(Tables& tables, const pg_uuid_t& flow, int64 now) {

@@ -545,6 +545,9 @@ std::span<const ClaimedTask> acquire(Tables& tables, std::span<const LeaseGrant>
         }
     });
     note_claimed(tables, grants);
+    for (std::size_t i = 0; i < grants.size(); ++i) {
+        note_flow(tables, claimed[i].flow_id);
+    }
     return {claimed, grants.size()};
 }
 

@@ -254,7 +254,14 @@ void note_state(const Hub& hub, const pg_uuid_t& task) {
     wakeups::changed(task_channel(hub, uuid_text(task)), wakeups::Reason::kChanged);
 }
 
+void note_flow(const Hub& hub, const std::optional<pg_uuid_t>& flow) {
+    if (flow) {
+        wakeups::changed(flow_channel(hub, uuid_text(*flow)), wakeups::Reason::kChanged);
+    }
+}
+
 void note_state(const Hub& hub, const Task& task, const Notice& notice) {
+    note_flow(hub, task.flow_id);
     // The epoch afterwards tells a lost lease from those before it.
     wakeups::changed(task_channel(hub, uuid_text(task.id)), notice.reason,
                      task.lease_epoch + (task.is_active() ? 1 : 0));

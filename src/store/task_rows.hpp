@@ -101,6 +101,8 @@ void note_place(const Hub& hub, const core::TaskLife& life, const Task& task);
 void note_claimable(const Hub& hub, std::string_view queue, const core::TaskLife& life);
 // The state of a task has changed; with a notice, that of one that had a lease.
 void note_state(const Hub& hub, const pg_uuid_t& task);
+// Something has changed in the flow, if there is one.
+void note_flow(const Hub& hub, const std::optional<pg_uuid_t>& flow);
 void note_state(const Hub& hub, const Task& task, const Notice& notice);
 // A claim may pass the tasks of the queue over until the transaction ends.
 void note_held(const Hub& hub, std::string_view queue);

@@ -40,6 +40,10 @@ inline wakeups::Channel task_channel(const Hub& hub, std::string_view id) {
     return wakeups::channel_of(hub.schema, wakeups::Topic::kTask, id);
 }
 
+inline wakeups::Channel flow_channel(const Hub& hub, std::string_view id) {
+    return wakeups::channel_of(hub.schema, wakeups::Topic::kFlow, id);
+}
+
 inline wakeups::Channel task_due_channel(const Hub& hub) {
     return wakeups::channel_of(hub.schema, wakeups::Topic::kTaskDue);
 }

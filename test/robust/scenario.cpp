@@ -334,6 +334,9 @@ const std::vector<Call>& writing_calls() {
         {"redrive_dead_letter", "1002"},
         {"redrive_dead_letters", "'{}'"},
         {"discard_dead_letter", "1001"},
+        {"discard_dead_letters", R"('{"ids":[1001,1002]}')"},
+        {"discard_dead_letters", "'{}'"},
+        {"cancel_instances", "'{}', p_now_ms => 2000"},
         // Management and duties.
         {"delete_instance", "'root'"},
         {"delete_instance", "'turn', true"},
@@ -399,6 +402,8 @@ const std::vector<Call>& writing_calls() {
         {"revoke_lease", "'<01>', p_now_ms => 1200"},
         {"change_priority", "'<03>', 5, 1200"},
         {"replay_task", "'<05>', p_now_ms => 1200"},
+        {"cancel_tasks", "'{\"state\":[\"ready\",\"active\"]}', p_now_ms => 1200"},
+        {"replay_tasks", "'{}', p_now_ms => 1200"},
         {"set_queue", R"('a', '{"paused":true}')"},
         {"set_queue", R"('fresh', '{"retention_ms":5}')"},
         {"set_queue", R"('a', '{"concurrency":2,"rate_per_s":5}')"},

@@ -43,12 +43,13 @@ constexpr Grant kGrants[] = {
      "enqueue_orchestrator_items "
      "start_orchestration raise_event cancel_instance create_task create_tasks create_flow "
      "add_task_to_flow add_edge set_join seal_flow deliver_signal send_to_hub receive_intents "
-     "wait_for_work send send_many start raise cancel"},
+     "send send_many start raise cancel"},
     // Reads by id.
     {"cwom",
      "get_custom_status get_execution_info get_flow get_instance_info get_kv_all_values "
      "get_kv_value "
-     "get_parent_id get_task latest_execution_id upstream_results status await_result"},
+     "get_parent_id get_task latest_execution_id upstream_results status await_result "
+     "wait_for_work"},
     // Fetch, claim, ack, renew, abandon, slots, guard, sessions; cancel of a task with its lease.
     {"wo",
      "fetch_work_item fetch_work_items ack_worker ack_workers ack_and_fetch_work_item "
@@ -67,14 +68,17 @@ constexpr Grant kGrants[] = {
      "approve_task cancel_activities cancel_flow change_priority create_schedule "
      "create_subscription "
      "delete_flow delete_instance delete_instances_atomic delete_instances_bulk delete_task "
-     "discard_dead_letter drop_schedule drop_subscription list_dead_letters list_work_items "
+     "cancel_instances cancel_tasks discard_dead_letter discard_dead_letters drop_schedule "
+     "drop_subscription list_dead_letters list_work_items "
      "pause_hub pause_queue pause_schedule prune_executions prune_executions_bulk reconcile "
-     "redrive_dead_letter redrive_dead_letters replay_task resume_hub resume_queue resume_schedule "
+     "redrive_dead_letter redrive_dead_letters replay_task replay_tasks resume_hub resume_queue "
+     "resume_schedule "
      "resume_task revoke_lease set_queue retry terminate browse_dead_letters browse_messages "
      "browse_work_items"},
     // Views and reads only.
     {"om",
-     "check_tasks explain_claim explain_fetch explain_work_item get_instance_stats "
+     "check_tasks explain_claim explain_fetch explain_waits explain_work_item next_times "
+     "get_instance_stats "
      "get_instance_tree "
      "get_queue_depths "
      "get_system_metrics list_children list_executions list_expired_leases list_flows "

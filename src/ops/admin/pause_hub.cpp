@@ -53,7 +53,7 @@ void pause_hub(const store::Hub& hub, std::optional<std::string_view> queue,
 void resume_hub(const store::Hub& hub, std::optional<std::string_view> queue) {
     store::lock_hub_row(hub);
     bool paused = false;
-    for (const auto [name, reason] :
+    for (const auto [name, reason, by, at] :
          pg::with_one_view([&hub] { return store::paused_queues(hub); })) {
         paused = paused || !queue || name == *queue;
     }

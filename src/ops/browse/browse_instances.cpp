@@ -17,8 +17,9 @@ namespace belay::ops {
 namespace {
 
 constexpr const char* kKeys[] = {
-    "status",          "name",          "version", "prefix", "parent_id",
-    "created_from_ms", "created_to_ms", "input",   "output", "upto_ms",
+    "status",        "name",  "version", "prefix",  "parent_id", "created_from_ms",
+    "created_to_ms", "input", "output",  "upto_ms",
+    "ids",  // only of calls that act on instances
 };
 // As store::InstanceOrder.
 constexpr const char* kOrders[] = {"created", "ended", "failed", "running"};
@@ -52,20 +53,48 @@ store::InstancePageFilter instance_page_filter(core::json::Value filter) {
             .upto = optional_int(filter, "upto_ms", "p_filter")};
 }
 
-Jsonb* browse_instances(store::Tables& tables, const PageArguments& arguments) {
+namespace {
+
+store::PageRows read_page(store::Tables& tables, PageRequest* request) {
     // A row that is looked up in another table costs as much as so many that are not.
     constexpr int64 kCostOfLookup = 25;
     constexpr int64 kLeastLookups = 100;
-    auto request = open_page(arguments, kKeys, kOrders);
-    const auto order = static_cast<store::InstanceOrder>(request.order);
-    const auto filter = instance_page_filter(request.filter);
+    const auto order = static_cast<store::InstanceOrder>(request->order);
+    const auto filter = instance_page_filter(request->filter);
     if (order != store::InstanceOrder::kCreated || filter.statuses || filter.input ||
         filter.output) {
-        request.range.scan = std::max(kLeastLookups, request.range.scan / kCostOfLookup);
+        request->range.scan = std::max(kLeastLookups, request->range.scan / kCostOfLookup);
     }
-    const auto rows = store::browse_instances(tables.hub, order, filter, request.range);
+    return store::browse_instances(tables.hub, order, filter, request->range);
+}
+
+}  // namespace
+
+Jsonb* browse_instances(store::Tables& tables, const PageArguments& arguments) {
+    auto request = open_page(arguments, std::span(kKeys).first(std::size(kKeys) - 1), kOrders);
+    const auto rows = read_page(tables, &request);
     return page_answer(request, rows,
                        {.documents = {nullptr, nullptr}, .texts = {"custom_status", "output"}});
+}
+
+ChosenInstances choose_instances(store::Tables& tables, const char* function,
+                                 const BulkArguments& arguments) {
+    auto request = open_portion(function, arguments, kKeys, kOrders);
+    ChosenInstances chosen{};
+    if (names_objects(request)) {
+        const auto ids = optional_texts(request.filter, "ids", "p_filter");
+        check_named(ids ? ids->size() : 0);
+        for (const auto id : ids.value_or(std::span<const std::string_view>())) {
+            chosen.ids.add(id);
+        }
+        return chosen;
+    }
+    const auto rows = chosen_rows(request, read_page(tables, &request));
+    for (const auto& row : rows.rows) {
+        chosen.ids.add(required_string(row, "instance_id", "row"));
+    }
+    chosen.next = rows.next;
+    return chosen;
 }
 
 }  // namespace belay::ops

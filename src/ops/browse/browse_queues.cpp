@@ -20,7 +20,24 @@ constexpr const char* kWorkKeys[] = {"instance_id", "session_id", "tag",        
                                      "state",       "owner",      "min_attempts"};
 constexpr const char* kMessageKeys[] = {"instance_id", "name"};
 constexpr const char* kMessageOrders[] = {"newest", "oldest", "parked"};
-constexpr const char* kDeadKeys[] = {"queue", "reason", "instance_id", "name", "tag", "max_id"};
+// The last one is only of the call that discards.
+constexpr const char* kDeadKeys[] = {"queue", "reason", "instance_id", "name",
+                                     "tag",   "max_id", "ids"};
+
+store::PageRows read_dead_letters(store::Tables& tables, const PageRequest& request) {
+    const auto text = [&request](const char* key) {
+        return optional_string(request.filter, key, "p_filter");
+    };
+    return store::browse_dead_letters(
+        tables, static_cast<store::Direction>(request.order),
+        {.queue = text("queue"),
+         .reason = text("reason"),
+         .instance_id = text("instance_id"),
+         .name = text("name"),
+         .tag = text("tag"),
+         .max_id = optional_int(request.filter, "max_id", "p_filter")},
+        request.range);
+}
 
 std::optional<std::string_view> checked_state(core::json::Value filter) {
     const auto state = optional_string(filter, "state", "p_filter");
@@ -71,21 +88,30 @@ Jsonb* browse_messages(store::Tables& tables, const PageArguments& arguments) {
 }
 
 Jsonb* browse_dead_letters(store::Tables& tables, const PageArguments& arguments) {
-    const auto request = open_page(arguments, kDeadKeys, kDirections);
-    const auto text = [&request](const char* key) {
-        return optional_string(request.filter, key, "p_filter");
-    };
-    const auto rows =
-        store::browse_dead_letters(tables, static_cast<store::Direction>(request.order),
-                                   {.queue = text("queue"),
-                                    .reason = text("reason"),
-                                    .instance_id = text("instance_id"),
-                                    .name = text("name"),
-                                    .tag = text("tag"),
-                                    .max_id = optional_int(request.filter, "max_id", "p_filter")},
-                                   request.range);
-    return page_answer(request, rows,
+    const auto request =
+        open_page(arguments, std::span(kDeadKeys).first(std::size(kDeadKeys) - 1), kDirections);
+    return page_answer(request, read_dead_letters(tables, request),
                        {.documents = {nullptr, nullptr}, .texts = {"work_item", "detail"}});
+}
+
+ChosenDeadLetters choose_dead_letters(store::Tables& tables, const char* function,
+                                      const BulkArguments& arguments) {
+    const auto request = open_portion(function, arguments, kDeadKeys, kDirections);
+    ChosenDeadLetters chosen{};
+    if (names_objects(request)) {
+        const auto ids = optional_ints(request.filter, "ids", "p_filter");
+        check_named(ids ? ids->size() : 0);
+        for (const int64 id : ids.value_or(std::span<const int64>())) {
+            chosen.ids.add(id);
+        }
+        return chosen;
+    }
+    const auto rows = chosen_rows(request, read_dead_letters(tables, request));
+    for (const auto& row : rows.rows) {
+        chosen.ids.add(*optional_int(row, "id", "row"));
+    }
+    chosen.next = rows.next;
+    return chosen;
 }
 
 }  // namespace belay::ops

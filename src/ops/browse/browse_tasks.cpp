@@ -15,6 +15,7 @@ namespace belay::ops {
 
 namespace {
 
+// The last one is only of calls that act on tasks.
 constexpr const char* kKeys[] = {
     "queue",
     "state",
@@ -33,6 +34,7 @@ constexpr const char* kKeys[] = {
     "dedup_key",
     "flow_key",
     "upto",
+    "ids",
 };
 // As store::TaskOrder.
 constexpr const char* kOrders[] = {"created", "ended", "failed", "due", "lease", "claim", "parked"};
@@ -60,12 +62,46 @@ store::TaskPageFilter task_page_filter(core::json::Value filter) {
 }
 
 Jsonb* browse_tasks(store::Tables& tables, const PageArguments& arguments) {
-    const auto request = open_page(arguments, kKeys, kOrders);
+    const auto request =
+        open_page(arguments, std::span(kKeys).first(std::size(kKeys) - 1), kOrders);
     const auto rows = store::browse_tasks(tables.hub, static_cast<store::TaskOrder>(request.order),
                                           task_page_filter(request.filter), request.range);
     return page_answer(
         request, rows,
         {.documents = {"payload", "result"}, .texts = {"failure_message", "progress_message"}});
+}
+
+ChosenTasks choose_tasks(store::Tables& tables, const char* function,
+                         const BulkArguments& arguments) {
+    const auto request = open_portion(function, arguments, kKeys, kOrders);
+    const auto add = [](ChosenTasks* chosen, std::string_view text) {
+        const auto id = parse_uuid(text);
+        if (!id) {
+            pg::raise_invalid("bad_value", "p_filter.ids",
+                              "p_filter.ids has an element that is no uuid",
+                              "Pass the ids of tasks.");
+        }
+        chosen->ids.add(*id);
+    };
+    ChosenTasks chosen{};
+    if (names_objects(request)) {
+        const auto ids = optional_texts(request.filter, "ids", "p_filter");
+        check_named(ids ? ids->size() : 0);
+        for (const auto id : ids.value_or(std::span<const std::string_view>())) {
+            add(&chosen, id);
+        }
+        return chosen;
+    }
+    const auto filter = task_page_filter(request.filter);
+    const auto rows = chosen_rows(
+        request, store::browse_tasks(tables.hub, static_cast<store::TaskOrder>(request.order),
+                                     filter, request.range));
+    for (const auto& row : rows.rows) {
+        add(&chosen, required_string(row, "task_id", "row"));
+    }
+    chosen.states = filter.states;
+    chosen.next = rows.next;
+    return chosen;
 }
 
 }  // namespace belay::ops

@@ -95,6 +95,37 @@ void write_counters(Writer* json, const int64* counts) {
     json->close('}');
 }
 
+// How long things took, as counts of the buckets whose upper bounds duration_bounds_ms lists; the
+// last bucket has none.
+void write_durations(Writer* json, const counters::DurationCounts* durations) {
+    json->key("durations");
+    json->open('{');
+    for (int i = 0; i < counters::kDurations; ++i) {
+        json->key(counters::kDurationNames[i]);
+        json->open('{');
+        json->number("sum_ms", durations[i].sum_ms);
+        json->key("buckets");
+        json->open('[');
+        for (const int64 count : durations[i].buckets) {
+            json->separate();
+            appendStringInfo(json->out, INT64_FORMAT, count);
+        }
+        json->close(']');
+        json->close('}');
+    }
+    json->close('}');
+}
+
+void write_bounds(Writer* json) {
+    json->key("duration_bounds_ms");
+    json->open('[');
+    for (const int64 bound : core::kDurationBounds) {
+        json->separate();
+        appendStringInfo(json->out, INT64_FORMAT, bound);
+    }
+    json->close(']');
+}
+
 // The tasks of all queues that are shown.
 struct TaskSums {
     int64 ready = 0;
@@ -141,12 +172,25 @@ void write_queues(Writer* json, const store::Hub& hub, const TaskSums& tasks, in
         json->number("oldest_ms", oldest[i] ? std::optional(now - *oldest[i]) : std::nullopt);
         if (counted) {
             write_counters(json, counts.values[i]);
+            write_durations(json, counts.durations[i]);
         } else {
             json->null("counters");
+            json->null("durations");
         }
         json->close('}');
     }
     json->close(']');
+    write_bounds(json);
+}
+
+// Who paused a queue and when, as the events of operators tell; null if they do not.
+void write_pause(Writer* json, std::optional<std::string_view> by, std::optional<int64> at) {
+    if (by) {
+        json->text("paused_by", *by);
+    } else {
+        json->null("paused_by");
+    }
+    json->number("paused_at_ms", at);
 }
 
 TaskSums write_task_queues(Writer* json, store::Tables& tables, int64 now, int64 cap) {
@@ -157,7 +201,7 @@ TaskSums write_task_queues(Writer* json, store::Tables& tables, int64 now, int64
     const auto rows = store::task_queues(tables, now, cap, kMostQueues + 1);
     int64 shown = 0;
     for (const auto [name, paused, ready, delayed, blocked, active, suspended, overdue, oldest,
-                     concurrency, rate, burst, owners, capped] : rows) {
+                     concurrency, rate, burst, owners, capped, by, at] : rows) {
         if (++shown > kMostQueues) {
             break;
         }
@@ -180,6 +224,7 @@ TaskSums write_task_queues(Writer* json, store::Tables& tables, int64 now, int64
         json->open('{');
         json->text("queue", name);
         json->flag("paused", paused);
+        write_pause(json, by, at);
         json->count("ready", ready, stopped("ready"));
         json->count("delayed", delayed, stopped("delayed"));
         json->count("active", active, stopped("active"));
@@ -256,11 +301,12 @@ void write_readers(Writer* json, const store::Hub& hub, int64 now, int64 cap) {
     json->close(']');
     json->key("paused");
     json->open('[');
-    for (const auto [queue, reason] : store::paused_queues(hub)) {
+    for (const auto [queue, reason, by, at] : store::paused_queues(hub)) {
         json->separate();
         json->open('{');
         json->text("queue", queue);
         json->text("reason", reason);
+        write_pause(json, by, at);
         json->close('}');
     }
     json->close(']');

@@ -20,6 +20,7 @@ namespace json = core::json;
 
 constexpr int32 kDefaultLimit = 50;
 constexpr int32 kMostRows = 1000;
+constexpr int32 kMostPortion = 500;
 constexpr int32 kDefaultScan = 10000;
 constexpr int32 kLeastScan = 100;
 constexpr int32 kMostScan = 100000;
@@ -219,6 +220,77 @@ Jsonb* page_answer(const PageRequest& request, const store::PageRows& rows, cons
         appendStringInfoChar(out, '"');
     }
     appendStringInfo(out, ", \"scanned\": " INT64_FORMAT "}", scanned);
+    return DatumGetJsonbP(pg::jsonb_datum({out->data, static_cast<std::size_t>(out->len)}));
+}
+
+PageRequest open_portion(const char* function, const BulkArguments& arguments,
+                         std::span<const char* const> filter_keys,
+                         std::span<const char* const> orders) {
+    const int32 limit = checked_between("p_limit", arguments.limit, kMostPortion, 1, kMostPortion);
+    return open_page({.function = function,
+                      .filter = arguments.filter,
+                      .order = arguments.order,
+                      .after = arguments.after,
+                      .limit = limit,
+                      .scan = arguments.scan,
+                      .preview = 0,
+                      .scope = ""},
+                     filter_keys, orders);
+}
+
+ChosenRows chosen_rows(const PageRequest& request, const store::PageRows& rows) {
+    ChosenRows chosen{};
+    Jsonb* next = nullptr;
+    for (const auto [fits, last, nr, key, row, document, document2, text, text2] : rows) {
+        next = last && nr < request.range.scan ? nullptr : key;
+        if (fits) {
+            chosen.rows.add(json::known(pg::print_jsonb(row)));
+        }
+    }
+    if (next != nullptr) {
+        StringInfo cursor = makeStringInfo();
+        append_cursor(cursor, request.identity, next);
+        chosen.next = cursor->data;
+    }
+    return chosen;
+}
+
+bool names_objects(const PageRequest& request) {
+    if (!json::find(request.filter, "ids")) {
+        return false;
+    }
+    if (json::count(request.filter) != 1) {
+        pg::raise_invalid("bad_value", "p_filter.ids",
+                          "p_filter.ids cannot be combined with other keys",
+                          "Name the objects, or describe them.");
+    }
+    return true;
+}
+
+void check_named(std::size_t count) {
+    check_elements("p_filter.ids", count, kMostPortion);
+}
+
+void Tally::add_failure(std::string_view id, int sqlstate, std::string_view word) {
+    appendStringInfoString(failed, refused == 0 ? "{\"id\": " : ", {\"id\": ");
+    append_json(failed, id);
+    appendStringInfo(failed, ", \"code\": \"%s\", \"word\": ", unpack_sql_state(sqlstate));
+    append_json(failed, word);
+    appendStringInfoChar(failed, '}');
+    ++refused;
+}
+
+Jsonb* Tally::answer(const char* next) const {
+    StringInfo out = makeStringInfo();
+    appendStringInfo(out,
+                     "{\"done\": " INT64_FORMAT ", \"skipped\": " INT64_FORMAT
+                     ", \"failed\": [%s], \"next\": ",
+                     done, skipped, failed->data);
+    if (next == nullptr) {
+        appendStringInfoString(out, "null}");
+    } else {
+        appendStringInfo(out, "\"%s\"}", next);
+    }
     return DatumGetJsonbP(pg::jsonb_datum({out->data, static_cast<std::size_t>(out->len)}));
 }
 

@@ -155,7 +155,8 @@ bool delete_flow(store::Tables& tables, const pg_uuid_t& id);
 
 // ---- Reads ----
 
-Jsonb* get_flow(store::Tables& tables, const pg_uuid_t& id);
+Jsonb* get_flow(store::Tables& tables, const pg_uuid_t& id,
+                std::optional<std::string_view> revision);
 store::Listing list_flows(store::Tables& tables, core::json::Value filter,
                           std::optional<pg_uuid_t> after, int limit);
 store::Listing upstream_results(store::Tables& tables, const pg_uuid_t& task);

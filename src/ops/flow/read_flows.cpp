@@ -1,10 +1,11 @@
 // read_flows.cpp — what can be known of flows.
 //
-// Calls    store::read_flow_json, store::list_flows, store::upstream_results
+// Calls    store::flow_revision, store::read_flow_json, store::list_flows, store::upstream_results
 // Touches  nothing
 // Locks    nothing
 // Raises   QB006
 #include "ops/flow/flow.hpp"
+#include "ops/wait/wait_for_work.hpp"
 #include "pg/errors.hpp"
 #include "store/flow_reads.hpp"
 
@@ -16,8 +17,14 @@ constexpr const char* kFilterKeys[] = {"state", "kind", "tags", "created_from_ms
 
 }  // namespace
 
-Jsonb* get_flow(store::Tables& tables, const pg_uuid_t& id) {
-    return store::read_flow_json(tables, id);
+Jsonb* get_flow(store::Tables& tables, const pg_uuid_t& id,
+                std::optional<std::string_view> revision) {
+    const auto present = store::flow_revision(tables, id);
+    if (!present) {
+        return nullptr;
+    }
+    remember_flow(tables, store::uuid_text(id), *present);
+    return present == revision ? nullptr : store::read_flow_json(tables, id, *present);
 }
 
 store::Listing list_flows(store::Tables& tables, core::json::Value filter,

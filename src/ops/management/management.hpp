@@ -61,6 +61,18 @@ std::span<const BlockingReason> explain_fetch(store::Tables& tables, const Expla
 std::span<const BlockingReason> explain_work_item(store::Tables& tables, int64 id,
                                                   const pg::Clock& clock);
 
+// What an instance waits for, at most so many of a kind: activities with their workers, timers,
+// other messages that are not visible yet, children that run, and events that it subscribed to.
+std::span<const BlockingReason> explain_waits(store::Tables& tables, std::string_view instance_id,
+                                              int limit, const pg::Clock& clock);
+
+// ---- Cancelling ----
+
+// Asks the running ones of one portion of a list to end.
+struct BulkArguments;
+Jsonb* cancel_instances(store::Tables& tables, const BulkArguments& arguments,
+                        std::string_view reason, pg::Clock* clock);
+
 // ---- Removing ----
 
 store::Removed delete_instance(store::Tables& tables, std::string_view instance_id, bool force);

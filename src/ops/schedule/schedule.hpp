@@ -24,6 +24,10 @@ void drop_schedule(store::Tables& tables, std::string_view name);
 void pause_schedule(store::Tables& tables, std::string_view name);
 int64 resume_schedule(store::Tables& tables, std::string_view name, pg::Clock* clock);
 
+// The next times of a schedule, in ms. QB006 for what is no schedule.
+std::span<const int64> next_times(std::string_view cron, std::string_view time_zone, int32 count,
+                                  int64 after);
+
 store::Listing list_schedules(store::Tables& tables);
 
 }  // namespace belay::ops

@@ -227,6 +227,25 @@ int64 resume_schedule(store::Tables& tables, std::string_view name, pg::Clock* c
     return due;
 }
 
+std::span<const int64> next_times(std::string_view cron, std::string_view time_zone, int32 count,
+                                  int64 after) {
+    constexpr int32 kMost = 100;
+    if (count < 1 || count > kMost) {
+        pg::raise(pg::kInvalidArgument, "p_count must be from 1 to 100",
+                  pg::Facts("out_of_range").add("path", "p_count").add("value", count),
+                  "Begin again after the last time.");
+    }
+    const auto parsed = checked_cron(cron);
+    const auto zone = checked_zone(time_zone);
+    pg::List<int64> times;
+    for (int64 at = after; times.count < count;) {
+        at = next_due(parsed, zone, at);
+        times.add(at);
+        CHECK_FOR_INTERRUPTS();
+    }
+    return times.span();
+}
+
 store::Listing list_schedules(store::Tables& tables) {
     return store::list_schedules(tables);
 }

@@ -89,7 +89,7 @@ CancelledTask cancel_task(store::Tables& tables, const pg_uuid_t& id, const Canc
                     .cancelled_by = request.source,
                     .notice = {wakeups::Reason::kCancelled, true}},
                    request.source == kCascade ? EndKind::kSilent : EndKind::kTold);
-    if (request.source == kOverride) {
+    if (request.source == kOverride && !request.one_of_many) {
         tell_operator(tables,
                       {.event = kCancelled,
                        .subject = store::uuid_text(id),

@@ -359,7 +359,8 @@ struct CancelRequest {
     std::string_view reason;
     std::string_view source;
     std::optional<int64> epoch;
-    bool is_operator;  // others may only cancel what they hold
+    bool is_operator;          // others may only cancel what they hold
+    bool one_of_many = false;  // the call has an event of its own
 };
 struct CancelledTask {
     core::TaskState previous;
@@ -401,6 +402,14 @@ ReplayedTask replay_task(store::Tables& tables, const pg_uuid_t& id, bool cascad
 void check_replay(store::Tables& tables, const store::Task& task);
 void tell_replay(store::Tables& tables, const store::Task& task, bool was_skipped_member,
                  int64 groups_reset, int64 now);
+
+// The same for one portion of a list (BulkArguments in ops/browse/page.hpp), with one event of the
+// call.
+struct BulkArguments;
+Jsonb* cancel_tasks(store::Tables& tables, const BulkArguments& arguments, std::string_view reason,
+                    pg::Clock* clock);
+Jsonb* replay_tasks(store::Tables& tables, const BulkArguments& arguments, bool cascade,
+                    pg::Clock* clock);
 
 // The event of a lease that is taken away.
 LeaseEvent revoked_event(const store::Task& task, std::string_view reason, std::string_view source);

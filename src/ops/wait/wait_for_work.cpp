@@ -12,12 +12,14 @@
 #include "core/hash.hpp"
 #include "core/task.hpp"
 #include "core/time.hpp"
+#include "ops/input.hpp"
 #include "ops/task/task.hpp"
 #include "pg/clock.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/list.hpp"
 #include "pg/scopes.hpp"
+#include "store/flow_reads.hpp"
 #include "store/grants.hpp"
 #include "store/readiness.hpp"
 #include "store/task_reads.hpp"
@@ -35,7 +37,8 @@ struct TopicWord {
     const char* word;
     wakeups::Topic topic;
     bool named;
-    const char* verb;  // whoever may call it may wait
+    const char* verb;                  // whoever may call it may wait
+    const char* other_verb = nullptr;  // or this one
 };
 
 constexpr TopicWord kTopics[] = {
@@ -43,20 +46,22 @@ constexpr TopicWord kTopics[] = {
     {"worker", wakeups::Topic::kWorker, false, "fetch_work_item"},
     {"instance", wakeups::Topic::kInstance, true, "get_instance_info"},
     {"owner", wakeups::Topic::kOwner, true, "fetch_work_item"},
-    {"outbox", wakeups::Topic::kOutbox, false, "read_events"},
+    {"outbox", wakeups::Topic::kOutbox, false, "read_events", "browse_events"},
     {"queue", wakeups::Topic::kQueue, true, "claim_tasks"},
     {"task", wakeups::Topic::kTask, true, "get_task"},
+    {"flow", wakeups::Topic::kFlow, true, "get_flow"},
 };
 
 constexpr const char* kQueueWords =
-    "Queues are orchestrator, worker, outbox, queue:<name>, queue:*, instance:<id>, task:<id> and "
-    "owner:<id>.";
+    "Queues are orchestrator, worker, outbox, queue:<name>, queue:*, instance:<id>, task:<id>, "
+    "flow:<id> and owner:<id>.";
 
 // ---------------------------------------------------------------- what a session saw of instances
 
 // What is waited for to change, not to be taken.
 bool is_watched(wakeups::Topic topic) {
-    return topic == wakeups::Topic::kInstance || topic == wakeups::Topic::kTask;
+    return topic == wakeups::Topic::kInstance || topic == wakeups::Topic::kTask ||
+           topic == wakeups::Topic::kFlow;
 }
 
 struct Seen {
@@ -116,6 +121,18 @@ std::optional<wakeups::Reason> change_of_task(store::Tables& tables, const WaitQ
     }
     const auto last = wakeups::last_change(queue.channel);
     return last && last->mark > seen->execution_id ? last->reason : wakeups::Reason::kChanged;
+}
+
+// Whether the flow is no longer as the session saw it. One it never looked at is not new.
+bool is_changed_flow(store::Tables& tables, const WaitQueue& queue) {
+    const auto* seen =
+        static_cast<Seen*>(hash_search(seen_table(), &queue.channel, HASH_FIND, nullptr));
+    if (seen == nullptr) {
+        return false;
+    }
+    const auto id = parse_uuid(queue.name);
+    const auto revision = id ? store::flow_revision(tables, *id) : std::nullopt;
+    return !revision || seen->status != core::fnv1a64(*revision);
 }
 
 // Whether the instance is no longer as the session saw it. One it never looked at is not new.
@@ -194,6 +211,10 @@ Found look_at(store::Tables& tables, const WaitQueue& queue, const wakeups::Tend
         const auto change = change_of_task(tables, queue);
         found.items = change ? 1 : 0;
         found.reason = change.value_or(found.reason);
+        return found;
+    }
+    if (queue.topic == wakeups::Topic::kFlow) {
+        found.items = is_changed_flow(tables, queue) ? 1 : 0;
         return found;
     }
     if (queue.topic == wakeups::Topic::kOwner) {
@@ -440,7 +461,9 @@ WaitQueue checked_queue(const store::Hub& hub, std::size_t index, std::string_vi
         if (named && name.empty()) {
             break;
         }
-        if (!store::may_execute(hub, known.verb, GetUserId())) {
+        if (!store::may_execute(hub, known.verb, GetUserId()) &&
+            (known.other_verb == nullptr ||
+             !store::may_execute(hub, known.other_verb, GetUserId()))) {
             ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                             errmsg("permission denied to wait for queue \"%s\"", pg::excerpt(word)),
                             errhint("The hub's owner grants levels with belay.grant_hub.")));
@@ -448,7 +471,8 @@ WaitQueue checked_queue(const store::Hub& hub, std::size_t index, std::string_vi
         // queue:* is the channel without a name; a task's has the usual form of its id.
         const std::string_view key =
             known.topic == wakeups::Topic::kQueue && name == "*" ? "" : name;
-        if (known.topic == wakeups::Topic::kTask && !is_uuid(name)) {
+        if ((known.topic == wakeups::Topic::kTask || known.topic == wakeups::Topic::kFlow) &&
+            !is_uuid(name)) {
             break;
         }
         return {pg::c_string(word), known.topic, name,
@@ -527,6 +551,11 @@ void remember_task(store::Tables& tables, std::string_view id) {
         seen->execution_id = mark->epoch;
         seen->status = core::fnv1a64(mark->state);
     }
+}
+
+void remember_flow(const store::Hub& hub, std::string_view id, std::string_view revision) {
+    see(wakeups::channel_of(hub.schema, wakeups::Topic::kFlow, id))->status =
+        core::fnv1a64(revision);
 }
 
 void remember_status(const store::Hub& hub, std::string_view instance_id, int64 execution_id,

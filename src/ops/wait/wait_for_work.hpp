@@ -35,5 +35,7 @@ void remember_status(const store::Hub& hub, std::string_view instance_id, int64 
                      std::string_view status);
 // The same of a task: how it is now.
 void remember_task(store::Tables& tables, std::string_view id);
+// And of a flow.
+void remember_flow(const store::Hub& hub, std::string_view id, std::string_view revision);
 
 }  // namespace belay::ops

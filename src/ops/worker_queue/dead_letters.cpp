@@ -8,6 +8,7 @@
 // Raises   QB002 dead letter not found, QB006 bad filter
 #include "core/work_item.hpp"
 #include "ops/audit.hpp"
+#include "ops/browse/browse.hpp"
 #include "ops/intents/intents.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
@@ -18,8 +19,8 @@ namespace belay::ops {
 
 namespace {
 
-constexpr const char* kFilterKeys[] = {"ids",          "queue",       "reason",
-                                       "instance_ids", "dead_before", "limit"};
+constexpr const char* kFilterKeys[] = {"ids",   "queue",  "reason", "instance_ids", "dead_before",
+                                       "limit", "max_id", "name",   "tag"};
 
 // How much of a buried item its completion repeats: the dead letter has all of it.
 constexpr std::size_t kMaxName = 1024;
@@ -158,7 +159,10 @@ int64 redrive_dead_letters(store::Tables& tables, core::json::Value filter) {
                  .instance_ids = optional_texts(filter, "instance_ids", "p_filter"),
                  .queue = optional_string(filter, "queue", "p_filter"),
                  .reason = optional_string(filter, "reason", "p_filter"),
+                 .name = optional_string(filter, "name", "p_filter"),
+                 .tag = optional_string(filter, "tag", "p_filter"),
                  .dead_before = optional_int(filter, "dead_before", "p_filter"),
+                 .max_id = optional_int(filter, "max_id", "p_filter"),
                  .limit = limit});
     for (const auto& dead : letters) {
         (void)put_back(tables, dead, pg::server_now_ms());
@@ -181,6 +185,34 @@ void discard_dead_letter(store::Tables& tables, int64 id) {
     }
     constexpr int kDiscarded = core::event_place("operator", "dead_letters_discarded");
     tell_one(tables, kDiscarded, *dead);
+}
+
+Jsonb* discard_dead_letters(store::Tables& tables, const BulkArguments& arguments) {
+    const auto chosen = choose_dead_letters(tables, "discard_dead_letters", arguments);
+    const auto gone =
+        store::take_dead_letters(tables, {.ids = chosen.ids.span(),
+                                          .instance_ids = std::nullopt,
+                                          .queue = std::nullopt,
+                                          .reason = std::nullopt,
+                                          .name = std::nullopt,
+                                          .tag = std::nullopt,
+                                          .dead_before = std::nullopt,
+                                          .max_id = std::nullopt,
+                                          .limit = static_cast<int64>(chosen.ids.count)});
+    Tally tally;
+    tally.done = static_cast<int64>(gone.size());
+    tally.skipped = chosen.ids.count - tally.done;
+    if (tally.done > 0) {
+        constexpr int kDiscarded = core::event_place("operator", "dead_letters_discarded");
+        tell_operator(
+            tables, {.event = kDiscarded,
+                     .subject = std::nullopt,
+                     .details = store::Details()
+                                    .add("count", tally.done)
+                                    .add_json("filter",
+                                              checked_object("p_filter", arguments.filter).text)});
+    }
+    return tally.answer(chosen.next);
 }
 
 }  // namespace belay::ops

@@ -171,5 +171,8 @@ store::Listing list_dead_letters(store::Tables& tables, std::optional<std::strin
 int64 redrive_dead_letter(store::Tables& tables, int64 id);
 int64 redrive_dead_letters(store::Tables& tables, core::json::Value filter);
 void discard_dead_letter(store::Tables& tables, int64 id);
+// Deletes one portion of a list (BulkArguments in ops/browse/page.hpp).
+struct BulkArguments;
+Jsonb* discard_dead_letters(store::Tables& tables, const BulkArguments& arguments);
 
 }  // namespace belay::ops

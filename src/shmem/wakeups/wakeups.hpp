@@ -24,6 +24,7 @@ enum class Topic : uint32 {
     kTask,
     kTaskDue,    // when the next delayed task falls due; it has no waiters
     kTaskLease,  // when the next lease of a task may be over; it has no waiters
+    kFlow,
 };
 
 struct Channel {

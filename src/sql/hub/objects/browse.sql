@@ -103,7 +103,7 @@ COMMENT ON FUNCTION @hub@.glance(integer) IS
 CREATE OR REPLACE FUNCTION @hub@.list_queues(p_cap integer DEFAULT 10000)
     RETURNS TABLE (queue text, paused boolean, ready bigint, delayed bigint, blocked bigint, active bigint, suspended bigint,
                    overdue_leases bigint, oldest_ready_age_ms bigint, concurrency bigint, rate_per_s double precision,
-                   burst double precision, owners bigint, capped text[])
+                   burst double precision, owners bigint, capped text[], paused_by text, paused_at_ms bigint)
     LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_queues';
 COMMENT ON FUNCTION @hub@.list_queues(integer) IS
     'Returns up to 200 queues that have settings or open tasks, with the number of tasks in each state.';

@@ -28,6 +28,16 @@ CREATE OR REPLACE FUNCTION @hub@.discard_dead_letter(p_id bigint)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'discard_dead_letter';
 COMMENT ON FUNCTION @hub@.discard_dead_letter(bigint) IS 'Deletes a dead letter permanently.';
 
+CREATE OR REPLACE FUNCTION @hub@.discard_dead_letters(
+    p_filter jsonb,
+    p_order text DEFAULT NULL,
+    p_after text DEFAULT NULL,
+    p_limit integer DEFAULT 500,
+    p_scan integer DEFAULT 10000
+) RETURNS jsonb LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'discard_dead_letters';
+COMMENT ON FUNCTION @hub@.discard_dead_letters(jsonb, text, text, integer, integer) IS
+    'Deletes one portion of the dead letters that match a filter, and says where the next portion begins.';
+
 CREATE OR REPLACE VIEW @hub@.dead_letter_summary AS
     SELECT d.queue,
            d.reason,

@@ -58,9 +58,10 @@ CREATE OR REPLACE FUNCTION @hub@.delete_flow(p_flow_id uuid)
 COMMENT ON FUNCTION @hub@.delete_flow(uuid) IS
     'Deletes a flow that has ended, with its members, edges and history. Returns false if it does not exist.';
 
-CREATE OR REPLACE FUNCTION @hub@.get_flow(p_flow_id uuid)
+CREATE OR REPLACE FUNCTION @hub@.get_flow(p_flow_id uuid, p_revision text DEFAULT NULL)
     RETURNS jsonb LANGUAGE belay STABLE PARALLEL UNSAFE AS 'get_flow';
-COMMENT ON FUNCTION @hub@.get_flow(uuid) IS 'Returns a flow with its members, edges and groups; NULL if it does not exist.';
+COMMENT ON FUNCTION @hub@.get_flow(uuid, text) IS
+    'Returns a flow with its members, edges and groups; NULL if it does not exist or has not changed since p_revision.';
 
 CREATE OR REPLACE FUNCTION @hub@.list_flows(p_filter jsonb DEFAULT '{}', p_after uuid DEFAULT NULL, p_limit integer DEFAULT 100)
     RETURNS TABLE (flow_id uuid, kind text, state text, sealed boolean, graph_revision bigint, fail_policy text, member_count bigint,

@@ -77,6 +77,24 @@ CREATE OR REPLACE FUNCTION @hub@.explain_fetch(
 COMMENT ON FUNCTION @hub@.explain_fetch(text, bigint, bigint, bigint) IS
     'Explains why an instance is not fetched, one row per reason. No row: it can be fetched now.';
 
+CREATE OR REPLACE FUNCTION @hub@.explain_waits(p_instance_id text, p_limit integer DEFAULT 100, p_now_ms bigint DEFAULT NULL)
+    RETURNS TABLE (reason text, detail text, until_at timestamptz)
+    LANGUAGE belay STABLE PARALLEL UNSAFE ROWS 3 AS 'explain_waits';
+COMMENT ON FUNCTION @hub@.explain_waits(text, integer, bigint) IS
+    'Returns what an instance waits for: activities, timers, children and events.';
+
+CREATE OR REPLACE FUNCTION @hub@.cancel_instances(
+    p_filter jsonb,
+    p_reason text DEFAULT '',
+    p_order text DEFAULT NULL,
+    p_after text DEFAULT NULL,
+    p_limit integer DEFAULT 500,
+    p_scan integer DEFAULT 10000,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS jsonb LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'cancel_instances';
+COMMENT ON FUNCTION @hub@.cancel_instances(jsonb, text, text, text, integer, integer, bigint) IS
+    'Requests the cancellation of one portion of the running instances that match a filter, and says where the next portion begins.';
+
 CREATE OR REPLACE FUNCTION @hub@.delete_instance(p_instance_id text, p_force boolean DEFAULT false)
     RETURNS TABLE (instances_deleted bigint, executions_deleted bigint, events_deleted bigint,
                    queue_messages_deleted bigint)

@@ -73,7 +73,22 @@ COMMENT ON COLUMN @hub@.messages.attempt_count IS 'How often it was part of a tu
 COMMENT ON COLUMN @hub@.messages.created_at IS 'When it was enqueued.';
 
 -- Of each slot only the first messages, so that a look costs little however long the queue is.
+-- The slots that have messages are found one after the other in the claim index.
 CREATE OR REPLACE VIEW @hub@.pending_starts AS
+    WITH RECURSIVE slots (slot) AS (
+        (SELECT q.slot
+           FROM @hub@.orchestrator_queue AS q
+          WHERE NOT q.parked
+          ORDER BY q.slot
+          LIMIT 1)
+        UNION ALL
+        SELECT (SELECT q.slot
+                  FROM @hub@.orchestrator_queue AS q
+                 WHERE NOT q.parked AND q.slot OPERATOR(pg_catalog.>) x.slot
+                 ORDER BY q.slot
+                 LIMIT 1)
+          FROM slots AS x
+         WHERE x.slot IS NOT NULL)
     SELECT m.instance_id,
            pg_catalog.json_extract_path_text(m.work_item::pg_catalog.json, 'StartOrchestration', 'orchestration')
                AS orchestration_name,
@@ -82,21 +97,21 @@ CREATE OR REPLACE VIEW @hub@.pending_starts AS
            m.visible_at,
            m.created_at,
            m.attempt_count
-      FROM pg_catalog.generate_series(0, 1023) AS s (slot)
+      FROM slots AS s
      CROSS JOIN LATERAL (
            SELECT q.instance_id, q.work_item, q.kind, q.lock_no, q.visible_at, q.created_at, q.attempt_count
              FROM @hub@.orchestrator_queue AS q
             WHERE NOT q.parked
-              AND q.slot OPERATOR(pg_catalog.=) s.slot::smallint
+              AND q.slot OPERATOR(pg_catalog.=) s.slot
             ORDER BY q.visible_at, q.id
-            LIMIT 1000) AS m
+            LIMIT GREATEST(1, 500 OPERATOR(pg_catalog./) (SELECT pg_catalog.count(x.slot) FROM slots AS x))) AS m
      WHERE m.kind OPERATOR(pg_catalog.=) 's'::"char"
        AND m.lock_no OPERATOR(pg_catalog.=) 0
        AND NOT EXISTS (
            SELECT
              FROM @hub@.instances AS i
             WHERE i.instance_id OPERATOR(pg_catalog.=) m.instance_id);
-COMMENT ON VIEW @hub@.pending_starts IS 'Started instances that no dispatcher has picked up yet, of the first 1000 messages of each slot.';
+COMMENT ON VIEW @hub@.pending_starts IS 'Started instances that no dispatcher has picked up yet, of the first 500 messages, shared among the slots.';
 COMMENT ON COLUMN @hub@.pending_starts.instance_id IS 'The instance.';
 COMMENT ON COLUMN @hub@.pending_starts.orchestration_name IS 'What was started.';
 COMMENT ON COLUMN @hub@.pending_starts.orchestration_version IS 'Its version, if the start names one.';

@@ -138,6 +138,18 @@ CREATE OR REPLACE FUNCTION @hub@.cancel_task(
 COMMENT ON FUNCTION @hub@.cancel_task(uuid, text, text, bigint, bigint) IS
     'Cancels a task in any state; its worker loses the lease. The call is idempotent.';
 
+CREATE OR REPLACE FUNCTION @hub@.cancel_tasks(
+    p_filter jsonb,
+    p_reason text DEFAULT '',
+    p_order text DEFAULT NULL,
+    p_after text DEFAULT NULL,
+    p_limit integer DEFAULT 500,
+    p_scan integer DEFAULT 10000,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS jsonb LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'cancel_tasks';
+COMMENT ON FUNCTION @hub@.cancel_tasks(jsonb, text, text, text, integer, integer, bigint) IS
+    'Cancels one portion of the tasks that match a filter, and says where the next portion begins.';
+
 CREATE OR REPLACE FUNCTION @hub@.revoke_lease(
     p_task_id uuid,
     p_reason text DEFAULT '',
@@ -161,6 +173,18 @@ CREATE OR REPLACE FUNCTION @hub@.replay_task(p_task_id uuid, p_cascade boolean D
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'replay_task';
 COMMENT ON FUNCTION @hub@.replay_task(uuid, boolean, bigint) IS
     'Runs a task again that has ended. Its attempts are kept.';
+
+CREATE OR REPLACE FUNCTION @hub@.replay_tasks(
+    p_filter jsonb,
+    p_cascade boolean DEFAULT false,
+    p_order text DEFAULT NULL,
+    p_after text DEFAULT NULL,
+    p_limit integer DEFAULT 500,
+    p_scan integer DEFAULT 10000,
+    p_now_ms bigint DEFAULT NULL
+) RETURNS jsonb LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'replay_tasks';
+COMMENT ON FUNCTION @hub@.replay_tasks(jsonb, boolean, text, text, integer, integer, bigint) IS
+    'Runs one portion of the ended tasks that match a filter again, and says where the next portion begins.';
 
 CREATE OR REPLACE FUNCTION @hub@.set_queue(p_queue text, p_settings jsonb)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'set_queue';
