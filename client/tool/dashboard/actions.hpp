@@ -29,12 +29,12 @@ struct Action {
     Kind kind;
     Reason reason;
     const char* function;  // of the hub; with "belay." in front, of schema belay
-    // The call, with :key for an argument, and :reason.
+    // The call, with :name for an argument, :reason, and :key, the key of the request.
     const char* call;
     std::vector<Argument> arguments;
-    // The command of the tool, with :key; "" if there is none.
+    // The command of the tool, with :name; "" if there is none.
     const char* command;
-    // What happens, with :key.
+    // What happens, with :name.
     const char* effect;
     // The argument that is typed in before something is deleted.
     const char* subject;

@@ -186,6 +186,7 @@ const std::vector<ReadPattern>& read_patterns() {
         {"flow", {"flows", "*"}, {}},
         {"work_items", {"work-items"}, {"filter", "order", "after", "limit", "format"}},
         {"work_item_explain", {"work-items", "*", "explain"}, {}},
+        {"work_item_body", {"work-items", "*", "body", "*"}, {"offset", "length", "download"}},
         {"messages", {"messages"}, {"filter", "order", "after", "limit", "format"}},
         {"dead_letters", {"dead-letters"}, {"filter", "order", "after", "limit", "format"}},
         {"dead_letter_body", {"dead-letters", "*", "body", "*"}, {"offset", "length", "download"}},
