@@ -62,7 +62,8 @@ async function run(call: ActionCall, args: Record<string, unknown>, reason: stri
     return true;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.status === 0 || error.status === 504) {
+    // An action that was cut off by its time limit was rolled back.
+    if (error.status === 0 || (error.status === 504 && error.sqlstate !== "57014")) {
       tell("bad", `${named(call, ", ")}: the outcome is not known.`, "The connection broke before the answer. The page reads the object again; look at its state before you repeat it.");
       call.onDone?.();
       return true;
@@ -222,9 +223,9 @@ function ActionForm({ call }: { call: ActionCall }) {
           )}
           {dry && (
             <details>
-              <summary>SQL and command</summary>
+              <summary>{dry.command === "" ? "SQL" : "SQL and command"}</summary>
               <Sql text={dry.sql} />
-              <Sql text={dry.command} label="Command" />
+              {dry.command !== "" && <Sql text={dry.command} label="Command" />}
             </details>
           )}
           {dry?.confirm && (

@@ -281,7 +281,6 @@ export interface InstanceRow {
   status: string;
   execution: number;
   custom_status: string | null;
-  waits_for: string | null;
   parent_id: string | null;
   created_at_ms: number;
   updated_at_ms: number;

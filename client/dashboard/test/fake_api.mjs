@@ -241,7 +241,6 @@ export function makeData(seed, now, scenario) {
       status,
       execution: 1,
       custom_status: status === "Running" ? evil("charging") : null,
-      waits_for: status === "Running" ? evil("activity Charge #5, timer #7") : null,
       parent_id: parent,
       created_at_ms: started,
       updated_at_ms: last,
@@ -337,7 +336,6 @@ const actionTable = {
   raise_event: ["Raise event", "client", "disturbing", "optional"],
   cancel_instance: ["Cancel", "client", "disturbing", "required"],
   delete_instance: ["Delete", "operator", "destructive", "optional"],
-  delete_instances: ["Delete", "operator", "destructive", "optional"],
   prune_executions: ["Prune", "operator", "destructive", "optional"],
   cancel_flow: ["Cancel", "operator", "disturbing", "required"],
   delete_flow: ["Delete", "operator", "destructive", "optional"],
@@ -365,13 +363,13 @@ const effects = {
 
 const levels = { monitor: ["monitor"], operator: ["client", "worker", "monitor", "operator"], owner: ["client", "worker", "monitor", "operator", "owner"], none: [] };
 
-export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", frozen = false, start = null, web = join(here, "../../../build/dashboard"), basePath = "", login = false, version = "dev", history = 0 } = {}) {
+export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", frozen = false, start = null, web = join(here, "../../../build/dashboard"), basePath = "", login = false, version = null, history = 0 } = {}) {
   const born = Date.now();
   const zero = start ?? (frozen ? Date.UTC(2026, 10, 17, 14, 3, 7, 214) : born);
   const now = () => (frozen ? zero : zero + Date.now() - born);
   const data = makeData(seed, zero, scenario);
   const hub = scenario === "hostile" ? '"; DROP' : "app";
-  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], requests: [], loggedIn: !login, version, mutate: data };
+  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], requests: [], loggedIn: !login, way: "token", version: version ?? readFileSync(join(web, "version"), "utf8"), mutate: data };
   const keys = new Map();
   const streams = new Map();
   let lastStream = 0;
@@ -555,7 +553,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
         const i = data.instances.find((x) => x.instance_id === id);
         if (!i) throw problem(404, "not_found", `instance ${id} does not exist`, "QB002");
         const history_ = data.histories.get(id);
-        if (sub === "history") return page(history_, query, `SELECT ${hub}.browse_history('${id}', ${query.get("execution")});`, (e) => e.event_id);
+        if (sub === "history") return page(query.get("order") === "newest" ? [...history_].reverse() : history_, query, `SELECT ${hub}.browse_history('${id}', ${query.get("execution")});`, (e) => e.event_id);
         if (sub === "tree") return { at_ms: now(), took_ms: 0.5, sql: `SELECT * FROM ${hub}.get_instance_tree('${id}');`, rows: [{ instance_id: id, name: i.name, status: i.status, depth: 0, more: 0 }, ...data.instances.filter((x) => x.parent_id === id).map((x) => ({ instance_id: x.instance_id, name: x.name, status: x.status, depth: 1, more: 240 }))] };
         if (sub === "kv") return page(i.status === "Running" ? [{ key: data.evil("stage"), value: '"charging"', bytes: 10, updated_at_ms: zero - 8000 }, { key: "total", value: "9007199254740993", bytes: 16, updated_at_ms: zero - 21_000 }] : [], query, `SELECT * FROM ${hub}.get_kv_all_values('${id}');`, (k) => k.key);
         return {
@@ -693,7 +691,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
   };
 
   // ---- Bulk ----
-  const lists = { redrive_dead_letter: "deadLetters", discard_dead_letter: "deadLetters", cancel_task: "tasks", replay_task: "tasks", cancel_instance: "instances", delete_instances: "instances" };
+  const lists = { redrive_dead_letter: "deadLetters", discard_dead_letter: "deadLetters", cancel_task: "tasks", replay_task: "tasks", cancel_instance: "instances" };
   const idOf = (row) => row.id ?? row.task_id ?? row.instance_id;
   const matching = ({ action, ids, filter, upto }) => {
     const rows = data[lists[action]] ?? [];
@@ -781,7 +779,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     if (!path.startsWith("/api/v1/")) {
       const hash = readFileSync(join(web, "hash"), "utf8");
       response.writeHead(200, { ...headers, "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache" });
-      response.end(readFileSync(join(web, "index.html"), "utf8").replaceAll("@assets@", `${basePath}/assets/${hash}`));
+      response.end(readFileSync(join(web, "index.html"), "utf8").replaceAll("@assets@", `${basePath}/assets/${hash}`).replace("@login@", state.way));
       return;
     }
     state.requests.push(`${request.method} ${path}`);

@@ -92,27 +92,6 @@ Value value_of(const Action::Argument& argument, const Json& given) {
     throw refuse("value");
 }
 
-// Calls put(key) for each :key of a text, and keeps the rest.
-template <typename Put>
-std::string filled(std::string_view text, Put put) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        std::size_t end = i + 1;
-        while (text[i] == ':' && end < text.size() &&
-               ((text[end] >= 'a' && text[end] <= 'z') || text[end] == '_')) {
-            ++end;
-        }
-        const bool is_cast = i > 0 && text[i - 1] == ':';
-        if (end > i + 1 && !is_cast) {
-            out += put(std::string(text.substr(i + 1, end - i - 1)));
-            i = end - 1;
-        } else {
-            out += text[i];
-        }
-    }
-    return out;
-}
-
 // An argument for people; "" if it is not given.
 std::string plain_text(const ActionCall& call, const std::string& key) {
     if (key == "reason") {
@@ -211,6 +190,26 @@ bool is_epoch_moved(const Error& error, const ActionCall& call) {
 
 }  // namespace
 
+std::string filled(std::string_view text,
+                   const std::function<std::string(const std::string&)>& put) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        std::size_t end = i + 1;
+        while (text[i] == ':' && end < text.size() &&
+               ((text[end] >= 'a' && text[end] <= 'z') || text[end] == '_')) {
+            ++end;
+        }
+        const bool is_cast = i > 0 && text[i - 1] == ':';
+        if (end > i + 1 && !is_cast) {
+            out += put(std::string(text.substr(i + 1, end - i - 1)));
+            i = end - 1;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
 ActionCall parse_action(const std::string& body) {
     const Json json = Json::parse(body, nullptr, false);
     if (!json.is_object()) {
@@ -302,14 +301,9 @@ Json describe(const ActionCall& call, const std::string& hub, bool allowed) {
         {"confirm", destructive ? Json(plain_text(call, call.action->subject)) : Json(nullptr)}};
 }
 
-Json perform(Hub& hub, const ActionCall& call) {
-    Values values;
-    const std::string sql = statement_of(call, hub.schema(), hub.name(), values);
-    Values again;
-    const std::string text =
-        shown(statement_of(call, shown_identifier(hub.name()), hub.name(), again), again) + ";";
+Json in_action(Hub& hub, const std::string& reason, const std::function<Json()>& act) {
     Connection& connection = hub.connection();
-    const auto act = [&]() -> Json {
+    return connection.with_transaction([&]() -> Json {
         connection.exec("SET TRANSACTION READ WRITE");
         // The reason is in the event of the action; a server that is older has no such setting.
         connection.call(
@@ -317,7 +311,18 @@ Json perform(Hub& hub, const ActionCall& call) {
             "SELECT set_config(s.name, CASE s.name WHEN 'belay.reason' THEN $1 WHEN "
             "'lock_timeout' THEN '5s' ELSE '30s' END, true) FROM pg_settings AS s WHERE "
             "s.name IN ('belay.reason', 'lock_timeout', 'statement_timeout')",
-            {call.reason});
+            {reason});
+        return act();
+    });
+}
+
+Json perform(Hub& hub, const ActionCall& call) {
+    Values values;
+    const std::string sql = statement_of(call, hub.schema(), hub.name(), values);
+    Values again;
+    const std::string text =
+        shown(statement_of(call, shown_identifier(hub.name()), hub.name(), again), again) + ";";
+    const auto act = [&]() -> Json {
         if (auto broken = fence_broken(hub, call)) {
             return Json::array({*broken});
         }
@@ -328,7 +333,7 @@ Json perform(Hub& hub, const ActionCall& call) {
     };
     Json row;
     try {
-        row = connection.with_transaction(act);
+        row = in_action(hub, call.reason, act);
     } catch (const Error& error) {
         if (!is_epoch_moved(error, call)) {
             throw;

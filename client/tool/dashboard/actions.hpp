@@ -65,6 +65,13 @@ std::string statement_of(const ActionCall& call, const std::string& schema, cons
 // The answer to a dry run; nothing is done.
 Json describe(const ActionCall& call, const std::string& hub, bool allowed);
 
+// The text with what `put` says for each :name in it.
+std::string filled(std::string_view text,
+                   const std::function<std::string(const std::string&)>& put);
+
+// Runs act in one transaction that may write, with the reason, and the limits of an action.
+Json in_action(Hub& hub, const std::string& reason, const std::function<Json()>& act);
+
 // Does it: one transaction. Throws Error.
 Json perform(Hub& hub, const ActionCall& call);
 

@@ -14,6 +14,10 @@ constexpr std::int64_t kRightsFor = 60000;  // ms that rights are remembered
 constexpr std::size_t kMostAnswers = 200;
 constexpr std::size_t kMostKeys = 10000;
 
+bool may_on_many(const HubRights& hub, const BulkAction& many) {
+    return may(hub, *find_action(many.name)) && hub.functions.contains(many.function);
+}
+
 }  // namespace
 
 // ---- Who and what. ----
@@ -71,11 +75,15 @@ Response Dashboard::Impl::me(const Session& session) {
                 allowed.push_back(action.name);
             }
         }
-        all[name] = {{"levels", levels_of(hub)},
-                     {"actions", allowed},
-                     {"version", hub.version},
-                     {"current", hub.current},
-                     {"missing", hub.missing}};
+        Json bulk_allowed = Json::array();
+        for (const auto& many : bulk_actions()) {
+            if (may_on_many(hub, many)) {
+                bulk_allowed.push_back(many.name);
+            }
+        }
+        all[name] = {{"levels", levels_of(hub)}, {"actions", allowed},
+                     {"bulk", bulk_allowed},     {"version", hub.version},
+                     {"current", hub.current},   {"missing", hub.missing}};
     }
     return json_response(200, {{"at_ms", system_ms()},
                                {"user", role.user},
@@ -85,7 +93,6 @@ Response Dashboard::Impl::me(const Session& session) {
                                {"standby", role.standby},
                                {"preloaded", role.preloaded},
                                {"bodies", options.bodies},
-                               {"bulk", false},
                                {"versions",
                                 {{"dashboard", std::string(front_end_version())},
                                  {"library", role.library},
@@ -178,6 +185,8 @@ Response Dashboard::Impl::read(const Session& session, const Route& route) {
         hub_of(*connection, *session.credential, route.hub);
         answer.json =
             sampler->series(*session.credential, route.hub, route.get("range"), route.get("queue"));
+    } else if (route.read.starts_with("bulk_")) {
+        return json_response(200, bulk_read(session, route));
     } else if (route.read == "glance") {
         answer.json = sampler->glance(session.credential, route.hub);
     } else {
@@ -270,6 +279,66 @@ Response Dashboard::Impl::act(const Session& session, const Route& route, const 
         keys.erase(key);
         throw;
     }
+}
+
+// ---- Many at once. ----
+
+Json Dashboard::Impl::bulk_read(const Session& session, const Route& route) {
+    auto connection = database.lease(session.credential);
+    HubRights rights;
+    hub_of(*connection, *session.credential, route.hub, &rights);
+    if (!rights.functions.contains("browse_tasks")) {
+        throw NotFound("bulk jobs are shown with level monitor");
+    }
+    if (route.read == "bulk_job") {
+        return bulk->find(route.hub, route.ids[0]);
+    }
+    const Json rows = bulk->list(route.hub);
+    return {{"at_ms", system_ms()}, {"took_ms", 0},    {"sql", ""},
+            {"rows", rows},         {"next", nullptr}, {"scanned", rows.size()},
+            {"estimate", nullptr},  {"upto", nullptr}};
+}
+
+Response Dashboard::Impl::act_on_many(const Session& session, const Route& route,
+                                      const std::string& body) {
+    auto connection = database.lease(session.credential);
+    HubRights rights;
+    Hub hub = hub_of(*connection, *session.credential, route.hub, &rights);
+    const Role role = role_of(*connection, *session.credential);
+    const auto refuse = [](const BulkCall& call) {
+        return json_response(
+            403, {{"error", "insufficient_privilege"},
+                  {"sqlstate", "42501"},
+                  {"message", std::string("permission denied for function ") + call.bulk->function},
+                  {"hint", call.action->level}});
+    };
+    if (!route.ids.empty()) {
+        const BulkCall call = bulk->call_of(route.hub, route.ids[0]);
+        if (!may_on_many(rights, *call.bulk)) {
+            return refuse(call);
+        }
+        if (route.ids[1] == "stop") {
+            return json_response(200, bulk->stop_job(route.hub, route.ids[0]));
+        }
+        const Json given = Json::parse(body, nullptr, false);
+        const std::string key = given.is_object() ? given.value("key", "") : "";
+        if (key.empty()) {
+            throw BadRequest("the request has no key");
+        }
+        return json_response(200, bulk->go_on(session.credential, session.id, route.hub, role.user,
+                                              route.ids[0], key));
+    }
+    const BulkCall call = parse_bulk(body);
+    const bool allowed = may_on_many(rights, *call.bulk) && !role.standby;
+    if (!call.dry_run && !allowed) {
+        return refuse(call);
+    }
+    const Json found = describe_bulk(hub, call, allowed);
+    if (call.dry_run) {
+        return json_response(200, found);
+    }
+    return json_response(200, bulk->start(session.credential, session.id, route.hub, role.user,
+                                          call, found["count"]));
 }
 
 }  // namespace belay::tool::dashboard

@@ -89,6 +89,9 @@ constexpr ReadEntry kReads[] = {
     // glance and series come from the sampler.
     {"glance", "monitor", nullptr, nullptr},
     {"series", "monitor", nullptr, nullptr},
+    // Jobs are in the memory of the dashboard.
+    {"bulk_jobs", "monitor", nullptr, nullptr},
+    {"bulk_job", "monitor", nullptr, nullptr},
 };
 
 const ReadEntry* find_read(const std::string& name) {

@@ -181,6 +181,8 @@ void Dashboard::Impl::start() {
                                          Json& answer) { hide_bodies(credential, hub, answer); });
     waiter = std::make_unique<Waiter>(database, streams, *sampler, find_hub,
                                       [this](const std::string& hub) { forget_answers(hub); });
+    bulk = std::make_unique<BulkJobs>(database, streams, find_hub,
+                                      [this](const std::string& hub) { forget_answers(hub); });
     server->every(std::chrono::seconds(10), [this] { tidy(); });
 }
 
@@ -282,7 +284,7 @@ std::optional<Response> Dashboard::Impl::judge(const Request& request) {
     if (route.changes() && !equals_secret(request.header("x-belay-csrf"), session->csrf)) {
         return problem(403, "csrf", "the token of the session is missing");
     }
-    if (route.place == Place::kActions && options.read_only) {
+    if ((route.place == Place::kActions || route.place == Place::kBulk) && options.read_only) {
         return problem(403, "read_only", "this dashboard is read-only");
     }
     return std::nullopt;
@@ -368,6 +370,11 @@ void Dashboard::Impl::handle(Request request, Reply answer) {
                              [this, session, route, body = std::move(request.body)] {
                                  return act(*session, route, body);
                              });
+        case Place::kBulk:
+            return in_thread(reply, "operator",
+                             [this, session, route, body = std::move(request.body)] {
+                                 return act_on_many(*session, route, body);
+                             });
         case Place::kStream:
             return reply(stream(*session));
         case Place::kWatch:
@@ -391,6 +398,11 @@ Response Dashboard::Impl::shell() {
     for (std::size_t at = 0; (at = text.find("@assets@", at)) != std::string::npos;) {
         text.replace(at, 8, where);
         at += where.size();
+    }
+    // Which way to log in there is.
+    constexpr std::string_view kLogin = "@login@";
+    if (const std::size_t at = text.find(kLogin); at != std::string::npos) {
+        text.replace(at, kLogin.size(), options.login);
     }
     Response response{.status = 200, .headers = common_headers(), .body = std::move(text)};
     response.headers.emplace_back("Content-Type", "text/html; charset=utf-8");
@@ -429,6 +441,7 @@ Dashboard::~Dashboard() = default;
 void Dashboard::run() {
     impl_->server->run();
     impl_->jobs->stop();
+    impl_->bulk->stop();
     impl_->waiter->stop();
     impl_->sampler->stop();
 }

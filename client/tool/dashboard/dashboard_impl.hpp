@@ -14,6 +14,7 @@
 #include "answers.hpp"
 #include "api_reads.hpp"
 #include "bodies.hpp"
+#include "bulk.hpp"
 #include "dashboard.hpp"
 #include "database.hpp"
 #include "http_server.hpp"
@@ -56,6 +57,7 @@ struct Dashboard::Impl {
     std::unique_ptr<Jobs> jobs;
     std::unique_ptr<Sampler> sampler;
     std::unique_ptr<Waiter> waiter;
+    std::unique_ptr<BulkJobs> bulk;
 
     std::mutex roles_mutex;
     std::map<std::string, Role> roles;  // by credential
@@ -102,6 +104,9 @@ struct Dashboard::Impl {
     Response me(const Session& session);
     Response hubs(const Session& session);
     Response read(const Session& session, const Route& route);
+    // Acts on many objects: a dry run, a new job, or what is done with one.
+    Response act_on_many(const Session& session, const Route& route, const std::string& body);
+    Json bulk_read(const Session& session, const Route& route);
     Response act(const Session& session, const Route& route, const std::string& body);
     Response stream(const Session& session);
     Response watch(const Session& session, const Route& route, const std::string& body);

@@ -1,4 +1,8 @@
 // Reads of instances of orchestrations.
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "bodies.hpp"
 #include "database.hpp"
 #include "reads.hpp"
@@ -12,7 +16,7 @@ Json pending_instances(Reader& reader) {
     return reader.value(
         "SELECT coalesce(json_agg(json_build_object('instance_id', instance_id, 'name', "
         "coalesce(orchestration_name, ''), 'version', coalesce(orchestration_version, ''), "
-        "'status', 'Pending', 'execution', NULL, 'custom_status', NULL, 'waits_for', NULL, "
+        "'status', 'Pending', 'execution', NULL, 'custom_status', NULL, "
         "'parent_id', NULL, 'created_at_ms', " +
         ms("created_at") + ", 'updated_at_ms', " + ms("created_at") +
         ", 'ended_at_ms', NULL)), '[]') FROM (SELECT * FROM {h}.pending_starts LIMIT 20) AS p");
@@ -29,7 +33,6 @@ Json read_instances(Reader& reader) {
         browse(reader, "browse_instances", filter, order, is_created ? "instances" : nullptr);
     for (auto& row : page["rows"]) {
         rename(row, "execution_id", "execution");
-        row["waits_for"] = nullptr;
         for (const char* key : {"output", "output_bytes", "custom_status_bytes", "started_at_ms"}) {
             row.erase(key);
         }
@@ -46,13 +49,8 @@ Json read_instances(Reader& reader) {
     return page;
 }
 
-OptionalText input_of(Reader& reader, const std::string& id, std::int64_t execution) {
-    const Result first =
-        reader.rows("SELECT event_data FROM {h}.read_history($1, $2, NULL, 1)", {id, execution});
-    if (first.empty()) {
-        return std::nullopt;
-    }
-    const Json event = Json::parse(first.get<std::string>(0, 0), nullptr, false);
+// The input that a first event has.
+static OptionalText input_in(const Json& event) {
     if (!event.is_object() || !event.contains("input") || event["input"].is_null()) {
         return std::nullopt;
     }
@@ -60,11 +58,134 @@ OptionalText input_of(Reader& reader, const std::string& id, std::int64_t execut
     return input.is_string() ? input.get<std::string>() : json_text(input);
 }
 
+OptionalText input_of(Reader& reader, const std::string& id, std::int64_t execution) {
+    const Result first =
+        reader.rows("SELECT event_data FROM {h}.read_history($1, $2, NULL, 1)", {id, execution});
+    if (first.empty()) {
+        return std::nullopt;
+    }
+    return input_in(Json::parse(first.get<std::string>(0, 0), nullptr, false));
+}
+
 namespace {
 
 Json body_json(const OptionalText& text, std::size_t most = kBody) {
     return {{"text", text ? Json(cut_at_character(*text, most)) : Json(nullptr)},
             {"bytes", text ? text->size() : 0}};
+}
+
+}  // namespace
+
+namespace {
+
+// The members of an object that come before the place where it was cut off.
+Json beginning_of(const std::string& text) {
+    Json whole = Json::parse(text, nullptr, false);
+    for (std::size_t at = text.size(); whole.is_discarded() && at > 1;) {
+        at = text.rfind(",\"", at - 1);
+        if (at == std::string::npos) {
+            break;
+        }
+        whole = Json::parse(text.substr(0, at) + "}", nullptr, false);
+    }
+    return whole.is_object() ? whole : Json::object();
+}
+
+// What an execution has scheduled and not heard of again, of its latest events.
+std::vector<Json> open_events(const Json& rows) {
+    static const std::map<std::string, std::string> starts = {
+        {"ActivityScheduled", "activity"},
+        {"TimerCreated", "timer"},
+        {"SubOrchestrationScheduled", "child"},
+        {"ExternalSubscribed", "event"},
+        {"ExternalSubscribedPersistent", "event"}};
+    std::set<std::int64_t> answered;
+    std::map<std::string, int> raised;  // events by name, which may name no subscription
+    std::vector<Json> open;
+    for (const auto& row : rows) {
+        const Json event = row["event_data"].is_string()
+                               ? beginning_of(row["event_data"].get<std::string>())
+                               : Json();
+        const auto of = [&](const char* key) {
+            return event.is_object() && event.contains(key) ? event[key] : Json(nullptr);
+        };
+        const auto type = row["type"].get<std::string>();
+        const auto id = row["event_id"].get<std::int64_t>();
+        const auto kind = starts.find(type);
+        const Json name = of("name");
+        if (kind == starts.end()) {
+            if (of("source_event_id").is_number_integer()) {
+                answered.insert(of("source_event_id").get<std::int64_t>());
+            } else if (type.starts_with("External") && name.is_string()) {
+                ++raised[name.get<std::string>()];
+            }
+            continue;
+        }
+        if (answered.contains(id) ||
+            (kind->second == "event" && name.is_string() && raised[name] > 0 && raised[name]--)) {
+            continue;
+        }
+        const Json child =
+            of("child_instance_id").is_null() ? of("instance") : of("child_instance_id");
+        open.push_back({{"reason", kind->second},
+                        {"detail",
+                         {{"id", id},
+                          {"name", name.is_string() ? name : Json("")},
+                          {"child", kind->second == "child" ? child : Json(nullptr)}}},
+                        {"until_ms", kind->second == "timer" && of("fire_at_ms").is_number_integer()
+                                         ? of("fire_at_ms")
+                                         : Json(nullptr)}});
+    }
+    std::reverse(open.begin(), open.end());
+    return open;
+}
+
+// Says of each activity where it is. Work items are the operator's to see.
+void find_work_items(Reader& reader, std::vector<Json>& waits) {
+    const Json page =
+        reader.value("SELECT {h}.browse_work_items($1, p_limit => 100, p_preview => 0)",
+                     {JsonText{Json{{"instance_id", reader.id()}}.dump()}});
+    for (auto& wait : waits) {
+        for (const auto& item : page["rows"]) {
+            if (wait["reason"] == "activity" && item["activity_id"] == wait["detail"]["id"]) {
+                wait["detail"]["item"] = std::to_string(item["id"].get<std::int64_t>());
+                wait["detail"]["state"] = item["state"];
+                wait["detail"]["owner"] = item["locked_by"];
+                wait["until_ms"] = item["state"] == "leased"    ? item["locked_until_ms"]
+                                   : item["state"] == "delayed" ? item["visible_at_ms"]
+                                                                : Json(nullptr);
+            }
+        }
+    }
+}
+
+// In place of "no messages": the activities, timers, children and events that it waits for.
+void name_waits(Reader& reader, Json& instance) {
+    constexpr std::size_t kMostNamed = 20;
+    if (!instance["recent"].is_object()) {
+        return;
+    }
+    auto open = open_events(instance["recent"]["rows"]);
+    if (open.empty()) {
+        return;
+    }
+    if (open.size() > kMostNamed) {
+        open.erase(open.begin(), open.end() - kMostNamed);
+    }
+    if (reader.is_operator() &&
+        std::ranges::any_of(open, [](const Json& wait) { return wait["reason"] == "activity"; })) {
+        find_work_items(reader, open);
+    }
+    Json waits = Json::array();
+    for (const auto& wait : instance["waits"]) {
+        if (wait["reason"] != "no_messages") {
+            waits.push_back(wait);
+        }
+    }
+    for (auto& wait : open) {
+        waits.push_back(std::move(wait));
+    }
+    instance["waits"] = waits;
 }
 
 }  // namespace
@@ -88,6 +209,10 @@ Json read_instance(Reader& reader) {
             ", 'events', e.event_count) ORDER BY e.execution_id) FROM (SELECT l.execution_id AS x "
             "FROM {h}.list_executions($1) AS l ORDER BY 1 DESC LIMIT 50) AS l CROSS JOIN LATERAL "
             "{h}.get_execution_info($1, l.x) AS e), '[]'), "
+            "'first', (SELECT event_data FROM {h}.read_history($1, i.current_execution_id, NULL, "
+            "1)), "
+            "'recent', CASE WHEN i.status = 'Running' THEN {h}.browse_history($1, "
+            "i.current_execution_id, '{}', 'newest', p_limit => 300, p_preview => 8192) END, "
             "'waits', coalesce((SELECT json_agg(json_build_object('reason', w.reason, 'detail', "
             "json_build_object('text', w.detail), 'until_ms', " +
             ms("w.until_at") +
@@ -100,10 +225,15 @@ Json read_instance(Reader& reader) {
             "i.instance_id "
             "IS NOT NULL OR p.instance_id IS NOT NULL",
         {reader.id()});
-    instance["input"] =
-        body_json(instance["execution"].is_null()
-                      ? std::nullopt
-                      : input_of(reader, reader.id(), instance["execution"].get<std::int64_t>()));
+    const Json first = instance["first"].is_string()
+                           ? Json::parse(instance["first"].get<std::string>(), nullptr, false)
+                           : Json();
+    instance.erase("first");
+    instance["input"] = body_json(input_in(first));
+    if (instance["status"] == "Running") {
+        name_waits(reader, instance);
+    }
+    instance.erase("recent");
     return instance;
 }
 

@@ -85,17 +85,14 @@ Json read_subscriptions(Reader& reader) {
 Json read_dead_letters(Reader& reader) {
     const Json filter =
         filter_of(reader.route(), {"queue", "reason", "name", "instance_id", "tag"});
-    Json page = browse(reader, "browse_dead_letters", filter, order_of(reader.route()),
-                       filter.contains("instance_id") ? nullptr : "dead_letters");
-    std::int64_t newest = 0;
+    Json page =
+        browse(reader, "browse_dead_letters", filter, order_of(reader.route()),
+               filter.contains("instance_id") ? nullptr : "dead_letters", kPreview,
+               "{h}.browse_dead_letters('{}', 'newest', NULL, 1, 100, 0) #>> '{rows,0,id}'");
     for (auto& row : page["rows"]) {
-        newest = std::max(newest, row["id"].get<std::int64_t>());
         as_text(row, "id");
         rename(row, "work_item", "preview");
         rename(row, "work_item_bytes", "bytes");
-    }
-    if (newest > 0) {
-        page["upto"] = std::to_string(newest);
     }
     return page;
 }

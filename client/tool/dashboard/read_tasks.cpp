@@ -14,7 +14,8 @@ Json read_tasks(Reader& reader) {
     }
     const auto order = order_of(reader.route());
     Json page = browse(reader, "browse_tasks", filter, order,
-                       !order || *order == "created" ? "tasks" : nullptr);
+                       !order || *order == "created" ? "tasks" : nullptr, kPreview,
+                       "{h}.browse_tasks('{}', 'created', NULL, 1, 100, 0) #>> '{rows,0,task_id}'");
     for (auto& row : page["rows"]) {
         as_text(row, "lease_epoch");
         row["worker"] = row["worker_instance"];
@@ -23,8 +24,6 @@ Json read_tasks(Reader& reader) {
             row.erase(key);
         }
     }
-    // What is created later is not among "all that match".
-    page["upto"] = std::to_string(page["at_ms"].get<std::int64_t>());
     return page;
 }
 

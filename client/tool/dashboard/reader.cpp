@@ -76,7 +76,8 @@ std::string size_of(const std::string& table) {
 }  // namespace
 
 Json browse(Reader& reader, const std::string& function, const Json& filter,
-            const OptionalText& order, const char* estimate, int preview) {
+            const OptionalText& order, const char* estimate, int preview,
+            const std::string& newest) {
     constexpr int kMostOfOnePage = 1000;
     const int limit = limit_of(reader.route());
     const std::string& first = reader.route().get("after");
@@ -88,9 +89,11 @@ Json browse(Reader& reader, const std::string& function, const Json& filter,
             "SELECT {h}." + function + "($1, $2, $3, " + std::to_string(wanted) +
             (preview == kPreview ? std::string() : ", p_preview => " + std::to_string(preview)) +
             ")";
-        const Result answer = reader.rows_and(
-            call, ", " + std::string(kNow) + ", " + (estimate ? size_of(estimate) : "NULL"),
-            {JsonText{filter.dump()}, order, after});
+        const Result answer = reader.rows_and(call,
+                                              ", " + std::string(kNow) + ", " +
+                                                  (estimate ? size_of(estimate) : "NULL") +
+                                                  (newest.empty() ? "" : ", " + newest),
+                                              {JsonText{filter.dump()}, order, after});
         Json got = Json::parse(answer.get<std::string>(0, 0));
         for (auto& row : got["rows"]) {
             page["rows"].push_back(std::move(row));
@@ -100,13 +103,14 @@ Json browse(Reader& reader, const std::string& function, const Json& filter,
         page["estimate"] = size ? Json(*size) : Json(nullptr);
         page["scanned"] = page["scanned"].get<std::int64_t>() + got["scanned"].get<std::int64_t>();
         page["next"] = got["next"];
+        const auto upto = newest.empty() ? OptionalText() : answer.get<OptionalText>(0, 3);
+        page["upto"] = upto ? Json(*upto) : Json(nullptr);
         if (got["next"].is_null() || static_cast<int>(page["rows"].size()) >= limit ||
             limit <= kMostOfOnePage) {
             break;
         }
         after = got["next"].get<std::string>();
     }
-    page["upto"] = nullptr;
     return page;
 }
 

@@ -110,9 +110,11 @@ OptionalText order_of(const Route& route);
 // A page of a browse function: its rows, and where it goes on. A download is several pages.
 //
 // estimate: the table whose size says how much there is to search; none if the order does not
-// follow the whole table.
+// follow the whole table. newest: an expression for the newest object that there is: what is
+// created later is not among "all that match".
 Json browse(Reader& reader, const std::string& function, const Json& filter,
-            const OptionalText& order, const char* estimate, int preview = kPreview);
+            const OptionalText& order, const char* estimate, int preview = kPreview,
+            const std::string& newest = {});
 
 // What the page calls a body that the function calls otherwise.
 void rename(Json& row, const char* from, const char* to);

@@ -55,6 +55,10 @@ static std::set<std::string> needed_functions() {
                                    "list_queues",
                                    "list_schedules",
                                    "read_body"};
+    for (const char* many :
+         {"cancel_tasks", "replay_tasks", "cancel_instances", "discard_dead_letters"}) {
+        names.insert(many);
+    }
     for (const auto& action : actions()) {
         if (std::string_view(action.function).find('.') == std::string_view::npos) {
             names.insert(action.function);
