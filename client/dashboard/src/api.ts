@@ -29,6 +29,8 @@ export interface HubRights {
   levels: Level[];
   /** Actions that the role may use. */
   actions: string[];
+  /** Those that it may use on many objects at once. */
+  bulk: string[];
   version: number;
   current: boolean;
   missing: string[];
@@ -43,8 +45,6 @@ export interface Me {
   standby: boolean;
   preloaded: boolean;
   bodies: "all" | "operator" | "none";
-  /** Whether the server can work on many objects at once. */
-  bulk?: boolean;
   versions: { dashboard: string; library: string; server: string };
   actions: Record<string, ActionInfo>;
   hubs: Record<string, HubRights>;
@@ -556,9 +556,11 @@ export interface BulkDryRun {
   allowed: boolean;
   level: Level;
   kind: ActionKind;
+  reason: "none" | "optional" | "required";
 }
 
 export interface BulkJob {
+  at_ms: number;
   id: string;
   action: string;
   label: string;

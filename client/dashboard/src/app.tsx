@@ -297,7 +297,7 @@ function Top({ onMenu }: { onMenu: () => void }) {
               {visible(me.value?.user ?? "")}
               {hub.value !== null && <span class="muted"> · {levels.join(", ") || "no level"}</span>}
             </li>
-            {hub.value !== null && me.value?.bulk !== false && (
+            {hub.value !== null && (
               <li>
                 <a href={hubLink(["bulk"])} onClick={close}>
                   Bulk jobs

@@ -701,12 +701,12 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     return upto !== null && lists[action] === "deadLetters" ? keep.filter((r) => Number(idOf(r)) <= Number(upto)) : keep;
   };
   const bulk = (request) => {
-    const [label, level, kind] = actionTable[request.action];
+    const [label, level, kind, reasonOf] = actionTable[request.action];
     const rows = matching(request);
-    if (request.dry_run) return { count: count(rows.length), examples: rows.slice(0, 5).map((r) => ({ id: idOf(r), label: r.name ?? r.kind ?? "" })), skipped: [], sql: `SELECT ${hub}.${request.action}s('${JSON.stringify(request.filter)}');`, effect: `${label} ${rows.length} objects.`, allowed: allowed(level), level, kind };
+    if (request.dry_run) return { count: count(rows.length), examples: rows.slice(0, 5).map((r) => ({ id: idOf(r), label: r.name ?? r.kind ?? "" })), skipped: [], sql: `SELECT ${hub}.${request.action}s('${JSON.stringify(request.filter)}');`, effect: `${label} ${rows.length} objects.`, allowed: allowed(level), level, kind, reason: reasonOf };
     if (!allowed(level)) throw problem(403, "insufficient_privilege", `permission denied for function ${request.action}`, "42501", undefined, level);
     if (keys.has(request.key)) return keys.get(request.key);
-    const job = { id: String(data.bulk.length + 1), action: request.action, label: `${label} ${rows.length} objects`, state: "running", by: "ada", reason: request.reason, filter: JSON.stringify(request.filter), total: count(rows.length), done: 0, skipped: 0, failed: [], rate: 0, started_at_ms: now(), ended_at_ms: null, cursor: null };
+    const job = { at_ms: now(), id: String(data.bulk.length + 1), action: request.action, label: `${label} ${rows.length} objects`, state: "running", by: "ada", reason: request.reason, filter: JSON.stringify(request.filter), total: count(rows.length), done: 0, skipped: 0, failed: [], rate: 0, started_at_ms: now(), ended_at_ms: null, cursor: null };
     data.bulk.push(job);
     keys.set(request.key, job);
     const portion = state.portion ?? 50;
@@ -745,7 +745,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     bodies: "all",
     versions: { dashboard: state.version, library: "0.1.0", server: "15.14" },
     actions: Object.fromEntries(Object.entries(actionTable).map(([name, [label, level, kind, reason]]) => [name, { label, level, kind, reason }])),
-    hubs: { [hub]: { levels: levels[state.level], actions: Object.keys(actionTable).filter((a) => levels[state.level].includes(actionTable[a][1])), version: 10, current: true, missing: [] }, ...(hub === "app" ? { orders: { levels: levels[state.level], actions: [], version: 9, current: false, missing: ["browse_tasks"] } } : {}) },
+    hubs: { [hub]: { levels: levels[state.level], actions: Object.keys(actionTable).filter((a) => levels[state.level].includes(actionTable[a][1])), bulk: Object.keys(lists).filter((a) => levels[state.level].includes(actionTable[a][1])), version: 10, current: true, missing: [] }, ...(hub === "app" ? { orders: { levels: levels[state.level], actions: [], bulk: [], version: 9, current: false, missing: ["browse_tasks"] } } : {}) },
   });
   const hubsAnswer = () => ({ at_ms: now(), took_ms: 1.1, sql: "SELECT * FROM belay.pg_stat_belay_hub;", rows: Object.keys(me().hubs).map((name, i) => ({ name, owner: ["belay_app", "orders_owner"][i], version: 10 - i, current: i === 0, paused_queues: data.paused.map((p) => p.queue), size_bytes: [2_900_000_000, 48_000_000][i], leases: [21, 0][i], waiters: [7, 1][i], oldest_ready_ms: [61_000, 40][i], dead: count(i === 0 ? data.deadLetters.length : 0), rates: { in: [702, 4][i], done: [551, 4][i], lost: 0, failed: 0 }, spark: (data.hubSparks ??= [data.spark(500), data.spark(4)])[i] })) });
 
