@@ -49,7 +49,7 @@ inline constexpr ActivityOf<std::string(int)> pack{"Pack"};
 inline constexpr ActivityOf<std::string(int)> render{"Render"};
 inline constexpr OrchestrationOf<std::string(Order)> bill{"Bill"};
 inline constexpr OrchestrationOf<std::string(int)> ship{"Ship"};
-inline constexpr OrchestrationOf<void(int)> poll_prices{"PollPrices"};
+inline constexpr OrchestrationOf<std::string(int)> poll_prices{"PollPrices"};
 
 // A child: parcels are packed by the worker that has the session of their packing table, and some
 // wait for a machine that nobody has.
@@ -89,7 +89,7 @@ Durable<std::string> run_bill(Context ctx, Order order) {
 }
 
 // Continues as new with each look.
-Durable<void> run_poll(Context ctx, int look) {
+Durable<std::string> run_poll(Context ctx, int look) {
     ctx.set("looks", look);
     co_await ctx.sleep(Milliseconds(4000));
     co_return ctx.continue_as_new(look + 1);

@@ -565,7 +565,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
           input: body('{"order": 7, "amount": 42.00, "customer": {"id": 9007199254740993, "name": "Ada"}}'),
           output: body(i.status === "Completed" ? '"paid"' : i.status === "Failed" ? "card was declined: insufficient funds" : null),
           custom_status: body(i.custom_status === null ? null : JSON.stringify(i.custom_status)),
-          waits: i.status === "Running" ? [{ reason: "activity", detail: { text: data.evil("Charge #5: leased by bill-3-3310, attempt 2") }, until_ms: zero + 23_000 }, { reason: "timer", detail: { text: "#7 is due" }, until_ms: zero + 41_000 }] : [],
+          waits: i.status === "Running" ? [{ reason: "activity", detail: { id: 5, name: data.evil("Charge"), child: null, item: "5004", state: "leased", owner: "bill-3-3310" }, until_ms: zero + 23_000 }, { reason: "timer", detail: { id: 7, name: "", child: null }, until_ms: zero + 41_000 }] : [],
         };
       }
       case "flows": {
