@@ -105,6 +105,9 @@ export interface TaskQueue {
   overdue: Count;
   oldest_ms: number | null;
   owners: number;
+  /** Who paused it and when, if the events of operators tell. */
+  paused_by?: string | null;
+  paused_at_ms?: number | null;
   concurrency: number | null;
   rate_per_s: number | null;
   burst: number | null;
@@ -362,6 +365,7 @@ export interface FlowMember {
   attempt_index: number;
   failure_class: string | null;
   worker?: string | null;
+  progress?: { percent: number | null; message: string | null; at_ms: number | null } | null;
 }
 
 export interface FlowEdge {
@@ -384,6 +388,8 @@ export interface FlowGroup {
 export interface Flow extends Answer, FlowRow {
   sealed: boolean;
   graph_revision: string;
+  /** Changes with everything that the answer tells. */
+  revision?: string;
   fail_policy: string;
   truncated: boolean;
   members: FlowMember[];

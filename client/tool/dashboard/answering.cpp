@@ -14,6 +14,29 @@ constexpr std::int64_t kRightsFor = 60000;  // ms that rights are remembered
 constexpr std::size_t kMostAnswers = 200;
 constexpr std::size_t kMostKeys = 10000;
 
+// The next times of a schedule that is about to be made. Throws Error for what is no cron.
+Json next_times(Hub& hub, const Json& args) {
+    Json times = Json::array();
+    const auto text = [&](const char* key) {
+        return args.contains(key) && args[key].is_string() ? args[key].get<std::string>()
+                                                           : std::string();
+    };
+    try {
+        const Result rows = hub.query(
+            Effect::kRepeatable, "SELECT due_ms FROM " + hub.schema() + ".next_times($1, $2, 5)",
+            {text("cron"), text("time_zone")});
+        for (int i = 0; i < rows.size(); ++i) {
+            times.push_back(rows.get<std::int64_t>(i, 0));
+        }
+    } catch (const Error& error) {
+        // An older hub cannot tell; the role may not ask.
+        if (error.sqlstate() != "42883" && error.sqlstate() != "42501") {
+            throw;
+        }
+    }
+    return times;
+}
+
 bool may_on_many(const HubRights& hub, const BulkAction& many) {
     return may(hub, *find_action(many.name)) && hub.functions.contains(many.function);
 }
@@ -241,7 +264,11 @@ Response Dashboard::Impl::act(const Session& session, const Route& route, const 
             const std::lock_guard lock(roles_mutex);
             standby = roles[session.credential->key].standby;
         }
-        return json_response(200, describe(call, route.hub, may(rights, *call.action) && !standby));
+        Json described = describe(call, route.hub, may(rights, *call.action) && !standby);
+        if (std::string_view(call.action->name) == "create_schedule") {
+            described["next_ms"] = next_times(hub, call.args);
+        }
+        return json_response(200, described);
     }
     const std::string key = session.id + "\n" + route.hub + "\n" + call.key;
     {

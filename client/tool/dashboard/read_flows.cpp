@@ -61,9 +61,10 @@ Json read_flow(Reader& reader) {
                               "SELECT jsonb_set(f, '{at_ms}', to_jsonb(" + std::string(kNow) +
                                   ")) FROM (SELECT {h}.get_flow($1) AS f) AS g WHERE f IS NOT NULL",
                               {id});
-    // Times of members that are not many.
+    // Times of members, of a hub that does not tell them: if they are not many.
     std::map<std::string, Json> times;
-    if (flow["members"].size() <= kMostTimed) {
+    const bool timed = !flow["members"].empty() && flow["members"][0].contains("started_at_ms");
+    if (!timed && flow["members"].size() <= kMostTimed) {
         const Json tasks = reader.value(
             "SELECT json_object_agg(a.task_id, json_build_object('from', a.f, 'attempts', a.n, "
             "'to', a.e)) FROM (SELECT task_id, min(started_ms) AS f, max(attempt_index) AS n, "
@@ -80,6 +81,9 @@ Json read_flow(Reader& reader) {
     static const std::set<std::string> open = {"blocked", "delayed", "ready", "active",
                                                "suspended"};
     for (auto& member : flow["members"]) {
+        if (timed) {
+            break;
+        }
         const auto found = times.find(member["task_id"].get<std::string>());
         const bool known = found != times.end();
         const bool ended = !open.contains(member["state"].get<std::string>());

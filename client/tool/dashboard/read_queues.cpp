@@ -60,7 +60,7 @@ Json read_owners(Reader& reader) {
 }
 
 Json read_schedules(Reader& reader) {
-    return reader.value(
+    Json page = reader.value(
         "SELECT json_build_object('at_ms', " + std::string(kNow) +
         ", 'rows', coalesce(json_agg(json_build_object('name', name, 'cron', cron, 'time_zone', "
         "time_zone, 'catch_up', catch_up, 'paused', paused, 'task', task::text, 'queue', "
@@ -69,6 +69,16 @@ Json read_schedules(Reader& reader) {
         "'last_task_id', NULL, 'last_error', last_error, 'created_at_ms', created_at_ms) ORDER BY "
         "name), '[]'), 'next', NULL, 'scanned', count(*), 'estimate', NULL, 'upto', NULL) FROM "
         "{h}.list_schedules()");
+    const Json next = reader.if_allowed(
+        "SELECT json_object_agg(s.name, (SELECT json_agg(n.due_ms) FROM {h}.next_times(s.cron, "
+        "s.time_zone, 3) AS n)) FROM {h}.list_schedules() AS s WHERE NOT s.paused");
+    for (auto& row : page["rows"]) {
+        const auto name = row["name"].get<std::string>();
+        if (next.is_object() && next.contains(name) && next[name].is_array()) {
+            row["next_ms"] = next[name];
+        }
+    }
+    return page;
 }
 
 Json read_subscriptions(Reader& reader) {

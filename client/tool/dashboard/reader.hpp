@@ -58,12 +58,12 @@ class Reader {
         return json;
     }
 
-    // A statement that only some roles may run; discarded for others.
+    // A statement that only some roles may run, or that an older hub does not know; discarded then.
     Json if_allowed(std::string_view sql, const Values& values = {}) {
         try {
             return value(sql, values);
         } catch (const Error& error) {
-            if (error.sqlstate() != "42501") {
+            if (error.sqlstate() != "42501" && error.sqlstate() != "42883") {
                 throw;
             }
             return Json(Json::value_t::discarded);

@@ -211,10 +211,11 @@ void Sampler::note(Target& target, Json& raw) {
     const Sample* before = target.samples.empty() ? nullptr : &target.samples.back();
     Json paused = Json::array();
     for (const auto& pause : raw["paused"]) {
-        paused.push_back({{"queue", pause["queue"]},
-                          {"reason", pause["reason"]},
-                          {"by", pause.value("by", Json(""))},
-                          {"at_ms", pause.value("at_ms", Json(nullptr))}});
+        paused.push_back(
+            {{"queue", pause["queue"]},
+             {"reason", pause["reason"]},
+             {"by", pause.value("paused_by", Json()).is_string() ? pause["paused_by"] : Json("")},
+             {"at_ms", pause.value("paused_at_ms", Json())}});
     }
     Json queues = raw["task_queues"];
     for (auto& queue : queues) {

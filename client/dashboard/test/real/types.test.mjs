@@ -73,7 +73,7 @@ test("T4 answers fit their types", async () => {
   for (const [type, path] of answers) values.push({ type, path, value: await server.get(path) });
   const dry = await server.post(hub("actions"), { action: "pause_queue", args: { queue: "mail" }, reason: "", key: "t4", dry_run: true });
   values.push({ type: "DryRun", path: "actions", value: dry });
-  const done = await server.post(hub("actions"), { action: "change_priority", args: { task_id: suspended, priority: 3 }, reason: "", key: "t4", dry_run: false });
+  const done = await server.post(hub("actions"), { action: "resume_queue", args: { queue: "mail" }, reason: "", key: "t4", dry_run: false });
   values.push({ type: "ActionResult", path: "actions", value: done });
   const schedule = await server.post(hub("actions"), { action: "create_schedule", args: { name: "x", cron: "0 3 * * *", time_zone: "UTC", task: '{"queue": "a"}', catch_up: "one" }, reason: "", key: "t4s", dry_run: true });
   values.push({ type: "DryRun", path: "actions, a schedule", value: schedule });
