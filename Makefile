@@ -5,7 +5,7 @@
 # `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
 
 LOCAL_GOALS = bench bench-clients check check-all-versions check-deb check-long check-sanitizers dashboard deb demo dist format help lint \
-	setup soak stage
+	screenshots setup soak stage
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
 
@@ -40,9 +40,12 @@ deb:
 
 # What is committed, for PGXN.
 DIST = belay-$(shell sed -n "s/^default_version = '\(.*\)'/\1/p" src/sql/belay.control)
+# The pages of the dashboard are in it as they were built: who installs a release needs no node.
 dist:
+	@test/setup.sh pages
 	@mkdir -p build/dist
-	@git archive --format=zip --prefix=$(DIST)/ -o build/dist/$(DIST).zip HEAD
+	@client/dashboard/build.sh >build/dist/pages.log || { cat build/dist/pages.log; exit 1; }
+	@test/package/dist.sh HEAD $(DIST) build/dist/$(DIST).zip
 	@echo build/dist/$(DIST).zip
 
 demo:
@@ -51,6 +54,13 @@ demo:
 # A throw-away server with a load to look at, and the dashboard; prints its address.
 dashboard:
 	+@test/dashboard.sh
+
+# The pictures of docs/dashboard.md and README, with a fixed clock and ids.
+screenshots:
+	@test/setup.sh dashboard
+	@client/dashboard/build.sh >/dev/null
+	@rm -f docs/pictures/dashboard-*.png
+	@node client/dashboard/test/screenshots.mjs --docs docs/pictures
 
 # SECONDS means something to bash, so the scripts get it by another name.
 soak:
@@ -94,6 +104,7 @@ endif
 # | make setup               install missing Debian packages
 # | make demo                build, start a throw-away server, show a worked example
 # | make dashboard           a throw-away server with a load, and the dashboard; prints its address
+# | make screenshots         the pictures of the dashboard, in docs/pictures
 # | make check               build and run all tests on throw-away servers
 # | make check-long          the same, long forms of the random and stress tests
 # | make check-sanitizers    the server module with UndefinedBehaviorSanitizer and under valgrind;

@@ -29,8 +29,11 @@ while (($# > 0)); do
 done
 
 if [[ $reuse == no ]]; then
-    "$root/test/setup.sh" deb
+    "$root/test/setup.sh" deb pages
+    # In the checkout: what npm brings is kept there.
+    "$root/client/dashboard/build.sh" >/dev/null || die "the dashboard's pages were not built"
 fi
+[[ -e $root/build/dashboard/hash ]] || die "the dashboard's pages are missing: run client/dashboard/build.sh"
 find_postgres
 makes_debs || die "$PG_CONFIG: no PostgreSQL as Debian installs it, so no package can depend on it"
 
@@ -44,6 +47,7 @@ tar -C "$root" --format=posix --exclude=./.git --exclude=./build --exclude=./res
 if [[ -d $root/build/obj ]]; then
     tar -C "$root" --format=posix -cf - build/obj | tar -C "$sources" -xf - --no-same-owner
 fi
+tar -C "$root" --format=posix --exclude=build/dashboard/npm -cf - build/dashboard | tar -C "$sources" -xf - --no-same-owner
 sed -i -E "s/\b(postgresql-(server-dev-)?|PostgreSQL )15\b/\1$major/g" "$sources/debian/control"
 
 # Which compiler made what lies in build/ is decided by the Makefile, not by who calls us.

@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 built=no
 [[ ${1:-} != --built ]] || built=yes
 if [[ -z ${BELAY_BINDIR:-} && $built == no ]]; then
-    "$root/test/setup.sh"
+    "$root/test/setup.sh" pages
     find_postgres
     say "building belay for $("$PG_CONFIG" --version)"
     build_module
@@ -38,5 +38,8 @@ statements='
     fi
     psql -X -q -v ON_ERROR_STOP=1 -P pager=off -v "title=$title" -v "plain=$plain" -d postgres -f "$1/docs/demo.sql" |
         awk -v "typed=$typed" -v "plain=$plain" "$3"
-    PATH=$2:$PATH "$1/docs/demo.sh"' demo "$root" "$cmake_dir/bin" "$statements"
-say "the server is stopped and removed"
+    PATH=$2:$PATH "$1/docs/demo.sh"
+    echo "${title}What the dashboard would show of these hubs$plain"
+    "$2/belay" dashboard --check
+    ' demo "$root" "$cmake_dir/bin" "$statements"
+say "the server is stopped and removed; make dashboard starts one with a load, and opens the dashboard on it"

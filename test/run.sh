@@ -182,7 +182,10 @@ suite_bench() {
 
 suite_dashboard() {
     local code=0 output=$log_dir/$suite.tests
-    timeout --foreground -k 20 "$time_limit" "$root/client/dashboard/test/run.sh" ${only:+"$only"} >"$output" 2>&1 || code=$?
+    {
+        timeout --foreground -k 20 "$time_limit" "$root/client/dashboard/test/run.sh" ${only:+"$only"} || code=$?
+        BELAY_PROGRAM=$cmake_dir/bin/belay with_server --preload -- "$root/client/dashboard/test/real.sh" ${only:+"$only"} || code=$?
+    } >"$output" 2>&1
     cat "$output"
     # Tests in groups are indented; a group counts as one more. What --only leaves out is printed, too.
     finish "$code" "$(grep -v ' # SKIP' "$output" | count '^ *ok [0-9]+ - ' -)" "$(count '^ *not ok [0-9]+ - ' "$output")"
@@ -266,7 +269,7 @@ cmake_targets() {
         case $suite in
             unit | cluster | model | stress | robust | soak | client | tool | runtime) say "${suite}_tests" ;;
             docs) printf '%s\n' belay image_flow order_saga transactional_enqueue ;;
-            package | deb) say belay ;;
+            package | deb | dashboard) say belay ;;
             bench) say clients_bench ;;
         esac
     done
@@ -278,6 +281,7 @@ if [[ $built == no ]]; then
     for suite in deb dashboard languages; do
         [[ " ${suites[*]} " != *" $suite "* ]] || groups+=("$suite")
     done
+    [[ " ${suites[*]} " != *" package "* && " ${suites[*]} " != *" deb "* ]] || groups+=(pages)
     "$root/test/setup.sh" "${groups[@]}"
     find_postgres
     say "building for $("$PG_CONFIG" --version)"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
 #
-#   test/setup.sh [deb] [chroot] [clients] [dashboard] [languages]
+#   test/setup.sh [deb] [chroot] [clients] [pages] [dashboard] [languages]
 #
 #   deb         also what building packages needs
 #   chroot      also what testing them in a clean system needs
 #   clients     also what measuring other client libraries needs, see bench/clients
-#   dashboard   also what building the dashboard's pages and testing them in a browser needs
+#   pages       also what building the dashboard's pages needs
+#   dashboard   the same, and what testing them in a browser needs
 #   languages   also what running the workers of docs/languages.md needs
 #
 # PG_CONFIG names another PostgreSQL: then none is installed.
@@ -64,6 +65,10 @@ for group; do
             need npm command -v npm
             # Has the server's program, but no service that the installation would start.
             need redis-tools command -v redis-check-rdb
+            ;;
+        pages)
+            need nodejs node_is_new
+            need npm command -v npm
             ;;
         dashboard)
             need nodejs node_is_new

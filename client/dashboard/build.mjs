@@ -15,6 +15,14 @@ const assets = join(output, "assets");
 rmSync(assets, { recursive: true, force: true });
 mkdirSync(assets, { recursive: true });
 
+// The page compares it with the server's: see `hello`. The same sources give the same version.
+const sources = createHash("sha256");
+const filesBelow = (folder) => readdirSync(join(here, folder), { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? filesBelow(join(folder, entry.name)) : [join(folder, entry.name)]));
+for (const name of ["package-lock.json", "build.mjs", ...filesBelow("src")].sort()) {
+  sources.update(name).update("\0").update(readFileSync(join(here, name)));
+}
+const version = sources.digest("hex").slice(0, 12);
+
 await build({
   absWorkingDir: here,
   entryPoints: { app: "src/main.tsx" },
@@ -27,8 +35,7 @@ await build({
   chunkNames: "[name]-[hash]",
   jsx: "automatic",
   jsxImportSource: "preact",
-  // The page compares it with the server's: see `hello`.
-  define: { BELAY_VERSION: JSON.stringify(process.env.BELAY_VERSION ?? "dev") },
+  define: { BELAY_VERSION: JSON.stringify(version) },
   legalComments: "none",
   logLevel: "warning",
 });
@@ -52,8 +59,7 @@ for (const name of readdirSync(assets).sort()) {
   sum += packed;
   console.log(`${name} ${content.length} bytes, ${packed} gzipped`);
 }
-// What the server says in `hello`.
-writeFileSync(join(output, "version"), process.env.BELAY_VERSION ?? "dev");
+writeFileSync(join(output, "version"), version);
 writeFileSync(join(output, "hash"), hash.digest("hex").slice(0, 16));
 console.log(`all ${sum} bytes gzipped`);
 if (sum > 120_000) {

@@ -56,6 +56,13 @@ constexpr auto kDeadLetter = query<In<int64, Text>, BodyRows>(R"sql(
      WHERE d.id {=} $1
 )sql");
 
+// By no index, as every lookup of a work item by its id alone.
+constexpr auto kWorkItem = query<In<int64>, BodyRows>(R"sql(
+    SELECT w.work_item, CAST(NULL AS pg_catalog.jsonb)
+      FROM {hub}.worker_queue AS w
+     WHERE w.id {=} $1
+)sql");
+
 }  // namespace
 
 BodyRows task_body(const Hub& hub, const pg_uuid_t& id, std::string_view field) {
@@ -77,6 +84,10 @@ BodyRows event_body(const Hub& hub, int32 incarnation, int64 position) {
 
 BodyRows dead_letter_body(const Hub& hub, int64 id, std::string_view field) {
     return run(hub, kDeadLetter, id, field);
+}
+
+BodyRows work_item_body(const Hub& hub, int64 id) {
+    return run(hub, kWorkItem, id);
 }
 
 }  // namespace belay::store

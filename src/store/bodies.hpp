@@ -23,5 +23,6 @@ BodyRows history_body(const Hub& hub, std::string_view instance_id, int64 execut
 BodyRows event_body(const Hub& hub, int32 incarnation, int64 position);
 // work_item, detail.
 BodyRows dead_letter_body(const Hub& hub, int64 id, std::string_view field);
+BodyRows work_item_body(const Hub& hub, int64 id);
 
 }  // namespace belay::store

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pictures of docs/ can be read on light and dark pages, and by those who do not see them: each has a
+# Pictures of the dashboard are at most 150 kB, and each is used by a page. Drawings of docs/ can be read on light and dark pages, and by those who do not see them: each has a
 # title and a description, scales, fetches nothing from elsewhere, and gives every class of shapes and
 # texts that it colours a colour in both schemes.
 set -euo pipefail
@@ -30,4 +30,10 @@ done < <(printf '%s\n' docs/pictures/*.svg | xargs -r perl -0777 -e '
         }
         $say->("texts have no colour for dark pages") unless $dark =~ /\btext \{[^}]*fill: #/;
     }' || echo "pictures.sh:1: the check itself failed")
+mapfile -t pages < <(git ls-files 'README.md' 'docs/*.md')
+for picture in docs/pictures/*.png; do
+    [[ -e $picture ]] || continue
+    (($(stat -c %s "$picture") <= 150000)) || complain "$picture:1" "is larger than 150 kB"
+    grep -qF "pictures/$(basename "$picture")" "${pages[@]}" || complain "$picture:1" "is used by no page"
+done
 verdict

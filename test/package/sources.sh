@@ -49,11 +49,20 @@ uninstalls() {
 }
 # shellcheck disable=SC2317,SC2329
 makes_dist() {
-    local zip
+    local listed
     # The checkout may belong to another user.
-    zip=$(GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
-        git -C "$root" archive --prefix=dist/ HEAD | tar -tf -) || return
-    grep -qx dist/META.json <<<"$zip" && grep -qx dist/Makefile <<<"$zip" && ! grep -E '^dist/\.(git|ci)' <<<"$zip"
+    GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' \
+        "$root/test/package/dist.sh" HEAD dist "$work/dist.tar" || return
+    listed=$(tar -tf "$work/dist.tar") || return
+    grep -qx dist/META.json <<<"$listed" && grep -qx dist/Makefile <<<"$listed" && ! grep -E '^dist/\.(git|ci)' <<<"$listed" &&
+        grep -qx dist/build/dashboard/assets/app.js <<<"$listed" || return
+    # The tool is built from it without node, with its pages: nothing of them is out of date.
+    mkdir "$work/unpacked" "$work/no-node" && tar -C "$work/unpacked" -xf "$work/dist.tar" || return
+    printf '#!/bin/sh\nexit 127\n' >"$work/no-node/node" && chmod +x "$work/no-node/node" || return
+    PATH=$work/no-node:$PATH BELAY_WEB_REQUIRED=1 "$work/unpacked/dist/client/tool/dashboard/web.sh" || return
+    # Without them a package is not built.
+    rm "$work/unpacked/dist/build/dashboard/hash"
+    ! PATH=$work/no-node:$PATH BELAY_WEB_REQUIRED=1 "$work/unpacked/dist/client/tool/dashboard/web.sh" 2>/dev/null
 }
 
 check install installs

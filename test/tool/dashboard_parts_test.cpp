@@ -170,6 +170,13 @@ TEST(DashboardBodies, RedactKeysAndKeepTheRest) {
                                                        "\"");
     EXPECT_EQ(redacted(R"({"password":)", keys), R"({"password":)");
     EXPECT_EQ(redacted("no JSON \"at all", keys), "no JSON \"at all");
+    // JSON inside a string, also if the string is cut.
+    EXPECT_EQ(redacted(R"({"input":"{\"ssn\": 12, \"a\": 1}"})", keys),
+              R"({"input":"{\"ssn\": \"[redacted]\", \"a\": 1}"})");
+    EXPECT_EQ(redacted(R"({"input":"{\"a\": 1, \"ssn\": \"12-34)", keys).find("12-34"),
+              std::string::npos);
+    EXPECT_EQ(redacted(R"({"input":"{\"ssn\": \"12\u00)", keys).find("12"), std::string::npos);
+    EXPECT_EQ(redacted(R"({"a":"say \"x\""})", keys), R"({"a":"say \"x\""})");
     Json answer = {{"rows", {{{"payload", R"({"ssn": 1})"}, {"task_id", "ssn"}}}},
                    {"input", {{"text", R"({"ssn": 2})"}, {"bytes", 10}}},
                    {"sql", R"({"ssn": 3})"}};
@@ -192,7 +199,7 @@ TEST(DashboardBodies, AreCutAtACharacter) {
 
 TEST(DashboardActions, AreCompleteAndShowWhatTheyDo) {
     for (const auto& action : actions()) {
-        ActionCall call{.action = &action, .reason = "because"};
+        ActionCall call{.action = &action, .reason = "because", .key = "k"};
         for (const auto& argument : action.arguments) {
             call.args[argument.key] = argument.type == Action::Type::kUuid
                                           ? Json("0190c2a4-0000-7000-8000-0000000000ff")
@@ -216,6 +223,22 @@ TEST(DashboardActions, AreCompleteAndShowWhatTheyDo) {
                                 "My hub", true);
     EXPECT_EQ(pause["sql"], "SELECT * FROM \"My hub\".pause_queue('it''s');");
     EXPECT_EQ(pause["command"], "belay pause --queue 'it'\\''s' --hub 'My hub'");
+    // What is not given leaves no option behind.
+    EXPECT_EQ(describe({.action = find_action("pause_hub")}, "app", true)["command"],
+              "belay pause --hub app");
+    EXPECT_EQ(
+        describe({.action = find_action("pause_hub"), .reason = "why not"}, "app", true)["command"],
+        "belay pause --reason 'why not' --hub app");
+    EXPECT_EQ(describe({.action = find_action("set_queue"), .args = {{"queue", "a"}}}, "app",
+                       true)["command"],
+              "");
+    // Each operator approves for himself.
+    const ActionCall approval{.action = find_action("approve_task"),
+                              .args = {{"task_id", "0190c2a4-0000-7000-8000-0000000000ff"},
+                                       {"waitpoint_id", "0190c2a4-0000-7000-8000-0000000000fe"}},
+                              .key = "k-1"};
+    EXPECT_NE(describe(approval, "app", true)["sql"].get<std::string>().find("'k-1'"),
+              std::string::npos);
 }
 
 TEST(DashboardActions, RefuseWhatIsNotInTheTable) {
@@ -247,6 +270,22 @@ TEST(DashboardActions, RefuseWhatIsNotInTheTable) {
 }
 
 // ---- Watches. ----
+
+TEST(DashboardStreams, KeepTheLatestWatches) {
+    Streams streams;
+    Session session;
+    session.id = "s";
+    session.credential = std::make_shared<Credential>();
+    const std::string id = streams.open(session, nullptr);
+    for (int i = 0; i < 70; ++i) {
+        EXPECT_TRUE(streams.watch(id, "s", {{"task", "app", std::to_string(100 + i)}}, {}));
+    }
+    const auto watched = streams.watched();
+    ASSERT_EQ(watched.size(), 1u);
+    EXPECT_EQ(watched[0].objects.size(), Streams::kMostWants);
+    EXPECT_TRUE(watched[0].objects.contains({"task", "app", "169"}));
+    EXPECT_FALSE(watched[0].objects.contains({"task", "app", "100"}));
+}
 
 TEST(DashboardStreams, ParseWatches) {
     const std::set<std::string> hubs = {"app", "app:b", "\"; DROP"};

@@ -597,6 +597,53 @@ TEST_F(DashboardServer, ActsOnceAndOnWhatWasSeen) {
     EXPECT_EQ(again.parsed()["sqlstate"], "QB002");
 }
 
+// A key that is redacted shows nowhere: not in lists, bodies, their parts, downloads and events.
+TEST_F(DashboardServer, RedactsBodiesBeforeTheyAreCut) {
+    const std::string secret = "4111-1111-1111-1111";
+    const std::string id =
+        hub_.tasks()
+            .create({.queue = "mail",
+                     .payload = {{"card", secret}, {"filler", std::string(20000, 'x')}, {"z", 1}}})
+            .id.text();
+    hub_.provider().enqueue_worker_work(
+        {.work_item = R"({"ActivityExecute":{"instance":"i","execution_id":1,"id":2,"name":"Pay",)"
+                      R"("input":"{\"card\":\"4111-1111-1111-1111\"}"}})"});
+    start({.redact = {"card"}});
+    const Viewer viewer = log_in();
+    const std::string path = "/api/v1/h/app/tasks/" + id + "/body/payload";
+    std::vector<std::string> paths = {
+        "/api/v1/h/app/tasks", "/api/v1/h/app/tasks/" + id,        path,
+        path + "?download=1",  "/api/v1/h/app/tasks?format=jsonl", "/api/v1/h/app/work-items"};
+    for (int offset = 1; offset < 60; ++offset) {
+        paths.push_back(path + "?length=30&offset=" + std::to_string(offset));
+    }
+    for (const auto& one : paths) {
+        const Answer answer = get(one, viewer);
+        EXPECT_EQ(answer.status, 200) << one << answer.body;
+        EXPECT_EQ(answer.body.find("1111-1"), std::string::npos) << one << answer.body;
+    }
+    const json items = get("/api/v1/h/app/work-items", viewer).parsed();
+    const Answer item = get(
+        "/api/v1/h/app/work-items/" + items["rows"][0]["id"].get<std::string>() + "/body/work_item",
+        viewer);
+    EXPECT_EQ(item.status, 200) << item.body;
+    EXPECT_NE(item.body.find("[redacted]"), std::string::npos) << item.body;
+    EXPECT_EQ(item.body.find("1111"), std::string::npos) << item.body;
+    // The parts of what may be seen make the whole of it.
+    std::string whole;
+    for (std::size_t offset = 0;;) {
+        const json part =
+            get(path + "?length=5000&offset=" + std::to_string(offset), viewer).parsed();
+        whole += part["text"].get<std::string>();
+        offset = whole.size();
+        if (offset >= part["bytes"].get<std::size_t>()) {
+            break;
+        }
+    }
+    EXPECT_EQ(json::parse(whole)["card"], "[redacted]");
+    EXPECT_EQ(json::parse(whole)["z"], 1);
+}
+
 // T5: a dashboard that is read-only writes nothing; nor do reads of one that is not.
 TEST_F(DashboardServer, WritesNothingByReading) {
     start({.read_only = true});
@@ -801,6 +848,34 @@ TEST_F(DashboardStream, TellsWhatChanges) {
     // Log out ends it.
     EXPECT_EQ(post("/api/v1/session", json::object(), viewer, "DELETE").status, 200);
     EXPECT_NE(open.wire->read_until().find("event: bye"), std::string::npos);
+}
+
+TEST_F(DashboardStream, TellsOfEvents) {
+    cluster->connect().exec("SELECT belay.set_hub_option('app', 'events', 'operator')");
+    start({.redact = {"reason"}});
+    const Viewer viewer = log_in();
+    const Open open = open_stream(viewer);
+    EXPECT_EQ(watch(viewer, open, {"events:app:"}), 200);
+    hub_.queues()["mail"].pause();
+    EXPECT_NE(open.wire->read_until("queue_changed").find("event: events"), std::string::npos);
+    hub_.queues()["mail"].resume();
+    hub_.queues()["letters"].pause();
+    const std::string all = open.wire->read_until("letters");
+    EXPECT_NE(all.find("\"subject\":\"letters\""), std::string::npos) << all;
+}
+
+// A hub that nobody looks at is not sampled for the objects that somebody watches.
+TEST_F(DashboardStream, SamplesOnlyWhatIsLookedAt) {
+    const std::string id = hub_.tasks().create({.queue = "mail"}).id.text();
+    start();
+    const Viewer viewer = log_in();
+    const Open open = open_stream(viewer);
+    EXPECT_EQ(watch(viewer, open, {"task:app:" + id}), 200);
+    open.wire->read_until("event: changed");
+    hub_.tasks().change_priority(Uuid(id), 3);
+    hub_.tasks().force_cancel(Uuid(id));
+    const std::string told = "\"id\":\"" + id + "\"}\n\nevent: changed";
+    EXPECT_EQ(open.wire->read_until(told).find("event: glance"), std::string::npos);
 }
 
 TEST_F(DashboardStream, AreFew) {

@@ -62,7 +62,8 @@ async function run(call: ActionCall, args: Record<string, unknown>, reason: stri
     return true;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.status === 0 || error.status === 504) {
+    // An action that was cut off by its time limit was rolled back.
+    if (error.status === 0 || (error.status === 504 && error.sqlstate !== "57014")) {
       tell("bad", `${named(call, ", ")}: the outcome is not known.`, "The connection broke before the answer. The page reads the object again; look at its state before you repeat it.");
       call.onDone?.();
       return true;
@@ -222,9 +223,9 @@ function ActionForm({ call }: { call: ActionCall }) {
           )}
           {dry && (
             <details>
-              <summary>SQL and command</summary>
+              <summary>{dry.command === "" ? "SQL" : "SQL and command"}</summary>
               <Sql text={dry.sql} />
-              <Sql text={dry.command} label="Command" />
+              {dry.command !== "" && <Sql text={dry.command} label="Command" />}
             </details>
           )}
           {dry?.confirm && (
@@ -315,7 +316,7 @@ function BulkForm({ call }: { call: BulkCall }) {
   }, []);
 
   const mustType = dry !== null && (dry.count.n > 1000 || dry.kind === "destructive") ? String(dry.count.n) : null;
-  const ready = dry !== null && dry.allowed && dry.count.n > 0 && !busy && away.value === null && (mustType === null || typed === mustType);
+  const ready = dry !== null && dry.allowed && dry.count.n > 0 && !busy && away.value === null && (dry.reason !== "required" || reason.trim() !== "") && (mustType === null || typed === mustType);
 
   const submit = async (): Promise<void> => {
     if (!ready) return;
@@ -377,8 +378,8 @@ function BulkForm({ call }: { call: BulkCall }) {
               </dl>
               {call.ids === null && <p class="hint">Only what existed when the list was read is touched. It runs in portions of 500, each in its own transaction.</p>}
               <div class="field">
-                <label for="bulk-reason">Reason</label>
-                <input id="bulk-reason" type="text" maxLength={1000} value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
+                <label for="bulk-reason">Reason{dry.reason === "required" ? " (required)" : ""}</label>
+                <input id="bulk-reason" type="text" maxLength={1000} required={dry.reason === "required"} value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
               </div>
               <details>
                 <summary>SQL</summary>
@@ -410,5 +411,5 @@ function BulkForm({ call }: { call: BulkCall }) {
 }
 
 export function mayBulk(actions: string[]): string[] {
-  return rights.value && me.value?.bulk !== false ? actions.filter((a) => may(a)) : [];
+  return actions.filter((a) => may(a) && rights.value?.bulk.includes(a));
 }

@@ -29,6 +29,8 @@ export interface HubRights {
   levels: Level[];
   /** Actions that the role may use. */
   actions: string[];
+  /** Those that it may use on many objects at once. */
+  bulk: string[];
   version: number;
   current: boolean;
   missing: string[];
@@ -43,8 +45,6 @@ export interface Me {
   standby: boolean;
   preloaded: boolean;
   bodies: "all" | "operator" | "none";
-  /** Whether the server can work on many objects at once. */
-  bulk?: boolean;
   versions: { dashboard: string; library: string; server: string };
   actions: Record<string, ActionInfo>;
   hubs: Record<string, HubRights>;
@@ -105,6 +105,9 @@ export interface TaskQueue {
   overdue: Count;
   oldest_ms: number | null;
   owners: number;
+  /** Who paused it and when, if the events of operators tell. */
+  paused_by?: string | null;
+  paused_at_ms?: number | null;
   concurrency: number | null;
   rate_per_s: number | null;
   burst: number | null;
@@ -281,7 +284,6 @@ export interface InstanceRow {
   status: string;
   execution: number;
   custom_status: string | null;
-  waits_for: string | null;
   parent_id: string | null;
   created_at_ms: number;
   updated_at_ms: number;
@@ -363,6 +365,7 @@ export interface FlowMember {
   attempt_index: number;
   failure_class: string | null;
   worker?: string | null;
+  progress?: { percent: number | null; message: string | null; at_ms: number | null } | null;
 }
 
 export interface FlowEdge {
@@ -385,6 +388,8 @@ export interface FlowGroup {
 export interface Flow extends Answer, FlowRow {
   sealed: boolean;
   graph_revision: string;
+  /** Changes with everything that the answer tells. */
+  revision?: string;
   fail_policy: string;
   truncated: boolean;
   members: FlowMember[];
@@ -557,9 +562,11 @@ export interface BulkDryRun {
   allowed: boolean;
   level: Level;
   kind: ActionKind;
+  reason: "none" | "optional" | "required";
 }
 
 export interface BulkJob {
+  at_ms: number;
   id: string;
   action: string;
   label: string;

@@ -131,7 +131,7 @@ function Banners() {
   if (me.value?.standby) list.push({ tone: "warn", text: "Read-only: this server is a standby." });
   else if (me.value?.read_only) list.push({ tone: "note", text: "This dashboard is read-only." });
   for (const p of g?.paused ?? []) list.push({ tone: "warn", text: `Paused: ${p.queue}${p.reason ? `, "${visible(p.reason)}"` : ""}${p.by ? ` by ${visible(p.by)}` : ""}${p.at_ms === null ? "" : ` ${relative(p.at_ms)}`}` });
-  if (rights.value && !rights.value.current) list.push({ tone: "warn", text: `The hub has version ${rights.value.version}, which is not current. Missing: ${rights.value.missing.join(", ") || "nothing"}. belay.upgrade_hub brings it up to date.` });
+  if (rights.value && !rights.value.current) list.push({ tone: "warn", text: `The hub has version ${rights.value.version}, which is not current.${rights.value.missing.length > 0 ? ` It lacks ${rights.value.missing.join(", ")}.` : ""} Upgrade it: SELECT belay.upgrade_hub('${hub.value ?? ""}');` });
   const wrong = clockError();
   if (wrong !== null) list.push({ tone: "note", text: `The clock of this computer is ${duration(Math.abs(wrong))} ${wrong > 0 ? "ahead of" : "behind"} the server's. Ages follow the server's clock.` });
   if (list.length === 0) return null;
@@ -297,7 +297,7 @@ function Top({ onMenu }: { onMenu: () => void }) {
               {visible(me.value?.user ?? "")}
               {hub.value !== null && <span class="muted"> · {levels.join(", ") || "no level"}</span>}
             </li>
-            {hub.value !== null && me.value?.bulk !== false && (
+            {hub.value !== null && (
               <li>
                 <a href={hubLink(["bulk"])} onClick={close}>
                   Bulk jobs

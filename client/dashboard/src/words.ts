@@ -112,6 +112,10 @@ export function explainClaim(row: Reason, context: Context): Sentence {
       return say(`Queue ${queue} runs ${number(num(d["active"]))} of at most ${number(num(d["concurrency"]))} tasks at once.`, {
         next: { text: "Wait for a place, or raise the limit of the queue.", path: queuePath },
       });
+    case "queue_limits_locked":
+      return say(`An open transaction${d["pid"] ? ` of process ${str(d["pid"])}` : d["gid"] ? ` (prepared, ${str(d["gid"])})` : ""} holds the limits of queue ${queue}${num(d["age_ms"]) !== null ? `, for ${duration(num(d["age_ms"])!)}` : ""}.`, {
+        next: { text: "Claims of the queue wait for its end: look for long transactions.", path: ["h", context.hub, "health"] },
+      });
     case "queue_rate":
       return say(`Queue ${queue} allows ${str(d["rate_per_s"])} claims per second${until ? `; next token ${relative(until)}` : ""}.`, {
         until,
@@ -179,37 +183,48 @@ export function explainFetch(row: Reason, context: Context): Sentence {
     case "dead_lettered":
       return say(text ? `It has dead letters: ${text}.` : "Its messages have used up max_attempts.", { next: { text: "Redrive or discard its dead letters.", path: ["h", context.hub, "dead-letters"] } });
     case "activity":
-      return say(`Activity ${text}`, { until, calm: true });
+      return say(`Activity ${str(d["name"])} #${str(d["id"])}${d["owner"] ? ` is leased by ${str(d["owner"])}` : d["state"] === "delayed" ? " is delayed" : d["state"] === "ready" ? " waits for a worker" : " has not completed"}.`, {
+        until,
+        calm: d["state"] !== "ready",
+        next: d["item"] ? { text: "See the worker queue.", path: ["h", context.hub, "work-items"] } : null,
+      });
     case "timer":
-      return say(`Timer ${text}`, { until, calm: true });
+      return say(`Timer #${str(d["id"])} is due.`, { until, calm: true });
+    case "event":
+      return say(`It waits for event ${str(d["name"]) || `#${str(d["id"])}`}.`, { calm: true, next: { text: "Raise event sends it." } });
     case "child":
-      return say(`Child ${text}`, { calm: true, links: [{ label: text, path: ["h", context.hub, "instances", text] }] });
+      return say(`Child ${str(d["name"])} #${str(d["id"])} has not ended.`, { calm: true, links: d["child"] ? [{ label: str(d["child"]), path: ["h", context.hub, "instances", str(d["child"])] }] : [] });
     default:
       return say(`${row.reason}${text ? `: ${text}` : ""}`, { until });
   }
 }
 
-/** A reason of explain_work_item as a sentence. */
+/** A reason of explain_work_item as a sentence. Its detail is a text. */
 export function explainWorkItem(row: Reason, context: Context): Sentence {
-  const d = row.detail ?? {};
+  const text = str(row.detail?.["text"]);
   const until = row.until_ms;
+  const workers: Step = { text: "See which workers hold leases.", path: ["h", context.hub, "workers"] };
   switch (row.reason) {
-    case "ready":
-      return say("It can be fetched now.", { calm: true, next: { text: "See which workers are there.", path: ["h", context.hub, "workers"] } });
+    case "fetchable":
+      return say(`It can be fetched now${text ? ` (${text})` : ""}.`, { calm: true, next: workers });
+    case "tag_needed":
+      return say(`It can be fetched by ${text || "workers with its tag"}.`, { calm: true, next: { text: "Start a worker with this tag if there is none.", path: ["h", context.hub, "workers"] } });
     case "paused":
       return say("The worker queue is paused.", { next: { text: "Resume the hub.", path: ["h", context.hub, "queues"] } });
     case "leased":
-      return say(`Worker ${str(d["owner"])} holds its lease.`, { until, calm: true });
+      return say(`It is leased${text ? ` ${text}` : ""}.`, { until, calm: true, next: workers });
     case "not_visible":
       return say("It becomes visible later.", { until, calm: true });
-    case "session_of":
-      return say(`Its session belongs to ${str(d["owner"])}; only that worker can fetch it.`, { until, next: { text: "See what that worker does.", path: ["h", context.hub, "workers"] } });
-    case "row_locked":
-      return say("An open transaction holds its row.", { next: { text: "Look for long transactions.", path: ["h", context.hub, "health"] } });
+    case "session_held":
+      return say(`Its ${text || "session is held"}; only that owner can fetch it.`, { until, next: { text: "See what that owner holds.", path: ["h", context.hub, "workers"] } });
+    case "in_transaction":
+      return say(`An open transaction holds it${text ? `: ${text}` : ""}.`, { next: { text: "Look for long transactions.", path: ["h", context.hub, "health"] } });
     case "dead_lettered":
-      return say("It is a dead letter.", { next: { text: "Redrive or discard it.", path: ["h", context.hub, "dead-letters"] } });
+      return say("It has used up max_attempts: the next fetch makes it a dead letter.", { next: { text: "See the dead letters.", path: ["h", context.hub, "dead-letters"] } });
+    case "not_found":
+      return say("The work item does not exist: it was acknowledged, cancelled, or became a dead letter.", { next: { text: "See the dead letters.", path: ["h", context.hub, "dead-letters"] } });
     default:
-      return say(row.reason, { until });
+      return say(`${row.reason}${text ? `: ${text}` : ""}`, { until });
   }
 }
 

@@ -241,7 +241,6 @@ export function makeData(seed, now, scenario) {
       status,
       execution: 1,
       custom_status: status === "Running" ? evil("charging") : null,
-      waits_for: status === "Running" ? evil("activity Charge #5, timer #7") : null,
       parent_id: parent,
       created_at_ms: started,
       updated_at_ms: last,
@@ -337,7 +336,6 @@ const actionTable = {
   raise_event: ["Raise event", "client", "disturbing", "optional"],
   cancel_instance: ["Cancel", "client", "disturbing", "required"],
   delete_instance: ["Delete", "operator", "destructive", "optional"],
-  delete_instances: ["Delete", "operator", "destructive", "optional"],
   prune_executions: ["Prune", "operator", "destructive", "optional"],
   cancel_flow: ["Cancel", "operator", "disturbing", "required"],
   delete_flow: ["Delete", "operator", "destructive", "optional"],
@@ -365,13 +363,13 @@ const effects = {
 
 const levels = { monitor: ["monitor"], operator: ["client", "worker", "monitor", "operator"], owner: ["client", "worker", "monitor", "operator", "owner"], none: [] };
 
-export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", frozen = false, start = null, web = join(here, "../../../build/dashboard"), basePath = "", login = false, version = "dev", history = 0 } = {}) {
+export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", frozen = false, start = null, web = join(here, "../../../build/dashboard"), basePath = "", login = false, version = null, history = 0 } = {}) {
   const born = Date.now();
   const zero = start ?? (frozen ? Date.UTC(2026, 10, 17, 14, 3, 7, 214) : born);
   const now = () => (frozen ? zero : zero + Date.now() - born);
   const data = makeData(seed, zero, scenario);
   const hub = scenario === "hostile" ? '"; DROP' : "app";
-  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], requests: [], loggedIn: !login, version, mutate: data };
+  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], requests: [], loggedIn: !login, way: "token", version: version ?? readFileSync(join(web, "version"), "utf8"), mutate: data };
   const keys = new Map();
   const streams = new Map();
   let lastStream = 0;
@@ -555,7 +553,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
         const i = data.instances.find((x) => x.instance_id === id);
         if (!i) throw problem(404, "not_found", `instance ${id} does not exist`, "QB002");
         const history_ = data.histories.get(id);
-        if (sub === "history") return page(history_, query, `SELECT ${hub}.browse_history('${id}', ${query.get("execution")});`, (e) => e.event_id);
+        if (sub === "history") return page(query.get("order") === "newest" ? [...history_].reverse() : history_, query, `SELECT ${hub}.browse_history('${id}', ${query.get("execution")});`, (e) => e.event_id);
         if (sub === "tree") return { at_ms: now(), took_ms: 0.5, sql: `SELECT * FROM ${hub}.get_instance_tree('${id}');`, rows: [{ instance_id: id, name: i.name, status: i.status, depth: 0, more: 0 }, ...data.instances.filter((x) => x.parent_id === id).map((x) => ({ instance_id: x.instance_id, name: x.name, status: x.status, depth: 1, more: 240 }))] };
         if (sub === "kv") return page(i.status === "Running" ? [{ key: data.evil("stage"), value: '"charging"', bytes: 10, updated_at_ms: zero - 8000 }, { key: "total", value: "9007199254740993", bytes: 16, updated_at_ms: zero - 21_000 }] : [], query, `SELECT * FROM ${hub}.get_kv_all_values('${id}');`, (k) => k.key);
         return {
@@ -567,7 +565,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
           input: body('{"order": 7, "amount": 42.00, "customer": {"id": 9007199254740993, "name": "Ada"}}'),
           output: body(i.status === "Completed" ? '"paid"' : i.status === "Failed" ? "card was declined: insufficient funds" : null),
           custom_status: body(i.custom_status === null ? null : JSON.stringify(i.custom_status)),
-          waits: i.status === "Running" ? [{ reason: "activity", detail: { text: data.evil("Charge #5: leased by bill-3-3310, attempt 2") }, until_ms: zero + 23_000 }, { reason: "timer", detail: { text: "#7 is due" }, until_ms: zero + 41_000 }] : [],
+          waits: i.status === "Running" ? [{ reason: "activity", detail: { id: 5, name: data.evil("Charge"), child: null, item: "5004", state: "leased", owner: "bill-3-3310" }, until_ms: zero + 23_000 }, { reason: "timer", detail: { id: 7, name: "", child: null }, until_ms: zero + 41_000 }] : [],
         };
       }
       case "flows": {
@@ -693,7 +691,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
   };
 
   // ---- Bulk ----
-  const lists = { redrive_dead_letter: "deadLetters", discard_dead_letter: "deadLetters", cancel_task: "tasks", replay_task: "tasks", cancel_instance: "instances", delete_instances: "instances" };
+  const lists = { redrive_dead_letter: "deadLetters", discard_dead_letter: "deadLetters", cancel_task: "tasks", replay_task: "tasks", cancel_instance: "instances" };
   const idOf = (row) => row.id ?? row.task_id ?? row.instance_id;
   const matching = ({ action, ids, filter, upto }) => {
     const rows = data[lists[action]] ?? [];
@@ -703,12 +701,12 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     return upto !== null && lists[action] === "deadLetters" ? keep.filter((r) => Number(idOf(r)) <= Number(upto)) : keep;
   };
   const bulk = (request) => {
-    const [label, level, kind] = actionTable[request.action];
+    const [label, level, kind, reasonOf] = actionTable[request.action];
     const rows = matching(request);
-    if (request.dry_run) return { count: count(rows.length), examples: rows.slice(0, 5).map((r) => ({ id: idOf(r), label: r.name ?? r.kind ?? "" })), skipped: [], sql: `SELECT ${hub}.${request.action}s('${JSON.stringify(request.filter)}');`, effect: `${label} ${rows.length} objects.`, allowed: allowed(level), level, kind };
+    if (request.dry_run) return { count: count(rows.length), examples: rows.slice(0, 5).map((r) => ({ id: idOf(r), label: r.name ?? r.kind ?? "" })), skipped: [], sql: `SELECT ${hub}.${request.action}s('${JSON.stringify(request.filter)}');`, effect: `${label} ${rows.length} objects.`, allowed: allowed(level), level, kind, reason: reasonOf };
     if (!allowed(level)) throw problem(403, "insufficient_privilege", `permission denied for function ${request.action}`, "42501", undefined, level);
     if (keys.has(request.key)) return keys.get(request.key);
-    const job = { id: String(data.bulk.length + 1), action: request.action, label: `${label} ${rows.length} objects`, state: "running", by: "ada", reason: request.reason, filter: JSON.stringify(request.filter), total: count(rows.length), done: 0, skipped: 0, failed: [], rate: 0, started_at_ms: now(), ended_at_ms: null, cursor: null };
+    const job = { at_ms: now(), id: String(data.bulk.length + 1), action: request.action, label: `${label} ${rows.length} objects`, state: "running", by: "ada", reason: request.reason, filter: JSON.stringify(request.filter), total: count(rows.length), done: 0, skipped: 0, failed: [], rate: 0, started_at_ms: now(), ended_at_ms: null, cursor: null };
     data.bulk.push(job);
     keys.set(request.key, job);
     const portion = state.portion ?? 50;
@@ -747,7 +745,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     bodies: "all",
     versions: { dashboard: state.version, library: "0.1.0", server: "15.14" },
     actions: Object.fromEntries(Object.entries(actionTable).map(([name, [label, level, kind, reason]]) => [name, { label, level, kind, reason }])),
-    hubs: { [hub]: { levels: levels[state.level], actions: Object.keys(actionTable).filter((a) => levels[state.level].includes(actionTable[a][1])), version: 10, current: true, missing: [] }, ...(hub === "app" ? { orders: { levels: levels[state.level], actions: [], version: 9, current: false, missing: ["browse_tasks"] } } : {}) },
+    hubs: { [hub]: { levels: levels[state.level], actions: Object.keys(actionTable).filter((a) => levels[state.level].includes(actionTable[a][1])), bulk: Object.keys(lists).filter((a) => levels[state.level].includes(actionTable[a][1])), version: 10, current: true, missing: [] }, ...(hub === "app" ? { orders: { levels: levels[state.level], actions: [], bulk: [], version: 9, current: false, missing: ["browse_tasks"] } } : {}) },
   });
   const hubsAnswer = () => ({ at_ms: now(), took_ms: 1.1, sql: "SELECT * FROM belay.pg_stat_belay_hub;", rows: Object.keys(me().hubs).map((name, i) => ({ name, owner: ["belay_app", "orders_owner"][i], version: 10 - i, current: i === 0, paused_queues: data.paused.map((p) => p.queue), size_bytes: [2_900_000_000, 48_000_000][i], leases: [21, 0][i], waiters: [7, 1][i], oldest_ready_ms: [61_000, 40][i], dead: count(i === 0 ? data.deadLetters.length : 0), rates: { in: [702, 4][i], done: [551, 4][i], lost: 0, failed: 0 }, spark: (data.hubSparks ??= [data.spark(500), data.spark(4)])[i] })) });
 
@@ -781,7 +779,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     if (!path.startsWith("/api/v1/")) {
       const hash = readFileSync(join(web, "hash"), "utf8");
       response.writeHead(200, { ...headers, "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache" });
-      response.end(readFileSync(join(web, "index.html"), "utf8").replaceAll("@assets@", `${basePath}/assets/${hash}`));
+      response.end(readFileSync(join(web, "index.html"), "utf8").replaceAll("@assets@", `${basePath}/assets/${hash}`).replace("@login@", state.way));
       return;
     }
     state.requests.push(`${request.method} ${path}`);

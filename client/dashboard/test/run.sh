@@ -26,8 +26,8 @@ if [[ -z ${1:-} ]]; then
     fi
 fi
 node test/unit.mjs "${pattern[@]}" || failed=1
-# The pages belong to the long form until `belay dashboard` serves them. One file at a time: each
-# starts a browser of its own.
+# real.sh tries the pages with the real server; with the stand-in they meet what is hard to produce
+# there, at length. One file at a time: each starts a browser of its own.
 if [[ ${BELAY_LONG:-0} == 1 || -n ${1:-} ]]; then
     for file in test/browser/*.test.mjs; do
         node --test --test-reporter=tap "${pattern[@]}" "$file" || failed=1

@@ -1,12 +1,18 @@
 // Pictures of every screen, light and dark, wide and narrow: node test/screenshots.mjs OUTPUT [NAME]...
+// With --docs before OUTPUT those of the documentation, as `make screenshots` draws them. The data come
+// from the stand-in for the server: its clock and ids are fixed, so that the same pages give the same pictures.
 import { mkdirSync } from "node:fs";
 import { chromium } from "playwright-core";
 import { startFakeApi } from "./fake_api.mjs";
 
-const [output, ...only] = process.argv.slice(2);
+const docs = process.argv[2] === "--docs";
+const [output, ...names] = process.argv.slice(docs ? 3 : 2);
+const only = docs ? ["overview", "instance", "task", "flow", "dead-letters", "health"] : names;
 mkdirSync(output, { recursive: true });
 const fake = await startFakeApi({ frozen: true });
 const hub = fake.data;
+// Few of those: the text of many makes a large file.
+if (docs) hub.deadLetters.splice(6);
 const byState = (state, q) => hub.tasks.find((t) => t.state === state && (q === undefined || t.queue === hub.queueNames[q]));
 const flow = (kind) => hub.flows.find((f) => f.kind === kind).flow_id;
 export const pages = {
@@ -43,7 +49,7 @@ export const pages = {
   login: "/login",
 };
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
-for (const [width, height] of [[1280, 800], [390, 844]]) {
+for (const [width, height] of docs ? [[1280, 800]] : [[1280, 800], [390, 844]]) {
   for (const theme of ["light", "dark"]) {
     if (process.env.SHOTS && !process.env.SHOTS.split(",").includes(`${width}-${theme}`)) continue;
     const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, timezoneId: "Europe/Berlin", reducedMotion: "reduce" });
@@ -57,7 +63,7 @@ for (const [width, height] of [[1280, 800], [390, 844]]) {
       await page.waitForSelector("h1");
       await page.waitForFunction(() => !document.querySelector(".skeleton") && !document.querySelector(".graph-wait"), undefined, { timeout: 5000 }).catch(() => console.log(`${name}: still loading`));
       await page.waitForTimeout(150);
-      await page.screenshot({ path: `${output}/${name}-${width}-${theme}.png` });
+      await page.screenshot({ path: docs ? `${output}/dashboard-${name}-${theme}.png` : `${output}/${name}-${width}-${theme}.png` });
     }
     await context.close();
   }

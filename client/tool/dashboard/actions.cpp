@@ -14,346 +14,6 @@ using Type = Action::Type;
 constexpr std::size_t kMostReason = 1000;
 constexpr std::size_t kMostKey = 200;
 
-const std::vector<Action> kActions = {
-    {"pause_hub",
-     "Pause",
-     "operator",
-     Kind::kDisturbing,
-     Why::kOptional,
-     "pause_hub",
-     "{h}.pause_hub(:queue, :reason)",
-     {{"queue", Type::kText, false}},
-     "belay pause :queue --reason :reason",
-     "No more work is handed out. What runs goes on.",
-     ""},
-    {"resume_hub",
-     "Resume hub",
-     "operator",
-     Kind::kSafe,
-     Why::kNone,
-     "resume_hub",
-     "{h}.resume_hub(:queue)",
-     {{"queue", Type::kText, false}},
-     "belay resume :queue",
-     "Work is handed out again.",
-     ""},
-    {"pause_queue",
-     "Pause",
-     "operator",
-     Kind::kDisturbing,
-     Why::kNone,
-     "pause_queue",
-     "{h}.pause_queue(:queue)",
-     {{"queue", Type::kText}},
-     "belay pause --queue :queue",
-     "Queue :queue hands out no more tasks. Running ones go on.",
-     "queue"},
-    {"resume_queue",
-     "Resume",
-     "operator",
-     Kind::kSafe,
-     Why::kNone,
-     "resume_queue",
-     "{h}.resume_queue(:queue)",
-     {{"queue", Type::kText}},
-     "belay resume --queue :queue",
-     "Queue :queue hands out tasks again.",
-     "queue"},
-    {"set_queue",
-     "Limits",
-     "operator",
-     Kind::kDisturbing,
-     Why::kNone,
-     "set_queue",
-     "{h}.set_queue(:queue, :settings)",
-     {{"queue", Type::kText},
-      {"concurrency", Type::kInteger, false},
-      {"rate_per_s", Type::kNumber, false},
-      {"burst", Type::kInteger, false}},
-     "",
-     "The limits of queue :queue change at once; running tasks go on.",
-     "queue"},
-    {"cancel_task",
-     "Cancel",
-     "operator",
-     Kind::kDisturbing,
-     Why::kRequired,
-     "cancel_task",
-     "{h}.cancel_task(:task_id, :reason, p_lease_epoch => :expected_epoch)",
-     {{"task_id", Type::kUuid}, {"expected_epoch", Type::kInteger, false}},
-     "belay cancel :task_id --task --reason :reason",
-     "The task ends as cancelled. A worker that holds its lease loses it.",
-     "task_id"},
-    {"revoke_lease",
-     "Revoke lease",
-     "operator",
-     Kind::kDisturbing,
-     Why::kRequired,
-     "revoke_lease",
-     "{h}.revoke_lease(:task_id, :reason, p_expected_lease_id => coalesce(:expected_lease_id, ''), "
-     "p_expected_lease_epoch => :expected_epoch)",
-     {{"task_id", Type::kUuid},
-      {"expected_epoch", Type::kInteger, false},
-      {"expected_lease_id", Type::kText, false}},
-     "belay revoke :task_id --reason :reason --epoch :expected_epoch",
-     "The worker loses its lease; the same attempt can be claimed at once.",
-     "task_id"},
-    {"change_priority",
-     "Priority",
-     "operator",
-     Kind::kDisturbing,
-     Why::kNone,
-     "change_priority",
-     "{h}.change_priority(:task_id, :priority::integer)",
-     {{"task_id", Type::kUuid}, {"priority", Type::kInteger}},
-     "belay priority :task_id :priority",
-     "The task gets priority :priority.",
-     "task_id"},
-    {"replay_task",
-     "Replay",
-     "operator",
-     Kind::kSafe,
-     Why::kNone,
-     "replay_task",
-     "{h}.replay_task(:task_id, coalesce(:cascade, false))",
-     {{"task_id", Type::kUuid},
-      {"cascade", Type::kFlag, false},
-      {"expected_replay", Type::kInteger, false}},
-     "belay replay :task_id",
-     "The task runs once more.",
-     "task_id"},
-    {"resume_task",
-     "Resume",
-     "operator",
-     Kind::kSafe,
-     Why::kNone,
-     "resume_task",
-     "{h}.resume_task(:task_id)",
-     {{"task_id", Type::kUuid}},
-     "",
-     "The task goes on without its signal.",
-     "task_id"},
-    {"complete_task",
-     "Complete",
-     "operator",
-     Kind::kDisturbing,
-     Why::kRequired,
-     "complete_task",
-     "{h}.complete_task(:task_id, :expected_epoch, :result, 'operator_override')",
-     {{"task_id", Type::kUuid},
-      {"expected_epoch", Type::kInteger, false},
-      {"result", Type::kJson, false}},
-     "",
-     "The task ends as completed with this result. Its worker loses the lease.",
-     "task_id"},
-    {"fail_task",
-     "Fail",
-     "operator",
-     Kind::kDisturbing,
-     Why::kRequired,
-     "fail_task",
-     "{h}.fail_task(:task_id, :expected_epoch, :class, coalesce(nullif(:message, ''), :reason), "
-     "p_source => 'operator_override')",
-     {{"task_id", Type::kUuid},
-      {"expected_epoch", Type::kInteger, false},
-      {"class", Type::kText},
-      {"message", Type::kText, false}},
-     "",
-     "The attempt fails as :class; the task's policy decides what follows.",
-     "task_id"},
-    {"delete_task",
-     "Delete",
-     "operator",
-     Kind::kDestructive,
-     Why::kNone,
-     "delete_task",
-     "{h}.delete_task(:task_id)",
-     {{"task_id", Type::kUuid}},
-     "",
-     "The task, its attempts and its key are deleted for good.",
-     "task_id"},
-    {"approve_task",
-     "Approve",
-     "operator",
-     Kind::kSafe,
-     Why::kNone,
-     "approve_task",
-     "{h}.approve_task(:task_id, :waitpoint_id, 'approve', 'dashboard')",
-     {{"task_id", Type::kUuid}, {"waitpoint_id", Type::kUuid}},
-     "belay approve :task_id :waitpoint_id approve --key dashboard",
-     "The waitpoint gets the signal approve.",
-     "task_id"},
-    {"raise_event",
-     "Raise event",
-     "client",
-     Kind::kDisturbing,
-     Why::kNone,
-     "raise_event",
-     "{h}.raise_event(:instance_id, :event, :data)",
-     {{"instance_id", Type::kText}, {"event", Type::kText}, {"data", Type::kText, false}},
-     "belay raise :instance_id :event --data :data",
-     "The instance gets event :event.",
-     "instance_id"},
-    {"cancel_instance",
-     "Cancel",
-     "client",
-     Kind::kDisturbing,
-     Why::kRequired,
-     "cancel_instance",
-     "{h}.cancel_instance(:instance_id, :reason)",
-     {{"instance_id", Type::kText}},
-     "belay cancel :instance_id --instance --reason :reason",
-     "The instance is asked to end.",
-     "instance_id"},
-    {"delete_instance",
-     "Delete",
-     "operator",
-     Kind::kDestructive,
-     Why::kNone,
-     "delete_instance",
-     "{h}.delete_instance(:instance_id, coalesce(:force, false))",
-     {{"instance_id", Type::kText}, {"force", Type::kFlag, false}},
-     "",
-     "The instance, its histories and its messages are deleted for good.",
-     "instance_id"},
-    {"prune_executions",
-     "Prune",
-     "operator",
-     Kind::kDestructive,
-     Why::kNone,
-     "prune_executions",
-     "{h}.prune_executions(:instance_id, :keep_last::integer)",
-     {{"instance_id", Type::kText}, {"keep_last", Type::kInteger}},
-     "",
-     "All executions but the last :keep_last are deleted for good.",
-     "instance_id"},
-    {"cancel_flow",
-     "Cancel",
-     "operator",
-     Kind::kDisturbing,
-     Why::kRequired,
-     "cancel_flow",
-     "{h}.cancel_flow(:flow_id, :reason, :policy)",
-     {{"flow_id", Type::kUuid}, {"policy", Type::kText}},
-     "belay cancel :flow_id --flow --reason :reason --policy :policy",
-     "The flow ends as cancelled (:policy).",
-     "flow_id"},
-    {"delete_flow",
-     "Delete",
-     "operator",
-     Kind::kDestructive,
-     Why::kNone,
-     "delete_flow",
-     "{h}.delete_flow(:flow_id)",
-     {{"flow_id", Type::kUuid}},
-     "",
-     "The flow is deleted for good.",
-     "flow_id"},
-    {"create_schedule",
-     "New schedule",
-     "operator",
-     Kind::kDisturbing,
-     Why::kNone,
-     "create_schedule",
-     "{h}.create_schedule(:name, :cron, :task, :time_zone, :catch_up)",
-     {{"name", Type::kText},
-      {"cron", Type::kText},
-      {"time_zone", Type::kText},
-      {"task", Type::kJson},
-      {"catch_up", Type::kText}},
-     "",
-     "Schedule :name creates a task at each of its times.",
-     "name"},
-    {"pause_schedule",
-     "Pause",
-     "operator",
-     Kind::kDisturbing,
-     Why::kNone,
-     "pause_schedule",
-     "{h}.pause_schedule(:name)",
-     {{"name", Type::kText}},
-     "belay schedules pause :name",
-     "Schedule :name creates no more tasks.",
-     "name"},
-    {"resume_schedule",
-     "Resume",
-     "operator",
-     Kind::kSafe,
-     Why::kNone,
-     "resume_schedule",
-     "{h}.resume_schedule(:name)",
-     {{"name", Type::kText}},
-     "belay schedules resume :name",
-     "Schedule :name goes on with its next due time.",
-     "name"},
-    {"drop_schedule",
-     "Drop",
-     "operator",
-     Kind::kDestructive,
-     Why::kNone,
-     "drop_schedule",
-     "{h}.drop_schedule(:name)",
-     {{"name", Type::kText}},
-     "",
-     "Schedule :name is deleted; the tasks it has created stay.",
-     "name"},
-    {"redrive_dead_letter",
-     "Redrive",
-     "operator",
-     Kind::kSafe,
-     Why::kNone,
-     "redrive_dead_letter",
-     "{h}.redrive_dead_letter(:id)",
-     {{"id", Type::kInteger}},
-     "belay dead-letters redrive :id",
-     "The dead letter is put back into its queue.",
-     "id"},
-    {"discard_dead_letter",
-     "Discard",
-     "operator",
-     Kind::kDestructive,
-     Why::kNone,
-     "discard_dead_letter",
-     "{h}.discard_dead_letter(:id)",
-     {{"id", Type::kInteger}},
-     "belay dead-letters discard :id",
-     "The dead letter is deleted for good.",
-     "id"},
-    {"drop_subscription",
-     "Drop",
-     "operator",
-     Kind::kDestructive,
-     Why::kNone,
-     "drop_subscription",
-     "{h}.drop_subscription(:name)",
-     {{"name", Type::kText}},
-     "",
-     "Subscription :name and its place in the events are deleted.",
-     "name"},
-    {"check_tasks",
-     "Check tasks",
-     "monitor",
-     Kind::kSafe,
-     Why::kNone,
-     "check_tasks",
-     "{h}.check_tasks()",
-     {},
-     "",
-     "All tasks are read and recounted, for at most 30 s.",
-     ""},
-    {"check_hub",
-     "Check hub",
-     "owner",
-     Kind::kSafe,
-     Why::kNone,
-     "belay.check_hub",
-     "belay.check_hub(:hub)",
-     {},
-     "",
-     "The hub is compared with what its version asks for.",
-     ""},
-};
-
 // An argument as a value of its type. Throws BadRequest.
 Value value_of(const Action::Argument& argument, const Json& given) {
     const auto refuse = [&](const char* what) -> BadRequest {
@@ -432,31 +92,13 @@ Value value_of(const Action::Argument& argument, const Json& given) {
     throw refuse("value");
 }
 
-// Calls put(key) for each :key of a text, and keeps the rest.
-template <typename Put>
-std::string filled(std::string_view text, Put put) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        std::size_t end = i + 1;
-        while (text[i] == ':' && end < text.size() &&
-               ((text[end] >= 'a' && text[end] <= 'z') || text[end] == '_')) {
-            ++end;
-        }
-        const bool is_cast = i > 0 && text[i - 1] == ':';
-        if (end > i + 1 && !is_cast) {
-            out += put(std::string(text.substr(i + 1, end - i - 1)));
-            i = end - 1;
-        } else {
-            out += text[i];
-        }
-    }
-    return out;
-}
-
 // An argument for people; "" if it is not given.
 std::string plain_text(const ActionCall& call, const std::string& key) {
     if (key == "reason") {
         return call.reason;
+    }
+    if (key == "key") {
+        return call.key;
     }
     const auto found = call.args.find(key);
     return found == call.args.end() || found->is_null() ? ""
@@ -477,6 +119,30 @@ std::string shell_word(const std::string& text) {
         quoted += c == '\'' ? "'\\''" : std::string(1, c);
     }
     return quoted + "'";
+}
+
+// The command of the tool that does the same; "" if there is none. An argument that is not given is
+// left out, with its option.
+std::string command_of(const ActionCall& call, const std::string& hub) {
+    std::string command;
+    std::string option;
+    std::string_view rest = call.action->command;
+    while (!rest.empty()) {
+        const std::string_view word = rest.substr(0, rest.find(' '));
+        rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+        if (word.starts_with("--") && rest.starts_with(':')) {
+            option = std::string(word) + " ";
+            continue;
+        }
+        std::string text(word);
+        if (word.starts_with(':')) {
+            text = plain_text(call, std::string(word.substr(1)));
+            text = text.empty() ? text : option + shell_word(text);
+        }
+        option.clear();
+        command += command.empty() || text.empty() ? text : " " + text;
+    }
+    return command.empty() ? command : command + " --hub " + shell_word(hub);
 }
 
 // The settings of a queue: what is not given has no limit.
@@ -524,22 +190,24 @@ bool is_epoch_moved(const Error& error, const ActionCall& call) {
 
 }  // namespace
 
-const std::vector<Action>& actions() {
-    return kActions;
-}
-
-const Action* find_action(const std::string& name) {
-    const auto found =
-        std::ranges::find_if(kActions, [&](const Action& action) { return name == action.name; });
-    return found == kActions.end() ? nullptr : &*found;
-}
-
-const char* word_of(Action::Kind kind) {
-    return kind == Kind::kSafe ? "safe" : kind == Kind::kDisturbing ? "disturbing" : "destructive";
-}
-
-const char* word_of(Action::Reason reason) {
-    return reason == Why::kNone ? "none" : reason == Why::kOptional ? "optional" : "required";
+std::string filled(std::string_view text,
+                   const std::function<std::string(const std::string&)>& put) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        std::size_t end = i + 1;
+        while (text[i] == ':' && end < text.size() &&
+               ((text[end] >= 'a' && text[end] <= 'z') || text[end] == '_')) {
+            ++end;
+        }
+        const bool is_cast = i > 0 && text[i - 1] == ':';
+        if (end > i + 1 && !is_cast) {
+            out += put(std::string(text.substr(i + 1, end - i - 1)));
+            i = end - 1;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
 }
 
 ActionCall parse_action(const std::string& body) {
@@ -596,6 +264,8 @@ std::string statement_of(const ActionCall& call, const std::string& schema, cons
             values.emplace_back(call.reason);
         } else if (key == "hub") {
             values.emplace_back(hub);
+        } else if (key == "key") {
+            values.emplace_back(call.key);
         } else if (key == "settings") {
             values.emplace_back(queue_settings(call));
         } else {
@@ -617,19 +287,11 @@ std::string statement_of(const ActionCall& call, const std::string& schema, cons
 Json describe(const ActionCall& call, const std::string& hub, bool allowed) {
     Values values;
     const std::string sql = statement_of(call, shown_identifier(hub), hub, values);
-    std::string command = filled(call.action->command, [&](const std::string& key) {
-        const std::string text = plain_text(call, key);
-        return text.empty() ? std::string() : shell_word(text);
-    });
-    if (!command.empty()) {
-        command.erase(command.find_last_not_of(' ') + 1);
-        command += " --hub " + shell_word(hub);
-    }
     const bool destructive = call.action->kind == Kind::kDestructive;
     return {
         {"action", call.action->name},
         {"sql", shown(sql, values) + ";"},
-        {"command", command},
+        {"command", command_of(call, hub)},
         {"level", call.action->level},
         {"allowed", allowed},
         {"kind", word_of(call.action->kind)},
@@ -639,14 +301,9 @@ Json describe(const ActionCall& call, const std::string& hub, bool allowed) {
         {"confirm", destructive ? Json(plain_text(call, call.action->subject)) : Json(nullptr)}};
 }
 
-Json perform(Hub& hub, const ActionCall& call) {
-    Values values;
-    const std::string sql = statement_of(call, hub.schema(), hub.name(), values);
-    Values again;
-    const std::string text =
-        shown(statement_of(call, shown_identifier(hub.name()), hub.name(), again), again) + ";";
+Json in_action(Hub& hub, const std::string& reason, const std::function<Json()>& act) {
     Connection& connection = hub.connection();
-    const auto act = [&]() -> Json {
+    return connection.with_transaction([&]() -> Json {
         connection.exec("SET TRANSACTION READ WRITE");
         // The reason is in the event of the action; a server that is older has no such setting.
         connection.call(
@@ -654,7 +311,18 @@ Json perform(Hub& hub, const ActionCall& call) {
             "SELECT set_config(s.name, CASE s.name WHEN 'belay.reason' THEN $1 WHEN "
             "'lock_timeout' THEN '5s' ELSE '30s' END, true) FROM pg_settings AS s WHERE "
             "s.name IN ('belay.reason', 'lock_timeout', 'statement_timeout')",
-            {call.reason});
+            {reason});
+        return act();
+    });
+}
+
+Json perform(Hub& hub, const ActionCall& call) {
+    Values values;
+    const std::string sql = statement_of(call, hub.schema(), hub.name(), values);
+    Values again;
+    const std::string text =
+        shown(statement_of(call, shown_identifier(hub.name()), hub.name(), again), again) + ";";
+    const auto act = [&]() -> Json {
         if (auto broken = fence_broken(hub, call)) {
             return Json::array({*broken});
         }
@@ -665,7 +333,7 @@ Json perform(Hub& hub, const ActionCall& call) {
     };
     Json row;
     try {
-        row = connection.with_transaction(act);
+        row = in_action(hub, call.reason, act);
     } catch (const Error& error) {
         if (!is_epoch_moved(error, call)) {
             throw;

@@ -29,12 +29,12 @@ struct Action {
     Kind kind;
     Reason reason;
     const char* function;  // of the hub; with "belay." in front, of schema belay
-    // The call, with :key for an argument, and :reason.
+    // The call, with :name for an argument, :reason, and :key, the key of the request.
     const char* call;
     std::vector<Argument> arguments;
-    // The command of the tool, with :key; "" if there is none.
+    // The command of the tool, with :name; "" if there is none.
     const char* command;
-    // What happens, with :key.
+    // What happens, with :name.
     const char* effect;
     // The argument that is typed in before something is deleted.
     const char* subject;
@@ -64,6 +64,13 @@ std::string statement_of(const ActionCall& call, const std::string& schema, cons
 
 // The answer to a dry run; nothing is done.
 Json describe(const ActionCall& call, const std::string& hub, bool allowed);
+
+// The text with what `put` says for each :name in it.
+std::string filled(std::string_view text,
+                   const std::function<std::string(const std::string&)>& put);
+
+// Runs act in one transaction that may write, with the reason, and the limits of an action.
+Json in_action(Hub& hub, const std::string& reason, const std::function<Json()>& act);
 
 // Does it: one transaction. Throws Error.
 Json perform(Hub& hub, const ActionCall& call);

@@ -32,6 +32,7 @@ struct ReadRequest {
     const Route& route;
     bool is_operator = false;
     bool shows_bodies = true;  // by --bodies
+    const std::vector<std::string>& redact;
 };
 
 struct ReadAnswer {

@@ -8,9 +8,9 @@ namespace {
 constexpr const char* kRedacted = "\"[redacted]\"";
 
 // Fields that hold a body as a string.
-constexpr std::string_view kBodies[] = {"payload",       "preview",        "details", "value",
-                                        "custom_status", "text",           "error",   "result",
-                                        "message",       "failure_message"};
+constexpr std::string_view kBodies[] = {
+    "payload", "preview", "details", "value",           "custom_status", "text",
+    "error",   "result",  "message", "failure_message", "task"};
 
 bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -78,6 +78,27 @@ bool names(std::string_view token, const std::vector<std::string>& keys) {
     return decoded.is_string() && std::ranges::find(keys, decoded.get<std::string>()) != keys.end();
 }
 
+// A string that has JSON in it, without the values of the keys; none if nothing in it is hidden. A
+// preview can end in the middle of it.
+std::optional<std::string> redacted_inside(std::string_view token,
+                                           const std::vector<std::string>& keys) {
+    if (token.find("\\\"") == std::string_view::npos) {
+        return std::nullopt;
+    }
+    std::string text(token);
+    Json decoded = Json::parse(text, nullptr, false);
+    // What a cut leaves of an escape is at most five characters long.
+    for (std::size_t cut = 0; decoded.is_discarded() && cut <= 5 && text.size() > cut; ++cut) {
+        decoded = Json::parse(text.substr(0, text.size() - cut) + '"', nullptr, false);
+    }
+    if (!decoded.is_string()) {
+        return std::nullopt;
+    }
+    const auto& inside = decoded.get_ref<const std::string&>();
+    const std::string hidden = redacted(inside, keys);
+    return hidden == inside ? std::nullopt : std::optional(json_text(Json(hidden)));
+}
+
 }  // namespace
 
 std::string redacted(std::string_view text, const std::vector<std::string>& keys) {
@@ -89,7 +110,7 @@ std::string redacted(std::string_view text, const std::vector<std::string>& keys
         }
         const std::size_t end = end_of_string(text, i);
         const std::string_view token = text.substr(i, end - i);
-        out += token;
+        out += redacted_inside(token, keys).value_or(std::string(token));
         i = end;
         const std::size_t colon = skip_blanks(text, i);
         if (colon < text.size() && text[colon] == ':' && names(token, keys)) {
@@ -121,6 +142,15 @@ void apply_policy(const BodyPolicy& policy, Json& answer) {
     }
     if (!answer.is_object()) {
         return;
+    }
+    if (!policy.hidden && answer.contains("text") && answer["text"].is_string() &&
+        answer.contains("bytes") && answer["bytes"].is_number()) {
+        // A body and its size: the size of what is shown, if that is all of it.
+        const auto& text = answer["text"].get_ref<const std::string&>();
+        const std::string hidden = redacted(text, policy.redact);
+        if (answer["bytes"] == text.size()) {
+            answer["bytes"] = hidden.size();
+        }
     }
     for (auto& [key, value] : answer.items()) {
         if (value.is_string() && std::ranges::find(kBodies, key) != std::end(kBodies)) {

@@ -87,6 +87,15 @@ Route find_hub_route(std::string_view method, const std::vector<std::string>& se
     Route route;
     if (rest.size() == 1 && rest[0] == "actions") {
         route = only(method, "POST", Place::kActions);
+    } else if (rest[0] == "bulk" && (rest.size() == 1 || rest.size() == 3) &&
+               (rest.size() == 3 || method == "POST")) {
+        route = only(method, "POST", Place::kBulk);
+        if (rest.size() == 3) {
+            if (rest[2] != "stop" && rest[2] != "go-on") {
+                return refused(404);
+            }
+            route.ids = {rest[1], rest[2]};
+        }
     } else {
         for (const auto& pattern : read_patterns()) {
             if (fits(pattern, rest, route.ids)) {
@@ -186,9 +195,12 @@ const std::vector<ReadPattern>& read_patterns() {
         {"flow", {"flows", "*"}, {}},
         {"work_items", {"work-items"}, {"filter", "order", "after", "limit", "format"}},
         {"work_item_explain", {"work-items", "*", "explain"}, {}},
+        {"work_item_body", {"work-items", "*", "body", "*"}, {"offset", "length", "download"}},
         {"messages", {"messages"}, {"filter", "order", "after", "limit", "format"}},
         {"dead_letters", {"dead-letters"}, {"filter", "order", "after", "limit", "format"}},
         {"dead_letter_body", {"dead-letters", "*", "body", "*"}, {"offset", "length", "download"}},
+        {"bulk_jobs", {"bulk"}, {}},
+        {"bulk_job", {"bulk", "*"}, {}},
         {"events", {"events"}, {"filter", "order", "after", "limit", "format"}},
     };
     return patterns;

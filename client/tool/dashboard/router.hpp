@@ -21,6 +21,7 @@ enum class Place {
     kHubs,
     kRead,     // of a hub; `read` says which
     kActions,  // of a hub
+    kBulk,     // of a hub; ids: none, or a job and what is done with it
     kStream,
     kWatch,
 };
@@ -50,7 +51,7 @@ struct Route {
     }
     bool changes() const {
         return place == Place::kLogIn || place == Place::kLogOut || place == Place::kActions ||
-               place == Place::kWatch;
+               place == Place::kBulk || place == Place::kWatch;
     }
     // "" if the query does not have it.
     const std::string& get(const std::string& key) const;

@@ -15,18 +15,25 @@ constexpr std::size_t kMostSamples = 450;
 constexpr std::size_t kMostSparks = 24;
 constexpr std::int64_t kForgotten = 20 * 60000;
 
+constexpr std::int64_t kGap = 60000;  // samples that are further apart make no rate
+
 constexpr const char* kGlance = "SELECT {h}.glance()";
 
 std::int64_t counter(const Json& row, const char* key) {
     return row.contains(key) && row[key].is_number_integer() ? row[key].get<std::int64_t>() : 0;
 }
 
+OptionalNumber number(const Json& value) {
+    return value.is_number_integer() ? OptionalNumber(value.get<std::int64_t>()) : std::nullopt;
+}
+
 }  // namespace
 
-Sampler::Sampler(Database& database, Streams& streams, FindHub find_hub)
+Sampler::Sampler(Database& database, Streams& streams, FindHub find_hub, HideBodies hide_bodies)
     : database_(database),
       streams_(streams),
       find_hub_(std::move(find_hub)),
+      hide_bodies_(std::move(hide_bodies)),
       thread_([this] { run(); }) {}
 
 Sampler::~Sampler() {
@@ -102,102 +109,130 @@ Json Sampler::take(const std::shared_ptr<const Credential>& credential, const st
     return target.last;
 }
 
-// Makes the page's answer of what was read, with rates since the sample before.
-void Sampler::note(Target& target, Json& raw) {
+// What is kept of a glance.
+Sampler::Sample Sampler::sample_of(const Json& raw) {
     Sample sample{.at_ms = raw["at_ms"].get<std::int64_t>()};
-    const auto older = [&](const Json& age) {
-        if (age.is_number_integer()) {
-            sample.oldest_ms = std::max(sample.oldest_ms.value_or(0), age.get<std::int64_t>());
-        }
-    };
+    Figures& all = sample.figures[""];
     for (const auto& row : raw["queues"]) {
-        auto& counters = sample.counters[row["queue"].get<std::string>()];
+        Figures& figures = sample.figures["/" + row["queue"].get<std::string>()];
         for (const char* key : {"enqueued", "acked", "lost_leases", "failed", "dead_lettered"}) {
-            counters[key] = row["counters"].is_object() ? counter(row["counters"], key) : 0;
+            figures.counters[key] = row["counters"].is_object() ? counter(row["counters"], key) : 0;
+            all.counters[key] += figures.counters[key];
         }
-        sample.depth += row["ready"]["n"].get<std::int64_t>();
-        older(row["oldest_ms"]);
+        figures.depth = row["ready"]["n"].get<std::int64_t>();
+        figures.oldest_ms = number(row["oldest_ms"]);
+        all.depth += figures.depth;
+        all.oldest_ms = std::max(all.oldest_ms, figures.oldest_ms);
     }
-    const Sample* before = target.samples.empty() ? nullptr : &target.samples.back();
-    const auto rates = [&](const std::string& queue) -> Json {
-        if (before == nullptr || !before->counters.contains(queue) ||
-            sample.at_ms <= before->at_ms || sample.at_ms - before->at_ms > 60000) {
-            return nullptr;
-        }
-        const auto& now = sample.counters[queue];
-        const auto& then = before->counters.at(queue);
-        const double seconds = static_cast<double>(sample.at_ms - before->at_ms) / 1000;
-        const auto rate = [&](const char* key) {
-            // Counters can be reset.
-            return static_cast<double>(std::max<std::int64_t>(0, now.at(key) - then.at(key))) /
-                   seconds;
-        };
-        return {{"in", rate("enqueued")},
-                {"done", rate("acked")},
-                {"lost", rate("lost_leases")},
-                {"failed", rate("failed")}};
+    for (const auto& row : raw["task_queues"]) {
+        Figures& figures = sample.figures[row["queue"].get<std::string>()];
+        figures.depth = row["ready"]["n"].get<std::int64_t>();
+        figures.oldest_ms = number(row["oldest_ms"]);
+    }
+    return sample;
+}
+
+// Rates of a queue since the sample before; null if nothing is known.
+Json Sampler::rates_of(const Sample* before, const Sample& now, const std::string& queue) {
+    if (before == nullptr || now.at_ms <= before->at_ms || now.at_ms - before->at_ms > kGap) {
+        return nullptr;
+    }
+    const auto then = before->figures.find(queue);
+    const auto found = now.figures.find(queue);
+    if (then == before->figures.end() || found == now.figures.end() ||
+        found->second.counters.empty() || then->second.counters.empty()) {
+        return nullptr;
+    }
+    const double seconds = static_cast<double>(now.at_ms - before->at_ms) / 1000;
+    const auto rate = [&](const char* key) {
+        // Counters can be reset.
+        return static_cast<double>(std::max<std::int64_t>(
+                   0, found->second.counters.at(key) - then->second.counters.at(key))) /
+               seconds;
     };
+    return {{"in", rate("enqueued")},
+            {"done", rate("acked")},
+            {"lost", rate("lost_leases")},
+            {"failed", rate("failed")}};
+}
+
+// Puts the rates and the last ones of a queue into its row.
+void Sampler::put_rates(Target& target, const Sample* before, const Sample& now,
+                        const std::string& queue, Json& row) {
+    row["rates"] = rates_of(before, now, queue);
+    auto& spark = target.sparks[queue];
+    if (!row["rates"].is_null()) {
+        spark.push_back(row["rates"]["done"].get<double>());
+        if (spark.size() > kMostSparks) {
+            spark.pop_front();
+        }
+    }
+    row["spark"] = spark;
+}
+
+// The worker queue and the orchestrator queue.
+Json Sampler::provider_rows(Target& target, const Sample* before, const Sample& now,
+                            const Json& raw) {
     Json dead = Json::object();
     for (const auto& group : raw["dead_letters"]) {
-        const auto queue = group["queue"].get<std::string>();
-        Json& sum = dead[queue];
+        Json& sum = dead[group["queue"].get<std::string>()];
         if (sum.is_null()) {
             sum = {{"n", 0}, {"capped", false}};
         }
         sum["n"] = sum["n"].get<std::int64_t>() + group["count"]["n"].get<std::int64_t>();
         sum["capped"] = sum["capped"].get<bool>() || group["count"]["capped"].get<bool>();
     }
-    Json paused = Json::array();
-    for (const auto& pause : raw["paused"]) {
-        paused.push_back({{"queue", pause["queue"]},
-                          {"reason", pause["reason"]},
-                          {"by", ""},
-                          {"at_ms", nullptr}});
-    }
-    Json provider = Json::array();
+    Json rows = Json::array();
     for (const auto& row : raw["queues"]) {
         const auto queue = row["queue"].get<std::string>();
         if (queue == "tasks") {
             continue;
         }
-        const Json rate = rates(queue);
-        auto& spark = target.sparks[queue];
-        if (!rate.is_null()) {
-            spark.push_back(rate["done"].get<double>());
-            if (spark.size() > kMostSparks) {
-                spark.pop_front();
-            }
-        }
-        provider.push_back(
-            {{"queue", queue},
-             {"ready", row["ready"]},
-             {"oldest_ms", row["oldest_ms"]},
-             {"leased", row["leased"]["n"]},
-             {"waiting", row["waiting"]},
-             {"waiters", row["waiters"]},
-             {"dead", dead.contains(queue) ? dead[queue] : Json{{"n", 0}, {"capped", false}}},
-             {"paused", std::ranges::any_of(
-                            paused, [&](const Json& pause) { return pause["queue"] == queue; })},
-             {"rates", rate},
-             {"spark", spark}});
+        Json shown = {
+            {"queue", queue},
+            {"ready", row["ready"]},
+            {"oldest_ms", row["oldest_ms"]},
+            {"leased", row["leased"]["n"]},
+            {"waiting", row["waiting"]},
+            {"waiters", row["waiters"]},
+            {"dead", dead.contains(queue) ? dead[queue] : Json{{"n", 0}, {"capped", false}}},
+            {"paused", std::ranges::any_of(raw["paused"], [&](const Json& pause) {
+                 return pause["queue"] == queue;
+             })}};
+        put_rates(target, before, now, "/" + queue, shown);
+        rows.push_back(std::move(shown));
+    }
+    return rows;
+}
+
+// Makes the page's answer of what was read, with rates since the sample before.
+void Sampler::note(Target& target, Json& raw) {
+    Sample sample = sample_of(raw);
+    const Sample* before = target.samples.empty() ? nullptr : &target.samples.back();
+    Json paused = Json::array();
+    for (const auto& pause : raw["paused"]) {
+        paused.push_back(
+            {{"queue", pause["queue"]},
+             {"reason", pause["reason"]},
+             {"by", pause.value("paused_by", Json()).is_string() ? pause["paused_by"] : Json("")},
+             {"at_ms", pause.value("paused_at_ms", Json())}});
     }
     Json queues = raw["task_queues"];
     for (auto& queue : queues) {
-        queue["rates"] = nullptr;
-        queue["spark"] = Json::array();
+        put_rates(target, before, sample, queue["queue"].get<std::string>(), queue);
     }
     const Json loop = raw["worker_loop_age_ms"];
     const Json& estimates = raw["estimates"];
-    Json glance = {
+    target.last = {
         {"hub", raw["hub"]},
         {"at_ms", raw["at_ms"]},
         {"took_ms", raw["took_ms"]},
         {"sql", raw["sql"]},
         {"hub_version", raw["hub_version"]},
-        {"provider", provider},
+        {"provider", provider_rows(target, before, sample, raw)},
         {"queues", queues},
         {"queues_more", raw["task_queues_more"]},
-        {"task_rates", rates("tasks")},
+        {"task_rates", rates_of(before, sample, "/tasks")},
         {"dead_letters", raw["dead_letters"]},
         {"failed_last_hour", raw["failed_last_hour"]},
         {"expired_last_hour", raw["expired_last_hour"]},
@@ -215,7 +250,6 @@ void Sampler::note(Target& target, Json& raw) {
           {"events", counter(estimates, "outbox_events")}}},
         {"wait", nullptr},
         {"run", nullptr}};
-    target.last = std::move(glance);
     if (before == nullptr || sample.at_ms > before->at_ms) {
         target.samples.push_back(std::move(sample));
         if (target.samples.size() > kMostSamples) {
@@ -224,8 +258,36 @@ void Sampler::note(Target& target, Json& raw) {
     }
 }
 
-Json Sampler::series(const Credential& credential, const std::string& hub,
-                     const std::string& range) {
+// Rates of the whole hub and of its dead letters, for the list of hubs; null if nobody looks at it.
+Json Sampler::summary(const Credential& credential, const std::string& hub) {
+    const auto found = target({credential.key, hub});
+    const std::lock_guard lock(found->taking);
+    if (!found->last.is_object() || steady_ms() - found->taken_ms > kGap ||
+        found->samples.size() < 2) {
+        return nullptr;
+    }
+    Json spark = Json::array();
+    const std::size_t from =
+        found->samples.size() > kMostSparks ? found->samples.size() - kMostSparks : 1;
+    for (std::size_t i = from; i < found->samples.size(); ++i) {
+        const Json rates = rates_of(&found->samples[i - 1], found->samples[i], "");
+        if (!rates.is_null()) {
+            spark.push_back(rates["done"]);
+        }
+    }
+    Json dead = {{"n", 0}, {"capped", false}};
+    for (const auto& group : found->last["dead_letters"]) {
+        dead["n"] = dead["n"].get<std::int64_t>() + group["count"]["n"].get<std::int64_t>();
+        dead["capped"] = dead["capped"].get<bool>() || group["count"]["capped"].get<bool>();
+    }
+    return {
+        {"rates", rates_of(&found->samples[found->samples.size() - 2], found->samples.back(), "")},
+        {"spark", spark},
+        {"dead", dead}};
+}
+
+Json Sampler::series(const Credential& credential, const std::string& hub, const std::string& range,
+                     const std::string& queue) {
     static const std::map<std::string, std::int64_t> ranges = {
         {"", 900000}, {"15m", 900000}, {"1h", 3600000}, {"24h", 86400000}, {"7d", 604800000}};
     const auto length = ranges.find(range);
@@ -247,32 +309,83 @@ Json Sampler::series(const Credential& credential, const std::string& hub,
         found->samples.empty() ? 0 : found->samples.back().at_ms - length->second;
     const Sample* before = nullptr;
     for (const auto& sample : found->samples) {
+        const auto figures = sample.figures.find(queue);
         if (sample.at_ms >= from && before != nullptr) {
-            const double seconds = static_cast<double>(sample.at_ms - before->at_ms) / 1000;
-            const auto rate = [&](const char* key) -> Json {
-                if (seconds > 60) {
-                    return nullptr;
-                }
-                std::int64_t sum = 0;
-                for (const auto& [queue, counters] : sample.counters) {
-                    const auto then = before->counters.find(queue);
-                    if (then != before->counters.end()) {
-                        sum += std::max<std::int64_t>(0, counters.at(key) - then->second.at(key));
-                    }
-                }
-                return static_cast<double>(sum) / seconds;
-            };
+            const bool known = figures != sample.figures.end();
+            const Json rates = rates_of(before, sample, queue);
             series["t"].push_back(sample.at_ms);
-            series["in"].push_back(rate("enqueued"));
-            series["done"].push_back(rate("acked"));
-            series["failed"].push_back(rate("failed"));
-            series["oldest_ms"].push_back(sample.oldest_ms ? Json(*sample.oldest_ms)
-                                                           : Json(nullptr));
-            series["depth"].push_back(sample.depth);
+            for (const char* key : {"in", "done", "failed"}) {
+                series[key].push_back(rates.is_null() ? Json(nullptr) : rates[key]);
+            }
+            series["oldest_ms"].push_back(known && figures->second.oldest_ms
+                                              ? Json(*figures->second.oldest_ms)
+                                              : Json(nullptr));
+            series["depth"].push_back(known ? Json(figures->second.depth) : Json(nullptr));
         }
         before = &sample;
     }
     return series;
+}
+
+// The events that are new since the last look, oldest first. Whoever has begun to watch gets some
+// that he may have already: his page knows them by their ids.
+Json Sampler::new_events(const Streams::Watched& watch, Target& target) {
+    constexpr int kMostPages = 5;
+    auto connection = database_.lease(watch.credential);
+    Hub hub = find_hub_(*connection, *watch.credential, watch.hub);
+    const bool begins = target.events_asked != watch.events_asked;
+    target.events_asked = watch.events_asked;
+    Json rows = Json::array();
+    std::string newest;
+    OptionalText after;
+    for (int page = 0; page < kMostPages; ++page) {
+        const Result result = hub.query(
+            Effect::kRepeatable,
+            "SELECT " + hub.schema() +
+                ".browse_events('{}', 'newest', $1, 50, p_scan => 100, p_preview => 2000)",
+            {after});
+        const Json got = Json::parse(result.get<std::string>(0, 0));
+        bool reached = false;
+        for (const auto& row : got["rows"]) {
+            const auto id = row["event_id"].get<std::string>();
+            newest = newest.empty() ? id : newest;
+            reached = reached || id == target.last_event;
+            if (!reached || begins) {
+                rows.push_back(row);
+                rows.back()["details"] = row["details"].is_null() ? Json("") : row["details"];
+            }
+        }
+        if (reached || begins || got["next"].is_null() || target.last_event.empty()) {
+            break;
+        }
+        after = got["next"].get<std::string>();
+    }
+    target.last_event = newest.empty() ? target.last_event : newest;
+    std::reverse(rows.begin(), rows.end());
+    return rows;
+}
+
+// With target.taking locked.
+void Sampler::look(const Streams::Watched& watch, Target& target) {
+    const std::string& credential = watch.credential->key;
+    target.due_ms = steady_ms() + kInterval;
+    try {
+        if (watch.glance) {
+            take(watch.credential, watch.hub, target);
+            streams_.send(credential, {"glance", watch.hub, ""}, "glance", target.last);
+        }
+        if (watch.events) {
+            Json rows = new_events(watch, target);
+            if (!rows.empty()) {
+                hide_bodies_(*watch.credential, watch.hub, rows);
+                streams_.send(credential, {"events", watch.hub, ""}, "events",
+                              {{"hub", watch.hub}, {"rows", rows}});
+            }
+        }
+    } catch (const std::exception&) {
+        // The page's own reads say what is wrong.
+        target.due_ms = steady_ms() + kInterval;
+    }
 }
 
 void Sampler::run() {
@@ -280,20 +393,20 @@ void Sampler::run() {
         const auto watched = streams_.watched();
         std::int64_t next = steady_ms() + 3600000;
         for (const auto& watch : watched) {
+            // Objects alone are waited for; where that is not possible they follow this clock.
             const auto found = target({watch.credential->key, watch.hub});
             std::unique_lock taking(found->taking);
+            const bool waits = found->waits;
+            if (!watch.glance && !watch.events &&
+                std::ranges::all_of(watch.objects, [&](const auto& object) {
+                    return waits && object.first.what != "flow";
+                })) {
+                continue;
+            }
             if (steady_ms() >= found->due_ms) {
-                try {
-                    take(watch.credential, watch.hub, *found);
-                    streams_.send(watch.credential->key, {"glance", watch.hub, ""}, "glance",
-                                  found->last);
-                } catch (const std::exception&) {
-                    // The page's own reads say what is wrong.
-                    found->due_ms = steady_ms() + kInterval;
-                }
-                const bool waits = found->waits;
+                look(watch, *found);
                 taking.unlock();
-                for (const auto& object : watch.objects) {
+                for (const auto& [object, asked] : watch.objects) {
                     if (!waits || object.what == "flow") {
                         streams_.send(
                             watch.credential->key, object, "changed",

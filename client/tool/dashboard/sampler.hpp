@@ -17,11 +17,14 @@
 namespace belay::tool::dashboard {
 
 // A role's rights on a hub, for the statements of the sampler.
+// Takes out of an answer what a role may not see of bodies.
+using HideBodies = std::function<void(const Credential&, const std::string& hub, Json& answer)>;
+
 using FindHub = std::function<Hub(Connection&, const Credential&, const std::string& hub)>;
 
 class Sampler {
  public:
-    Sampler(Database& database, Streams& streams, FindHub find_hub);
+    Sampler(Database& database, Streams& streams, FindHub find_hub, HideBodies hide_bodies);
     ~Sampler();
 
     void wake();  // something else is watched now
@@ -30,18 +33,27 @@ class Sampler {
     // A sample that is at most `age` ms old; takes one if there is none.
     Json glance(const std::shared_ptr<const Credential>& credential, const std::string& hub,
                 std::int64_t age = 2500);
-    // What is known of the last 15 minutes, 1 h, 24 h or 7 d.
-    Json series(const Credential& credential, const std::string& hub, const std::string& range);
+    // What is known of the last 15 minutes, 1 h, 24 h or 7 d: of a queue of tasks, of all if it is
+    // "".
+    Json series(const Credential& credential, const std::string& hub, const std::string& range,
+                const std::string& queue);
+    // The hub as a line of the list of hubs; null if nobody looks at it.
+    Json summary(const Credential& credential, const std::string& hub);
 
     // Objects for which no wait is possible are reported as changed with every sample.
     void set_waits(const std::string& credential, const std::string& hub, bool possible);
 
  private:
-    struct Sample {
-        std::int64_t at_ms = 0;
-        std::map<std::string, std::map<std::string, std::int64_t>> counters = {};  // by queue
+    struct Figures {
+        std::map<std::string, std::int64_t> counters = {};  // empty: not counted
         OptionalNumber oldest_ms = {};
         std::int64_t depth = 0;
+    };
+    struct Sample {
+        std::int64_t at_ms = 0;
+        // By queue of tasks; "" is the whole hub, and a slash begins the name of what is no queue
+        // of tasks: /worker, /orchestrator, /tasks.
+        std::map<std::string, Figures> figures = {};
     };
     struct Target {
         std::deque<Sample> samples = {};
@@ -50,6 +62,8 @@ class Sampler {
         std::int64_t due_ms = 0;
         std::map<std::string, std::deque<double>> sparks = {};
         bool waits = false;
+        std::string last_event = {};     // that the pages know
+        std::int64_t events_asked = -1;  // when a page began to watch events
         std::mutex taking = {};
     };
     using Key = std::pair<std::string, std::string>;
@@ -59,10 +73,19 @@ class Sampler {
     Json take(const std::shared_ptr<const Credential>& credential, const std::string& hub,
               Target& target);
     void note(Target& target, Json& raw);
+    static Sample sample_of(const Json& raw);
+    static Json rates_of(const Sample* before, const Sample& now, const std::string& queue);
+    static void put_rates(Target& target, const Sample* before, const Sample& now,
+                          const std::string& queue, Json& row);
+    static Json provider_rows(Target& target, const Sample* before, const Sample& now,
+                              const Json& raw);
+    Json new_events(const Streams::Watched& watch, Target& target);
+    void look(const Streams::Watched& watch, Target& target);
 
     Database& database_;
     Streams& streams_;
     FindHub find_hub_;
+    HideBodies hide_bodies_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::map<Key, std::shared_ptr<Target>> targets_;

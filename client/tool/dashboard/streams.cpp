@@ -49,9 +49,12 @@ bool Streams::watch(const std::string& id, const std::string& session, const std
         wants.erase(want);
     }
     for (const auto& want : add) {
-        if (wants.size() < kMostWants) {
-            wants.insert(want);
+        // The one that was asked for longest ago gives way.
+        if (!wants.contains(want) && wants.size() >= kMostWants) {
+            wants.erase(std::ranges::min_element(wants, {},
+                                                 [](const auto& entry) { return entry.second; }));
         }
+        wants[want] = ++asked_;
     }
     return true;
 }
@@ -60,13 +63,18 @@ std::vector<Streams::Watched> Streams::watched() const {
     const std::lock_guard lock(mutex_);
     std::map<std::pair<std::string, std::string>, Watched> all;
     for (const auto& [id, open] : open_) {
-        for (const auto& want : open.wants) {
+        for (const auto& [want, asked] : open.wants) {
             Watched& watched = all[{open.credential->key, want.hub}];
             watched.credential = open.credential;
             watched.hub = want.hub;
             watched.glance = watched.glance || want.what == "glance";
+            if (want.what == "events") {
+                watched.events = true;
+                watched.events_asked = std::max(watched.events_asked, asked);
+            }
             if (want.what == "task" || want.what == "instance" || want.what == "flow") {
-                watched.objects.insert(want);
+                auto& latest = watched.objects[want];
+                latest = std::max(latest, asked);
             }
         }
     }

@@ -37,7 +37,10 @@ class Streams {
         std::shared_ptr<const Credential> credential;
         std::string hub;
         bool glance = false;
-        std::set<Want> objects;  // tasks, instances, flows
+        bool events = false;
+        std::int64_t events_asked = 0;  // when a page last began to
+        // Tasks, instances, flows, and when the page last asked for each.
+        std::map<Want, std::int64_t> objects;
     };
 
     // Returns the stream's id.
@@ -60,10 +63,11 @@ class Streams {
         std::string session;
         std::shared_ptr<const Credential> credential;
         std::shared_ptr<EventStream> stream;
-        std::set<Want> wants;
+        std::map<Want, std::int64_t> wants;  // and when they were asked for
     };
     mutable std::mutex mutex_;
     std::map<std::string, Open> open_;
+    std::int64_t asked_ = 0;  // grows with each watch
 };
 
 }  // namespace belay::tool::dashboard

@@ -1,5 +1,7 @@
 #include "waiter.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 
 namespace belay::tool::dashboard {
@@ -9,14 +11,28 @@ constexpr std::chrono::milliseconds kWait{20000};
 constexpr std::int64_t kRefusedFor = 60000;
 constexpr std::int64_t kPause = 1000;  // a new watch ends a wait at most this often
 
+// A change costs about four statements: the wait, a look, and what the page reads anew. An object
+// that changes all the time is told of kBurst times at once, and then once per kRefill: at most 60
+// statements a minute.
+constexpr double kBurst = 4;
+constexpr std::int64_t kRefill = 6500;
+
 bool can_wait_on(const Want& want) {
     return want.what == "task" || want.what == "instance";
 }
 
-std::set<Want> waited_on(const std::set<Want>& objects) {
+// The channels of one wait: of more objects than fit, those that were asked for last.
+std::set<Want> waited_on(const std::map<Want, std::int64_t>& objects) {
+    std::vector<std::pair<std::int64_t, Want>> all;
+    for (const auto& [want, asked] : objects) {
+        if (can_wait_on(want)) {
+            all.emplace_back(-asked, want);
+        }
+    }
+    std::ranges::sort(all);
     std::set<Want> wants;
-    for (const auto& want : objects) {
-        if (can_wait_on(want) && wants.size() < Waiter::kMostChannels) {
+    for (const auto& [asked, want] : all) {
+        if (wants.size() < Waiter::kMostChannels) {
             wants.insert(want);
         }
     }
@@ -75,7 +91,7 @@ void Waiter::run() {
                 if (still == watched.end() || stopping_) {
                     entry->second->watched.objects.clear();
                     entry->second->interrupt.signal();
-                } else if (still->objects != entry->second->watched.objects) {
+                } else if (waited_on(still->objects) != waited_on(entry->second->watched.objects)) {
                     entry->second->watched = *still;
                     entry->second->interrupt.signal();
                 }
@@ -126,7 +142,7 @@ void Waiter::wait(const std::shared_ptr<Post>& post) {
         if (possible) {
             connection->call(Effect::kRepeatable,
                              "SELECT set_config('statement_timeout', '0', false)");
-            std::map<Want, std::string> seen;
+            std::map<Want, Seen> seen;
             while (wait_once(*post, hub, seen)) {
             }
             connection->call(Effect::kRepeatable,
@@ -173,7 +189,30 @@ std::string Waiter::look(Hub& hub, const Want& want) {
         .value_or("");
 }
 
-bool Waiter::wait_once(Post& post, Hub& hub, std::map<Want, std::string>& seen) {
+void Waiter::Seen::refill(std::int64_t now) {
+    tokens = std::min(kBurst, tokens + static_cast<double>(now - at_ms) / kRefill);
+    at_ms = now;
+}
+
+void Waiter::look_again(const Post& post, Hub& hub, const Want& want, std::map<Want, Seen>& seen) {
+    const std::string now = look(hub, want);
+    const auto known = seen.find(want);
+    // A new one is told as well: it may have changed since the page read it.
+    if (known != seen.end() && known->second.text == now) {
+        return;
+    }
+    if (known == seen.end()) {
+        seen[want] = {now, kBurst, steady_ms()};
+    } else {
+        known->second.text = now;
+        known->second.tokens -= 1;
+    }
+    changed_hub_(want.hub);
+    streams_.send(post.watched.credential->key, want, "changed",
+                  {{"hub", want.hub}, {"what", want.what}, {"id", want.id}});
+}
+
+bool Waiter::wait_once(Post& post, Hub& hub, std::map<Want, Seen>& seen) {
     std::set<Want> wants;
     {
         const std::lock_guard lock(mutex_);
@@ -184,34 +223,37 @@ bool Waiter::wait_once(Post& post, Hub& hub, std::map<Want, std::string>& seen) 
         }
     }
     const std::int64_t begin = steady_ms();
-    const auto look_again = [&](const Want& want) {
-        const std::string now = look(hub, want);
-        const auto known = seen.find(want);
-        // A new one is told as well: it may have changed since the page read it.
-        if (known == seen.end() || known->second != now) {
-            seen[want] = now;
-            changed_hub_(want.hub);
-            streams_.send(post.watched.credential->key, want, "changed",
-                          {{"hub", want.hub}, {"what", want.what}, {"id", want.id}});
-        }
-    };
     std::vector<std::string> queues;
+    std::int64_t longest = kWait.count();
     for (const auto& want : wants) {
         if (!seen.contains(want)) {
-            look_again(want);
+            look_again(post, hub, want, seen);
         }
-        queues.push_back(want.what + ":" + want.id);
+        Seen& known = seen[want];
+        known.refill(steady_ms());
+        if (known.tokens >= 1) {
+            queues.push_back(want.what + ":" + want.id);
+        } else {
+            longest =
+                std::min(longest, static_cast<std::int64_t>((1 - known.tokens) * kRefill) + 1);
+        }
     }
     std::erase_if(seen, [&](const auto& entry) { return !wants.contains(entry.first); });
     sampler_.set_waits(post.watched.credential->key, hub.name(), true);
-    const auto wake = hub.provider().wait_for_work(queues, kWait, post.interrupt);
+    if (queues.empty()) {
+        pollfd ready{.fd = post.interrupt.descriptor(), .events = POLLIN, .revents = 0};
+        poll(&ready, 1, static_cast<int>(longest));
+        return true;
+    }
+    const auto wake =
+        hub.provider().wait_for_work(queues, std::chrono::milliseconds(longest), post.interrupt);
     if (wake && (wake->reason == WakeReason::kShutdown || wake->reason == WakeReason::kMoved)) {
         return false;
     }
     if (wake && wake->queue) {
         for (const auto& want : wants) {
             if (want.what + ":" + want.id == *wake->queue) {
-                look_again(want);
+                look_again(post, hub, want, seen);
             }
         }
     }

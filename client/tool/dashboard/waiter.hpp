@@ -37,8 +37,19 @@ class Waiter {
 
     void run();
     void wait(const std::shared_ptr<Post>& post);
+    // An object as it was last told of, and how often it may be told of at once.
+    struct Seen {
+        std::string text = {};
+        double tokens = 0;
+        std::int64_t at_ms = 0;
+
+        void refill(std::int64_t now);
+    };
+
     // Waits once; false if waiting is not possible for this role.
-    bool wait_once(Post& post, Hub& hub, std::map<Want, std::string>& seen);
+    bool wait_once(Post& post, Hub& hub, std::map<Want, Seen>& seen);
+    // Tells the pages if the object is another than it was.
+    void look_again(const Post& post, Hub& hub, const Want& want, std::map<Want, Seen>& seen);
     static std::string look(Hub& hub, const Want& want);
 
     Database& database_;

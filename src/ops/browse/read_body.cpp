@@ -105,7 +105,17 @@ store::BodyRows find_body(store::Tables& tables, Oid caller, const BodySlice& sl
         }
         return store::dead_letter_body(tables, checked_number("p_id", slice.id), slice.field);
     }
-    refuse("p_what", "Values are task, instance, history, event and dead_letter.");
+    if (slice.what == "work_item") {
+        constexpr const char* kFields[] = {"work_item"};
+        check_field(slice.field, kFields, "The field is work_item.");
+        if (!store::may_execute(tables, "browse_work_items", caller)) {
+            ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                            errmsg("permission denied for bodies of work items"),
+                            errhint("Level operator has them.")));
+        }
+        return store::work_item_body(tables, checked_number("p_id", slice.id));
+    }
+    refuse("p_what", "Values are task, instance, history, event, dead_letter and work_item.");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace belay::ops {
 
 struct BodySlice {
-    std::string_view what;  // task, instance, history, event or dead_letter
+    std::string_view what;  // task, instance, history, event, dead_letter or work_item
     std::string_view id;
     std::string_view field;
     std::optional<int64> offset;

@@ -9,11 +9,12 @@ import { CopyButton } from "./sql";
 import { JsonTree } from "./json_tree";
 
 export function BodyView({ body, path, label }: { body: Body; path: string; label: string }) {
-  const [more, setMore] = useState<string | null>(null);
+  const [more, setMore] = useState<{ text: string; bytes: number } | null>(null);
   const [raw, setRaw] = useState(false);
   const [busy, setBusy] = useState(false);
-  const text = more ?? body.text;
-  const whole = text !== null && new TextEncoder().encode(text).length >= body.bytes;
+  const text = more?.text ?? body.text;
+  const size = more?.bytes ?? body.bytes;
+  const whole = text !== null && new TextEncoder().encode(text).length >= size;
   const tree = useMemo(() => (text !== null && whole ? tryJson(text) : null), [text, whole]);
   if (text === null) {
     if (body.bytes > 0) return <p class="muted">{me.value?.bodies === "none" ? "Bodies are not shown by this dashboard." : "Bodies are shown with level operator only."}</p>;
@@ -22,8 +23,8 @@ export function BodyView({ body, path, label }: { body: Body; path: string; labe
   const readOn = async (): Promise<void> => {
     setBusy(true);
     try {
-      const slice = await get<{ text: string }>(`${path}?offset=0&length=${new TextEncoder().encode(text).length + 65536}`);
-      setMore(slice.text);
+      const slice = await get<{ text: string; bytes: number }>(`${path}?offset=0&length=${new TextEncoder().encode(text).length + 65536}`);
+      setMore(slice);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       tell("bad", error.message);
@@ -33,7 +34,7 @@ export function BodyView({ body, path, label }: { body: Body; path: string; labe
   return (
     <div class="body">
       <div class="body-head">
-        <span class="muted">{sizeOf(body.bytes)}</span>
+        <span class="muted">{sizeOf(size)}</span>
         {tree && (
           <button type="button" class="button small" aria-pressed={raw} onClick={() => setRaw(!raw)}>
             {raw ? "Tree" : "Text"}
@@ -54,7 +55,7 @@ export function BodyView({ body, path, label }: { body: Body; path: string; labe
       {!whole && (
         <p>
           <span class="muted">
-            The first {sizeOf(text.length)} of {sizeOf(body.bytes)}.{" "}
+            The first {sizeOf(text.length)} of {sizeOf(size)}.{" "}
           </span>
           <button type="button" class="button small" disabled={busy} onClick={() => void readOn()}>
             Show more

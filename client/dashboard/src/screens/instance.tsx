@@ -24,22 +24,44 @@ interface History {
   error: ApiError | null;
   sql: string;
   path: string;
+  /** Reads the next page of a history that is read newest first. */
+  older: (() => void) | null;
 }
 
-/** The whole history of an execution, page by page; goes on behind the last event when `version` changes. */
-function useHistory(instance: string, execution: number | null, version: number): History {
+/**
+ * The history of an execution. Oldest first: all of it, page by page; goes on behind the last event when `version` changes.
+ * Newest first: a page, and older ones when they are asked for.
+ */
+function useHistory(instance: string, execution: number | null, version: number, newest: boolean): History {
   const name = hub.value ?? "";
-  const key = `${instance} ${execution}`;
+  const key = `${instance} ${execution} ${newest}`;
   const state = useRef<{ key: string; events: HistoryEvent[]; after: string | null; sql: string; path: string }>({ key: "", events: [], after: null, sql: "", path: "" });
   const [shown, setShown] = useState<{ complete: boolean; error: ApiError | null; n: number }>({ complete: false, error: null, n: 0 });
   useEffect(() => {
     if (execution === null) return;
     const controller = new AbortController();
     if (state.current.key !== key) state.current = { key, events: [], after: null, sql: "", path: "" };
+    const runNewest = async (): Promise<void> => {
+      const page = await get<Page<HistoryEvent>>(hubPath(name, ["instances", instance, "history"], { execution, order: "newest", limit: 500 }), controller.signal);
+      const old = state.current;
+      const first = old.events[0]?.event_id;
+      const meets = first === undefined ? -1 : page.rows.findIndex((e) => e.event_id === first);
+      // What came since is put in front; more than a page of it replaces what is there.
+      const whole = meets < 0;
+      state.current = {
+        key,
+        events: whole ? page.rows : [...page.rows.slice(0, meets), ...old.events],
+        after: whole ? page.next : old.after,
+        sql: page.sql,
+        path: hubPath(name, ["instances", instance, "history"], { execution }),
+      };
+      setShown({ complete: state.current.after === null, error: null, n: state.current.events.length });
+    };
     const run = async (): Promise<void> => {
+      if (newest) return runNewest();
       const known = new Set(state.current.events.map((e) => e.event_id));
       for (;;) {
-        const path = hubPath(name, ["instances", instance, "history"], { execution, order: "forwards", after: state.current.after, limit: 5000 });
+        const path = hubPath(name, ["instances", instance, "history"], { execution, order: "oldest", after: state.current.after, limit: 5000 });
         const page = await get<Page<HistoryEvent>>(path, controller.signal);
         const fresh = page.rows.filter((e) => !known.has(e.event_id));
         for (const e of fresh) known.add(e.event_id);
@@ -61,7 +83,21 @@ function useHistory(instance: string, execution: number | null, version: number)
     });
     return () => controller.abort();
   }, [key, version]);
-  return { events: state.current.key === key ? state.current.events : [], complete: shown.complete, error: shown.error, sql: state.current.sql, path: state.current.path };
+  const older = (): void => {
+    const from = state.current;
+    get<Page<HistoryEvent>>(hubPath(name, ["instances", instance, "history"], { execution, order: "newest", after: from.after, limit: 1000 })).then(
+      (page) => {
+        if (state.current.key !== key || state.current.after !== from.after) return;
+        state.current = { ...state.current, events: [...state.current.events, ...page.rows], after: page.next };
+        setShown({ complete: page.next === null, error: null, n: state.current.events.length });
+      },
+      (error: unknown) => {
+        if (!(error instanceof ApiError)) throw error;
+        setShown((s) => ({ ...s, error }));
+      },
+    );
+  };
+  return { older: newest && !shown.complete ? older : null, events: state.current.key === key ? state.current.events : [], complete: shown.complete, error: shown.error, sql: state.current.sql, path: state.current.path };
 }
 
 const tabs: [string, string][] = [
@@ -79,8 +115,8 @@ export function Instance({ id }: { id: string }) {
   const i = instance.data;
   const chosen = queryOf("execution") !== "" ? Number(queryOf("execution")) : (i?.execution ?? null);
   const execution = i?.executions.find((e) => e.execution === chosen) ?? null;
-  const history = useHistory(id, chosen, i?.updated_at_ms ?? 0);
   const tab = queryOf("tab") || "timeline";
+  const history = useHistory(id, chosen, i?.updated_at_ms ?? 0, tab === "events" && queryOf("order") === "newest");
   const query = Object.fromEntries(route.value.query);
   const rows = useMemo(() => bars(history.events, execution?.ended_at_ms ?? null), [history.events, execution?.ended_at_ms]);
   return (
@@ -182,9 +218,14 @@ function HistoryFoot({ history, total }: { history: History; total: number | nul
     <div class="list-foot">
       <span class="muted">
         {number(history.events.length)}
-        {total !== null ? ` of ${number(total)}` : ""} events{history.complete ? "" : ", loading …"}
+        {total !== null ? ` of ${number(total)}` : ""} events{history.complete || history.older ? "" : ", loading …"}
       </span>
       <span class="tools">
+        {history.older && (
+          <button type="button" class="button small" onClick={history.older}>
+            Show older
+          </button>
+        )}
         <SqlButton sql={history.sql} />
         <a class="button small" href={download(history.path)} download>
           Download
@@ -198,7 +239,7 @@ function Events({ id, execution, history, total }: { id: string; execution: numb
   const name = hub.value ?? "";
   const newest = queryOf("order") === "newest";
   const selected = queryOf("event");
-  const events = useMemo(() => (newest ? [...history.events].reverse() : history.events), [history.events, newest]);
+  const events = history.events;
   const at = events.findIndex((e) => e.event_id === selected);
   const event = at >= 0 ? events[at]! : null;
   const [jump, setJump] = useState("");

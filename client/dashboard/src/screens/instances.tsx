@@ -52,7 +52,7 @@ export function Instances() {
           filtered={Object.keys(filter).length > 0}
           idOf={(i) => i.instance_id}
           hrefOf={(i) => hubLink(["instances", i.instance_id])}
-          bulkActions={["cancel_instance", "delete_instances"]}
+          bulkActions={["cancel_instance"]}
           empty={<Empty title={tab === "running" ? "No orchestration is running" : tab === "failed" ? "No orchestration has failed" : "No orchestrations"} text="Instances appear here when they are started." sql={`SELECT ${name}.start('Bill', '{"order": 7}', id => 'order-7');`} />}
           columns={[
             { key: "id", label: "Instance", cell: (i) => <IdLink path={["h", name, "instances", i.instance_id]} id={i.instance_id} length={30} /> },
@@ -60,8 +60,7 @@ export function Instances() {
             { key: "version", label: "Version", rank: 3, cell: (i) => <span class="muted">{visible(i.version)}</span> },
             { key: "status", label: "Status", cell: (i) => <State state={i.status} /> },
             { key: "age", label: tab === "running" ? "Running for" : "Took", num: true, cell: (i) => <Span from={i.created_at_ms} to={i.ended_at_ms} /> },
-            { key: "custom", label: "Custom status", rank: 3, cell: (i) => <span class="ellipsis">{visible(i.custom_status ?? "")}</span> },
-            { key: "waits", label: "Waits for", rank: 2, grow: true, cell: (i) => <span class="ellipsis">{visible(i.waits_for ?? "")}</span> },
+            { key: "custom", label: "Custom status", rank: 3, grow: true, cell: (i) => <span class="ellipsis">{visible(i.custom_status ?? "")}</span> },
             { key: "created", label: "Created", num: true, rank: 2, cell: (i) => <Ago ms={i.created_at_ms} /> },
           ]}
         />

@@ -17,7 +17,7 @@ export function takeToken(): string | null {
 }
 
 export function Login({ token }: { token: string | null }) {
-  const [mode, setMode] = useState<"token" | "postgres">("token");
+  const mode = document.querySelector("meta[name=belay-login]")?.getAttribute("content") ?? "token";
   const [text, setText] = useState("");
   const [user, setUser] = useState("");
   const [password, setPassword] = useState("");
@@ -52,15 +52,12 @@ export function Login({ token }: { token: string | null }) {
           <span class="brand-mark" aria-hidden="true" /> belay
         </h1>
         <p class="muted">Log in to see the hubs of this database.</p>
-        <div class="segmented" role="group" aria-label="Way to log in">
-          <button type="button" aria-pressed={mode === "token"} onClick={() => setMode("token")}>
-            Token
-          </button>
-          <button type="button" aria-pressed={mode === "postgres"} onClick={() => setMode("postgres")}>
-            PostgreSQL role
-          </button>
-        </div>
-        {mode === "token" ? (
+        {mode === "proxy" ? (
+          <p>
+            The proxy in front of this dashboard logs users in. If you came through it, it named a role that does not exist here or that this dashboard may not act for; log in there as
+            another user and reload.
+          </p>
+        ) : mode === "token" ? (
           <div class="field">
             <label for="token">Token</label>
             <input id="token" type="password" autocomplete="off" value={text} onInput={(e) => setText(e.currentTarget.value)} />
@@ -85,9 +82,15 @@ export function Login({ token }: { token: string | null }) {
             {problem}
           </p>
         )}
-        <button type="submit" class="button primary wide" disabled={busy}>
-          {busy ? "Logging in …" : "Log in"}
-        </button>
+        {mode === "proxy" ? (
+          <button type="button" class="button primary wide" onClick={() => location.assign(`${base}/`)}>
+            Try again
+          </button>
+        ) : (
+          <button type="submit" class="button primary wide" disabled={busy}>
+            {busy ? "Logging in …" : "Log in"}
+          </button>
+        )}
       </form>
     </main>
   );

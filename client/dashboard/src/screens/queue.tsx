@@ -95,7 +95,16 @@ export function Queue({ queue }: { queue: string }) {
               </div>
             </dl>
             <div class="grid-charts">
-              {series.data && (
+              {series.data && !series.data.done.some((n) => n !== null) && (
+                <Chart
+                  title="Ready, 15 min"
+                  t={series.data.t}
+                  sql={series.data.sql}
+                  unit={(n) => number(Math.round(n))}
+                  lines={[{ label: "ready", color: "accent", values: series.data.depth }]}
+                />
+              )}
+              {series.data?.done.some((n) => n !== null) && (
                 <Chart
                   title="Per second, 15 min"
                   t={series.data.t}

@@ -42,7 +42,7 @@ export function Workers() {
   return (
     <>
       <PageHead title="Workers" tools={<SqlButton sql={list.data?.sql} took={list.data?.took_ms} />} />
-      <p class="muted">There is no registry of workers: this lists the owners of leases, overdue ones first. An owner without a lease is not shown.</p>
+      <p class="muted">There is no registry of workers: this lists the owners of leases by their ids, on each page those with overdue leases first. An owner without a lease is not shown.</p>
       <section class="panel flush" aria-label="Owners">
         <Show of={list}>
           {(page) => (

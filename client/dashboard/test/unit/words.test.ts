@@ -1,11 +1,24 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { about, bytes, count, middle, rate, visible, visibleLines } from "../../src/format";
 import { errorWords, explainClaim, explainFetch, explainWorkItem, stateWord } from "../../src/words";
 
-const claim = ["claimable", "behind", "not_found", "terminal", "leased", "lease_over_unsettled", "not_due", "deadline_passed", "suspended", "hub_paused", "queue_paused", "queue_concurrency", "queue_rate", "capabilities_missing", "slot_not_given", "row_locked", "blocked_by_upstream", "upstream_needs_replay", "held_until_seal"];
-const fetch = ["paused", "locked", "in_transaction", "version_filter", "no_messages", "not_visible", "start_hidden", "never_started", "dead_lettered"];
-const item = ["paused", "leased", "not_visible", "session_of", "row_locked", "dead_lettered", "ready"];
+// The reasons that the server has, from its sources: a new one needs its sentence here.
+function reasonsOf(file: string): string[] {
+  const text = readFileSync(`../../src/ops/${file}`, "utf8");
+  const found = [...text.matchAll(/add\(\s*(?:[^"();]*\?\s*)?"([a-z_]+)"(?:\s*:\s*"([a-z_]+)")?/g)].flatMap((m) => [m[1]!, m[2]]);
+  return [...new Set(found.filter((word): word is string => word !== undefined))];
+}
+const claim = reasonsOf("task/read_tasks.cpp");
+const fetch = [...reasonsOf("management/explain_fetch.cpp"), "activity", "timer", "event", "child"];
+const item = reasonsOf("management/explain_work_item.cpp");
+
+test("the reasons of the server are found in its sources", () => {
+  assert.ok(claim.includes("queue_limits_locked") && claim.includes("capabilities_missing") && claim.length >= 19, claim.join());
+  assert.ok(fetch.includes("never_started") && fetch.length >= 13, fetch.join());
+  assert.ok(item.includes("session_held") && item.includes("tag_needed") && item.includes("fetchable") && item.length >= 9, item.join());
+});
 
 test("every reason has its sentence, and what is stuck has a next step", () => {
   for (const [list, explain] of [[claim, explainClaim], [fetch, explainFetch], [item, explainWorkItem]] as const) {

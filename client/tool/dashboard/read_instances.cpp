@@ -1,0 +1,358 @@
+// Reads of instances of orchestrations.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "bodies.hpp"
+#include "database.hpp"
+#include "reads.hpp"
+
+namespace belay::tool::dashboard {
+
+namespace {
+
+// Started, but no dispatcher has seen them yet: they have no row, so no page has them.
+Json pending_instances(Reader& reader) {
+    return reader.value(
+        "SELECT coalesce(json_agg(json_build_object('instance_id', instance_id, 'name', "
+        "coalesce(orchestration_name, ''), 'version', coalesce(orchestration_version, ''), "
+        "'status', 'Pending', 'execution', NULL, 'custom_status', NULL, "
+        "'parent_id', NULL, 'created_at_ms', " +
+        ms("created_at") + ", 'updated_at_ms', " + ms("created_at") +
+        ", 'ended_at_ms', NULL)), '[]') FROM (SELECT * FROM {h}.pending_starts LIMIT 20) AS p");
+}
+
+}  // namespace
+
+Json read_instances(Reader& reader) {
+    const Json filter = filter_of(
+        reader.route(), {"name", "prefix", "created_from_ms", "created_to_ms", "output", "input"});
+    const auto order = order_of(reader.route());
+    const bool is_created = !order || *order == "created";
+    Json page =
+        browse(reader, "browse_instances", filter, order, is_created ? "instances" : nullptr);
+    for (auto& row : page["rows"]) {
+        rename(row, "execution_id", "execution");
+        for (const char* key : {"output", "output_bytes", "custom_status_bytes", "started_at_ms"}) {
+            row.erase(key);
+        }
+    }
+    if (filter.empty() && reader.route().get("after").empty() &&
+        (is_created || *order == "running")) {
+        Json pending = pending_instances(reader);
+        for (auto& row : page["rows"]) {
+            pending.push_back(std::move(row));
+        }
+        page["rows"] = std::move(pending);
+    }
+    page["upto"] = std::to_string(page["at_ms"].get<std::int64_t>());
+    return page;
+}
+
+// The input that a first event has.
+static OptionalText input_in(const Json& event) {
+    if (!event.is_object() || !event.contains("input") || event["input"].is_null()) {
+        return std::nullopt;
+    }
+    const Json& input = event["input"];
+    return input.is_string() ? input.get<std::string>() : json_text(input);
+}
+
+OptionalText input_of(Reader& reader, const std::string& id, std::int64_t execution) {
+    const Result first =
+        reader.rows("SELECT event_data FROM {h}.read_history($1, $2, NULL, 1)", {id, execution});
+    if (first.empty()) {
+        return std::nullopt;
+    }
+    return input_in(Json::parse(first.get<std::string>(0, 0), nullptr, false));
+}
+
+namespace {
+
+Json body_json(const OptionalText& text, std::size_t most = kBody) {
+    return {{"text", text ? Json(cut_at_character(*text, most)) : Json(nullptr)},
+            {"bytes", text ? text->size() : 0}};
+}
+
+}  // namespace
+
+namespace {
+
+// The members of an object that come before the place where it was cut off.
+Json beginning_of(const std::string& text) {
+    Json whole = Json::parse(text, nullptr, false);
+    for (std::size_t at = text.size(); whole.is_discarded() && at > 1;) {
+        at = text.rfind(",\"", at - 1);
+        if (at == std::string::npos) {
+            break;
+        }
+        whole = Json::parse(text.substr(0, at) + "}", nullptr, false);
+    }
+    return whole.is_object() ? whole : Json::object();
+}
+
+// What an execution has scheduled and not heard of again, of its latest events.
+std::vector<Json> open_events(const Json& rows) {
+    static const std::map<std::string, std::string> starts = {
+        {"ActivityScheduled", "activity"},
+        {"TimerCreated", "timer"},
+        {"SubOrchestrationScheduled", "child"},
+        {"ExternalSubscribed", "event"},
+        {"ExternalSubscribedPersistent", "event"}};
+    std::set<std::int64_t> answered;
+    std::map<std::string, int> raised;  // events by name, which may name no subscription
+    std::vector<Json> open;
+    for (const auto& row : rows) {
+        const Json event = row["event_data"].is_string()
+                               ? beginning_of(row["event_data"].get<std::string>())
+                               : Json();
+        const auto of = [&](const char* key) {
+            return event.is_object() && event.contains(key) ? event[key] : Json(nullptr);
+        };
+        const auto type = row["type"].get<std::string>();
+        const auto id = row["event_id"].get<std::int64_t>();
+        const auto kind = starts.find(type);
+        const Json name = of("name");
+        if (kind == starts.end()) {
+            if (of("source_event_id").is_number_integer()) {
+                answered.insert(of("source_event_id").get<std::int64_t>());
+            } else if (type.starts_with("External") && name.is_string()) {
+                ++raised[name.get<std::string>()];
+            }
+            continue;
+        }
+        if (answered.contains(id) ||
+            (kind->second == "event" && name.is_string() && raised[name] > 0 && raised[name]--)) {
+            continue;
+        }
+        const Json child =
+            of("child_instance_id").is_null() ? of("instance") : of("child_instance_id");
+        open.push_back({{"reason", kind->second},
+                        {"detail",
+                         {{"id", id},
+                          {"name", name.is_string() ? name : Json("")},
+                          {"child", kind->second == "child" ? child : Json(nullptr)}}},
+                        {"until_ms", kind->second == "timer" && of("fire_at_ms").is_number_integer()
+                                         ? of("fire_at_ms")
+                                         : Json(nullptr)}});
+    }
+    std::reverse(open.begin(), open.end());
+    return open;
+}
+
+// Says of each activity where it is. Work items are the operator's to see.
+void find_work_items(Reader& reader, std::vector<Json>& waits) {
+    const Json page =
+        reader.value("SELECT {h}.browse_work_items($1, p_limit => 100, p_preview => 0)",
+                     {JsonText{Json{{"instance_id", reader.id()}}.dump()}});
+    for (auto& wait : waits) {
+        for (const auto& item : page["rows"]) {
+            if (wait["reason"] == "activity" && item["activity_id"] == wait["detail"]["id"]) {
+                wait["detail"]["item"] = std::to_string(item["id"].get<std::int64_t>());
+                wait["detail"]["state"] = item["state"];
+                wait["detail"]["owner"] = item["locked_by"];
+                wait["until_ms"] = item["state"] == "leased"    ? item["locked_until_ms"]
+                                   : item["state"] == "delayed" ? item["visible_at_ms"]
+                                                                : Json(nullptr);
+            }
+        }
+    }
+}
+
+// In place of "no messages": the activities, timers, children and events that it waits for.
+void name_waits(Reader& reader, Json& instance) {
+    constexpr std::size_t kMostNamed = 20;
+    if (!instance["recent"].is_object()) {
+        return;
+    }
+    auto open = open_events(instance["recent"]["rows"]);
+    if (open.empty()) {
+        return;
+    }
+    if (open.size() > kMostNamed) {
+        open.erase(open.begin(), open.end() - kMostNamed);
+    }
+    if (reader.is_operator() &&
+        std::ranges::any_of(open, [](const Json& wait) { return wait["reason"] == "activity"; })) {
+        find_work_items(reader, open);
+    }
+    Json waits = Json::array();
+    for (const auto& wait : instance["waits"]) {
+        if (wait["reason"] != "no_messages") {
+            waits.push_back(wait);
+        }
+    }
+    for (auto& wait : open) {
+        waits.push_back(std::move(wait));
+    }
+    instance["waits"] = waits;
+}
+
+}  // namespace
+
+Json read_instance(Reader& reader) {
+    Json instance = reader.object(
+        "instance " + reader.id(),
+        "SELECT json_build_object('at_ms', " + std::string(kNow) +
+            ", 'instance_id', $1, 'name', coalesce(i.orchestration_name, p.orchestration_name, "
+            "''), "
+            "'version', coalesce(i.orchestration_version, p.orchestration_version, ''), 'status', "
+            "coalesce(i.status, 'Pending'), "
+            "'execution', current_execution_id, 'parent_id', parent_instance_id, "
+            "'created_at_ms', " +
+            ms("coalesce(i.created_at, p.created_at)") + ", 'updated_at_ms', " +
+            ms("coalesce(i.updated_at, p.created_at)") + ", 'output', " + body_sql("i.output") +
+            ", 'custom_status', " + body_sql("c.custom_status") +
+            ", 'executions', coalesce((SELECT json_agg(json_build_object('execution', "
+            "e.execution_id, 'status', coalesce(e.status, ''), 'started_at_ms', " +
+            ms("e.started_at") + ", 'ended_at_ms', " + ms("e.completed_at") +
+            ", 'events', e.event_count) ORDER BY e.execution_id) FROM (SELECT l.execution_id AS x "
+            "FROM {h}.list_executions($1) AS l ORDER BY 1 DESC LIMIT 50) AS l CROSS JOIN LATERAL "
+            "{h}.get_execution_info($1, l.x) AS e), '[]'), "
+            "'first', (SELECT event_data FROM {h}.read_history($1, i.current_execution_id, NULL, "
+            "1)), "
+            "'recent', CASE WHEN i.status = 'Running' THEN {h}.browse_history($1, "
+            "i.current_execution_id, '{}', 'newest', p_limit => 300, p_preview => 8192) END, "
+            "'waits', coalesce((SELECT json_agg(json_build_object('reason', w.reason, 'detail', "
+            "json_build_object('text', w.detail), 'until_ms', " +
+            ms("w.until_at") +
+            ")) FROM {h}.explain_fetch($1) AS w WHERE coalesce(i.status, '') NOT IN ('Completed', "
+            "'Failed')), '[]')) FROM (SELECT) AS one LEFT JOIN LATERAL {h}.get_instance_info($1) "
+            "AS "
+            "i ON true LEFT JOIN {h}.pending_starts AS p ON p.instance_id = $1 AND i.instance_id "
+            "IS "
+            "NULL LEFT JOIN LATERAL {h}.get_custom_status($1, 0) AS c(custom_status) ON true WHERE "
+            "i.instance_id "
+            "IS NOT NULL OR p.instance_id IS NOT NULL",
+        {reader.id()});
+    const Json first = instance["first"].is_string()
+                           ? Json::parse(instance["first"].get<std::string>(), nullptr, false)
+                           : Json();
+    instance.erase("first");
+    instance["input"] = body_json(input_in(first));
+    if (instance["status"] == "Running") {
+        name_waits(reader, instance);
+    }
+    instance.erase("recent");
+    return instance;
+}
+
+namespace {
+
+constexpr int kMostParsed = 8192;  // bytes of an event in which its name is looked for
+
+// An event as the page has it. data: of the event, or the beginning of it.
+Json event_json(const std::string& id, const std::string& type, const std::string& data,
+                std::int64_t bytes, std::int64_t created_ms) {
+    const Json event = Json::parse(data, nullptr, false);
+    const auto of = [&](const char* key) {
+        return event.is_object() && event.contains(key) ? event[key] : Json(nullptr);
+    };
+    const auto text = [&](const char* key) {
+        const Json found = of(key);
+        return found.is_string() ? found : Json(nullptr);
+    };
+    const Json source = of("source_event_id");
+    const Json at = of("timestamp_ms");
+    const Json child = text("child_instance_id");
+    return {{"event_id", id},
+            {"type", type},
+            {"name", text("name")},
+            {"source_event_id", source.is_number_integer()
+                                    ? Json(std::to_string(source.get<std::int64_t>()))
+                                    : Json(nullptr)},
+            {"at_ms", at.is_number_integer() ? at : Json(created_ms)},
+            {"due_ms", of("fire_at_ms").is_number_integer() ? of("fire_at_ms") : Json(nullptr)},
+            {"child", child.is_null() ? text("instance") : child},
+            {"preview", cut_at_character(data, kPreview)},
+            {"bytes", bytes}};
+}
+
+// Newest first: pages of browse_history.
+Json newest_events(Reader& reader, const OptionalNumber& execution) {
+    const std::string& first = reader.route().get("after");
+    OptionalText after = first.empty() ? OptionalText() : OptionalText(first);
+    const Result result =
+        reader.rows_and("SELECT {h}.browse_history($1, $2, '{}', 'newest', $3, " +
+                            std::to_string(std::min(limit_of(reader.route()), 1000)) +
+                            ", p_preview => " + std::to_string(kMostParsed) + ")",
+                        ", " + std::string(kNow), {reader.id(), execution, after});
+    Json page = Json::parse(result.get<std::string>(0, 0));
+    page["at_ms"] = result.get<std::int64_t>(0, 1);
+    page["estimate"] = nullptr;
+    page["upto"] = nullptr;
+    for (auto& row : page["rows"]) {
+        row = event_json(
+            std::to_string(row["event_id"].get<std::int64_t>()), row["type"].get<std::string>(),
+            row["event_data"].is_null() ? "" : row["event_data"].get<std::string>(),
+            row["event_data_bytes"].get<std::int64_t>(), row["created_at_ms"].get<std::int64_t>());
+    }
+    return page;
+}
+
+}  // namespace
+
+Json read_instance_history(Reader& reader) {
+    const Route& route = reader.route();
+    const OptionalNumber execution =
+        route.get("execution").empty()
+            ? OptionalNumber()
+            : number_of(route.get("execution"), "execution", 0, INT64_MAX);
+    if (route.get("order") == "newest") {
+        return newest_events(reader, execution);
+    }
+    if (!route.get("order").empty() && route.get("order") != "oldest") {
+        throw BadRequest("order is newest or oldest");
+    }
+    const OptionalNumber after = route.get("after").empty()
+                                     ? OptionalNumber()
+                                     : number_of(route.get("after"), "after", 0, INT64_MAX);
+    const int limit = limit_of(route);
+    const std::string most = std::to_string(kMostParsed);
+    // A large event is not sent just to find its name. All of a long history is read here, in
+    // larger pages than browse_history has.
+    const Result rows = reader.rows(
+        "SELECT event_id, event_type, CASE WHEN octet_length(event_data) <= " + most +
+            " THEN event_data ELSE left(event_data, 200) END, octet_length(event_data), " +
+            ms("created_at") + ", " + kNow + " FROM {h}.read_history($1, $2, $3, " +
+            std::to_string(limit) + ")",
+        {reader.id(), execution, after});
+    Json page = {{"at_ms", rows.empty() ? system_ms() : rows.get<std::int64_t>(0, 5)},
+                 {"rows", Json::array()},
+                 {"next", nullptr},
+                 {"scanned", rows.size()},
+                 {"estimate", nullptr},
+                 {"upto", nullptr}};
+    for (int i = 0; i < rows.size(); ++i) {
+        page["rows"].push_back(event_json(rows.get<std::string>(i, 0), rows.get<std::string>(i, 1),
+                                          rows.get<std::string>(i, 2), rows.get<std::int64_t>(i, 3),
+                                          rows.get<std::int64_t>(i, 4)));
+    }
+    if (rows.size() == limit) {
+        page["next"] = rows.get<std::string>(limit - 1, 0);
+    }
+    return page;
+}
+
+Json read_instance_tree(Reader& reader) {
+    return reader.value("SELECT json_build_object('at_ms', " + std::string(kNow) +
+                            ", 'rows', coalesce(json_agg(json_build_object('instance_id', "
+                            "t.instance_id, 'name', coalesce(i.orchestration_name, ''), 'status', "
+                            "coalesce(i.status, 'Pending'), 'depth', t.depth, 'more', 0) ORDER BY "
+                            "t.place), '[]')) FROM (SELECT *, row_number() OVER () AS place FROM "
+                            "{h}.get_instance_tree($1) LIMIT 200) AS t CROSS JOIN LATERAL "
+                            "{h}.get_instance_info(t.instance_id) AS i",
+                        {reader.id()});
+}
+
+Json read_instance_kv(Reader& reader) {
+    return reader.value("SELECT json_build_object('at_ms', " + std::string(kNow) +
+                            ", 'rows', coalesce(json_agg(json_build_object('key', key, "
+                            "'value', left(value, 16384), 'bytes', octet_length(value), "
+                            "'updated_at_ms', NULL) ORDER BY key), '[]'), 'next', NULL, "
+                            "'scanned', count(*), 'estimate', NULL, 'upto', NULL) FROM "
+                            "{h}.get_kv_all_values($1) AS k(key, value)",
+                        {reader.id()});
+}
+
+}  // namespace belay::tool::dashboard
