@@ -77,7 +77,7 @@ constexpr Statement kPeekSessions = statement(R"sql(
                           AND s.lease_inc {=} $8 AND s.worker_id {<>} $1)
 )sql",
                                               TEXTOID, INT4OID, INT2OID, BOOLOID, INT8OID, INT8OID,
-                                              INT8OID, INT4OID, TIMESTAMPTZOID);
+                                              INT8OID, INT4OID);
 
 WorkKey read_key(const Rows& rows, uint64 row) {
     return {.lane = rows.int4(row, 1),
