@@ -92,7 +92,7 @@ void walk(Table* table, const Part& part, const cursors::Place& after, const pg:
         cursors::DueRow due[kDue];
         cursors::Place last = after;
         int due_count = kDue;
-        const bool look = view.next_free <= before || (with_held && view.held > 0);
+        const bool look = view.next_free <= before || (with_held && view.held);
         bool looked = look;
         while (go_on && due_count == kDue && look) {
             due_count = cursors::due_rows(key, view, before, with_held, last, due, kDue);
