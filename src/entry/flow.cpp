@@ -95,7 +95,7 @@ Datum cancel_flow(const Call& call) {
         nulls[2] = !cancelled.reason;
         values[2] = cancelled.reason ? pg::text_datum(*cancelled.reason) : 0;
         values[3] = Int64GetDatum(cancelled.member_count);
-        values[4] = store::uuid_array(cancelled.members);
+        values[4] = store::make_array_of<pg_uuid_t>(cancelled.members).value;
     });
 }
 

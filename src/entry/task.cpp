@@ -351,8 +351,8 @@ Datum replay_task(const Call& call) {
         values[2] = CStringGetTextDatum(
             replayed.state == core::TaskState::kBlocked ? "waiting_children" : "waiting");
         values[3] = Int32GetDatum(replayed.replay_count);
-        values[4] = store::uuid_array(replayed.reopened);
-        values[5] = store::uuid_array(replayed.waiting_on);
+        values[4] = store::make_array_of<pg_uuid_t>(replayed.reopened).value;
+        values[5] = store::make_array_of<pg_uuid_t>(replayed.waiting_on).value;
     });
 }
 

@@ -54,7 +54,7 @@ struct CursorView {
     uint64 version;   // of the ring
     uint64 changes;   // of anything that may give a fetch something to take
     int64 next_free;  // no row with an entry may be taken before, in ms
-    int32 held;       // rows that transactions have leased which still run
+    bool held;        // there are rows that transactions have leased which still run
     Place own;        // the lowest row that this transaction has inserted: only it can see it
     RowHint head;     // of the row at the position
 };
@@ -67,12 +67,9 @@ inline constexpr CursorView kNoCursor{.known = false,
                                       .version = 0,
                                       .changes = 0,
                                       .next_free = PG_INT64_MAX,
-                                      .held = 0,
+                                      .held = false,
                                       .own = kLastPlace,
                                       .head = {}};
-
-// Whether something has changed since the view was read: who found nothing looks again.
-bool cursor_changed(const CursorKey& key, const CursorView& view);
 
 // The entries below the position whose rows may be taken now, in order, behind a place; with_held,
 // also those of rows that a running transaction has leased: to everybody else they still are free.
@@ -126,12 +123,6 @@ int cursors_to_check(Oid table, int64 age_ms, CursorKey* keys, int limit);
 // Whether the background worker has cursors of its database to check, and how old they are then.
 int64 cursor_check_age();
 bool has_cursors_to_check();
-
-struct CursorCounts {
-    int64 cursors;
-    int64 entries;
-};
-CursorCounts count_cursors();
 
 // Adds the shared piece. Called once, from _PG_init.
 void install();

@@ -8,8 +8,8 @@
 #include "pg/scopes.hpp"
 #include "store/index_plans.hpp"
 #include "store/places.hpp"
-#include "store/plan.hpp"
 #include "store/sequences.hpp"
+#include "store/statements.hpp"
 #include "store/waking.hpp"
 
 namespace belay::store {
@@ -290,20 +290,19 @@ void doom_dropped() {
     }
 }
 
-constexpr Statement kLockHubRow = statement(R"sql(
-    SELECT h.incarnation, h.mark
+constexpr auto kLockHubRow = statement<In<>, Out<int32, Text>>(R"sql(
+    SELECT h.incarnation, CAST(h.mark AS pg_catalog.text)
       FROM {hub}.belay_hub AS h
        FOR NO KEY UPDATE
 )sql");
 
-constexpr Statement kNewIncarnation = statement(R"sql(
+constexpr auto kNewIncarnation = statement<In<Text>, Out<>>(R"sql(
     UPDATE {hub}.belay_hub
        SET incarnation = incarnation {+} 1,
            uuid = pg_catalog.gen_random_uuid(),
            epoch_floor = epoch_floor {+} 70368744177664,
            mark = CAST($1 AS belay.hub_mark)
-)sql",
-                                                TEXTOID);
+)sql");
 
 }  // namespace
 
@@ -570,14 +569,13 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
             if (force && OidIsValid(hub.relations.outbox_events)) {
                 LockRelationOid(hub.relations.outbox_events, ShareLock);
             }
-            const Rows rows = run(hub, kLockHubRow);
-            if (rows.count == 1 && !force &&
-                is_current(*reinterpret_cast<Mark*>(DatumGetPointer(rows.datum(0, 2, mark_type()))),
-                           hub.schema)) {
+            const auto [incarnation, mark] = run_for_one(hub, kLockHubRow);
+            const auto found = parse_mark(pg::c_string(mark));
+            if (!force && found && is_current(*found, hub.schema)) {
                 return;  // another transaction began it while we waited
             }
-            run_for_one(hub, kNewIncarnation, Params().text(print_mark(current_mark(hub.schema))));
-            raise_sequences(hub, rows.int4(0, 1) + 1);
+            run_for_one(hub, kNewIncarnation, print_mark(current_mark(hub.schema)));
+            raise_sequences(hub, incarnation + 1);
             ereport(LOG, (errmsg("hub \"%s\" begins a new incarnation", NameStr(hub.name))));
         });
     });

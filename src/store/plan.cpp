@@ -4,8 +4,6 @@
 // texts stand beside the functions that run them.
 #include "store/plan.hpp"
 
-#include "core/time.hpp"
-#include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "store/index_plans.hpp"
@@ -179,126 +177,6 @@ void free_doomed_plans() {
     }
 }
 
-Params& Params::timestamp(int64 ms) {
-    return datum(TimestampTzGetDatum(core::ms_to_pg_us(ms)));
-}
-
-Params& Params::text(std::string_view value) {
-    return datum(pg::text_datum(value));
-}
-
-namespace {
-
-Datum* datum_space(std::size_t count) {
-    return static_cast<Datum*>(palloc(sizeof(Datum) * (count + 1)));
-}
-
-}  // namespace
-
-Datum int2_array(std::span<const int16> numbers) {
-    Datum* values = datum_space(numbers.size());
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        values[i] = Int16GetDatum(numbers[i]);
-    }
-    return PointerGetDatum(construct_array(values, static_cast<int>(numbers.size()), INT2OID,
-                                           sizeof(int16), true, TYPALIGN_SHORT));
-}
-
-Datum int8_array(std::span<const int64> numbers) {
-    Datum* values = datum_space(numbers.size());
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        values[i] = Int64GetDatum(numbers[i]);
-    }
-    return PointerGetDatum(construct_array(values, static_cast<int>(numbers.size()), INT8OID,
-                                           sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
-}
-
-Datum int4_array(std::span<const int32> numbers) {
-    Datum* values = datum_space(numbers.size());
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        values[i] = Int32GetDatum(numbers[i]);
-    }
-    return PointerGetDatum(construct_array(values, static_cast<int>(numbers.size()), INT4OID,
-                                           sizeof(int32), true, TYPALIGN_INT));
-}
-
-Datum uuid_array(std::span<const pg_uuid_t> ids) {
-    Datum* values = datum_space(ids.size());
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        values[i] = UUIDPGetDatum(&ids[i]);
-    }
-    return PointerGetDatum(construct_array(values, static_cast<int>(ids.size()), UUIDOID, UUID_LEN,
-                                           false, TYPALIGN_CHAR));
-}
-
-Datum text_array(std::span<const std::string_view> texts) {
-    Datum* values = datum_space(texts.size());
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-        values[i] = pg::text_datum(texts[i]);
-    }
-    return PointerGetDatum(
-        construct_array(values, static_cast<int>(texts.size()), TEXTOID, -1, false, TYPALIGN_INT));
-}
-
-bool Rows::is_null(uint64 row, int column) const {
-    bool null = false;
-    (void)SPI_getbinval(table->vals[row], table->tupdesc, column, &null);
-    return null;
-}
-
-Datum Rows::datum(uint64 row, int column, Oid type) const {
-    const Oid actual = TupleDescAttr(table->tupdesc, column - 1)->atttypid;
-    if (actual != type) {
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("column %d of a store statement is of type %s, not %s", column,
-                               format_type_be(actual), format_type_be(type)),
-                        errhint("A table of the hub was altered; belay.check_hub shows more.")));
-    }
-    bool null = false;
-    const Datum value = SPI_getbinval(table->vals[row], table->tupdesc, column, &null);
-    if (null) {
-        elog(ERROR, "unexpected null in column %d of a store statement", column);
-    }
-    return value;
-}
-
-std::string_view Rows::text(uint64 row, int column) const {
-    return pg::text_view(datum(row, column, TEXTOID));
-}
-
-std::optional<std::string_view> Rows::optional_text(uint64 row, int column) const {
-    return is_null(row, column) ? std::nullopt : std::optional(text(row, column));
-}
-
-std::optional<int64> Rows::optional_int8(uint64 row, int column) const {
-    return is_null(row, column) ? std::nullopt : std::optional(int8(row, column));
-}
-
-Jsonb* Rows::optional_jsonb(uint64 row, int column) const {
-    return is_null(row, column) ? nullptr : DatumGetJsonbP(datum(row, column, JSONBOID));
-}
-
-std::optional<int64> Rows::optional_ms(uint64 row, int column) const {
-    if (is_null(row, column)) {
-        return std::nullopt;
-    }
-    return core::pg_us_to_ms(DatumGetTimestampTz(datum(row, column, TIMESTAMPTZOID)));
-}
-
-void Rows::raise_unknown_word(std::string_view word) {
-    ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-                    errmsg("a row of the hub has the unrecognized word \"%s\"", pg::c_string(word)),
-                    errhint("A table of the hub was altered; belay.check_hub shows more.")));
-}
-
-std::span<const std::string_view> Rows::texts(int column) const {
-    auto* all = static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (count + 1)));
-    for (uint64 i = 0; i < count; ++i) {
-        all[i] = text(i, column);
-    }
-    return {all, static_cast<std::size_t>(count)};
-}
-
 namespace {
 
 void check_types(TupleDesc found, std::span<const Oid> wanted) {
@@ -365,19 +243,6 @@ Listing execute(const Hub& hub, const void* key, const SqlText& statement, const
         check_is_here(hub);
     }
     return {SPI_tuptable, SPI_processed};
-}
-
-Rows run(const Hub& hub, const Statement& statement, const Params& params) {
-    Assert(params.count == statement.count);
-    const SqlText text{statement.sql, statement.read_only, statement.planned_freely,
-                       statement.count, statement.types};
-    return Rows(execute(hub, &statement, text, params.values, params.nulls));
-}
-
-Rows run_for_one(const Hub& hub, const Statement& statement, const Params& params) {
-    const Rows rows = run(hub, statement, params);
-    check_one(hub, rows.count);
-    return rows;
 }
 
 void run_once(const char* sql) {

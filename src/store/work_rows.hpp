@@ -37,6 +37,17 @@ inline core::WorkState state_of(const Table& table) {
             .attempt = row.attempt_count};
 }
 
+// When table.row may be taken, in ms.
+inline int64 free_time(const Table& table) {
+    return core::free_at(state_of(table), table.hub.incarnation);
+}
+
+inline Candidate candidate_of(const Table& table) {
+    return {.key = key_of_row(table),
+            .session_id = get(table, work::kSessionId),
+            .tag = get(table, work::kTag)};
+}
+
 // The cursor of the part of the queue that a row lies in, and its place there.
 cursors::CursorKey cursor_of(const Hub& hub, int32 lane, int16 slot, bool delayed);
 inline cursors::CursorKey cursor_of(const Hub& hub, const WorkKey& key) {

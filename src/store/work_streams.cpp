@@ -1,14 +1,12 @@
 // Finding free rows of table worker_queue, in the order in which a fetch takes them.
 //
-// Touches  <hub>.worker_queue, <hub>.sessions; the claim cursors
+// Touches  <hub>.worker_queue; the claim cursors
 // Locks    worker rows, without waiting
-// Must not decide whether a row is free: core/transitions/work.hpp does. The statements for
-//          sessions select candidates only; a fetch asks again when it takes one.
+// Must not decide whether a row is free: core/transitions/work.hpp does
 #include <algorithm>
 
 #include "core/time.hpp"
 #include "pg/list.hpp"
-#include "store/plan.hpp"
 #include "store/readiness.hpp"
 #include "store/table/walk.hpp"
 #include "store/work_rows.hpp"
@@ -16,89 +14,6 @@
 namespace belay::store {
 
 namespace {
-
-// $1 session, $2 lane, $3 slot, $4 after id, $5 now, $6 incarnation, $7 limit.
-constexpr Statement kPeekSessionReady =
-    statement(R"sql(
-    SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
-      FROM {hub}.worker_queue AS q
-     WHERE q.session_id {=} $1 AND q.due {=} 0 AND q.id {>} $4 AND q.lane {=} $2 AND q.slot {=} $3
-       AND (q.locked_until {<=} $5 OR q.lease_inc {<>} $6)
-     ORDER BY q.id
-     LIMIT $7
-)sql",
-              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT4OID, INT8OID);
-
-// $1 session, $2 lane, $3 slot, $4 after due, $5 after id, $6 now, $7 incarnation, $8 limit.
-constexpr Statement kPeekSessionDelayed =
-    statement(R"sql(
-    SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
-      FROM {hub}.worker_queue AS q
-     WHERE q.session_id {=} $1 AND q.due {>} 0 AND q.due {<=} $6
-       AND ROW(q.due, q.id) {>} ROW($4, $5) AND q.lane {=} $2 AND q.slot {=} $3
-       AND (q.locked_until {<=} $6 OR q.lease_inc {<>} $7)
-     ORDER BY q.due, q.id
-     LIMIT $8
-)sql",
-              TEXTOID, INT4OID, INT2OID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID);
-
-// $1 owner, $2 lane, $3 slot, $4 delayed, $5 after due, $6 after id, $7 now, $8 incarnation. The
-// recursion steps from one session id to the next in the index.
-constexpr Statement kPeekSessions = statement(R"sql(
-    WITH RECURSIVE known AS (
-        (SELECT f.session_id
-           FROM {hub}.worker_queue AS f
-          WHERE f.session_id IS NOT NULL
-          ORDER BY f.session_id
-          LIMIT 1)
-        UNION ALL
-        SELECT (SELECT n.session_id
-                  FROM {hub}.worker_queue AS n
-                 WHERE n.session_id {>} k.session_id
-                 ORDER BY n.session_id
-                 LIMIT 1)
-          FROM known AS k
-         WHERE k.session_id IS NOT NULL
-    )
-    SELECT w.lane, w.slot, w.due, w.id, w.session_id, w.tag
-      FROM known AS k
-     CROSS JOIN LATERAL (
-        SELECT q.lane, q.slot, q.due, q.id, q.session_id, q.tag
-          FROM {hub}.worker_queue AS q
-         WHERE q.session_id {=} k.session_id AND q.lane {=} $2 AND q.slot {=} $3
-           AND q.due {<=} $7 AND (q.due {>} 0) {=} $4
-           AND ROW(q.due, q.id) {>} ROW($5, $6)
-           AND (q.locked_until {<=} $7 OR q.lease_inc {<>} $8)
-         ORDER BY q.due, q.id
-         LIMIT 1) AS w
-     WHERE NOT EXISTS (SELECT 1
-                         FROM {hub}.sessions AS s
-                        WHERE s.session_id {=} k.session_id AND s.locked_until {>} $7
-                          AND s.lease_inc {=} $8 AND s.worker_id {<>} $1)
-)sql",
-                                              TEXTOID, INT4OID, INT2OID, BOOLOID, INT8OID, INT8OID,
-                                              INT8OID, INT4OID, TIMESTAMPTZOID);
-
-WorkKey read_key(const Rows& rows, uint64 row) {
-    return {.lane = rows.int4(row, 1),
-            .slot = rows.int2(row, 2),
-            .due = rows.int8(row, 3),
-            .id = rows.int8(row, 4)};
-}
-
-Candidates read_candidates(const Rows& rows) {
-    if (rows.count == 0) {
-        rows.release();  // a fetch looks at many lanes
-        return {nullptr, 0};
-    }
-    auto* found = static_cast<Candidate*>(palloc(sizeof(Candidate) * (rows.count + 1)));
-    for (uint64 i = 0; i < rows.count; ++i) {
-        found[i] = {.key = read_key(rows, i),
-                    .session_id = rows.optional_text(i, 5),
-                    .tag = rows.optional_text(i, 6)};
-    }
-    return {found, static_cast<int>(rows.count)};
-}
 
 // A scan of the key in one lane and slot, from a place on: of the rows never delayed in the order
 // of their ids, or of the delayed ones in the order (due, id).
@@ -125,17 +40,6 @@ IndexScanDesc scan_lane(Table* table, int32 lane, int16 slot, bool delayed, int6
     row->sk_strategy = BTGreaterEqualStrategyNumber;
     row->sk_argument = PointerGetDatum(parts);
     return begin_scan(table, kByKey, keys);
-}
-
-// When table.row may be taken, in ms.
-int64 free_time(const Table& table) {
-    return core::free_at(state_of(table), table.hub.incarnation);
-}
-
-Candidate candidate_of(const Table& table) {
-    return {.key = key_of_row(table),
-            .session_id = get(table, work::kSessionId),
-            .tag = get(table, work::kTag)};
 }
 
 // ---------------------------------------------------------------- walking over a part
@@ -188,7 +92,7 @@ void walk(Table* table, const Part& part, const cursors::Place& after, const pg:
         cursors::DueRow due[kDue];
         cursors::Place last = after;
         int due_count = kDue;
-        const bool look = view.next_free <= before || (with_held && view.held > 0);
+        const bool look = view.next_free <= before || (with_held && view.held);
         bool looked = look;
         while (go_on && due_count == kDue && look) {
             due_count = cursors::due_rows(key, view, before, with_held, last, due, kDue);
@@ -413,31 +317,6 @@ Candidates peek_lane(Tables& tables, int32 lane, std::span<const int16> slots, b
         }
     });
     return {found.items, found.count};
-}
-
-Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane, int16 slot,
-                        bool delayed, int64 after_due, int64 after_id, int64 now, int limit) {
-    Params params;
-    params.text(session_id).int4(lane).int2(slot);
-    if (delayed) {
-        params.int8(after_due);
-    }
-    params.int8(after_id).int8(now).int4(hub.incarnation).int8(limit);
-    return read_candidates(run(hub, delayed ? kPeekSessionDelayed : kPeekSessionReady, params));
-}
-
-Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot,
-                         bool delayed, int64 after_due, int64 after_id, int64 now) {
-    return read_candidates(run(hub, kPeekSessions,
-                               Params()
-                                   .text(owner)
-                                   .int4(lane)
-                                   .int2(slot)
-                                   .boolean(delayed)
-                                   .int8(after_due)
-                                   .int8(after_id)
-                                   .int8(now)
-                                   .int4(hub.incarnation)));
 }
 
 int64 repair_cursors(Tables& tables, int64 age_ms) {

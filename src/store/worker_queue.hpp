@@ -123,12 +123,12 @@ Candidates peek_lane(Tables& tables, int32 lane, std::span<const int16> slots, b
                      int64 after_due, int64 after_id, const pg::Clock& clock, int limit);
 
 // As peek_lane, for the rows of one session within a lane and slot.
-Candidates peek_session(const Hub& hub, std::string_view session_id, int32 lane, int16 slot,
+Candidates peek_session(Tables& tables, std::string_view session_id, int32 lane, int16 slot,
                         bool delayed, int64 after_due, int64 after_id, int64 now, int limit);
 
 // The head of every session that this owner may take from, within a lane and slot, behind
 // (after_due, after_id). Costs as much as there are sessions with rows, not rows.
-Candidates peek_sessions(const Hub& hub, std::string_view owner, int32 lane, int16 slot,
+Candidates peek_sessions(Tables& tables, std::string_view owner, int32 lane, int16 slot,
                          bool delayed, int64 after_due, int64 after_id, int64 now);
 
 // Lanes of sessions are odd, those of rows without one even.
@@ -219,10 +219,10 @@ struct WorkFilter {
     std::optional<std::string_view> locked_by;
     std::optional<int64> min_attempts;
 };
-struct Rows;
+struct Listing;
 // whole: the page is full, or there are no more; else 10,000 rows were looked at.
-Rows list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> after, int limit,
-               int64 now, bool* whole);
+Listing list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> after, int limit,
+                  int64 now, bool* whole);
 
 // Gives every row the slot that a new slot_count asks for.
 void reslot_work(const Hub& hub, int32 slot_count);

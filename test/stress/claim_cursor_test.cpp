@@ -82,6 +82,20 @@ class WorkQueue : public Queue {
 };
 
 // Each message starts an instance of its own.
+// Whoever adds an item also asks for those of another tag, of which there are none.
+class CrowdedQueue : public WorkQueue {
+ public:
+    explicit CrowdedQueue(uint64_t seed) : random_(seed) {}
+    std::string add(int delay_ms) override {
+        return WorkQueue::add(delay_ms) +
+               "; SELECT lock_token FROM app.fetch_work_item(1, p_tag_filter => '{tag" +
+               to_string(random_.number(1, 1000)) + "}', p_tag_mode => 'tags')";
+    }
+
+ private:
+    Random random_;
+};
+
 class TurnQueue : public Queue {
  public:
     bool settles() const override { return false; }
@@ -277,11 +291,13 @@ class Worker {
 using MakeQueue = std::function<std::unique_ptr<Queue>(uint64_t seed)>;
 
 // Plays with a queue. An old snapshot keeps every dead row where it is, in each second round.
-void expect_no_empty_fetch(const MakeQueue& make, int64_t all_fetches) {
+void expect_no_empty_fetch(const MakeQueue& make, int64_t all_fetches,
+                           const std::vector<std::string>& settings = {}) {
     const uint64_t seed = run_seed();
-    Cluster cluster(
-        {.preload = true,
-         .conf = {"max_connections = 60", "max_prepared_transactions = 40", kLogPrefix}});
+    std::vector<std::string> conf = {"max_connections = 60", "max_prepared_transactions = 40",
+                                     kLogPrefix};
+    conf.insert(conf.end(), settings.begin(), settings.end());
+    Cluster cluster({.preload = true, .conf = conf});
     cluster.connect().exec("CREATE EXTENSION belay; SELECT belay.create_hub('app')");
     const auto queue = make(seed);
     Score score;
@@ -339,6 +355,13 @@ void expect_no_empty_fetch(const MakeQueue& make, int64_t all_fetches) {
 TEST(ClaimCursor, NoFetchComesBackEmpty) {
     expect_no_empty_fetch([](uint64_t) { return std::make_unique<WorkQueue>(); },
                           is_long() ? 1'000'000 : 10'000);
+}
+
+// There is room for few cursors and few leases, and fetches of many tags push each other out.
+TEST(ClaimCursor, NoFetchComesBackEmptyWithoutRoom) {
+    expect_no_empty_fetch([](uint64_t seed) { return std::make_unique<CrowdedQueue>(seed); },
+                          is_long() ? 200'000 : 4'000,
+                          {"belay.cursor_slots = 64", "belay.lease_slots = 1024"});
 }
 
 TEST(ClaimCursor, NoFetchOfATurnComesBackEmpty) {

@@ -39,9 +39,9 @@ store::WorkKey checked_cursor(std::string_view text) {
 
 }  // namespace
 
-store::Rows list_work_items(store::Tables& tables, core::json::Value filter,
-                            std::optional<std::string_view> after, int limit,
-                            std::optional<int64> now) {
+store::Listing list_work_items(store::Tables& tables, core::json::Value filter,
+                               std::optional<std::string_view> after, int limit,
+                               std::optional<int64> now) {
     check_members(filter, "p_filter", kKeys);
     const store::WorkFilter wanted{
         .state = optional_string(filter, "state", "p_filter"),

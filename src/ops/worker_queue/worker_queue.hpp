@@ -158,9 +158,9 @@ int64 cancel_activities_as_operator(store::Tables& tables,
 void bury_work_item(store::Tables& tables, const store::WorkKey& key, int32 attempts, int64 now);
 
 // One page of the worker queue, in the columns of list_work_items.
-store::Rows list_work_items(store::Tables& tables, core::json::Value filter,
-                            std::optional<std::string_view> after, int limit,
-                            std::optional<int64> now);
+store::Listing list_work_items(store::Tables& tables, core::json::Value filter,
+                               std::optional<std::string_view> after, int limit,
+                               std::optional<int64> now);
 
 // One page of dead letters, by id ascending, in the columns of the table.
 store::Listing list_dead_letters(store::Tables& tables, std::optional<std::string_view> queue,
