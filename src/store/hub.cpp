@@ -204,7 +204,8 @@ bool read_row(Relation relation, Hub* hub) {
     });
 }
 
-// Those that an older hub does not have stay InvalidOid.
+// Those that the owner has dropped are InvalidOid: what opens them refuses, and check_hub lists
+// them.
 Relations find_relations(Oid schema, Oid belay_hub) {
     return {.belay_hub = belay_hub,
             .worker_queue = get_relname_relid("worker_queue", schema),
@@ -564,6 +565,7 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
         pg::with_spi([&hub, force] {
             // Events of the old incarnation come first: none may be committed after one of the new.
             // Of itself an incarnation begins when no transaction of the old one runs any more.
+            // A hub of which the table was dropped by hand has none.
             if (force && OidIsValid(hub.relations.outbox_events)) {
                 LockRelationOid(hub.relations.outbox_events, ShareLock);
             }

@@ -118,6 +118,7 @@ std::optional<core::Lease> latest(Tables& tables, TableId id, const ScanKeys& ke
 }  // namespace
 
 void lock_lease_tables(const Hub& hub, bool work, bool turns, bool tasks) {
+    // A table that was dropped by hand has no leases: the checks find none.
     if (work && OidIsValid(hub.relations.worker_queue)) {
         LockRelationOid(hub.relations.worker_queue, RowShareLock);
     }

@@ -10,11 +10,6 @@
 
 namespace belay::store {
 
-// Whether the hub has these tables: an older one has not.
-inline bool has_suspensions(const Hub& hub) {
-    return OidIsValid(hub.relations.suspensions);
-}
-
 // ---- Suspensions ----
 
 struct Suspension {

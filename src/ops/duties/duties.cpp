@@ -148,7 +148,7 @@ int64 repair_shared_memory(store::Tables& tables, pg::Clock*) {
     if (try_enter(tables, {.orchestrator_queue = true})) {
         count(store::orchestrator_channel(tables), store::repair_message_gaps(tables, age));
     }
-    if (OidIsValid(tables.hub.relations.tasks) && try_enter(tables, {.tasks = true})) {
+    if (try_enter(tables, {.tasks = true})) {
         count(store::all_queues_channel(tables), store::repair_task_gaps(tables, age));
     }
     return repaired;

@@ -194,10 +194,6 @@ const char* refusal(store::Tables& tables, const store::Hub* target, std::string
     if (target == nullptr) {
         return psprintf("QB002: hub \"%s\" does not exist", pg::c_string(name));
     }
-    if (!OidIsValid(target->relations.intents_received)) {
-        return psprintf("55000: hub \"%s\" was made by an older release; upgrade_hub it",
-                        NameStr(target->name));
-    }
     if (!pg::may_use_schema(target->schema, tables.hub.owner) ||
         !store::may_execute(*target, "receive_intents", tables.hub.owner)) {
         return psprintf("42501: role \"%s\" has not level client in hub \"%s\"",
@@ -312,8 +308,7 @@ void use_remote_relay(const RemoteRelay* relay) {
 }
 
 int64 relay_intents(store::Tables& tables, pg::Clock* clock, int64 min_age_ms) {
-    if (!OidIsValid(tables.hub.relations.intent_queue) ||
-        tables.hub.is_paused(store::Queue::kIntents) || !try_enter(tables, {.intents = true})) {
+    if (tables.hub.is_paused(store::Queue::kIntents) || !try_enter(tables, {.intents = true})) {
         return 0;
     }
     int64 gone = 0;
@@ -337,9 +332,7 @@ void next_remote_batch(store::Tables& tables, std::string_view target, int64 min
     batch->server = nullptr;
     batch->text = nullptr;
     batch->count = 0;
-    const auto server = OidIsValid(tables.hub.relations.intent_queue)
-                            ? store::link_server(tables, target)
-                            : std::nullopt;
+    const auto server = store::link_server(tables, target);
     if (!server) {
         return;
     }

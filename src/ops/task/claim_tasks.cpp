@@ -591,7 +591,7 @@ Datum* signals_of(store::Tables& tables, std::span<const store::ClaimedTask> cla
             continued.add(task.id);
         }
     }
-    const auto left_last = continued.count == 0 || !store::has_suspensions(tables)
+    const auto left_last = continued.count == 0
                                ? store::LeftLastRows{}
                                : store::suspensions_left_last(tables, continued.span());
     for (const auto [task, suspension_nr] : left_last) {
