@@ -1,3 +1,8 @@
+// Dealing the slots of a queue among its owners: the caller keeps its share, and free slots go to
+// the owners with the fewest.
+//
+// Touches  the arrays that it is given
+// Must not take a slot from an owner other than the caller
 #include "core/slots.hpp"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// enter.cpp — lock the tables that a call needs, and look whether they may be used.
+//
+// Calls    store::refresh_hub, Tables::check
+// Touches  nothing
+// Locks    tables, in the one order of all calls
+// Raises   QB018 altered table; what refresh_hub raises if the hub is gone or elsewhere
 #include "ops/enter.hpp"
 
 namespace belay::ops {

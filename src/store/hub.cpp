@@ -1,3 +1,8 @@
+// The cache of hubs: filled from the catalogs and the hub's row, dropped by invalidations.
+//
+// Touches  <hub>.belay_hub, the catalogs, memory of the session
+// Locks    belay_hub while it is read; the hub row when an incarnation begins
+// Must not run code of the hub's owner, or free an entry that the transaction may still use
 #include "store/hub.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// How many leases of a hub are live, over all of its tables.
+//
+// Touches  nothing; counts rows of the worker queue, instance locks, slot owners and tasks
+// Must not fail because a table was dropped by hand: such a hub can still be dropped
 #include "store/leases.hpp"
 
 #include "pg/clock.hpp"

@@ -211,6 +211,17 @@ keep_sql 'WITH due AS MATERIALIZED (SELECT a FROM {hub}.t), gone (a) AS (DELETE 
 keep_sql 'UPDATE {hub}.t SET a = a {+} 1, (b, c) = (SELECT 1, 2) FROM pg_catalog.unnest($1, $2) AS v(x, y)
     WHERE t.a {=} v.x AND CASE WHEN t.b {>} 1 THEN true ELSE false END'
 
+plant lengths src/core/planted.cpp 'int planted = 1;'
+plant lengths client/src/planted.hpp '#pragma once'
+plant lengths client/tool/planted.cpp "// A file.$(printf '%700s' '' | sed 's/ /\n;/g')"
+plant lengths src/ops/planted.cpp "// A file.
+namespace belay::ops {
+struct Planted {
+    int planted(int a) const {$(printf '%79s' '' | sed 's/ /\n;/g')
+        return a;
+    }
+};
+}  // namespace belay::ops"
 plant durable src/ops/planted.cpp 'void planted() { pg::flush_at_commit(); }'
 plant durable src/ops/planted.cpp 'int64 planted(const store::Task& task) { return core::next_epoch(task.lease_epoch, 0, 1); }'
 plant durable src/store/planted.cpp 'int64 planted(const Hub& hub) { return nextval_internal(hub.relations.outbox_events_position, false); }'
