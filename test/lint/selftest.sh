@@ -235,6 +235,18 @@ if command -v gcc >/dev/null; then
         complain "test/lint/exports.sh:1" "passes, though the library exports planted_symbol"
 fi
 
+# A library with a mutant; and a list of mutants in which none is found.
+planted+="no_mutants "
+echo 'lease.any_token' >"$copy/belay.so"
+! "$copy/test/lint/no_mutants.sh" >/dev/null 2>&1 ||
+    complain "test/lint/no_mutants.sh:1" "passes, though the library has a mutant"
+: >"$copy/belay.so"
+"$copy/test/lint/no_mutants.sh" >/dev/null 2>&1 ||
+    complain "test/lint/no_mutants.sh:1" "fails, though the library has no mutant"
+: >"$copy/src/shmem/mutants.cpp"
+! "$copy/test/lint/no_mutants.sh" >/dev/null 2>&1 ||
+    complain "test/lint/no_mutants.sh:1" "passes, though it finds no names"
+
 for file in test/lint/*.sh; do
     name=$(basename "$file" .sh)
     [[ $name == lib || $name == selftest || $planted == *" $name "* ]] ||
