@@ -330,7 +330,7 @@ struct Connection::Impl {
     }
 
     // The server has a statement that we have not prepared (42P05), or does not have one that we
-    // have (26000): it is not the server of before, or somebody has run DISCARD ALL. Nothing was
+    // have (26000): it is not the server of before, or a DISCARD ALL was run. Nothing was
     // executed. From now on this connection sends the text each time.
     void stop_preparing(bool was_in_transaction) {
         options.prepare = false;

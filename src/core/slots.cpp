@@ -12,7 +12,7 @@ namespace belay::core {
 namespace {
 
 // What the caller may keep. Some owners have one slot more than the others if the slots cannot be
-// divided; whoever has more than the others already counts as one of these.
+// divided; an owner that has more than the others counts as one of these.
 int32_t share(int32_t slots, std::span<const int32_t> held, int32_t caller) {
     const auto owners = static_cast<int32_t>(held.size());
     const int32_t least = slots / owners;

@@ -280,7 +280,7 @@ bool load(Hub* hub, Oid relation_id) {
 }
 
 // Marks the entries whose schema is gone, so that a session that makes and drops hubs all day does
-// not keep them for ever.
+// not keep them until it ends.
 void doom_dropped() {
     if (!any_stale) {
         return;

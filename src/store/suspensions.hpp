@@ -1,5 +1,5 @@
-// Tables suspensions, waitpoints, signals and waitpoint_keys. Whoever writes the first three holds
-// the task.
+// Tables suspensions, waitpoints, signals and waitpoint_keys. A call that writes the first three
+// holds the task.
 #pragma once
 
 #include "core/condition.hpp"

@@ -211,6 +211,7 @@ keep_sql 'WITH due AS MATERIALIZED (SELECT a FROM {hub}.t), gone (a) AS (DELETE 
 keep_sql 'UPDATE {hub}.t SET a = a {+} 1, (b, c) = (SELECT 1, 2) FROM pg_catalog.unnest($1, $2) AS v(x, y)
     WHERE t.a {=} v.x AND CASE WHEN t.b {>} 1 THEN true ELSE false END'
 
+plant words src/core/planted.cpp '// Whoever holds the row changes it.'
 plant lengths src/core/planted.cpp 'int planted = 1;'
 plant lengths client/src/planted.hpp '#pragma once'
 plant lengths client/tool/planted.cpp "// A file.$(printf '%700s' '' | sed 's/ /\n;/g')"

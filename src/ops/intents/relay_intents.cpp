@@ -207,7 +207,7 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
     const Oid schema = get_namespace_oid(pg::c_string(to.target), true);
     const Oid relation = OidIsValid(schema) ? store::hub_relation(schema) : InvalidOid;
     if (OidIsValid(relation) && !ConditionalLockRelationOid(relation, AccessShareLock)) {
-        return 0;  // somebody is dropping it
+        return 0;  // a transaction is dropping it
     }
     const store::Hub* found = OidIsValid(schema) ? store::find_hub(schema, true) : nullptr;
     if (const char* error = refusal(to.tables, found, to.target)) {
@@ -215,7 +215,7 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
         return 0;
     }
     if (!try_lock_tables(*found, {.worker_queue = true, .orchestrator_queue = true})) {
-        return 0;  // somebody is changing it
+        return 0;  // a transaction is changing it
     }
     if (registry::rest_of(found->schema, found->owner) > 0) {
         return 0;  // it is in quarantine

@@ -622,7 +622,7 @@ Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Cloc
         if (!claimed.tasks.empty()) {
             break;
         }
-        // Whoever was faster may have left something that our snapshot was too old for, or lets go
+        // A faster claim may have left something that our snapshot was too old for, or lets go
         // of what it held before it tells. A duty that makes due tasks ready has them for a moment.
         const bool moving = missed.lost && wakeups::is_moving(store::task_due_channel(tables));
         wakeups::publish_prepared();

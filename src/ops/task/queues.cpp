@@ -113,8 +113,8 @@ core::QueueLimit lay_over(const LimitSettings& settings,
     return after;
 }
 
-// The first limits of a queue need the number of its active tasks, and everybody who ends one from
-// now on has to know.
+// The first limits of a queue need the number of its active tasks, and every call that ends one
+// from now on has to know.
 void begin_limits(store::Tables& tables) {
     if (IsolationUsesXactSnapshot()) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
