@@ -79,7 +79,7 @@ BEGIN
     SELECT * INTO claimed FROM ta_app.claim_tasks('w', 'i', p_now_ms => 0);
     PERFORM ta_app.complete_task(claimed.task_id, claimed.lease_epoch, p_now_ms => 0);
 END $$;
--- OS-3: nothing of a refused call is written, to any table.
+-- FP-2: nothing of a refused call is written, to any table.
 CREATE FUNCTION test.ta_rows() RETURNS text LANGUAGE sql AS $$
     SELECT md5(string_agg(query_to_xml(format('SELECT t::text FROM ta_app.%I AS t ORDER BY 1', relname), false, false, '')::text, ',' ORDER BY relname))
       FROM pg_class WHERE relnamespace = 'ta_app'::regnamespace AND relkind = 'r'
