@@ -122,6 +122,20 @@ RESET ROLE;
 SELECT test.error($$SELECT * FROM belay.check_hub('hk_none')$$);
 SELECT test.error($$SELECT * FROM belay.check_hub(NULL)$$);
 
+-- A hub of which tables were dropped by hand: calls that need them fail, monitoring shows the other
+-- hubs, and the hub can begin an incarnation, be moved and be dropped.
+SELECT belay.create_hub('hk_half');
+SELECT count(*) FROM belay.pg_stat_belay_queue WHERE hub = 'hk_half';
+SELECT * FROM hk_half.acquire_slots('a', 'worker');
+DROP TABLE hk_half.tasks, hk_half.slot_owners, hk_half.dead_letters, hk_half.outbox_events CASCADE;
+SELECT object, problem FROM belay.check_hub('hk_half') WHERE problem ~ 'table';
+SELECT test.refused($$SELECT hk_half.create_task('mail')$$);
+SELECT count(*) FROM belay.pg_stat_belay_queue WHERE hub = 'hk_half';
+SELECT belay.metrics() ~ 'hub="hk_app"' AS others, belay.metrics() ~ 'hub="hk_half"' AS it;
+SELECT belay.new_incarnation('hk_half');
+SELECT belay.set_hub_place('hk_half', 'far', 5432), belay.remove_hub_place('hk_half');
+SELECT belay.drop_hub('hk_half');
+
 SELECT belay.drop_hub('hk_app');
 CALL test.drop_role('regress_belay_hk');
 DROP FUNCTION test.hk_after(text[]);

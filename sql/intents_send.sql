@@ -94,13 +94,6 @@ SELECT test.sqlstate($$SELECT ins_a.send_to_hub('b', 'worker', '{"ActivityExecut
 ROLLBACK;
 SELECT * FROM belay.check_hub('ins_a');
 
--- A hub made before there were intents refuses them until it is upgraded.
-SELECT belay.create_hub('ins_old');
-DROP TABLE ins_old.intent_queue CASCADE;
-SELECT test.error($$SELECT ins_old.send_to_hub('b', 'worker', '{"ActivityExecute":{}}')$$);
-SELECT test.sqlstate($$SELECT ins_old.receive_intents('[]')$$), test.sqlstate($$SELECT belay.create_hub_link('ins_old', 'b', 's')$$);
-SELECT duty, rows FROM ins_old.reconcile('{intent_relay,outbox_retention}');
-
-SELECT belay.drop_hub('ins_a', true), belay.drop_hub('ins_old');
+SELECT belay.drop_hub('ins_a', true);
 DROP VIEW IF EXISTS test.ins_a;
 DROP ROLE regress_belay_ins_client, regress_belay_ins_monitor;

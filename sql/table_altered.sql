@@ -33,6 +33,11 @@ SELECT test.ta_after(:put, 'CREATE TABLE test.ta_more (lane int, slot smallint, 
 SELECT test.ta_after(:put, 'CREATE RULE mine AS ON INSERT TO ta_app.worker_queue DO INSTEAD NOTHING');
 SELECT test.ta_after(:take, 'ALTER TABLE ta_app.worker_queue ENABLE ROW LEVEL SECURITY');
 SELECT test.ta_after(:take, 'CREATE TABLE test.ta_child () INHERITS (ta_app.worker_queue)');
+-- As a partition of another table, and as a partitioned table itself.
+SELECT test.ta_after(:put, 'CREATE TABLE test.ta_whole (LIKE ta_app.worker_queue INCLUDING CONSTRAINTS) PARTITION BY RANGE (lane)',
+    'ALTER TABLE test.ta_whole ATTACH PARTITION ta_app.worker_queue DEFAULT');
+SELECT * FROM test.ta_after(:put, 'ALTER TABLE ta_app.worker_queue RENAME TO ta_old',
+    'CREATE TABLE ta_app.worker_queue (LIKE ta_app.ta_old INCLUDING CONSTRAINTS) PARTITION BY RANGE (lane)') AS f WHERE f !~ 'ta_old';
 -- Columns, checks, keys and indexes of ours.
 SELECT test.ta_after(:put, 'ALTER TABLE ta_app.worker_queue ALTER last_error TYPE varchar(10)');
 SELECT test.ta_after(:put, 'DELETE FROM ta_app.worker_queue', 'ALTER TABLE ta_app.worker_queue ALTER last_error SET NOT NULL');
@@ -62,7 +67,8 @@ DECLARE
 BEGIN
     PERFORM ta_app.start_orchestration('Orch', '', 'i', '1', p_now_ms => 0);
     SELECT lock_token INTO token FROM ta_app.fetch_orchestration_item(1000, p_now_ms => 1000);
-    PERFORM ta_app.ack_orchestration_item(token, 1, '[{"event_id": 1, "event_type": "E", "event_data": "{\"type\": \"E\"}"}]', '[]', '[]',
+    PERFORM ta_app.ack_orchestration_item(token, 1, '[{"event_id": 1, "event_type": "E", "event_data": "{\"type\": \"E\"}"},
+          {"event_id": 2, "event_type": "KeyValueSet", "event_data": "{\"type\": \"KeyValueSet\", \"key\": \"k\", \"value\": \"v\", \"last_updated_at_ms\": 7}"}]', '[]', '[]',
         '{"orchestration_name": "Orch", "orchestration_version": "1"}', p_now_ms => 1000);
 END $$;
 CREATE FUNCTION ta_app.task() RETURNS void LANGUAGE plpgsql AS $$
@@ -73,11 +79,16 @@ BEGIN
     SELECT * INTO claimed FROM ta_app.claim_tasks('w', 'i', p_now_ms => 0);
     PERFORM ta_app.complete_task(claimed.task_id, claimed.lease_epoch, p_now_ms => 0);
 END $$;
+-- FP-2: nothing of a refused call is written, to any table.
+CREATE FUNCTION test.ta_rows() RETURNS text LANGUAGE sql AS $$
+    SELECT md5(string_agg(query_to_xml(format('SELECT t::text FROM ta_app.%I AS t ORDER BY 1', relname), false, false, '')::text, ',' ORDER BY relname))
+      FROM pg_class WHERE relnamespace = 'ta_app'::regnamespace AND relkind = 'r'
+$$;
+SELECT test.ta_rows() AS before \gset
 SELECT t, left(found, 60) FROM (VALUES ('worker_queue', 'enqueue_worker_work(''{"ActivityExecute":{}}'', p_now_ms => 0)'), ('orchestrator_queue', 'turn()'), ('instance_locks', 'turn()'), ('instances', 'turn()'),
-    ('executions', 'turn()'), ('history', 'turn()'), ('outbox_events', 'task()'), ('tasks', 'task()'), ('attempts', 'task()'), ('queues', 'task()')) AS x(t, c),
+    ('executions', 'turn()'), ('history', 'turn()'), ('kv_store', 'turn()'), ('kv_delta', 'turn()'), ('outbox_events', 'task()'), ('tasks', 'task()'), ('attempts', 'task()'), ('queues', 'task()')) AS x(t, c),
     test.ta_after(c, format('ALTER TABLE ta_app.%I ADD CONSTRAINT mine CHECK (true)', t)) WITH ORDINALITY AS f(found, n) WHERE n = 1;
--- Nothing of a refused call is written.
-SELECT count(*), max(locked_until) FROM ta_app.worker_queue;
+SELECT test.ta_rows() = :'before' AS unchanged, count(*), max(locked_until) FROM ta_app.worker_queue;
 
 -- What is served: columns of the owner's behind ours, with and without defaults; a trigger that does not fire; indexes of any kind.
 ALTER TABLE ta_app.worker_queue ADD note text, ADD seen bigint DEFAULT 7, ADD gone int, ADD must text NOT NULL DEFAULT upper('here');
@@ -139,4 +150,4 @@ SET enable_seqscan = off;
 SELECT count(*) FROM ta_app.tasks WHERE state = 'completed';
 RESET enable_seqscan;
 SELECT belay.drop_hub('ta_app', p_force => true);
-DROP FUNCTION test.ta_after, test.ta_trigger;
+DROP FUNCTION test.ta_after, test.ta_trigger, test.ta_rows;

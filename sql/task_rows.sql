@@ -12,20 +12,20 @@ DECLARE
     epoch bigint;
 BEGIN
     BEGIN
-        IF last = 1 THEN PERFORM belay.inject_fault('fastpath.task', 1); END IF;
+        IF last = 1 THEN PERFORM belay.inject_fault('hot_table.task', 1); END IF;
         SELECT c.task_id INTO task FROM task_rows.create_task('l', '{}', p_now_ms => 1000) AS c;
         SELECT c.lease_epoch INTO epoch FROM task_rows.claim_tasks('w', 'w-1', '{l}', p_now_ms => 1001) AS c;
-        IF last = 2 THEN PERFORM belay.inject_fault('fastpath.task', 1); END IF;
+        IF last = 2 THEN PERFORM belay.inject_fault('hot_table.task', 1); END IF;
         PERFORM task_rows.renew_task(task, epoch, 60000, 1002);
-        IF last = 3 THEN PERFORM belay.inject_fault('fastpath.task', 1); END IF;
+        IF last = 3 THEN PERFORM belay.inject_fault('hot_table.task', 1); END IF;
         PERFORM task_rows.complete_task(task, epoch, '{"x":1}', p_now_ms => 1003);
         RAISE EXCEPTION SQLSTATE 'TRY00';  -- undone
     EXCEPTION
         WHEN SQLSTATE 'TRY00' THEN
-            PERFORM belay.inject_fault('fastpath.task', 0);
+            PERFORM belay.inject_fault('hot_table.task', 0);
             RETURN 'by SQL';
         WHEN OTHERS THEN
-            PERFORM belay.inject_fault('fastpath.task', 0);
+            PERFORM belay.inject_fault('hot_table.task', 0);
             RETURN CASE WHEN SQLERRM ~ 'injected fault' THEN 'directly' ELSE SQLERRM END;
     END;
 END $$;

@@ -62,14 +62,14 @@ EXCEPTION WHEN OTHERS THEN
     RETURN SQLERRM;
 END $$;
 TRUNCATE wq_direct.worker_queue;
-SELECT pg_temp.failing('fastpath.enqueue', $$SELECT wq_direct.enqueue_worker_work('{"ActivityExecute":{}}', p_now_ms => 1000)$$);
+SELECT pg_temp.failing('hot_table.enqueue', $$SELECT wq_direct.enqueue_worker_work('{"ActivityExecute":{}}', p_now_ms => 1000)$$);
 SELECT wq_direct.enqueue_worker_work('{"ActivityExecute":{}}', p_now_ms => 1000);
-SELECT pg_temp.failing('fastpath.fetch', $$SELECT * FROM wq_direct.fetch_work_item(1000, p_now_ms => 1000)$$);
+SELECT pg_temp.failing('hot_table.fetch', $$SELECT * FROM wq_direct.fetch_work_item(1000, p_now_ms => 1000)$$);
 SELECT lock_token AS token FROM wq_direct.fetch_work_item(1000, p_now_ms => 1000) \gset
-SELECT pg_temp.failing('fastpath.hold', format('SELECT wq_direct.abandon_work_item(%L, p_now_ms => 1000)', :'token'));
-SELECT pg_temp.failing('fastpath.renew', format('SELECT wq_direct.renew_work_item_lock(%L, 1000, p_now_ms => 1000)', :'token'));
-SELECT pg_temp.failing('fastpath.abandon', format('SELECT wq_direct.abandon_work_item(%L, p_now_ms => 1000)', :'token'));
-SELECT pg_temp.failing('fastpath.ack', format('SELECT wq_direct.ack_worker(%L, NULL, NULL, 1000)', :'token'));
+SELECT pg_temp.failing('hot_table.hold', format('SELECT wq_direct.abandon_work_item(%L, p_now_ms => 1000)', :'token'));
+SELECT pg_temp.failing('hot_table.renew', format('SELECT wq_direct.renew_work_item_lock(%L, 1000, p_now_ms => 1000)', :'token'));
+SELECT pg_temp.failing('hot_table.abandon', format('SELECT wq_direct.abandon_work_item(%L, p_now_ms => 1000)', :'token'));
+SELECT pg_temp.failing('hot_table.ack', format('SELECT wq_direct.ack_worker(%L, NULL, NULL, 1000)', :'token'));
 SELECT locked_until, attempt_count FROM wq_direct.worker_queue;
 SELECT wq_direct.ack_worker(:'token', NULL, NULL, 1000);
 SELECT count(*) FROM wq_direct.worker_queue;

@@ -1,3 +1,8 @@
+// Statements with the rights of a hub's owner: one call of belay.run_as_owner whose answer is
+// folded back into the rows of the statement.
+//
+// May touch: the connection that it is given. Must not: put a value into the text; format() quotes
+// it on the server.
 #include "as_owner.hpp"
 
 #include <libpq-fe.h>

@@ -1,104 +1,25 @@
+// A connection to a server: statements, their repetition, transactions, pipelines, and the way to
+// the server that a hub has gone to.
+//
+// May touch: one libpq connection. Must not: know what a statement means; the calls say whether it
+// may be repeated.
 #include "belay/connection.hpp"
 
-#include <fcntl.h>
 #include <libpq-fe.h>
 #include <poll.h>
-#include <unistd.h>
 
-#include <bit>
 #include <cerrno>
-#include <charconv>
 #include <algorithm>
 #include <random>
 #include <thread>
 #include <unordered_map>
 
+#include "conninfo.hpp"
+#include "max_bytes.hpp"
 #include "retry.hpp"
 
 namespace belay {
 namespace {
-
-// Oids of pg_type, which never change.
-constexpr unsigned kBool = 16;
-constexpr unsigned kInt8 = 20;
-constexpr unsigned kInt4 = 23;
-constexpr unsigned kText = 25;
-constexpr unsigned kFloat8 = 701;
-constexpr unsigned kBoolArray = 1000;
-constexpr unsigned kInt4Array = 1007;
-constexpr unsigned kTextArray = 1009;
-constexpr unsigned kInt8Array = 1016;
-constexpr unsigned kUuid = 2950;
-constexpr unsigned kUuidArray = 2951;
-constexpr unsigned kJsonb = 3802;
-constexpr unsigned kJsonbArray = 3807;
-
-// libpq counts bytes in an int, and the server takes no value of 1 GiB.
-constexpr std::size_t kMaxBytes = (std::size_t{1} << 30) - 1;
-
-template <typename T>
-void put_number(std::string& to, T value) {
-    const auto bits = static_cast<std::make_unsigned_t<T>>(value);
-    for (int shift = (static_cast<int>(sizeof(T)) - 1) * 8; shift >= 0; shift -= 8) {
-        to.push_back(static_cast<char>((bits >> shift) & 0xff));
-    }
-}
-
-// The header of an array with one dimension.
-std::string array_header(unsigned element_type, std::size_t count, bool has_nulls = false) {
-    std::string bytes;
-    put_number<std::int32_t>(bytes, count == 0 ? 0 : 1);
-    put_number<std::int32_t>(bytes, has_nulls ? 1 : 0);
-    put_number<std::uint32_t>(bytes, element_type);
-    if (count != 0) {
-        put_number<std::int32_t>(bytes, static_cast<std::int32_t>(count));
-        put_number<std::int32_t>(bytes, 1);
-    }
-    return bytes;
-}
-
-template <typename T>
-std::string array_of_numbers(unsigned element_type, const std::vector<T>& numbers) {
-    std::string bytes = array_header(element_type, numbers.size());
-    for (const auto number : numbers) {
-        put_number<std::int32_t>(bytes, sizeof(T));
-        put_number<T>(bytes, number);
-    }
-    return bytes;
-}
-
-void put_element(std::string& to, const std::string& text) {
-    put_number<std::int32_t>(to, static_cast<std::int32_t>(std::min(text.size(), kMaxBytes)));
-    to += text;
-}
-void put_element(std::string& to, const JsonText& json) {
-    put_number<std::int32_t>(to,
-                             static_cast<std::int32_t>(std::min(json.text.size(), kMaxBytes)) + 1);
-    to.append("\x01").append(json.text);
-}
-void put_element(std::string& to, std::int64_t number) {
-    put_number<std::int32_t>(to, sizeof number);
-    put_number(to, number);
-}
-
-template <typename T>
-std::string array_of_optionals(unsigned element_type,
-                               const std::vector<std::optional<T>>& elements) {
-    const bool has_nulls = std::ranges::any_of(elements, [](const auto& one) { return !one; });
-    std::string bytes = array_header(element_type, elements.size(), has_nulls);
-    for (const auto& element : elements) {
-        if (element) {
-            put_element(bytes, *element);
-        } else {
-            put_number<std::int32_t>(bytes, -1);
-        }
-    }
-    return bytes;
-}
-
-[[noreturn]] void throw_bad_value(const std::string& message) {
-    throw Error({.message = message});
-}
 
 // The lease that the statement names is gone.
 bool is_lease_lost(std::string_view sqlstate) {
@@ -151,263 +72,12 @@ std::string fnv1a_128(std::string_view bytes) {
     return digits;
 }
 
-// What libpq is to connect to: the conninfo, or the same with another host and port.
-struct Conninfo {
-    Conninfo(const std::string& text, const std::optional<HubPlace>& place) {
-        add("fallback_application_name", "belay");
-        if (!place) {
-            add("dbname", text);
-        } else {
-            read(text);
-            add("host", place->host);
-            add("port", std::to_string(place->port));
-        }
-        add("client_encoding", "UTF8");
-        for (const auto& [keyword, value] : parts) {
-            keywords.push_back(keyword.c_str());
-            values.push_back(value.c_str());
-        }
-        keywords.push_back(nullptr);
-        values.push_back(nullptr);
-    }
-
-    std::vector<const char*> keywords = {};
-    std::vector<const char*> values = {};
-
- private:
-    void add(std::string keyword, std::string value) {
-        parts.emplace_back(std::move(keyword), std::move(value));
-    }
-    // All but where the server is. A text without parameters is the name of a database.
-    void read(const std::string& text) {
-        const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
-            PQconninfoParse(text.c_str(), nullptr), &PQconninfoFree);
-        if (!parsed) {
-            add("dbname", text);
-            return;
-        }
-        for (const PQconninfoOption* option = parsed.get(); option->keyword != nullptr; ++option) {
-            const std::string_view keyword = option->keyword;
-            if (option->val != nullptr && keyword != "host" && keyword != "hostaddr" &&
-                keyword != "port" && keyword != "client_encoding") {
-                add(option->keyword, option->val);
-            }
-        }
-    }
-
-    std::vector<std::pair<std::string, std::string>> parts = {};
-};
-
-// The part of a name after its first dot; of an address, all of it.
-std::string_view domain_of(std::string_view host) {
-    const bool address = host.find(':') != std::string_view::npos ||
-                         host.find_first_not_of("0123456789.") == std::string_view::npos;
-    const auto dot = host.find('.');
-    return address ? host : dot == std::string_view::npos ? "" : host.substr(dot);
-}
-
-// Whether a password for the first server may be sent to the host. A directory of sockets is this
-// machine.
-bool is_trusted(std::string_view host, std::string_view first,
-                const std::vector<std::string>& allowed) {
-    const bool local = host.starts_with('/') || host == "localhost";
-    const bool first_local = first.empty() || first.starts_with('/') || first == "localhost";
-    if (host == first || (local && first_local)) {
-        return true;
-    }
-    if (!local && !first_local && domain_of(host) == domain_of(first)) {
-        return true;
-    }
-    return std::ranges::any_of(allowed, [host](const std::string& one) {
-        return one.starts_with('.') ? host.ends_with(one) : host == one;
-    });
-}
-
 bool is_success(const PGresult* result) {
     const auto status = PQresultStatus(result);
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
 }
 
 }  // namespace
-
-// ---- Parameters. ----
-
-Param::Param(std::string_view text) : type_(kText), bytes_(text) {}
-
-Param::Param(const JsonText& json) : type_(kJsonb), bytes_("\x01" + json.text) {}
-
-Param::Param(const std::vector<JsonText>& jsons)
-    : type_(kJsonbArray), bytes_(array_header(kJsonb, jsons.size())) {
-    for (const auto& json : jsons) {
-        put_element(bytes_, json);
-    }
-}
-
-JsonText Param::json_text(const Json& json) {
-    try {
-        return {json.dump()};
-    } catch (const Json::exception& error) {
-        throw Error({.message = error.what(), .sqlstate = "22021"});
-    }
-}
-
-Param::Param(const std::vector<std::string>& texts)
-    : type_(kTextArray), bytes_(array_header(kText, texts.size())) {
-    for (const auto& text : texts) {
-        put_element(bytes_, text);
-    }
-}
-
-Param::Param(const std::vector<std::int32_t>& numbers)
-    : type_(kInt4Array), bytes_(array_of_numbers(kInt4, numbers)) {}
-
-Param::Param(const std::vector<std::int64_t>& numbers)
-    : type_(kInt8Array), bytes_(array_of_numbers(kInt8, numbers)) {}
-
-Param::Param(const std::vector<bool>& flags)
-    : type_(kBoolArray), bytes_(array_header(kBool, flags.size())) {
-    for (const bool flag : flags) {
-        put_number<std::int32_t>(bytes_, 1);
-        bytes_.push_back(flag ? '\x01' : '\x00');
-    }
-}
-
-Param::Param(const std::vector<std::optional<JsonText>>& jsons)
-    : type_(kJsonbArray), bytes_(array_of_optionals(kJsonb, jsons)) {}
-
-Param::Param(const std::vector<std::optional<std::string>>& texts)
-    : type_(kTextArray), bytes_(array_of_optionals(kText, texts)) {}
-
-Param::Param(const std::vector<std::optional<std::int64_t>>& numbers)
-    : type_(kInt8Array), bytes_(array_of_optionals(kInt8, numbers)) {}
-
-Param::Param(const Uuid& uuid) : type_(kUuid), bytes_(uuid.bytes().begin(), uuid.bytes().end()) {}
-
-Param::Param(const std::vector<Uuid>& uuids)
-    : type_(kUuidArray), bytes_(array_header(kUuid, uuids.size())) {
-    for (const auto& uuid : uuids) {
-        put_number<std::int32_t>(bytes_, 16);
-        bytes_.append(uuid.bytes().begin(), uuid.bytes().end());
-    }
-}
-
-Param::Param(double number) : type_(kFloat8) {
-    put_number(bytes_, std::bit_cast<std::int64_t>(number));
-}
-
-void Param::set_bool(bool value) {
-    type_ = kBool;
-    bytes_.assign(1, value ? '\x01' : '\x00');
-}
-
-void Param::set_int4(std::int32_t value) {
-    type_ = kInt4;
-    put_number(bytes_, value);
-}
-
-void Param::set_int8(std::int64_t value) {
-    type_ = kInt8;
-    put_number(bytes_, value);
-}
-
-// ---- Results. ----
-
-Json parse_json(std::string_view text) {
-    Json value = Json::parse(text, nullptr, false);
-    if (value.is_discarded()) {
-        throw_bad_value("\"" + std::string(text) + "\" is not JSON");
-    }
-    return value;
-}
-
-std::int64_t parse_integer(std::string_view text, std::int64_t min, std::int64_t max) {
-    std::int64_t value = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code != std::errc{} || end != text.data() + text.size() || value < min || value > max) {
-        throw_bad_value("\"" + std::string(text) + "\" is not an integer of the wanted size");
-    }
-    return value;
-}
-
-double parse_double(std::string_view text) {
-    double value = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code != std::errc{} || end != text.data() + text.size()) {
-        throw_bad_value("\"" + std::string(text) + "\" is not a number");
-    }
-    return value;
-}
-
-bool parse_bool(std::string_view text) {
-    if (text != "t" && text != "f") {
-        throw_bad_value("\"" + std::string(text) + "\" is not a boolean");
-    }
-    return text == "t";
-}
-
-Result::Result(pg_result* result) : result_(result, &PQclear) {}
-
-int Result::size() const {
-    return PQntuples(result_.get());
-}
-
-int Result::columns() const {
-    return PQnfields(result_.get());
-}
-
-std::int64_t Result::affected() const {
-    const std::string_view count = PQcmdTuples(result_.get());
-    return count.empty() ? 0 : parse_integer(count, 0, INT64_MAX);
-}
-
-bool Result::is_null(int row, int column) const {
-    if (row < 0 || row >= size() || column < 0 || column >= columns()) {
-        throw_bad_value("the answer has no field " + std::to_string(column) + " in row " +
-                        std::to_string(row));
-    }
-    return PQgetisnull(result_.get(), row, column) != 0;
-}
-
-std::string_view Result::text(int row, int column) const {
-    if (is_null(row, column)) {
-        throw_bad_value("field " + std::to_string(column) + " of the answer is null");
-    }
-    return {PQgetvalue(result_.get(), row, column),
-            static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
-}
-
-// ---- Interrupts. ----
-
-Interrupt::Interrupt() {
-    int ends[2];
-    if (::pipe(ends) != 0) {
-        throw Error({.message = "cannot make a pipe"});
-    }
-    read_ = ends[0];
-    write_ = ends[1];
-    for (const int end : ends) {
-        ::fcntl(end, F_SETFL, O_NONBLOCK);
-        ::fcntl(end, F_SETFD, FD_CLOEXEC);
-    }
-}
-
-Interrupt::~Interrupt() {
-    ::close(read_);
-    ::close(write_);
-}
-
-void Interrupt::signal() noexcept {
-    // A full pipe is signalled enough.
-    [[maybe_unused]] const auto written = ::write(write_, "", 1);
-}
-
-void Interrupt::reset() noexcept {
-    char buffer[64];
-    while (::read(read_, buffer, sizeof buffer) > 0) {
-    }
-}
-
-// ---- The connection. ----
 
 struct Connection::Impl {
     ConnectionOptions options;
@@ -662,7 +332,7 @@ struct Connection::Impl {
     }
 
     // The server has a statement that we have not prepared (42P05), or does not have one that we
-    // have (26000): it is not the server of before, or somebody has run DISCARD ALL. Nothing was
+    // have (26000): it is not the server of before, or a DISCARD ALL was run. Nothing was
     // executed. From now on this connection sends the text each time.
     void stop_preparing(bool was_in_transaction) {
         options.prepare = false;

@@ -1,3 +1,8 @@
+// The dispatcher: fetches turns, keeps their leases, runs handlers, and passes on what they
+// decided.
+//
+// May touch: its threads and connections, the shares of slots that its keeper has. Must not: decide
+// what a turn means; handlers do.
 #include "belay/dispatcher.hpp"
 
 #include <algorithm>

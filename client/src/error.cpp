@@ -1,3 +1,6 @@
+// What an Error may be asked: each answer follows from the SQLSTATE and the DETAIL.
+//
+// May touch: its own facts. Must not: throw while it answers.
 #include "belay/error.hpp"
 
 #include <utility>

@@ -1,3 +1,6 @@
+// Which hub of a family has a key.
+//
+// May touch: nothing outside. Must not: differ from belay.family_hub, or change: keys would move.
 #include "belay/family.hpp"
 
 #include <cstdint>

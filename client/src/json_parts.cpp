@@ -1,3 +1,6 @@
+// Cutting the text of a JSON array into its elements.
+//
+// May touch: its argument. Must not: decode a number; its text is what the server has sent.
 #include "json_parts.hpp"
 
 #include <algorithm>

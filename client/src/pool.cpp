@@ -1,3 +1,6 @@
+// The pool: connections on loan, oldest waiter first.
+//
+// May touch: its list, under its mutex. Must not: connect or wait for a server under that mutex.
 #include "belay/pool.hpp"
 
 #include <utility>

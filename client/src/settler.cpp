@@ -1,3 +1,6 @@
+// The settler of tasks and activities: its buffer, its portions, and what becomes of each outcome.
+//
+// May touch: its state, under mutex_. Must not: call the host or a server under mutex_.
 #include "settler.hpp"
 
 #include <algorithm>

@@ -28,8 +28,8 @@
 // are woken at once. Either way a thread is on its way for as long as jobs and sleeping threads
 // exist.
 //
-// Locks. mutex_ guards all that changes. It is the innermost: whoever holds it calls neither the
-// server, nor the host (except stopping(), which takes no lock), nor anything of a lease. A job
+// Locks. mutex_ guards all that changes. It is the innermost: a thread that holds it calls neither
+// the server, nor the host (except stopping(), which takes no lock), nor anything of a lease. A job
 // belongs to one thread at a time: the one that has taken it out of the buffer or from the ended
 // ones.
 #pragma once

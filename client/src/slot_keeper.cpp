@@ -1,3 +1,7 @@
+// The thread that keeps a dispatcher's share of slots.
+//
+// May touch: a connection of its own. Must not: count a share as kept beyond what the last answered
+// call allows.
 #include "slot_keeper.hpp"
 
 #include <poll.h>

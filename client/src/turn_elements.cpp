@@ -1,3 +1,6 @@
+// Elements of histories and batches: JSON as it is spelt, or text that the server had to quote.
+//
+// May touch: its arguments. Must not: fail because an element is no JSON.
 #include "turn_elements.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,6 @@
+// The settler of turns: which decisions go into a call, and who makes it.
+//
+// May touch: its state, under its mutex. Must not: call a server under that mutex.
 #include "turn_settler.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A worker whose handler is a shell command: its options, the command's variables, and its report.
+//
+// May touch: the error stream, signals of the process. Must not: start the command; shell.cpp does.
 #include "exec_worker.hpp"
 
 #include <csignal>

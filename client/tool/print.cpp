@@ -1,3 +1,7 @@
+// Printing tables, lists and JSON.
+//
+// May touch: the stream that it is given. Must not: send characters of a value that steer a
+// terminal.
 #include "print.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Running a shell command: its pipes, its process group, and its end.
+//
+// May touch: the process group of the command. Must not: return while the command runs.
 #include "shell.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,6 @@
+// Which command was perhaps meant: names at a small distance.
+//
+// May touch: its arguments. Must not: run anything; the program prints what is found.
 #include "suggest.hpp"
 
 #include <algorithm>

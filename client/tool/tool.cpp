@@ -1,3 +1,6 @@
+// What the commands share: connection, hub, ids and output.
+//
+// May touch: the terminal's size, one connection, the streams. Must not: know a command.
 #include "tool.hpp"
 
 #include <sys/ioctl.h>

@@ -81,7 +81,7 @@ class Tool {
     };
     std::optional<Missing> find_missing(const Error& error) noexcept;
 
-    // Rows for whoever reads: a table, or with --json an array with all fields.
+    // Rows for people: a table, or with --json an array with all fields.
     void print(const Json& rows, const std::vector<Column>& columns) const;
 
     // What a command has done: a sentence, or with --json the object.

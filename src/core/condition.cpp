@@ -1,3 +1,7 @@
+// The check of a condition, and whether the signals that have come meet it.
+//
+// Touches  its arguments; the heap, for the words that a count compares
+// Must not look for faults in is_met: check_condition has accepted what comes there
 #include "core/condition.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Reading the five fields of cron, and the search for the next time that fits them.
+//
+// Touches  its arguments; asks the time zone that it is given
+// Must not read a clock: the caller says from when
 #include "core/cron.hpp"
 
 #include <algorithm>

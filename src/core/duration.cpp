@@ -1,3 +1,7 @@
+// Reading the values of hub options: numbers, durations, and sizes in bytes.
+//
+// Touches  its arguments
+// Must not guess: what cannot be read whole gives no value
 #include "core/duration.hpp"
 
 #include <charconv>

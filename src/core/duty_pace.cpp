@@ -1,3 +1,7 @@
+// When a duty runs again: at once while it finds rows, at its pace otherwise, later after failures.
+//
+// Touches  the pace that it is given
+// Must not read a clock: the caller passes the time
 #include "core/duty_pace.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Reading the hub option events: a list of topics and topic.type words, as bits.
+//
+// Touches  its argument
+// Must not skip a word that it does not know: then there is no value
 #include "core/events.hpp"
 
 namespace belay::core {

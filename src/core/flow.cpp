@@ -1,3 +1,7 @@
+// What the counts of a group mean for its join, and the search for a cycle in a graph.
+//
+// Touches  its arguments, and the scratch memory that the caller provides
+// Must not recurse, or use the heap
 #include "core/flow.hpp"
 
 namespace belay::core {

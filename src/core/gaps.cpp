@@ -1,3 +1,7 @@
+// The list of gaps of one stream: gaps are added, joined, cut and, when it is full, forgotten.
+//
+// Touches  the list that it is given
+// Must not say of a place that it is empty unless that was added
 #include "core/gaps.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Slots of ids, and keys of instances.
+//
+// Touches  its arguments
+// Must not change: the results are in tables and tokens
 #include "core/hash.hpp"
 
 #include "core/bytes.hpp"

@@ -40,7 +40,7 @@ constexpr int32_t lane_of(bool has_tag, std::string_view tag, bool has_session) 
 }
 
 // The key of an instance in the orchestrator queue and the instance locks. Two ids may share a key;
-// whoever finds a row by it compares the id too.
+// a call that finds a row by it compares the id too.
 int64_t instance_key(std::string_view id);
 
 }  // namespace belay::core

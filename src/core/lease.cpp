@@ -1,3 +1,7 @@
+// The words for what is wrong with a lease: for the DETAIL and the message of an error.
+//
+// Touches  nothing
+// Must not decide whether a lease is live; core/transitions/ does
 #include "core/lease.hpp"
 
 namespace belay::core {

@@ -1,3 +1,7 @@
+// Reading the hub option name_pins, and matching names with its patterns.
+//
+// Touches  its arguments
+// Must not use the heap: the caller provides the places
 #include "core/name_pins.hpp"
 
 #include <charconv>

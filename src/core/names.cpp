@@ -1,3 +1,7 @@
+// Which names a hub may have.
+//
+// Touches  its argument
+// Must not know which hubs there are
 #include "core/names.hpp"
 
 namespace belay::core {

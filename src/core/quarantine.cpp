@@ -1,3 +1,7 @@
+// How long a hub rests: twice as long each time, up to a limit, until it has behaved for a while.
+//
+// Touches  the quarantine that it is given
+// Must not read a clock: the caller passes the time
 #include "core/quarantine.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// Dealing the slots of a queue among its owners: the caller keeps its share, and free slots go to
+// the owners with the fewest.
+//
+// Touches  the arrays that it is given
+// Must not take a slot from an owner other than the caller
 #include "core/slots.hpp"
 
 #include <algorithm>
@@ -7,7 +12,7 @@ namespace belay::core {
 namespace {
 
 // What the caller may keep. Some owners have one slot more than the others if the slots cannot be
-// divided; whoever has more than the others already counts as one of these.
+// divided; an owner that has more than the others counts as one of these.
 int32_t share(int32_t slots, std::span<const int32_t> held, int32_t caller) {
     const auto owners = static_cast<int32_t>(held.size());
     const int32_t least = slots / owners;

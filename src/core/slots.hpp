@@ -13,7 +13,7 @@ inline constexpr int32_t kNoOwner = -1;
 // has it, from 0 to held.size() - 1, or kNoOwner; held is room for a number per owner.
 //
 // The caller gives up what it has above its share, the highest slots first. Then every slot that
-// nobody has goes to whoever has the fewest: the caller before others, then in order. Nobody but
+// nobody has goes to the owner with the fewest: the caller before others, then in order. Nobody but
 // the caller loses a slot. Once each owner has called, each has n / k slots or one more.
 void deal_slots(std::span<int32_t> owner_of, std::span<int32_t> held, int32_t caller);
 

@@ -1,3 +1,7 @@
+// Reading the mode of a tag filter.
+//
+// Touches  its argument
+// Must not know what a mode means for a row; the header does
 #include "core/tags.hpp"
 
 namespace belay::core {

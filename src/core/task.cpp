@@ -1,3 +1,7 @@
+// Reading policies of tasks; epochs, pauses between attempts, and which rows may be stored.
+//
+// Touches  its arguments
+// Must not draw random numbers or read a clock: the caller passes both
 #include "core/task.hpp"
 
 #include <algorithm>

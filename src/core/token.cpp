@@ -1,3 +1,7 @@
+// Writing and reading tokens: fixed layouts in base64url.
+//
+// Touches  its arguments, and the memory that the caller provides
+// Must not accept a second spelling of a token, or change: tokens are in the hands of clients
 #include "core/token.hpp"
 
 #include <cstring>

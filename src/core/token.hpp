@@ -48,7 +48,7 @@ struct TaskLease {
 };
 
 // A place among the events of a hub, and the lease of the batch in which it was handed out. Not a
-// secret: whoever may read a subscription may also move it. Begins with e.
+// secret: a reader of a subscription may also move it. Begins with e.
 struct EventPlace {
     int64_t lease = 0;
     int32_t incarnation = 0;

@@ -1,3 +1,7 @@
+// Reading the fields of work items that belay needs: kind, routing, activity, timer.
+//
+// Touches  its arguments
+// Must not decode more than these, or change a payload
 #include "core/work_item.hpp"
 
 #include <cstring>

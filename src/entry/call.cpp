@@ -1,3 +1,7 @@
+// Reading the arguments of a call, each with the error that names it.
+//
+// Touches  the call's arguments
+// Must not know what a verb means
 #include "entry/call.hpp"
 
 #include "ops/input.hpp"

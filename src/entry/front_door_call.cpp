@@ -1,3 +1,8 @@
+// Arguments and rows of the front door: intervals, times and lists of queues; a received task as a
+// row.
+//
+// Touches  the call's arguments and its answer
+// Must not decide anything about a task; ops/front_door does
 #include "entry/front_door_call.hpp"
 
 #include <algorithm>

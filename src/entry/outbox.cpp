@@ -96,8 +96,7 @@ using namespace belay;
 BELAY_FUNCTION(belay_event_horizon_pid) {
     const Oid table = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
     const store::Hub* hub = store::find_hub(get_rel_namespace(table), true);
-    if (hub == nullptr || !OidIsValid(hub->relations.outbox_events_position) ||
-        RecoveryInProgress()) {
+    if (hub == nullptr || RecoveryInProgress()) {
         PG_RETURN_NULL();
     }
     const auto horizon = pg::as_role(hub->owner, [hub] {

@@ -1,3 +1,8 @@
+// Arguments and rows that several entry functions of tasks share: what to claim, and what was
+// claimed.
+//
+// Touches  the call's arguments and its answer
+// Must not decide which tasks are claimed; ops/task does
 #include "entry/task_arguments.hpp"
 
 #include <algorithm>

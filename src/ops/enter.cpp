@@ -1,3 +1,9 @@
+// enter.cpp — lock the tables that a call needs, and look whether they may be used.
+//
+// Calls    store::refresh_hub, Tables::check
+// Touches  nothing
+// Locks    tables, in the one order of all calls
+// Raises   QB018 altered table; what refresh_hub raises if the hub is gone or elsewhere
 #include "ops/enter.hpp"
 
 namespace belay::ops {
@@ -12,7 +18,8 @@ struct Chosen {
 Chosen choose(const store::Hub& hub, const Needs& needs) {
     Chosen chosen{};
     const auto add = [&chosen](bool wanted, Oid id) {
-        if (wanted && OidIsValid(id)) {  // a hub of an older release may lack it
+        if (wanted &&
+            OidIsValid(id)) {  // one that was dropped by hand is refused when it is opened
             chosen.ids[chosen.count++] = id;
         }
     };
@@ -79,15 +86,6 @@ bool try_enter(store::Tables& tables, const Needs& needs) {
     }
     check_tables(tables, needs);
     return true;
-}
-
-void require_table(const store::Hub& hub, Oid table, const char* what) {
-    if (!OidIsValid(table)) {
-        ereport(ERROR,
-                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                 errmsg("hub \"%s\" was made by a release without %s", NameStr(hub.name), what),
-                 errhint("Its owner upgrades it with belay.upgrade_hub.")));
-    }
 }
 
 std::span<const int16> slots_of(const store::Hub& hub, const SlotFilter& filter) {

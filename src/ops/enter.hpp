@@ -32,10 +32,6 @@ bool try_enter(store::Tables& tables, const Needs& needs);
 // Only takes the locks, for a caller that writes into another hub later.
 bool try_lock_tables(const store::Hub& hub, const Needs& needs);
 
-// Refuses a call (55000) that needs a table which the hub lacks because it is of an older release;
-// what names the matter.
-void require_table(const store::Hub& hub, Oid table, const char* what);
-
 // The slots that a fetch may take from: those of the caller's list that the hub has, each once; no
 // list means all.
 struct SlotFilter {

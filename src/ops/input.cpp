@@ -1,3 +1,9 @@
+// input.cpp — checks of what callers send, each with the path of the argument.
+//
+// Calls    nothing of the store
+// Touches  nothing
+// Locks    nothing
+// Raises   QB006
 #include "ops/input.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Whether this transaction did nothing but lease, and may commit without waiting for the disk.
+//
+// Touches  the setting synchronous_commit, for this one commit; a flag of the session
+// Must not apply to a transaction that something has called commit_as_asked in
 #include "pg/async_commit.hpp"
 
 #include "pg/pg.hpp"

@@ -1,3 +1,7 @@
+// The server's clock, and the clock of a call.
+//
+// Touches  the system's clocks
+// Must not choose a time: what counts is p_now_ms, then belay.now, then the server's clock
 #include "pg/clock.hpp"
 
 #include "core/time.hpp"

@@ -12,7 +12,7 @@ int64 server_now_ms();
 int64 monotonic_ms();
 
 // Time inside one call. A caller's clock stands still while the call runs, and moves on by the time
-// that passed once the call has waited for somebody (CL-4); the server's clock is read each time.
+// that passed once the call has waited for a lock (CL-4); the server's clock is read each time.
 struct Clock {
     bool from_server;
     bool waited;

@@ -1,3 +1,7 @@
+// Waiting for the disk: of this transaction's commit, or of all WAL written so far.
+//
+// Touches  the server's WAL
+// Must not flush beyond the last record: see end_of_wal
 #include "pg/durable.hpp"
 
 #include "pg/async_commit.hpp"

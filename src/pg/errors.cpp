@@ -1,3 +1,7 @@
+// Raising belay's errors, and the JSON of their DETAIL.
+//
+// Touches  the current memory context
+// Must not show a whole token, or more than the beginning of a long value
 #include "pg/errors.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Counting passes of fault points, and failing those that a test has asked for.
+//
+// Touches  the counts: of the session, or of shared memory once use_fault_counts has been called
+// Must not cost more than one load while nothing is to fail
 #include "pg/faults.hpp"
 
 namespace belay::pg {

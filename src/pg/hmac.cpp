@@ -1,3 +1,7 @@
+// HMAC-SHA-256 by the server's routines, and a comparison that takes the same time for all texts.
+//
+// Touches  the current memory context
+// Must not put a secret into an error
 #include "pg/hmac.hpp"
 
 namespace belay::pg {

@@ -1,3 +1,7 @@
+// Reading jsonb: members, numbers, and its text.
+//
+// Touches  the current memory context
+// Must not change a value
 #include "pg/jsonb.hpp"
 
 #include "core/json.hpp"

@@ -1,3 +1,7 @@
+// Locks on hashed keys, in PostgreSQL's lock table.
+//
+// Touches  the lock table
+// Must not use the sub-ids of advisory locks: an application has those
 #include "pg/locks.hpp"
 
 #include "core/hash.hpp"

@@ -33,7 +33,7 @@ bool try_lock_for_session(LockSpace space);
 // Takes the lock on a key of a hub: if nobody has it; or after waiting.
 bool try_lock_key(LockSpace space, Oid hub, uint64 key);
 void lock_key(LockSpace space, Oid hub, uint64 key);
-// Whether somebody else has it now. Takes nothing.
+// Whether another session has it now. Takes nothing.
 bool is_key_locked(LockSpace space, Oid hub, uint64 key);
 
 // How view pg_locks names the lock on a key: it is of type advisory.
@@ -52,7 +52,7 @@ void unlock_key_of_session(LockSpace space, Oid hub, uint64 key);
 // Gives a lock on a key back before the transaction ends.
 void unlock_key(LockSpace space, Oid hub, uint64 key);
 
-// The exclusion of an instance that has no lock row: its key, and the hub's own shared. Whoever
+// The exclusion of an instance that has no lock row: its key, and the hub's own shared. A call that
 // needs very many keys takes the hub's alone instead.
 bool try_lock_instance(Oid hub, int64 instance_key);
 void lock_instance(Oid hub, int64 instance_key);

@@ -1,3 +1,7 @@
+// What this session has said already: a short list of keys.
+//
+// Touches  memory of the session
+// Must not grow: when the list is full, nothing is said for the first time any more
 #include "pg/once.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Random bytes, drawn from the system in portions.
+//
+// Touches  a pool of the process
+// Must not hand out a byte twice, or share the pool with a forked process
 #include "pg/random.hpp"
 
 namespace belay::pg {

@@ -1,3 +1,8 @@
+// The target of a foreign server with the rights of a role, and the steps of a libpq connection to
+// it.
+//
+// Touches  the catalogs of foreign servers, in read_remote_target alone; sockets
+// Must not wait, or raise while it has a connection or a result in its hands
 #include "pg/remote.hpp"
 
 #include "pg/compat.hpp"

@@ -1,3 +1,7 @@
+// The last number of a sequence, and moving a sequence forward.
+//
+// Touches  the sequence
+// Must not draw a number, or move a sequence back
 #include "pg/sequence.hpp"
 
 namespace belay::pg {

@@ -1,3 +1,7 @@
+// The definitions of belay's settings.
+//
+// Touches  the server's list of settings
+// Must not change a rule if a user may set it: rules are hub options
 #include "pg/settings.hpp"
 
 #include <algorithm>

@@ -47,8 +47,8 @@ SubtransactionEnd try_in_subtransaction(Body body) {
     return {keep, error};
 }
 
-// The same, but an ERROR goes on: whoever catches it further up must not find our subtransaction
-// open.
+// The same, but an ERROR goes on: the code that catches it further up must not find our
+// subtransaction open.
 template <JumpSafe Body>
 bool keep_if(Body body) {
     const SubtransactionEnd end = try_in_subtransaction(body);

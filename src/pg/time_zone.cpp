@@ -1,3 +1,7 @@
+// Local times of a zone, by the server's own tables.
+//
+// Touches  the server's cache of time zones
+// Must not take a zone that the server itself refuses (one with leap seconds)
 #include "pg/time_zone.hpp"
 
 #include "pg/errors.hpp"

@@ -1,3 +1,7 @@
+// The setting belay.now, checked when it is set and when it is used.
+//
+// Touches  memory of the setting
+// Must not hold for another transaction than the one that has set it
 #include "pg/transaction_clock.hpp"
 
 #include <algorithm>

@@ -41,7 +41,7 @@ std::optional<Flow> lock_flow_to_delete(const Hub& hub, const pg_uuid_t& id);
 // As it is now: of a flow that this transaction holds, or for a look.
 std::optional<Flow> read_flow(const Hub& hub, const pg_uuid_t& id);
 
-// Inserts the flow. False if the id is taken; waits for whoever is taking it.
+// Inserts the flow. False if the id is taken; waits for a call that is taking it.
 bool insert_flow(const Hub& hub, const Flow& flow, std::string_view kind, Jsonb* tags, int64 now);
 void write_flow(const Hub& hub, const Flow& flow, int64 now);
 

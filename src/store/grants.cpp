@@ -63,7 +63,7 @@ bool names(const Acl* acl, Oid grantee, AclMode right) {
     return false;
 }
 
-// A hub of an older release lacks what came later.
+// A hub lacks what a later version brings until it is upgraded.
 bool exists(const Hub& hub, const HubRelation& relation) {
     return OidIsValid(get_relname_relid(relation.name, hub.schema));
 }

@@ -11,7 +11,7 @@ struct HubFunction {
     Oid id;
     const char* verb;
     const char* signature;  // schema-qualified, ready for GRANT and DROP
-    bool is_public;         // anybody may call it
+    bool is_public;         // every role may call it
     Oid owner;
     bool is_altered;  // strict, immutable, parallel safe, leakproof, security definer, or with
                       // settings
@@ -19,7 +19,7 @@ struct HubFunction {
 
 std::span<const HubFunction> hub_functions(Oid schema);
 
-// Takes away what everybody got by default: the right to call new functions, and what the owner's
+// Takes away what all roles got by default: the right to call new functions, and what the owner's
 // default privileges gave on tables.
 void revoke_from_public(Oid schema, Api api);
 
@@ -29,7 +29,7 @@ bool may_execute(const Hub& hub, const char* function, Oid role);
 // Whether the role itself was granted EXECUTE on the function.
 bool is_granted(Oid function, Oid role);
 
-// Whether somebody besides the owner has rights on the relation: anybody, or only PUBLIC if roles
+// Whether a role besides the owner has rights on the relation: any, or only PUBLIC if roles
 // may have some.
 bool is_shared(Oid relation, Oid owner, bool roles_may);
 

@@ -1,7 +1,7 @@
 // Rows of table history: read and append the events of an execution.
 //
 // Touches  <hub>.history
-// Locks    nothing: whoever writes events of an instance holds its exclusion
+// Locks    nothing: a call that writes events of an instance holds its exclusion
 // Must not decide which events may be stored
 #include "store/history.hpp"
 

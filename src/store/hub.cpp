@@ -1,3 +1,8 @@
+// The cache of hubs: filled from the catalogs and the hub's row, dropped by invalidations.
+//
+// Touches  <hub>.belay_hub, the catalogs, memory of the session
+// Locks    belay_hub while it is read; the hub row when an incarnation begins
+// Must not run code of the hub's owner, or free an entry that the transaction may still use
 #include "store/hub.hpp"
 
 #include <algorithm>
@@ -204,7 +209,8 @@ bool read_row(Relation relation, Hub* hub) {
     });
 }
 
-// Those that an older hub does not have stay InvalidOid.
+// Those that the owner has dropped are InvalidOid: what opens them refuses, and check_hub lists
+// them.
 Relations find_relations(Oid schema, Oid belay_hub) {
     return {.belay_hub = belay_hub,
             .worker_queue = get_relname_relid("worker_queue", schema),
@@ -274,7 +280,7 @@ bool load(Hub* hub, Oid relation_id) {
 }
 
 // Marks the entries whose schema is gone, so that a session that makes and drops hubs all day does
-// not keep them for ever.
+// not keep them until it ends.
 void doom_dropped() {
     if (!any_stale) {
         return;
@@ -566,6 +572,7 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
         pg::with_spi([&hub, force] {
             // Events of the old incarnation come first: none may be committed after one of the new.
             // Of itself an incarnation begins when no transaction of the old one runs any more.
+            // A hub of which the table was dropped by hand has none.
             if (force && OidIsValid(hub.relations.outbox_events)) {
                 LockRelationOid(hub.relations.outbox_events, ShareLock);
             }

@@ -248,7 +248,7 @@ void lock_whole_hub(const Hub& hub) {
          {hub.relations.worker_queue, hub.relations.orchestrator_queue,
           hub.relations.instance_locks, hub.relations.sessions, hub.relations.intent_queue,
           hub.relations.slot_owners, hub.relations.tasks}) {
-        if (OidIsValid(table)) {
+        if (OidIsValid(table)) {  // a hub of which a table was dropped by hand can be moved, too
             LockRelationOid(table, ExclusiveLock);
         }
     }
@@ -293,8 +293,7 @@ void set_paused(const Hub& hub, std::string_view queue, std::optional<std::strin
     } else {
         run_for_one(hub, kResume, queue);
         note_all_queues(hub, wakeups::Reason::kWork);
-        if (queue == kQueueNames[static_cast<int>(Queue::kTasks)] &&
-            OidIsValid(hub.relations.queues)) {
+        if (queue == kQueueNames[static_cast<int>(Queue::kTasks)]) {
             for (const auto [name] : run(hub, kTaskQueueNames)) {
                 wakeups::changed(queue_channel(hub, name), wakeups::Reason::kWork);
             }

@@ -23,10 +23,10 @@ std::optional<core::TurnLock> try_hold_instance(Tables& tables, std::string_view
 // Holds the lock row of an instance, live or not, if it has one; waits for it.
 void hold_instance(Tables& tables, std::string_view instance_id);
 
-// Whether the instance has a lock row, held by somebody or not.
+// Whether the instance has a lock row, held or not.
 bool has_lock_row(Tables& tables, std::string_view instance_id);
 
-// Holds the lock row that a token names, and waits for whoever has it: the clock is told then. The
+// Holds the lock row that a token names, and waits for its holder: the clock is told then. The
 // token's secret is not compared here.
 std::optional<InstanceLock> hold_turn(Tables& tables, const core::TurnToken& token,
                                       pg::Clock* clock);

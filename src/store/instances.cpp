@@ -1,7 +1,7 @@
 // Rows of tables instances and executions: read them, and write what an ack says of them.
 //
 // Touches  <hub>.instances, <hub>.executions
-// Locks    the rows that it writes, and waits for them: somebody may be pruning or deleting
+// Locks    the rows that it writes, and waits for them: other calls may be pruning or deleting
 // Must not decide what an ack means for a row: core/transitions/turn.hpp does
 #include "store/instances.hpp"
 
@@ -40,7 +40,7 @@ void note_execution(const Table& table, int64 execution_id, int64 now, Changes* 
         .put(instance::kUpdatedAt, core::ms_to_pg_us(now));
 }
 
-// Whoever writes an instance or executions of it holds its exclusion: nobody else inserts them.
+// A call that writes an instance or its executions holds its exclusion: no other inserts them.
 void insert_instance(Table* table, std::string_view instance_id, std::string_view name,
                      std::string_view version, std::optional<std::string_view> parent,
                      int64 execution_id, int64 now) {

@@ -16,7 +16,7 @@ struct Instance {
 std::optional<Instance> read_instance(Tables& tables, std::string_view instance_id);
 
 // Holds the row of a parent against deletion, not against updates, if there is one. This and all
-// that write wait for whoever has the row.
+// that write wait for the holder of the row.
 void hold_parent(Tables& tables, std::string_view instance_id);
 
 // Creates the instance or overwrites its name and version; fills in a parent that was missing. True

@@ -1,7 +1,7 @@
 // Tables intent_queue and intents_received: what is on its way to other hubs, and what came from
 // them.
 //
-// Whoever tries, buries or removes intents for a target holds the hub's lock on that target
+// A call that tries, buries or removes intents for a target holds the hub's lock on that target
 // (pg::LockSpace::kIntentTarget). Inserts do not: a new intent is never marked as blocked.
 #pragma once
 

@@ -1,7 +1,8 @@
 // Rows of tables kv_store and kv_delta: write changes of an instance's state, merge and read them.
 //
 // Touches  <hub>.kv_store, <hub>.kv_delta
-// Locks    the rows that it writes, and waits for them; whoever writes state of an instance holds
+// Locks    the rows that it writes, and waits for them; a call that writes state of an instance
+// holds
 //          its exclusion
 // Must not decide what an ack changes
 #include "store/kv.hpp"

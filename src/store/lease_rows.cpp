@@ -19,7 +19,7 @@ struct Version {
     core::Lease lease;
 };
 
-// Keeps the newest version of a row, whoever has changed it meanwhile; waits for those who are
+// Keeps the newest version of a row, also if it was changed meanwhile; waits for those who are
 // changing it. Unlike SELECT FOR UPDATE this raises no 40001 at REPEATABLE READ. It is in table.row
 // then. False: it is gone.
 bool keep(const Table& table, Version version) {
@@ -89,8 +89,8 @@ std::optional<core::Lease> read_latest(Tables& tables, TableId id, LOCKMODE mode
     });
 }
 
-// The same, if the table is there. To look keeps no lock: whoever binds a transaction to a lease
-// and then hangs must not be in the way of anybody.
+// The same, if the table is there. To look keeps no lock: a session that binds a transaction to a
+// lease and then hangs must not be in the way of others.
 template <typename IsWanted, typename Read>
 std::optional<core::Lease> latest(Tables& tables, TableId id, const ScanKeys& keys, Hold hold,
                                   IsWanted is_wanted, Read read) {
@@ -118,6 +118,7 @@ std::optional<core::Lease> latest(Tables& tables, TableId id, const ScanKeys& ke
 }  // namespace
 
 void lock_lease_tables(const Hub& hub, bool work, bool turns, bool tasks) {
+    // A table that was dropped by hand has no leases: the checks find none.
     if (work && OidIsValid(hub.relations.worker_queue)) {
         LockRelationOid(hub.relations.worker_queue, RowShareLock);
     }

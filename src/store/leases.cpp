@@ -1,3 +1,7 @@
+// How many leases of a hub are live, over all of its tables.
+//
+// Touches  nothing; counts rows of the worker queue, instance locks, slot owners and tasks
+// Must not fail because a table was dropped by hand: such a hub can still be dropped
 #include "store/leases.hpp"
 
 #include "pg/clock.hpp"
@@ -9,15 +13,14 @@
 namespace belay::store {
 
 int64 count_live_leases(const Hub& hub) {
-    if (!OidIsValid(hub.relations.worker_queue)) {
-        return 0;  // a hub of an older version
-    }
-    const int64 now = pg::server_now_ms();
-    const int64 turns = OidIsValid(hub.relations.instance_locks) ? count_live_turns(hub, now) : 0;
-    const int64 owners =
-        OidIsValid(hub.relations.slot_owners) ? count_live_slot_owners(hub, now) : 0;
-    const int64 tasks = OidIsValid(hub.relations.tasks) ? count_live_tasks(hub, now) : 0;
-    return turns + owners + tasks + count_live_work(hub, now);
+    // A hub of which a table was dropped by hand can be dropped: the leases of that table are gone.
+    const auto count = [&hub, now = pg::server_now_ms()](Oid table, auto count_live) {
+        return OidIsValid(table) ? count_live(hub, now) : 0;
+    };
+    return count(hub.relations.worker_queue, count_live_work) +
+           count(hub.relations.instance_locks, count_live_turns) +
+           count(hub.relations.slot_owners, count_live_slot_owners) +
+           count(hub.relations.tasks, count_live_tasks);
 }
 
 }  // namespace belay::store

@@ -254,7 +254,7 @@ std::optional<OpenTransaction> limit_holder(const Hub& hub, std::string_view que
 }
 
 int64 take_places(const Hub& hub, std::string_view queue, int64 wanted, int64 now) {
-    // Whoever gets the key next sees our move, committed or not.
+    // The next holder of the key sees our move, committed or not.
     pg::lock_key(pg::LockSpace::kQueueLimit, hub.schema, key_of(queue));
     const auto counted = count(hub, queue);
     int64 taken = wanted;  // of limits that are just gone

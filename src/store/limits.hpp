@@ -1,6 +1,6 @@
 // Tables queue_limits and queue_moves.
 //
-// A claim writes a row into queue_moves for the places that it takes, whoever ends a lease writes
+// A claim writes a row into queue_moves for the places that it takes, the end of a lease writes
 // one for the place that he gives back. Places are counted and taken under the queue's key in the
 // lock table, which is given back at once: who comes next sees the move, whether it is committed or
 // not. So no transaction that stays open keeps others from the places that are free for certain: an
@@ -16,7 +16,7 @@
 
 namespace belay::store {
 
-// Whether the queue has limits, as far as whoever has entered table tasks must know.
+// Whether the queue has limits, as far as a call that has entered table tasks must know.
 bool is_limited(const Hub& hub, std::string_view queue);
 
 // The limits of a queue as they are for certain now.

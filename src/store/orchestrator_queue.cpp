@@ -336,10 +336,10 @@ void delete_leased(Tables& tables, int64 instance_key, int64 lock_no, int64 now)
             if (!changed) {
                 return others_wait;
             }
-            renew_snapshot(&table);  // somebody changed one meanwhile
+            renew_snapshot(&table);  // one was changed meanwhile
         }
     });
-    // What is sent while this transaction is open meets a lock: whoever looks for it then is told
+    // What is sent while this transaction is open meets a lock: a call that looks for it is told
     // when the lock is gone.
     if (others) {
         wakeups::ready(channel);

@@ -91,7 +91,7 @@ struct LeasedMessage {
 std::span<const LeasedMessage> lease_messages(Tables& tables, std::string_view instance_id,
                                               std::span<const int64> ids, int64 lock_no);
 
-// Deletes the messages that a lock leased; waits for whoever has one.
+// Deletes the messages that a lock leased; waits for transactions that have one.
 void delete_leased(Tables& tables, int64 instance_key, int64 lock_no, int64 now);
 
 // Gives the messages that a lock leased back; waits likewise.
@@ -108,7 +108,8 @@ void park_messages(Tables& tables, std::string_view instance_id, int64 now);
 // Puts them back. False if there were none.
 bool unpark_messages(Tables& tables, std::string_view instance_id);
 
-// The same, waiting for whoever is setting messages of the instance aside; not those of this lock.
+// The same, waiting for calls that are setting messages of the instance aside; not those of this
+// lock.
 void settle_parked(Tables& tables, std::string_view instance_id, int64 lock_no);
 
 // ---- In sets, by SQL: message_lists.cpp ----

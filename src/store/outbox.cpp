@@ -286,7 +286,7 @@ Details& Details::add_json(const char* key, std::string_view json) {
 void write_event(const Hub& hub, int event, std::optional<std::string_view> subject,
                  const Details& details, int64 now) {
     const core::EventType& type = core::kEventTypes[event];
-    // Whoever begins a new incarnation waits for events of the old one, and we for him.
+    // The begin of an incarnation waits for events of the old one, and events for that begin.
     LockRelationOid(hub.relations.outbox_events, RowExclusiveLock);
     refresh_hub(hub);
     event_writers::add(hub.schema, hub.relations.outbox_events_position);

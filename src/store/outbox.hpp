@@ -23,8 +23,7 @@ struct Details {
 
 // Whether the hub writes events of this kind. Ask before details are gathered.
 inline bool wants_event(const Hub& hub, int event) {
-    return OidIsValid(hub.relations.outbox_events) &&
-           (static_cast<uint64>(hub.options[Option::kEvents]) >> event & 1) != 0;
+    return (static_cast<uint64>(hub.options[Option::kEvents]) >> event & 1) != 0;
 }
 
 // Writes an event in the current transaction; event is its place in core::kEventTypes.

@@ -74,7 +74,7 @@ constexpr auto kTakeOverKey = statement<In<Text, Text, pg_uuid_t, int64>, Out<>>
      WHERE k.queue {=} $1 AND k.key {=} $2
 )sql");
 
-// Whoever holds the key is taking it over.
+// The transaction that holds the key is taking it over.
 constexpr auto kDeleteKey = statement<In<Text, Text, pg_uuid_t>, Out<>>(R"sql(
     DELETE FROM {hub}.dedup_keys AS k
      WHERE k.ctid {=} (
@@ -101,7 +101,7 @@ void register_queue(Tables& tables, std::string_view name, int64 now) {
     if (read_queue(tables, name)) {
         return;
     }
-    // Two inserts of one name would wait for each other's transaction. Whoever comes second leaves
+    // Two inserts of one name would wait for each other's transaction. The second one leaves
     // it to the first; should that be rolled back, the next task of the queue registers it.
     if (pg::try_lock_key(pg::LockSpace::kQueue, tables.hub.schema, core::fnv1a64(name))) {
         run(tables.hub, kInsert, name, now);
@@ -143,7 +143,7 @@ std::optional<int32> capability_set(const Hub& hub, std::string_view queue,
         return std::nullopt;
     }
     const auto id = static_cast<int32>(nextval_internal(hub.relations.capability_sets_id, false));
-    // Waits for whoever makes the same set: its id has to be known.
+    // Waits for a call that makes the same set: its id has to be known.
     if (run(hub, kInsertSet, id, queue, array).count == 1) {
         return id;
     }

@@ -36,7 +36,7 @@ struct DedupKey {
     int64 window_until;
 };
 
-// Holds the key, which is made for that task if there is none; waits for whoever has it.
+// Holds the key, which is made for that task if there is none; waits for its holder.
 DedupKey lock_dedup_key(const Hub& hub, std::string_view queue, std::string_view key,
                         const pg_uuid_t& task, int64 window_until);
 void take_over_dedup_key(const Hub& hub, std::string_view queue, std::string_view key,

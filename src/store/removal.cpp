@@ -481,7 +481,7 @@ bool try_hold_queue_rows(const Hub& hub, const InstanceSet& set) {
 Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceSet& unborn,
                          int64 now) {
     Removed removed{};
-    // Whoever holds a queue row may leave another one behind: a worker its completion, a fetch or a
+    // The holder of a queue row may leave another one behind: a worker its completion, a fetch or a
     // redrive a row in the other place. So this goes on until a pass finds nothing.
     while (true) {
         const int64 dead_letters = run(hub, kDeleteDeadLetters, set.id_array).changed();

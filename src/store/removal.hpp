@@ -55,7 +55,7 @@ std::optional<Lineage> read_lineage(const Hub& hub, std::string_view instance_id
 // ---- Holding them ----
 
 // Each takes the rows of the set FOR UPDATE, waiting for others; the try forms take none of them
-// and return false if somebody else holds one.
+// and return false if another transaction holds one.
 void hold_lock_rows(const Hub& hub, const InstanceSet& set);
 void hold_instance_rows(const Hub& hub, const InstanceSet& set);
 bool try_hold_lock_rows(const Hub& hub, const InstanceSet& set);

@@ -16,7 +16,7 @@ struct Schedule {
     int64 next_due;
 };
 
-// False if the name is taken; waits for whoever is taking it.
+// False if the name is taken; waits for a call that is taking it.
 bool insert_schedule(const Hub& hub, const Schedule& schedule, int64 now);
 // Gives a schedule that is held another definition; false if it is defined like that already.
 bool replace_schedule(const Hub& hub, const Schedule& schedule);

@@ -45,7 +45,8 @@ void raise_sequences(const Hub& hub, int32 incarnation) {
          {hub.relations.dead_letters_id, hub.relations.instance_locks_no,
           hub.relations.intent_queue_id, hub.relations.orchestrator_queue_id,
           hub.relations.outbox_events_position, hub.relations.worker_queue_id}) {
-        if (OidIsValid(sequence)) {  // a hub of an older release may lack it
+        // An incarnation begins by itself, before anything can say that one was dropped by hand.
+        if (OidIsValid(sequence)) {
             pg::raise_sequence(sequence, floor);
         }
     }

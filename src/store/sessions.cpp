@@ -14,7 +14,7 @@ namespace belay::store {
 
 namespace {
 
-// Whoever changes a session first holds its key in the lock table: a claim without waiting, the
+// A call that changes a session first holds its key in the lock table: a claim without waiting, the
 // others waiting. A row lock would not do: SKIP LOCKED can wait inside PostgreSQL for the holder of
 // a newer version of the row.
 //

@@ -1,7 +1,8 @@
 // Tables slot_owners and slot_shares: who has which slots of a queue, and until when.
 //
-// Whoever changes a queue's rows holds the queue first. The reads see the latest committed state at
-// every isolation level; a change of a row that the transaction's snapshot does not know is 40001.
+// A call that changes a queue's rows holds the queue first. The reads see the latest committed
+// state at every isolation level; a change of a row that the transaction's snapshot does not know
+// is 40001.
 #pragma once
 
 #include "pg/pg.hpp"
@@ -24,7 +25,7 @@ struct SlotShare {
     std::string_view owner;
 };
 
-// Everybody who has a row, by name, live or not; and the slots that somebody has.
+// All owners with a row, by name, live or not; and the slots that have an owner.
 struct SlotState {
     std::span<const SlotOwner> owners;
     std::span<const SlotShare> shares;
@@ -34,10 +35,10 @@ SlotState read_slots(const Hub& hub, Queue queue);
 // Adds an owner, or moves its deadline.
 void set_slot_owner(const Hub& hub, Queue queue, std::string_view owner, int64 locked_until);
 
-// Gives slots to owners, whoever had them.
+// Gives slots to owners, away from earlier ones.
 void set_slot_shares(const Hub& hub, Queue queue, std::span<const SlotShare> shares);
 
-// Removes owners; their slots keep their names until somebody else gets them.
+// Removes owners; their slots keep their names until another owner gets them.
 void delete_slot_owners(const Hub& hub, Queue queue, std::span<const std::string_view> owners);
 
 // Removes an owner with its slots.

@@ -1,5 +1,5 @@
-// Tables suspensions, waitpoints, signals and waitpoint_keys. Whoever writes the first three holds
-// the task.
+// Tables suspensions, waitpoints, signals and waitpoint_keys. A call that writes the first three
+// holds the task.
 #pragma once
 
 #include "core/condition.hpp"
@@ -9,11 +9,6 @@
 #include "store/due_tasks.hpp"
 
 namespace belay::store {
-
-// Whether the hub has these tables: an older one has not.
-inline bool has_suspensions(const Hub& hub) {
-    return OidIsValid(hub.relations.suspensions);
-}
 
 // ---- Suspensions ----
 

@@ -597,7 +597,7 @@ int64 next_delayed(Tables& tables, int64 now) {
                 return false;
             });
     });
-    // One that is due and still here is held by somebody who promotes it, or may not.
+    // One that is due and still here is held by a call that promotes it, or may not.
     return first ? std::max(*first, now) : core::kNever;
 }
 

@@ -60,7 +60,7 @@ std::span<const TaskPeek> peek_heads(Tables& tables, std::span<const TaskStream>
 std::span<const TaskPlace> peek_behind(Tables& tables, const TaskStream& stream,
                                        const TaskPlace& after, int64 now, int limit);
 // Looks at up to limit delayed tasks that are due, in the order in which they fell due, behind a
-// place. They are not held, and stay as they are until somebody claims them.
+// place. They are not held, and stay as they are until a worker claims them.
 struct DueTaskPeek {
     TaskStream stream;
     TaskPlace place;

@@ -502,7 +502,7 @@ TaskList list_tasks(const Hub& hub, const TaskFilter& filter, std::optional<pg_u
                     int limit) {
     // Looking one up by its id costs as much as passing over so many more in their order.
     constexpr int64 kMostLookups = 1000;
-    // No task has the lowest id: it is no uuid that anybody makes.
+    // No task has the lowest id: no uuid is made like that.
     const pg_uuid_t behind = after ? *after : kLowest;
     const auto list = [&](const auto& statement, const auto& last) {
         return run(hub, statement, behind, limit, filter.queue, filter.states, filter.flow_id,

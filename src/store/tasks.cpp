@@ -457,9 +457,7 @@ void set_priority(Tables& tables, const Task& task, int32 priority, int64 now) {
 }
 
 int64 reopen(Tables& tables, const Task& task, core::TaskState state, int64 now) {
-    if (has_suspensions(tables)) {
-        delete_suspensions(tables, task.id);
-    }
+    delete_suspensions(tables, task.id);
     const core::TaskLife life = change_task(
         tables, task,
         [=](const core::TaskLife& before) { return core::reopened(before, state, now); },
@@ -483,9 +481,7 @@ int64 reopen(Tables& tables, const Task& task, core::TaskState state, int64 now)
 
 void delete_task(Tables& tables, const Task& task) {
     run(tables.hub, kDeleteAttempts, task.id);
-    if (has_suspensions(tables)) {
-        delete_suspensions(tables, task.id);
-    }
+    delete_suspensions(tables, task.id);
     if (task.dedup_key) {
         delete_dedup_key(tables, task.queue, *task.dedup_key, task.id);
     }

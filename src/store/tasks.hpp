@@ -46,7 +46,7 @@ struct NewTask {
     Jsonb* policy;
 };
 
-// Inserts the task, ready or delayed. False if the id is taken; waits for whoever is taking it.
+// Inserts the task, ready or delayed. False if the id is taken; waits for a call that is taking it.
 bool insert_task(Tables& tables, const NewTask& task);
 // The same for many whose ids the server has made. Rows that share a page share a WAL record.
 void insert_own_tasks(Tables& tables, std::span<const NewTask> tasks);

@@ -39,7 +39,7 @@ struct Database {
     BackgroundWorkerHandle* handle;  // null: started by an earlier launcher
     bool active;                     // a worker was started, and its end has not been seen
     bool has_extension;              // a worker found it
-    bool look_again;                 // somebody asked while a worker was there
+    bool look_again;                 // a session asked while a worker was there
     bool had_work;                   // its last worker found something to do
     int failures;
     int64 started_ms;

@@ -191,6 +191,16 @@ TEST_F(Durability, AShareOfSlotsIsOnDiskBeforeItIsAnswered) {
     EXPECT_EQ(after.value("SELECT app.acquire_slots('b', 'worker')"), "{}");
 }
 
+// SO-36: the server that a hub has left does not serve it again after a crash.
+TEST_F(Durability, ThePlaceOfAHubIsOnDiskBeforeItIsStarted) {
+    Cluster cluster({.preload = true, .conf = kLazyDisk});
+    Conn conn = cluster.connect();
+    make_hub(&conn);
+    conn.exec("SELECT belay.set_hub_place('app', 'far', 5432)");
+    Conn after = after_crash(&cluster);
+    EXPECT_EQ(after.error_of("SELECT FROM app.claim_tasks('w', 'w-1')"), "QB017");
+}
+
 // ---- Intents between two servers ----
 
 struct TwoServers {

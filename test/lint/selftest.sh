@@ -214,6 +214,18 @@ keep_sql 'WITH due AS MATERIALIZED (SELECT a FROM {hub}.t), gone (a) AS (DELETE 
 keep_sql 'UPDATE {hub}.t SET a = a {+} 1, (b, c) = (SELECT 1, 2) FROM pg_catalog.unnest($1, $2) AS v(x, y)
     WHERE t.a {=} v.x AND CASE WHEN t.b {>} 1 THEN true ELSE false END'
 
+plant words src/core/planted.cpp '// Whoever holds the row changes it.'
+plant lengths src/core/planted.cpp 'int planted = 1;'
+plant lengths client/src/planted.hpp '#pragma once'
+plant lengths client/tool/planted.cpp "// A file.$(printf '%700s' '' | sed 's/ /\n;/g')"
+plant lengths src/ops/planted.cpp "// A file.
+namespace belay::ops {
+struct Planted {
+    int planted(int a) const {$(printf '%79s' '' | sed 's/ /\n;/g')
+        return a;
+    }
+};
+}  // namespace belay::ops"
 plant durable src/ops/planted.cpp 'void planted() { pg::flush_at_commit(); }'
 plant durable src/ops/planted.cpp 'int64 planted(const store::Task& task) { return core::next_epoch(task.lease_epoch, 0, 1); }'
 plant durable src/store/planted.cpp 'int64 planted(const Hub& hub) { return nextval_internal(hub.relations.outbox_events_position, false); }'
@@ -226,6 +238,18 @@ if command -v gcc >/dev/null; then
     ! "$copy/test/lint/exports.sh" >/dev/null 2>&1 ||
         complain "test/lint/exports.sh:1" "passes, though the library exports planted_symbol"
 fi
+
+# A library with a mutant; and a list of mutants in which none is found.
+planted+="no_mutants "
+echo 'lease.any_token' >"$copy/belay.so"
+! "$copy/test/lint/no_mutants.sh" >/dev/null 2>&1 ||
+    complain "test/lint/no_mutants.sh:1" "passes, though the library has a mutant"
+: >"$copy/belay.so"
+"$copy/test/lint/no_mutants.sh" >/dev/null 2>&1 ||
+    complain "test/lint/no_mutants.sh:1" "fails, though the library has no mutant"
+: >"$copy/src/shmem/mutants.cpp"
+! "$copy/test/lint/no_mutants.sh" >/dev/null 2>&1 ||
+    complain "test/lint/no_mutants.sh:1" "passes, though it finds no names"
 
 for file in test/lint/*.sh; do
     name=$(basename "$file" .sh)

@@ -47,9 +47,9 @@ constexpr const char* kPoints[] = {
     "store.memory",      "store.memory",       "store.disk",          "store.disk",
     "store.call",        "ack.before_commit",  "outbox.deliver",      "boundary.memory",
     "boundary.error",    "duty.lease_expiry",  "duty.due_timers",     "duty.dispatch_sweep",
-    "duty.intent_relay", "duty.cursor_repair", "duty.sibling_cancel", "fastpath.ack",
-    "fastpath.enqueue",  "fastpath.fetch",     "fastpath.task",       "fastpath.turn",
-    "fastpath.renew",
+    "duty.intent_relay", "duty.cursor_repair", "duty.sibling_cancel", "hot_table.ack",
+    "hot_table.enqueue", "hot_table.fetch",    "hot_table.task",      "hot_table.turn",
+    "hot_table.renew",
 };
 
 // The SQLSTATE of a refusal; what cancels a statement has the same one for all reasons.

@@ -45,7 +45,7 @@ class Pool {
     Pool& operator=(const Pool&) = delete;
 
     // A connection outside of any transaction. Waits until one is free, at most for `patience`;
-    // then throws with timed_out(). Whoever waits longest is served first.
+    // then throws with timed_out(). The longest wait is served first.
     PooledConnection take(std::chrono::milliseconds patience = std::chrono::seconds(30),
                           Where where = Where::current());
 

@@ -329,7 +329,7 @@ constexpr TaskLife reopened(const TaskLife& row, TaskState state, int64_t now) {
 
 enum class Due { kNothing, kDeadline, kAttemptDeadline, kLease, kSuspension };
 
-// The first of the things that have fallen due, in the one order for everybody: execution deadline,
+// The first of the things that have fallen due, in the one order for all calls: execution deadline,
 // attempt deadline, lease, timeout of a suspension. A lease with an epoch below the floor was
 // granted in an earlier incarnation, and is over.
 constexpr Due first_due(const TaskLife& row, int64_t epoch_floor,

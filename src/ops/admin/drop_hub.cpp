@@ -22,7 +22,7 @@ void drop_hub(const char* name, bool force) {
     store::with_pinned_settings([&hub, name, force] {
         pg::with_spi([&hub, name, force] {
             pg::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
-            // Whoever has a lease in an open transaction must have ended before leases are counted.
+            // Transactions that hold a lease must have ended before leases are counted.
             for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
                                     hub.relations.instance_locks, hub.relations.sessions,
                                     hub.relations.slot_owners, hub.relations.tasks}) {

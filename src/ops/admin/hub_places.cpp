@@ -7,6 +7,7 @@
 #include "core/names.hpp"
 #include "ops/admin/admin.hpp"
 #include "pg/compat.hpp"
+#include "pg/durable.hpp"
 #include "pg/errors.hpp"
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
@@ -69,6 +70,9 @@ void set_hub_place(const char* name, const store::Place& place) {
         store::lock_whole_hub(*hub);
     }
     store::put_place(name, place);
+    // The owner starts the hub at the new place when this has returned: a crash must not make this
+    // server serve it again.
+    pg::flush_at_commit();
     if (hub != nullptr) {
         store::announce_place(*hub);
     }

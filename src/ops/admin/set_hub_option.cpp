@@ -57,9 +57,7 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
     }
     for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
                             hub.relations.slot_owners, hub.relations.tasks}) {
-        if (OidIsValid(table)) {
-            LockRelationOid(table, ShareRowExclusiveLock);
-        }
+        LockRelationOid(table, ShareRowExclusiveLock);
     }
     const int64 live = store::count_live_leases(hub);
     if (live > 0) {
@@ -69,12 +67,8 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
     }
     store::reslot_work(hub, slot_count);
     store::reslot_messages(hub, slot_count);
-    if (OidIsValid(hub.relations.slot_owners)) {
-        store::delete_slots(hub);
-    }
-    if (OidIsValid(hub.relations.tasks)) {
-        store::reslot_tasks(hub, slot_count);
-    }
+    store::delete_slots(hub);
+    store::reslot_tasks(hub, slot_count);
     store::note_all_queues(hub, wakeups::Reason::kWork);
 }
 
@@ -92,7 +86,7 @@ void set_hub_option(const char* name, std::string_view option_name,
         pg::with_spi([&hub, option, value] {
             const auto& rule = store::kOptionRules[static_cast<int>(option)];
             store::lock_hub_row(hub);
-            if (option == store::Option::kSlotCount && OidIsValid(hub.relations.worker_queue)) {
+            if (option == store::Option::kSlotCount) {
                 const auto count = store::read_option(option, value.value_or(rule.fallback));
                 change_slot_count(hub, static_cast<int32>(*count));
             }

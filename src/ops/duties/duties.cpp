@@ -130,7 +130,7 @@ const Duty* find_duty(std::string_view name) {
     return nullptr;
 }
 
-// Cursors are right by themselves, unless somebody else than belay writes into the table. To look
+// Cursors are right by themselves, unless other code than belay writes into the table. To look
 // costs a walk over the dead rows: the worker does it once a minute, a call at once.
 int64 repair_shared_memory(store::Tables& tables, pg::Clock*) {
     wakeups::publish_prepared();
@@ -148,7 +148,7 @@ int64 repair_shared_memory(store::Tables& tables, pg::Clock*) {
     if (try_enter(tables, {.orchestrator_queue = true})) {
         count(store::orchestrator_channel(tables), store::repair_message_gaps(tables, age));
     }
-    if (OidIsValid(tables.hub.relations.tasks) && try_enter(tables, {.tasks = true})) {
+    if (try_enter(tables, {.tasks = true})) {
         count(store::all_queues_channel(tables), store::repair_task_gaps(tables, age));
     }
     return repaired;

@@ -91,7 +91,7 @@ int64 cancel_siblings(store::Tables& tables, pg::Clock* clock) {
         if (member && !core::is_terminal(member->state) && is_still_meant(tables, *flow, left)) {
             const auto held = store::hold_free(tables, {&left.task, 1});
             if (held.empty()) {
-                continue;  // somebody has it; later
+                continue;  // another transaction has it; later
             }
             cancel_left(tables, &*flow, left, held, clock->now());
         }
@@ -112,7 +112,7 @@ int64 drain_cancel_backlog(store::Tables& tables, pg::Clock* clock) {
         if (!flow && store::read_flow(tables, id)) {
             continue;
         }
-        // Against all rules a member goes on although its flow took everybody along.
+        // Against all rules a member goes on although its flow took all members along.
         if (flow && flow->cancellation_policy == core::CancelPolicy::kAll &&
             flow->open_members > 0) {
             const auto strays = store::hold_free(tables, store::open_members(tables, id));

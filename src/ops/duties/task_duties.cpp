@@ -58,11 +58,9 @@ int64 expire_tasks(store::Tables& tables, pg::Clock* clock) {
     int64 changed = settle_portion(tables, clock, [&tables, clock](int offset) {
         return store::past_deadline(tables, clock->now(), kPortion, offset);
     });
-    if (store::has_suspensions(tables)) {
-        changed += settle_portion(tables, clock, [&tables, clock](int offset) {
-            return store::timed_out(tables, clock->now(), kPortion, offset);
-        });
-    }
+    changed += settle_portion(tables, clock, [&tables, clock](int offset) {
+        return store::timed_out(tables, clock->now(), kPortion, offset);
+    });
     return changed;
 }
 
@@ -79,14 +77,12 @@ int64 retire_tasks(store::Tables& tables, pg::Clock* clock) {
     if (!try_enter(tables, {.tasks = true})) {
         return 0;
     }
-    if (const int64 flows =
-            OidIsValid(tables.hub.relations.flows) ? retire_flows(tables, clock) : 0) {
+    if (const int64 flows = retire_flows(tables, clock)) {
         return flows;
     }
     const auto ids = store::hold_outdated(
         tables, clock->now(), tables.hub.options[store::Option::kTaskRetention], kPortion);
-    int64 deleted =
-        store::has_suspensions(tables) ? store::forget_waitpoint_keys(tables, clock->now()) : 0;
+    int64 deleted = store::forget_waitpoint_keys(tables, clock->now());
     for (const pg_uuid_t& id : ids) {
         if (const auto task = store::try_lock_task(tables, id)) {
             store::delete_task(tables, *task);

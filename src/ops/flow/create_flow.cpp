@@ -302,7 +302,7 @@ CreatedFlow create_flow(store::Tables& tables, Jsonb* value, pg::Clock* clock) {
                      .cancel_reason = std::nullopt,
                      .cancelled_by = std::nullopt};
     if (!store::insert_flow(tables, flow, request.kind, request.tags, now)) {
-        const auto known = store::read_flow(tables, id);  // somebody was faster
+        const auto known = store::read_flow(tables, id);  // another call was faster
         if (!known) {
             ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
                             errmsg("flow %s was deleted meanwhile", store::uuid_text(id)),

@@ -151,7 +151,7 @@ Finding look(store::Tables& tables, const Guard& guard, store::Hold hold) {
     if (!lease) {
         return {core::LeaseFault::kGone, 0};
     }
-    // After all waiting, by the server's clock: whoever commits has none of his own.
+    // After all waiting, by the server's clock: a committing session has no other.
     const int64 now = pg::server_now_ms();
     const int32 incarnation = store::live_incarnation(tables);
     const core::LeaseFault fault =

@@ -10,9 +10,6 @@ namespace belay::ops {
 
 int64 forget_received_intents(store::Tables& tables, pg::Clock* clock) {
     constexpr int kPortion = 1000;
-    if (!OidIsValid(tables.hub.relations.intents_received)) {
-        return 0;
-    }
     const int64 retention = tables.hub.options[store::Option::kIntentRetention];
     return store::forget_received(tables, clock->now() - retention, kPortion);
 }

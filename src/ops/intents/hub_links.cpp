@@ -30,7 +30,6 @@ void check_target(const char* target) {
 void create_hub_link(const char* name, const char* target, const char* server) {
     const store::Hub& hub = store::own_hub_by_name(name);
     check_target(target);
-    require_intents(hub);
     PreventCommandIfReadOnly("belay.create_hub_link");
     const ForeignServer* found = GetForeignServerByName(server, false);
     if (!pg::may_use_server(found->serverid, hub.owner)) {
@@ -52,7 +51,6 @@ void create_hub_link(const char* name, const char* target, const char* server) {
 
 void drop_hub_link(const char* name, const char* target) {
     const store::Hub& hub = store::own_hub_by_name(name);
-    require_intents(hub);
     PreventCommandIfReadOnly("belay.drop_hub_link");
     pg::as_role(hub.owner, [&hub, target] {
         pg::with_spi([&hub, target] {

@@ -33,9 +33,6 @@ int64 send_to_hub(store::Tables& tables, std::string_view target,
                   std::optional<std::string_view> queue, std::string_view work_item,
                   std::optional<int64> visible_at);
 
-// Raises 55000 if the hub was made by a release that knew no intents.
-void require_intents(const store::Hub& hub);
-
 // Takes in what another hub sends: with the rights of this hub's owner. Returns how many were new.
 int64 take_in(store::Tables& tables, std::span<const store::Intent> intents, int64 now);
 int64 receive_intents(store::Tables& tables, const JsonArray& intents);

@@ -3,7 +3,7 @@
 // Calls    store::note_received, send_message, enqueue_activity
 // Touches  <hub>.intents_received, <hub>.orchestrator_queue, <hub>.worker_queue
 // Locks    the keys, in their order: two relays that repeat one delivery wait, they do not deadlock
-// Raises   QB006 bad element or item; 55000 hub of an older release
+// Raises   QB006 bad element or item
 #include <algorithm>
 
 #include "ops/intents/intents.hpp"
@@ -109,7 +109,7 @@ int64 take_in(store::Tables& tables, std::span<const store::Intent> intents, int
     auto* sorted =
         static_cast<store::Intent*>(palloc(sizeof(store::Intent) * (intents.size() + 1)));
     std::copy(intents.begin(), intents.end(), sorted);
-    // Of one source the order of ids is the order of delivery. Whoever else brings the same keys
+    // Of one source the order of ids is the order of delivery. A call that brings the same keys
     // inserts them in this order, too, so nobody waits in a circle.
     std::sort(sorted, sorted + intents.size(), by_id);
     int64 taken = 0;
@@ -138,7 +138,6 @@ int64 receive_intents(store::Tables& tables, const JsonArray& intents) {
     for (std::size_t i = 0; elements.next(element); ++i) {
         checked[i] = checked_element(element, i);
     }
-    require_intents(tables);
     // The source deletes what has arrived.
     pg::flush_at_commit();
     auto clock = pg::start_clock(std::nullopt, 0);

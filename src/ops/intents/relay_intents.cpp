@@ -200,10 +200,6 @@ const char* refusal(store::Tables& tables, const store::Hub* target, std::string
         }
         return psprintf("QB002: hub \"%s\" does not exist", pg::c_string(name));
     }
-    if (!OidIsValid(target->relations.intents_received)) {
-        return psprintf("55000: hub \"%s\" was made by an older release; upgrade_hub it",
-                        NameStr(target->name));
-    }
     if (!pg::may_use_schema(target->schema, tables.hub.owner) ||
         !store::may_execute(*target, "receive_intents", tables.hub.owner)) {
         return psprintf("42501: role \"%s\" has not level client in hub \"%s\"",
@@ -217,7 +213,7 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
     const Oid schema = get_namespace_oid(pg::c_string(to.target), true);
     const Oid relation = OidIsValid(schema) ? store::hub_relation(schema) : InvalidOid;
     if (OidIsValid(relation) && !ConditionalLockRelationOid(relation, AccessShareLock)) {
-        return 0;  // somebody is dropping it
+        return 0;  // a transaction is dropping it
     }
     const store::Hub* found = OidIsValid(schema) ? store::find_hub(schema, true) : nullptr;
     if (const char* error = refusal(to.tables, found, to.target)) {
@@ -225,7 +221,7 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
         return 0;
     }
     if (!try_lock_tables(*found, {.worker_queue = true, .orchestrator_queue = true})) {
-        return 0;  // somebody is changing it
+        return 0;  // a transaction is changing it
     }
     if (registry::rest_of(found->schema, found->owner) > 0) {
         return 0;  // it is in quarantine
@@ -318,8 +314,7 @@ void use_remote_relay(const RemoteRelay* relay) {
 }
 
 int64 relay_intents(store::Tables& tables, pg::Clock* clock, int64 min_age_ms) {
-    if (!OidIsValid(tables.hub.relations.intent_queue) ||
-        tables.hub.is_paused(store::Queue::kIntents) || !try_enter(tables, {.intents = true})) {
+    if (tables.hub.is_paused(store::Queue::kIntents) || !try_enter(tables, {.intents = true})) {
         return 0;
     }
     int64 gone = 0;
@@ -343,9 +338,7 @@ void next_remote_batch(store::Tables& tables, std::string_view target, int64 min
     batch->server = nullptr;
     batch->text = nullptr;
     batch->count = 0;
-    const auto server = OidIsValid(tables.hub.relations.intent_queue)
-                            ? store::link_server(tables, target)
-                            : std::nullopt;
+    const auto server = store::link_server(tables, target);
     if (!server) {
         return;
     }

@@ -3,7 +3,7 @@
 // Calls    store::new_intent
 // Touches  <hub>.intent_queue
 // Locks    nothing: inserts never wait
-// Raises   QB006 bad item, target or queue; 55000 hub of an older release
+// Raises   QB006 bad item, target or queue
 #include "core/names.hpp"
 #include "ops/enter.hpp"
 #include "ops/intents/intents.hpp"
@@ -71,11 +71,6 @@ std::optional<CheckedIntent> checked_wrapped(const Item& given, const char* queu
     return checked_intent(target, queue, Item(*inner), psprintf("%s.ToHub.item", path.text()));
 }
 
-void require_intents(const store::Hub& hub) {
-    require_table(hub, hub.relations.intent_queue, "messages between hubs");
-    require_table(hub, hub.relations.intents_received, "messages between hubs");
-}
-
 int64 send_intent(store::Tables& tables, const CheckedIntent& intent,
                   std::string_view source_instance, std::optional<int64> visible_at, int64 now) {
     return store::new_intent(tables, {.key = {},
@@ -105,7 +100,6 @@ int64 send_to_hub(store::Tables& tables, std::string_view target,
             "Queues are orchestrator and worker.");
     }
     const CheckedIntent intent = checked_intent(target, known, work_item, "p_work_item");
-    require_intents(tables);
     auto clock = pg::start_clock(std::nullopt, 0);
     enter(tables, {.intents = true}, &clock);
     return send_intent(tables, intent, "", visible_at, clock.now());

@@ -147,12 +147,10 @@ void read_gauges(HubGauges* gauges, int64 now) {
                 store::count_work(hub, kMostCounted);
             gauges->dead_letters = store::count_dead_letters(hub, kMostCounted);
             gauges->schedule_errors = store::count_schedule_errors(hub);
-            if (OidIsValid(hub.relations.outbox_events)) {
-                for (const auto& lag : store::reader_lags(hub, now)) {
-                    MemoryContext old = MemoryContextSwitchTo(memory);
-                    gauges->lags.add({pstrdup(pg::c_string(lag.name)), lag.lag_ms, lag.lost});
-                    MemoryContextSwitchTo(old);
-                }
+            for (const auto& lag : store::reader_lags(hub, now)) {
+                MemoryContext old = MemoryContextSwitchTo(memory);
+                gauges->lags.add({pstrdup(pg::c_string(lag.name)), lag.lag_ms, lag.lost});
+                MemoryContextSwitchTo(old);
             }
         });
     });

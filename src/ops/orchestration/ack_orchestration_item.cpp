@@ -228,9 +228,6 @@ void add_needs(const Ack& ack, Needs* needs) {
 }
 
 void enter_for_acks(store::Tables& tables, Needs needs, pg::Clock* clock) {
-    if (needs.intents) {
-        require_intents(tables);
-    }
     needs.orchestrator_queue = true;
     needs.instance_locks = true;
     enter(tables, needs, clock);

@@ -2,12 +2,10 @@
 //
 // Calls    settle_leases, store::ready_queues, store::fitting_streams, store::hold_heads,
 //          store::peek_heads, store::peek_due, store::hold_eligible, store::acquire,
-//          store::read_limit, store::take_places
-// Touches  <hub>.tasks, <hub>.queue_limits, <hub>.queue_moves; reads <hub>.suspensions,
-//          <hub>.waitpoints, <hub>.signals
-// Locks    tasks, skipping what others hold; the key of a limited queue while its places are taken:
-// a
-//          claim waits for nobody's transaction
+//          store::read_limit, store::take_places, upstream_of, signals_of
+// Touches  <hub>.tasks, <hub>.queue_limits, <hub>.queue_moves
+// Locks    tasks, skipping what others hold; the key of a limited queue while its places are taken.
+//          A claim waits for no transaction
 // Raises   QB006, QB007
 //
 // The ready tasks of a queue, slot and capability set are a stream, in the order of claims. Streams
@@ -24,18 +22,15 @@
 
 #include "core/events.hpp"
 #include "core/time.hpp"
-#include "ops/suspension/suspension.hpp"
+#include "ops/task/claimed_json.hpp"
 #include "ops/task/task.hpp"
-#include "pg/datum.hpp"
 #include "pg/random.hpp"
 #include "pg/settings.hpp"
 #include "shmem/counters.hpp"
 #include "shmem/rotation.hpp"
-#include "store/flow_reads.hpp"
 #include "store/limits.hpp"
 #include "store/outbox.hpp"
 #include "store/readiness.hpp"
-#include "store/suspensions.hpp"
 #include "store/task_claims.hpp"
 #include "store/waking.hpp"
 
@@ -502,109 +497,6 @@ void tell(store::Tables& tables, const ClaimRequest& request,
     }
 }
 
-// What is told of one claimed task at most, of what is left of the whole claim.
-int64 share_of(int64 left_of_claim) {
-    return std::min(kMostOfOne, left_of_claim);
-}
-
-// A column of the answer: a jsonb for each claimed task, 0 for none.
-struct ClaimedJson {
-    std::span<const store::ClaimedTask> tasks;
-    Datum* values;
-
-    explicit ClaimedJson(std::span<const store::ClaimedTask> claimed)
-        : tasks(claimed),
-          values(static_cast<Datum*>(palloc0(sizeof(Datum) * (claimed.size() + 1)))) {}
-    void set(const pg_uuid_t& id, StringInfo text) {
-        for (std::size_t i = 0; i < tasks.size(); ++i) {
-            if (memcmp(tasks[i].id.data, id.data, UUID_LEN) == 0) {
-                values[i] = pg::jsonb_datum({text->data, static_cast<std::size_t>(text->len)});
-            }
-        }
-    }
-};
-
-void append_optional(StringInfo out, std::optional<std::string_view> text) {
-    if (text) {
-        append_json(out, *text);
-    } else {
-        appendStringInfoString(out, "null");
-    }
-}
-
-// The task before a member: with its result, as long as something is left for that.
-void append_upstream(StringInfo out, const store::UpstreamRows::Row& row, int64* left) {
-    const auto& [member, upstream, key, pass_as, state, result] = row;
-    appendStringInfo(out, "{\"task_id\":\"%s\",\"key\":", store::uuid_text(upstream));
-    append_optional(out, key);
-    appendStringInfoString(out, ",\"pass_as\":");
-    append_optional(out, pass_as);
-    appendStringInfoString(out, ",\"state\":");
-    append_json(out, state);
-    const int before = out->len;
-    appendStringInfoString(out, ",\"result\":");
-    if (*left < 0 || !append_within(out, result, left)) {
-        *left = -1;  // nor the results behind it
-        out->len = before;
-        appendStringInfoString(out, ",\"truncated\":true");
-    }
-    appendStringInfoChar(out, '}');
-}
-
-// What the members of flows among the tasks are told of the tasks before them.
-Datum* upstream_of(store::Tables& tables, std::span<const store::ClaimedTask> claimed,
-                   int64* left_of_claim) {
-    ClaimedJson column(claimed);
-    pg::List<pg_uuid_t> members;
-    for (const auto& task : claimed) {
-        if (task.flow_id) {
-            members.add(task.id);
-        }
-    }
-    const auto found = members.count == 0 ? store::UpstreamRows{}
-                                          : store::upstream_of_claim(tables, members.span());
-    const auto member_of = [&found](uint64 row) { return std::get<0>(found[row]); };
-    for (uint64 i = 0; i < found.count;) {
-        const pg_uuid_t member = member_of(i);
-        StringInfo out = makeStringInfo();
-        const int64 share = share_of(*left_of_claim);
-        int64 left = share;
-        do {
-            appendStringInfoChar(out, out->len == 0 ? '[' : ',');
-            append_upstream(out, found[i], &left);
-            ++i;
-        } while (i < found.count && memcmp(member_of(i).data, member.data, UUID_LEN) == 0);
-        appendStringInfoChar(out, ']');
-        column.set(member, out);
-        *left_of_claim -= share - std::max<int64>(left, 0);
-    }
-    return column.values;
-}
-
-// The signals for tasks whose attempt goes on after a suspension.
-Datum* signals_of(store::Tables& tables, std::span<const store::ClaimedTask> claimed,
-                  int64* left_of_claim) {
-    ClaimedJson column(claimed);
-    pg::List<pg_uuid_t> continued;
-    for (const auto& task : claimed) {
-        if (!core::begins_attempt(task.life)) {
-            continued.add(task.id);
-        }
-    }
-    const auto left_last = continued.count == 0 || !store::has_suspensions(tables)
-                               ? store::LeftLastRows{}
-                               : store::suspensions_left_last(tables, continued.span());
-    for (const auto [task, suspension_nr] : left_last) {
-        const int64 share = share_of(*left_of_claim);
-        int64 left = share;
-        StringInfo out = makeStringInfo();
-        append_signals(out, read_signal_texts(tables, task, suspension_nr, &left), std::nullopt);
-        column.set(task, out);
-        *left_of_claim -= share - left;
-    }
-    return column.values;
-}
-
 // What a claim that found nothing has to know.
 struct Missed {
     bool lost;         // others had what it tried
@@ -730,7 +622,7 @@ Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Cloc
         if (!claimed.tasks.empty()) {
             break;
         }
-        // Whoever was faster may have left something that our snapshot was too old for, or lets go
+        // A faster claim may have left something that our snapshot was too old for, or lets go
         // of what it held before it tells. A duty that makes due tasks ready has them for a moment.
         const bool moving = missed.lost && wakeups::is_moving(store::task_due_channel(tables));
         wakeups::publish_prepared();

@@ -394,7 +394,7 @@ std::span<const CreatedTask> create_tasks(store::Tables& tables,
         order[i] = &works[i];
     }
     const std::span<Work*> all(order, count);
-    // Each kind of row in one order for everybody, so that no two batches wait for each other.
+    // Each kind of row in one order for all calls, so that no two batches wait for each other.
     std::sort(order, order + count, by_key);
     hold_keys(tables, all, clock);
     find_sets(tables, all, clock->now());

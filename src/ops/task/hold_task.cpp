@@ -102,7 +102,7 @@ std::optional<store::Task> wait_for_task(store::Tables& tables, const pg_uuid_t&
     return task;
 }
 
-// A member of a flow, or a task that somebody holds: the flow is held first.
+// A member of a flow, or a task that another transaction holds: the flow is held first.
 store::Task hold_after_flow(store::Tables& tables, const pg_uuid_t& id, pg::Clock* clock,
                             const Fence& fence) {
     const auto membership = store::read_membership(tables, id);

@@ -5,7 +5,7 @@
 //          <hub>.belay_hub
 // Locks    the queue; for limits first the hub row, and for the first ones of a queue table tasks
 //          against writers
-// Raises   QB006, 0A000, 55000 limits in a hub of an older release
+// Raises   QB006, 0A000
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -113,8 +113,8 @@ core::QueueLimit lay_over(const LimitSettings& settings,
     return after;
 }
 
-// The first limits of a queue need the number of its active tasks, and everybody who ends one from
-// now on has to know.
+// The first limits of a queue need the number of its active tasks, and every call that ends one
+// from now on has to know.
 void begin_limits(store::Tables& tables) {
     if (IsolationUsesXactSnapshot()) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -188,7 +188,6 @@ void set_queue(store::Tables& tables, std::string_view queue, json::Value settin
     check_policy("p_settings.policy", policy_value);
     const auto limits = read_limits(settings);
     if (limits.any()) {
-        require_table(tables, tables.hub.relations.queue_limits, "limits of queues");
         store::lock_hub_row(tables);
         if (!store::read_limit(tables, queue)) {
             begin_limits(tables);

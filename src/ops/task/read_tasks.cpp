@@ -77,8 +77,7 @@ void explain_state(store::Tables& tables, const pg_uuid_t& id, const store::Task
         }
     }
     if (state == core::TaskState::kSuspended) {
-        Jsonb* suspension =
-            store::has_suspensions(tables) ? store::suspension_json(tables, task.id) : nullptr;
+        Jsonb* suspension = store::suspension_json(tables, task.id);
         out->add("suspended",
                  suspension == nullptr
                      ? nullptr
@@ -133,8 +132,7 @@ void explain_lack_of_workers(store::Tables& tables, const store::TaskView& task,
 
 // The task with what it is suspended for.
 Jsonb* with_suspension(store::Tables& tables, const pg_uuid_t& id, Jsonb* task) {
-    Jsonb* suspension =
-        store::has_suspensions(tables) ? store::suspension_json(tables, id) : nullptr;
+    Jsonb* suspension = store::suspension_json(tables, id);
     const Datum member = DirectFunctionCall2(
         jsonb_concat, JsonbPGetDatum(task),
         pg::jsonb_datum(suspension == nullptr
@@ -147,8 +145,7 @@ Jsonb* with_suspension(store::Tables& tables, const pg_uuid_t& id, Jsonb* task) 
 
 // The group and edges of a member.
 Jsonb* with_group(store::Tables& tables, const pg_uuid_t& id, Jsonb* task) {
-    Jsonb* member =
-        OidIsValid(tables.hub.relations.flows) ? store::read_member_json(tables, id) : nullptr;
+    Jsonb* member = store::read_member_json(tables, id);
     if (member == nullptr) {
         return task;
     }

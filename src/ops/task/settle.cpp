@@ -91,7 +91,7 @@ void expire_lease(store::Tables& tables, const store::Task& task, int64 now) {
 }
 
 // Up to which floor this process has seen that no lease of an earlier incarnation is left. None can
-// come back: whoever claims takes an epoch from the floor on.
+// come back: a claim takes an epoch from the floor on.
 struct Swept {
     Oid schema;
     int64 floor;

@@ -213,7 +213,7 @@ void check_tags(const char* path, Jsonb* tags);
 void check_deadline(const TaskRequest& request, int64 now);
 // The deadline of a task that is created now; of two, the earlier.
 std::optional<int64> deadline_of(const TaskRequest& request, int64 now);
-// Registers the queues of the requests and finds their capability sets, in one order for everybody.
+// Registers the queues of the requests and finds their capability sets, in one order for all calls.
 std::span<const int32> prepare_queues(store::Tables& tables,
                                       std::span<const TaskRequest* const> requests, int64 now);
 

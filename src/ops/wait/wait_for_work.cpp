@@ -37,7 +37,7 @@ struct TopicWord {
     const char* word;
     wakeups::Topic topic;
     bool named;
-    const char* verb;                  // whoever may call it may wait
+    const char* verb;                  // a role that may call it may wait
     const char* other_verb = nullptr;  // or this one
 };
 

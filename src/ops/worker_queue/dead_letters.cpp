@@ -71,7 +71,6 @@ int64 put_back(store::Tables& tables, const store::DeadLetter& dead, int64 now) 
                                            .tag = dead.tag});
     }
     if (dead.queue == "intent") {
-        require_intents(tables);
         return store::insert_intent(
             tables, intent_of_detail(dead.id, dead.source_id, dead.work_item, dead.instance_id,
                                      dead.detail));
@@ -130,11 +129,7 @@ store::Listing list_dead_letters(store::Tables& tables, std::optional<std::strin
 
 int64 redrive_dead_letter(store::Tables& tables, int64 id) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(tables,
-          {.worker_queue = true,
-           .orchestrator_queue = true,
-           .intents = OidIsValid(tables.hub.relations.intent_queue)},
-          &clock);
+    enter(tables, {.worker_queue = true, .orchestrator_queue = true, .intents = true}, &clock);
     const auto dead = store::take_dead_letter(tables, id);
     if (!dead) {
         raise_missing(id);
@@ -149,11 +144,7 @@ int64 redrive_dead_letters(store::Tables& tables, core::json::Value filter) {
     check_members(filter, "p_filter", kFilterKeys);
     const int64 limit = checked_filter_limit(filter);
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(tables,
-          {.worker_queue = true,
-           .orchestrator_queue = true,
-           .intents = OidIsValid(tables.hub.relations.intent_queue)},
-          &clock);
+    enter(tables, {.worker_queue = true, .orchestrator_queue = true, .intents = true}, &clock);
     const auto letters = store::take_dead_letters(
         tables, {.ids = optional_ints(filter, "ids", "p_filter"),
                  .instance_ids = optional_texts(filter, "instance_ids", "p_filter"),

@@ -303,6 +303,15 @@ std::span<const Alteration> examine(const Hub& hub, Relation heap, const TableSh
 
 std::span<const Alteration> slow_parts(Relation heap, const TableShape& shape) {
     Findings findings{heap, {}};
+    const TupleDesc columns = RelationGetDescr(heap);
+    for (int i = static_cast<int>(shape.columns.size()); i < columns->natts; ++i) {
+        const FormData_pg_attribute* column = TupleDescAttr(columns, i);
+        if (!column->attisdropped) {
+            const char* name = pstrdup(NameStr(column->attname));
+            findings.add(name, psprintf("has added column \"%s\": each write costs more", name),
+                         "Drop it if it is not needed.");
+        }
+    }
     List* indexes = RelationGetIndexList(heap);
     for (int i = 0; i < list_length(indexes); ++i) {
         Relation index = index_open(list_nth_oid(indexes, i), AccessShareLock);

@@ -1,3 +1,7 @@
+// Gaps of a walk over a claim index: which are jumped over, and which are recorded.
+//
+// Touches  the gaps of the stream in shared memory, the table that it is given
+// Must not record a stretch in which it has met a row that is live for others
 #include "store/table/walk.hpp"
 
 #include "store/readiness.hpp"

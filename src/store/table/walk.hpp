@@ -64,7 +64,7 @@ class GapWalk {
 // index entry leads there.
 bool is_live_for_others(const Table& table, const ItemPointerData& tid);
 
-// So many dead entries begin a gap. With as many, what somebody has written into the tables of a
+// So many dead entries begin a gap. With as many, what a user has written into the tables of a
 // small queue by hand is found at once.
 inline constexpr uint32 kGapWorth = 64;
 

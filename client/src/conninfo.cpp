@@ -1,0 +1,72 @@
+// Where libpq connects to, and where a password may be sent when a hub has moved.
+//
+// May touch: nothing outside. Must not: connect; connection.cpp does.
+#include "conninfo.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace belay {
+
+Conninfo::Conninfo(const std::string& text, const std::optional<HubPlace>& place) {
+    add("fallback_application_name", "belay");
+    if (!place) {
+        add("dbname", text);
+    } else {
+        read(text);
+        add("host", place->host);
+        add("port", std::to_string(place->port));
+    }
+    add("client_encoding", "UTF8");
+    for (const auto& [keyword, value] : parts) {
+        keywords.push_back(keyword.c_str());
+        values.push_back(value.c_str());
+    }
+    keywords.push_back(nullptr);
+    values.push_back(nullptr);
+}
+
+void Conninfo::read(const std::string& text) {
+    const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
+        PQconninfoParse(text.c_str(), nullptr), &PQconninfoFree);
+    if (!parsed) {
+        add("dbname", text);
+        return;
+    }
+    for (const PQconninfoOption* option = parsed.get(); option->keyword != nullptr; ++option) {
+        const std::string_view keyword = option->keyword;
+        if (option->val != nullptr && keyword != "host" && keyword != "hostaddr" &&
+            keyword != "port" && keyword != "client_encoding") {
+            add(option->keyword, option->val);
+        }
+    }
+}
+
+namespace {
+
+// The part of a name after its first dot; of an address, all of it.
+std::string_view domain_of(std::string_view host) {
+    const bool address = host.find(':') != std::string_view::npos ||
+                         host.find_first_not_of("0123456789.") == std::string_view::npos;
+    const auto dot = host.find('.');
+    return address ? host : dot == std::string_view::npos ? "" : host.substr(dot);
+}
+
+}  // namespace
+
+bool is_trusted(std::string_view host, std::string_view first,
+                const std::vector<std::string>& allowed) {
+    const bool local = host.starts_with('/') || host == "localhost";
+    const bool first_local = first.empty() || first.starts_with('/') || first == "localhost";
+    if (host == first || (local && first_local)) {
+        return true;
+    }
+    if (!local && !first_local && domain_of(host) == domain_of(first)) {
+        return true;
+    }
+    return std::ranges::any_of(allowed, [host](const std::string& one) {
+        return one.starts_with('.') ? host.ends_with(one) : host == one;
+    });
+}
+
+}  // namespace belay
