@@ -26,6 +26,10 @@ Conninfo::Conninfo(const std::string& text, const std::optional<HubPlace>& place
     values.push_back(nullptr);
 }
 
+void Conninfo::add(std::string_view keyword, std::string_view value) {
+    parts.emplace_back(keyword, value);
+}
+
 void Conninfo::read(const std::string& text) {
     const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
         PQconninfoParse(text.c_str(), nullptr), &PQconninfoFree);

@@ -23,9 +23,7 @@ struct Conninfo {
     std::vector<const char*> values = {};
 
  private:
-    void add(std::string keyword, std::string value) {
-        parts.emplace_back(std::move(keyword), std::move(value));
-    }
+    void add(std::string_view keyword, std::string_view value);
     // All but where the server is. A text without parameters is the name of a database.
     void read(const std::string& text);
 
