@@ -1,3 +1,6 @@
+// Which api a hub has, asked once per connection, and the calls that differ between apis.
+//
+// May touch: the connection of its hub. Must not: keep anything beyond it.
 #include "by_api.hpp"
 
 #include <chrono>
@@ -21,7 +24,7 @@ bool is_duroxide_pg(Hub& hub, const Where& where) {
     if (const auto known = is_known_as_duroxide_pg(hub)) {
         return *known;
     }
-    // Readable for everybody, other than the table of hubs.
+    // Every role can read these catalogs, unlike the table of hubs.
     const bool found = hub.query(Effect::kRepeatable,
                                  "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p JOIN "
                                  "pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace WHERE "

@@ -1,3 +1,6 @@
+// Tables, trees and the pool of claim cursors, as cursor_table.hpp describes them.
+//
+// Touches belay's shared memory only. Must not: read tables, or raise while it holds a lock.
 #include "shmem/cursor_table.hpp"
 
 #include <algorithm>

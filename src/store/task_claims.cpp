@@ -32,8 +32,8 @@ constexpr auto kFits = statement<In<ListOf<Text>, ListOf<Text>>, Out<Text, Maybe
      WHERE NOT EXISTS (SELECT 1 FROM {hub}.queues AS l WHERE l.name {=} n.queue AND l.paused)
 )sql");
 
-// Whether a task of the hub has ever asked for capabilities: a row that anybody has inserted has a
-// page.
+// Whether a task of the hub has ever asked for capabilities: a row that any transaction has
+// inserted has a page.
 bool has_capability_sets(const Hub& hub) {
     const Relation sets = table_open(hub.relations.capability_sets, AccessShareLock);
     const bool has_pages = RelationGetNumberOfBlocks(sets) > 0;

@@ -1,5 +1,4 @@
 // What readers ask of tasks: with the caller's snapshot, without locks.
-//
 // May touch: the tables of tasks, to read them. Must not: write or lock.
 #include "store/task_reads.hpp"
 

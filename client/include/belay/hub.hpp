@@ -91,8 +91,8 @@ class Hub {
     Result call_named(Effect effect, std::string_view columns, std::string_view function,
                       const std::vector<Argument>& arguments, const Where& where);
 
-    // A statement of functions without a clock argument: the hub's clock is set for it. 0A000 with a
-    // clock and the owner's rights.
+    // A statement of functions without a clock argument: the hub's clock is set for it. 0A000 with
+    // a clock and the owner's rights.
     Result query_at_clock(Effect effect, const std::string& sql, const Params& params,
                           const Where& where);
 

@@ -143,7 +143,7 @@ Response Dashboard::Impl::hubs(const Session& session) {
                               }),
                rows.end());
     for (auto& row : rows) {
-        // Known of hubs that somebody looks at; asking all of them would cost too much.
+        // Known of hubs that a page shows; asking all of them would cost too much.
         const Json known = sampler->summary(*session.credential, row["name"].get<std::string>());
         if (known.is_object()) {
             row.update(known);

@@ -1,3 +1,6 @@
+// Headers and bodies of the answers of the dashboard.
+//
+// Must not: reach the database, or repeat a body of the request.
 #include "answers.hpp"
 
 namespace belay::tool::dashboard {

@@ -1,3 +1,6 @@
+// Jobs that act on many objects: their table of actions, their portions, and what they report.
+//
+// May touch: hubs, through the connection that each portion is given. Must not: wait for a browser.
 #include "bulk.hpp"
 
 #include <algorithm>

@@ -99,6 +99,8 @@ struct Dashboard::Impl {
     Response shell();
     Response asset(const Request& request, const Route& route);
     void log_in(const Request& request, const Reply& reply);
+    void log_in_by_proxy(const std::string& user, const Reply& reply,
+                         const std::function<Response()>& refuse);
     Response begin_session(std::shared_ptr<const Credential> credential, const std::string& user);
     Response log_out(const Session& session);
     Response me(const Session& session);

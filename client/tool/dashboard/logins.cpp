@@ -19,6 +19,29 @@ Response Dashboard::Impl::begin_session(std::shared_ptr<const Credential> creden
     return response;
 }
 
+void Dashboard::Impl::log_in_by_proxy(const std::string& user, const Reply& reply,
+                                      const std::function<Response()>& refuse) {
+    if (user.empty()) {
+        return reply(refuse());
+    }
+    auto credential = std::make_shared<Credential>(
+        Credential{.key = "proxy:" + user, .conninfo = dashboard_conninfo(options.dsn, user)});
+    return in_thread(reply, "", [this, user, credential, refuse] {
+        try {
+            auto connection = database.lease(credential);
+            const Session session = sessions.begin(credential, user, steady_ms());
+            Response response = me(session);
+            response.headers.emplace_back("Set-Cookie", set_cookie(session.id, -1));
+            return response;
+        } catch (const Error&) {
+            // The role does not exist, or the DSN's is no member of it; unless the database is
+            // away, which a connection without the role tells.
+            auto connection = database.lease(shared);
+            return refuse();
+        }
+    });
+}
+
 void Dashboard::Impl::log_in(const Request& request, const Reply& reply) {
     const std::string peer = request.peer;
     {
@@ -36,26 +59,7 @@ void Dashboard::Impl::log_in(const Request& request, const Reply& reply) {
         return problem(401, "login", "the login was refused");
     };
     if (options.login == "proxy") {
-        const std::string user = request.header("x-remote-user");
-        if (user.empty()) {
-            return reply(refuse());
-        }
-        auto credential = std::make_shared<Credential>(
-            Credential{.key = "proxy:" + user, .conninfo = dashboard_conninfo(options.dsn, user)});
-        return in_thread(reply, "", [this, user, credential, refuse] {
-            try {
-                auto connection = database.lease(credential);
-                const Session session = sessions.begin(credential, user, steady_ms());
-                Response response = me(session);
-                response.headers.emplace_back("Set-Cookie", set_cookie(session.id, -1));
-                return response;
-            } catch (const Error&) {
-                // The role does not exist, or the DSN's is no member of it; unless the database is
-                // away, which a connection without the role tells.
-                auto connection = database.lease(shared);
-                return refuse();
-            }
-        });
+        return log_in_by_proxy(request.header("x-remote-user"), reply, refuse);
     }
     const Json body = Json::parse(request.body, nullptr, false);
     const auto text = [&](const char* key) {

@@ -27,8 +27,10 @@ Json read_tasks(Reader& reader) {
     return page;
 }
 
-Json read_task(Reader& reader) {
-    const Uuid id = uuid_of(reader.id(), "task");
+namespace {
+
+// What get_task says of a task t, field by field.
+std::string task_fields() {
     const auto field = [](const char* name) {
         return "'" + std::string(name) + "', t ->> '" + name + "'";
     };
@@ -39,7 +41,7 @@ Json read_task(Reader& reader) {
         return "'" + std::string(name) + "', " +
                body_sql("nullif(t -> '" + std::string(name) + "', 'null')::text");
     };
-    std::string sql = "SELECT json_build_object('at_ms', " + std::string(kNow);
+    std::string sql;
     for (const auto& part : {field("task_id"),
                              field("state"),
                              field("public_state"),
@@ -71,6 +73,14 @@ Json read_task(Reader& reader) {
                              plain("suspension")}) {
         sql += ", " + part;
     }
+    return sql;
+}
+
+}  // namespace
+
+Json read_task(Reader& reader) {
+    const Uuid id = uuid_of(reader.id(), "task");
+    std::string sql = "SELECT json_build_object('at_ms', " + std::string(kNow) + task_fields();
     sql +=
         ", 'lease', CASE WHEN t #>> '{lease,worker_instance}' IS NOT NULL THEN json_build_object("
         "'lease_id', t #>> '{lease,lease_id}', 'epoch', t ->> 'lease_epoch', "

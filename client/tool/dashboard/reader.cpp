@@ -1,3 +1,6 @@
+// Statements, pages and checked parts of requests, for the reads of a hub.
+//
+// May touch: hubs, reading. Must not: build statements from what a request contains.
 #include "reader.hpp"
 
 #include <algorithm>

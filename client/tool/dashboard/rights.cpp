@@ -1,3 +1,6 @@
+// The rights of the dashboard's role in each hub, as the server reports them.
+//
+// May touch: the catalog, reading. Must not: decide what the server decides.
 #include "rights.hpp"
 
 #include <algorithm>

@@ -327,8 +327,8 @@ Json Sampler::series(const Credential& credential, const std::string& hub, const
     return series;
 }
 
-// The events that are new since the last look, oldest first. Whoever has begun to watch gets some
-// that he may have already: his page knows them by their ids.
+// The events that are new since the last look, oldest first. A page that has begun to watch gets
+// some that he may have already: his page knows them by their ids.
 Json Sampler::new_events(const Streams::Watched& watch, Target& target) {
     constexpr int kMostPages = 5;
     auto connection = database_.lease(watch.credential);

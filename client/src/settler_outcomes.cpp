@@ -1,0 +1,130 @@
+// The settler's last part: what becomes of the outcomes of a portion that was answered, refused or
+// lost.
+//
+// May touch: the settler's state, under mutex_. Must not: call the host or a server under mutex_.
+#include <algorithm>
+#include <utility>
+
+#include "clean_text.hpp"
+#include "settler.hpp"
+
+namespace belay {
+namespace {
+
+// What became of an outcome that was not refused. Whether a failed task is tried again is the
+// server's decision.
+WorkerEvent::Kind kind_of(Outcome::Kind outcome, const OptionalText& result) {
+    using Kind = WorkerEvent::Kind;
+    switch (outcome) {
+        case Outcome::Kind::kCompleted:
+        case Outcome::Kind::kSettled:
+            return Kind::kCompleted;
+        case Outcome::Kind::kFailed:
+            return result == "retry_scheduled" ? Kind::kRetried : Kind::kFailed;
+        case Outcome::Kind::kRetry:
+            return !result || result == "retry_scheduled" ? Kind::kRetried : Kind::kFailed;
+        case Outcome::Kind::kDelayed:
+            return Kind::kDelayed;
+        case Outcome::Kind::kReleased:
+            return Kind::kReleased;
+        case Outcome::Kind::kSuspended:
+            return Kind::kSuspended;
+    }
+    return Kind::kError;
+}
+
+}  // namespace
+
+// What goes wrong here must not keep the others of the portion from being told.
+void Settler::tell_outcome(JobPointer job, const SettledOutcome& outcome) noexcept {
+    try {
+        if (outcome.error && !outcome.outcome_unknown) {
+            job->lease->leave_open();
+            alone(std::move(job));
+        } else if (outcome.error) {
+            job->lease->leave_unknown();
+            tell_failure(*job, Error({.message = "the connection broke, and the lease is gone",
+                                      .sqlstate = *outcome.error,
+                                      .outcome_unknown = true}));
+        } else if (job->outcome) {
+            const std::string& message = job->outcome->failure().message;
+            if (job->loan != nullptr) {
+                job->loan->settled = true;
+            }
+            host_.settled(*job, {kind_of(job->outcome->kind(), outcome.result),
+                                 message.empty() ? "" : clean_text(message)});
+        }
+    } catch (const std::exception& error) {
+        host_.tell_error(error);
+    }
+}
+
+// Of a call that failed. Only a handler that waits for the outcome gets the error.
+void Settler::tell_failure(Job& job, const Error& error) {
+    if (job.loan != nullptr) {
+        job.loan->error = error;
+    } else if (job.outcome) {
+        host_.failed_call(job, error);
+    }
+}
+
+void Settler::alone(JobPointer job) noexcept {
+    try {
+        if (job->loan != nullptr) {
+            return;  // its handler settles it
+        }
+        if (job->outcome) {
+            host_.settle_alone(*job);
+        } else {
+            host_.lost_unused(*job);
+        }
+    } catch (const std::exception& error) {
+        host_.tell_error(error);
+    }
+}
+
+// After a call that failed because of the connection or the server. Where the outcome is unknown
+// this is safe: what was settled is no longer held.
+void Settler::give_back_failed(Source source, std::vector<JobPointer> jobs, const Error& error) {
+    {
+        const std::lock_guard lock(mutex_);
+        prefetches_ = false;
+        give_back_buffer(buffer_.size());
+    }
+    std::vector<PortionPart> parts;
+    for (const auto& job : jobs) {
+        if (error.outcome_unknown()) {
+            job->lease->leave_unknown();
+        } else if (job->loan != nullptr) {
+            job->lease->leave_open();
+        }
+        tell_failure(*job, error);
+    }
+    // What a handler waits for it gives back itself.
+    std::erase_if(jobs, [](const JobPointer& job) { return job->loan != nullptr; });
+    if (jobs.empty()) {
+        return;
+    }
+    for (const auto& job : jobs) {
+        parts.push_back(job->lease->part_to_give_back(host_.delay_after(job->task)));
+    }
+    try {
+        auto connection = take_connection();
+        Hub hub(*connection, options_.hub, options_.clock);
+        connection->with_transaction([&] {
+            // A server that has not noticed yet that the connection broke may hold the leases.
+            connection->exec("SET LOCAL lock_timeout = 5000");
+            call(hub, source, parts, {});
+        });
+        for (const auto& job : jobs) {
+            job->lease->leave_settled();
+        }
+    } catch (const Error& again) {
+        host_.tell_error(again);
+        for (const auto& job : jobs) {
+            job->lease->leave_to_lapse();
+        }
+    }
+}
+
+}  // namespace belay
