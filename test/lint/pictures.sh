@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Pictures of the dashboard are at most 150 kB, and each is used by a page. Drawings of docs/ can be read on light and dark pages, and by those who do not see them: each has a
-# title and a description, scales, fetches nothing from elsewhere, and gives every class of shapes and
-# texts that it colours a colour in both schemes.
+# Pictures of the dashboard are at most 150 kB, and each is used by a page. Drawings of docs/ can be
+# read on light and dark pages, and by those who do not see them: each has a title and a description,
+# scales, fetches nothing from elsewhere, and gives every class of shapes and texts that it colours a
+# colour in both schemes.
 set -euo pipefail
 # shellcheck source=test/lint/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -30,7 +31,7 @@ done < <(printf '%s\n' docs/pictures/*.svg | xargs -r perl -0777 -e '
         }
         $say->("texts have no colour for dark pages") unless $dark =~ /\btext \{[^}]*fill: #/;
     }' || echo "pictures.sh:1: the check itself failed")
-mapfile -t pages < <(git ls-files 'README.md' 'docs/*.md')
+pages=(README.md docs/*.md)
 for picture in docs/pictures/*.png; do
     [[ -e $picture ]] || continue
     (($(stat -c %s "$picture") <= 150000)) || complain "$picture:1" "is larger than 150 kB"
