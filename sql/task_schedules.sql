@@ -95,7 +95,7 @@ SELECT name, last_error, pg_temp.at(next_due_ms) AS next FROM list_schedules();
 -- SC-12: the next times of what need not be a schedule yet.
 SELECT pg_temp.at(due_ms) FROM next_times('30 2 * * *', 'Europe/Berlin', 3, pg_temp.ms('2024-03-29 12:00 UTC'));
 SELECT pg_temp.at(due_ms) FROM next_times('@hourly', p_now_ms => pg_temp.ms('2024-03-01 12:00 UTC'));
-SELECT test.refused($$SELECT * FROM task_sc.next_times('x')$$), test.refused($$SELECT * FROM task_sc.next_times('@daily', 'Moon')$$), test.refused($$SELECT * FROM task_sc.next_times('@daily', p_count => 101)$$), test.refused($$SELECT * FROM task_sc.next_times('0 0 31 2 *')$$);
+SELECT test.refused($$SELECT * FROM task_sc.next_times('x')$$), test.refused($$SELECT * FROM task_sc.next_times('@daily', 'Moon')$$), test.refused($$SELECT * FROM task_sc.next_times('@daily', p_limit => 101)$$), test.refused($$SELECT * FROM task_sc.next_times('0 0 31 2 *')$$);
 SELECT * FROM check_tasks();
 RESET search_path;
 SELECT belay.drop_hub('task_sc', true);

@@ -114,7 +114,7 @@ std::optional<std::string_view> parent_of(const NewMessage& message) {
 }  // namespace
 
 int64 insert_message(Tables& tables, const NewMessage& message) {
-    pass_turn_faults(pg::FaultPoint::kFastpathEnqueue);
+    pass_turn_faults(pg::FaultPoint::kHotTableEnqueue);
     const Hub& hub = tables.hub;
     const int64 id = nextval_internal(hub.relations.orchestrator_queue_id, false);
     const auto slot = static_cast<int16>(

@@ -294,7 +294,7 @@ void write_event(const Hub& hub, int event, std::optional<std::string_view> subj
     pg::flush_at_commit();
     const int64 position = nextval_internal(hub.relations.outbox_events_position, false);
     const Datum facts = DirectFunctionCall1(jsonb_in, CStringGetDatum(details.text->data));
-    pg::fail_here(pg::FaultPoint::kFastpathEvent);
+    pg::fail_here(pg::FaultPoint::kHotTableEvent);
     NewRow row;
     row.put(outbox::kIncarnation, hub.incarnation)
         .put(outbox::kPosition, position)

@@ -15,7 +15,7 @@ namespace belay::store {
 
 // The fault points that every operation on the tables of tasks passes.
 inline void pass_task_faults() {
-    pg::fail_here(pg::FaultPoint::kFastpathTask);
+    pg::fail_here(pg::FaultPoint::kHotTableTask);
     pg::pass_store_faults();
 }
 

@@ -13,7 +13,7 @@
 namespace belay::store {
 
 // The fault points that every operation on these tables passes.
-inline void pass_turn_faults(pg::FaultPoint point = pg::FaultPoint::kFastpathTurn) {
+inline void pass_turn_faults(pg::FaultPoint point = pg::FaultPoint::kHotTableTurn) {
     pg::fail_here(point);
     pg::pass_store_faults();
 }

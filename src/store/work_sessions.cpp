@@ -84,7 +84,7 @@ void drop_foreign(const Hub& hub, std::string_view owner, int64 now, pg::List<Ca
 
 Candidates peek_session(Tables& tables, std::string_view session_id, int32 lane, int16 slot,
                         bool delayed, int64 after_due, int64 after_id, int64 now, int limit) {
-    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pass_work_faults(pg::FaultPoint::kHotTableFetch);
     pg::List<Candidate> found;
     looking(tables, TableId::kWorkerQueue, [&](Table& table) {
         each_free_row(&table, session_id, {lane, slot, delayed}, {after_due, after_id}, now, [&] {
@@ -97,7 +97,7 @@ Candidates peek_session(Tables& tables, std::string_view session_id, int32 lane,
 
 Candidates peek_sessions(Tables& tables, std::string_view owner, int32 lane, int16 slot,
                          bool delayed, int64 after_due, int64 after_id, int64 now) {
-    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pass_work_faults(pg::FaultPoint::kHotTableFetch);
     pg::List<Candidate> heads;
     looking(tables, TableId::kWorkerQueue, [&](Table& table) {
         IndexScanDesc scan =

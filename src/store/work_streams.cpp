@@ -209,7 +209,7 @@ bool has_free_row(Table* table, const Part& part, const pg::Clock& clock) {
 
 LeasedRows take_heads(Tables& tables, int32 lane, int16 slot, std::optional<std::string_view> tag,
                       bool with_sessions, const LeaseTerms& terms, int limit) {
-    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pass_work_faults(pg::FaultPoint::kHotTableFetch);
     auto* leased = static_cast<Leased*>(palloc(sizeof(Leased) * static_cast<Size>(limit)));
     int count = 0;
     with_table(tables, TableId::kWorkerQueue, RowExclusiveLock, [&](Table& table) {
@@ -243,7 +243,7 @@ LeasedRows take_heads(Tables& tables, int32 lane, int16 slot, std::optional<std:
 
 std::span<const int32> lanes_to_fetch(Tables& tables, int32 after, int32 up_to, bool with_sessions,
                                       int limit) {
-    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pass_work_faults(pg::FaultPoint::kHotTableFetch);
     pg::List<int32> lanes;
     with_table(tables, TableId::kWorkerQueue, AccessShareLock, [&](Table& table) {
         renew_snapshot(&table);
@@ -275,7 +275,7 @@ std::span<const int32> lanes_to_fetch(Tables& tables, int32 after, int32 up_to, 
 
 LaneHeads peek_lanes(Tables& tables, std::span<const int32> lanes, std::span<const int16> slots,
                      const pg::Clock& clock) {
-    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pass_work_faults(pg::FaultPoint::kHotTableFetch);
     pg::List<Candidate> found;
     pg::List<std::optional<int64>> empty_until;
     with_table(tables, TableId::kWorkerQueue, AccessShareLock, [&](Table& table) {
@@ -301,7 +301,7 @@ LaneHeads peek_lanes(Tables& tables, std::span<const int32> lanes, std::span<con
 
 Candidates peek_lane(Tables& tables, int32 lane, std::span<const int16> slots, bool delayed,
                      int64 after_due, int64 after_id, const pg::Clock& clock, int limit) {
-    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pass_work_faults(pg::FaultPoint::kHotTableFetch);
     pg::List<Candidate> found;
     const cursors::Place after = (delayed ? after_due : after_id) <= 0
                                      ? cursors::kFirstPlace

@@ -186,7 +186,7 @@ int64 last_work_id(const Hub& hub) {
 }
 
 int64 insert_work(Tables& tables, const NewWork& work) {
-    pass_work_faults(pg::FaultPoint::kFastpathEnqueue);
+    pass_work_faults(pg::FaultPoint::kHotTableEnqueue);
     const WorkKey key = new_key(tables, work);
     NewRow row;
     fill_row(key, work, &row);
@@ -204,7 +204,7 @@ void insert_works(Tables& tables, std::span<const NewWork> works) {
     if (works.empty()) {
         return;
     }
-    pass_work_faults(pg::FaultPoint::kFastpathEnqueue);
+    pass_work_faults(pg::FaultPoint::kHotTableEnqueue);
     auto* keys = static_cast<WorkKey*>(palloc(sizeof(WorkKey) * works.size()));
     for (std::size_t i = 0; i < works.size(); ++i) {
         keys[i] = new_key(tables, works[i]);
@@ -267,7 +267,7 @@ std::optional<Leased> lease_row(Table* table, const Grant& grant) {
 }
 
 std::optional<Leased> take(Tables& tables, const WorkKey& key, const Grant& grant) {
-    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pass_work_faults(pg::FaultPoint::kHotTableFetch);
     return writing(tables, TableId::kWorkerQueue, [&](Table& table) -> std::optional<Leased> {
         if (!find_work(&table, key) ||
             !core::is_unleased(state_of(table), table.hub.incarnation, grant.now)) {
@@ -282,7 +282,7 @@ std::optional<Leased> take(Tables& tables, const WorkKey& key, const Grant& gran
 }
 
 std::optional<int32> try_hold_free(Tables& tables, const WorkKey& key, int64 now) {
-    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pass_work_faults(pg::FaultPoint::kHotTableFetch);
     return writing(tables, TableId::kWorkerQueue, [&](Table& table) -> std::optional<int32> {
         if (!find_work(&table, key) ||
             !core::is_unleased(state_of(table), table.hub.incarnation, now) ||
@@ -294,7 +294,7 @@ std::optional<int32> try_hold_free(Tables& tables, const WorkKey& key, int64 now
 }
 
 bool seems_free(Tables& tables, const WorkKey& key) {
-    pass_work_faults(pg::FaultPoint::kFastpathFetch);
+    pass_work_faults(pg::FaultPoint::kHotTableFetch);
     return looking(tables, TableId::kWorkerQueue, [&key](Table& table) {
         if (!find_work(&table, key)) {
             return false;
@@ -305,7 +305,7 @@ bool seems_free(Tables& tables, const WorkKey& key) {
 }
 
 std::optional<WorkRow> delete_live(Tables& tables, const core::WorkToken& token, int64 now) {
-    pass_work_faults(pg::FaultPoint::kFastpathAck);
+    pass_work_faults(pg::FaultPoint::kHotTableAck);
     return writing(tables, TableId::kWorkerQueue, [&](Table& table) -> std::optional<WorkRow> {
         if (!find_work(&table, key_of(token)) || !opens(token, table, now)) {
             return std::nullopt;
@@ -321,7 +321,7 @@ std::optional<WorkRow> delete_live(Tables& tables, const core::WorkToken& token,
 
 std::optional<WorkRow> renew_live(Tables& tables, const core::WorkToken& token, int64 now,
                                   const core::Extension& extension) {
-    pass_work_faults(pg::FaultPoint::kFastpathRenew);
+    pass_work_faults(pg::FaultPoint::kHotTableRenew);
     return writing(tables, TableId::kWorkerQueue, [&](Table& table) -> std::optional<WorkRow> {
         if (!find_work(&table, key_of(token)) || !opens(token, table, now)) {
             return std::nullopt;
@@ -340,7 +340,7 @@ std::optional<WorkRow> renew_live(Tables& tables, const core::WorkToken& token, 
 
 std::optional<WorkRow> lock_work(Tables& tables, const WorkKey& key, pg::Clock* clock) {
     wakeups::held(worker_channel(tables));
-    pass_work_faults(pg::FaultPoint::kFastpathHold);
+    pass_work_faults(pg::FaultPoint::kHotTableHold);
     return with_table(tables, TableId::kWorkerQueue, RowExclusiveLock, [&](Table& table) {
         const bool held = lock_waiting(
             &table, LockTupleExclusive, [&] { return find_work(&table, key); },
@@ -350,7 +350,7 @@ std::optional<WorkRow> lock_work(Tables& tables, const WorkKey& key, pg::Clock* 
 }
 
 void delete_work(Tables& tables, const WorkKey& key) {
-    pass_work_faults(pg::FaultPoint::kFastpathAck);
+    pass_work_faults(pg::FaultPoint::kHotTableAck);
     writing(tables, TableId::kWorkerQueue, [&key](Table& table) {
         find_held(&table, key);
         if (!delete_row(table, true)) {
@@ -361,7 +361,7 @@ void delete_work(Tables& tables, const WorkKey& key) {
 }
 
 void set_deadline(Tables& tables, const WorkKey& key, int64 locked_until) {
-    pass_work_faults(pg::FaultPoint::kFastpathRenew);
+    pass_work_faults(pg::FaultPoint::kHotTableRenew);
     const auto hint = writing(tables, TableId::kWorkerQueue, [&](Table& table) {
         find_held(&table, key);
         Changes none;
@@ -374,7 +374,7 @@ void set_deadline(Tables& tables, const WorkKey& key, int64 locked_until) {
 
 void release_work(Tables& tables, const WorkKey& key, int32 attempt,
                   std::optional<int64> visible_at, std::optional<std::string_view> reason) {
-    pass_work_faults(pg::FaultPoint::kFastpathAbandon);
+    pass_work_faults(pg::FaultPoint::kHotTableAbandon);
     wakeups::lease_ended(worker_channel(tables), lease_key_of_work(key.id));
     note_item(worker_channel(tables), visible_at.value_or(0));
     WorkKey released = key;

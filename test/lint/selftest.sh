@@ -51,8 +51,8 @@ keep_sql() {
 
 plant shell test/planted.sh '#!/bin/bash
 cd /tmp && planted=($(ls))'
-plant typed_statements src/store/planted.cpp 'constexpr Statement kPlanted = statement("SELECT 1");'
-plant typed_statements src/ops/planted.cpp 'int64 planted(const store::Rows& rows);'
+plant typed_statements src/store/planted.cpp 'int f(SPIPlanPtr plan) { return SPI_execute_plan(plan, nullptr, nullptr, false, 0); }'
+plant typed_statements src/ops/planted.cpp 'Datum f(bool* null) { return SPI_getbinval(nullptr, nullptr, 1, null); }'
 plant typed_statements test/lint/typed_statements/planted.cpp '// expect: an error that no compiler has'
 plant typed_statements test/lint/typed_statements/planted_too.cpp 'no C++'
 plant operator_precedence src/store/planted.cpp 'constexpr auto kPlanted = R"sql(SELECT $1 {-} $2 {*} 3)sql";'

@@ -231,8 +231,8 @@ std::span<const int64> next_times(std::string_view cron, std::string_view time_z
                                   int64 after) {
     constexpr int32 kMost = 100;
     if (count < 1 || count > kMost) {
-        pg::raise(pg::kInvalidArgument, "p_count must be from 1 to 100",
-                  pg::Facts("out_of_range").add("path", "p_count").add("value", count),
+        pg::raise(pg::kInvalidArgument, "p_limit must be from 1 to 100",
+                  pg::Facts("out_of_range").add("path", "p_limit").add("value", count),
                   "Begin again after the last time.");
     }
     const auto parsed = checked_cron(cron);

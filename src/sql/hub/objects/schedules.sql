@@ -25,7 +25,7 @@ CREATE OR REPLACE FUNCTION @hub@.resume_schedule(p_name text, p_now_ms bigint DE
 COMMENT ON FUNCTION @hub@.resume_schedule(text, bigint) IS
     'Resumes a paused schedule and returns its next due time. Due times that passed during the pause are skipped.';
 
-CREATE OR REPLACE FUNCTION @hub@.next_times(p_cron text, p_time_zone text DEFAULT 'UTC', p_count integer DEFAULT 5, p_now_ms bigint DEFAULT NULL)
+CREATE OR REPLACE FUNCTION @hub@.next_times(p_cron text, p_time_zone text DEFAULT 'UTC', p_limit integer DEFAULT 5, p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (due_ms bigint)
     LANGUAGE belay STABLE PARALLEL UNSAFE AS 'next_times';
 COMMENT ON FUNCTION @hub@.next_times(text, text, integer, bigint) IS
