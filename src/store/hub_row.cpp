@@ -305,7 +305,7 @@ void set_paused(const Hub& hub, std::string_view queue, std::optional<std::strin
 void drop_hub_objects(const Hub& hub, bool keep_schema) {
     const char* schema = pstrdup(hub.quoted_name);
     const Api api = hub.api;
-    note_all_queues(hub, wakeups::Reason::kShutdown);
+    wakeups::hub_changed(hub.schema, wakeups::Reason::kShutdown);
     if (!keep_schema) {
         run_once(psprintf("DROP SCHEMA %s CASCADE", schema));
         return;
