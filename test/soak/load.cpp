@@ -692,7 +692,7 @@ class Tasks : public Client {
             ids.push_back(new_task());
             std::string item = "{\"task_id\":\"" + ids.back() + "\"," + task_terms();
             if (random_.in_thousand(20)) {
-                item += ",\"deadline_ms\":" + to_string(wall_ms() + random_.number(50, 2000));
+                item += ",\"deadline_in_ms\":" + to_string(random_.number(50, 2000));
             }
             items += (items.empty() ? "" : ",") + item + "}";
         }
