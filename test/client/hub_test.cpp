@@ -1058,8 +1058,9 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
         "settle_and_receive",
         // Orchestrations calls start_orchestration and raise_event, which have a clock and a delay.
         "start", "raise",
-        // Reads for the pages of a dashboard.
-        "browse_dead_letters", "browse_events", "browse_flows", "browse_history",
+        // Reads for the pages of a dashboard, and its actions on many objects.
+        "cancel_instances", "cancel_tasks", "discard_dead_letters", "explain_waits", "next_times",
+        "replay_tasks", "browse_dead_letters", "browse_events", "browse_flows", "browse_history",
         "browse_instances", "browse_messages", "browse_tasks", "browse_work_items", "find",
         "glance", "list_queues", "read_body",
         // Places and families of hubs are set up in SQL; Family finds the hub of a key, and
