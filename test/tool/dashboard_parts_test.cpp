@@ -3,6 +3,7 @@
 
 #include "dashboard/actions.hpp"
 #include "dashboard/bodies.hpp"
+#include "dashboard/latency.hpp"
 #include "dashboard/limits.hpp"
 #include "dashboard/router.hpp"
 #include "dashboard/sessions.hpp"
@@ -268,6 +269,70 @@ TEST(DashboardActions, RefuseWhatIsNotInTheTable) {
           R"({"action":"redrive_dead_letter","args":{"id":"1; DROP"},"key":"k"})"}) {
         EXPECT_TRUE(refused(body)) << body;
     }
+}
+
+// ---- Latencies. ----
+
+TEST(DashboardLatency, HasPercentilesWithinTheirBuckets) {
+    const std::vector<std::int64_t> bounds = {10, 20, 100};
+    const auto of = [&](std::vector<std::int64_t> buckets) {
+        return latency({{"wait", std::move(buckets)}}, "wait", bounds);
+    };
+    EXPECT_EQ(of({100, 0, 0, 0}), Json::parse(R"({"p50": 5, "p95": 10, "p99": 10,
+                                                  "buckets": [100, 0, 0, 0]})"));
+    const Json spread = of({50, 0, 50, 0});
+    EXPECT_EQ(spread["p50"], 10);
+    EXPECT_EQ(spread["p95"], 92);
+    EXPECT_EQ(spread["p99"], 98);
+    EXPECT_EQ(of({0, 1, 0, 0})["p50"], 15);
+    // The last bucket has no upper bound.
+    EXPECT_EQ(of({0, 0, 0, 3})["p50"], 100);
+    EXPECT_EQ(of({97, 0, 0, 3})["p50"], 5);
+    EXPECT_EQ(of({97, 0, 0, 3})["p99"], 100);
+}
+
+TEST(DashboardLatency, TellsNothingHappenedFromNotMeasured) {
+    const std::vector<std::int64_t> bounds = {10, 20};
+    EXPECT_EQ(latency({{"wait", {0, 0, 0}}}, "wait", bounds),
+              Json::parse(R"({"p50": null, "p95": null, "p99": null, "buckets": [0, 0, 0]})"));
+    EXPECT_TRUE(latency({}, "wait", bounds).is_null());
+    EXPECT_TRUE(latency({{"run", {1, 0, 0}}}, "wait", bounds).is_null());
+    // A server that tells no bounds, or others.
+    EXPECT_TRUE(latency({{"wait", {1, 0, 0}}}, "wait", {}).is_null());
+    EXPECT_TRUE(latency({{"wait", {1, 0, 0}}}, "wait", {10}).is_null());
+}
+
+TEST(DashboardLatency, AddsTheQueuesOfAGlance) {
+    const auto durations = durations_of(Json::parse(R"({"queues": [
+        {"queue": "orchestrator", "durations": {"wait": {"sum_ms": 9, "buckets": [1, 2, 0]},
+                                                "run": {"sum_ms": 0, "buckets": [0, 0, 0]}}},
+        {"queue": "worker", "durations": {"wait": {"sum_ms": 7, "buckets": [0, 1, 4]},
+                                          "run": {"sum_ms": 3, "buckets": [3, 0, 0]}}},
+        {"queue": "tasks", "durations": {"wait": {"sum_ms": 1, "buckets": [1, 0, 0]},
+                                         "run": {"sum_ms": 1, "buckets": [0, 1, 0]}}}]})"));
+    EXPECT_EQ(durations, (Durations{{"wait", {2, 3, 4}}, {"run", {3, 1, 0}}}));
+    // Without shared memory, and from a server that does not count durations.
+    EXPECT_TRUE(durations_of(Json::parse(R"({"queues": [{"queue": "worker", "durations": null},
+                                                        {"queue": "tasks"}]})"))
+                    .empty());
+}
+
+TEST(DashboardLatency, CountsWhatHappenedBetweenSamples) {
+    const Durations first = {{"wait", {5, 2, 0}}, {"run", {1, 0, 0}}};
+    const Durations second = {{"wait", {5, 4, 1}}, {"run", {1, 0, 0}}};
+    EXPECT_EQ(durations_since(first, second), (Durations{{"wait", {0, 2, 1}}, {"run", {0, 0, 0}}}));
+    // After a reset, what was counted since.
+    EXPECT_EQ(durations_since(second, {{"wait", {9, 0, 0}}, {"run", {1, 2, 0}}}),
+              (Durations{{"wait", {9, 0, 0}}, {"run", {0, 2, 0}}}));
+    // The first sample, and none.
+    EXPECT_TRUE(durations_since({}, second).empty());
+    EXPECT_TRUE(durations_since(second, {}).empty());
+    EXPECT_TRUE(durations_since({{"wait", {1, 1}}}, {{"wait", {1, 1, 1}}}).empty());
+    Durations window;
+    add(window, {});
+    add(window, durations_since(first, second));
+    add(window, {{"wait", {9, 0, 0}}});
+    EXPECT_EQ(window, (Durations{{"wait", {9, 2, 1}}, {"run", {0, 0, 0}}}));
 }
 
 // ---- Watches. ----

@@ -516,6 +516,7 @@ TEST_F(DashboardServer, ReadsWhatIsThere) {
     EXPECT_EQ(glance["provider"].size(), 2u);
     EXPECT_EQ(get("/api/v1/hubs", viewer).parsed()["rows"][0]["name"], "app");
     EXPECT_FALSE(answer("health")["sizes"].empty());
+    EXPECT_EQ(answer("health")["intents"], (json{{"n", 0}, {"capped", false}}));
     // What is wrong is said.
     EXPECT_EQ(get("/api/v1/h/app/tasks/0190c2a4-0000-7000-8000-0000000000ff", viewer).status, 404);
     EXPECT_EQ(get("/api/v1/h/app/tasks/nonsense", viewer).status, 404);
@@ -547,6 +548,48 @@ TEST_F(DashboardServer, ReadsWhatIsThere) {
     EXPECT_TRUE(lines.has("Content-Disposition: attachment"));
     EXPECT_TRUE(lines.has("Content-Security-Policy: sandbox"));
     EXPECT_EQ(std::count(lines.body.begin(), lines.body.end(), '\n'), 3);
+}
+
+TEST_F(DashboardServer, ShowsWaitsBetweenSamples) {
+    start();
+    const Viewer viewer = log_in();
+    const auto answer = [&](const std::string& path) {
+        return get("/api/v1/h/app/" + path, viewer).parsed();
+    };
+    const auto claim = [&](int count) {
+        for (int i = 0; i < count; ++i) {
+            hub_.tasks().create({.queue = "mail"});
+        }
+        return TaskCalls(hub_)
+            .claim({.worker = "w", .worker_instance = "w-1", .max_tasks = count})
+            .size();
+    };
+    // What was counted before the first sample is not of the time that was watched.
+    constexpr int kBefore = 200;
+    EXPECT_EQ(claim(kBefore), kBefore);
+    EXPECT_TRUE(answer("glance")["wait"].is_null());
+    EXPECT_TRUE(answer("series")["wait"].is_null());
+    json wait;
+    std::size_t claimed = 0;
+    int counted = 0;
+    await([&] {
+        claimed += claim(1);
+        answer("glance");  // takes a sample if the last one is old
+        wait = answer("series")["wait"];
+        counted = 0;
+        if (wait.is_object()) {
+            for (const auto& bucket : wait["buckets"]) {
+                counted += bucket.get<int>();
+            }
+        }
+        return counted > 0;
+    });
+    EXPECT_EQ(wait["buckets"].size(), 22u);
+    EXPECT_TRUE(wait["p50"].is_number());
+    EXPECT_TRUE(wait["p99"].is_number());
+    EXPECT_LE(counted, static_cast<int>(claimed));
+    // Queues of tasks have no durations of their own.
+    EXPECT_TRUE(answer("series?queue=mail")["wait"].is_null());
 }
 
 TEST_F(DashboardServer, ActsOnceAndOnWhatWasSeen) {

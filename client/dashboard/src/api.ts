@@ -115,11 +115,12 @@ export interface TaskQueue {
   spark: number[];
 }
 
+/** Percentiles are null if nothing happened in the time that was looked at. */
 export interface Latency {
   p50: number | null;
   p95: number | null;
   p99: number | null;
-  /** 21 buckets from 1 ms to 1 day. */
+  /** 22 buckets: from 1 ms to 1 day, and what is longer. */
   buckets: number[];
 }
 
@@ -145,6 +146,7 @@ export interface Glance {
   oldest_snapshot: { age_ms: number; pid: number } | null;
   paused: Pause[];
   estimates: { tasks: number; instances: number; events: number };
+  /** Of the whole hub since the sample before; null if nothing is known. */
   wait: Latency | null;
   run: Latency | null;
 }
@@ -157,6 +159,7 @@ export interface Series extends Answer {
   failed: (number | null)[];
   oldest_ms: (number | null)[];
   depth: (number | null)[];
+  /** Of the range, as far as it was watched; null of a queue of tasks. */
   wait: Latency | null;
   run: Latency | null;
 }

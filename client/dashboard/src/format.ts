@@ -1,5 +1,6 @@
 // Numbers and texts for people.
 import type { Count } from "./api";
+import { shortDuration } from "./time";
 
 const whole = new Intl.NumberFormat("en-US");
 
@@ -36,6 +37,16 @@ export function bytes(n: number | null | undefined): string {
     i++;
   }
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${names[i]}`;
+}
+
+// Upper bounds of the buckets of durations, as core/histogram.hpp has them; the last bucket has none.
+const bucketBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
+export const bucketCount = bucketBounds.length + 1;
+
+/** `up to 5 ms`, and of the last one `over 1 d`. */
+export function bucketLabel(i: number): string {
+  const bound = bucketBounds[i];
+  return bound === undefined ? `over ${shortDuration(bucketBounds.at(-1))}` : `up to ${shortDuration(bound)}`;
 }
 
 export function plural(n: number, one: string, many = `${one}s`): string {

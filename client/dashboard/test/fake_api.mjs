@@ -41,7 +41,7 @@ export function makeData(seed, now, scenario) {
   const count = (n) => ({ n: Math.min(n, 10000), capped: n > 10000 });
   const spark = (base) => Array.from({ length: 24 }, (_v, i) => Math.max(0, Math.round(base * (0.7 + 0.3 * Math.sin(i / 4 + base)) + (rnd() - 0.5) * base * 0.4)));
   const latency = (p50) => {
-    const buckets = Array.from({ length: 21 }, () => 0);
+    const buckets = Array.from({ length: 22 }, () => 0);
     const middle = Math.max(0, Math.round(Math.log2(Math.max(1, p50)) * 0.95));
     for (let i = 0; i < 21; i++) buckets[i] = Math.round(4000 * Math.exp(-((i - middle) ** 2) / 5) * (0.8 + rnd() * 0.4)) + (i > middle && i < middle + 7 ? int(0, 60) : 0);
     return { p50, p95: p50 * 9.5, p99: p50 * 42, buckets };

@@ -183,10 +183,9 @@ Json read_health(Reader& reader) {
             "json_agg(json_build_object('target', target_hub, 'server', coalesce(server, ''), "
             "'waiting', NULL, 'last_error', NULL)) FROM "
             "{h}.hub_links), '[]'), 'check_estimate', coalesce((SELECT live_rows FROM "
-            "belay.hub_sizes AS s WHERE hub = $1::name AND s.\"table\" = 'tasks'), 0))",
+            "belay.hub_sizes AS s WHERE hub = $1::name AND s.\"table\" = 'tasks'), 0), 'intents', "
+            "{h}.glance() -> 'intents_waiting')",
         {reader.hub().name()});
-    // Nothing counts the intents that wait.
-    health["intents"] = nullptr;
     const auto put = [&](const char* key, Json value) {
         // Absent: the role may not know.
         if (!value.is_discarded()) {

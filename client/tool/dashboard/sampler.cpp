@@ -132,9 +132,14 @@ Sampler::Sample Sampler::sample_of(const Json& raw) {
     return sample;
 }
 
+// Whether what has changed since the sample before is known.
+bool Sampler::follows(const Sample* before, const Sample& now) {
+    return before != nullptr && now.at_ms > before->at_ms && now.at_ms - before->at_ms <= kGap;
+}
+
 // Rates of a queue since the sample before; null if nothing is known.
 Json Sampler::rates_of(const Sample* before, const Sample& now, const std::string& queue) {
-    if (before == nullptr || now.at_ms <= before->at_ms || now.at_ms - before->at_ms > kGap) {
+    if (!follows(before, now)) {
         return nullptr;
     }
     const auto then = before->figures.find(queue);
@@ -209,6 +214,11 @@ Json Sampler::provider_rows(Target& target, const Sample* before, const Sample& 
 void Sampler::note(Target& target, Json& raw) {
     Sample sample = sample_of(raw);
     const Sample* before = target.samples.empty() ? nullptr : &target.samples.back();
+    Durations counted = durations_of(raw);
+    if (follows(before, sample)) {
+        sample.durations = durations_since(target.counted, counted);
+    }
+    target.bounds = raw.value("duration_bounds_ms", std::vector<std::int64_t>());
     Json paused = Json::array();
     for (const auto& pause : raw["paused"]) {
         paused.push_back(
@@ -248,9 +258,10 @@ void Sampler::note(Target& target, Json& raw) {
          {{"tasks", counter(estimates, "tasks")},
           {"instances", counter(estimates, "instances")},
           {"events", counter(estimates, "outbox_events")}}},
-        {"wait", nullptr},
-        {"run", nullptr}};
+        {"wait", latency(sample.durations, "wait", target.bounds)},
+        {"run", latency(sample.durations, "run", target.bounds)}};
     if (before == nullptr || sample.at_ms > before->at_ms) {
+        target.counted = std::move(counted);
         target.samples.push_back(std::move(sample));
         if (target.samples.size() > kMostSamples) {
             target.samples.pop_front();
@@ -299,14 +310,13 @@ Json Sampler::series(const Credential& credential, const std::string& hub, const
     Json series = {{"at_ms", system_ms()},
                    {"took_ms", 0},
                    {"sql", found->last.is_object() ? found->last["sql"] : Json("")},
-                   {"step_ms", kInterval},
-                   {"wait", nullptr},
-                   {"run", nullptr}};
+                   {"step_ms", kInterval}};
     for (const char* key : {"t", "in", "done", "failed", "oldest_ms", "depth"}) {
         series[key] = Json::array();
     }
     const std::int64_t from =
         found->samples.empty() ? 0 : found->samples.back().at_ms - length->second;
+    Durations durations;
     const Sample* before = nullptr;
     for (const auto& sample : found->samples) {
         const auto figures = sample.figures.find(queue);
@@ -321,8 +331,15 @@ Json Sampler::series(const Credential& credential, const std::string& hub, const
                                               ? Json(*figures->second.oldest_ms)
                                               : Json(nullptr));
             series["depth"].push_back(known ? Json(figures->second.depth) : Json(nullptr));
+            // Durations of a queue of tasks are not counted.
+            if (queue.empty()) {
+                add(durations, sample.durations);
+            }
         }
         before = &sample;
+    }
+    for (const char* what : {"wait", "run"}) {
+        series[what] = latency(durations, what, found->bounds);
     }
     return series;
 }

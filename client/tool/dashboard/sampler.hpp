@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "database.hpp"
+#include "latency.hpp"
 #include "streams.hpp"
 
 namespace belay::tool::dashboard {
@@ -54,9 +55,12 @@ class Sampler {
         // By queue of tasks; "" is the whole hub, and a slash begins the name of what is no queue
         // of tasks: /worker, /orchestrator, /tasks.
         std::map<std::string, Figures> figures = {};
+        Durations durations = {};  // of the whole hub, since the sample before
     };
     struct Target {
         std::deque<Sample> samples = {};
+        Durations counted = {};  // as the last of the samples had them
+        std::vector<std::int64_t> bounds = {};
         Json last = {};
         std::int64_t taken_ms = 0;  // by the steady clock; 0: never
         std::int64_t due_ms = 0;
@@ -74,6 +78,7 @@ class Sampler {
               Target& target);
     void note(Target& target, Json& raw);
     static Sample sample_of(const Json& raw);
+    static bool follows(const Sample* before, const Sample& now);
     static Json rates_of(const Sample* before, const Sample& now, const std::string& queue);
     static void put_rates(Target& target, const Sample* before, const Sample& now,
                           const std::string& queue, Json& row);

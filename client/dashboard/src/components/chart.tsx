@@ -1,6 +1,7 @@
 // Time series, drawn by uPlot, with a table that says the same.
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
+import { bucketLabel } from "../format";
 import { settings, zone } from "../state";
 import { clock } from "../time";
 import { SqlButton } from "./bits";
@@ -114,25 +115,17 @@ export function Chart({ title, t, lines, unit, height = 150, sql }: { title: str
   );
 }
 
-const bucketStart = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000, 14_400_000, 43_200_000, 86_400_000];
-export function bucketLabel(i: number): string {
-  const ms = bucketStart[Math.min(i, bucketStart.length - 1)]!;
-  if (ms < 1000) return `${ms} ms`;
-  if (ms < 60_000) return `${ms / 1000} s`;
-  if (ms < 3_600_000) return `${ms / 60_000} min`;
-  return ms < 86_400_000 ? `${ms / 3_600_000} h` : "1 d";
-}
-
-/** A histogram of the 21 buckets. */
+/** A histogram of the 22 buckets of durations; nothing if they are empty. */
 export function Histogram({ buckets, label }: { buckets: number[]; label: string }) {
-  const top = Math.max(1, ...buckets);
-  const first = Math.max(0, buckets.findIndex((n) => n > 0));
+  if (!buckets.some((n) => n > 0)) return null;
+  const top = Math.max(...buckets);
+  const first = buckets.findIndex((n) => n > 0);
   let last = buckets.length - 1;
   while (last > first && !buckets[last]) last--;
   const from = Math.max(0, Math.min(first, last - 9));
   const shown = buckets.slice(from, last + 1);
   const w = 100 / shown.length;
-  const text = shown.map((n, i) => `up to ${bucketLabel(from + i)}: ${n}`).join(", ");
+  const text = shown.map((n, i) => `${bucketLabel(from + i)}: ${n}`).join(", ");
   return (
     <div class="histogram" role="img" aria-label={`${label}. ${text}`}>
       <svg viewBox="0 0 100 40" preserveAspectRatio="none" aria-hidden="true" focusable="false">
@@ -140,14 +133,14 @@ export function Histogram({ buckets, label }: { buckets: number[]; label: string
           const h = n === 0 ? 0.5 : Math.max(1.5, (n / top) * 38);
           return (
             <rect key={i} x={i * w + w * 0.08} y={40 - h} width={w * 0.84} height={h}>
-              <title>{`up to ${bucketLabel(from + i)}: ${n}`}</title>
+              <title>{`${bucketLabel(from + i)}: ${n}`}</title>
             </rect>
           );
         })}
       </svg>
       <div class="histogram-axis" aria-hidden="true">
-        <span>{bucketLabel(from)}</span>
-        <span>{bucketLabel(last)}</span>
+        <span>{bucketLabel(from).replace("up to ", "")}</span>
+        <span>{bucketLabel(last).replace("up to ", "")}</span>
       </div>
     </div>
   );
