@@ -53,7 +53,7 @@ test("B1 empty screens say what would be here", async (t) => {
     await open(page, fake.url + path);
     troubles.push(...(await axe(page)).map((v) => `${path} ${v}`));
   }
-  for (const [path, words] of [["tasks", "No task waits"], ["instances", "No orchestration is running"], ["flows", "No flow is running"], ["dead-letters", "No dead letters"], ["schedules", "No schedules"], ["workers", "No owner holds a lease"]]) {
+  for (const [path, words] of [["tasks", "No task is ready"], ["instances", "No orchestration is running"], ["flows", "No flow is running"], ["dead-letters", "No dead letters"], ["schedules", "No schedules"], ["workers", "No owner holds a lease"]]) {
     await open(page, `${fake.url}/h/app/${path}`);
     assert.equal(await page.locator(".empty .strong").first().textContent(), words);
   }
