@@ -127,7 +127,8 @@ CLI::Option* add_duration(CLI::App* command, const std::string& name, Value& ms,
     const std::map<std::string, std::int64_t> units = {
         {"ms", 1}, {"s", 1000}, {"min", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
     return command->add_option(name, ms, help)
-        ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED, "DURATION"));
+        ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED, "DURATION"))
+        ->check(CLI::NonNegativeNumber);
 }
 
 // The id of a task or flow; throws UnknownId for a text that can be none.

@@ -96,7 +96,7 @@ class HostileOwner : public WithPrograms {
             {"start", "Bill"},
             {"send", "mail", "hello"},
             {"status", "0190c2a4-0000-7000-8000-0000000000ff"},
-            {"await", "0190c2a4-0000-7000-8000-0000000000ff", "--timeout-ms", "1"},
+            {"await", "0190c2a4-0000-7000-8000-0000000000ff", "--timeout", "1ms"},
             {"replay-history", "--plugin", beside("libreplay_plugin.so"), "--instance", "x"},
             {"replay-history", "--plugin", beside("libreplay_plugin.so")},
             {"versions"},

@@ -827,7 +827,8 @@ TEST_F(ToolProgram, SendsLaterAndRetries) {
             "backoff": {"kind": "fixed", "delay_ms": 10}})";
     const std::string id = parsed({"send", "print", "--policy", policy})["id"];
     const json stored = parsed({"task", id})["policy"];
-    for (const auto& [key, value] : json::parse(policy).items()) {
+    const json sent = json::parse(policy);
+    for (const auto& [key, value] : sent.items()) {
         EXPECT_EQ(stored[key], value) << key;
     }
     EXPECT_EQ(belay({"receive", "print", "--count", "1", "--exec", "exit 75"}).code, 0);
