@@ -40,8 +40,8 @@ export async function open(page, url) {
 }
 
 export async function settled(page) {
-  await page.waitForSelector("h1");
-  await page.waitForFunction(() => !document.querySelector(".skeleton, .graph-wait"));
+  await page.waitForSelector("h1", { timeout: 60000 });
+  await page.waitForFunction(() => !document.querySelector(".skeleton, .graph-wait"), null, { timeout: 60000 });
 }
 
 /** What axe has to say against the page, by all its rules or by these. */
