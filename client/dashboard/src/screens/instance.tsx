@@ -116,7 +116,9 @@ export function Instance({ id }: { id: string }) {
   const chosen = queryOf("execution") !== "" ? Number(queryOf("execution")) : (i?.execution ?? null);
   const execution = i?.executions.find((e) => e.execution === chosen) ?? null;
   const tab = queryOf("tab") || "timeline";
-  const history = useHistory(id, chosen, i?.updated_at_ms ?? 0, tab === "events" && queryOf("order") === "newest");
+  const loaded = useHistory(id, chosen, i?.updated_at_ms ?? 0, tab === "events" && queryOf("order") === "newest");
+  // An instance that no dispatcher has picked up has no execution, and nothing to load.
+  const history = i && chosen === null ? { ...loaded, complete: true, older: null } : loaded;
   const query = Object.fromEntries(route.value.query);
   const rows = useMemo(() => bars(history.events, execution?.ended_at_ms ?? null), [history.events, execution?.ended_at_ms]);
   return (

@@ -49,7 +49,9 @@ test("B2 hostile values are text", async (t) => {
   const list = ["", "queues", "tasks", "instances", "messages", "health", ...hostile.map((s) => `queues/${segment(s)}`), ...hostile.map((s) => `instances/${segment(s)}`)];
   for (const id of sql("SELECT task_id FROM hostile.list_tasks()").split("\n")) list.push(`tasks/${id}`);
   for (const path of list) {
-    await open(page, `${base}/h/hostile/${path}`);
+    await open(page, `${base}/h/hostile/${path}`).catch(async (error) => {
+      throw new Error(`${path}: ${error.message}\n${await page.locator("main").innerText()}`, { cause: error });
+    });
     assert.equal(await page.evaluate(() => window.hacked), undefined, path);
     assert.equal(await page.locator(".callout.bad[role=alert]").count(), 0, path);
   }
