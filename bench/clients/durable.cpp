@@ -143,7 +143,6 @@ class System {
     virtual void stop() = 0;
     // Known when it has stopped.
     virtual std::uint64_t turns() const = 0;
-    virtual std::uint64_t round_trips() const = 0;
     virtual std::uint64_t cache_hits() const = 0;
 };
 
@@ -186,7 +185,6 @@ class RuntimeSystem : public System {
         }
     }
     std::uint64_t turns() const override { return runtime_.stats().turns; }
-    std::uint64_t round_trips() const override { return 0; }
     std::uint64_t cache_hits() const override { return runtime_.stats().cache_hits; }
 
  private:
@@ -300,9 +298,6 @@ class DispatcherSystem : public System {
         threads_.clear();
     }
     std::uint64_t turns() const override { return turns_; }
-    std::uint64_t round_trips() const override {
-        return dispatcher_.round_trips() + worker_.round_trips();
-    }
     std::uint64_t cache_hits() const override { return 0; }
 
  private:
