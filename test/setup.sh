@@ -46,6 +46,9 @@ need libcli11-dev header CLI/CLI.hpp
 need libpq-dev library libpq.so
 # Boost.Beast, for `belay dashboard`: headers only.
 need libboost-dev header boost/beast.hpp
+# The shells whose completion is tested.
+need zsh command -v zsh
+need fish command -v fish
 # promtool, for the alert rules.
 need prometheus command -v promtool
 # The tests start one of their own; Debian's service stays off.
