@@ -76,6 +76,7 @@ expected() {
             say usr/share/zsh/vendor-completions/_belay
             say usr/share/fish/vendor_completions.d/belay.fish
             say "$doc/tool.md"
+            say "$doc/licenses.txt"
             files_of client/tool/systemd "$doc/examples/systemd"
             ;;
     esac
@@ -143,6 +144,20 @@ programs_have_manuals() {
     done
 }
 
+# What the pages of the dashboard bundle is in the copyright file, with its license.
+# shellcheck disable=SC2317,SC2329
+names_bundled_licenses() {
+    local doc=$unpacked/belay/usr/share/doc/belay name
+    grep -q '^License: Expat$' "$doc/copyright" || return
+    while read -r name; do
+        grep -qF "$name" "$doc/copyright" || {
+            say "debian/copyright does not name $name"
+            return 1
+        }
+    done < <(sed -nE 's/^(@?[a-z/-]+) [0-9]+\.[0-9]+\.[0-9]+$/\1/p' "$doc/licenses.txt") &&
+        grep -q '^uplot ' "$doc/licenses.txt"
+}
+
 for package in "${packages[@]}"; do
     check "$package-files" has_files "$package"
     check "$package-owner" belongs_to_root "$package"
@@ -156,6 +171,7 @@ check "$server-has-no-mutants" "$root/test/lint/no_mutants.sh" "$unpacked/$serve
 check belay-manual manual_names_every_command
 check manuals programs_have_manuals
 check belay-completions has_completions
+check belay-licenses names_bundled_licenses
 
 # A server with the package in it, and nothing else of belay.
 cp -a "$stage_root" "$work/server"
