@@ -4,8 +4,8 @@
 # in `make help` work on a machine where PostgreSQL is not installed yet, and pgxs.mk has a goal
 # `check` of its own; so they never see PGXS: scripts in test/ set up, call make again and test.
 
-LOCAL_GOALS = bench bench-clients check check-all-versions check-deb check-long check-sanitizers dashboard deb demo dist format help lint \
-	screenshots setup soak stage
+LOCAL_GOALS = bench bench-clients check check-all-versions check-deb check-long check-sanitizers coverage cppcheck dashboard deb demo dist format \
+	help lint screenshots setup soak stage tidy
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
 
@@ -76,8 +76,14 @@ bench-clients:
 lint:
 	+@test/run.sh --suite lint
 
+tidy cppcheck:
+	@test/analyze.sh $@
+
+coverage:
+	+@test/coverage.sh
+
 format:
-	@git ls-files -z '*.cpp' '*.hpp' | xargs -0 clang-format -i
+	@bash -o pipefail -c "git ls-files -z '*.cpp' '*.hpp' | xargs -0 -r clang-format -i"
 
 setup:
 	@test/setup.sh
@@ -118,6 +124,9 @@ endif
 # | make bench               measure
 # | make bench-clients       measure the client library beside those of others (Node.js, npm, Redis)
 # | make lint                the lints alone
+# | make tidy                clang-tidy on src/core and the client, with the checks of .clang-tidy
+# | make cppcheck            cppcheck on the same
+# | make coverage            lines and branches of src/core, src/ops and the client that the tests reach
 # | make format              apply clang-format
 # | make stage               private installation under build/stage, as the tests use it
 # |
@@ -210,6 +219,12 @@ endif
 ifdef SANITIZE
 BELAY_CXXFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 SHLIB_LINK += -fsanitize=$(SANITIZE)
+endif
+
+# COVERAGE=1 counts what is executed, for gcov. test/coverage.sh uses it.
+ifdef COVERAGE
+BELAY_CXXFLAGS += --coverage -fprofile-update=atomic -O1
+SHLIB_LINK += --coverage
 endif
 
 COMPILE_FLAGS = $(SERVER_CXXFLAGS) $(BELAY_CXXFLAGS) $(SERVER_CPPFLAGS) -Isrc $(SYSTEM_INCLUDES)

@@ -139,9 +139,12 @@ goal() {
     fi
     awk -v what="$what" -v wanted="$wanted" -v a="$a" -v b="$b" "BEGIN {
         got = $expression
-        printf \"%-62s <= %8g %10.2f  %s\\n\", what, wanted, got, got <= wanted ? \"met\" : \"missed\"
+        printf \"%-62s <= %8g %10.3f  %s\\n\", what, wanted, got, got <= wanted ? \"met\" : \"missed\"
     }"
 }
 printf '\n'
 goal 'a task / a work item, in batches of 100' 2.5 'a / b' task_batch batch
 goal 'instructions of a turn, in portions of 16' 450000 '(a - b) / 16' turns turns_loop
+for verb in send receive complete; do
+    goal "$verb of the front door / the function below it" 1.03 'a / b' "door_$verb" "task_$verb"
+done

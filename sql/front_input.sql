@@ -31,7 +31,7 @@ INSERT INTO calls (call) VALUES
     ('send(''q'', delay => ''1 s'', at => ''2020-01-01'')'), ('send_many(''q'', ''{1,2}'', keys => ''{a}'')'), ('send_many(''q'', array_fill(''1''::jsonb, ''{10001}''))'),
     ('receive(''{a,b}'')'), ('receive(''q'', 0)'), ('receive(''q'', 1001)'), ('receive(''q'', lease => ''0'')'), ('receive(''q'', lease => ''-1 s'')'), ('receive(''q'', lease => ''25 h'')'), ('receive(''q'', lease => ''1 month'')'), ('receive(''q'', capabilities => ''{a b}'')'),
     ('receive(ARRAY(SELECT ''q'' || n FROM generate_series(1, 1001) AS n))'),
-    ('extend(%, ''0'')'), ('extend(%, ''-1 h'')'), ('extend(%, ''2 days'')'), ('fail(%, ''e'', retry_in => ''-1 ms'')'), ('fail(%, ''e'', class => ''fatal'')'), ('release(%, ''-1 s'')'), ('progress(%, -1)'), ('progress(%, 100.5)'), ('progress(%, ''NaN'')'),
+    ('extend(%, ''0'')'), ('extend(%, ''-1 h'')'), ('extend(%, ''2 days'')'), ('fail(%, ''e'', retry_in => ''-1 ms'')'), ('fail(%, ''e'', retry_in => ''102 years'')'), ('fail(%, ''e'', class => ''fatal'')'), ('release(%, ''-1 s'')'), ('release(%, ''102 years'')'), ('progress(%, -1)'), ('progress(%, 100.5)'), ('progress(%, ''NaN'')'),
     -- wrong JSON
     ('send(''q'', policy => ''[]'')'), ('send(''q'', policy => ''{"max_attempt": 1}'')'), ('send(''q'', policy => ''{"max_attempts": "1"}'')'), ('send(''q'', headers => ''[]'')'), ('send(''q'', headers => ''{"a": 1}'')'), ('send(''q'', headers => ''{"a": {"b": "c"}}'')'),
     -- too long: 1 MB and more
@@ -41,24 +41,44 @@ INSERT INTO calls (call) VALUES
     ('fail(%, ''e'', class => repeat(''x'', 1048576))'), ('start(repeat(''x'', 1048576))'), ('start(''O'', to_jsonb(repeat(''x'', 1048576)))'), ('start(''O'', id => repeat(''x'', 1048576))'), ('start(''O'', version => repeat(''x'', 1048576))'),
     ('raise(repeat(''x'', 1048576), ''e'')'), ('raise(''i'', repeat(''x'', 1048576))'), ('raise(''i'', ''e'', to_jsonb(repeat(''x'', 1048576)))'), ('terminate(repeat(''x'', 1048576))'),
     ('complete_and_receive(%, to_jsonb(repeat(''x'', 1048576)), ''q'')'), ('settle_and_receive(ARRAY[%], ARRAY[repeat(''x'', 1048576)])'), ('settle_and_receive(ARRAY[%], queues => ARRAY[repeat(''x'', 1048576)])'), ('send_many(''q'', ''{1}'', keys => ARRAY[repeat(''x'', 1048576)])'),
+    ('extend(repeat(''x'', 1048576))'), ('complete(repeat(''x'', 1048576))'),
     -- what does not exist, or has not the right state
     ('cancel(''00000000-0000-4000-8000-000000000001'')'), ('retry(''00000000-0000-4000-8000-000000000001'')'), ('retry(#)'), ('terminate(''nobody'')'),
     -- wrong types: PostgreSQL's own errors
     ('send(''q'', ''no json'')'), ('send(''q'', delay => ''soon'')'), ('send(''q'', at => ''soon'')'), ('receive(1)'), ('extend(%, 30)'), ('cancel(''x'')'), ('complete(%, 1)'), ('settle_and_receive(''x'')'), ('settle_and_receive(ARRAY[%], delays => ''{soon}'')');
 SELECT test.traces('front_input') AS before \gset
-SELECT nr, left(regexp_replace(call, '\s+', ' ', 'g'), 60) AS call, regexp_replace(regexp_replace(regexp_replace(test.error(replace(replace('SELECT front_input.' || call, '%', quote_literal(:'lease')), '#', quote_literal(:'task'))), E'\nDETAIL: {[^\n]*}', ''), 'x{60,}', 'xx…', 'g'), :'task', '<task>') AS error
-  FROM calls ORDER BY nr;
+CREATE TEMP TABLE errors AS SELECT nr, call, test.error(replace(replace('SELECT front_input.' || call, '%', quote_literal(:'lease')), '#', quote_literal(:'task'))) AS error FROM calls;
+SELECT nr, left(regexp_replace(call, '\s+', ' ', 'g'), 60) AS call, regexp_replace(regexp_replace(regexp_replace(error, E'\nDETAIL: {[^\n]*}', ''), 'x{60,}', 'xx…', 'g'), :'task', '<task>') AS error
+  FROM errors ORDER BY nr;
 SELECT test.traces('front_input') = :'before' AS nothing_changed;
 -- Every QB006 names its argument in DETAIL, too, and no error repeats 1 MB.
-SELECT call FROM (SELECT call, test.error(replace(replace('SELECT front_input.' || call, '%', quote_literal(:'lease')), '#', quote_literal(:'task'))) AS error FROM calls) AS c
+SELECT call FROM errors
  WHERE (error LIKE 'QB006%' AND error !~ '"path":"[a-z_]+(\[\d+\])?') OR length(error) > 2000;
+-- A wrong lease or result of one outcome is reported in its row.
+SELECT outcome_index, error, reason FROM front_input.settle_and_receive(ARRAY[:'lease', repeat('x', 1048576)], results => ARRAY[to_jsonb(repeat('x', 1048576)), NULL]);
+-- The calls are complete: each argument of each function of the front door was rejected at least once. Listed are texts that are cut instead, see below.
+SELECT DISTINCT p.proname, argument FROM pg_proc AS p, unnest(p.proargnames[1:p.pronargs]) AS argument
+ WHERE p.proargnames[1] = ANY ('{queue,queues,lease,leases,id,orchestration}') AND p.pronamespace = 'front_input'::regnamespace AND p.prokind = 'f'
+   AND NOT EXISTS (SELECT FROM errors WHERE split_part(call, '(', 1) = p.proname::text AND error ~ ('"path":"' || argument || '("|\[|\.)'))
+ ORDER BY 1, 2;
 -- What may be NULL: it means the default.
 SELECT front_input.send('other', NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL) AS plain \gset
 SELECT payload, kind, headers, front_input.release(lease, NULL) FROM front_input.receive('other', worker => NULL, capabilities => NULL);
--- Messages are cut to 8 kB.
+-- Messages and reasons are cut to 8 kB.
+SELECT id AS long, lease AS long_lease FROM front_input.receive('other') \gset
+SELECT front_input.progress(:'long_lease', message => repeat('x', 1048576));
+SELECT max(length(t.progress_message)) FROM front_input.tasks AS t;
+SELECT front_input.release(:'long_lease');
+SELECT front_input.send('other') AS cancelled \gset
+SELECT front_input.cancel(:'cancelled', repeat('x', 1048576)), front_input.terminate('instance', repeat('x', 1048576));
+SELECT length(error) FROM front_input.status(:'cancelled');
+SELECT max(length(work_item)) BETWEEN 8192 AND 9000 AS cut FROM front_input.orchestrator_queue;
 SELECT front_input.fail(lease, repeat('x', 1048576), class => 'permanent') FROM front_input.receive('other');
 SELECT length(error) FROM front_input.status(:'plain');
 SELECT front_input.status('00000000-0000-4000-8000-000000000001');
+-- A key that is twice in one send_many is one task, as with two calls of send.
+SELECT count(*), count(DISTINCT id) FROM front_input.send_many('keys', '{1,2,3}', keys => '{a,b,a}') AS id;
+SELECT state, count(*) FROM front_input.tasks WHERE queue = 'keys' GROUP BY state;
 -- A lease that is good stays good after all that.
 SELECT front_input.complete(:'lease');
 SELECT test.error(format('SELECT front_input.retry(%L)', :'task')) ~ E'^QB012: task .* is completed already\n.*HINT: Use replay_task' AS refused;

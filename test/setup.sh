@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
 #
-#   test/setup.sh [deb] [chroot] [clients] [pages] [dashboard] [languages]
+#   test/setup.sh [deb] [chroot] [clients] [pages] [dashboard] [languages] [analysis]
 #
 #   deb         also what building packages needs
 #   chroot      also what testing them in a clean system needs
@@ -9,6 +9,7 @@
 #   pages       also what building the dashboard's pages needs
 #   dashboard   the same, and what testing them in a browser needs
 #   languages   also what running the workers of docs/languages.md needs
+#   analysis    also what test/analyze.sh and test/coverage.sh need
 #
 # PG_CONFIG names another PostgreSQL: then none is installed.
 set -euo pipefail
@@ -46,6 +47,9 @@ need libcli11-dev header CLI/CLI.hpp
 need libpq-dev library libpq.so
 # Boost.Beast, for `belay dashboard`: headers only.
 need libboost-dev header boost/beast.hpp
+# The shells whose completion is tested.
+need zsh command -v zsh
+need fish command -v fish
 # promtool, for the alert rules.
 need prometheus command -v promtool
 # The tests start one of their own; Debian's service stays off.
@@ -82,6 +86,11 @@ for group; do
             need npm command -v npm
             need default-jdk-headless command -v javac
             need libpostgresql-jdbc-java test -e /usr/share/java/postgresql.jar
+            ;;
+        analysis)
+            need clang-tidy command -v clang-tidy
+            need cppcheck command -v cppcheck
+            need python3 command -v python3
             ;;
         *) die "unknown group $group" ;;
     esac

@@ -330,10 +330,11 @@ size_t escape(std::string_view text, char* out) {
                 *at++ = 't';
                 break;
             default:
-                std::memcpy(at, "u00", 3);
-                at[3] = kHex[c >> 4 & 0xf];
-                at[4] = kHex[c & 0xf];
-                at += 5;
+                *at++ = 'u';
+                *at++ = '0';
+                *at++ = '0';
+                *at++ = kHex[c >> 4 & 0xf];
+                *at++ = kHex[c & 0xf];
         }
     }
     *at++ = '"';

@@ -98,6 +98,9 @@ class Scanner {
         }
         uint64_t bit = uint64_t{1} << (depth_ % 64);
         uint64_t& word = objects_[depth_ / 64];
+        if (depth_ % 64 == 0) {
+            word = 0;  // the words are not initialized: most texts need only the first
+        }
         word = is_object ? word | bit : word & ~bit;
         ++depth_;
         at_ = skip_blanks(at_ + 1, end_);

@@ -117,15 +117,17 @@ std::span<const std::string_view> checked_queues(const Call& call, int i, Queues
 }
 
 // The arguments from queues to capabilities; the duration of the lease has that name.
-ops::ClaimRequest receive_request(const Call& call, int first, Queues form, const char* lease) {
+ops::ClaimRequest receive_request(const Call& call, int first, Queues form, const char* lease,
+                                  int32 least) {
     ops::ClaimRequest request{};
     request.queues = checked_queues(call, first, form, kMaxQueues);
     request.max = required_int4(call, first + 1, "max");
     if (request.max < 1 || request.max > kMaxReceived) {
-        pg::raise(pg::kInvalidArgument, "max must be from 1 to 1000",
+        pg::raise(pg::kInvalidArgument, psprintf("max must be from %d to %d", least, kMaxReceived),
                   pg::Facts("out_of_range").add("path", "max").add("value", request.max),
-                  request.max < 1 ? "Receive at least one task."
-                                  : "Receive several times for more tasks.");
+                  request.max > kMaxReceived ? "Receive several times for more tasks."
+                  : least > 0                ? "Receive at least one task."
+                                             : "Pass 0 to receive no task.");
     }
     request.lease_ms = ops::checked_lease(lease, required_interval(call, first + 2, lease));
     // A worker without a name shows under the session's.

@@ -31,8 +31,10 @@ enum class Queues { kOne, kMany };
 std::span<const std::string_view> checked_queues(const Call& call, int i, Queues form,
                                                  std::size_t most);
 
-// The arguments from queues to capabilities; the duration of the lease has that name.
-ops::ClaimRequest receive_request(const Call& call, int first, Queues form, const char* lease);
+// The arguments from queues to capabilities; the duration of the lease has that name. max must be
+// at least 1; least is the lowest value that the function itself accepts, for the message.
+ops::ClaimRequest receive_request(const Call& call, int first, Queues form, const char* lease,
+                                  int32 least = 1);
 
 // ---- Answers ----
 

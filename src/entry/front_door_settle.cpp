@@ -158,7 +158,7 @@ Datum settle_and_receive(const Call& call) {
     const auto outcomes = read_outcomes(call, read_arrays(call));
     const bool more = receives(call);
     const auto request =
-        more ? receive_request(call, 6, Queues::kMany, "lease_for") : ops::ClaimRequest{};
+        more ? receive_request(call, 6, Queues::kMany, "lease_for", 0) : ops::ClaimRequest{};
     auto clock = call.clock();
     const auto set = call.set();
     if (!outcomes.empty()) {

@@ -8,7 +8,7 @@ namespace belay::pg {
 // The server's clock, whole milliseconds since the Unix epoch. Never the transaction's start time.
 int64 server_now_ms();
 
-// A clock that nobody sets: for intervals, not for times.
+// A clock that is never set: for intervals, not for times.
 int64 monotonic_ms();
 
 // Time inside one call. A caller's clock stands still while the call runs, and moves on by the time

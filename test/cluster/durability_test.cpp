@@ -134,6 +134,32 @@ TEST_F(Durability, AClaimThatWasNotCommittedIsRefused) {
     }
 }
 
+// LE-5: a lease that a crash forgot is rejected, also while the next one has the same epoch.
+TEST_F(Durability, ALeaseThatACrashForgotIsRejected) {
+    Cluster cluster({.preload = true, .conf = kLazyDisk});
+    Conn setup = cluster.connect();
+    make_hub(&setup);
+    std::string lost;
+    std::string lost_epoch;
+    {
+        Conn conn = cluster.connect();
+        conn.exec("BEGIN");
+        lost = conn.value("SELECT lease FROM app.receive('queue', lease => '1 h')");
+        lost_epoch = conn.value("SELECT lease_epoch FROM app.tasks");
+        (void)after_crash(&cluster);
+    }
+    Conn conn = cluster.connect();
+    const std::string lease = conn.value("SELECT lease FROM app.receive('queue', lease => '1 h')");
+    ASSERT_EQ(conn.value("SELECT lease_epoch FROM app.tasks"), lost_epoch);
+    ASSERT_NE(lease, lost);
+    for (const char* call :
+         {"extend($)", "progress($, 1)", "fail($, 'e')", "release($)", "complete($)"}) {
+        std::string sql = std::string("SELECT app.") + call;
+        EXPECT_EQ(conn.error_of(sql.replace(sql.find('$'), 1, "'" + lost + "'")), "QB001") << call;
+    }
+    EXPECT_EQ(conn.error_of("SELECT app.complete('" + lease + "')"), "");
+}
+
 // TL-6: the id that a claim returns has random bits that no other call shows.
 TEST_F(Durability, ALeaseIdCannotBeGuessed) {
     Cluster cluster({.preload = true, .conf = kLazyDisk});

@@ -3,9 +3,9 @@
 #
 #   test/server.sh --preload -- test/languages/run.sh [LANGUAGE]
 #
-# Each worker completes a task, retries one that fails, keeps a lease longer than it was granted for,
-# drops a task that is cancelled, also if its handler fails then, and ends at SIGTERM: after the task that it has, or at once if it
-# waits. Prints a line "ok ..." or "not ok ..." for each. Anything that is missing is a failure.
+# Each worker starts on a queue that never had a task, and waits. It completes a task, retries one that fails, keeps a lease longer than it was granted for,
+# drops a task that is cancelled, with all processes of its handler, also if the handler fails then, and ends at SIGTERM: after the
+# task that it has, or at once if it waits. It leaves no process behind. Prints a line "ok ..." or "not ok ..." for each. Anything that is missing is a failure.
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
@@ -54,15 +54,22 @@ until_true() {
 }
 until_active() { until_true "SELECT state = 'active' FROM app.status('$1')"; }
 
+# waits: until the worker sleeps in await.
+waits() {
+    until_true "SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = '$database' AND pid <> pg_backend_pid() AND state = 'active' AND query ILIKE '%call app.await(%'"
+}
+
+# The worker and what it starts are found by this variable of their environment.
+mark=belay-languages-$$
 start() {
-    "${command[@]}" >>"$work/$language.log" 2>&1 &
+    BELAY_TEST_MARK=$mark "${command[@]}" >>"$work/$language.log" 2>&1 &
     worker=$!
 }
-# stop: SIGTERM, and whether it ends with 0 within 30 s.
+# stop: SIGTERM, and whether it ends with 0 within 20 s, sooner than a wait does.
 stop() {
     local i code=0
     kill -TERM "$worker"
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 200; i++)); do
         kill -0 "$worker" 2>/dev/null || break
         sleep 0.1
     done
@@ -70,6 +77,12 @@ stop() {
     wait "$worker" || code=$?
     worker=
     ((code == 0)) || { echo "it ended with $code" >&2; return 1; }
+    for ((i = 0; i < 50; i++)); do
+        grep -qszx "BELAY_TEST_MARK=$mark" /proc/[0-9]*/environ || return 0
+        sleep 0.1
+    done
+    echo "it left processes: $(grep -lszx "BELAY_TEST_MARK=$mark" /proc/[0-9]*/environ)" >&2
+    return 1
 }
 
 expect() {
@@ -80,16 +93,21 @@ expect() {
 try() {
     local quick flaky slow cancelled last
     start
+    waits || return 1
     quick=$(send '{"to": "ada"}') && flaky=$(send '{"to": "bob", "flaky": true}') && slow=$(send '{"to": "eve", "seconds": 12}') || return 1
     expect "a task" "$(ends "$quick")" 'completed 1 {"sent_to": "ada"}' || return 1
     expect "a task that fails once" "$(ends "$flaky")" 'completed 2 {"sent_to": "bob"}' || return 1
     expect "a task longer than its lease" "$(ends "$slow")" 'completed 1 {"sent_to": "eve"}' || return 1
     expect "leases that were lost" "$(sql -c 'SELECT sum(reclaim_count) FROM app.tasks')" 0 || return 1
     # Cancelled while it runs: the worker drops it, long before the task would have ended, and goes on.
-    cancelled=$(send '{"to": "dan", "seconds": 600}') && until_active "$cancelled" || return 1
+    cancelled=$(send '{"to": "dan", "seconds": 600.'$$'}') && until_active "$cancelled" || return 1
     sql -c "SELECT app.cancel('$cancelled')" >/dev/null || return 1
     last=$(send '{"to": "fay"}') || return 1
     expect "a task after one that was cancelled" "$(ends "$last")" 'completed 1 {"sent_to": "fay"}' || return 1
+    if grep -qszx "600[.]$$" /proc/[0-9]*/cmdline; then
+        echo "a process of the handler outlived the lease" >&2
+        return 1
+    fi
     # Cancelled, and then the handler itself fails, before a heartbeat has noticed: fail is refused, and the worker goes on.
     cancelled=$(send '{"to": "ivy", "flaky": true, "seconds": 2}') && until_active "$cancelled" || return 1
     sql -c "SELECT app.cancel('$cancelled')" >/dev/null || return 1
@@ -105,7 +123,7 @@ try() {
     # And while it waits.
     start
     expect "the task that was left" "$(ends "$last")" 'completed 1 {"sent_to": "hal"}' || return 1
-    until_true "SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = '$database' AND pid <> pg_backend_pid() AND state = 'active' AND query ILIKE '%call app.await(%'" || return 1
+    waits || return 1
     stop || return 1
     expect "problems" "$(sql -c "SELECT count(*) FROM belay.check_hub('app')")" 0 || return 1
 }

@@ -5,7 +5,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 files=({src,test,client,bench}/**/*.[ch]pp)
+clang-format --dry-run "${files[@]}" >"$lint_tmp/found" 2>&1 || complain test/lint/format.sh:1 "clang-format failed: $(tail -n 1 "$lint_tmp/found")"
 while IFS= read -r line; do
     complain "${line%%: *}" "not as clang-format has it (make format)"
-done < <(clang-format --dry-run "${files[@]}" 2>&1 | grep ': warning: ')
+done < <(grep ': warning: ' "$lint_tmp/found")
 verdict

@@ -49,6 +49,19 @@ keep_sql() {
     rm -f "$copy/src/store/planted.cpp"
 }
 
+# `make format` and its lint fail if git or clang-format fails.
+mkdir -p "$lint_tmp/bin"
+! make -s -C "$copy" --no-print-directory format >/dev/null 2>&1 || complain Makefile:1 "'make format' passes outside of a repository"
+git -C "$copy" init -q
+git -C "$copy" add src/core/hash.hpp
+make -s -C "$copy" --no-print-directory format || complain Makefile:1 "'make format' fails"
+printf '#!/bin/sh\nexit 3\n' >"$lint_tmp/bin/clang-format"
+chmod +x "$lint_tmp/bin/clang-format"
+! PATH=$lint_tmp/bin:$PATH make -s -C "$copy" --no-print-directory format >/dev/null 2>&1 ||
+    complain Makefile:1 "'make format' passes if clang-format fails"
+! PATH=$lint_tmp/bin:$PATH "$copy/test/lint/format.sh" >/dev/null 2>&1 || complain test/lint/format.sh:1 "passes if clang-format fails"
+rm -rf "$copy/.git"
+
 plant shell test/planted.sh '#!/bin/bash
 cd /tmp && planted=($(ls))'
 plant typed_statements src/store/planted.cpp 'int f(SPIPlanPtr plan) { return SPI_execute_plan(plan, nullptr, nullptr, false, 0); }'

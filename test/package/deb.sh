@@ -58,6 +58,7 @@ expected() {
             ;;
         libbelay-dev)
             say usr/bin/belay-lint
+            say usr/share/man/man1/belay-lint.1.gz
             files_of client/include usr/include
             printf "usr/lib/$multiarch/%s\n" libbelay_client.a libbelay_runtime.a
             printf "usr/lib/$multiarch/pkgconfig/%s\n" belay.pc belay-runtime.pc
@@ -71,7 +72,11 @@ expected() {
         belay)
             say usr/bin/belay
             say usr/share/man/man1/belay.1.gz
+            say usr/share/bash-completion/completions/belay
+            say usr/share/zsh/vendor-completions/_belay
+            say usr/share/fish/vendor_completions.d/belay.fish
             say "$doc/tool.md"
+            say "$doc/licenses.txt"
             files_of client/tool/systemd "$doc/examples/systemd"
             ;;
     esac
@@ -122,6 +127,37 @@ manual_names_every_command() {
     done
 }
 
+# shellcheck disable=SC2317,SC2329
+has_completions() {
+    local share=$unpacked/belay/usr/share
+    bash -n "$share/bash-completion/completions/belay" && zsh -n "$share/zsh/vendor-completions/_belay" &&
+        fish -n "$share/fish/vendor_completions.d/belay.fish"
+}
+# shellcheck disable=SC2317,SC2329
+programs_have_manuals() {
+    local program
+    for program in "$unpacked"/{libbelay-dev,belay}/usr/bin/*; do
+        [[ -e ${program%/bin/*}/share/man/man1/${program##*/}.1.gz ]] || {
+            say "${program##*/} has no manual page"
+            return 1
+        }
+    done
+}
+
+# What the pages of the dashboard bundle is in the copyright file, with its license.
+# shellcheck disable=SC2317,SC2329
+names_bundled_licenses() {
+    local doc=$unpacked/belay/usr/share/doc/belay name
+    grep -q '^License: Expat$' "$doc/copyright" || return
+    while read -r name; do
+        grep -qF "$name" "$doc/copyright" || {
+            say "debian/copyright does not name $name"
+            return 1
+        }
+    done < <(sed -nE 's/^(@?[a-z/-]+) [0-9]+\.[0-9]+\.[0-9]+$/\1/p' "$doc/licenses.txt") &&
+        grep -q '^uplot ' "$doc/licenses.txt"
+}
+
 for package in "${packages[@]}"; do
     check "$package-files" has_files "$package"
     check "$package-owner" belongs_to_root "$package"
@@ -133,6 +169,9 @@ check libbelay-dev-depends depends libbelay-dev libpq-dev
 check belay-depends depends belay libpq5 'libstdc\+\+6'
 check "$server-has-no-mutants" "$root/test/lint/no_mutants.sh" "$unpacked/$server/usr/lib/postgresql/$major/lib/belay.so"
 check belay-manual manual_names_every_command
+check manuals programs_have_manuals
+check belay-completions has_completions
+check belay-licenses names_bundled_licenses
 
 # A server with the package in it, and nothing else of belay.
 cp -a "$stage_root" "$work/server"

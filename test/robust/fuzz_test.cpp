@@ -206,6 +206,7 @@ TEST_F(Fuzz, NothingButExpectedErrors) {
         for (const Function& function : all) {
             std::string sql = function.call;
             std::vector<Value> arguments;
+            values.begin_call();
             for (const auto& type : function.types) {
                 arguments.push_back(values.of(type));
                 sql += (arguments.size() > 1 ? ", $" : "$") + std::to_string(arguments.size()) +

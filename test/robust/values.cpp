@@ -139,6 +139,23 @@ constexpr const char* kNumerics[] = {"NaN",
                                      "0.00000000000000000001",
                                      "1e1000"};
 
+constexpr const char* kIntervals[] = {"0",
+                                      "1 s",
+                                      "-1 s",
+                                      "30 s",
+                                      "25 h",
+                                      "102 years",
+                                      "1 month",
+                                      "-1 month",
+                                      "1 month -30 days",
+                                      "0.0004 s",
+                                      "178000000 years",
+                                      "-178000000 years",
+                                      "2147483647 days"};
+// Elements of arrays that give the outcome of each of several leases.
+constexpr const char* kOutcomeWords[] = {"complete", "fail",      "release",  "delay",
+                                         "suspend",  "transient", "permanent"};
+
 bool looks_like_json(const std::string& text) {
     return !text.empty() && (text[0] == '{' || text[0] == '[');
 }
@@ -215,8 +232,13 @@ Values::Values(std::uint64_t seed, const Words& words, const Words& others) : ra
     for (const auto& call : writing_calls()) {
         add_literals(filled(call.arguments, "f", words), &samples_);
     }
+    samples_.insert(samples_.end(), std::begin(kOutcomeWords), std::end(kOutcomeWords));
     std::copy_if(samples_.begin(), samples_.end(), std::back_inserter(json_samples_),
                  looks_like_json);
+}
+
+void Values::begin_call() {
+    length_ = once_in(2) ? std::optional(below(4)) : std::nullopt;
 }
 
 Value Values::of(const std::string& type) {
@@ -255,6 +277,9 @@ Value Values::of(const std::string& type) {
     }
     if (type == "timestamp with time zone") {
         return time();
+    }
+    if (type == "interval") {
+        return interval();
     }
     if (type == "bytea") {
         std::string hex = "\\x";
@@ -465,13 +490,18 @@ std::string Values::time() {
     return one_of(kTimes);
 }
 
+std::string Values::interval() {
+    return one_of(kIntervals);
+}
+
 std::string Values::array(const std::string& element) {
     if (once_in(10)) {
         return once_in(2) ? "{}" : "{{}}";
     }
+    const std::size_t count = length_ ? *length_ : once_in(20) ? 2000 : below(5);
     const auto list = [&] {
         std::string text = "{";
-        for (std::size_t i = once_in(20) ? 2000 : below(5); i > 0; --i) {
+        for (std::size_t i = count; i > 0; --i) {
             const Value value = of(element);
             text += (value ? quoted_element(*value) : "NULL") + std::string(i > 1 ? "," : "");
             if (text.size() > 1000000) {
@@ -488,9 +518,11 @@ std::string Values::array(const std::string& element) {
             const std::string part = list();
             return "{" + part + "," + part + "}";
         }
-        case 1: {
-            const Value value = of(element);
-            return "[5:5]={" + (value ? quoted_element(*value) : "NULL") + "}";
+        case 1: {  // a lower bound other than 1
+            const std::string text = list();
+            return text == "{}" || text.size() > 1000000
+                       ? text
+                       : "[-1:" + std::to_string(static_cast<int>(count) - 2) + "]=" + text;
         }
         default:
             return list();

@@ -1,4 +1,5 @@
-// Values that nobody should send: random, mutated and hostile arguments of any type, from a seed.
+// Values that no client should send: random, mutated and hostile arguments of any type, from a
+// seed.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,9 @@ class Values {
  public:
     // words: what a hub handed out; others: the same of another hub.
     Values(std::uint64_t seed, const Words& words, const Words& others);
+
+    // Begins the arguments of a call: in half of the calls all arrays have the same length.
+    void begin_call();
 
     // A value for a type, by its name as format_type prints it.
     Value of(const std::string& type);
@@ -41,8 +45,10 @@ class Values {
     std::string uuid();
     std::string array(const std::string& element);
     std::string time();
+    std::string interval();
 
     std::mt19937_64 random_;
+    std::optional<std::size_t> length_;  // of the call's arrays
     std::vector<std::string> tokens_;
     std::vector<std::string> samples_;       // texts that calls use, JSON or not
     std::vector<std::string> json_samples_;  // those that are JSON

@@ -1,5 +1,6 @@
 // Executions in memory: hits, each reason of a miss, bounds.
 #include <atomic>
+#include <ctime>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -172,7 +173,7 @@ Durable<int> asks_many(Context ctx, int n) {
 }
 
 // LC-4: the bytes of calls are a running sum, so that asking for them after each of n acks does not
-// cost n * n: here 10^9 steps, of which a tenth would take longer than this allows.
+// cost n * n: here 10^9 steps, of which a tenth would take more processor time than this allows.
 TEST(Cache, BytesAreKeptNotCounted) {
     belay::Registry registry;
     registry.on(many, &asks_many);
@@ -183,12 +184,12 @@ TEST(Cache, BytesAreKeptNotCounted) {
     const auto waiting = belay::engine::run_turn(request, registry, {}).execution;
     ASSERT_EQ(waiting->open_calls().size(), 100000u);
     EXPECT_GT(waiting->bytes(), 100000 * sizeof(belay::detail::CallState));
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = std::clock();
     std::size_t sum = 0;
     for (int i = 0; i < 10000; ++i) {
         sum += waiting->bytes();
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+    EXPECT_LT(std::clock() - began, CLOCKS_PER_SEC);
     EXPECT_EQ(sum, waiting->bytes() * 10000);
 }
 
