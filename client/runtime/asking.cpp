@@ -21,6 +21,13 @@ void check_length(std::string_view text, std::size_t longest, const char* what) 
     }
 }
 
+void check_instance_id(std::string_view id) {
+    check_length(id, kMaxName, "an instance id");
+    if (id.empty()) {
+        throw std::invalid_argument("an instance has an id");
+    }
+}
+
 EventKind decision_of(CallKind kind) {
     switch (kind) {
         case CallKind::kActivity:
@@ -47,8 +54,8 @@ std::uint64_t mixed(std::uint64_t x) {
 }  // namespace
 
 bool Execution::ignores_asking() {
-    if (tearing_down_) {
-        ++teardown_actions_;
+    if (tearing_down_ && facts_.teardown_actions != nullptr) {
+        ++*facts_.teardown_actions;
     }
     return tearing_down_;
 }
@@ -61,9 +68,12 @@ detail::CallState* Execution::ask(detail::CallRequest request) {
     check_length(request.name, kMaxName, "a name");
     check_length(request.options.tag().value_or(""), kMaxTag, "a tag");
     check_length(request.options.session().value_or(""), kMaxName, "a session");
-    check_length(request.options.instance().value_or(""), kMaxName, "an instance id");
-    if (request.options.instance() && request.options.instance()->starts_with("sub::")) {
-        throw std::invalid_argument("an instance id that is given does not begin with \"sub::\"");
+    if (const OptionalText& id = request.options.instance()) {
+        check_instance_id(*id);
+        if (id->starts_with("sub::")) {
+            throw std::invalid_argument(
+                "an instance id that is given does not begin with \"sub::\"");
+        }
     }
     auto* const call = new detail::CallState(this, request.kind, ++asked_);
     call->name = request.name;
@@ -97,10 +107,7 @@ detail::CallState* Execution::ask(detail::CallRequest request) {
 void Execution::start_detached(std::string name, std::string id, std::string input,
                                OptionalText version) {
     check_length(name, kMaxName, "a name");
-    check_length(id, kMaxName, "an instance id");
-    if (id.empty()) {
-        throw std::invalid_argument("an instance has an id");
-    }
+    check_instance_id(id);
     if (ignores_asking()) {
         return;
     }

@@ -10,6 +10,10 @@ constexpr std::size_t kMaxRecorded = 64 * 1024;
 
 }  // namespace
 
+TimePoint detail::time_after(TimePoint time, Milliseconds delay) {
+    return delay > TimePoint::max() - time ? TimePoint::max() : time + delay;
+}
+
 // ---- CancelShield. ----
 
 CancelShield::CancelShield(detail::PromiseBase& promise) : promise_(promise) {
@@ -79,7 +83,7 @@ void Context::start_text(std::string name, std::string instance_id, std::string 
 }
 
 Call<void> Context::sleep(Milliseconds delay) const {
-    return sleep_until(now() + delay);
+    return sleep_until(detail::time_after(now(), delay));
 }
 
 Call<void> Context::sleep_until(TimePoint time) const {
@@ -131,7 +135,8 @@ void Context::store_recorded(const std::string& text) const {
 }
 
 void Context::store_failure(const std::string& text) const {
-    const std::string kept = text.substr(0, kMaxRecorded);
+    const std::string cleaned = detail::clean_text(text);
+    const std::string kept(detail::cut_text(cleaned, kMaxRecorded));
     instance().record(kept, true);
     throw Failure(kept, false);
 }

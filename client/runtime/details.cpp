@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "belay/durable/failure.hpp"
+#include "belay/durable/payload.hpp"
 #include "event.hpp"
 
 namespace belay {
@@ -100,11 +101,16 @@ std::string dumped(const json& value) {
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+// The output is stored as it is, and the server takes nothing but UTF-8.
+EndOfCode end_of(const json& details, std::string_view output) {
+    return {dumped(details), belay::detail::clean_text(output)};
+}
+
 EndOfCode application(const char* kind, const std::string& message, bool retryable,
-                      std::string output) {
-    return {
-        dumped({{"Application", {{"kind", kind}, {"message", message}, {"retryable", retryable}}}}),
-        std::move(output)};
+                      std::string_view output) {
+    return end_of(
+        {{"Application", {{"kind", kind}, {"message", message}, {"retryable", retryable}}}},
+        output);
 }
 
 }  // namespace
@@ -126,34 +132,34 @@ EndOfCode end_of_exception(const std::exception_ptr& error) {
 }
 
 EndOfCode end_of_cancel(const std::string& reason) {
-    return {dumped({{"Application",
-                     {{"kind", {{"Cancelled", {{"reason", reason}}}}},
-                      {"message", ""},
-                      {"retryable", false}}}}),
-            "canceled: " + reason};
+    return end_of({{"Application",
+                    {{"kind", {{"Cancelled", {{"reason", reason}}}}},
+                     {"message", ""},
+                     {"retryable", false}}}},
+                  "canceled: " + reason);
 }
 
 EndOfCode end_of_nondeterminism(const std::string& resource, const std::string& text) {
-    return {dumped({{"Configuration",
-                     {{"kind", "Nondeterminism"}, {"resource", resource}, {"message", text}}}}),
-            // The text begins so.
-            text.starts_with("nondeterministic: ") ? text : "nondeterministic: " + text};
+    return end_of({{"Configuration",
+                    {{"kind", "Nondeterminism"}, {"resource", resource}, {"message", text}}}},
+                  // The text begins so.
+                  text.starts_with("nondeterministic: ") ? text : "nondeterministic: " + text);
 }
 
 EndOfCode end_of_infrastructure(const std::string& operation, const std::string& message) {
-    return {dumped({{"Infrastructure",
-                     {{"operation", operation}, {"message", message}, {"retryable", false}}}}),
-            "infrastructure:" + operation + ": " + message};
+    return end_of({{"Infrastructure",
+                    {{"operation", operation}, {"message", message}, {"retryable", false}}}},
+                  "infrastructure:" + operation + ": " + message);
 }
 
 EndOfCode end_of_poison(int attempts, int max_attempts, const std::string& message) {
     const std::string text = "deserialization failed: " + message;
-    return {dumped({{"Poison",
-                     {{"attempt_count", attempts},
-                      {"max_attempts", max_attempts},
-                      {"message_type", {{"FailedDeserialization", {{"error", message}}}}},
-                      {"message", text}}}}),
-            text};
+    return end_of({{"Poison",
+                    {{"attempt_count", attempts},
+                     {"max_attempts", max_attempts},
+                     {"message_type", {{"FailedDeserialization", {{"error", message}}}}},
+                     {"message", text}}}},
+                  text);
 }
 
 EndOfCode end_of_details(const std::string& details) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "belay/durable/payload.hpp"
+
 namespace belay::engine {
 namespace {
 
@@ -62,6 +64,12 @@ constexpr std::array<KindFacts, 26> kKinds = {{
 
 const KindFacts& facts_of(EventKind kind) {
     return kKinds[static_cast<std::size_t>(kind)];
+}
+
+// Whether the event names the instance that it starts.
+bool starts_instance(EventKind kind) {
+    return kind == EventKind::kSubOrchestrationScheduled ||
+           kind == EventKind::kOrchestrationChained;
 }
 
 bool is_key_kind(EventKind kind) {
@@ -241,7 +249,8 @@ Event parse_event(std::string_view text) {
     }
     raw.event.kind = kind_of(raw.type);
     const KindFacts& facts = facts_of(raw.event.kind);
-    if ((facts.has_name && !raw.has_name) || (facts.has_source && raw.event.source <= 0)) {
+    if ((facts.has_name && !raw.has_name) || (facts.has_source && raw.event.source <= 0) ||
+        (starts_instance(raw.event.kind) && raw.event.instance.value_or("").empty())) {
         throw Corrupt("event " + std::to_string(raw.event.id) + ", " + raw.type +
                       ", lacks a field");
     }
@@ -293,7 +302,7 @@ void write_own_fields(ObjectWriter& writer, const Event& event) {
     }
     const std::string_view field = kTextFields[static_cast<std::size_t>(facts.text)];
     if (facts.text == TextField::kDetails) {
-        writer.raw(field, event.text.value_or("{}"));
+        writer.raw(field, event.text.value());
     } else if (facts.text == TextField::kStatus) {
         writer.string_or_null(field, event.text);
     } else if (facts.text != TextField::kNone) {
@@ -326,15 +335,8 @@ std::string event_text(const Event& event, const EventOwner& owner) {
 }
 
 std::string shortened(std::string_view text) {
-    constexpr std::size_t kLongest = 200;
-    if (text.size() <= kLongest) {
-        return std::string(text);
-    }
-    std::size_t end = kLongest;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
-        --end;
-    }
-    return std::string(text.substr(0, end)) + "...";
+    const std::string_view kept = detail::cut_text(text, 200);
+    return std::string(kept) + (kept.size() < text.size() ? "..." : "");
 }
 
 std::string describe(const Event& event) {
@@ -345,8 +347,7 @@ std::string describe(const Event& event) {
     if (event.source != 0) {
         text += " of event " + std::to_string(event.source);
     }
-    if (event.kind == EventKind::kSubOrchestrationScheduled ||
-        event.kind == EventKind::kOrchestrationChained) {
+    if (starts_instance(event.kind)) {
         text += " as \"" + event.instance.value_or("") + "\"";
     }
     if (event.session) {

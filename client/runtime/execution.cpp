@@ -153,9 +153,16 @@ void Execution::replay(const std::vector<Event>& history) {
 }
 
 void Execution::boundary() {
+    if (end_stored_) {
+        return;
+    }
     if (!actions_.empty()) {
         differs(last_event_id_ + 1, "nothing more", describe(actions_.front().event),
                 "a call was added at the end of what is stored; see ctx.version()");
+    }
+    if (end_ && end_->by_code) {
+        differs(last_event_id_ + 1, "nothing more", describe_end(),
+                "the code returns earlier than it did; see ctx.version()");
     }
     for (detail::CallState* const call : dropped_) {
         const Entry* const of_call = entry(call->event_id);
@@ -228,6 +235,7 @@ void Execution::apply_start(const Event& event) {
     } catch (...) {
         // The input cannot be decoded, or the function is no coroutine and has thrown.
         force_end(end_of_exception(std::current_exception()), false);
+        end_->by_code = true;
     }
 }
 
@@ -260,7 +268,7 @@ void Execution::bind(Action& action, std::int64_t id) {
     }
     call->event_id = id;
     if (call->kind == CallKind::kChild) {
-        call->target = action.event.instance.value_or("");
+        call->target = action.event.instance.value();
         if (call->target.starts_with("sub::")) {
             call->target = facts_.instance_id + "::" + call->target;
         }
@@ -373,6 +381,7 @@ std::string Execution::describe_end() const {
 }
 
 void Execution::apply_terminal(const Event& event) {
+    end_stored_ = true;
     if (event.kind == EventKind::kOrchestrationFailed && ends_instance(event.text.value_or(""))) {
         // Ended by a runtime, not by the code.
         force_end(end_of_details(*event.text), false);
@@ -424,6 +433,7 @@ void Execution::run() {
 void Execution::take_end() {
     stopped_ = true;
     End end;
+    end.by_code = true;
     if (auto& continued = root_->continued(); continued && !root_->promise().error) {
         end.kind = End::Kind::kContinuedAsNew;
         end.text = continued->input;
@@ -447,8 +457,10 @@ void Execution::take_end() {
 
 void Execution::force_end(EndOfCode end, bool cancelled) {
     stopped_ = true;
-    end_ = std::make_unique<End>(
-        End{End::Kind::kFailed, std::move(end.details), std::move(end.output), {}, cancelled});
+    end_ = std::make_unique<End>(End{.kind = End::Kind::kFailed,
+                                     .text = std::move(end.details),
+                                     .output = std::move(end.output),
+                                     .cancelled = cancelled});
 }
 
 }  // namespace belay::engine

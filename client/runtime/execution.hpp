@@ -11,6 +11,7 @@
 // Thread-safety: one thread at a time. Between turns that may be another one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <list>
@@ -58,6 +59,7 @@ struct End {
     std::string output = {};    // of the instance
     OptionalText version = {};  // of the next execution
     bool cancelled = false;
+    bool by_code = false;  // not by a message or a runtime
 };
 
 struct NewEvent {
@@ -89,6 +91,8 @@ struct ExecutionFacts {
     std::string history_version = "0.1.30";
     std::int64_t history_warning = 10000;
     RuntimeHook hook = {};
+    // Counts what destructors ask for when the execution leaves memory; null: nobody wants to know.
+    std::atomic<std::uint64_t>* teardown_actions = nullptr;
     // A replay also compares delays, status texts and outputs, from this event on.
     std::int64_t strict_from = std::numeric_limits<std::int64_t>::max();
 };
@@ -104,6 +108,8 @@ class Execution final : public detail::Instance {
 
     // ---- The stored part. All of these throw Nondeterminism. ----
     void replay(const std::vector<Event>& history);
+    // The history ends here: without a terminal event, the code is still running and wants nothing
+    // more.
     void boundary();
 
     // ---- The new part. ----
@@ -122,7 +128,6 @@ class Execution final : public detail::Instance {
     bool ended() const { return end_ != nullptr; }
     // What memory it holds, about.
     std::size_t bytes() const;
-    std::uint64_t teardown_actions() const { return teardown_actions_; }
     // What a replay must find equal: open calls, in the order of their events.
     std::vector<std::int64_t> open_calls() const;
     std::string waiting_for() const;
@@ -229,13 +234,13 @@ class Execution final : public detail::Instance {
     std::unique_ptr<detail::Root> root_;
     bool root_finished_ = false;
     bool replaying_ = false;
+    bool end_stored_ = false;
     bool tearing_down_ = false;
     std::optional<Nondeterminism> doom_;
     std::int64_t now_ms_ = 0;
     std::int64_t last_event_id_ = 0;
     std::int64_t first_new_id_ = 0;
     Before before_;
-    std::uint64_t teardown_actions_ = 0;
 
     std::uint64_t asked_ = 0;
     std::list<Action> actions_;

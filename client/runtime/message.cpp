@@ -113,7 +113,8 @@ Message parse_message(std::string_view text) {
         read_field(message, fields);
     }
     if (message.instance.empty() ||
-        (kKinds[kind].to_call && (message.id <= 0 || message.execution_id <= 0))) {
+        (kKinds[kind].to_call && (message.id <= 0 || message.execution_id <= 0)) ||
+        (kKinds[kind].text == "details" && message.text.empty())) {
         throw Corrupt("a message \"" + std::string(kKinds[kind].name) + "\" lacks a field");
     }
     return message;

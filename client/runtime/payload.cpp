@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -35,7 +36,24 @@ std::string decode_string(std::string_view text) {
 }
 
 std::string json_to_text(const nlohmann::json& value) {
-    return value.is_string() ? encode_string(value.get_ref<const std::string&>()) : value.dump();
+    if (value.is_string() && !nlohmann::json::accept(value.get_ref<const std::string&>())) {
+        return value.get<std::string>();
+    }
+    return value.dump();
+}
+
+std::string_view cut_text(std::string_view text, std::size_t longest) {
+    std::size_t end = std::min(longest, text.size());
+    while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) {
+        --end;
+    }
+    return text.substr(0, end);
+}
+
+std::string clean_text(std::string_view text) {
+    using nlohmann::json;
+    return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace))
+        .get<std::string>();
 }
 
 void throw_decode_error(const std::type_info& type, std::string_view what, std::string_view text) {
@@ -46,7 +64,7 @@ void throw_decode_error(const std::type_info& type, std::string_view what, std::
     message += " is no ";
     message += status == 0 ? name.get() : type.name();
     message += ": ";
-    message += text.substr(0, 80);
+    message += cut_text(text, 80);
     throw DecodeError(message);
 }
 

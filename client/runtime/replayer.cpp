@@ -173,8 +173,7 @@ std::string recorded_text(const RecordedExecution& recorded) {
 namespace {
 
 bool comes_from_message(EventKind kind) {
-    return !is_decision(kind) && !is_breadcrumb(kind) && !is_terminal(kind) &&
-           kind != EventKind::kOrchestrationStarted;
+    return !is_decision(kind) && !is_breadcrumb(kind) && !is_terminal(kind);
 }
 
 // Whether a turn is known to end before the event at this index: messages come first in a turn.
@@ -197,6 +196,7 @@ void torture(const RecordedExecution& recorded, const Registry& registry) {
         Execution execution(facts_of(recorded, false), code, recorded.values);
         try {
             execution.replay(prefix);
+            execution.boundary();
         } catch (const Nondeterminism&) {
             // A prefix that ends within a turn lacks what the code asked for in that turn.
             if (ends_turn(history, length)) {
@@ -218,9 +218,7 @@ void with_replayed(const RecordedExecution& recorded, const Registry& registry, 
     Execution execution(facts_of(recorded, false), code_of(registry, history.front()),
                         recorded.values);
     execution.replay(history);
-    if (!execution.ended()) {
-        execution.boundary();
-    }
+    execution.boundary();
     look(execution);
 }
 
@@ -251,12 +249,7 @@ void replay_one(const RecordedExecution& recorded, const Registry& registry, boo
     Execution execution(facts_of(recorded, strict), code_of(registry, history.front()),
                         recorded.values);
     execution.replay(history);
-    if (!execution.ended()) {
-        execution.boundary();
-    } else if (!is_terminal(history.back().kind) && !is_breadcrumb(history.back().kind)) {
-        // It ends where the stored part does not.
-        execution.boundary();
-    }
+    execution.boundary();
     report.ended = execution.ended();
     report.open = execution.open_calls();
     report.waiting_for = execution.waiting_for();
@@ -271,7 +264,7 @@ void replay_one(const RecordedExecution& recorded, const Registry& registry, boo
     request.values = recorded.values;
     const TurnResult result = run_turn(request, registry, {});
     if (result.kind != TurnResult::Kind::kAck) {
-        throw Nondeterminism(result.text);
+        throw Nondeterminism(result.text, result.event_id);
     }
     report.ended = result.ended;
 }

@@ -6,6 +6,14 @@
 
 namespace belay {
 
+namespace {
+
+Milliseconds milliseconds_of(double count) {
+    return count < 0x1p63 ? Milliseconds(static_cast<std::int64_t>(count)) : Milliseconds::max();
+}
+
+}  // namespace
+
 // ---- Retry. ----
 
 Retry::Retry(int attempts) : attempts_(attempts) {
@@ -51,7 +59,7 @@ Milliseconds Retry::delay(int failures) const {
     const double delay =
         static_cast<double>(first_.count()) * std::pow(factor_, std::max(failures, 1) - 1);
     const auto longest = static_cast<double>(longest_.count());
-    return Milliseconds(static_cast<std::int64_t>(std::min(delay, longest)));
+    return milliseconds_of(std::min(delay, longest));
 }
 
 bool Retry::allows(const Failure& failure) const {
@@ -67,8 +75,7 @@ Milliseconds with_jitter(const Context& ctx, const Retry& retry, int failures) {
         return delay;
     }
     const double part = static_cast<double>(ctx.random() >> 11) * 0x1p-53;
-    return Milliseconds(static_cast<std::int64_t>(static_cast<double>(delay.count()) *
-                                                  (1 - retry.jitter() * part)));
+    return milliseconds_of(static_cast<double>(delay.count()) * (1 - retry.jitter() * part));
 }
 
 // One attempt, which ends after `limit` if there is one.
@@ -94,7 +101,7 @@ Durable<std::string> retry_text(Context ctx, std::string activity, std::string i
                                 CallOptions options) {
     std::optional<TimePoint> end;
     if (retry.total_timeout()) {
-        end = ctx.now() + *retry.total_timeout();
+        end = time_after(ctx.now(), *retry.total_timeout());
     }
     for (int attempt_number = 1;; ++attempt_number) {
         std::optional<Milliseconds> limit = retry.attempt_timeout();
@@ -110,7 +117,7 @@ Durable<std::string> retry_text(Context ctx, std::string activity, std::string i
             result.rethrow();
         }
         const Milliseconds delay = with_jitter(ctx, retry, attempt_number);
-        if (end && ctx.now() + delay >= *end) {
+        if (end && time_after(ctx.now(), delay) >= *end) {
             result.rethrow();
         }
         if (delay.count() > 0) {

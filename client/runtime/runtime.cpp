@@ -141,6 +141,7 @@ struct Runtime::Impl {
         turn_options.on_nondeterminism = options.on_nondeterminism;
         turn_options.max_attempts = options.max_attempts;
         turn_options.hook = [this](const RuntimeEvent& event) { tell(event); };
+        turn_options.teardown_actions = &teardown_actions;
     }
 
     bool shares_slots();
@@ -181,6 +182,7 @@ struct Runtime::Impl {
     }
 
     const RuntimeOptions options;
+    std::atomic<std::uint64_t> teardown_actions{0};  // before what holds executions
     Registry registry;
     engine::TurnOptions turn_options;
     engine::Cache cache;
@@ -471,6 +473,11 @@ bool Runtime::Impl::shares_slots() {
 void Runtime::Impl::make_dispatcher() {
     DispatcherOptions its_options = dispatcher_options(options);
     its_options.share_slots = shares_slots();
+    if (!its_options.share_slots && !cache_owner.empty()) {
+        tell({.kind = EventKind::kSlotsNotShared,
+              .text = "turns of an instance may go to any process: with several, instances in "
+                      "memory are of little use; see share_slots"});
+    }
     if (options.only_registered_names) {
         its_options.names = registry.names();
     }
@@ -625,6 +632,7 @@ RuntimeStats Runtime::stats() const {
     if (const Dispatcher* const dispatcher = impl_->dispatching) {
         stats.round_trips += dispatcher->round_trips();
     }
+    stats.teardown_actions = impl_->teardown_actions;
     stats.cache_evictions = cached.evictions;
     stats.cache_bytes = cached.bytes;
     stats.cache_instances = cached.instances;

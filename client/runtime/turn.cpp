@@ -125,7 +125,8 @@ class Turn {
     void verify(const TurnOutput& output, const detail::Registered& code) const;
     const Message* find_start(MessageKind kind) const;
     ExecutionFacts facts(bool live) const;
-    TurnResult not_acked(Kind kind, RuntimeEvent::Kind event, std::string text);
+    TurnResult not_acked(Kind kind, RuntimeEvent::Kind event, std::string text,
+                         std::int64_t event_id = 0);
     TurnResult acked(TurnDecision decision);
     void tell(RuntimeEvent::Kind kind, std::string text, std::int64_t event_id = 0) const;
     void require_history() const {
@@ -158,9 +159,11 @@ void Turn::tell(RuntimeEvent::Kind kind, std::string text, std::int64_t event_id
     }
 }
 
-TurnResult Turn::not_acked(Kind kind, RuntimeEvent::Kind event, std::string text) {
-    tell(event, text);
+TurnResult Turn::not_acked(Kind kind, RuntimeEvent::Kind event, std::string text,
+                           std::int64_t event_id) {
+    tell(event, text, event_id);
     result_.kind = kind;
+    result_.event_id = event_id;
     result_.text = std::move(text);
     result_.execution.reset();
     return std::move(result_);
@@ -180,6 +183,7 @@ ExecutionFacts Turn::facts(bool live) const {
     facts.history_warning = options_.history_warning;
     if (live) {
         facts.hook = options_.hook;
+        facts.teardown_actions = options_.teardown_actions;
     }
     return facts;
 }
@@ -279,7 +283,7 @@ TurnResult Turn::decide() {
         live_.reset();
         if (options_.on_nondeterminism == OnNondeterminism::kBlock) {
             return not_acked(Kind::kNondeterministic, RuntimeEvent::Kind::kNondeterministic,
-                             difference.what());
+                             difference.what(), difference.event_id());
         }
         require_history();
         tell(RuntimeEvent::Kind::kNondeterministic, difference.what(), difference.event_id());
@@ -362,9 +366,7 @@ void Turn::verify(const TurnOutput& output, const detail::Registered& code) cons
     Execution again(std::move(again_facts), code, request_.values);
     const std::vector<Event> history = parse_history(texts);
     again.replay(history);
-    if (!again.ended()) {
-        again.boundary();
-    }
+    again.boundary();
     if (again.last_event_id() != live_->last_event_id() ||
         again.open_calls() != live_->open_calls() || again.ended() != live_->ended()) {
         throw Nondeterminism("nondeterministic: event " + std::to_string(live_->last_event_id()) +
@@ -417,7 +419,7 @@ OpenCalls open_calls(const TurnRequest& request) {
         } else if (event.kind == EventKind::kActivityScheduled) {
             open.activities.push_back(event.id);
         } else if (event.kind == EventKind::kSubOrchestrationScheduled) {
-            const std::string& id = *event.instance;
+            const std::string& id = event.instance.value();
             open.children.push_back(id.starts_with("sub::") ? request.instance_id + "::" + id : id);
         }
     }

@@ -5,6 +5,7 @@
 // Thread-safety: turns of different instances may run at once.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -37,6 +38,7 @@ struct TurnOptions {
     int max_attempts = 10;
     bool verify = false;  // replay the result and compare
     RuntimeHook hook = {};
+    std::atomic<std::uint64_t>* teardown_actions = nullptr;  // outlives the executions
 };
 
 // What the ack carries.
@@ -66,7 +68,8 @@ struct TurnResult {
     };
     Kind kind = Kind::kAck;
     TurnDecision decision = {};
-    std::string text = {};  // why it is not acked
+    std::string text = {};      // why it is not acked
+    std::int64_t event_id = 0;  // where the code differs from its history
     // To be kept in memory once the ack is known to have succeeded; null if there is nothing.
     std::unique_ptr<Execution> execution = {};
     DroppedMessages dropped = {};

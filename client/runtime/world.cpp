@@ -41,6 +41,7 @@ struct World::Impl {
     explicit Impl(std::uint64_t seed) : hub(seed) {}
 
     engine::MemoryHub hub;
+    std::atomic<std::uint64_t> teardown_actions{0};  // before what holds executions
     std::unique_ptr<Registry> registry = std::make_unique<Registry>();
     std::map<std::string, Function> functions;
     engine::Cache cache{engine::CacheLimits()};
@@ -163,7 +164,7 @@ void World::Impl::give_back(HubInstance& instance, const std::vector<HubMessage>
     using Kind = engine::TurnResult::Kind;
     ++stats.given_back;
     if (!keep_going && result.kind == Kind::kNondeterministic) {
-        throw Nondeterminism(result.text);
+        throw Nondeterminism(result.text, result.event_id);
     }
     if (!keep_going && result.kind != Kind::kEarly) {
         throw std::logic_error("instance \"" + instance.id + "\": " + result.text);
@@ -241,6 +242,7 @@ bool World::Impl::jump() {
 
 World::World(std::uint64_t seed) : impl_(std::make_unique<Impl>(seed)) {
     impl_->options.verify = true;
+    impl_->options.teardown_actions = &impl_->teardown_actions;
 }
 
 World::~World() = default;
@@ -471,7 +473,9 @@ void World::torture() {
 }
 
 WorldStats World::stats() const {
-    return impl_->stats;
+    WorldStats stats = impl_->stats;
+    stats.teardown_actions = impl_->teardown_actions;
+    return stats;
 }
 
 void throw_end(const InstanceState& state) {

@@ -155,6 +155,17 @@ TEST(CancelCall, TeardownAsksNothing) {
     EXPECT_GE(destroyed, 1);
     EXPECT_EQ(d.history, before);
     EXPECT_EQ(d.turn({completed(3, "y")}).find("ActivityCompleted,CustomStatusUpdated"), 0u);
+
+    // They are counted: a status, a call and three drops.
+    belay::testing::World world;
+    world.cache(belay::testing::CacheMode::kOn);
+    world.on(code, &asks_in_destructor);
+    world.on(step, [](std::string) { return std::string(); });
+    world.start(code, "x", "i");
+    world.step();
+    EXPECT_EQ(world.stats().teardown_actions, 0u);
+    world.crash();
+    EXPECT_EQ(world.stats().teardown_actions, 4u);
 }
 
 Durable<std::string> waits(Context ctx, std::string) {

@@ -215,6 +215,67 @@ TEST(Nondeterminism, Removed) {
               std::string::npos);
 }
 
+Durable<std::string> no_delay(Context ctx, json) {
+    const auto not_awaited = ctx.sleep(1h);
+    co_return "early";
+}
+
+Durable<std::string> takes_number(Context ctx, int) {
+    co_await ctx.sleep(1h);
+    co_return "";
+}
+
+constexpr belay::OrchestrationOf<std::string(int)> saga_of_number{"OrderSaga", "1.2.0"};
+
+// RY-7: the code ends where the stored execution still waits. A timer that is dropped tells
+// nothing.
+TEST(Nondeterminism, ReturnsEarlier) {
+    Driver d = changed(&some_delay, &no_delay, 1);
+    EXPECT_EQ(d.turn({fired(2)}), "given back");
+    EXPECT_EQ(d.last.event_id, 3);
+    EXPECT_EQ(d.last.text,
+              "nondeterministic: event 3 of ord-7, execution 1 (OrderSaga 1.2.0)\n"
+              "  the history has: nothing more\n"
+              "  the code wants:  OrchestrationCompleted early\n"
+              "  before that:     event 2 TimerCreated\n"
+              "  likely:          the code returns earlier than it did; see ctx.version()");
+    belay::testing::Replayer replayer;
+    replayer.on(saga, &no_delay);
+    const std::string history = "[" + d.history.at(0) + "," + d.history.at(1) + "]";
+    EXPECT_FALSE(replayer.replay(history).ok);
+    // With its activity dropped, too, the return is the difference, not the drop.
+    Driver kept = changed(&keeps, &no_delay, 1);
+    EXPECT_EQ(kept.turn({completed(3, "r")}), "given back");
+    // An input that the new code cannot read would fail the instance.
+    Driver typed = changed(&some_delay, &some_delay, 1);
+    typed.registry = {};
+    typed.registry.on(saga_of_number, &takes_number);
+    typed.history.resize(1);
+    EXPECT_EQ(typed.turn({cancel("user")}), "given back");
+    EXPECT_NE(typed.last.text.find("the code wants:  OrchestrationFailed"), std::string::npos)
+        << typed.last.text;
+}
+
+Durable<std::string> shielded(Context ctx, json) {
+    const belay::CancelShield shield = ctx.shield();
+    co_await ctx.sleep(1h);
+    co_return "";
+}
+
+// CX-5: how a cancel is taken is an option. If it is changed, an instance that goes on after its
+// cancel ends with its next turn: that is no difference of the code.
+TEST(Nondeterminism, CancelTerminatesFromNowOn) {
+    Driver d;
+    d.registry.on(saga, &shielded);
+    d.turn({start("OrderSaga", kOrder)});
+    EXPECT_EQ(d.turn({cancel("user")}), "OrchestrationCancelRequested");
+    d.registry = {};
+    d.registry.on(saga, &shielded,
+                  belay::OrchestrationOptions().on_cancel(belay::OnCancel::kTerminate));
+    EXPECT_EQ(d.turn({fired(2)}), "TimerFired,OrchestrationFailed");
+    EXPECT_EQ(d.metadata().at("output"), "canceled: user");
+}
+
 // RY-5: drops that differ.
 TEST(Nondeterminism, Drops) {
     Driver d = changed(&drops, &keeps);
@@ -275,6 +336,36 @@ TEST(Nondeterminism, BlockAndFail) {
     EXPECT_EQ(details.at("kind"), "Nondeterminism");
     EXPECT_EQ(f.metadata().at("output").get<std::string>().find("nondeterministic: event 4"), 0u);
     EXPECT_EQ(f.last.decision.cancelled_activities, std::vector<std::int64_t>{4});
+}
+
+// ND-1: the hook and what a World throws name the event, as the text does.
+TEST(Nondeterminism, TellsTheEvent) {
+    for (const auto policy : {belay::OnNondeterminism::kBlock, belay::OnNondeterminism::kFail}) {
+        Driver d = changed(&charge_and_ship, &adds_call);
+        d.options.on_nondeterminism = policy;
+        std::vector<std::int64_t> told;
+        d.options.hook = [&](const belay::RuntimeEvent& event) {
+            if (event.kind == belay::RuntimeEvent::Kind::kNondeterministic) {
+                told.push_back(event.event_id);
+            }
+        };
+        d.turn({completed(4, "s")});
+        EXPECT_EQ(told, std::vector<std::int64_t>{4});
+    }
+    belay::testing::World world;
+    world.on(charge, [](json) { return std::string("r"); });
+    world.on(saga, &charge_and_ship);
+    world.start(saga, json::parse(kOrder), "i");
+    world.step();
+    belay::Registry registry;
+    registry.on(saga, &other_input);
+    world.deploy(std::move(registry));
+    try {
+        world.settle();
+        FAIL();
+    } catch (const belay::Nondeterminism& difference) {
+        EXPECT_EQ(difference.event_id(), 2);
+    }
 }
 
 // RY-3: another delay is legal.

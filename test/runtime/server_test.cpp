@@ -624,6 +624,48 @@ TEST_F(RuntimeServer, RefusedAckFailsTheInstance) {
     EXPECT_EQ(runtime.stats().turns, 2u);
 }
 
+OrchestrationOf<std::string(int)> bad_exception{"BadException"};
+
+Durable<std::string> throw_bad_text(Context, int) {
+    throw std::runtime_error("not UTF-8: \xff");
+    co_return "";
+}
+
+// PY-5: an exception ends the instance with its text, whatever that is.
+TEST_F(RuntimeServer, ExceptionWithoutUtf8) {
+    Runtime runtime(runtime_options());
+    runtime.on(bad_exception, &throw_bad_text);
+    const Running running(runtime);
+    belay::Hub hub = this->hub();
+    try {
+        belay::start(hub, bad_exception, 1).wait(std::chrono::seconds(60));
+        FAIL();
+    } catch (const belay::Failure& failure) {
+        EXPECT_STREQ(failure.what(), "not UTF-8: \uFFFD");
+        EXPECT_NE(failure.details().find("\"OrchestrationFailed\""), std::string::npos);
+    }
+}
+
+OrchestrationOf<std::string(int)> sleeper{"Sleeper"};
+
+Durable<std::string> sleep_for_ever(Context ctx, int) {
+    co_await ctx.sleep(Milliseconds::max());
+    co_return "";
+}
+
+// DT-2: the longest sleep is one that does not end.
+TEST_F(RuntimeServer, SleepsForEver) {
+    Runtime runtime(runtime_options());
+    runtime.on(sleeper, &sleep_for_ever);
+    const Running running(runtime);
+    belay::Hub hub = this->hub();
+    auto started = belay::start(hub, sleeper, 1, {.instance_id = "s"});
+    EXPECT_THROW(started.wait(Milliseconds(500)), belay::Error);
+    EXPECT_EQ(types("s"), (std::vector<std::string>{"OrchestrationStarted", "TimerCreated"}));
+    started.cancel("enough");
+    EXPECT_THROW(started.wait(std::chrono::seconds(60)), belay::Cancelled);
+}
+
 // Failures and cancellation reach the one who waits; a timeout says so. ST-2, PY-6
 TEST_F(RuntimeServer, WaitTellsHowItEnded) {
     Runtime runtime(runtime_options());
@@ -1025,6 +1067,41 @@ TEST_F(RuntimeServer, SharesSlots) {
         EXPECT_EQ(started.wait(std::chrono::seconds(60)), 30);
     }
     EXPECT_EQ(one.stats().cache_other_event + other.stats().cache_other_event, 0u);
+    EXPECT_FALSE(told(EventKind::kSlotsNotShared));
+}
+
+// LC-9: without slots, the hook is told so, once, if instances are kept in memory.
+TEST_F(RuntimeServer, TellsThatSlotsAreNotShared) {
+    for (const bool keeps : {true, false}) {
+        RuntimeOptions given = runtime_options();
+        given.cache_bytes = keeps ? given.cache_bytes : 0;
+        Runtime runtime(given);
+        register_all(runtime);
+        register_activities(runtime);
+        {
+            const Running running(runtime);
+            belay::Hub hub = this->hub();
+            belay::start(hub, hello, "world").wait(std::chrono::seconds(60));
+        }
+        EXPECT_EQ(runtime.stats().of(EventKind::kSlotsNotShared), keeps ? 1u : 0u);
+    }
+}
+
+// CX-4: what destructors drop when stop() empties the cache is counted, and done by nobody.
+TEST_F(RuntimeServer, CountsTeardown) {
+    Runtime runtime(runtime_options());
+    register_all(runtime);
+    belay::Hub hub = this->hub();
+    const Order order{"o", 1};
+    auto started = belay::start(hub, approval, order, {.instance_id = "a"});
+    {
+        const Running running(runtime);
+        started.wait_status([](const OptionalText& status) { return status.has_value(); });
+        ASSERT_TRUE(wait_until([&] { return runtime.stats().cache_instances == 1; }));
+        EXPECT_EQ(runtime.stats().teardown_actions, 0u);
+    }
+    EXPECT_EQ(runtime.stats().teardown_actions, 2u);  // the event and the deadline
+    EXPECT_EQ(types("a").back(), "TimerCreated");
 }
 
 }  // namespace

@@ -386,6 +386,78 @@ TEST(Turn, WrongInput) {
     EXPECT_EQ(good.metadata().at("output"), "7");
 }
 
+// TU-3: an event that starts an instance names it; ending the corrupt instance does not need it.
+TEST(Turn, StartWithoutInstance) {
+    for (const std::size_t id : {std::size_t{4}, std::size_t{8}}) {
+        for (const json& instance : {json(nullptr), json("")}) {
+            Driver d;
+            d.registry.on(code, &all_kinds);
+            d.turn({start("Code", "x")});
+            ASSERT_EQ(d.stored(4).at("type"), "SubOrchestrationScheduled");
+            ASSERT_EQ(d.stored(8).at("type"), "OrchestrationChained");
+            d.edit(id, {{"instance", instance}});
+            EXPECT_EQ(d.turn({completed(2, "y")}), "given back");
+            EXPECT_EQ(d.last.kind, Kind::kCorrupt);
+            EXPECT_NE(d.last.text.find("event " + std::to_string(id)), std::string::npos);
+            EXPECT_EQ(d.turn({completed(2, "y")}, 11), "OrchestrationFailed");
+            for (const std::string& item : d.last.decision.orchestrator_items) {
+                EXPECT_NE(json::parse(item).at("CancelInstance").at("instance"), "") << item;
+            }
+        }
+    }
+}
+
+// TU-3: a failure has details; without them its event could not be written.
+TEST(Turn, FailureWithoutDetails) {
+    for (const json& fields : {json::object(), json{{"details", nullptr}}}) {
+        Driver d;
+        d.registry.on(code, &all_kinds);
+        d.turn({start("Code", "x")});
+        EXPECT_EQ(d.turn({outcome("ActivityFailed", 2, fields)}), "given back");
+        EXPECT_EQ(d.last.kind, Kind::kCorrupt);
+        json answer = json::parse(child_failed(4, {}));
+        answer.at("SubOrchFailed").erase("details");
+        answer.at("SubOrchFailed").update(fields);
+        EXPECT_EQ(d.turn({answer.dump()}), "given back");
+        EXPECT_EQ(d.last.kind, Kind::kCorrupt);
+    }
+}
+
+Durable<std::string> child_without_id(Context ctx, std::string input) {
+    EXPECT_THROW(static_cast<void>(ctx.call(child, input, belay::CallOptions().instance(""))),
+                 std::invalid_argument);
+    co_return "";
+}
+
+TEST(Turn, ChildHasAnId) {
+    Driver d;
+    d.registry.on(code, &child_without_id);
+    EXPECT_EQ(d.turn({start("Code", "x")}), "OrchestrationStarted,OrchestrationCompleted");
+}
+
+Durable<std::string> throws_bytes(Context ctx, std::string input) {
+    if (input == "cancel") {
+        throw belay::Cancelled("no UTF-8: \xff");
+    }
+    co_await ctx.sleep(0s);
+    throw std::runtime_error("no UTF-8: \xff, \xc3(");
+}
+
+// PY-5: the server takes UTF-8 only; what an exception says may be anything.
+TEST(Turn, TextOfExceptionIsNoUtf8) {
+    Driver d;
+    d.registry.on(code, &throws_bytes);
+    d.turn({start("Code", "x")});
+    EXPECT_EQ(d.turn({fired(2)}), "TimerFired,OrchestrationFailed");
+    EXPECT_EQ(d.metadata().at("output"), "no UTF-8: \uFFFD, \uFFFD(");
+    EXPECT_EQ(d.event(1).at("details").at("Application").at("message"),
+              "no UTF-8: \uFFFD, \uFFFD(");
+    Driver cancelled;
+    cancelled.registry.on(code, &throws_bytes);
+    cancelled.turn({start("Code", "cancel")});
+    EXPECT_EQ(cancelled.metadata().at("output"), "canceled: no UTF-8: \uFFFD");
+}
+
 // RY-8: subscriptions that are served at once ask for more; there is an end to that.
 TEST(Turn, RoundsHaveAnEnd) {
     Driver d;

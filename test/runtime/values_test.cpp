@@ -72,6 +72,7 @@ Durable<std::string> sleeps(Context ctx, std::string) {
     auto now = ctx.sleep(0s);
     auto later = ctx.sleep(1500ms);
     auto until = ctx.sleep_until(ctx.now() + 2s);
+    const auto never = ctx.sleep(belay::Milliseconds::max());
     co_await belay::when_all(std::move(past), std::move(now), std::move(later), std::move(until));
     co_return "woke";
 }
@@ -87,6 +88,7 @@ TEST(Values, Timers) {
     EXPECT_EQ(fires_at(1), now);
     EXPECT_EQ(fires_at(2), now + 1500);
     EXPECT_EQ(fires_at(3), now + 2000);
+    EXPECT_EQ(fires_at(4), std::numeric_limits<std::int64_t>::max());
     EXPECT_EQ(d.event(3).at("fire_at_ms"), now + 1500);
     World world;
     world.on(code, &sleeps);
@@ -491,6 +493,42 @@ TEST(Values, RecordedValueIsLimited) {
     EXPECT_EQ(d.metadata().at("output"), "65536!");
 }
 
+// Their characters have two bytes and begin at an odd place, so that the limit is within one.
+const std::string kLongText = "x" + [] {
+    std::string text;
+    for (int i = 0; i < 40000; ++i) {
+        text += "\u00e9";
+    }
+    return text;
+}();
+
+Durable<std::string> records_failure(Context ctx, std::string input) {
+    std::string what;
+    try {
+        ctx.record(
+            [&] { throw std::runtime_error(input == "long" ? kLongText : "no UTF-8: \xff"); });
+    } catch (const belay::Failure& failure) {
+        what = failure.what();
+    }
+    std::string text = co_await ctx.call(step, "x");
+    co_return std::to_string(what.size()) + what.substr(0, 13);
+}
+
+// DT-4: what is recorded of a failure is text that the server takes, now and in a replay.
+TEST(Values, RecordedFailureIsUtf8) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"long", kLongText.substr(0, 65535)}, {"bytes", "no UTF-8: \uFFFD"}};
+    for (const auto& [input, kept] : cases) {
+        Driver d;
+        d.registry.on(code, &records_failure);
+        d.turn({start("Code", input)});
+        EXPECT_EQ(d.event(1).at("key"), "belay:failure");
+        EXPECT_EQ(d.event(1).at("value"), kept);
+        d.turn({completed(3, "")});
+        EXPECT_EQ(d.metadata().at("output"), std::to_string(kept.size()) + kept.substr(0, 13));
+    }
+}
+
 // DT-4: an ack that is lost takes the recorded value with it, and it is made again.
 TEST(Values, RecordAfterLostAck) {
     recorded_runs = 0;
@@ -559,6 +597,14 @@ TEST(Payload, TextAndBack) {
     EXPECT_EQ(encode(json{{"b", 1}, {"a", "\u00e9\n"}}), "{\"a\":\"\u00e9\\n\",\"b\":1}");
     EXPECT_EQ(encode(json("text")), "text");
     EXPECT_EQ(encode(true), "true");
+    // A string stays a string, also where the type of its reader does not say so.
+    for (const char* const text : {"123", "true", "null", "{}", "[1]", " 7 ", "\"quoted\""}) {
+        EXPECT_EQ(decode<json>(encode(json(text)), ""), json(text)) << text;
+        EXPECT_EQ(decode<std::string>(encode(json(text)), ""), text);
+        EXPECT_EQ(decode<std::string>(encode(std::string(text)), ""), text);
+    }
+    EXPECT_EQ(encode(json("123")), "\"123\"");
+    EXPECT_EQ(encode(std::string("123")), "123");
     EXPECT_EQ(decode<std::string>("12", ""), "12");
     EXPECT_EQ(decode<std::string>("", ""), "");
     EXPECT_EQ(decode<std::string>("\"quoted\"", ""), "quoted");
@@ -571,6 +617,12 @@ TEST(Payload, TextAndBack) {
     } catch (const belay::DecodeError& error) {
         EXPECT_EQ(std::string(error.what()),
                   "result of activity \"A\" is no int: " + std::string(80, 'y'));
+    }
+    // Not in the middle of a character.
+    try {
+        decode<int>(std::string(79, 'y') + "\u00e9", "x");
+    } catch (const belay::DecodeError& error) {
+        EXPECT_EQ(std::string(error.what()), "x is no int: " + std::string(79, 'y'));
     }
 }
 

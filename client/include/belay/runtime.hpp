@@ -68,8 +68,8 @@ struct RuntimeOptions {
     OnNondeterminism on_nondeterminism = OnNondeterminism::kBlock;
     int max_attempts = 10;     // of a turn whose history or messages cannot be read
     double verify_replay = 0;  // part of the turns that are replayed and compared
-    // Serve the activities "__duroxide_syscall:utc_now_ms" and "__duroxide_syscall:new_guid", which
-    // orchestrations of duroxide applications call.
+    // Serve the activities "__duroxide_syscall:utc_now_ms", "__duroxide_syscall:new_guid" and
+    // "__duroxide_syscall:get_kv_value", which orchestrations of duroxide applications call.
     bool serve_system_activities = false;
     Clock clock = server_clock();
     RuntimeHook on_event = {};
@@ -99,6 +99,8 @@ struct RuntimeStats {
     std::uint64_t cache_evictions = 0;
     std::size_t cache_bytes = 0;
     std::size_t cache_instances = 0;
+    // What destructors asked for or dropped when instances left memory: it is ignored.
+    std::uint64_t teardown_actions = 0;
 
     // How often an event was reported to the hook.
     std::uint64_t of(RuntimeEvent::Kind kind) const {

@@ -58,6 +58,7 @@ struct WorldStats {
     std::uint64_t dropped_duplicate = 0;
     std::uint64_t dropped_ended = 0;
     std::uint64_t given_back = 0;
+    std::uint64_t teardown_actions = 0;  // of destructors, when instances left memory: ignored
 };
 
 enum class CacheMode {

@@ -22,6 +22,9 @@ namespace detail {
 
 struct ContextMaker;
 
+// The greatest time if the sum has no place in it.
+TimePoint time_after(TimePoint time, Milliseconds delay);
+
 template <class From, class To>
 concept WithoutNarrowing = requires(From&& from) {
     {std::type_identity_t<To[]>{std::forward<From>(from)}};

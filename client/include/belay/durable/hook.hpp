@@ -1,4 +1,7 @@
 // Events that a runtime reports.
+//
+// kStarted, kEnded and kLog, as all that the code causes, are told while the turn runs, before its
+// ack. If the ack fails, nothing of the turn is stored, and the next attempt tells them again.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +24,7 @@ struct RuntimeEvent {
         kCarriedTooMany,    // more messages than continue-as-new carries
         kLongHistory,       // the execution should continue as new
         kLog,               // Context::log
+        kSlotsNotShared,    // once, by run(): instances that are kept in memory may not be found
         kError,             // of a call to the server; the runtime goes on
     };
     static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kError) + 1;

@@ -1,8 +1,10 @@
 // Inputs, outputs and event data as text.
 //
-// A value that is a JSON string is stored raw, without quotes, unless its text would be read as a
-// JSON string itself; every other value as compact JSON with sorted keys; void as the empty text. A
-// text is read as JSON and converted; where that fails, the text itself is taken as a string.
+// A string is stored raw, without quotes, unless its text would be read as a JSON string itself;
+// every other value as compact JSON with sorted keys; void as the empty text. A text is read as
+// JSON and converted; where that fails, the text itself is taken as a string. A value whose type
+// becomes a JSON string only at run time, for example nlohmann::json, is stored raw only if its
+// text is no JSON: what reads it cannot tell the string "123" from the number.
 #pragma once
 
 #include <exception>
@@ -21,6 +23,11 @@ std::string json_to_text(const nlohmann::json& value);
 
 // A document, or a discarded value if the text is no JSON.
 nlohmann::json parse_json(std::string_view text);
+
+// The beginning of a text, at most so many bytes, without half a character at its end.
+std::string_view cut_text(std::string_view text, std::size_t longest);
+// The text as a server takes it: bytes that are no UTF-8 are replaced.
+std::string clean_text(std::string_view text);
 
 // The stored form of a string, and the string whose stored form is given.
 std::string encode_string(std::string_view text);
