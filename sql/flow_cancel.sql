@@ -53,18 +53,27 @@ SELECT pg_temp.refused($$SELECT flow_cancel.complete_task(pg_temp.id(12), 1, p_n
 SELECT md5(test.content('flow_cancel')) AS before \gset
 SELECT pg_temp.cancel(1, 'flow_only', 'other');
 SELECT md5(test.content('flow_cancel')) = :'before' AS untouched;
--- CM-1: the first ack leaves the header and one member, the second removes both; unknown ids are fine; no events.
-SELECT ack_cancel_member(pg_temp.id(1), pg_temp.id(12)), ack_cancel_member(pg_temp.id(1), pg_temp.id(99)), ack_cancel_member(pg_temp.id(99), pg_temp.id(1));
+-- CM-1: the first ack leaves the header and one member, the second removes both; a repetition and unknown ids are refused; no events.
+SELECT pg_temp.refused($$SELECT flow_cancel.ack_cancel_member(pg_temp.id(99), pg_temp.id(12))$$), pg_temp.refused($$SELECT flow_cancel.ack_cancel_member(pg_temp.id(1), pg_temp.id(99))$$);
+-- A member that no worker had owes nothing.
+SELECT pg_temp.refused($$SELECT flow_cancel.ack_cancel_member(pg_temp.id(1), pg_temp.id(14))$$);
+SELECT pg_temp.refused($$SELECT flow_cancel.ack_cancel_member(pg_temp.id(2), pg_temp.id(21))$$) FROM pg_temp.make(2);
+SELECT ack_cancel_member(pg_temp.id(1), pg_temp.id(12));
+SELECT pg_temp.refused($$SELECT flow_cancel.ack_cancel_member(pg_temp.id(1), pg_temp.id(12))$$);
 SELECT (SELECT count(*) FROM cancel_backlog) AS headers, (SELECT count(*) FROM cancel_backlog_members) AS members;
 SELECT * FROM check_tasks();
-SELECT ack_cancel_member(pg_temp.id(1), pg_temp.id(13)), ack_cancel_member(pg_temp.id(1), pg_temp.id(13));
+-- A transaction that undoes what the member has done, and is run again after a lost answer of COMMIT, commits once.
+CREATE TEMP TABLE undone (task uuid);
+BEGIN; INSERT INTO undone VALUES (pg_temp.id(13)); SELECT ack_cancel_member(pg_temp.id(1), pg_temp.id(13)); COMMIT;
+BEGIN; INSERT INTO undone VALUES (pg_temp.id(13)); SELECT ack_cancel_member(pg_temp.id(1), pg_temp.id(13)); COMMIT;
+SELECT count(*) FROM undone;
 SELECT (SELECT count(*) FROM cancel_backlog) AS headers, (SELECT count(*) FROM cancel_backlog_members) AS members;
 SELECT count(*) FROM outbox_events;
 -- With no backlog left: all members.
 SELECT pg_temp.cancel(1, 'cancel_all');
 
 -- CN-3: cancel_pending: active members may finish, but never go back to the queue.
-SELECT pg_temp.make(2), pg_temp.cancel(2, 'cancel_pending'), pg_temp.show(2);
+SELECT pg_temp.cancel(2, 'cancel_pending'), pg_temp.show(2);
 SELECT pg_temp.told();
 SELECT (SELECT count(*) FROM cancel_backlog) AS headers;
 SELECT result, state, available_at_ms FROM fail_task(pg_temp.id(22), 1, 'transient', 'try again', p_now_ms => 2100);

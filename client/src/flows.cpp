@@ -158,7 +158,13 @@ CancelledFlow Flows::cancel(const Uuid& flow_id, const FlowCancel& cancel, Where
 }
 
 void Flows::ack_cancel(const Uuid& flow_id, const Uuid& task_id, Where where) {
-    hub().call(Effect::kRepeatable, kAll, "ack_cancel_member", {flow_id, task_id}, where);
+    try {
+        hub().call(Effect::kAck, kAll, "ack_cancel_member", {flow_id, task_id}, where);
+    } catch (const Error& error) {
+        if (!was_done_before(error)) {
+            throw;
+        }
+    }
 }
 
 bool Flows::remove(const Uuid& flow_id, Where where) {

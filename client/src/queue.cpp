@@ -34,11 +34,6 @@ std::string interval(int parameter) {
     return "$" + std::to_string(parameter) + " * interval '1 ms'";
 }
 
-// Whether a repetition has found that the run whose answer was lost had completed the task.
-bool is_done(const Error& error) {
-    return error.outcome_unknown() && error.code_detail() == "already_completed";
-}
-
 }  // namespace
 
 // ---- Policies and settings. ----
@@ -210,7 +205,7 @@ void Queue::complete(const Lease& lease, const std::optional<Json>& result, Wher
         hub_->query_at_clock(Effect::kAck, "SELECT " + hub_->schema() + ".complete($1, $2)",
                              {lease.text(), result}, where);
     } catch (const Error& error) {
-        if (!is_done(error)) {
+        if (!was_done_before(error)) {
             throw;
         }
     }
@@ -230,7 +225,7 @@ std::vector<Received> Queue::complete_and_receive(const Lease& lease,
                 where),
             read_received);
     } catch (const Error& error) {
-        if (!is_done(error)) {
+        if (!was_done_before(error)) {
             throw;
         }
         return {};  // what the first run has received is unknown here: its leases lapse

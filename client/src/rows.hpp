@@ -20,6 +20,11 @@ inline std::string dumped(const Json& value, const Where& where) {
     }
 }
 
+// Whether a repetition has found that the run whose answer was lost had done the work.
+inline bool was_done_before(const Error& error) {
+    return error.outcome_unknown() && error.code_detail() == "already_completed";
+}
+
 template <typename T>
 void put(Json& object, const char* key, const std::optional<T>& value) {
     if (value) {

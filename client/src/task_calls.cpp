@@ -111,15 +111,6 @@ Time TaskCalls::progress(const TaskFence& fence, const TaskProgress& progress, W
         .get<Time>(0, 0);
 }
 
-namespace {
-
-// Whether a repetition has found that the run whose answer was lost had completed the task.
-bool is_done(const Error& error) {
-    return error.outcome_unknown() && error.code_detail() == "already_completed";
-}
-
-}  // namespace
-
 bool TaskCalls::complete(const TaskFence& fence, const OptionalText& result,
                          std::string_view source, Where where) {
     try {
@@ -127,7 +118,7 @@ bool TaskCalls::complete(const TaskFence& fence, const OptionalText& result,
                    {fence.id, fence.epoch, json_param(result), source, hub().now()}, where);
         return true;
     } catch (const Error& error) {
-        if (!is_done(error)) {
+        if (!was_done_before(error)) {
             throw;
         }
         return false;
@@ -143,7 +134,7 @@ std::vector<ClaimedTask> TaskCalls::complete_and_claim(const TaskFence& fence,
         return all_rows<ClaimedTask>(
             hub().call(Effect::kAck, kAll, "complete_and_claim", params, where), read_claimed);
     } catch (const Error& error) {
-        if (!is_done(error)) {
+        if (!was_done_before(error)) {
             throw;
         }
         return {};  // what the first run has claimed is unknown here: its leases lapse

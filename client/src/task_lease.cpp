@@ -175,7 +175,14 @@ class TaskLease final : public HeldLease {
 
     void confirm_cancel() override {
         if (state_->ended && facts_.flow_id) {
-            use([&](Hub& hub) { hub.flows().ack_cancel(*facts_.flow_id, facts_.id); });
+            try {
+                use([&](Hub& hub) { hub.flows().ack_cancel(*facts_.flow_id, facts_.id); });
+            } catch (const Error& error) {
+                // The grace period has passed, or the flow was deleted.
+                if (!error.lock_lost() && !error.not_found()) {
+                    throw;
+                }
+            }
         }
     }
 

@@ -90,8 +90,8 @@ bool lock_backlog(const Hub& hub, const pg_uuid_t& flow) {
     return run_any(hub, kLockHeader, flow);
 }
 
-void delete_backlog_member(const Hub& hub, const pg_uuid_t& flow, const pg_uuid_t& task) {
-    run(hub, kDeleteBacklogMember, flow, task);
+bool delete_backlog_member(const Hub& hub, const pg_uuid_t& flow, const pg_uuid_t& task) {
+    return run_any(hub, kDeleteBacklogMember, flow, task);
 }
 
 void delete_empty_backlog(const Hub& hub, const pg_uuid_t& flow) {

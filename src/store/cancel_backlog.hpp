@@ -21,7 +21,8 @@ void write_backlog(const Hub& hub, const pg_uuid_t& flow, const Backlog& backlog
                    std::span<const Task> tasks, int64 now);
 // Holds the header. False if there is none.
 bool lock_backlog(const Hub& hub, const pg_uuid_t& flow);
-void delete_backlog_member(const Hub& hub, const pg_uuid_t& flow, const pg_uuid_t& task);
+// False if the member owes no answer.
+bool delete_backlog_member(const Hub& hub, const pg_uuid_t& flow, const pg_uuid_t& task);
 void delete_empty_backlog(const Hub& hub, const pg_uuid_t& flow);
 // Flows whose grace is over; their headers are held.
 std::span<const pg_uuid_t> hold_overdue_backlogs(const Hub& hub, int64 now, int limit);

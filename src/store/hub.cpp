@@ -11,6 +11,7 @@
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
 #include "pg/scopes.hpp"
+#include "store/hub_row.hpp"
 #include "store/index_plans.hpp"
 #include "store/places.hpp"
 #include "store/sequences.hpp"
@@ -27,6 +28,15 @@ constinit uint64 invalidations = 0;
 constinit bool any_stale = false;
 constinit bool any_doomed = false;
 
+bool watches(const Hub& hub, Oid relation) {
+    for (int i = 0; i < hub.watched_count; ++i) {
+        if (hub.watched[i] == relation) {
+            return true;
+        }
+    }
+    return false;
+}
+
 extern "C" void belay_relation_changed(Datum, Oid relation) {
     ++invalidations;
     if (hubs == nullptr) {
@@ -35,7 +45,7 @@ extern "C" void belay_relation_changed(Datum, Oid relation) {
     HASH_SEQ_STATUS scan;
     hash_seq_init(&scan, hubs);
     while (auto* hub = static_cast<Hub*>(hash_seq_search(&scan))) {
-        if (!OidIsValid(relation) || hub->relations.contains(relation)) {
+        if (!OidIsValid(relation) || watches(*hub, relation)) {
             hub->stale = true;
             any_stale = true;
             ++generation;
@@ -246,6 +256,20 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .queue_limits = get_relname_relid("queue_limits", schema)};
 }
 
+// All tables and sequences of the hub, not only those that the store needs by oid: an extension
+// such as Citus can take over any of them.
+void watch_relations(Hub* hub) {
+    hub->watched_count = 0;
+    for (const HubRelation& relation : hub_relations(Api::kDuroxidePg)) {
+        const Oid id = relation.kind == RELKIND_RELATION || relation.kind == RELKIND_SEQUENCE
+                           ? get_relname_relid(relation.name, hub->schema)
+                           : InvalidOid;
+        if (OidIsValid(id)) {
+            hub->watched[hub->watched_count++] = id;
+        }
+    }
+}
+
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.
 bool load(Hub* hub, Oid relation_id) {
     hub->stale = true;
@@ -268,6 +292,7 @@ bool load(Hub* hub, Oid relation_id) {
         strlcpy(hub->quoted_name, quote_identifier(name), sizeof hub->quoted_name);
         hub->owner = relation->rd_rel->relowner;
         hub->relations = find_relations(hub->schema, relation_id);
+        watch_relations(hub);
         std::fill_n(hub->tables, std::size(hub->tables), TableState{});
         hub->elsewhere = place_of(name).has_value();
         good = read_row(relation, hub);

@@ -65,46 +65,6 @@ struct Relations {
     Oid flows;
     Oid suspensions;
     Oid queue_limits;
-
-    bool contains(Oid relation) const {
-        for (const Oid known : {belay_hub,
-                                worker_queue,
-                                worker_queue_id,
-                                orchestrator_queue,
-                                orchestrator_queue_id,
-                                sessions,
-                                dead_letters,
-                                dead_letters_id,
-                                instance_locks,
-                                instance_locks_no,
-                                instances,
-                                executions,
-                                history,
-                                kv_store,
-                                kv_delta,
-                                outbox_events,
-                                outbox_events_position,
-                                outbox_subscriptions,
-                                slot_owners,
-                                intent_queue,
-                                intent_queue_id,
-                                intents_received,
-                                intent_links,
-                                tasks,
-                                attempts,
-                                queues,
-                                capability_sets,
-                                capability_sets_id,
-                                dedup_keys,
-                                flows,
-                                suspensions,
-                                queue_limits}) {
-            if (known == relation) {
-                return true;
-            }
-        }
-        return false;
-    }
 };
 
 struct PlanCache;
@@ -126,6 +86,7 @@ enum class TableId : int {
     kCount,
 };
 inline constexpr int kMaxIndexes = 9;
+inline constexpr int kMaxWatched = 64;
 
 // What access to such a table needs to know: found out when it is first opened, and again after an
 // invalidation.
@@ -158,6 +119,8 @@ struct Hub {
     bool doomed;     // its schema is gone; freed when the transaction ends
     PlanCache* plans;
     TableState tables[static_cast<int>(TableId::kCount)];
+    Oid watched[kMaxWatched];  // its tables and sequences: a change of one makes the entry stale
+    int watched_count;
 
     bool is_paused(Queue queue) const { return (paused >> static_cast<int>(queue) & 1) != 0; }
 };

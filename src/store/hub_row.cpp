@@ -4,6 +4,9 @@
 // hub.cpp keeps it in its cache.
 #include "store/hub_row.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "store/grants.hpp"
@@ -199,6 +202,12 @@ void announce(const Hub& hub) {
 }
 
 }  // namespace
+
+static_assert(std::count_if(std::begin(kHubRelations), std::end(kHubRelations),
+                            [](const HubRelation& relation) {
+                                return relation.kind == RELKIND_RELATION ||
+                                       relation.kind == RELKIND_SEQUENCE;
+                            }) <= kMaxWatched);
 
 std::span<const HubRelation> hub_relations(Api api) {
     return {kHubRelations,

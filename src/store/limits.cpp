@@ -246,11 +246,9 @@ std::optional<core::QueueLimit> read_limit(const Hub& hub, std::string_view queu
     return counted ? std::optional(counted->limit) : std::nullopt;
 }
 
-std::optional<OpenTransaction> limit_holder(const Hub& hub, std::string_view queue) {
+std::optional<HeldLimit> read_held_limit(const Hub& hub, std::string_view queue) {
     const auto counted = count(hub, queue);
-    return counted && TransactionIdIsValid(counted->open)
-               ? std::optional(transaction_holder(hub, counted->open))
-               : std::nullopt;
+    return counted ? std::optional(HeldLimit{counted->limit, counted->open}) : std::nullopt;
 }
 
 int64 take_places(const Hub& hub, std::string_view queue, int64 wanted, int64 now) {

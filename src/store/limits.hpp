@@ -12,7 +12,6 @@
 #include "core/queue_limit.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
-#include "store/open_transaction.hpp"
 
 namespace belay::store {
 
@@ -21,6 +20,12 @@ bool is_limited(const Hub& hub, std::string_view queue);
 
 // The limits of a queue as they are for certain now.
 std::optional<core::QueueLimit> read_limit(const Hub& hub, std::string_view queue);
+// The same, with an open transaction that has taken places of the queue, or is giving some back.
+struct HeldLimit {
+    core::QueueLimit limit;
+    TransactionId holder;  // invalid: none
+};
+std::optional<HeldLimit> read_held_limit(const Hub& hub, std::string_view queue);
 // Takes up to so many places and tokens, as many as there are for certain; returns how many.
 int64 take_places(const Hub& hub, std::string_view queue, int64 wanted, int64 now);
 // Tells who waits for the queue that places are left, or when the next token comes.
@@ -28,9 +33,6 @@ void note_rest(const Hub& hub, std::string_view queue, const core::QueueLimit& l
 
 // Gives the place of a task of a limited queue back.
 void return_place(const Hub& hub, std::string_view queue, int64 now);
-
-// An open transaction that has taken places of the queue, or is giving some back.
-std::optional<OpenTransaction> limit_holder(const Hub& hub, std::string_view queue);
 
 // ---- Settings ----
 

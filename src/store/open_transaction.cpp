@@ -68,11 +68,10 @@ std::optional<OpenTransaction> row_holder(const Hub& hub, Oid table, const Place
     return transaction_holder(hub, holder);
 }
 
-OpenTransaction transaction_holder(const Hub& hub, TransactionId transaction) {
+std::optional<OpenTransaction> transaction_holder(const Hub& hub, TransactionId transaction) {
     return run(hub, kHolder, RowXid{pg::top_transaction(transaction)}, std::nullopt, std::nullopt,
                std::nullopt)
-        .first(transaction_of)
-        .value_or(OpenTransaction{0, std::nullopt, std::nullopt});
+        .first(transaction_of);
 }
 
 bool is_row_held(Oid table, const Places& places) {

@@ -1258,7 +1258,18 @@ TEST_F(ClientAck, OfAFlowIsRepeatedOnlyIfThatIsSafe) {
     const auto single = hub_.tasks().create({.queue = "l"}).id;
     EXPECT_FALSE(unanswered([&] { return hub_.flows().add_task(id, single); }).added);
     expect_unknown([&] { hub_.flows().seal(id); });
+    const auto running = TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w1"}).at(0);
     EXPECT_FALSE(unanswered([&] { return hub_.flows().cancel(id); }).cancelled);
+    unanswered([&] { hub_.flows().ack_cancel(id, running.id); });
+    EXPECT_EQ(hub_.flows().get(id).value().at("backlog"), Json::array());
+    // Only a repetition knows that it was the caller's own confirmation.
+    try {
+        hub_.flows().ack_cancel(id, running.id);
+        ADD_FAILURE() << "confirmed twice";
+    } catch (const Error& error) {
+        EXPECT_TRUE(error.lock_lost());
+        EXPECT_EQ(error.code_detail(), "already_completed");
+    }
 }
 
 // TX-15

@@ -227,6 +227,21 @@ TEST_F(Durability, ThePlaceOfAHubIsOnDiskBeforeItIsStarted) {
     EXPECT_EQ(after.error_of("SELECT FROM app.claim_tasks('w', 'w-1')"), "QB017");
 }
 
+// IC-4: a lease that belay.new_incarnation has ended does not hold again after a crash.
+TEST_F(Durability, ANewIncarnationIsOnDiskBeforeItIsAnswered) {
+    Cluster cluster({.preload = true, .conf = kLazyDisk});
+    Conn conn = cluster.connect();
+    make_hub(&conn);
+    conn.exec("SELECT app.enqueue_worker_work('{\"ActivityExecute\":{}}')");
+    const std::string token = conn.value("SELECT lock_token FROM app.fetch_work_item(3600000)");
+    const Claim task = claim(&conn);
+    conn.exec("CHECKPOINT");
+    EXPECT_EQ(conn.value("SELECT belay.new_incarnation('app')"), "1");
+    Conn after = after_crash(&cluster);
+    EXPECT_EQ(after.error_of("SELECT app.renew_work_item_lock('" + token + "', 60000)"), "QB001");
+    EXPECT_EQ(after.error_of("SELECT app.complete_task(" + task.fence() + ")"), "QB001");
+}
+
 // ---- Intents between two servers ----
 
 struct TwoServers {

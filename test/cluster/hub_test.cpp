@@ -429,6 +429,20 @@ TEST(Distributed, IsRefused) {
                                   "SELECT belay.check_hub('app')"}) {
         EXPECT_EQ(cluster.connect().error_of(sql), "0A000") << sql;
     }
+    // Also by a session that knows the hub, whichever table it is.
+    const Rows tables = conn.exec(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'app'::regnamespace AND relkind = 'r'");
+    EXPECT_GT(tables.size(), 30);
+    for (int row = 0; row < tables.size(); ++row) {
+        const std::string table = "app." + *tables.at(row, 0);
+        SCOPED_TRACE(table);
+        conn.exec("DELETE FROM pg_dist_partition");
+        EXPECT_EQ(conn.error_of("SELECT * FROM app.fetch_work_item(1)"), "");
+        conn.exec("INSERT INTO pg_dist_partition VALUES ('" + table + "'::regclass); ALTER TABLE " +
+                  table + " SET (fillfactor = 99)");
+        EXPECT_EQ(conn.error_of("SELECT * FROM app.fetch_work_item(1)"), "0A000");
+        conn.exec("ALTER TABLE " + table + " RESET (fillfactor)");
+    }
     // Local again, it works as before.
     conn.exec("DELETE FROM pg_dist_partition; ALTER TABLE app.belay_hub RESET (fillfactor)");
     expect_works(conn, "app");

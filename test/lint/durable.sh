@@ -11,6 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # file, function, call, promise
 promises='
 src/ops/admin/hub_places.cpp set_hub_place flush_at_commit two servers would serve the hub
+src/ops/admin/new_incarnation.cpp new_incarnation flush_at_commit old leases would hold again
 src/ops/intents/receive_intents.cpp receive_intents flush_at_commit the source deletes what has arrived
 src/ops/slot/acquire_slots.cpp acquire_slots flush_at_commit a share of slots has no token
 src/store/outbox.cpp write_event flush_at_commit a reader goes on behind the position

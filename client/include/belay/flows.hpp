@@ -216,7 +216,8 @@ class Flows : public HubPart {
     // Steering and reading.
     CancelledFlow cancel(const Uuid& flow_id, const FlowCancel& cancel = {},
                          Where where = Where::current());
-    // A worker says that it has stopped working on a member. Worker does it.
+    // A worker says that it has stopped working on a member. Worker does it. QB001
+    // already_completed if the member owes no confirmation (any more).
     void ack_cancel(const Uuid& flow_id, const Uuid& task_id, Where where = Where::current());
     bool remove(const Uuid& flow_id, Where where = Where::current());
     // All about a flow, as JSON; none if there is none.

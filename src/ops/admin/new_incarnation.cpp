@@ -6,12 +6,15 @@
 // Raises   QB002 unknown hub, 42501
 #include "ops/admin/admin.hpp"
 #include "pg/compat.hpp"
+#include "pg/durable.hpp"
 
 namespace belay::ops {
 
 int32 new_incarnation(const char* name) {
     PreventCommandIfReadOnly("belay.new_incarnation");
     PreventCommandDuringRecovery("belay.new_incarnation");
+    // Work that the old leases stood for is given to others: a crash must not bring them back.
+    pg::flush_at_commit();
     if (name != nullptr) {
         (void)store::settle_incarnation(store::own_hub_by_name(name), true);
         return 1;

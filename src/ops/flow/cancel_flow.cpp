@@ -1,10 +1,12 @@
 // cancel_flow.cpp — cancel a flow as a whole; delete one; the answers of its workers.
 //
-// Calls    store::hold_open_members, store::write_backlog, store::delete_flow
+// Calls    store::hold_open_members, store::write_backlog, store::delete_backlog_member,
+//          store::delete_flow
 // Touches  <hub>.flows, <hub>.tasks, <hub>.attempts, <hub>.cancel_backlog,
 //          <hub>.cancel_backlog_members, <hub>.cascade_queue, <hub>.outbox_events
 // Locks    the flow, its members by id, the header of its backlog
-// Raises   QB002 no such flow, QB003 not finished, QB007 clock skew
+// Raises   QB001 confirmed before, QB002 no such flow or member, QB003 not finished, QB007 clock
+// skew
 #include "core/events.hpp"
 #include "core/time.hpp"
 #include "ops/audit.hpp"
@@ -46,6 +48,38 @@ void tell_cancelled(store::Tables& tables, const store::Flow& flow,
     if (store::wants_event(tables, kFlowCancelled)) {
         store::write_event(tables, kFlowCancelled, subject, count_details(tables, flow.id), now);
     }
+}
+
+// No success: a transaction that is run once more must not commit its effects once more.
+[[noreturn]] void raise_not_owed(store::Tables& tables, const pg_uuid_t& flow,
+                                 const pg_uuid_t& task) {
+    const char* text = store::uuid_text(task);
+    const char* flow_text = store::uuid_text(flow);
+    const auto found = store::read_flow(tables, flow);
+    if (!found) {
+        raise_no_flow(flow);
+    }
+    const auto membership = store::read_membership(tables, task);
+    if (!membership || !membership->flow_id ||
+        memcmp(membership->flow_id->data, flow.data, UUID_LEN) != 0) {
+        pg::raise(pg::kNotFound, psprintf("task %s is not a member of flow %s", text, flow_text),
+                  pg::Facts("unknown_task")
+                      .add("entity", "task")
+                      .add("id", text)
+                      .add("flow_id", flow_text),
+                  "Confirm with the ids of the task and of its flow.");
+    }
+    if (found->state != core::FlowState::kCancelled) {
+        pg::raise(pg::kLockLost, psprintf("flow %s is not cancelled", flow_text),
+                  pg::Facts("not_cancelled").add("task_id", text).add("flow_id", flow_text),
+                  "It was replayed after its cancel, or the transaction cannot see the cancel.");
+    }
+    pg::raise(
+        pg::kLockLost, psprintf("task %s owes no confirmation of a cancel", text),
+        pg::Facts("already_completed").add("task_id", text).add("flow_id", flow_text),
+        "It was confirmed before, its grace period has passed, or no worker had it when the "
+        "flow was cancelled. What was written with the first confirmation is committed: do not "
+        "write it again.");
 }
 
 }  // namespace
@@ -93,10 +127,10 @@ CancelledFlow cancel_flow(store::Tables& tables, const pg_uuid_t& id,
 }
 
 void ack_cancel_member(store::Tables& tables, const pg_uuid_t& flow, const pg_uuid_t& task) {
-    if (store::lock_backlog(tables, flow)) {
-        store::delete_backlog_member(tables, flow, task);
-        store::delete_empty_backlog(tables, flow);
+    if (!store::lock_backlog(tables, flow) || !store::delete_backlog_member(tables, flow, task)) {
+        raise_not_owed(tables, flow, task);
     }
+    store::delete_empty_backlog(tables, flow);
 }
 
 bool delete_flow(store::Tables& tables, const pg_uuid_t& id) {

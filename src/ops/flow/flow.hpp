@@ -148,6 +148,7 @@ struct CancelledFlow {
 };
 CancelledFlow cancel_flow(store::Tables& tables, const pg_uuid_t& id,
                           const CancelFlowRequest& request, pg::Clock* clock);
+// QB001 already_completed if the member owes no confirmation, QB002 if it is none of the flow's.
 void ack_cancel_member(store::Tables& tables, const pg_uuid_t& flow, const pg_uuid_t& task);
 
 // True if there was such a flow. QB003 if it, or a member, has not ended.

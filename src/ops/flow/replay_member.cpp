@@ -81,7 +81,7 @@ void reopen_flow(store::Tables& tables, store::Flow* flow, const pg_uuid_t& task
         flow->cancelled_by = std::nullopt;
     }
     if (store::lock_backlog(tables, flow->id)) {
-        store::delete_backlog_member(tables, flow->id, task);
+        (void)store::delete_backlog_member(tables, flow->id, task);
         store::delete_empty_backlog(tables, flow->id);
     }
 }

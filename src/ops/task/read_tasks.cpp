@@ -13,6 +13,7 @@
 #include "shmem/wakeups/wakeups.hpp"
 #include "store/flow_reads.hpp"
 #include "store/limits.hpp"
+#include "store/open_transaction.hpp"
 #include "store/suspensions.hpp"
 #include "store/task_reads.hpp"
 #include "store/waking.hpp"
@@ -89,25 +90,26 @@ void explain_state(store::Tables& tables, const pg_uuid_t& id, const store::Task
 }
 
 void explain_limits(store::Tables& tables, std::string_view queue, int64 now, Reasons* out) {
-    const auto limit =
-        store::is_limited(tables, queue) ? store::read_limit(tables, queue) : std::nullopt;
-    if (!limit) {
+    const auto held =
+        store::is_limited(tables, queue) ? store::read_held_limit(tables, queue) : std::nullopt;
+    if (!held) {
         return;
     }
+    const core::QueueLimit& limit = held->limit;
     // What an open claim has taken counts, what an open end gives back does not.
-    if (core::free_places(*limit, now) == 0) {
-        if (const auto holder = store::limit_holder(tables, queue)) {
+    if (core::free_places(limit, now) == 0 && TransactionIdIsValid(held->holder)) {
+        if (const auto holder = store::transaction_holder(tables, held->holder)) {
             out->add("queue_limits_locked", store::json_of(*holder));
         }
     }
-    if (core::is_crowded(*limit)) {
+    if (core::is_crowded(limit)) {
         out->add("queue_concurrency",
                  psprintf("{\"concurrency\":" INT64_FORMAT ",\"active\":" INT64_FORMAT "}",
-                          *limit->concurrency, limit->active));
+                          *limit.concurrency, limit.active));
     }
-    if (const int64 at = core::next_token_at(*limit, now); at > now) {
+    if (const int64 at = core::next_token_at(limit, now); at > now) {
         out->add("queue_rate", psprintf("{\"rate_per_s\":%g,\"until_ms\":" INT64_FORMAT "}",
-                                        *limit->rate_per_s, at));
+                                        *limit.rate_per_s, at));
     }
 }
 

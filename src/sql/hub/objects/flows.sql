@@ -51,7 +51,7 @@ COMMENT ON FUNCTION @hub@.cancel_flow(uuid, text, text, bigint, text, bigint) IS
 CREATE OR REPLACE FUNCTION @hub@.ack_cancel_member(p_flow_id uuid, p_task_id uuid)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'ack_cancel_member';
 COMMENT ON FUNCTION @hub@.ack_cancel_member(uuid, uuid) IS
-    'Acknowledges that a worker has stopped working on a member of a cancelled flow.';
+    'Acknowledges that a worker has stopped working on a member of a cancelled flow. A repeated call raises QB001 already_completed.';
 
 CREATE OR REPLACE FUNCTION @hub@.delete_flow(p_flow_id uuid)
     RETURNS boolean LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'delete_flow';
