@@ -20,7 +20,7 @@ SELECT belay.grant_hub('api_hub', 'regress_belay_ah_' || level, level) FROM unne
 CREATE VIEW pg_temp.rights AS
 SELECT c.relname, a.privilege_type, string_agg(substr(a.grantee::regrole::text, length('regress_belay_ah_') + 1), ' ' ORDER BY a.grantee) AS roles
   FROM pg_class AS c, aclexplode(c.relacl) AS a
- WHERE c.relnamespace = 'api_hub'::regnamespace AND c.relkind = 'r' AND a.grantee <> c.relowner
+ WHERE c.relnamespace = 'api_hub'::regnamespace AND (c.relkind = 'r' OR c.relname = 'history') AND a.grantee <> c.relowner
  GROUP BY c.relname, a.privilege_type ORDER BY c.relname COLLATE "C", a.privilege_type;
 SELECT * FROM pg_temp.rights;
 -- A level that goes takes them along. A hub of api belay gives no table to anyone.
@@ -77,7 +77,7 @@ SELECT test.error('DROP SCHEMA IF EXISTS api_hub CASCADE');
 -- What only belay's functions touch it cannot even read.
 SELECT * FROM test.expect('42501', 'SELECT FROM api_hub.orchestrator_queue', 'SELECT FROM api_hub.worker_queue', 'SELECT FROM api_hub.messages', 'SELECT FROM api_hub.work_items',
     'SELECT FROM api_hub.instance_locks', 'SELECT FROM api_hub.sessions', 'SELECT FROM api_hub.kv_store', 'SELECT FROM api_hub.kv_delta', 'SELECT FROM api_hub.belay_hub',
-    'DELETE FROM api_hub.instances', 'INSERT INTO api_hub.history DEFAULT VALUES', 'TRUNCATE api_hub._duroxide_migrations');
+    'DELETE FROM api_hub.instances', 'SELECT FROM api_hub.history_turns', 'INSERT INTO api_hub.history_turns DEFAULT VALUES', 'TRUNCATE api_hub._duroxide_migrations');
 RESET ROLE;
 -- Nothing has changed.
 SELECT functions, relations, ledger FROM state EXCEPT SELECT * FROM before;

@@ -19,10 +19,10 @@ CREATE FUNCTION pg_temp.cost(call text) RETURNS TABLE (scans bigint, few_buffers
 DECLARE before bigint; plan json; buffers bigint;
 BEGIN
     EXECUTE 'SELECT ' || call;  -- plans are made and kept
-    SELECT sum(seq_scan) INTO before FROM pg_stat_xact_user_tables WHERE schemaname = 'browse_cost' AND relname IN ('tasks', 'instances', 'executions', 'dead_letters', 'outbox_events', 'worker_queue', 'orchestrator_queue', 'history', 'flows');
+    SELECT sum(seq_scan) INTO before FROM pg_stat_xact_user_tables WHERE schemaname = 'browse_cost' AND relname IN ('tasks', 'instances', 'executions', 'dead_letters', 'outbox_events', 'worker_queue', 'orchestrator_queue', 'history_turns', 'flows');
     EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT ' || call INTO plan;
     buffers := (plan -> 0 -> 'Plan' ->> 'Shared Hit Blocks')::bigint + (plan -> 0 -> 'Plan' ->> 'Shared Read Blocks')::bigint;
-    RETURN QUERY SELECT sum(seq_scan)::bigint - before, CASE WHEN buffers <= 2000 THEN 'yes' ELSE buffers::text END FROM pg_stat_xact_user_tables WHERE schemaname = 'browse_cost' AND relname IN ('tasks', 'instances', 'executions', 'dead_letters', 'outbox_events', 'worker_queue', 'orchestrator_queue', 'history', 'flows');
+    RETURN QUERY SELECT sum(seq_scan)::bigint - before, CASE WHEN buffers <= 2000 THEN 'yes' ELSE buffers::text END FROM pg_stat_xact_user_tables WHERE schemaname = 'browse_cost' AND relname IN ('tasks', 'instances', 'executions', 'dead_letters', 'outbox_events', 'worker_queue', 'orchestrator_queue', 'history_turns', 'flows');
 END $$;
 -- BR-6, GL-4: whatever is asked for.
 SELECT c AS call, (pg_temp.cost(c)).* FROM unnest(ARRAY[

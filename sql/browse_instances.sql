@@ -24,7 +24,7 @@ VALUES ('a', 'Bill', '1.0.0', 1, NULL, 'half way', 1, to_timestamp(1), to_timest
 INSERT INTO executions (instance_id, execution_id, status, output, started_at, completed_at)
 VALUES ('a', 1, 'Completed', '"€€"', to_timestamp(1), to_timestamp(20)), ('b', 1, 'Failed', 'no such order', to_timestamp(2), to_timestamp(12)), ('c', 1, 'Running', NULL, to_timestamp(3), NULL),
        ('d', 1, 'ContinuedAsNew', 'x', to_timestamp(4), to_timestamp(14)), ('d', 2, 'Completed', 'y', to_timestamp(14), to_timestamp(15)), ('e', 1, 'Failed', 'lost', to_timestamp(5), to_timestamp(11));
-INSERT INTO history (instance_id, execution_id, event_id, event_type, event_data, created_at) VALUES ('a', 1, 1, 'OrchestrationStarted', '{"input":"order 7"}', to_timestamp(1)), ('b', 1, 1, 'OrchestrationStarted', '{"input":"order 8"}', to_timestamp(2)), ('a', 1, 2, 'T', 'order 8', to_timestamp(1));
+INSERT INTO history_turns (instance_id, execution_id, first_event_id, last_event_id, event_types, event_data, created_at) VALUES ('a', 1, 1, 2, '{OrchestrationStarted,T}', ARRAY['{"input":"order 7"}', 'order 8'], to_timestamp(1)), ('b', 1, 1, 1, '{OrchestrationStarted}', ARRAY['{"input":"order 8"}'], to_timestamp(2));
 -- BR-1: each order is that of its index, in pages of any size.
 SELECT o, pg_temp.walk('{}', o, 100), pg_temp.walk('{}', o, 1), pg_temp.walk('{}', o, 2) FROM unnest('{created,ended,failed,running}'::text[]) AS o;
 -- BR-2: filters.

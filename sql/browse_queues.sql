@@ -54,7 +54,7 @@ INSERT INTO outbox_events SELECT 0, n, '3', 'task', 'late', 's', '{}', n FROM ge
 SELECT o, pg_temp.walk('events', '{"topics":["operator"],"subject":"s0"}', o, 1, 'event_id'), pg_temp.walk('events', '{"subject":"s0","by":"ada"}', o, 100, 'event_id') FROM unnest('{newest,oldest}'::text[]) AS o;
 -- History.
 INSERT INTO instances VALUES ('h', 'H', NULL, 2, NULL, 'half', 0, to_timestamp(1), to_timestamp(1)); INSERT INTO executions (instance_id, execution_id, status, output, started_at) VALUES ('h', 2, 'Running', NULL, to_timestamp(1));
-INSERT INTO history SELECT 'h', e, n, 'T' || n % 2, format('{"e":%s,"n":%s}', e, n), to_timestamp(n) FROM generate_series(1, 2) AS e, generate_series(1, 5) AS n;
+INSERT INTO history_turns SELECT e, min(n), max(n), to_timestamp(max(n)), 'h', array_agg('T' || n % 2 ORDER BY n), array_agg(format('{"e":%s,"n":%s}', e, n) ORDER BY n) FROM generate_series(1, 2) AS e, generate_series(1, 5) AS n GROUP BY e, n > 2;
 SELECT o, pg_temp.walk('history', '{}', o, 100, 'event_id'), pg_temp.walk('history', '{}', o, 2, 'event_id'), pg_temp.walk('history', '{"types":["T1"]}', o, 100, 'event_id'), pg_temp.walk('history', '{"contains":"\"n\":3"}', o, 100, 'event_id') FROM unnest('{newest,oldest}'::text[]) AS o;
 SELECT browse_history('h', 1, p_limit => 1) -> 'rows' AS of_another_execution, browse_history('none') -> 'rows' AS of_none;
 SELECT test.refused(format($$SELECT browse_queue.browse_history('h', 2, p_after => %L)$$, browse_history('h', 1, p_limit => 1) ->> 'next')), test.refused($$SELECT browse_queue.browse_history(NULL)$$);

@@ -46,7 +46,7 @@ BEGIN
     RETURN QUERY EXECUTE format('SELECT i, string_agg(t || '' '' || n, '', '' ORDER BY t COLLATE "C") FROM (%s) AS f (i, t, n) GROUP BY i ORDER BY i COLLATE "C"', found);
 END $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$
-    TRUNCATE mgmt_delete.orchestrator_queue, mgmt_delete.worker_queue, mgmt_delete.instances, mgmt_delete.executions, mgmt_delete.history, mgmt_delete.instance_locks, mgmt_delete.dead_letters, mgmt_delete.kv_store, mgmt_delete.kv_delta, mgmt_delete.sessions
+    TRUNCATE mgmt_delete.orchestrator_queue, mgmt_delete.worker_queue, mgmt_delete.instances, mgmt_delete.executions, mgmt_delete.history_turns, mgmt_delete.instance_locks, mgmt_delete.dead_letters, mgmt_delete.kv_store, mgmt_delete.kv_delta, mgmt_delete.sessions
 $$;
 
 ---- delete_instances_atomic

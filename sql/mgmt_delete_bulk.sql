@@ -8,7 +8,7 @@ SELECT belay.set_hub_option('mgmt_delete_bulk', 'max_clock_skew', '0');  -- thes
 CREATE PROCEDURE pg_temp.make(instance text, status text, completed_ms bigint, parent text DEFAULT NULL, execution bigint DEFAULT 1) LANGUAGE sql AS $$
     INSERT INTO mgmt_delete_bulk.instances VALUES (instance, 'O', '1', execution, parent, NULL, 0, 'epoch', 'epoch');
     INSERT INTO mgmt_delete_bulk.executions VALUES (instance, execution, status, NULL, 'epoch', CASE WHEN status <> 'Running' THEN to_timestamp(completed_ms / 1000.0) END, NULL, NULL, NULL, 2);
-    INSERT INTO mgmt_delete_bulk.history SELECT instance, execution, e, 'T', '{}', 'epoch' FROM generate_series(1, 2) AS e;
+    INSERT INTO mgmt_delete_bulk.history_turns SELECT execution, e, e, 'epoch', instance, ARRAY['T'], ARRAY['{}'] FROM generate_series(1, 2) AS e;
 $$;
 CREATE FUNCTION pg_temp.all() RETURNS text LANGUAGE sql AS $$ SELECT coalesce(string_agg(instance_id, ' ' ORDER BY instance_id COLLATE "C"), 'none') FROM mgmt_delete_bulk.instances $$;
 -- What a call deletes: its counts, and which instances are left; undone.
@@ -52,7 +52,7 @@ SELECT * FROM pg_temp.try('{"limit":1,"instance_ids":["completed","failed"]}');
 SELECT instances_deleted, pg_temp.all() FROM mgmt_delete_bulk.delete_instances_bulk('{"limit":3}');
 SELECT instances_deleted, pg_temp.all() FROM mgmt_delete_bulk.delete_instances_bulk('{"limit":3}');
 SELECT * FROM mgmt_delete_bulk.delete_instances_bulk('{"limit":3}');
-TRUNCATE mgmt_delete_bulk.instances, mgmt_delete_bulk.executions, mgmt_delete_bulk.history;
+TRUNCATE mgmt_delete_bulk.instances, mgmt_delete_bulk.executions, mgmt_delete_bulk.history_turns;
 -- The default is 1000.
 INSERT INTO mgmt_delete_bulk.instances SELECT 'i' || n, 'O', '1', 1, NULL, NULL, 0, 'epoch', 'epoch' FROM generate_series(1, 1100) AS n;
 INSERT INTO mgmt_delete_bulk.executions SELECT 'i' || n, 1, 'Completed', NULL, 'epoch', to_timestamp(n) FROM generate_series(1, 1100) AS n;
@@ -74,7 +74,7 @@ INSERT INTO mgmt_delete_bulk.dead_letters SELECT n, 'worker', n, i, 1, 1, NULL, 
 SELECT * FROM mgmt_delete_bulk.delete_instances_bulk('{"limit":1}');
 SELECT pg_temp.all(), (SELECT string_agg(instance_id, ' ') FROM mgmt_delete_bulk.executions) AS executions, (SELECT count(*) FROM mgmt_delete_bulk.history) AS events, (SELECT string_agg(instance_id, ' ') FROM mgmt_delete_bulk.orchestrator_queue) AS messages, (SELECT count(*) FROM mgmt_delete_bulk.worker_queue) AS work,
        (SELECT string_agg(instance_id, ' ') FROM mgmt_delete_bulk.kv_store) AS kv_store, (SELECT count(*) FROM mgmt_delete_bulk.kv_delta) AS kv_delta, (SELECT string_agg(instance_id, ' ') FROM mgmt_delete_bulk.dead_letters) AS dead_letters;
-TRUNCATE mgmt_delete_bulk.instances, mgmt_delete_bulk.executions, mgmt_delete_bulk.history, mgmt_delete_bulk.orchestrator_queue;
+TRUNCATE mgmt_delete_bulk.instances, mgmt_delete_bulk.executions, mgmt_delete_bulk.history_turns, mgmt_delete_bulk.orchestrator_queue;
 
 -- DE-14: an instance with a ContinueAsNew queued, visible or hidden, is alive between two executions; by whichever way it is selected. Any other message does not keep it.
 CALL pg_temp.make('again', 'ContinuedAsNew', 1000);
@@ -93,7 +93,7 @@ SELECT mgmt_delete_bulk.abandon_orchestration_item(:'token');
 SELECT lock_token AS token FROM mgmt_delete_bulk.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
 SELECT * FROM pg_temp.try('{"instance_ids":["told"]}');
 -- The lock of a child does not keep it.
-TRUNCATE mgmt_delete_bulk.instances, mgmt_delete_bulk.executions, mgmt_delete_bulk.history, mgmt_delete_bulk.orchestrator_queue, mgmt_delete_bulk.instance_locks;
+TRUNCATE mgmt_delete_bulk.instances, mgmt_delete_bulk.executions, mgmt_delete_bulk.history_turns, mgmt_delete_bulk.orchestrator_queue, mgmt_delete_bulk.instance_locks;
 CALL pg_temp.make('root', 'Completed', 1000);
 CALL pg_temp.make('child', 'Running', NULL, 'root');
 SELECT mgmt_delete_bulk.raise_event('child', 'e');

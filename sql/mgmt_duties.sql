@@ -7,7 +7,7 @@ SELECT belay.set_hub_option('mgmt_duties', 'max_clock_skew', '0');  -- these tes
 -- Runs one duty at a time, and tells how many rows it dealt with.
 CREATE FUNCTION pg_temp.run(name text, now_ms bigint) RETURNS bigint LANGUAGE sql AS $$ SELECT rows FROM mgmt_duties.reconcile(ARRAY[name], p_now_ms => now_ms) $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$
-    TRUNCATE mgmt_duties.orchestrator_queue, mgmt_duties.worker_queue, mgmt_duties.instances, mgmt_duties.executions, mgmt_duties.history, mgmt_duties.instance_locks, mgmt_duties.dead_letters, mgmt_duties.kv_store, mgmt_duties.kv_delta, mgmt_duties.sessions
+    TRUNCATE mgmt_duties.orchestrator_queue, mgmt_duties.worker_queue, mgmt_duties.instances, mgmt_duties.executions, mgmt_duties.history_turns, mgmt_duties.instance_locks, mgmt_duties.dead_letters, mgmt_duties.kv_store, mgmt_duties.kv_delta, mgmt_duties.sessions
 $$;
 \set day 86400000
 
@@ -95,7 +95,7 @@ CALL pg_temp.clear();
 CREATE PROCEDURE pg_temp.make(instance text, status text, completed_ms bigint, parent text DEFAULT NULL) LANGUAGE sql AS $$
     INSERT INTO mgmt_duties.instances VALUES (instance, 'O', '1', 1, parent, NULL, 0, 'epoch', 'epoch');
     INSERT INTO mgmt_duties.executions VALUES (instance, 1, status, NULL, 'epoch', CASE WHEN status <> 'Running' THEN to_timestamp(completed_ms / 1000.0) END, NULL, NULL, NULL, 1);
-    INSERT INTO mgmt_duties.history VALUES (instance, 1, 1, 'T', '{}', 'epoch');
+    INSERT INTO mgmt_duties.history_turns VALUES (1, 1, 1, 'epoch', instance, ARRAY['T'], ARRAY['{}']);
 $$;
 CREATE FUNCTION pg_temp.all() RETURNS text LANGUAGE sql VOLATILE AS $$ SELECT coalesce(string_agg(instance_id, ' ' ORDER BY instance_id COLLATE "C"), 'none') FROM mgmt_duties.instances $$;
 -- Without a retention they are kept.

@@ -31,7 +31,7 @@ CREATE PROCEDURE pg_temp.ack(token text, now_ms bigint, metadata jsonb DEFAULT '
     SELECT mgmt_explain.ack_orchestration_item(token, 1, '[]', work, send, '{"orchestration_name":"O","orchestration_version":"1"}'::jsonb || metadata, p_now_ms => now_ms)
 $$;
 CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$
-    TRUNCATE mgmt_explain.orchestrator_queue, mgmt_explain.worker_queue, mgmt_explain.instances, mgmt_explain.executions, mgmt_explain.history, mgmt_explain.instance_locks, mgmt_explain.dead_letters
+    TRUNCATE mgmt_explain.orchestrator_queue, mgmt_explain.worker_queue, mgmt_explain.instances, mgmt_explain.executions, mgmt_explain.history_turns, mgmt_explain.instance_locks, mgmt_explain.dead_letters
 $$;
 
 -- no_messages: nothing there at all, not even an instance row.

@@ -8,7 +8,7 @@ SELECT belay.set_hub_option('mgmt_prune', 'max_clock_skew', '0');  -- these test
 CREATE PROCEDURE pg_temp.make(instance text, VARIADIC statuses text[]) LANGUAGE sql AS $$
     INSERT INTO mgmt_prune.instances VALUES (instance, 'O', '1', array_length(statuses, 1), NULL, 'custom', 3, 'epoch', 'epoch');
     INSERT INTO mgmt_prune.executions SELECT instance, e, s, 'output', 'epoch', CASE WHEN s <> 'Running' THEN to_timestamp(e) END, NULL, NULL, NULL, e FROM unnest(statuses) WITH ORDINALITY AS u (s, e);
-    INSERT INTO mgmt_prune.history SELECT instance, e, n, 'T', '{}', 'epoch' FROM generate_series(1, array_length(statuses, 1)) AS e, generate_series(1, e) AS n;
+    INSERT INTO mgmt_prune.history_turns SELECT e, n, n, 'epoch', instance, ARRAY['T'], ARRAY['{}'] FROM generate_series(1, array_length(statuses, 1)) AS e, generate_series(1, e) AS n;
 $$;
 CREATE FUNCTION pg_temp.executions() RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(i || ':' || e, ' ' ORDER BY i COLLATE "C") FROM (SELECT instance_id, string_agg(execution_id::text, ',' ORDER BY execution_id) FROM mgmt_prune.executions GROUP BY 1) AS x (i, e)
@@ -31,7 +31,7 @@ SELECT mgmt_prune.append_history('bare', 1, '[{"event_id":1,"event_data":"{}"}]'
 SELECT test.error('SELECT mgmt_prune.prune_executions(''bare'')');
 SELECT test.error('SELECT mgmt_prune.prune_executions(''nobody'', 1, 1000)');
 DELETE FROM mgmt_prune.executions;
-DELETE FROM mgmt_prune.history;
+DELETE FROM mgmt_prune.history_turns;
 CALL pg_temp.make('i', 'ContinuedAsNew', 'Failed', 'Running', 'Completed', 'ContinuedAsNew', 'Completed');
 CALL pg_temp.make('other', 'ContinuedAsNew', 'Running');
 -- PR-2, PR-5: without options all that are neither current nor Running. PR-7: one instance. Others are untouched.
@@ -58,14 +58,14 @@ INSERT INTO mgmt_prune.kv_delta VALUES ('i', 'l', 'v', 1);
 INSERT INTO mgmt_prune.dead_letters VALUES (1, 'worker', 1, 'i', 1, 1, NULL, NULL, '{}', 1, 'max_attempts', NULL, now(), now());
 SELECT mgmt_prune.raise_event('i', 'e', '', false, 1000), mgmt_prune.enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":1}}', p_now_ms => 1000);
 SELECT lock_token AS token FROM mgmt_prune.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
-SELECT test.content('mgmt_prune', 'executions', 'history', 'outbox_events') AS content \gset
+SELECT test.content('mgmt_prune', 'executions', 'history_turns', 'outbox_events') AS content \gset
 SELECT * FROM mgmt_prune.prune_executions('i');
-SELECT test.content('mgmt_prune', 'executions', 'history', 'outbox_events') = :'content' AS unchanged, pg_temp.executions(), (SELECT count(*) FROM mgmt_prune.history WHERE instance_id = 'i') AS events;
+SELECT test.content('mgmt_prune', 'executions', 'history_turns', 'outbox_events') = :'content' AS unchanged, pg_temp.executions(), (SELECT count(*) FROM mgmt_prune.history WHERE instance_id = 'i') AS events;
 SELECT * FROM mgmt_prune.prune_executions('i');
 -- The turn in progress is acked as ever. The totals follow.
 SELECT mgmt_prune.ack_orchestration_item(:'token', 6, '[{"event_id":7,"event_data":"{}"}]', '[]', '[]', '{}', p_now_ms => 1000);
 SELECT total_executions, total_events, (SELECT count(*) FROM mgmt_prune.history) AS stored FROM mgmt_prune.get_system_metrics();
-TRUNCATE mgmt_prune.instances, mgmt_prune.executions, mgmt_prune.history, mgmt_prune.worker_queue, mgmt_prune.orchestrator_queue, mgmt_prune.instance_locks;
+TRUNCATE mgmt_prune.instances, mgmt_prune.executions, mgmt_prune.history_turns, mgmt_prune.worker_queue, mgmt_prune.orchestrator_queue, mgmt_prune.instance_locks;
 -- An instance without any execution row.
 INSERT INTO mgmt_prune.instances VALUES ('empty', 'O', '1', 1, NULL, NULL, 0, 'epoch', 'epoch');
 SELECT * FROM mgmt_prune.prune_executions('empty');

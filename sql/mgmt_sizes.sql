@@ -47,7 +47,7 @@ INSERT INTO first_event (event) VALUES ('not JSON'), (''), ('{"carry_forward_eve
     ('{"a":{"carry_forward_events":[1,2]}}'), ('{"carry_forward_events":["\u0000",2]}'), ('{"a":1e999999,"b":"\ud800","carry_forward_events":[1,2,3]}'), ('{"carry\u005fforward_events":[1,2,3,4]}'), (repeat('[', 100000));
 CREATE FUNCTION pg_temp.stats_of(event text) RETURNS TABLE (carried bigint, events bigint, same_bytes boolean) LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE mgmt_sizes.history SET event_data = event WHERE instance_id = 'i' AND execution_id = 2 AND event_id = 1;
+    UPDATE mgmt_sizes.history_turns SET event_data[1] = event WHERE instance_id = 'i' AND execution_id = 2 AND first_event_id = 1;
     RETURN QUERY SELECT s.carried, s.events, s.bytes = octet_length(event) + 2 FROM pg_temp.stats('i') AS s;
 END $$;
 SELECT left(event, 60) AS event, s.* FROM first_event, LATERAL pg_temp.stats_of(event) AS s ORDER BY nr;

@@ -10,7 +10,7 @@ CREATE FUNCTION pg_temp.error(statement text) RETURNS text LANGUAGE sql AS $$
 $$;
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_abandon_renew.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_abandon_renew.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_abandon_renew.orchestrator_queue, orch_abandon_renew.instance_locks, orch_abandon_renew.instances, orch_abandon_renew.executions, orch_abandon_renew.history, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_abandon_renew.orchestrator_queue, orch_abandon_renew.instance_locks, orch_abandon_renew.instances, orch_abandon_renew.executions, orch_abandon_renew.history_turns, lease $$;
 CREATE VIEW test.orch_abandon_renew AS SELECT test.brief(json_build_array(work_item::json)) AS message, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms, lock_token IS NOT NULL AS leased, locked_until, attempt_count FROM orch_abandon_renew.messages ORDER BY id;
 
 ---- abandon_orchestration_item

@@ -14,7 +14,7 @@ BEGIN
     PERFORM pg_temp.fetch(1000);
     ASSERT pg_temp.token(instance) IN (SELECT lock_token FROM orch_ack.instance_lock_states WHERE locked_until = 2000), 'another instance has the turn';
 END $$;
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_ack.orchestrator_queue, orch_ack.worker_queue, orch_ack.instance_locks, orch_ack.instances, orch_ack.executions, orch_ack.history, orch_ack.kv_store, orch_ack.kv_delta, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_ack.orchestrator_queue, orch_ack.worker_queue, orch_ack.instance_locks, orch_ack.instances, orch_ack.executions, orch_ack.history_turns, orch_ack.kv_store, orch_ack.kv_delta, lease $$;
 CREATE FUNCTION pg_temp.ms(at timestamptz) RETURNS bigint LANGUAGE sql AS $$ SELECT (extract(epoch FROM at) * 1000)::bigint $$;
 CREATE VIEW test.orch_ack_instances AS SELECT instance_id, orchestration_name AS name, orchestration_version AS version, current_execution_id AS execution, parent_instance_id AS parent, custom_status_version AS custom,
        pg_temp.ms(created_at) AS created_ms, pg_temp.ms(updated_at) AS updated_ms FROM orch_ack.instances ORDER BY instance_id;

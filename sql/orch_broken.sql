@@ -6,10 +6,10 @@ SELECT belay.set_hub_option('orch_broken', 'max_clock_skew', '0');  -- these tes
 
 CALL test.turn_helpers('orch_broken');
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_broken.raise_event(instance, name, '', false, now_ms) $$;
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_broken.orchestrator_queue, orch_broken.instance_locks, orch_broken.instances, orch_broken.executions, orch_broken.history, orch_broken.dead_letters, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_broken.orchestrator_queue, orch_broken.instance_locks, orch_broken.instances, orch_broken.executions, orch_broken.history_turns, orch_broken.dead_letters, lease $$;
 CREATE PROCEDURE pg_temp.instance(instance text) LANGUAGE sql AS $$ INSERT INTO orch_broken.instances VALUES (instance, 'O', '1', 1, NULL, NULL, 0, now(), now()) $$;
 CREATE PROCEDURE pg_temp.history(instance text, VARIADIC events text[]) LANGUAGE sql AS $$
-    INSERT INTO orch_broken.history SELECT instance, 1, nr, 'x', e, now() FROM unnest(events) WITH ORDINALITY AS u (e, nr)
+    INSERT INTO orch_broken.history_turns SELECT 1, nr, nr, now(), instance, ARRAY['x'], ARRAY[e] FROM unnest(events) WITH ORDINALITY AS u (e, nr)
 $$;
 -- The texts that jsonb cannot represent, and why.
 CREATE TEMP TABLE broken (nr int, why text, broken text);
@@ -32,13 +32,13 @@ SELECT locked_until FROM orch_broken.instance_lock_states;
 CALL pg_temp.clear();
 -- Every one of them, alone in its history: a string, equal to what is stored. The result can be cast to jsonb. FO-21: none is in the way of another.
 SELECT count(orch_broken.raise_event('b' || nr, 'go', '', false, 1000)) FROM broken;
-INSERT INTO orch_broken.history SELECT 'b' || nr, 1, 1, 'x', broken, now() FROM broken;
+INSERT INTO orch_broken.history_turns SELECT 1, 1, 1, now(), 'b' || nr, ARRAY['x'], ARRAY[broken] FROM broken;
 SELECT b.nr, b.why, json_typeof(f.history -> 0) AS type, f.history ->> 0 = b.broken AS equal, jsonb_array_length(f.history::jsonb) AS length, f.attempt_count AS attempt
   FROM generate_series(1, 12) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 1000 + n - n)) AS f JOIN broken AS b ON f.instance_id = 'b' || b.nr ORDER BY b.nr;
 CALL pg_temp.clear();
 -- JS-4: strange ones come as they are.
 SELECT count(orch_broken.raise_event('s' || nr, 'go', '', false, 1000)) FROM strange;
-INSERT INTO orch_broken.history SELECT 's' || nr, 1, 1, 'x', strange, now() FROM strange;
+INSERT INTO orch_broken.history_turns SELECT 1, 1, 1, now(), 's' || nr, ARRAY['x'], ARRAY[strange] FROM strange;
 SELECT s.nr, json_typeof(f.history -> 0) AS type, f.history::text = '[' || s.strange || ']' AS as_stored, jsonb_array_length(f.history::jsonb) AS length
   FROM generate_series(1, 11) AS n, LATERAL (SELECT * FROM orch_broken.fetch_orchestration_item(1000, p_now_ms => 1000 + n - n)) AS f JOIN strange AS s ON f.instance_id = 's' || s.nr ORDER BY s.nr;
 CALL pg_temp.clear();
@@ -113,7 +113,7 @@ CALL pg_temp.clear();
 -- A history larger than 64 MiB comes as NULL, with the lease granted; to the byte. The client pages it.
 CALL pg_temp.instance('full');
 CALL pg_temp.instance('over');
-INSERT INTO orch_broken.history SELECT i, 1, n, 'x', '"' || repeat('x', 1048574 + CASE WHEN i = 'over' AND n = 64 THEN 1 ELSE 0 END) || '"', now() FROM unnest('{full,over}'::text[]) AS i, generate_series(1, 64) AS n;
+INSERT INTO orch_broken.history_turns SELECT 1, n, n, now(), i, ARRAY['x'], ARRAY['"' || repeat('x', 1048574 + CASE WHEN i = 'over' AND n = 64 THEN 1 ELSE 0 END) || '"'] FROM unnest('{full,over}'::text[]) AS i, generate_series(1, 64) AS n;
 CALL pg_temp.raise('full', 'go', 1000);
 CALL pg_temp.raise('over', 'go', 1001);
 SELECT instance_id, history IS NULL AS too_large, octet_length(history::text) AS bytes, messages IS NOT NULL AND lock_token IS NOT NULL AS leased
@@ -121,13 +121,13 @@ SELECT instance_id, history IS NULL AS too_large, octet_length(history::text) AS
 SELECT count(*), max(event_id) FROM orch_broken.read_history('over', p_limit => 10);
 -- Bytes, not characters, count: half as many of two bytes each.
 CALL pg_temp.instance('bytes');
-INSERT INTO orch_broken.history SELECT 'bytes', 1, n, 'x', '"' || repeat('é', 1048576) || '"', now() FROM generate_series(1, 33) AS n;
+INSERT INTO orch_broken.history_turns SELECT 1, n, n, now(), 'bytes', ARRAY['x'], ARRAY['"' || repeat('é', 1048576) || '"'] FROM generate_series(1, 33) AS n;
 CALL pg_temp.raise('bytes', 'go', 1002);
 SELECT instance, events FROM pg_temp.fetch(2000);
 CALL pg_temp.clear();
 -- Without a row the name is found all the same, wherever the start stands.
-INSERT INTO orch_broken.history SELECT i, 1, n, 'x', '{"a":"' || repeat('x', 1048576) || '"}', now() FROM unnest('{first,last}'::text[]) AS i, generate_series(2, 66) AS n;
-INSERT INTO orch_broken.history VALUES ('first', 1, 1, 'x', '{"type":"OrchestrationStarted","name":"First","version":"1"}', now()), ('last', 1, 99999, 'x', '{"type":"OrchestrationStarted","name":"Last","version":"2"}', now());
+INSERT INTO orch_broken.history_turns SELECT 1, n, n, now(), i, ARRAY['x'], ARRAY['{"a":"' || repeat('x', 1048576) || '"}'] FROM unnest('{first,last}'::text[]) AS i, generate_series(2, 66) AS n;
+INSERT INTO orch_broken.history_turns VALUES (1, 1, 1, now(), 'first', ARRAY['x'], ARRAY['{"type":"OrchestrationStarted","name":"First","version":"1"}']), (1, 99999, 99999, now(), 'last', ARRAY['x'], ARRAY['{"type":"OrchestrationStarted","name":"Last","version":"2"}']);
 CALL pg_temp.raise('first', 'go', 1000);
 CALL pg_temp.raise('last', 'go', 1001);
 SELECT instance, name, version, events FROM pg_temp.fetch(2000);

@@ -8,7 +8,7 @@ CALL test.turn_helpers('orch_context');
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_context.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(name text, instance text, now_ms bigint, version text DEFAULT '1', delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_context.start_orchestration(name, '', instance, version, delay_ms, now_ms) $$;
 CREATE PROCEDURE pg_temp.append(instance text, execution bigint, VARIADIC events jsonb[]) LANGUAGE sql AS $$ SELECT orch_context.append_history(instance, execution, to_jsonb(events)) $$;
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_context.orchestrator_queue, orch_context.instance_locks, orch_context.instances, orch_context.executions, orch_context.history, orch_context.dead_letters, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_context.orchestrator_queue, orch_context.instance_locks, orch_context.instances, orch_context.executions, orch_context.history_turns, orch_context.dead_letters, lease $$;
 -- All of the hub, to see that nothing changed.
 CREATE FUNCTION pg_temp.content() RETURNS text LANGUAGE sql AS $$
     SELECT md5(concat((SELECT string_agg(q::text, '|' ORDER BY id) FROM orch_context.orchestrator_queue AS q), (SELECT string_agg(l::text, '|') FROM orch_context.instance_locks AS l), (SELECT count(*) FROM orch_context.dead_letters)))
@@ -68,7 +68,7 @@ CALL pg_temp.clear();
 ---- C3: no row, history without a readable start
 
 -- Name and version from the first start message of the batch, else Unknown and unknown; execution and history as in C2. Neither of these can be read:
-INSERT INTO orch_context.history SELECT 'i', 3, row_number() OVER (), 'OrchestrationStarted', event, now() FROM unnest(ARRAY['garbage', '{"type":"OrchestrationStarted"', '{"type":"OrchestrationStarted"}',
+INSERT INTO orch_context.history_turns SELECT 3, row_number() OVER (), row_number() OVER (), now(), 'i', ARRAY['OrchestrationStarted'], ARRAY[event] FROM unnest(ARRAY['garbage', '{"type":"OrchestrationStarted"', '{"type":"OrchestrationStarted"}',
     '{"type":"OrchestrationStarted","name":null}', '{"type":"OrchestrationStarted","name":7}', '{"type":"OrchestrationStarted","name":"\u0000"}', '{"type":"orchestrationstarted","name":"A"}',
     '{"OrchestrationStarted":{"name":"A"}}', '["OrchestrationStarted"]']) AS event;
 CALL pg_temp.raise('i', 'go', 1000);

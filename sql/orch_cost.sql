@@ -127,8 +127,8 @@ SELECT * FROM pg_temp.grown(:few);
 TRUNCATE orch_cost.orchestrator_queue;
 INSERT INTO orch_cost.instances VALUES ('long', 'O', '1', 1, NULL, NULL, 0, now(), now());
 INSERT INTO orch_cost.executions VALUES ('long', 1, 'Running', NULL, now(), NULL, 5, 0, 0);
-INSERT INTO orch_cost.history SELECT 'long', 1, e, 'x', '{}', now() FROM generate_series(1, 20000) AS e;
-VACUUM ANALYZE orch_cost.history;
+INSERT INTO orch_cost.history_turns SELECT 1, e, e, now(), 'long', ARRAY['x'], ARRAY['{}'] FROM generate_series(1, 20000) AS e;
+VACUUM ANALYZE orch_cost.history_turns;
 SELECT orch_cost.raise_event('long', 'go', '', false, 1000);
 SELECT pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000, 0, 1000000, p_now_ms => 2000)') < 40 AS filtered, pg_temp.least_pages('SELECT * FROM orch_cost.fetch_orchestration_item(1000, 0, 9000000, p_now_ms => 2000)') > 100 AS admitted;
 

@@ -31,7 +31,7 @@ INSERT INTO orch_faults.dead_letters SELECT 1000 + n, CASE WHEN n % 2 = 0 THEN '
 -- For operators: a finished tree with something of everything and a child not yet born; a former execution of an instance that runs; what is old enough for the duties.
 INSERT INTO orch_faults.instances VALUES ('root', 'O', '1', 1, NULL, NULL, 0, 'epoch', 'epoch'), ('leaf', 'O', '1', 1, 'root', NULL, 0, 'epoch', 'epoch'), ('old', 'O', '1', 2, NULL, NULL, 0, 'epoch', 'epoch');
 INSERT INTO orch_faults.executions VALUES ('root', 1, 'Completed', NULL, 'epoch', to_timestamp(1)), ('leaf', 1, 'Completed', NULL, 'epoch', to_timestamp(1)), ('old', 1, 'ContinuedAsNew', NULL, 'epoch', to_timestamp(1)), ('old', 2, 'Running', NULL, 'epoch', NULL);
-INSERT INTO orch_faults.history SELECT i, 1, e, 'T', '{}', 'epoch' FROM unnest('{root,leaf,old}'::text[]) AS i, generate_series(1, 2) AS e;
+INSERT INTO orch_faults.history_turns SELECT 1, e, e, 'epoch', i, ARRAY['T'], ARRAY['{}'] FROM unnest('{root,leaf,old}'::text[]) AS i, generate_series(1, 2) AS e;
 INSERT INTO orch_faults.kv_store VALUES ('root', 'k', 'v', 1, 1);
 INSERT INTO orch_faults.kv_delta VALUES ('leaf', 'k', 'v', 1);
 INSERT INTO orch_faults.instance_locks VALUES (belay.instance_key('root'), 0, 0, 0, 0, 0, 0, 0, 0, 'root'), (belay.instance_key('idle'), 0, 0, 0, 0, 0, 0, 0, 0, 'idle');

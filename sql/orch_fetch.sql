@@ -8,7 +8,7 @@ SELECT belay.set_hub_option('orch_fetch', 'max_attempts', 'off');
 CALL test.turn_helpers('orch_fetch');
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_fetch.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_fetch.raise_event(instance, name, '', false, now_ms) $$;
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_fetch.orchestrator_queue, orch_fetch.instance_locks, orch_fetch.instances, orch_fetch.executions, orch_fetch.history, orch_fetch.kv_store, orch_fetch.kv_delta, orch_fetch.dead_letters, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_fetch.orchestrator_queue, orch_fetch.instance_locks, orch_fetch.instances, orch_fetch.executions, orch_fetch.history_turns, orch_fetch.kv_store, orch_fetch.kv_delta, orch_fetch.dead_letters, lease $$;
 CREATE VIEW test.orch_fetch AS
     SELECT m.instance_id, test.brief(json_build_array(work_item::json)) AS message, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms,
            m.lock_token IS NOT NULL AS leased, m.locked_until, m.attempt_count FROM orch_fetch.messages AS m ORDER BY id;

@@ -11,7 +11,7 @@ CREATE PROCEDURE pg_temp.add(instance text, pin int[] DEFAULT NULL, now_ms bigin
     INSERT INTO orch_filter.executions VALUES (instance, 1, 'Running', NULL, to_timestamp(1), NULL, pin[1], pin[2], pin[3]);
     SELECT orch_filter.raise_event(instance, 'go', '', false, now_ms);
 $$;
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_filter.orchestrator_queue, orch_filter.instance_locks, orch_filter.instances, orch_filter.executions, orch_filter.history, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_filter.orchestrator_queue, orch_filter.instance_locks, orch_filter.instances, orch_filter.executions, orch_filter.history_turns, lease $$;
 -- What a filter lets through of everything there is, oldest first.
 CREATE FUNCTION pg_temp.passing(min_version bigint, max_version bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -73,7 +73,7 @@ CALL pg_temp.clear();
 
 -- CF-8, FO-3: an instance that does not pass is not locked, its attempts do not move, its corrupt history is not noticed; one behind it is returned.
 CALL pg_temp.add('old', '{1,0,0}', 900);
-INSERT INTO orch_filter.history VALUES ('old', 1, 1, 'x', 'garbage', now());
+INSERT INTO orch_filter.history_turns VALUES (1, 1, 1, now(), 'old', ARRAY['x'], ARRAY['garbage']);
 CALL pg_temp.add('new', '{2,0,0}', 1000);
 SELECT instance FROM pg_temp.fetch(1000, 1000, 2000000, 2999999);
 SELECT * FROM pg_temp.fetch(1000, 1000, 2000000, 2999999);

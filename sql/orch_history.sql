@@ -23,7 +23,7 @@ INSERT INTO orch_history.executions VALUES ('i', 7, 'Running', NULL, now(), NULL
 SELECT * FROM orch_history.fetch_history('i');
 SELECT execution_id, event_id FROM orch_history.read_history('i');
 DELETE FROM orch_history.executions WHERE execution_id = 7;
-INSERT INTO orch_history.history VALUES ('bare', 1, 1, 'T', 'one', now()), ('bare', 2, 1, 'T', 'two', now());
+INSERT INTO orch_history.history_turns VALUES (1, 1, 1, now(), 'bare', ARRAY['T'], ARRAY['one']), (2, 1, 1, now(), 'bare', ARRAY['T'], ARRAY['two']);
 SELECT * FROM orch_history.fetch_history('bare');
 SELECT event_data FROM orch_history.read_history('bare');
 -- It does not depend on the instance row, nor on its current execution.
@@ -52,7 +52,7 @@ SELECT execution_id, event_id FROM orch_history.read_history('i', 1, -5, 2147483
 SELECT limits, test.refused(format('SELECT * FROM orch_history.read_history(''i'', 1, NULL, %s)', limits)) FROM unnest(ARRAY[0, -1]) AS limits;
 
 -- RH-5: texts are returned as stored, byte for byte. A corrupt event is neither skipped nor repaired.
-INSERT INTO orch_history.history SELECT 'corrupt', 1, nr, 'x', t, now() FROM unnest(ARRAY['{"a" : 1.50, "a":2}', 'garbage', '', ' {"\u0000":"\ud800"} ', E'{\n}', '{"n":1e999999}']) WITH ORDINALITY AS u (t, nr);
+INSERT INTO orch_history.history_turns SELECT 1, nr, nr, now(), 'corrupt', ARRAY['x'], ARRAY[t] FROM unnest(ARRAY['{"a" : 1.50, "a":2}', 'garbage', '', ' {"\u0000":"\ud800"} ', E'{\n}', '{"n":1e999999}']) WITH ORDINALITY AS u (t, nr);
 SELECT count(*) AS events, array_agg(event_data) = (SELECT array_agg(event_data ORDER BY event_id) FROM orch_history.history WHERE instance_id = 'corrupt') AS as_stored FROM orch_history.fetch_history('corrupt');
 SELECT count(*) AS events, bool_and(r.event_data = h.event_data) AS as_stored FROM orch_history.read_history('corrupt') AS r JOIN orch_history.history AS h USING (event_id) WHERE h.instance_id = 'corrupt';
 -- A megabyte is no matter.
@@ -70,7 +70,7 @@ SELECT count(*) FROM orch_history.get_kv_value('i', 'k');
 SELECT count(*) FROM orch_history.get_kv_all_values('i');
 COMMIT;
 -- They take no row locks: nothing of the tables was written.
-SELECT count(*) AS locked FROM orch_history.history WHERE xmax <> 0;
+SELECT count(*) AS locked FROM orch_history.history_turns WHERE xmax <> 0;
 
 ---- append_history
 

@@ -20,7 +20,7 @@ CREATE FUNCTION pg_temp.set(key text, value text, at bigint DEFAULT 7) RETURNS j
 CREATE FUNCTION pg_temp.clear(key text) RETURNS jsonb LANGUAGE sql AS $$ SELECT test.event(nextval('ids'), 'KeyValueCleared', jsonb_build_object('key', key)) $$;
 CREATE FUNCTION pg_temp.clear_all() RETURNS jsonb LANGUAGE sql AS $$ SELECT test.event(nextval('ids'), 'KeyValuesCleared') $$;
 CREATE FUNCTION pg_temp.list(VARIADIC events jsonb[]) RETURNS jsonb LANGUAGE sql AS $$ SELECT to_jsonb(events) $$;
-CREATE PROCEDURE pg_temp.reset() LANGUAGE sql AS $$ TRUNCATE orch_kv.kv_store, orch_kv.kv_delta, orch_kv.instances, orch_kv.executions, orch_kv.history, orch_kv.orchestrator_queue, orch_kv.instance_locks, lease $$;
+CREATE PROCEDURE pg_temp.reset() LANGUAGE sql AS $$ TRUNCATE orch_kv.kv_store, orch_kv.kv_delta, orch_kv.instances, orch_kv.executions, orch_kv.history_turns, orch_kv.orchestrator_queue, orch_kv.instance_locks, lease $$;
 -- Both tables; a NULL in the delta is a tombstone.
 CREATE VIEW test.orch_kv AS
     SELECT 'delta' AS place, instance_id, key, coalesce(value, '(tombstone)') AS value, NULL::bigint AS execution, last_updated_at_ms AS at FROM orch_kv.kv_delta

@@ -8,7 +8,7 @@ CALL test.turn_helpers('orch_orphans');
 CREATE PROCEDURE pg_temp.queue(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_orphans.raise_event(instance, name, '', true, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_orphans.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
 CREATE PROCEDURE pg_temp.cancel(instance text, reason text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_orphans.cancel_instance(instance, reason, now_ms) $$;
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_orphans.orchestrator_queue, orch_orphans.instance_locks, orch_orphans.instances, orch_orphans.executions, orch_orphans.history, orch_orphans.dead_letters, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_orphans.orchestrator_queue, orch_orphans.instance_locks, orch_orphans.instances, orch_orphans.executions, orch_orphans.history_turns, orch_orphans.dead_letters, lease $$;
 CREATE VIEW test.orch_orphans AS SELECT instance_id, test.brief(json_build_array(work_item::json)) AS message, m.lock_token IS NOT NULL AS leased, attempt_count FROM orch_orphans.messages AS m ORDER BY id;
 -- What an orphan must not leave behind.
 CREATE VIEW test.orch_orphans_left AS

@@ -8,7 +8,7 @@ SELECT belay.set_hub_option('orch_poison', 'max_attempts', 'off');
 CALL test.turn_helpers('orch_poison');
 CREATE PROCEDURE pg_temp.raise(instance text, name text, now_ms bigint) LANGUAGE sql AS $$ SELECT orch_poison.raise_event(instance, name, '', false, now_ms) $$;
 CREATE PROCEDURE pg_temp.start(instance text, now_ms bigint, delay_ms bigint DEFAULT 0) LANGUAGE sql AS $$ SELECT orch_poison.start_orchestration('O', '', instance, '1', delay_ms, now_ms) $$;
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_poison.orchestrator_queue, orch_poison.instance_locks, orch_poison.instances, orch_poison.executions, orch_poison.history, orch_poison.dead_letters, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_poison.orchestrator_queue, orch_poison.instance_locks, orch_poison.instances, orch_poison.executions, orch_poison.history_turns, orch_poison.dead_letters, lease $$;
 CREATE VIEW test.orch_poison AS SELECT instance_id, test.brief(json_build_array(work_item::json)) AS message, m.lock_token IS NOT NULL AS leased, attempt_count FROM orch_poison.messages AS m ORDER BY id;
 CREATE VIEW test.orch_poison_dead AS SELECT instance_id, test.brief(json_build_array(work_item::json)) AS message, attempt_count, reason FROM orch_poison.dead_letters ORDER BY id;
 

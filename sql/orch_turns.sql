@@ -5,7 +5,7 @@ SELECT belay.create_hub('orch_turns');
 SELECT belay.set_hub_option('orch_turns', 'max_clock_skew', '0');  -- these tests choose the time
 
 CALL test.turn_helpers('orch_turns');
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_turns.orchestrator_queue, orch_turns.worker_queue, orch_turns.instance_locks, orch_turns.instances, orch_turns.executions, orch_turns.history, orch_turns.kv_store, orch_turns.kv_delta, orch_turns.dead_letters, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_turns.orchestrator_queue, orch_turns.worker_queue, orch_turns.instance_locks, orch_turns.instances, orch_turns.executions, orch_turns.history_turns, orch_turns.kv_store, orch_turns.kv_delta, orch_turns.dead_letters, lease $$;
 CREATE PROCEDURE pg_temp.start(VARIADIC instances text[]) LANGUAGE sql AS $$ SELECT orch_turns.start_orchestration('O', '', i, '1', 0, 1000) FROM unnest(instances) WITH ORDINALITY AS u (i, nr) ORDER BY nr $$;
 CREATE FUNCTION pg_temp.events(VARIADIC ids int[]) RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_type', 'E', 'event_data', json_build_object('type', 'E', 'event_id', e)::text) ORDER BY nr) FROM unnest(ids) WITH ORDINALITY AS u (e, nr)
@@ -130,7 +130,7 @@ CALL pg_temp.clear();
 CALL pg_temp.start('a', 'b', 'c', 'd');
 SELECT count(*) FROM pg_temp.call('[]', 1000, 10);
 SELECT * FROM pg_temp.call((SELECT jsonb_agg(jsonb_build_object('instance', i, 'events', '[{"event_id":1,"event_type":"E","event_data":"{}"}]'::jsonb, 'send', jsonb_build_array(jsonb_build_object('ExternalRaised', jsonb_build_object('instance', i, 'name', 'n', 'data', ''))))) FROM unnest('{a,b,c,d}'::text[]) AS i), 1500);
-UPDATE orch_turns.history SET event_data = json_build_object('d', repeat('x', 30 << 20))::text;
+UPDATE orch_turns.history_turns SET event_data = array_fill(json_build_object('d', repeat('x', 30 << 20))::text, ARRAY[cardinality(event_data)]);
 SELECT count(*) FROM orch_turns.ack_and_fetch_turns('{}', p_max_turns => 10, p_now_ms => 1500);
 SELECT count(*) FROM orch_turns.ack_and_fetch_turns('{}', p_max_turns => 10, p_now_ms => 1500);
 CALL pg_temp.clear();

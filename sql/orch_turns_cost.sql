@@ -14,7 +14,7 @@ DECLARE
 BEGIN
     PERFORM orch_turns_cost.start_orchestration('O', '', instance, '1', 0, 1000);
     SELECT lock_token INTO v_token FROM orch_turns_cost.ack_and_fetch_turns('{}', p_max_turns => 1, p_now_ms => 1000);
-    PERFORM orch_turns_cost.ack_and_fetch_turns(ARRAY[v_token], '{1}', ARRAY[(SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_type', 'E', 'event_data', '{"type":"E"}')) FROM generate_series(1, events) AS e)],
+    PERFORM orch_turns_cost.ack_and_fetch_turns(ARRAY[v_token], '{1}', ARRAY[(SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_type', 'E', 'event_data', format('{"type":"E","of":"%s"}', md5(e::text)))) FROM generate_series(1, events) AS e)],
         p_metadata => ARRAY[jsonb_build_object('orchestration_name', 'O', 'orchestration_version', '1', 'cache', jsonb_build_object('owner', 'me', 'events', events))], p_now_ms => 1000);
     PERFORM orch_turns_cost.raise_event(instance, 'e', '', false, 1000);
     FOR try IN 1..5 LOOP

@@ -24,7 +24,7 @@ SELECT s.name, string_agg(level, ', ' ORDER BY nr) AS may FROM surface AS s, unn
  WHERE has_function_privilege('regress_belay_orch_' || level, s.oid, 'EXECUTE') GROUP BY s.name ORDER BY s.name COLLATE "C";
 -- Views and tables show tokens, payloads and state: they are part of no level.
 SELECT c.relname, level FROM pg_class AS c, unnest('{client,worker,operator,monitor}'::text[]) AS level
- WHERE c.relnamespace = 'orch_views'::regnamespace AND c.relname::text IN ('messages', 'instance_lock_states', 'instances', 'executions', 'history', 'orchestrator_queue', 'instance_locks', 'kv_store', 'kv_delta')
+ WHERE c.relnamespace = 'orch_views'::regnamespace AND c.relname::text IN ('messages', 'instance_lock_states', 'instances', 'executions', 'history', 'history_turns', 'orchestrator_queue', 'instance_locks', 'kv_store', 'kv_delta')
    AND has_table_privilege('regress_belay_orch_' || level, c.oid, 'SELECT, INSERT, UPDATE, DELETE');
 CALL test.drop_role('regress_belay_orch_client');
 CALL test.drop_role('regress_belay_orch_worker');
@@ -35,16 +35,16 @@ CALL test.drop_role('regress_belay_orch_monitor');
 \pset format unaligned
 SELECT format(E'%s\n  %s', a.attrelid::regclass, string_agg(a.attname || ' ' || format_type(a.atttypid, NULL) || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END, ', ' ORDER BY a.attnum)) AS relations
   FROM pg_attribute AS a
- WHERE a.attrelid::regclass::text COLLATE "C" IN ('orch_views.messages', 'orch_views.instance_lock_states', 'orch_views.instances', 'orch_views.executions', 'orch_views.history', 'orch_views.kv_store', 'orch_views.kv_delta')
+ WHERE a.attrelid::regclass::text COLLATE "C" IN ('orch_views.messages', 'orch_views.instance_lock_states', 'orch_views.instances', 'orch_views.executions', 'orch_views.history', 'orch_views.history_turns', 'orch_views.kv_store', 'orch_views.kv_delta')
    AND a.attnum > 0 AND NOT a.attisdropped
  GROUP BY a.attrelid ORDER BY a.attrelid::regclass::text COLLATE "C";
 -- Their keys.
 SELECT format('%s %s', i.indrelid::regclass, pg_get_constraintdef(c.oid)) AS keys FROM pg_index AS i JOIN pg_constraint AS c ON c.conindid = i.indexrelid AND c.contype = 'p'
- WHERE i.indrelid::regclass::text COLLATE "C" IN ('orch_views.instances', 'orch_views.executions', 'orch_views.history', 'orch_views.kv_store', 'orch_views.kv_delta') ORDER BY 1;
+ WHERE i.indrelid::regclass::text COLLATE "C" IN ('orch_views.instances', 'orch_views.executions', 'orch_views.history_turns', 'orch_views.kv_store', 'orch_views.kv_delta') ORDER BY 1;
 \pset format aligned
 -- Every writer states the time: no timestamptz has a default, and only executions.completed_at may be null.
 SELECT a.attrelid::regclass, a.attname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
- WHERE c.relnamespace = 'orch_views'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND a.atttypid = 'timestamptz'::regtype AND (a.atthasdef OR NOT a.attnotnull) AND c.relname::text IN ('instances', 'executions', 'history', 'orchestrator_queue', 'dead_letters');
+ WHERE c.relnamespace = 'orch_views'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND a.atttypid = 'timestamptz'::regtype AND (a.atthasdef OR NOT a.attnotnull) AND c.relname::text IN ('instances', 'executions', 'history_turns', 'orchestrator_queue', 'dead_letters');
 -- No other status can be stored.
 SELECT test.sqlstate($$INSERT INTO orch_views.executions VALUES ('i', 1, 'Cancelled', NULL, now(), NULL)$$);
 -- Principle 9: no foreign keys, no triggers.

@@ -8,7 +8,7 @@ CALL test.turn_helpers('orch_walkthrough');
 CREATE VIEW test.orch_walkthrough AS
     SELECT (SELECT count(*) FROM orch_walkthrough.messages) AS messages, (SELECT count(*) FROM orch_walkthrough.instances) AS instances, (SELECT string_agg(status, ', ') FROM orch_walkthrough.executions) AS status, (SELECT count(*) FROM orch_walkthrough.history) AS events,
            (SELECT count(*) FROM orch_walkthrough.work_items) AS activities, (SELECT count(*) FROM orch_walkthrough.instance_lock_states) AS locks;
-CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_walkthrough.orchestrator_queue, orch_walkthrough.worker_queue, orch_walkthrough.instance_locks, orch_walkthrough.instances, orch_walkthrough.executions, orch_walkthrough.history, orch_walkthrough.kv_store, orch_walkthrough.kv_delta, orch_walkthrough.dead_letters, lease $$;
+CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$ TRUNCATE orch_walkthrough.orchestrator_queue, orch_walkthrough.worker_queue, orch_walkthrough.instance_locks, orch_walkthrough.instances, orch_walkthrough.executions, orch_walkthrough.history_turns, orch_walkthrough.kv_store, orch_walkthrough.kv_delta, orch_walkthrough.dead_letters, lease $$;
 
 ---- One orchestration with one activity
 

@@ -86,7 +86,7 @@ CREATE FUNCTION test.ta_rows() RETURNS text LANGUAGE sql AS $$
 $$;
 SELECT test.ta_rows() AS before \gset
 SELECT t, left(found, 60) FROM (VALUES ('worker_queue', 'enqueue_worker_work(''{"ActivityExecute":{}}'', p_now_ms => 0)'), ('orchestrator_queue', 'turn()'), ('instance_locks', 'turn()'), ('instances', 'turn()'),
-    ('executions', 'turn()'), ('history', 'turn()'), ('kv_store', 'turn()'), ('kv_delta', 'turn()'), ('outbox_events', 'task()'), ('tasks', 'task()'), ('attempts', 'task()'), ('queues', 'task()')) AS x(t, c),
+    ('executions', 'turn()'), ('history_turns', 'turn()'), ('kv_store', 'turn()'), ('kv_delta', 'turn()'), ('outbox_events', 'task()'), ('tasks', 'task()'), ('attempts', 'task()'), ('queues', 'task()')) AS x(t, c),
     test.ta_after(c, format('ALTER TABLE ta_app.%I ADD CONSTRAINT mine CHECK (true)', t)) WITH ORDINALITY AS f(found, n) WHERE n = 1;
 SELECT test.ta_rows() = :'before' AS unchanged, count(*), max(locked_until) FROM ta_app.worker_queue;
 
@@ -139,13 +139,13 @@ ALTER TABLE ta_app.tasks ADD note text, ADD seen int DEFAULT 7;
 CREATE INDEX ta_tasks ON ta_app.tasks (state, (queue || kind));
 ALTER TABLE ta_app.orchestrator_queue ADD seen int DEFAULT 7;
 CREATE INDEX ta_messages ON ta_app.orchestrator_queue (attempt_count);
-ALTER TABLE ta_app.history ADD seen int DEFAULT 7;
+ALTER TABLE ta_app.history_turns ADD seen int DEFAULT 7;
 SELECT created FROM ta_app.create_task('q', '{}', p_now_ms => 0);
 SELECT result FROM ta_app.claim_tasks('w', 'i', p_now_ms => 0) AS c, ta_app.complete_task(c.task_id, c.lease_epoch, p_now_ms => 0);
 SELECT ta_app.start_orchestration('Orch', '', 'i', '1', p_now_ms => 0);
 SELECT ta_app.ack_orchestration_item(lock_token, 1, '[{"event_id": 1, "event_type": "E", "event_data": "{\"type\": \"E\"}"}]', '[]', '[]', '{"orchestration_name": "Orch", "orchestration_version": "1"}', p_now_ms => 1000)
   FROM ta_app.fetch_orchestration_item(1000, p_now_ms => 1000);
-SELECT (SELECT string_agg(concat(state, ' ', seen), ', ') FROM ta_app.tasks) AS tasks, (SELECT count(*) FROM ta_app.orchestrator_queue) AS messages, (SELECT sum(seen) FROM ta_app.history) AS events;
+SELECT (SELECT string_agg(concat(state, ' ', seen), ', ') FROM ta_app.tasks) AS tasks, (SELECT count(*) FROM ta_app.orchestrator_queue) AS messages, (SELECT sum(seen) FROM ta_app.history_turns) AS events;
 SET enable_seqscan = off;
 SELECT count(*) FROM ta_app.tasks WHERE state = 'completed';
 RESET enable_seqscan;

@@ -70,7 +70,7 @@ bool try_lock_tables(const store::Hub& hub, const Needs& needs) {
     }
     if (needs.turn_reads) {
         for (const Oid table : {hub.relations.instances, hub.relations.executions,
-                                hub.relations.history, hub.relations.kv_store}) {
+                                hub.relations.history_turns, hub.relations.kv_store}) {
             if (!ConditionalLockRelationOid(table, AccessShareLock)) {
                 return false;
             }

@@ -28,19 +28,28 @@ constexpr auto kInstance = query<In<Text, Text>, BodyRows>(R"sql(
                        WHERE e.instance_id {=} i.instance_id
                          AND e.execution_id {=} i.current_execution_id)
                 WHEN $2 {=} 'input'
-                THEN (SELECT h.event_data
-                        FROM {hub}.history AS h
-                       WHERE h.instance_id {=} i.instance_id
-                         AND h.execution_id {=} i.current_execution_id AND h.event_id {=} 1) END,
+                THEN (SELECT h.event_data[1]
+                        FROM (SELECT t.first_event_id, t.event_data
+                                FROM {hub}.history_turns AS t
+                               WHERE t.instance_id {=} i.instance_id
+                                 AND t.execution_id {=} i.current_execution_id
+                               ORDER BY t.last_event_id
+                               LIMIT 1) AS h
+                       WHERE h.first_event_id {=} 1) END,
            CAST(NULL AS pg_catalog.jsonb)
       FROM {hub}.instances AS i
      WHERE i.instance_id {=} $1
 )sql");
 
 constexpr auto kHistory = query<In<Text, int64, int64>, BodyRows>(R"sql(
-    SELECT h.event_data, CAST(NULL AS pg_catalog.jsonb)
-      FROM {hub}.history AS h
-     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {=} $3
+    SELECT h.event_data[CAST(($3 {-} h.first_event_id) {+} 1 AS pg_catalog.int4)],
+           CAST(NULL AS pg_catalog.jsonb)
+      FROM (SELECT t.first_event_id, t.event_data
+              FROM {hub}.history_turns AS t
+             WHERE t.instance_id {=} $1 AND t.execution_id {=} $2 AND t.last_event_id {>=} $3
+             ORDER BY t.last_event_id
+             LIMIT 1) AS h
+     WHERE h.first_event_id {<=} $3
 )sql");
 
 constexpr auto kEvent = query<In<int32, int64>, BodyRows>(R"sql(

@@ -3,6 +3,7 @@
 // May touch: the outbox, history and flows, to read them. Must not: write or lock, count, move a
 // subscription, or look at more rows than the budget of the page.
 #include "store/browse.hpp"
+#include "store/history.hpp"
 
 namespace belay::store {
 
@@ -67,29 +68,42 @@ constexpr auto kAuditOldest = query<EventIn, PageRows>(BELAY_EVENT_PAGE(
 // $1 key, $2 limit, $3 budget, $4 instance, $5 execution, $6 types, $7 text.
 using HistoryIn = In<Jsonb*, int64, int64, Text, Maybe<int64>, Maybe<ListOf<Text>>, Maybe<Text>>;
 
-#define BELAY_HISTORY_PAGE(CONDITION)                                                             \
-    BELAY_PAGE("pg_catalog.jsonb_build_array(p.event_id)",                                        \
-               "pg_catalog.jsonb_build_object('event_id', r.event_id,"                            \
-               "    'execution_id', r.execution_id, 'type', r.event_type,"                        \
-               "    'created_at_ms', " BELAY_MS("r.created_at") ")",                              \
-               BELAY_NO_DOCUMENT ", " BELAY_NO_DOCUMENT ", r.event_data, " BELAY_NO_TEXT,         \
-               "SELECT h.execution_id, h.event_id,"                                               \
-               "       ($6 IS NULL OR h.event_type {=} ANY ($6))"                                 \
-               "       AND ($7 IS NULL OR pg_catalog.strpos(h.event_data, $7) {>} 0)"             \
-               "       AS browse_fits"                                                            \
-               "  FROM {hub}.history AS h WHERE h.instance_id {=} $4"                             \
-               "   AND h.execution_id {=} COALESCE($5, (SELECT i.current_execution_id"            \
-               "           FROM {hub}.instances AS i WHERE i.instance_id {=} $4)) AND " CONDITION \
-               " LIMIT $3",                                                                       \
-               "JOIN {hub}.history AS r ON r.instance_id {=} $4"                                  \
-               " AND r.execution_id {=} p.execution_id AND r.event_id {=} p.event_id")
+#define BELAY_OF_EXECUTION(ROW)                                     \
+    ROW ".instance_id {=} $4 AND " ROW                              \
+        ".execution_id {=} COALESCE($5,"                            \
+        " (SELECT i.current_execution_id FROM {hub}.instances AS i" \
+        "   WHERE i.instance_id {=} $4))"
+#define BELAY_HISTORY_PAGE(CONDITION)                                                              \
+    BELAY_PAGE("pg_catalog.jsonb_build_array(p.event_id)",                                         \
+               "pg_catalog.jsonb_build_object('event_id', p.event_id,"                             \
+               "    'execution_id', r.execution_id, 'type', r.event_types[p.place],"               \
+               "    'created_at_ms', " BELAY_MS("r.created_at") ")",                               \
+               BELAY_NO_DOCUMENT ", " BELAY_NO_DOCUMENT ", r.event_data[p.place], " BELAY_NO_TEXT, \
+               "SELECT t.execution_id, t.last_event_id, " BELAY_EVENT_ID                           \
+               " AS event_id,"                                                                     \
+               "       CAST(e.place AS pg_catalog.int4) AS place,"                                 \
+               "       ($6 IS NULL OR e.event_type {=} ANY ($6))"                                  \
+               "       AND ($7 IS NULL OR pg_catalog.strpos(e.event_data, $7) {>} 0)"              \
+               "       AS browse_fits"                                                             \
+               "  FROM {hub}.history_turns AS t" BELAY_EVENTS_OF_T                                 \
+               " WHERE " BELAY_OF_EXECUTION("t") " AND " CONDITION " LIMIT $3",                    \
+               "JOIN {hub}.history_turns AS r ON r.instance_id {=} $4"                             \
+               " AND r.execution_id {=} p.execution_id AND r.last_event_id {=} p.last_event_id")
 
-constexpr auto kHistoryNewest =
-    query<HistoryIn, PageRows>(BELAY_HISTORY_PAGE("h.event_id {<} " BELAY_LAST8(
-        "0") " ORDER BY h.instance_id DESC, h.execution_id DESC, h.event_id DESC"));
-constexpr auto kHistoryOldest =
-    query<HistoryIn, PageRows>(BELAY_HISTORY_PAGE("h.event_id {>} " BELAY_FIRST(
-        "0", "int8") " ORDER BY h.instance_id, h.execution_id, h.event_id"));
+// Backwards from the row that has the event, or the next one behind it.
+#define BELAY_BEFORE BELAY_LAST8("0")
+constexpr auto kHistoryNewest = query<HistoryIn, PageRows>(BELAY_HISTORY_PAGE(
+    "t.last_event_id {<=} COALESCE("
+    "       (SELECT u.last_event_id FROM {hub}.history_turns AS u"
+    "         WHERE " BELAY_OF_EXECUTION(
+        "u") " AND u.last_event_id {>=} " BELAY_BEFORE
+             "         ORDER BY u.instance_id, u.execution_id, u.last_event_id LIMIT 1),"
+             "       9223372036854775807) AND " BELAY_EVENT_ID " {<} " BELAY_BEFORE
+             " ORDER BY t.instance_id DESC, t.execution_id DESC, t.last_event_id DESC, e.place "
+             "DESC"));
+constexpr auto kHistoryOldest = query<HistoryIn, PageRows>(BELAY_HISTORY_PAGE(
+    "t.last_event_id {>} " BELAY_FIRST("0", "int8") " AND " BELAY_EVENT_ID " {>} " BELAY_FIRST(
+        "0", "int8") " ORDER BY t.instance_id, t.execution_id, t.last_event_id, e.place"));
 
 // ---- Flows ----
 

@@ -10,21 +10,25 @@ namespace {
 
 // $1 key, $2 limit, $3 budget, $4 statuses, $5 name, $6 version, $7 prefix, $8 parent, $9 and $10
 // created, $11 input, $12 output, $13 upto. An instance without an execution is running.
-#define BELAY_INSTANCE_FITS                                                            \
-    "   COALESCE(i.instance_id IS NOT NULL"                                            \
-    "   AND ($4 IS NULL OR COALESCE(e.status, 'Running') {=} ANY ($4))"                \
-    "   AND ($5 IS NULL OR i.orchestration_name {=} $5)"                               \
-    "   AND ($6 IS NULL OR i.orchestration_version {=} $6)"                            \
-    "   AND ($7 IS NULL OR pg_catalog.starts_with(i.instance_id, $7))"                 \
-    "   AND ($8 IS NULL OR i.parent_instance_id {=} $8)"                               \
-    "   AND ($9 IS NULL OR i.created_at {>=} $9)"                                      \
-    "   AND ($10 IS NULL OR i.created_at {<=} $10)"                                    \
-    "   AND ($13 IS NULL OR i.created_at {<=} $13)"                                    \
-    "   AND ($12 IS NULL OR pg_catalog.strpos(e.output, $12) {>} 0)"                   \
-    "   AND ($11 IS NULL OR EXISTS (SELECT 1 FROM {hub}.history AS h"                  \
-    "            WHERE h.instance_id {=} i.instance_id"                                \
-    "              AND h.execution_id {=} i.current_execution_id AND h.event_id {=} 1" \
-    "              AND pg_catalog.strpos(h.event_data, $11) {>} 0)), false) AS browse_fits"
+#define BELAY_INSTANCE_FITS                                               \
+    "   COALESCE(i.instance_id IS NOT NULL"                               \
+    "   AND ($4 IS NULL OR COALESCE(e.status, 'Running') {=} ANY ($4))"   \
+    "   AND ($5 IS NULL OR i.orchestration_name {=} $5)"                  \
+    "   AND ($6 IS NULL OR i.orchestration_version {=} $6)"               \
+    "   AND ($7 IS NULL OR pg_catalog.starts_with(i.instance_id, $7))"    \
+    "   AND ($8 IS NULL OR i.parent_instance_id {=} $8)"                  \
+    "   AND ($9 IS NULL OR i.created_at {>=} $9)"                         \
+    "   AND ($10 IS NULL OR i.created_at {<=} $10)"                       \
+    "   AND ($13 IS NULL OR i.created_at {<=} $13)"                       \
+    "   AND ($12 IS NULL OR pg_catalog.strpos(e.output, $12) {>} 0)"      \
+    "   AND ($11 IS NULL OR EXISTS (SELECT 1"                             \
+    "             FROM (SELECT t.first_event_id, t.event_data"            \
+    "                     FROM {hub}.history_turns AS t"                  \
+    "                    WHERE t.instance_id {=} i.instance_id"           \
+    "                      AND t.execution_id {=} i.current_execution_id" \
+    "                    ORDER BY t.last_event_id LIMIT 1) AS h"          \
+    "            WHERE h.first_event_id {=} 1"                            \
+    "              AND pg_catalog.strpos(h.event_data[1], $11) {>} 0)), false) AS browse_fits"
 
 #define BELAY_INSTANCE_ROW \
     "pg_catalog.jsonb_build_object("                                                 \

@@ -1,6 +1,7 @@
-// Table history.
+// Table history_turns: a row has events of one turn whose ids are consecutive.
 #pragma once
 
+#include "pg/datum.hpp"
 #include "pg/pg.hpp"
 #include "store/plan.hpp"
 #include "store/table/tables.hpp"
@@ -13,15 +14,20 @@ std::optional<int64> latest_execution_with_history(Tables& tables, std::string_v
 // The greatest event id of an execution; 0 if it has no events.
 int64 last_event_id(Tables& tables, std::string_view instance_id, int64 execution_id);
 
-// An event as it is stored: a long text may still be packed or in another place.
-struct StoredEvent {
-    int64 id;
-    Datum data;
+// A row as it is stored: long texts may still be packed or in another place.
+struct StoredTurn {
+    int64 first_event_id;
+    int64 last_event_id;
+    Datum texts;
+
+    // What its events have at least, so that a row need not be read to know that it is too much.
+    int64 least_bytes() const;
+    std::span<const std::string_view> events() const { return pg::text_views(texts); }
 };
 
-// Up to limit events behind after_event_id, in order.
-std::span<const StoredEvent> read_events(Tables& tables, std::string_view instance_id,
-                                         int64 execution_id, int64 after_event_id, int64 limit);
+// Up to limit rows that have events behind after_event_id, in order. The first may begin before.
+std::span<const StoredTurn> read_turns(Tables& tables, std::string_view instance_id,
+                                       int64 execution_id, int64 after_event_id, int limit);
 
 // Events to be stored: each list has one element per event.
 struct NewEvents {
@@ -39,6 +45,14 @@ void insert_events(Tables& tables, std::string_view instance_id, int64 execution
                    const NewEvents& events, int64 now);
 
 // ---- By SQL ----
+
+// Joins the events e of the rows t, with their place from 1 on; and the id of such an event.
+#define BELAY_EVENTS_OF_T                                              \
+    " CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(t.event_types)," \
+    " pg_catalog.unnest(t.event_data)) WITH ORDINALITY AS e (event_type, event_data, place)"
+#define BELAY_EVENT_ID "(t.first_event_id {+} (e.place {-} 1))"
+// How many events a row t has.
+#define BELAY_EVENTS_IN_T "((t.last_event_id {-} t.first_event_id) {+} 1)"
 
 // Events in the columns of read_history.
 Listing list_events(const Hub& hub, std::string_view instance_id, int64 execution_id,

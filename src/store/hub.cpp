@@ -234,7 +234,7 @@ Relations find_relations(Oid schema, Oid belay_hub) {
             .instance_locks_no = get_relname_relid("instance_locks_no", schema),
             .instances = get_relname_relid("instances", schema),
             .executions = get_relname_relid("executions", schema),
-            .history = get_relname_relid("history", schema),
+            .history_turns = get_relname_relid("history_turns", schema),
             .kv_store = get_relname_relid("kv_store", schema),
             .kv_delta = get_relname_relid("kv_delta", schema),
             .outbox_events = get_relname_relid("outbox_events", schema),

@@ -6,6 +6,7 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
+#include "store/history.hpp"
 
 namespace belay::store {
 
@@ -94,9 +95,10 @@ constexpr auto kInstanceInfo = query<In<Text>, InstanceInfo>(R"sql(
 
 constexpr auto kExecutionInfo = query<In<Text, int64>, Listing>(R"sql(
     SELECT e.execution_id, e.status, e.output, e.started_at, e.completed_at,
-           (SELECT pg_catalog.count(*)
-              FROM {hub}.history AS h
-             WHERE h.instance_id {=} e.instance_id AND h.execution_id {=} e.execution_id)
+           (SELECT CAST(COALESCE(pg_catalog.sum((t.last_event_id {-} t.first_event_id) {+} 1), 0)
+                        AS pg_catalog.int8)
+              FROM {hub}.history_turns AS t
+             WHERE t.instance_id {=} e.instance_id AND t.execution_id {=} e.execution_id)
       FROM {hub}.executions AS e
      WHERE e.instance_id {=} $1 AND e.execution_id {=} $2
 )sql");
@@ -126,9 +128,10 @@ constexpr auto kAreMany = query<In<int64>, Out<bool>>(R"sql(
                     ORDER BY e.instance_id, e.execution_id OFFSET $1 LIMIT 1)
 )sql");
 
-// $1, $2 and $3 the tables of instances, executions and history, $4 where counts stop. Totals as
-// the last vacuum or analyze found them; of each status the count, or above the limit its share
-// among the executions that were sampled.
+// $1, $2 and $3 the tables of instances, executions and turns of histories, $4 where counts stop.
+// Totals as the last vacuum or analyze found them; of each status the count, or above the limit its
+// share among the executions that were sampled. Of arrays the server notes last how many different
+// elements they have on average, and no two events of a turn are the same.
 constexpr auto kEstimatedMetrics = query<In<ObjectId, ObjectId, ObjectId, int64>, Listing>(R"sql(
     WITH sampled AS MATERIALIZED (
         SELECT v.status, v.share
@@ -143,10 +146,16 @@ constexpr auto kEstimatedMetrics = query<In<ObjectId, ObjectId, ObjectId, int64>
          WHERE c.oid {=} $2 AND s.attname {=} 'status'
     ), total AS MATERIALIZED (
         SELECT GREATEST(i.reltuples, $4) AS instances, GREATEST(x.reltuples, $4) AS executions,
-               GREATEST(h.reltuples, 0) AS events
+               GREATEST(h.reltuples, 0)
+                   {*} COALESCE((SELECT s.elem_count_histogram[
+                                            pg_catalog.cardinality(s.elem_count_histogram)]
+                                   FROM pg_catalog.pg_stats AS s
+                                  WHERE s.schemaname {=} n.nspname AND s.tablename {=} h.relname
+                                    AND s.attname {=} 'event_data'), 1) AS events
           FROM pg_catalog.pg_class AS i
          CROSS JOIN pg_catalog.pg_class AS x
          CROSS JOIN pg_catalog.pg_class AS h
+          JOIN pg_catalog.pg_namespace AS n ON n.oid {=} h.relnamespace
          WHERE i.oid {=} $1 AND x.oid {=} $2 AND h.oid {=} $3
     ), estimate AS MATERIALIZED (
         SELECT COALESCE(pg_catalog.sum(s.share) FILTER (WHERE s.status {=} 'Running'), 0)
@@ -253,16 +262,21 @@ constexpr auto kParent = query<In<Text>, Out<Maybe<Text>>>(R"sql(
 
 constexpr auto kHistorySize = query<In<Text, int64>, Out<int64, int64>>(R"sql(
     SELECT pg_catalog.count(*),
-           CAST(COALESCE(pg_catalog.sum(pg_catalog.octet_length(h.event_data)), 0)
+           CAST(COALESCE(pg_catalog.sum(pg_catalog.octet_length(e.event_data)), 0)
                 AS pg_catalog.int8)
-      FROM {hub}.history AS h
-     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2
+      FROM {hub}.history_turns AS t
+     CROSS JOIN LATERAL pg_catalog.unnest(t.event_data) AS e (event_data)
+     WHERE t.instance_id {=} $1 AND t.execution_id {=} $2
 )sql");
 
 constexpr auto kFirstEvent = query<In<Text, int64>, Out<Text>>(R"sql(
-    SELECT h.event_data
-      FROM {hub}.history AS h
-     WHERE h.instance_id {=} $1 AND h.execution_id {=} $2 AND h.event_id {=} 1
+    SELECT h.event_data[1]
+      FROM (SELECT t.first_event_id, t.event_data
+              FROM {hub}.history_turns AS t
+             WHERE t.instance_id {=} $1 AND t.execution_id {=} $2
+             ORDER BY t.last_event_id
+             LIMIT 1) AS h
+     WHERE h.first_event_id {=} 1
 )sql");
 
 constexpr auto kKvSize = query<In<Text>, Out<int64, int64>>(R"sql(
@@ -384,15 +398,16 @@ constexpr auto kRunningChildren = query<In<Text, int64>, Out<Text>>(R"sql(
 
 // $1 instance, $2 limit. Events answer the subscriptions of their name in order; a cancelled
 // subscription is named by what cancels it. Looks at the last 1,000 events of the execution.
-constexpr auto kAwaitedEvents = query<In<Text, int64>, Out<Text>>(R"sql(
+constexpr auto kAwaitedEvents = query<In<Text, int64>, Out<Text>>(
+    R"sql(
     WITH h AS MATERIALIZED (
         SELECT y.event_id, y.event_type, y.event_data
           FROM {hub}.instances AS i
          CROSS JOIN LATERAL (
-            SELECT x.event_id, x.event_type, x.event_data
-              FROM {hub}.history AS x
-             WHERE x.instance_id {=} i.instance_id AND x.execution_id {=} i.current_execution_id
-             ORDER BY x.event_id DESC
+            SELECT )sql" BELAY_EVENT_ID R"sql( AS event_id, e.event_type, e.event_data
+              FROM {hub}.history_turns AS t)sql" BELAY_EVENTS_OF_T R"sql(
+             WHERE t.instance_id {=} i.instance_id AND t.execution_id {=} i.current_execution_id
+             ORDER BY t.last_event_id DESC, e.place DESC
              LIMIT 1000) AS y
          WHERE i.instance_id {=} $1
     ), named AS MATERIALIZED (
@@ -477,7 +492,8 @@ Listing system_metrics(const Hub& hub) {
         return run(hub, kMetrics);
     }
     return run(hub, kEstimatedMetrics, ObjectId{hub.relations.instances},
-               ObjectId{hub.relations.executions}, ObjectId{hub.relations.history}, kMostCounted);
+               ObjectId{hub.relations.executions}, ObjectId{hub.relations.history_turns},
+               kMostCounted);
 }
 
 Listing queue_depths(const Hub& hub, int64 now) {

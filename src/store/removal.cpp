@@ -276,9 +276,13 @@ constexpr auto kDeleteStarts = statement<In<ListOf<Text>>, Out<>>(R"sql(
      WHERE m.parent_id {=} ANY ($1)
 )sql");
 
-constexpr auto kDeleteHistory = statement<In<ListOf<Text>>, Out<>>(R"sql(
-    DELETE FROM {hub}.history AS h
-     WHERE h.instance_id {=} ANY ($1)
+constexpr auto kDeleteHistory = statement<In<ListOf<Text>>, Out<int64>>(R"sql(
+    WITH d AS MATERIALIZED (
+        DELETE FROM {hub}.history_turns AS t
+         WHERE t.instance_id {=} ANY ($1)
+        RETURNING (t.last_event_id {-} t.first_event_id) {+} 1 AS events
+    )
+    SELECT CAST(COALESCE(pg_catalog.sum(d.events), 0) AS pg_catalog.int8) FROM d
 )sql");
 
 constexpr auto kDeleteExecutions = statement<In<ListOf<Text>>, Out<>>(R"sql(
@@ -330,9 +334,13 @@ constexpr auto kPruneExecutions = statement<In<Text, int64, int64, Maybe<Ms>>, O
     RETURNING e.execution_id
 )sql");
 
-constexpr auto kPruneHistory = statement<In<Text, ListOf<int64>>, Out<>>(R"sql(
-    DELETE FROM {hub}.history AS h
-     WHERE h.instance_id {=} $1 AND h.execution_id {=} ANY ($2)
+constexpr auto kPruneHistory = statement<In<Text, ListOf<int64>>, Out<int64>>(R"sql(
+    WITH d AS MATERIALIZED (
+        DELETE FROM {hub}.history_turns AS t
+         WHERE t.instance_id {=} $1 AND t.execution_id {=} ANY ($2)
+        RETURNING (t.last_event_id {-} t.first_event_id) {+} 1 AS events
+    )
+    SELECT CAST(COALESCE(pg_catalog.sum(d.events), 0) AS pg_catalog.int8) FROM d
 )sql");
 
 // Instances to prune: first those that have something to prune, so that repeated calls get through,
@@ -499,7 +507,7 @@ Removed remove_instances(const Hub& hub, const InstanceSet& set, const InstanceS
         }
         CHECK_FOR_INTERRUPTS();
     }
-    removed.events = run(hub, kDeleteHistory, set.id_array).changed();
+    removed.events = run_for_one(hub, kDeleteHistory, set.id_array);
     removed.executions = run(hub, kDeleteExecutions, set.id_array).changed();
     run(hub, kDeleteStore, set.id_array);
     if (!mutants::strikes(mutants::Mutant::kDeleteKeepsState)) {
@@ -529,7 +537,7 @@ Pruned prune(const Hub& hub, std::string_view instance_id, int64 current_executi
         return {0, 0};
     }
     return {static_cast<int64>(pruned.size()),
-            run(hub, kPruneHistory, instance_id, pruned).changed()};
+            run_for_one(hub, kPruneHistory, instance_id, pruned)};
 }
 
 std::span<const std::string_view> prunable(const Hub& hub,

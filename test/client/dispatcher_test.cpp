@@ -538,7 +538,8 @@ TEST_F(ClientDispatcher, ReportsWhatIsCorrupt) {
         turn->lock_token,
         {.history_delta = {event(1, "OrchestrationStarted"), event(2, "Odd", R"(,"a":"\u0000")")},
          .metadata = R"({"orchestration_name":"O","orchestration_version":"1"})"});
-    connection_.exec("UPDATE app.history SET event_data = 'broken' WHERE event_id = 1");
+    connection_.exec(
+        "UPDATE app.history_turns SET event_data[1] = 'broken' WHERE first_event_id = 1");
     hub_.orchestrations().raise_text("O0", "go");
     Dispatcher dispatcher(dispatcher_options());
     std::atomic<bool> as_expected = false;
@@ -571,9 +572,10 @@ TEST_F(ClientDispatcher, ReadsALargeHistoryInPages) {
          .metadata = R"({"orchestration_name":"O","orchestration_version":"1"})"});
     const int count = 600;
     connection_.exec(
-        "INSERT INTO app.history (instance_id, execution_id, event_id, event_type, event_data, "
-        "created_at) SELECT 'O0', 1, i, 'Noted', '{\"n\":' || i || ',\"pad\":\"' || "
-        "repeat('x', 120000) || '\"}', now() FROM generate_series(2, $1) AS i",
+        "INSERT INTO app.history_turns (instance_id, execution_id, first_event_id, last_event_id, "
+        "event_types, event_data, created_at) SELECT 'O0', 1, i, i, '{Noted}', ARRAY['{\"n\":' || "
+        "i "
+        "|| ',\"pad\":\"' || repeat('x', 120000) || '\"}'], now() FROM generate_series(2, $1) AS i",
         {count});
     hub_.orchestrations().raise_text("O0", "go");
     const auto raw = hub_.provider().fetch_orchestration_item({});

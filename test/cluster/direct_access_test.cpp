@@ -407,9 +407,9 @@ TEST(DirectAccess, LeavesSoundIndexesUnderLoadAndKills) {
     main.exec("COMMIT");
     // What direct access writes.
     int64_t changes = 0;
-    for (const char* table :
-         {"worker_queue", "orchestrator_queue", "instance_locks", "instances", "executions",
-          "history", "tasks", "attempts", "kv_store", "kv_delta", "outbox_events", "queues"}) {
+    for (const char* table : {"worker_queue", "orchestrator_queue", "instance_locks", "instances",
+                              "executions", "history_turns", "tasks", "attempts", "kv_store",
+                              "kv_delta", "outbox_events", "queues"}) {
         if (replica.decodes()) {
             EXPECT_GT(replica.changes(table), 0) << table;
             changes += replica.changes(table);

@@ -107,7 +107,7 @@ std::optional<Call> new_incarnation(Scene*) {
 std::optional<Call> vacuum(Scene*) {
     return Call{
         "VACUUM app.worker_queue, app.sessions, app.dead_letters, app.orchestrator_queue, "
-        "app.instance_locks, app.instances, app.executions, app.history, app.kv_store, "
+        "app.instance_locks, app.instances, app.executions, app.history_turns, app.kv_store, "
         "app.kv_delta",
         [](Hub*) { return Expected{}; }};
 }

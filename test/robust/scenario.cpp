@@ -52,7 +52,7 @@ constexpr const char* kOrchestrations[] = {
     "('leaf', 1, 'Completed', NULL, 'epoch', to_timestamp(1)), "
     "('old', 1, 'ContinuedAsNew', NULL, 'epoch', to_timestamp(1)), ('old', 2, 'Running', NULL, "
     "'epoch', NULL)",
-    "INSERT INTO <hub>.history SELECT i, 1, e, 'T', '{}', 'epoch' FROM "
+    "INSERT INTO <hub>.history_turns SELECT 1, e, e, 'epoch', i, '{T}', ARRAY['{}'] FROM "
     "unnest('{root,leaf,old}'::text[]) AS i, "
     "generate_series(1, 2) AS e",
     "UPDATE <hub>.executions SET event_count = 2 WHERE instance_id IN ('root', 'leaf', 'old') AND "

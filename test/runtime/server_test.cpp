@@ -542,7 +542,9 @@ TEST_F(RuntimeServer, HistoryStaysOnTheServer) {
     auto started = belay::start(hub, approval, order, {.instance_id = "a"});
     started.wait_status([](const OptionalText& status) { return status.has_value(); });
     ASSERT_TRUE(wait_until([&] { return runtime.stats().cache_instances == 1; }));
-    admin_->exec("UPDATE app.history SET event_data = 'unreadable'");
+    admin_->exec(
+        "UPDATE app.history_turns SET event_data = array_fill('unreadable'::text, "
+        "ARRAY[cardinality(event_data)])");
     hub.orchestrations().raise_text("a", "approved", "true");
     EXPECT_EQ(started.wait(), "approved");
     EXPECT_EQ(runtime.stats().events_replayed, 0u);

@@ -353,9 +353,16 @@ void Campaign::begin_incarnation() {
 
 void Campaign::maintain() {
     static constexpr const char* kTables[] = {
-        "jobs.worker_queue", "app.worker_queue",         "app.orchestrator_queue", "app.tasks",
-        "app.outbox_events", "app.intent_queue",         "app.instance_locks",     "app.history",
-        "app.edges",         "app.outbox_subscriptions",
+        "jobs.worker_queue",
+        "app.worker_queue",
+        "app.orchestrator_queue",
+        "app.tasks",
+        "app.outbox_events",
+        "app.intent_queue",
+        "app.instance_locks",
+        "app.history_turns",
+        "app.edges",
+        "app.outbox_subscriptions",
     };
     const std::string table = kTables[random_.number(0, std::size(kTables) - 1)];
     const std::string limit = "SET lock_timeout = '5s'";

@@ -33,7 +33,7 @@ bool try_to_read(const store::Hub& hub) {
     const auto& tables = hub.relations;
     for (const Oid table :
          {tables.worker_queue, tables.orchestrator_queue, tables.instance_locks, tables.instances,
-          tables.executions, tables.history, tables.dead_letters}) {
+          tables.executions, tables.history_turns, tables.dead_letters}) {
         if (!ConditionalLockRelationOid(table, AccessShareLock)) {
             return false;
         }

@@ -1,7 +1,7 @@
 // history.cpp — check, append and read events.
 //
 // Calls    store::insert_events, store::upsert_execution, store::unpark_messages
-// Touches  <hub>.history, <hub>.executions, <hub>.orchestrator_queue
+// Touches  <hub>.history_turns, <hub>.executions, <hub>.orchestrator_queue
 // Locks    the instance's exclusion (append_history)
 // Raises   QB005 duplicate event, QB006 bad event
 #include <algorithm>

@@ -1,10 +1,9 @@
 // turn_view.cpp — what a turn is made of, read in one view: the instance, its visible messages, the
 // history and the state; and the context that they give.
 //
-// Calls    store::read_instance, store::visible_messages, store::read_events, store::read_arrivals
-// Touches  nothing; reads <hub>.instances, <hub>.orchestrator_queue, <hub>.history, <hub>.kv_store
-// Locks    nothing
-// Raises   nothing of its own
+// Calls    store::read_instance, store::visible_messages, store::read_turns, store::read_arrivals
+// Touches  nothing; reads <hub>.instances, <hub>.orchestrator_queue, <hub>.history_turns,
+// <hub>.kv_store Locks    nothing Raises   nothing of its own
 #include "ops/orchestration/turn_view.hpp"
 
 #include "core/time.hpp"
@@ -19,7 +18,7 @@ namespace {
 namespace json = core::json;
 
 constexpr int64 kMaxHistoryBytes = int64{64} << 20;
-constexpr int64 kHistoryPage = 1000;
+constexpr int kHistoryPage = 256;  // rows
 constexpr std::size_t kMaxStringElement = std::size_t{32} << 20;
 constexpr std::size_t kCutStringElement = std::size_t{1} << 20;
 constexpr int64 kMaxSnapshotBytes = int64{64} << 20;
@@ -71,52 +70,74 @@ void note_started(View* view, std::string_view text) {
     view->started_version = string_member(*event, "version");
 }
 
+// A history on its way into one JSON array.
+struct HistoryJson {
+    StringInfo out;
+    Room room;
+    int64 bytes;  // of its events
+    bool too_large;
+    bool look_for_start;
+};
+
+// The events of a row behind one, unless they do not fit any more.
+void append_events(const store::StoredTurn& turn, int64 behind, HistoryJson* json, View* view) {
+    // By the stored length, so that a huge history is not read at all.
+    json->too_large = json->too_large || (turn.first_event_id > behind &&
+                                          json->bytes + turn.least_bytes() > kMaxHistoryBytes);
+    if (json->too_large && !json->look_for_start) {
+        return;
+    }
+    int64 id = turn.first_event_id;
+    for (const std::string_view text : turn.events()) {
+        if (id++ <= behind) {
+            continue;
+        }
+        json->bytes += static_cast<int64>(text.size());
+        json->too_large = json->too_large || json->bytes > kMaxHistoryBytes;
+        if (json->look_for_start) {
+            note_started(view, text);
+        }
+        if (!json->too_large) {
+            if (json->out->len > 1) {
+                appendStringInfoChar(json->out, ',');
+            }
+            append_element(json->out, text, &json->room);
+        }
+    }
+}
+
 // Copies the history, or what comes behind an event, into one JSON array, unless that is too large
 // to be handed out.
 void read_history_json(store::Tables& tables, std::string_view instance_id, int64 execution_id,
                        int64 behind, bool look_for_start, View* view) {
-    StringInfo out = makeStringInfo();
-    appendStringInfoChar(out, '[');
-    Room room(tables.hub.api);
-    int64 total = 0;
+    HistoryJson json{.out = makeStringInfo(),
+                     .room = Room(tables.hub.api),
+                     .bytes = 0,
+                     .too_large = false,
+                     .look_for_start = look_for_start};
+    appendStringInfoChar(json.out, '[');
     int64 after = behind > 0 ? behind : PG_INT64_MIN;
-    bool too_large = false;
-    while (true) {
-        const auto page =
-            store::read_events(tables, instance_id, execution_id, after, kHistoryPage);
-        for (const store::StoredEvent& event : page) {
-            after = event.id;
-            // The stored length, so that a huge history is not read at all.
-            total += static_cast<int64>(toast_raw_datum_size(event.data)) - VARHDRSZ;
-            too_large = too_large || total > kMaxHistoryBytes;
-            if (too_large && (!look_for_start || view->started_name)) {
+    const auto is_done = [&] { return json.too_large && (!look_for_start || view->started_name); };
+    for (bool more = true; more && !is_done();) {
+        const auto page = store::read_turns(tables, instance_id, execution_id, after, kHistoryPage);
+        for (const store::StoredTurn& turn : page) {
+            append_events(turn, after, &json, view);
+            after = turn.last_event_id;
+            if (is_done()) {
                 break;
             }
-            const std::string_view text = pg::text_view(event.data);
-            if (look_for_start) {
-                note_started(view, text);
-            }
-            if (!too_large) {
-                if (out->len > 1) {
-                    appendStringInfoChar(out, ',');
-                }
-                append_element(out, text, &room);
-            }
         }
-        const bool last = page.size() < static_cast<std::size_t>(kHistoryPage);
-        if (last || (too_large && (!look_for_start || view->started_name))) {
-            break;
-        }
+        more = page.size() == static_cast<std::size_t>(kHistoryPage);
     }
-    appendStringInfoChar(out, ']');
-    if (too_large) {
+    appendStringInfoChar(json.out, ']');
+    if (json.too_large) {
         view->last_event_id = store::last_event_id(tables, instance_id, execution_id);
-    } else if (after != PG_INT64_MIN) {
+        return;
+    }
+    if (after != PG_INT64_MIN) {
         view->last_event_id = after;
     }
-    if (!too_large) {
-        view->history = std::string_view(out->data, static_cast<std::size_t>(out->len));
-    }
+    view->history = std::string_view(json.out->data, static_cast<std::size_t>(json.out->len));
 }
 
 // No value for a snapshot that is too large to be handed out whole: a client then reads it with

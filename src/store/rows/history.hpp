@@ -1,25 +1,42 @@
-// Table history: events of executions.
+// Table history_turns: events of executions, those of a turn in one row.
 //
 // Touches  nothing: constants only
 #pragma once
 
 #include "store/table/shape.hpp"
 
-namespace belay::store::event {
+namespace belay::store::history {
 
-inline constexpr Column<TEXTOID> kInstanceId{1, "instance_id", C_COLLATION_OID};
-inline constexpr Column<INT8OID> kExecutionId{2, "execution_id"};
-inline constexpr Column<INT8OID> kEventId{3, "event_id"};
-inline constexpr Column<TEXTOID> kType{4, "event_type"};
-inline constexpr Column<TEXTOID> kData{5, "event_data"};
-inline constexpr Column<TIMESTAMPTZOID> kCreatedAt{6, "created_at"};
+inline constexpr Column<INT8OID> kExecutionId{1, "execution_id"};
+inline constexpr Column<INT8OID> kFirstEventId{2, "first_event_id"};
+inline constexpr Column<INT8OID> kLastEventId{3, "last_event_id"};
+inline constexpr Column<TIMESTAMPTZOID> kCreatedAt{4, "created_at"};
+inline constexpr Column<TEXTOID> kInstanceId{5, "instance_id", C_COLLATION_OID};
+inline constexpr Column<TEXTARRAYOID> kTypes{6, "event_types", DEFAULT_COLLATION_OID};
+inline constexpr Column<TEXTARRAYOID> kData{7, "event_data", DEFAULT_COLLATION_OID};
 inline constexpr auto kColumns =
-    in_order(kInstanceId, kExecutionId, kEventId, kType, kData, kCreatedAt);
+    in_order(kExecutionId, kFirstEventId, kLastEventId, kCreatedAt, kInstanceId, kTypes, kData);
 
-inline constexpr IndexShape kIndexes[] = {
-    {"history_pkey", true, nullptr, nullptr, 3, {kInstanceId, kExecutionId, kEventId}},
+struct Row {
+    int64 execution_id;
+    int64 first_event_id;
+    int64 last_event_id;
+    TimestampTz created_at;
+};
+static_assert(sizeof(Row) == 32);
+
+inline constexpr const char* kChecks[] = {
+    "((first_event_id <= last_event_id) AND (cardinality(event_types) = ((last_event_id - "
+    "first_event_id) + 1)) AND (cardinality(event_data) = ((last_event_id - first_event_id) + 1)) "
+    "AND (array_position(event_types, NULL::text) IS NULL) AND (array_position(event_data, "
+    "NULL::text) IS NULL))",
 };
 
-inline constexpr TableShape kTable{"history", &Relations::history, kColumns, {}, kIndexes};
+inline constexpr IndexShape kIndexes[] = {
+    {"history_turns_pkey", true, nullptr, nullptr, 3, {kInstanceId, kExecutionId, kLastEventId}},
+};
 
-}  // namespace belay::store::event
+inline constexpr TableShape kTable{"history_turns", &Relations::history_turns, kColumns, kChecks,
+                                   kIndexes};
+
+}  // namespace belay::store::history

@@ -25,8 +25,9 @@ namespace {
 
 // In the order of TableId.
 constexpr TableShape kShapes[] = {
-    work::kTable, message::kTable, lock::kTable, instance::kTable, execution::kTable, event::kTable,
-    task::kTable, attempt::kTable, kept::kTable, changed::kTable,  outbox::kTable,    queue::kTable,
+    work::kTable,      message::kTable, lock::kTable,   instance::kTable,
+    execution::kTable, history::kTable, task::kTable,   attempt::kTable,
+    kept::kTable,      changed::kTable, outbox::kTable, queue::kTable,
 };
 static_assert(std::size(kShapes) == static_cast<std::size_t>(TableId::kCount));
 

@@ -71,6 +71,12 @@ struct ValueOf<TEXTOID> {
     static Datum store(Type value) { return pg::text_datum(value); }
 };
 template <>
+struct ValueOf<TEXTARRAYOID> {
+    using Type = std::span<const std::string_view>;
+    static Type load(Datum value) { return pg::text_views(datumCopy(value, false, -1)); }
+    static Datum store(Type value) { return pg::text_array_datum(value); }
+};
+template <>
 struct ValueOf<JSONBOID> {
     using Type = Jsonb*;
     static Type load(Datum value) { return DatumGetJsonbPCopy(value); }

@@ -192,16 +192,26 @@ CREATE INDEX executions_failed
 CREATE INDEX executions_running
     ON @hub@.executions (started_at, instance_id) WHERE status = 'Running';
 
-CREATE TABLE @hub@.history (
-    instance_id  text COLLATE "C" NOT NULL,
-    execution_id bigint      NOT NULL,
-    event_id     bigint      NOT NULL,
-    event_type   text        NOT NULL,
-    event_data   text        NOT NULL,
-    created_at   timestamptz NOT NULL,
-    CONSTRAINT history_pkey PRIMARY KEY (instance_id, execution_id, event_id)
+-- A row has events of one turn whose ids are consecutive, so rows of an execution never overlap, and
+-- in the order of last_event_id the row that has an event is the first one that does not end before it.
+CREATE TABLE @hub@.history_turns (
+    execution_id   bigint      NOT NULL,
+    first_event_id bigint      NOT NULL,
+    last_event_id  bigint      NOT NULL,
+    created_at     timestamptz NOT NULL,
+    instance_id    text COLLATE "C" NOT NULL,
+    event_types    text[]      NOT NULL,
+    event_data     text[]      NOT NULL,
+    CONSTRAINT history_turns_pkey PRIMARY KEY (instance_id, execution_id, last_event_id),
+    CONSTRAINT history_turns_events CHECK (
+        first_event_id <= last_event_id
+        AND cardinality(event_types) = last_event_id - first_event_id + 1
+        AND cardinality(event_data) = last_event_id - first_event_id + 1
+        AND array_position(event_types, NULL) IS NULL
+        AND array_position(event_data, NULL) IS NULL)
 ) WITH (vacuum_truncate = off);
-COMMENT ON TABLE @hub@.history IS 'Append-only events of each execution.';
+COMMENT ON TABLE @hub@.history_turns IS 'Append-only events of each execution, those of a turn in one row. Read view history instead.';
+COMMENT ON COLUMN @hub@.history_turns.event_types IS 'Of the events from first_event_id to last_event_id, in order; event_data likewise.';
 
 CREATE SEQUENCE @hub@.instance_locks_no AS bigint CACHE 1;
 COMMENT ON SEQUENCE @hub@.instance_locks_no IS 'Numbers of instance locks; each ties a batch to its lock.';
