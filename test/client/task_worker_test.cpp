@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <deque>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -478,6 +479,38 @@ TEST_F(ClientTaskWorker, LeavesACheckpointForTheNextRun) {
     EXPECT_EQ(events(Kind::kDelayed), 1);
     EXPECT_EQ(events(Kind::kReleased), 1);
     connection_.exec("DROP TABLE effects");
+}
+
+// A call that sends many wakes as many workers as it has tasks for.
+TEST_F(ClientTaskWorker, ManyTasksWakeManyWorkers) {
+    constexpr int kWorkers = 4;
+    auto options = worker_options();
+    options.concurrency = 1;
+    options.wait_timeout = std::chrono::seconds(600);  // nothing else wakes them
+    std::atomic<int> entered = 0;
+    std::atomic<bool> open = false;
+    std::deque<Worker> workers;
+    std::deque<Running<Worker>> running;
+    for (int i = 0; i < kWorkers; ++i) {
+        Worker& worker = workers.emplace_back(options);
+        worker.on("cpu", [&](Task&) {
+            ++entered;
+            wait_until([&] { return open.load(); });
+            return completed();
+        });
+        running.emplace_back(worker);
+    }
+    ASSERT_TRUE(wait_until([&] {
+        return connection_
+                   .exec(
+                       "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND "
+                       "pid <> pg_backend_pid() AND query LIKE '%wait_for_work%'")
+                   .get<int>(0, 0) == kWorkers;
+    }));
+    create_many(kWorkers);
+    EXPECT_TRUE(wait_until([&] { return entered == kWorkers; }, seconds(30))) << entered;
+    open = true;
+    EXPECT_TRUE(wait_until([&] { return in_state("completed") == kWorkers; }));
 }
 
 // TX-11, TX-23
