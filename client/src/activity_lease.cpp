@@ -224,10 +224,8 @@ class ActivityLease final : public HeldLease {
                        Where where) override {
         const Ack ack{.lock_token = item_.lock_token,
                       .completion = completion(result.value_or("null"))};
-        settle_by([&](Hub& hub) {
-            in_one_transaction(
-                hub, body, [&] { hub.provider().ack_worker(ack, where); }, where);
-        });
+        settle_with(
+            body, [&](Hub& hub) { hub.provider().ack_worker(ack, where); }, where);
     }
 
     void write(const std::function<void(Connection&)>& body, Where where) override {

@@ -191,9 +191,11 @@ struct Dispatcher::Impl : WorkLoop<Turn> {
         return growing_delay(options.retry_delay, options.max_retry_delay, attempt);
     }
 
-    std::optional<Turn> handle(LeaseKeeper& keeper, Pool& pool, Turn turn) override {
+    std::optional<Turn> handle(LeaseKeeper& keeper, Pools& pools, Turn turn) override {
         const auto began = SteadyClock::now();
+        Pool& pool = pools.portions;
         TurnLease lease = keeper.keep(std::move(turn));
+        lease.call_through(pools.handlers);
         lease.ack_through(*settler);
         const Active active(*this, lease);
         std::optional<TurnContext> context;

@@ -23,6 +23,16 @@ std::stop_token LeaseBase::stop_token() const {
     return state_->stop.get_token();
 }
 
+void LeaseBase::call_through(Pool& pool) {
+    state_->pool = &pool;
+}
+
+void LeaseBase::claim_end() {
+    if (state_->settled.exchange(true)) {
+        throw std::logic_error("the lease was ended before");
+    }
+}
+
 void LeaseBase::request_stop() {
     state_->request_stop(StopReason::kRequested, "asked to stop");
 }
@@ -60,11 +70,15 @@ void HeldLease::settle_in_portion(Outcome outcome) {
 }
 
 bool HeldLease::begin_settling() {
-    return !state_->settled.exchange(true);
+    if (state_->settled.exchange(true)) {
+        return false;
+    }
+    state_->sent = true;
+    return true;
 }
 
 void HeldLease::leave_open() {
-    state_->settled = false;
+    state_->reopen();
 }
 
 void HeldLease::leave_unknown() {
@@ -106,12 +120,10 @@ void TurnLease::ack(const Decision& decision, Where where) {
 
 void TurnLease::ack_with(const std::function<void(Connection&)>& body, const Decision& decision,
                          Where where) {
-    settle_by([&](Hub& hub) {
-        in_one_transaction(
-            hub, body,
-            [&] { hub.provider().ack_orchestration_item(turn_.lock_token, decision, where); },
-            where);
-    });
+    settle_with(
+        body,
+        [&](Hub& hub) { hub.provider().ack_orchestration_item(turn_.lock_token, decision, where); },
+        where);
 }
 
 void TurnLease::give_back(std::optional<Milliseconds> delay, bool ignore_attempt) {

@@ -62,6 +62,9 @@ class LeaseBase {
     // destructor gives back what is still held then.
     bool unknown() const;
 
+    // Its calls use connections of this pool from now on; before, of the keeper's.
+    void call_through(Pool& pool);
+
     // Gives the work back after a delay. Whether that counts as an attempt of a task is never
     // asked.
     virtual void give_back(std::optional<Milliseconds> delay, bool ignore_attempt) = 0;
@@ -70,10 +73,19 @@ class LeaseBase {
     LeaseBase(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state);
     virtual ~LeaseBase();
 
-    // Runs call, which ends the lease. Throws std::logic_error if it was ended before. After an
-    // error that leaves the lease as it was, it can be settled again.
+    // The lease is about to be ended. Throws std::logic_error if it was ended before.
+    void claim_end();
+
+    // Runs call(hub), which ends the lease. Throws std::logic_error if it was ended before. After
+    // an error that leaves the lease as it was, it can be settled again. The lease is extended
+    // until there is a connection.
     template <typename Call>
     auto settle_by(Call call);
+    // The same for body, and then ending(hub), in one transaction. The lease is extended until
+    // body returns.
+    template <typename Ending>
+    void settle_with(const std::function<void(Connection&)>& body, Ending ending,
+                     const Where& where);
     // The same for a call that needs no connection of the lease's own.
     template <typename Call>
     void settle_elsewhere(Call call);
@@ -174,8 +186,9 @@ class HeldLease : public LeaseBase {
     // What a portion says to give the work back without counting the attempt.
     virtual PortionPart part_to_give_back(std::optional<Milliseconds> delay) const = 0;
 
-    // How a portion ends the lease. begin_settling() comes first: false if it was ended before.
-    // Then nothing if the portion was done, or one of the others.
+    // How a portion ends the lease. begin_settling() comes first, right before the portion is sent,
+    // because the lease is extended no more: false if it was ended before. Then nothing if the
+    // portion was done, or one of the others.
     bool begin_settling();
     void leave_open();      // the portion has not happened, or not for this lease
     void leave_unknown();   // see unknown()
@@ -230,6 +243,8 @@ struct KeeperOptions {
 
 class LeaseKeeper {
  public:
+    // Extends by connections of the pool: if it is used for nothing else, nothing keeps the leases
+    // from being extended.
     LeaseKeeper(Pool& pool, KeeperOptions options);
     ~LeaseKeeper();
     LeaseKeeper(const LeaseKeeper&) = delete;

@@ -97,6 +97,7 @@ std::size_t LeaseKeeper::held() const {
 
 std::shared_ptr<LeaseState> LeaseKeeper::add(std::shared_ptr<LeaseState> state) {
     state->deadline = std::chrono::steady_clock::now() + options_.lease;
+    state->pool = &pool_;
     const std::lock_guard lock(mutex_);
     leases_.insert(state);
     has_sessions_ = options_.session_owner.has_value();
@@ -168,7 +169,7 @@ void LeaseKeeper::extend_leases() {
     {
         const std::lock_guard lock(mutex_);
         for (const auto& state : leases_) {
-            if (!state->settled && !state->lost) {
+            if (!state->sent && !state->lost) {
                 held[state->kind].push_back(state);
             }
         }
@@ -222,7 +223,7 @@ std::vector<std::shared_ptr<LeaseState>> extend_many(
         for (std::size_t i = 0; i < some.size() && i < extensions.size(); ++i) {
             if (is_extended(extensions[i], *some[i])) {
                 some[i]->deadline = deadline;
-            } else if (!some[i]->settled) {
+            } else if (!some[i]->sent) {
                 lost.push_back(some[i]);
             }
         }
@@ -276,7 +277,7 @@ void LeaseKeeper::ask_why(Hub& hub, const States& lost) const {
             }
         } catch (const Error& error) {
             // Whatever it is, the lease is gone; a task may have been deleted.
-            if (!state.settled) {
+            if (!state.sent) {
                 find_out_why(hub, state, error);
             }
             if (error.infrastructure()) {
@@ -312,7 +313,7 @@ void LeaseKeeper::extend_turns(Hub& hub, const States& turns) const {
             if (!error.lock_lost()) {
                 throw;
             }
-            if (!state->settled) {
+            if (!state->sent) {
                 find_out_why(hub, *state, error);
             }
         }

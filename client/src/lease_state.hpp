@@ -18,9 +18,12 @@ struct LeaseState {
 
     Kind kind = Kind::kItem;
     std::string token;
-    TaskFence fence = {};  // of a task
+    TaskFence fence = {};               // of a task
+    std::atomic<Pool*> pool = nullptr;  // whose connections the calls of the lease use
     std::stop_source stop = {};
-    std::atomic<bool> settled = false;
+    std::atomic<bool> settled = false;  // its owner ends it, or has
+    // The call that ends it was sent: it is extended no more.
+    std::atomic<bool> sent = false;
     std::atomic<bool> unknown = false;  // settled, or perhaps not
     std::atomic<bool> lost = false;
     std::atomic<bool> ended = false;  // lost because the task has ended
@@ -30,10 +33,16 @@ struct LeaseState {
 
     // Notes the loss, unless the lease was ended by its owner meanwhile.
     void lose(StopReason why, std::string text) {
-        if (!settled) {
+        if (!sent) {
             lost = true;
             request_stop(why, std::move(text));
         }
+    }
+
+    // An end that has not happened.
+    void reopen() {
+        sent = false;
+        settled = false;
     }
 
     // The first reason stays.
@@ -67,7 +76,7 @@ std::unique_ptr<HeldLease> activity_lease(LeaseKeeper& keeper, std::shared_ptr<L
 
 template <typename Call>
 auto LeaseBase::use(Call call) {
-    auto connection = keeper_->pool_.take();
+    auto connection = state_->pool.load()->take();
     Hub hub(*connection, keeper_->options_.hub, keeper_->options_.clock);
     try {
         return call(hub);
@@ -81,18 +90,38 @@ auto LeaseBase::use(Call call) {
 
 template <typename Call>
 auto LeaseBase::settle_by(Call call) {
-    if (state_->settled.exchange(true)) {
-        throw std::logic_error("the lease was ended before");
-    }
-    return note_failures([&] { return use(call); });
+    claim_end();
+    return note_failures([&] {
+        return use([&](Hub& hub) {
+            state_->sent = true;
+            return call(hub);
+        });
+    });
+}
+
+template <typename Ending>
+void LeaseBase::settle_with(const std::function<void(Connection&)>& body, Ending ending,
+                            const Where& where) {
+    claim_end();
+    note_failures([&] {
+        use([&](Hub& hub) {
+            hub.connection().with_transaction(
+                [&] {
+                    state_->sent = false;  // also if the transaction is run again
+                    body(hub.connection());
+                    state_->sent = true;
+                    ending(hub);
+                },
+                where);
+        });
+    });
 }
 
 template <typename Call>
 void LeaseBase::settle_elsewhere(Call call) {
-    if (state_->settled.exchange(true)) {
-        throw std::logic_error("the lease was ended before");
-    }
+    claim_end();
     note_failures([&] {
+        state_->sent = true;
         try {
             call();
         } catch (const Error& error) {
@@ -112,11 +141,11 @@ auto LeaseBase::note_failures(Call call) {
         if (error.outcome_unknown()) {
             state_->unknown = true;
         } else if (!error.lock_lost()) {
-            state_->settled = false;
+            state_->reopen();
         }
         throw;
     } catch (...) {
-        state_->settled = false;
+        state_->reopen();
         throw;
     }
 }
@@ -146,18 +175,6 @@ void LeaseBase::end(GiveBack give_back) noexcept {
     } catch (const std::exception& error) {
         keeper_->report(error);
     }
-}
-
-// Runs body, and then ending, in one transaction.
-template <typename Ending>
-void in_one_transaction(Hub& hub, const std::function<void(Connection&)>& body, Ending ending,
-                        const Where& where) {
-    hub.connection().with_transaction(
-        [&] {
-            body(hub.connection());
-            ending();
-        },
-        where);
 }
 
 }  // namespace belay

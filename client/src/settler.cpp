@@ -25,11 +25,17 @@ constexpr Milliseconds kMaxWait = 10 * kExpectedWait;
 // Results of more bytes than this go with different calls.
 constexpr std::size_t kMaxPortionBytes = std::size_t{8} << 20;
 
+std::size_t bytes_of(const Job& job) {
+    return job.outcome && job.outcome->text() ? job.outcome->text()->size() : 0;
+}
+
 // A settler has nothing better to do than to wait for a connection.
 constexpr std::chrono::hours kPatience{24};
 
-std::size_t bytes_of(const Job& job) {
-    return job.outcome && job.outcome->text() ? job.outcome->text()->size() : 0;
+// Of a call that failed on this side, for want of memory or because of its answer: what has
+// happened is not known.
+Error unknown_outcome(std::string message) {
+    return Error({.message = std::move(message), .outcome_unknown = true});
 }
 
 template <typename Part>
@@ -182,8 +188,10 @@ int Settler::receive(Hub& hub) {
          {round.first, round.first == Source::kTasks ? Source::kActivities : Source::kTasks}) {
         if (left.all() > 0 && serves(source)) {
             auto work = call(hub, source, {}, left).work;
-            left.use(static_cast<int>(work.size()));
-            if (deliver(std::move(work))) {
+            const auto count = static_cast<int>(work.size());
+            const bool stays = deliver(std::move(work));
+            left.use(count);
+            if (stays) {
                 ended_changed_.notify_one();  // a settler gives back what grows old
             }
         }
@@ -239,6 +247,7 @@ JobPointer Settler::take() {
 }
 
 JobPointer Settler::hand_over(JobPointer job) {
+    job->lease->call_through(pool_);
     JobPointer next;
     bool settler_sleeps = false;
     bool leaves = false;
@@ -408,7 +417,8 @@ void Settler::give_back_old() {
 Settler::Round Settler::begin_round() {
     Round round;
     std::size_t bytes = 0;
-    while (!ended_.empty() && round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
+    while (!ended_.empty() &&
+           round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
         bytes += bytes_of(*ended_.front());
         if (bytes > kMaxPortionBytes && !round.jobs.empty()) {
             break;
@@ -471,10 +481,10 @@ void Settler::run_round(Round round) {
     }
 }
 
-// Settles jobs of one source; uses some of the room.
-void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
-    std::vector<JobPointer> sent;
-    std::vector<PortionPart> parts;
+// What a portion says of the jobs. Those that need a call of their own go to `others`.
+Settler::Portion Settler::portion_of(std::vector<JobPointer> jobs,
+                                     std::vector<JobPointer>& others) {
+    Portion portion;
     for (auto& job : jobs) {
         std::optional<PortionPart> part;
         try {
@@ -483,38 +493,85 @@ void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
         } catch (const std::exception&) {
             // By itself it says what is wrong with it.
         }
-        if (!part || job->lease->lost() || !job->lease->begin_settling()) {
-            alone(std::move(job));
+        if (part) {
+            portion.parts.push_back(std::move(*part));
+            portion.jobs.push_back(std::move(job));
+        } else {
+            others.push_back(std::move(job));
+        }
+    }
+    return portion;
+}
+
+// Claims the jobs' leases for the call that ends them. What was lost or ended meanwhile goes to
+// `others`.
+void Settler::begin_portion(Portion& portion, std::vector<JobPointer>& others) {
+    auto job = portion.jobs.begin();
+    auto part = portion.parts.begin();
+    while (job != portion.jobs.end()) {
+        if (!(*job)->lease->lost() && (*job)->lease->begin_settling()) {
+            ++job;
+            ++part;
             continue;
         }
-        parts.push_back(std::move(*part));
-        sent.push_back(std::move(job));
+        others.push_back(std::move(*job));
+        job = portion.jobs.erase(job);
+        part = portion.parts.erase(part);
     }
-    if (sent.empty() && room.all() == 0) {
-        return;
-    }
+}
+
+// Settles jobs of one source; uses some of the room.
+void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
+    std::vector<JobPointer> others;  // need a call of their own, when this one's connection is free
+    Portion portion;
     Answer answer;
+    std::optional<Error> failure;
+    bool begun = false;
     try {
-        auto connection = take_connection();
-        Hub hub(*connection, options_.hub, options_.clock);
-        answer = call(hub, source, parts, room);
-    } catch (const Error& error) {
-        if (sent.empty()) {
-            host_.tell_error(error);
-        } else if (error.infrastructure()) {
-            give_back_failed(source, std::move(sent), error);
-        } else {
-            for (const auto& job : sent) {
-                job->lease->leave_open();
-            }
-            settle_halves(source, std::move(sent));
+        portion = portion_of(std::move(jobs), others);
+        if (!portion.jobs.empty() || room.all() > 0) {
+            // First: until they are sent, leases are extended.
+            auto connection = take_connection();
+            begun = true;
+            begin_portion(portion, others);
+            Hub hub(*connection, options_.hub, options_.clock);
+            answer = call(hub, source, portion.parts, room);
         }
-        return;
+    } catch (const Error& error) {
+        failure = error;
+    } catch (const std::exception& error) {
+        failure = unknown_outcome(error.what());
     }
-    room.use(static_cast<int>(answer.work.size()));
-    deliver(std::move(answer.work));
-    for (std::size_t i = 0; i < sent.size(); ++i) {
-        tell_outcome(std::move(sent[i]), answer.outcomes.at(i));
+    if (failure && !begun) {
+        begin_portion(portion, others);
+    }
+    if (!failure) {
+        hand_on(std::move(answer.work), room);
+        if (answer.outcomes.size() != portion.jobs.size()) {
+            failure = unknown_outcome("the answer has " + std::to_string(answer.outcomes.size()) +
+                                      " outcomes of " + std::to_string(portion.jobs.size()));
+        }
+    }
+    if (failure) {
+        fail_portion(source, std::move(portion.jobs), *failure);
+    } else {
+        for (std::size_t i = 0; i < portion.jobs.size(); ++i) {
+            tell_outcome(std::move(portion.jobs[i]), answer.outcomes[i]);
+        }
+    }
+    for (auto& job : others) {
+        alone(std::move(job));
+    }
+}
+
+// What is leased and cannot be handed over lapses; the outcomes have to be told.
+void Settler::hand_on(std::vector<Work> work, Room& room) noexcept {
+    try {
+        const auto count = static_cast<int>(work.size());
+        deliver(std::move(work));
+        room.use(count);
+    } catch (const std::exception& error) {
+        host_.tell_error(error);
     }
 }
 
@@ -575,6 +632,7 @@ bool Settler::deliver(std::vector<Work> work) {
     jobs.reserve(work.size());
     for (auto& one : work) {
         JobPointer job(new Job(keeper_, std::move(one)));
+        job->lease->call_through(pool_);
         job->lease->set_portions(
             [this, &lent = *job](Outcome outcome) { settle_and_wait(lent, std::move(outcome)); });
         jobs.push_back(std::move(job));

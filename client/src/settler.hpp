@@ -199,6 +199,11 @@ class Settler {
         Source first = Source::kTasks;
     };
 
+    struct Portion {
+        std::vector<JobPointer> jobs = {};
+        std::vector<PortionPart> parts = {};  // what it says of each
+    };
+
     struct Answer {
         std::vector<SettledOutcome> outcomes = {};
         std::vector<Work> work = {};
@@ -208,6 +213,10 @@ class Settler {
     void wait_for_work(std::unique_lock<std::mutex>& lock);
     void run_round(Round round);
     void settle(Source source, std::vector<JobPointer> jobs, Room& room);
+    Portion portion_of(std::vector<JobPointer> jobs, std::vector<JobPointer>& others);
+    void begin_portion(Portion& portion, std::vector<JobPointer>& others);
+    void hand_on(std::vector<Work> work, Room& room) noexcept;
+    void fail_portion(Source source, std::vector<JobPointer> jobs, const Error& error);
     void settle_halves(Source source, std::vector<JobPointer> jobs);
     void tell_outcome(JobPointer job, const SettledOutcome& outcome) noexcept;
     void give_back_failed(Source source, std::vector<JobPointer> jobs, const Error& error);

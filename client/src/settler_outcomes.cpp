@@ -83,6 +83,22 @@ void Settler::alone(JobPointer job) noexcept {
     }
 }
 
+// After a call that failed.
+void Settler::fail_portion(Source source, std::vector<JobPointer> jobs, const Error& error) {
+    if (jobs.empty()) {
+        host_.tell_error(error);
+        return;
+    }
+    if (error.infrastructure() || error.outcome_unknown()) {
+        give_back_failed(source, std::move(jobs), error);
+        return;
+    }
+    for (const auto& job : jobs) {
+        job->lease->leave_open();
+    }
+    settle_halves(source, std::move(jobs));
+}
+
 // After a call that failed because of the connection or the server. Where the outcome is unknown
 // this is safe: what was settled is no longer held.
 void Settler::give_back_failed(Source source, std::vector<JobPointer> jobs, const Error& error) {
@@ -119,7 +135,7 @@ void Settler::give_back_failed(Source source, std::vector<JobPointer> jobs, cons
         for (const auto& job : jobs) {
             job->lease->leave_settled();
         }
-    } catch (const Error& again) {
+    } catch (const std::exception& again) {
         host_.tell_error(again);
         for (const auto& job : jobs) {
             job->lease->leave_to_lapse();

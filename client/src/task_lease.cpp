@@ -105,11 +105,9 @@ class TaskLease final : public HeldLease {
 
     void complete_with(const std::function<void(Connection&)>& body, const OptionalText& result,
                        Where where) override {
-        settle_by([&](Hub& hub) {
-            in_one_transaction(
-                hub, body, [&] { TaskCalls(hub).complete(fence_, result, kLeaseHolder, where); },
-                where);
-        });
+        settle_with(
+            body, [&](Hub& hub) { TaskCalls(hub).complete(fence_, result, kLeaseHolder, where); },
+            where);
     }
 
     void write(const std::function<void(Connection&)>& body, Where where) override {
@@ -132,7 +130,7 @@ class TaskLease final : public HeldLease {
         SuspendedTask answer =
             settle_by([&](Hub& hub) { return TaskCalls(hub).suspend(fence_, suspension, where); });
         if (answer.result == SuspendResult::kAlreadySatisfied) {
-            state_->settled = false;
+            state_->reopen();
         }
         return answer;
     }

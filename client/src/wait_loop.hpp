@@ -26,6 +26,24 @@
 
 namespace belay {
 
+// The connections of a loop, made when they are needed. None of the three waits for another one:
+// what handlers do in transactions of their own delays neither portions nor the extension of
+// leases.
+struct Pools {
+    Pools(const ConnectionOptions& options, int size)
+        : portions(options, static_cast<std::size_t>(size)),
+          leases(options, 1),
+          handlers(options, static_cast<std::size_t>(size)) {}
+
+    std::uint64_t round_trips() const {
+        return portions.round_trips() + leases.round_trips() + handlers.round_trips();
+    }
+
+    Pool portions;
+    Pool leases;    // of the keeper
+    Pool handlers;  // of the calls that handlers make
+};
+
 struct LoopOptions {
     ConnectionOptions connection = {};
     int concurrency = 1;
@@ -198,9 +216,9 @@ class WaitLoop {
     // use them.
     struct Count {
         WaitLoop& loop;
-        const Pool& pool;
+        const Pools& pools;
         const Connection& waiting;
-        ~Count() { loop.round_trips_ += pool.round_trips() + waiting.round_trips(); }
+        ~Count() { loop.round_trips_ += pools.round_trips() + waiting.round_trips(); }
     };
 
     const LoopOptions& loop_options() const { return options_; }

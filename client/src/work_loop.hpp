@@ -23,25 +23,25 @@ class WorkLoop : public WaitLoop {
     // Works until stop(), then drains.
     void run() {
         const LoopOptions& options = loop_options();
-        Pool pool(options.connection, static_cast<std::size_t>(options.connections));
+        Pools pools(options.connection, options.connections);
         Connection waiting(options.connection);
-        const Count count{*this, pool, waiting};
-        LeaseKeeper keeper(pool, options.keeper);
+        const Count count{*this, pools, waiting};
+        LeaseKeeper keeper(pools.leases, options.keeper);
         draining_ = false;
-        begin_run(pool);
+        begin_run(pools.portions);
         std::vector<std::jthread> threads;
         for (int i = 0; i < options.concurrency; ++i) {
-            threads.emplace_back([&] { serve(keeper, pool); });
+            threads.emplace_back([&] { serve(keeper, pools); });
         }
         try {
             wait_and_fetch(waiting, keeper);
         } catch (...) {
             // The threads must end before this frame does.
             stop();
-            drain(pool);
+            drain(pools.portions);
             throw;
         }
-        drain(pool);
+        drain(pools.portions);
     }
 
  protected:
@@ -53,7 +53,7 @@ class WorkLoop : public WaitLoop {
     virtual void fetch(Hub& hub, int free, std::vector<Item>& items) = 0;
 
     // Runs one item; returns the next, if it got one. Called by the handlers' threads.
-    virtual std::optional<Item> handle(LeaseKeeper& keeper, Pool& pool, Item item) = 0;
+    virtual std::optional<Item> handle(LeaseKeeper& keeper, Pools& pools, Item item) = 0;
 
     // Gives back an item that no handler has begun.
     virtual void give_back(Hub& hub, const Item& item) = 0;
@@ -139,11 +139,11 @@ class WorkLoop : public WaitLoop {
     }
 
     // A handler's thread.
-    void serve(LeaseKeeper& keeper, Pool& pool) {
+    void serve(LeaseKeeper& keeper, Pools& pools) {
         while (auto item = pop()) {
             while (item) {
                 try {
-                    item = handle(keeper, pool, std::move(*item));
+                    item = handle(keeper, pools, std::move(*item));
                 } catch (const std::exception& error) {
                     tell_error(error);
                     item.reset();
@@ -190,6 +190,7 @@ class WorkLoop : public WaitLoop {
         }
         for (LeaseBase* lease : active_) {
             lease->request_stop();
+            lease->call_through(pool);  // its handler may never let go of a connection
             try {
                 give_up(*lease, {}, true);
             } catch (const std::exception& error) {

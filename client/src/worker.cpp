@@ -149,36 +149,39 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
     void run() {
         choose_sources();
         const LoopOptions& loop = loop_options();
-        Pool pool(loop.connection, static_cast<std::size_t>(loop.connections));
+        Pools pools(loop.connection, loop.connections);
         Connection waiting(loop.connection);
-        const Count count{*this, pool, waiting};
-        LeaseKeeper keeper(pool, loop.keeper);
-        Settler own(pool, keeper, settler_options(), *this);
+        const Count count{*this, pools, waiting};
+        LeaseKeeper keeper(pools.leases, loop.keeper);
+        Settler own(pools.portions, keeper, settler_options(), *this);
         settler = &own;
         std::deque<Active> active;  // its elements stay where they are
         std::vector<std::jthread> threads;
         for (int i = 0; i < loop.concurrency; ++i) {
-            threads.emplace_back([this, &own, &mine = active.emplace_back()] { serve(own, mine); });
+            threads.emplace_back([this, &own, &pools, &mine = active.emplace_back()] {
+                serve(own, pools.handlers, mine);
+            });
         }
         try {
             wait_and_fetch(waiting, keeper);
         } catch (...) {
             // The threads must end before this frame does.
             stop();
-            drain(own, active, threads);
+            drain(own, pools.portions, active, threads);
             throw;
         }
-        drain(own, active, threads);
+        drain(own, pools.portions, active, threads);
     }
 
     // Lets handlers finish until the deadline, then takes their work from them.
-    void drain(Settler& own, std::deque<Active>& active, std::vector<std::jthread>& threads) {
+    void drain(Settler& own, Pool& pool, std::deque<Active>& active,
+               std::vector<std::jthread>& threads) {
         own.stop_receiving();
         if (!own.await_idle(options.drain_timeout)) {
             for (Active& one : active) {
                 const std::lock_guard lock(one.mutex);
                 if (one.lease != nullptr) {
-                    take_away(*one.lease);
+                    take_away(*one.lease, pool);
                 }
             }
         }
@@ -186,8 +189,9 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
         own.finish();
     }
 
-    void take_away(LeaseBase& lease) const {
+    void take_away(LeaseBase& lease, Pool& pool) const {
         lease.request_stop();
+        lease.call_through(pool);  // its handler may never let go of a connection
         try {
             give_up(lease, {}, true);
         } catch (const std::exception& error) {
@@ -293,8 +297,9 @@ struct Worker::Impl : OwnerLoop, SettlerHost {
     };
 
     // A handler's thread.
-    void serve(Settler& own, Active& active) {
+    void serve(Settler& own, Pool& pool, Active& active) {
         for (JobPointer job = own.take(); job;) {
+            job->lease->call_through(pool);
             bool hands_over = false;
             try {
                 hands_over = run_job(*job, active);

@@ -236,11 +236,12 @@ void note_place(const Hub& hub, const core::TaskLife& life, const Task& task) {
     note_place(hub, life, {task.queue, task.slot, task.cap_set}, task.id);
 }
 
-void note_claimable(const Hub& hub, std::string_view queue, const core::TaskLife& life) {
+void note_claimable(const Hub& hub, std::string_view queue, const core::TaskLife& life,
+                    int32 count) {
     const bool ready = life.state == core::TaskState::kReady;
     for (const wakeups::Channel& channel : {queue_channel(hub, queue), all_queues_channel(hub)}) {
         if (ready) {
-            wakeups::ready(channel);
+            wakeups::ready(channel, count);
         } else {
             wakeups::due(channel, *life.available_at);
         }

@@ -98,7 +98,8 @@ core::QueuePlace delayed_place(const TaskPlace& place);
 void note_place(const Hub& hub, const core::TaskLife& life, const TaskStream& stream,
                 const pg_uuid_t& id);
 void note_place(const Hub& hub, const core::TaskLife& life, const Task& task);
-void note_claimable(const Hub& hub, std::string_view queue, const core::TaskLife& life);
+void note_claimable(const Hub& hub, std::string_view queue, const core::TaskLife& life,
+                    int32 count = 1);
 // The state of a task has changed; with a notice, that of one that had a lease.
 void note_state(const Hub& hub, const pg_uuid_t& task);
 // Something has changed in the flow, if there is one.

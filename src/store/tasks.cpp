@@ -246,16 +246,19 @@ void insert_own_tasks(Tables& tables, std::span<const NewTask> tasks) {
             },
             [](std::size_t, const ItemPointerData&) {});
     });
-    const NewTask* told = nullptr;
+    // A channel is told once of tasks that are alike, and how many they are: as many waiters wake
+    // up.
+    const NewTask* alike = tasks.data();
     for (const NewTask& task : tasks) {
         note_new_place(tables, task);
-        // A channel need not be told twice of the same.
-        if (told == nullptr || told->queue != task.queue ||
-            told->available_at != task.available_at) {
-            note_claimable(tables, task.queue, new_life(task));
-            told = &task;
+        if (alike->queue != task.queue || alike->available_at != task.available_at) {
+            note_claimable(tables, alike->queue, new_life(*alike),
+                           static_cast<int32>(&task - alike));
+            alike = &task;
         }
     }
+    note_claimable(tables, alike->queue, new_life(*alike),
+                   static_cast<int32>(tasks.data() + tasks.size() - alike));
     count_new(tables, tasks.size());
 }
 

@@ -139,12 +139,12 @@ TEST_F(ClientOutbox, AHandlerCannotHideAFailedStatement) {
 TEST_F(ClientOutbox, ALostLeaseUndoesTheCopy) {
     tell(1);
     auto options = reader_options();
-    options.lease = Milliseconds(200);
+    options.lease = Milliseconds(4000);
     std::atomic<int> runs = 0;
     Reading reading(options, [&](const std::vector<Event>& events, Connection& connection) {
         copy(events, connection);
         if (++runs == 1) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(400));
+            std::this_thread::sleep_for(options.lease + std::chrono::milliseconds(400));
         }
     });
     ASSERT_TRUE(wait_until([&] { return copied() == 1 && events(Kind::kAcked) == 1; }));
@@ -155,7 +155,7 @@ TEST_F(ClientOutbox, ALostLeaseUndoesTheCopy) {
 TEST_F(ClientOutbox, ADeadConnectionUndoesTheCopy) {
     tell(4);
     auto options = reader_options();
-    options.lease = Milliseconds(300);
+    options.lease = Milliseconds(3000);
     std::atomic<int> runs = 0;
     Reading reading(options, [&](const std::vector<Event>& events, Connection& connection) {
         copy(events, connection);

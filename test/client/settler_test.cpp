@@ -288,7 +288,8 @@ TEST_F(ClientSettler, PrefetchesOnlyFromALongQueue) {
         });
         Running running(worker);
         ASSERT_TRUE(wait_until([&] { return gate.entered == 2; }));
-        EXPECT_EQ(leased(), ready == 5 ? 2 : 5);
+        const int expected = ready == 5 ? 2 : 5;
+        EXPECT_TRUE(wait_until([&] { return leased() == expected; })) << leased();
         gate.open = true;
         ASSERT_TRUE(wait_until([&] { return in_state("completed") == before + ready; }));
     }

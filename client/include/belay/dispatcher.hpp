@@ -12,11 +12,14 @@
 // nothing else, for the same turn may be handed out again: after a lost lease, after a crash.
 //
 // Threads and connections are as those of a Worker (worker.hpp): run() waits and fetches in its own
-// thread, `concurrency` threads run handlers, one renews leases; they share `connections`
-// connections, and one more waits. What handlers decide is committed together, as many decisions as
-// have come while the connections were busy, and the same call fetches the next turns. A lone turn
-// waits for no other. More round trips are only needed for a history that is larger than 64 MiB,
-// which is read in pages.
+// thread, `concurrency` threads run handlers, one renews leases, with a connection of its own. What
+// handlers decide is committed together through `connections` connections, as many decisions as
+// have come while these were busy, and the same call fetches the next turns. A lone turn waits for
+// no other. More round trips are only needed for a history that is larger than 64 MiB, which is
+// read in pages. ack_with() uses `connections` others. So a dispatcher has at most
+// 2 * connections + 2, and connections + 2 without ack_with().
+//
+// Events are told by the handlers' threads: a slow hook delays the next turn.
 //
 // Thread-safety: on() is called before run(). stop() may be called by any thread and by a signal
 // handler. Handlers and hooks are called by several threads at once.

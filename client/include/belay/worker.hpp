@@ -20,9 +20,16 @@
 // write() are transactions of their own.
 //
 // Threads and connections. run() uses its own thread to wait for work and to receive it,
-// `concurrency` threads for handlers, `connections` to settle, and one to extend leases. They share
-// `connections` connections, and one more waits: for work, and for word that something this worker
-// runs was cancelled. Behind a pooler that one needs a session of its own.
+// `concurrency` threads for handlers, `connections` to settle, and one to extend leases. Settlers
+// share `connections` connections, one extends leases, and one waits: for work, and for word that
+// something this worker runs was cancelled. Behind a pooler that one needs a session of its own.
+// The calls that handlers make, such as write() and complete_with(), share `connections` others:
+// slow ones delay one another, and neither portions nor leases. All are made when they are needed,
+// so a worker has at most 2 * connections + 2, and connections + 2 if its handlers make no calls.
+//
+// Events. kReceived is told by the handler's thread, the outcome of a portion by the thread that
+// has settled it: a hook that is slow delays that settler's next portion, and with it the jobs that
+// its call leases. A hook should only count or enqueue.
 //
 // Thread-safety: on() and on_activity() are called before run(). stop() may be called by any thread
 // and by a signal handler. Handlers and hooks are called by several threads at once.
@@ -106,7 +113,7 @@ struct WorkerOptions {
     std::optional<Milliseconds> session_lock_timeout = {};
     Milliseconds session_idle_timeout{300000};
     Clock clock = server_clock();
-    std::function<void(const WorkerEvent&)> on_event = {};
+    std::function<void(const WorkerEvent&)> on_event = {};  // should return at once, see above
 };
 
 class Worker {
