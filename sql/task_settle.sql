@@ -182,6 +182,14 @@ CREATE FUNCTION pg_temp.taken(p_max int, p_prefetch int, p_threshold int, p_queu
 $$;
 SELECT pg_temp.taken(2, 3, 6) AS long_enough, pg_temp.taken(2, 3, 7) AS too_short, pg_temp.taken(0, 3, 6) AS only_ahead, pg_temp.taken(0, 3, 7) AS nothing,
        pg_temp.taken(2, 0, 1) AS none_wanted, pg_temp.taken(2, 3, 9, NULL) AS all_queues, pg_temp.taken(2, 3, 10, NULL) AS all_queues_too_short, pg_temp.taken(0, 8, 1) AS what_there_is;
+-- Limited queues are claimed from for p_max_items alone: what waits in a buffer takes no place, and spends no rate. Neither are their tasks counted.
+SELECT set_queue('p', '{"concurrency": 4}');
+SELECT pg_temp.taken(2, 3, 1) AS concurrency, pg_temp.taken(0, 3, 1) AS only_ahead, pg_temp.taken(2, 3, 1, '{p,other}') AS beside_another, pg_temp.taken(0, 5, 3, '{p,other}') AS of_the_other, pg_temp.taken(0, 5, 4, '{p,other}') AS not_counted,
+       pg_temp.taken(2, 3, 3, NULL) AS all_queues, pg_temp.taken(2, 3, 4, NULL) AS all_queues_not_counted;
+SELECT set_queue('p', '{"concurrency": null, "rate_per_s": 10}');
+SELECT pg_temp.taken(2, 3, 1) AS rate, pg_temp.taken(0, 3, 1) AS only_ahead;
+SELECT set_queue('p', '{"rate_per_s": null}');
+SELECT pg_temp.taken(2, 3, 6) AS without_limits;
 CALL pg_temp.start(1, 2);
 SELECT outcome_index AS i, pg_temp.n(task_id) AS n FROM settle_and_claim_tasks(pg_temp.ids(1, 2), '{1,1}', '{release,release}', p_worker => 'w', p_worker_instance => 'w-1', p_prefetch => 5, p_prefetch_threshold => 2, p_now_ms => 1500);
 SELECT pause_hub('tasks');

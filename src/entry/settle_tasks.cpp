@@ -193,18 +193,16 @@ Datum settle_and_claim_tasks(const Call& call) {
     const auto outcomes = read_outcomes(call, arrays);
     const bool claims = call.int4(15).value_or(0) != 0 || call.int4(17).value_or(0) != 0;
     auto request = claims ? claim_request(call, 10, true) : ops::ClaimRequest{};
-    const auto prefetch = claims ? read_prefetch(call, 17, request.max, kMaxClaim) : Prefetch{};
+    if (claims) {
+        const auto prefetch = read_prefetch(call, 17, request.max, kMaxClaim);
+        request.ahead = {prefetch.most, prefetch.threshold};
+    }
     auto clock = call.clock(19);
     const auto set = call.set();
     if (!outcomes.empty()) {
         ops::settle_tasks(call.tables, outcomes, &clock);
     }
-    if (prefetch.most > 0 &&
-        ops::has_ready_tasks(call.tables, request, clock, prefetch.threshold)) {
-        request.max += prefetch.most;
-    }
-    const auto claimed =
-        request.max > 0 ? ops::claim_tasks(call.tables, request, &clock) : ops::Claimed{};
+    const auto claimed = claims ? ops::claim_tasks(call.tables, request, &clock) : ops::Claimed{};
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         add_outcome(set, i, outcomes[i], has_element(arrays.ids, i));
     }

@@ -318,7 +318,12 @@ std::optional<pg_uuid_t> parse_uuid(std::string_view text) {
 }
 
 std::optional<pg_uuid_t> optional_uuid(json::Value object, const char* member, const char* path) {
-    const auto text = optional_string(object, member, path);
+    return uuid_of(json::find(object, member), member, path);
+}
+
+std::optional<pg_uuid_t> uuid_of(const std::optional<json::Value>& value, const char* member,
+                                 const char* path) {
+    const auto text = string_of(value, member, path);
     const auto id = text ? parse_uuid(*text) : std::nullopt;
     if (text && !id) {
         const char* place = psprintf("%s.%s", path, member);
@@ -348,9 +353,8 @@ namespace {
 // Calls add(element) for each element of an array member; false if there is none. add returns
 // whether it took the element.
 template <typename Add>
-bool each_element(json::Value object, const char* member, const char* path, const char* hint,
-                  Add add) {
-    const auto array = json::find(object, member);
+bool each_element(const std::optional<json::Value>& array, const char* member, const char* path,
+                  const char* hint, Add add) {
     if (!array || array->kind == json::Kind::kNull) {
         return false;
     }
@@ -377,6 +381,11 @@ bool each_element(json::Value object, const char* member, const char* path, cons
 std::optional<std::span<const std::string_view>> optional_texts(json::Value object,
                                                                 const char* member,
                                                                 const char* path) {
+    return texts_of(json::find(object, member), member, path);
+}
+
+std::optional<std::span<const std::string_view>> texts_of(const std::optional<json::Value>& value,
+                                                          const char* member, const char* path) {
     pg::List<std::string_view> texts;
     const auto add = [&texts](json::Value element) {
         const bool good = element.kind == json::Kind::kString && !json::inspect(element).has_nul;
@@ -385,7 +394,7 @@ std::optional<std::span<const std::string_view>> optional_texts(json::Value obje
         }
         return good;
     };
-    if (!each_element(object, member, path, "Pass strings.", add)) {
+    if (!each_element(value, member, path, "Pass strings.", add)) {
         return std::nullopt;
     }
     return texts.span();
@@ -401,7 +410,7 @@ std::optional<std::span<const int64>> optional_ints(json::Value object, const ch
         }
         return number.has_value();
     };
-    if (!each_element(object, member, path, "Pass integers.", add)) {
+    if (!each_element(json::find(object, member), member, path, "Pass integers.", add)) {
         return std::nullopt;
     }
     return numbers.span();
@@ -419,6 +428,14 @@ void check_members(json::Value object, const char* path, std::span<const char* c
         if (!found) {
             raise_unknown_key(path, key);
         }
+    }
+}
+
+void find_members(json::Value object, const char* path, std::span<const std::string_view> known,
+                  std::optional<json::Value>* found) {
+    const std::string_view unknown = json::find_each(object, known, found);
+    if (!unknown.empty()) {
+        raise_unknown_key(path, unknown);
     }
 }
 
@@ -468,7 +485,10 @@ void append_json(StringInfo out, std::string_view text) {
 }
 
 Jsonb* jsonb_member(json::Value object, const char* member) {
-    const auto value = json::find(object, member);
+    return jsonb_of(json::find(object, member));
+}
+
+Jsonb* jsonb_of(const std::optional<json::Value>& value) {
     return !value || value->kind == json::Kind::kNull
                ? nullptr
                : DatumGetJsonbP(pg::jsonb_datum(value->text));

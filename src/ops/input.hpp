@@ -132,11 +132,14 @@ std::optional<std::string_view> string_of(const std::optional<core::json::Value>
                                           const char* member, const Path& path);
 std::optional<int64> int_of(const std::optional<core::json::Value>& value, const char* member,
                             const Path& path);
+std::optional<pg_uuid_t> uuid_of(const std::optional<core::json::Value>& value, const char* member,
+                                 const char* path);
 std::optional<pg_uuid_t> optional_uuid(core::json::Value object, const char* member,
                                        const char* path);
 std::optional<int64> optional_int(core::json::Value object, const char* member, const Path& path);
 std::optional<bool> optional_bool(core::json::Value object, const char* member, const char* path);
 // Any member; null if absent or null.
+Jsonb* jsonb_of(const std::optional<core::json::Value>& value);
 Jsonb* jsonb_member(core::json::Value object, const char* member);
 // One that has to be an object, or absent or null.
 Jsonb* object_member(core::json::Value object, const char* member, const char* path);
@@ -145,6 +148,8 @@ Jsonb* object_member(core::json::Value object, const char* member, const char* p
 std::optional<std::span<const std::string_view>> optional_texts(core::json::Value object,
                                                                 const char* member,
                                                                 const char* path);
+std::optional<std::span<const std::string_view>> texts_of(
+    const std::optional<core::json::Value>& value, const char* member, const char* path);
 // A string stands for an array of one.
 std::optional<std::span<const std::string_view>> optional_words(core::json::Value object,
                                                                 const char* member,
@@ -154,6 +159,10 @@ std::optional<std::span<const int64>> optional_ints(core::json::Value object, co
 
 // Refuses a member that is not in the list: a misspelt one must not be overlooked.
 void check_members(core::json::Value object, const char* path, std::span<const char* const> known);
+
+// The same, and finds them: found[i] is that of known[i].
+void find_members(core::json::Value object, const char* path,
+                  std::span<const std::string_view> known, std::optional<core::json::Value>* found);
 
 // The JSON of a jsonb object parameter. QB006 for NULL (if required) and for anything else.
 core::json::Value checked_object(const char* path, Jsonb* value);

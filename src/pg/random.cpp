@@ -24,7 +24,7 @@ void draw(void* bytes, Size count) {
 }  // namespace
 
 void fill_random(void* bytes, Size count) {
-    if (count > kPool / 4 || !IsUnderPostmaster) {
+    if (count > kPool / 4 || (IsPostmasterEnvironment && !IsUnderPostmaster)) {
         draw(bytes, count);
         return;
     }

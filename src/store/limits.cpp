@@ -236,6 +236,10 @@ bool is_limited(const Hub& hub, std::string_view queue) {
                                                    queue.data()))) != std::string_view::npos;
 }
 
+bool has_limited(const Hub& hub) {
+    return hub.limited_queues != nullptr && hub.limited_queues[0] != '\0';
+}
+
 std::optional<core::QueueLimit> lock_limit(const Hub& hub, std::string_view queue) {
     const auto limit = run(hub, kLock, queue).first<core::QueueLimit>();
     return limit ? std::optional(add_up(hub, queue, *limit)) : std::nullopt;

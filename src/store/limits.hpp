@@ -17,6 +17,8 @@ namespace belay::store {
 
 // Whether the queue has limits, as far as a call that has entered table tasks must know.
 bool is_limited(const Hub& hub, std::string_view queue);
+// Whether any queue may have some.
+bool has_limited(const Hub& hub);
 
 // The limits of a queue as they are for certain now.
 std::optional<core::QueueLimit> read_limit(const Hub& hub, std::string_view queue);

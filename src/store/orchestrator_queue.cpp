@@ -305,7 +305,7 @@ std::span<const LeasedMessage> lease_messages(Tables& tables, std::string_view i
             }
             const core::Message message = core::leased(message_of(table), lock_no);
             const std::string_view work_item = get(table, message::kWorkItem);
-            if (try_change_row(&table, version_of(table, message))) {
+            if (try_change_row(&table, version_of(table, message)) == TM_Ok) {
                 leased[count++] = {.id = id, .attempt = message.attempt, .work_item = work_item};
             }
         }
@@ -411,7 +411,7 @@ bool unpark_messages(Tables& tables, std::string_view instance_id) {
             const core::Message message = message_of(table);
             if (message.parked &&
                 try_change_row(&table, version_of(table, core::with_parked(message, false)),
-                               true)) {
+                               true) == TM_Ok) {
                 note_appeared(table, message.visible_at);
                 found = true;
             }

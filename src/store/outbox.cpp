@@ -9,6 +9,7 @@
 #include "pg/durable.hpp"
 #include "pg/settings.hpp"
 #include "shmem/event_writers.hpp"
+#include "store/deferred.hpp"
 #include "store/readiness.hpp"
 #include "store/rows/outbox.hpp"
 #include "store/table/table.hpp"
@@ -285,6 +286,13 @@ Details& Details::add_json(const char* key, std::string_view json) {
 
 void write_event(const Hub& hub, int event, std::optional<std::string_view> subject,
                  const Details& details, int64 now) {
+    // Most operations tell of one thing: they open the table for themselves.
+    with_tables(hub, [&](Tables& tables) { write_event(tables, event, subject, details, now); });
+}
+
+void write_event(Tables& tables, int event, std::optional<std::string_view> subject,
+                 const Details& details, int64 now) {
+    const Hub& hub = tables.hub;
     const core::EventType& type = core::kEventTypes[event];
     // The begin of an incarnation waits for events of the old one, and events for that begin.
     LockRelationOid(hub.relations.outbox_events, RowExclusiveLock);
@@ -304,11 +312,7 @@ void write_event(const Hub& hub, int event, std::optional<std::string_view> subj
         .put(outbox::kSubject, subject)
         .set(outbox::kDetails, facts)
         .put(outbox::kOccurredAt, now);
-    // Events are told by many operations, few in a call: they open the table for themselves.
-    with_tables(hub, [&row](Tables& tables) {
-        with_table(tables, TableId::kOutboxEvents, RowExclusiveLock,
-                   [&row](Table& table) { (void)insert_row(&table, &row); });
-    });
+    add_row(tables, TableId::kOutboxEvents, &DeferredRows::events, &row);
     if (pg::settings.logical_events && XLogLogicalInfoActive()) {
         log_event(hub, hub.incarnation, position, type, subject, details, now);
     }

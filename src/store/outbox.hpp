@@ -5,6 +5,7 @@
 #include "core/token.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
+#include "store/table/tables.hpp"
 #include "store/statements.hpp"
 
 namespace belay::store {
@@ -28,6 +29,9 @@ inline bool wants_event(const Hub& hub, int event) {
 
 // Writes an event in the current transaction; event is its place in core::kEventTypes.
 void write_event(const Hub& hub, int event, std::optional<std::string_view> subject,
+                 const Details& details, int64 now);
+// The same in a call that tells of many: the row is written with others, if the call defers rows.
+void write_event(Tables& tables, int event, std::optional<std::string_view> subject,
                  const Details& details, int64 now);
 
 // The event of an item that was moved to dead_letters, if the hub writes it.

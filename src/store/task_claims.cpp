@@ -263,9 +263,8 @@ Datum value_or_null(const Columns& columns, AttrNumber number) {
 }
 
 // What a claim tells of the version that it has written.
-ClaimedTask read_claimed(const Table& table, HeapTuple version, const LeaseGrant& grant,
+ClaimedTask read_claimed(const Columns& columns, const LeaseGrant& grant,
                          const core::TaskLife& life) {
-    const Columns columns = columns_of(table, version);
     const auto value = [&columns](AttrNumber number) { return value_or_null(columns, number); };
     ClaimedTask claimed{.id = grant.task.id,
                         .life = life,
@@ -292,42 +291,81 @@ ClaimedTask read_claimed(const Table& table, HeapTuple version, const LeaseGrant
     return claimed;
 }
 
-ClaimedTask lease(Table* table, const LeaseGrant& grant, Datum worker, Datum worker_instance,
-                  int64 now) {
-    find_held_task(table, grant.task.id, grant.task.tid);
-    const core::TaskLife before = life_of(*table);
-    const core::TaskLife after = core::claimed(before, grant.terms, now);
-    Changes changes;
-    changes.put(task::kLeaseNonce, grant.nonce)
-        .set(task::kLeaseOwner, worker_instance)
-        .set(task::kLeaseWorker, worker)
-        .set(task::kAttemptWorker, worker)
-        .set(task::kAttemptInstance, worker_instance);
-    HeapTuple version = write_life(table, before, after, &changes);
-    return read_claimed(*table, version, grant, after);
+// A claimer's names as they are stored.
+struct StoredClaimer {
+    Datum worker;
+    Datum instance;
+};
+StoredClaimer stored(const Claimer& claimer) {
+    return {pg::text_datum(claimer.worker), pg::text_datum(claimer.instance)};
 }
 
-// A claim has the tasks; their leases end at the earliest then.
-void note_claimed(const Hub& hub, std::span<const LeaseGrant> grants) {
-    int64 first_end = core::kNever;
-    for (const LeaseGrant& grant : grants) {
-        first_end = std::min(first_end, grant.terms.until);
+struct Lease {
+    TM_Result result;  // of the write
+    ClaimedTask claimed;
+};
+
+// Writes the lease into table.row, as write(before, after, changes) does that.
+template <typename Write>
+Lease lease_row(const LeaseGrant& grant, const StoredClaimer& claimer, Write write) {
+    const core::TaskLife after = core::claimed(grant.task.life, grant.terms, grant.now);
+    Changes changes;
+    changes.put(task::kLeaseNonce, grant.nonce)
+        .set(task::kLeaseOwner, claimer.instance)
+        .set(task::kLeaseWorker, claimer.worker)
+        .set(task::kAttemptWorker, claimer.worker)
+        .set(task::kAttemptInstance, claimer.instance);
+    const WrittenLife written = write(grant.task.life, after, &changes);
+    if (written.result != TM_Ok) {
+        return {written.result, {}};
     }
-    std::optional<std::string_view> noted;
-    for (const LeaseGrant& grant : grants) {
-        wakeups::changed(task_channel(hub, uuid_text(grant.task.id)), wakeups::Reason::kChanged);
-        if (noted != grant.task.queue) {
-            noted = grant.task.queue;
-            wakeups::held(queue_channel(hub, *noted));
+    return {TM_Ok, read_claimed(written.columns, grant, after)};
+}
+
+ClaimedTask lease_held(Table* table, const LeaseGrant& grant, const StoredClaimer& claimer) {
+    find_held_task(table, grant.task.id, grant.task.tid);
+    return lease_row(grant, claimer,
+                     [table](const auto& before, const auto& after, Changes* changes) {
+                         return write_held_life(table, before, after, changes);
+                     })
+        .claimed;
+}
+
+// What waiting sessions have to know of a claim: it has the tasks, and their leases end at the
+// earliest then.
+struct ClaimNotes {
+    std::optional<std::string_view> queue{};
+    int64 queue_end = core::kNever;
+    int64 first_end = core::kNever;
+
+    void add(const Hub& hub, const LeaseGrant& grant, const ClaimedTask& claimed) {
+        note_state(hub, grant.task.id);
+        note_flow(hub, claimed.flow_id);
+        if (queue != grant.task.queue) {
+            end_queue(hub);
+            queue = grant.task.queue;
+        }
+        queue_end = std::min(queue_end, grant.terms.until);
+    }
+    void end_queue(const Hub& hub) {
+        if (queue) {
+            wakeups::held(queue_channel(hub, *queue));
             // A lease that is over is taken back by the next claim: who waits for the queue has to
             // wake up.
-            wakeups::due(queue_channel(hub, *noted), first_end);
+            wakeups::due(queue_channel(hub, *queue), queue_end);
+            first_end = std::min(first_end, queue_end);
+            queue_end = core::kNever;
         }
     }
-    wakeups::held(all_queues_channel(hub));
-    wakeups::due(all_queues_channel(hub), first_end);
-    wakeups::due(task_lease_channel(hub), first_end);
-}
+    void end(const Hub& hub) {
+        if (queue) {
+            end_queue(hub);
+            wakeups::held(all_queues_channel(hub));
+            wakeups::due(all_queues_channel(hub), first_end);
+            wakeups::due(task_lease_channel(hub), first_end);
+        }
+    }
+};
 
 }  // namespace
 
@@ -468,34 +506,57 @@ DueLook peek_due(Tables& tables, const std::optional<TaskPlace>& after, int64 no
 
 // ---------------------------------------------------------------- holding
 
+namespace {
+
+// What became of a task of a walk over heads, and whether the walk goes on.
+struct Visit {
+    TM_Result result;  // of locking or writing its row
+    bool goes_on;
+};
+
+// Walks over the tasks of a stream that may be claimed, and again if nothing was taken but another
+// version may be ready, too.
+template <typename Take, typename HasTaken>
+void walk_heads(Table* table, const TaskStream& stream, int64 now, bool* lost, Take take,
+                HasTaken has_taken) {
+    bool again = true;
+    while (again) {
+        bool changed = false;
+        const WalkEnd end = walk_live(
+            table, ReadyStream{table->hub, stream}, core::kQueueStart,
+            [table] { renew_snapshot(table); },
+            [&] {
+                const core::TaskLife life = life_of(*table);
+                if (!core::is_claimable(life, now)) {
+                    return true;
+                }
+                const Visit visit = take(life);
+                changed = changed || visit.result == TM_Updated;
+                *lost = *lost || visit.result != TM_Ok;
+                return visit.goes_on;
+            });
+        again = !has_taken() && (changed || end == WalkEnd::kMissed);
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+}  // namespace
+
 std::span<const HeldTask> hold_heads(Tables& tables, const TaskStream& stream, int64 now, int limit,
                                      bool* lost) {
     pass_task_faults();
     pg::List<HeldRow> held;
     with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
-        bool again = true;
-        while (again) {
-            bool changed = false;
-            const WalkEnd end = walk_live(
-                &table, ReadyStream{table.hub, stream}, core::kQueueStart,
-                [&table] { renew_snapshot(&table); },
-                [&] {
-                    const core::TaskLife life = life_of(table);
-                    if (!core::is_claimable(life, now)) {
-                        return true;
-                    }
-                    const TM_Result result = lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip);
-                    if (result == TM_Ok) {
-                        held.add(read_held(table, life, stream.queue));
-                    }
-                    // Another version may be ready, too.
-                    changed = changed || result == TM_Updated;
-                    *lost = *lost || result != TM_Ok;
-                    return held.count < limit;
-                });
-            again = held.count == 0 && (changed || end == WalkEnd::kMissed);
-            CHECK_FOR_INTERRUPTS();
-        }
+        walk_heads(
+            &table, stream, now, lost,
+            [&](const core::TaskLife& life) {
+                const TM_Result result = lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip);
+                if (result == TM_Ok) {
+                    held.add(read_held(table, life, stream.queue));
+                }
+                return Visit{result, held.count < limit};
+            },
+            [&held] { return held.count > 0; });
     });
     return with_timeouts(tables, held.span());
 }
@@ -531,24 +592,64 @@ std::span<const HeldTask> hold_eligible(Tables& tables, std::span<const pg_uuid_
 // ---------------------------------------------------------------- writing
 
 std::span<const ClaimedTask> acquire(Tables& tables, std::span<const LeaseGrant> grants,
-                                     std::string_view worker, std::string_view worker_instance,
-                                     int64 now) {
+                                     const Claimer& claimer) {
     // After a crash no other lease may be given under these epochs.
     pg::flush_at_commit();
     pass_task_faults();
     auto* claimed = static_cast<ClaimedTask*>(palloc(sizeof(ClaimedTask) * (grants.size() + 1)));
+    const StoredClaimer by = stored(claimer);
     writing(tables, TableId::kTasks, [&](Table& table) {
-        const Datum by = pg::text_datum(worker);
-        const Datum by_instance = pg::text_datum(worker_instance);
         for (std::size_t i = 0; i < grants.size(); ++i) {
-            claimed[i] = lease(&table, grants[i], by, by_instance, now);
+            claimed[i] = lease_held(&table, grants[i], by);
         }
     });
-    note_claimed(tables, grants);
+    ClaimNotes notes;
     for (std::size_t i = 0; i < grants.size(); ++i) {
-        note_flow(tables, claimed[i].flow_id);
+        notes.add(tables, grants[i], claimed[i]);
     }
+    notes.end(tables);
     return {claimed, grants.size()};
+}
+
+std::span<const AcquiredTask> acquire_heads(Tables& tables, const TaskStream& stream, int64 now,
+                                            int limit, const Claimer& claimer, const Lessor& lessor,
+                                            bool* lost) {
+    const std::optional<int64> timeout = QueueTimeouts{tables}.find(stream.queue);
+    pass_task_faults();
+    const StoredClaimer by = stored(claimer);
+    pg::List<AcquiredTask> acquired;
+    with_table(tables, TableId::kTasks, RowExclusiveLock, [&](Table& table) {
+        walk_heads(
+            &table, stream, now, lost,
+            [&](const core::TaskLife& life) {
+                HeldRow row = read_held(table, life, stream.queue);
+                if (!row.own_timeout) {
+                    row.task.attempt_timeout = timeout;
+                }
+                const auto grant = lessor.grant(lessor.claim, row.task);
+                if (!grant) {
+                    return Visit{TM_Ok, true};
+                }
+                const Lease lease = lease_row(
+                    *grant, by, [&table](const auto& before, const auto& after, Changes* changes) {
+                        return try_write_life(&table, before, after, changes);
+                    });
+                if (lease.result == TM_Ok) {
+                    acquired.add({lease.claimed, *grant});
+                }
+                return Visit{lease.result, acquired.count < limit};
+            },
+            [&acquired] { return acquired.count > 0; });
+    });
+    if (acquired.count > 0) {
+        pg::flush_at_commit();
+    }
+    ClaimNotes notes;
+    for (const AcquiredTask& task : acquired) {
+        notes.add(tables, task.grant, task.claimed);
+    }
+    notes.end(tables);
+    return acquired.span();
 }
 
 int64 promote_due(Tables& tables, int64 now, int limit) {

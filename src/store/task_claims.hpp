@@ -46,6 +46,7 @@ struct HeldTask {
 };
 
 // Holds up to limit tasks from the head of one stream, skipping what others hold: lost tells of it.
+// acquire gives their leases.
 std::span<const HeldTask> hold_heads(Tables& tables, const TaskStream& stream, int64 now, int limit,
                                      bool* lost);
 
@@ -93,6 +94,7 @@ struct LeaseGrant {
     HeldTask task;
     core::LeaseTerms terms;
     pg_uuid_t nonce;
+    int64 now;  // when it is given
 };
 
 // A task with its lease. Values as they are returned, 0 for null, point into the new version.
@@ -110,11 +112,32 @@ struct ClaimedTask {
     Datum last_error;  // jsonb
 };
 
+// Who claims.
+struct Claimer {
+    std::string_view worker;
+    std::string_view instance;
+};
+
 // Gives the leases, and has the transaction wait for the disk when it commits. The tasks come in
 // the order of the grants.
 std::span<const ClaimedTask> acquire(Tables& tables, std::span<const LeaseGrant> grants,
-                                     std::string_view worker, std::string_view worker_instance,
-                                     int64 now);
+                                     const Claimer& claimer);
+
+// The lease that a claim gives to a task; none if it may have none any more.
+struct Lessor {
+    const void* claim;
+    std::optional<LeaseGrant> (*grant)(const void* claim, const HeldTask& task);
+};
+
+// hold_heads and acquire in one, for a queue without limits: a task gets its lease where the walk
+// meets it, so its row is found and written once. A task that may have none stays as it is.
+struct AcquiredTask {
+    ClaimedTask claimed;
+    LeaseGrant grant;
+};
+std::span<const AcquiredTask> acquire_heads(Tables& tables, const TaskStream& stream, int64 now,
+                                            int limit, const Claimer& claimer, const Lessor& lessor,
+                                            bool* lost);
 
 // Makes up to limit delayed tasks ready that are due. Returns how many.
 int64 promote_due(Tables& tables, int64 now, int limit);

@@ -124,14 +124,18 @@ bool find_task(Table* table, const pg_uuid_t& id) {
     return find_one(table, kByKey, ScanKeys().uuid(id));
 }
 
-void find_held_task(Table* table, const pg_uuid_t& id, const ItemPointerData& tid) {
+bool find_task_at(Table* table, const pg_uuid_t& id, const ItemPointerData& tid) {
     if (find_at(*table, tid)) {
         const pg_uuid_t found = get(*table, task::kId);
         if (memcmp(found.data, id.data, UUID_LEN) == 0) {
-            return;
+            return true;
         }
     }
-    if (!find_task(table, id)) {
+    return find_task(table, id);
+}
+
+void find_held_task(Table* table, const pg_uuid_t& id, const ItemPointerData& tid) {
+    if (!find_task_at(table, id, tid)) {
         elog(ERROR, "a task changed while it was held");
     }
 }
@@ -154,8 +158,10 @@ void fill_task(const Hub& hub, const TaskBody& body, const core::TaskLife& life,
         .put(task::kPolicy, body.policy);
 }
 
-HeapTuple write_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,
-                     Changes* changes) {
+namespace {
+
+HeapTuple next_version(const Table& table, const core::TaskLife& before,
+                       const core::TaskLife& after, Changes* changes) {
     each_column([&](const auto& known) {
         if (before.*known.member != after.*known.member) {
             store_in(changes, known.column, after.*known.member);
@@ -167,9 +173,30 @@ HeapTuple write_life(Table* table, const core::TaskLife& before, const core::Tas
     if (before.has_attempt() && !after.has_attempt()) {
         changes->clear(task::kAttemptWorker).clear(task::kAttemptInstance);
     }
-    HeapTuple version = changed_row(*table, changes);
-    change_held_row(table, version, has_moved(before, after));
-    return version;
+    return changed_row(table, changes);
+}
+
+}  // namespace
+
+void write_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,
+                Changes* changes) {
+    change_held_row(table, next_version(*table, before, after, changes), has_moved(before, after));
+}
+
+WrittenLife write_held_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,
+                            Changes* changes) {
+    WrittenLife written{TM_Ok, {}};
+    change_held_row(table, next_version(*table, before, after, changes), has_moved(before, after),
+                    &written.columns);
+    return written;
+}
+
+WrittenLife try_write_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,
+                           Changes* changes) {
+    WrittenLife written{TM_Ok, {}};
+    written.result = try_change_row(table, next_version(*table, before, after, changes),
+                                    has_moved(before, after), &written.columns);
+    return written;
 }
 
 Jsonb* error_json(std::string_view failure_class, std::optional<std::string_view> message,
@@ -252,7 +279,7 @@ void note_claimable(const Hub& hub, std::string_view queue, const core::TaskLife
 }
 
 void note_state(const Hub& hub, const pg_uuid_t& task) {
-    wakeups::changed(task_channel(hub, uuid_text(task)), wakeups::Reason::kChanged);
+    wakeups::task_changed(hub.schema, task);
 }
 
 void note_flow(const Hub& hub, const std::optional<pg_uuid_t>& flow) {
@@ -263,9 +290,13 @@ void note_flow(const Hub& hub, const std::optional<pg_uuid_t>& flow) {
 
 void note_state(const Hub& hub, const Task& task, const Notice& notice) {
     note_flow(hub, task.flow_id);
-    // The epoch afterwards tells a lost lease from those before it.
-    wakeups::changed(task_channel(hub, uuid_text(task.id)), notice.reason,
-                     task.lease_epoch + (task.is_active() ? 1 : 0));
+    if (notice.reason == wakeups::Reason::kChanged) {
+        note_state(hub, task.id);
+    } else {
+        // The epoch afterwards tells a lost lease from those before it.
+        wakeups::changed(task_channel(hub, uuid_text(task.id)), notice.reason,
+                         task.lease_epoch + (task.is_active() ? 1 : 0));
+    }
     if (notice.to_owner && task.lease_owner) {
         wakeups::changed(owner_channel(hub, *task.lease_owner), notice.reason);
     }

@@ -29,7 +29,9 @@ TaskPlace place_of(const Table& table);
 
 // Whether there is a task with that id; it is in table.row then.
 bool find_task(Table* table, const pg_uuid_t& id);
-// Finds a task that this transaction holds: most often it lies where it was held.
+// The same, of a task that most often lies where it was seen.
+bool find_task_at(Table* table, const pg_uuid_t& id, const ItemPointerData& tid);
+// Finds a task that this transaction holds.
 void find_held_task(Table* table, const pg_uuid_t& id, const ItemPointerData& tid);
 
 // ---- Writing ----
@@ -53,9 +55,19 @@ void fill_task(const Hub& hub, const TaskBody& body, const core::TaskLife& life,
 
 // Puts what a rule has made of table.row in its place, with the changes of columns that no rule
 // knows; the names of a lease and of an attempt that have ended go. This transaction holds the row.
-// Returns the new version.
-HeapTuple write_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,
-                     Changes* changes);
+void write_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,
+                Changes* changes);
+
+// The same, with the columns of the new version, which point into it.
+struct WrittenLife {
+    TM_Result result;
+    Columns columns;  // if it is TM_Ok
+};
+WrittenLife write_held_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,
+                            Changes* changes);
+// The same for a row that this transaction does not hold, without waiting: as try_change_row.
+WrittenLife try_write_life(Table* table, const core::TaskLife& before, const core::TaskLife& after,
+                           Changes* changes);
 
 // Does to a task that this transaction holds what rule(life) makes of it, and what more(table,
 // changes) says of further columns. Returns its new life.

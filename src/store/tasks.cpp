@@ -9,6 +9,7 @@
 #include "core/hash.hpp"
 #include "pg/locks.hpp"
 #include "shmem/counters.hpp"
+#include "store/deferred.hpp"
 #include "store/queues.hpp"
 #include "store/limits.hpp"
 #include "store/rows/attempt.hpp"
@@ -91,23 +92,21 @@ void count_run(const Hub& hub, const Task& task, int64 now) {
 void end_attempt(Tables& tables, const Task& task, core::AttemptOutcome outcome, int64 now,
                  const std::optional<Failure>& failure) {
     pass_task_faults();
-    with_table(tables, TableId::kAttempts, RowExclusiveLock, [&](Table& table) {
-        NewRow row;
-        row.put(attempt::kTaskId, task.id)
-            .put(attempt::kIndex, task.attempt_index)
-            .put(attempt::kLeaseCount, task.attempt_leases)
-            .put(attempt::kEpoch, task.last_lease_epoch())
-            .put(attempt::kStarted, *task.attempt_started)
-            .put(attempt::kEnded, now)
-            .put(attempt::kKind, core::name_of(*task.attempt_kind))
-            .put(attempt::kOutcome, core::name_of(outcome))
-            .put(attempt::kWorker, *task.attempt_worker)
-            .put(attempt::kWorkerInstance, *task.attempt_instance)
-            .put(attempt::kError, failure ? error_json(core::name_of(failure->failure_class),
-                                                       failure->message, failure->details)
-                                          : nullptr);
-        (void)insert_row(&table, &row);
-    });
+    NewRow row;
+    row.put(attempt::kTaskId, task.id)
+        .put(attempt::kIndex, task.attempt_index)
+        .put(attempt::kLeaseCount, task.attempt_leases)
+        .put(attempt::kEpoch, task.last_lease_epoch())
+        .put(attempt::kStarted, *task.attempt_started)
+        .put(attempt::kEnded, now)
+        .put(attempt::kKind, core::name_of(*task.attempt_kind))
+        .put(attempt::kOutcome, core::name_of(outcome))
+        .put(attempt::kWorker, *task.attempt_worker)
+        .put(attempt::kWorkerInstance, *task.attempt_instance)
+        .put(attempt::kError, failure ? error_json(core::name_of(failure->failure_class),
+                                                   failure->message, failure->details)
+                                      : nullptr);
+    add_row(tables, TableId::kAttempts, &DeferredRows::attempts, &row);
 }
 
 // What every end of a lease does beside the row: the place in a limited queue is free.
@@ -278,9 +277,30 @@ bool has_result(Tables& tables, const pg_uuid_t& id, Jsonb* result) {
         .value_or(false);
 }
 
+namespace {
+
+Membership membership_of(const Table& table) {
+    return {get(table, task::kFlowId), table.row->tts_tid};
+}
+
+}  // namespace
+
 std::optional<Membership> read_membership(Tables& tables, const pg_uuid_t& id) {
-    return read_now(tables, id,
-                    [](const Table& table) { return Membership{get(table, task::kFlowId)}; });
+    return read_now(tables, id, membership_of);
+}
+
+std::span<const std::optional<Membership>> read_memberships(Tables& tables,
+                                                            std::span<const pg_uuid_t> ids) {
+    pass_task_faults();
+    return looking(tables, TableId::kTasks, [&](Table& table) {
+        pg::List<std::optional<Membership>> memberships;
+        for (const pg_uuid_t& id : ids) {
+            memberships.add(find_task(&table, id) ? std::optional(membership_of(table))
+                                                  : std::nullopt);
+            CHECK_FOR_INTERRUPTS();
+        }
+        return memberships.span();
+    });
 }
 
 std::optional<TaskKey> read_task_key(Tables& tables, const pg_uuid_t& id) {
@@ -293,6 +313,25 @@ std::optional<TaskKey> read_task_key(Tables& tables, const pg_uuid_t& id) {
 
 std::optional<Task> try_lock_task(Tables& tables, const pg_uuid_t& id) {
     return note_hold(tables, hold(tables, id, LockTupleNoKeyExclusive, LockWaitSkip, is_any));
+}
+
+std::span<const Task> try_lock_tasks(Tables& tables, std::span<const SeenTask> seen) {
+    pass_task_faults();
+    pg::List<Task> held;
+    writing(tables, TableId::kTasks, [&](Table& table) {
+        for (const SeenTask& task : seen) {
+            if (!find_task_at(&table, task.id, task.tid) ||
+                lock_row(table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
+                break;
+            }
+            held.add(read_task(table));
+            CHECK_FOR_INTERRUPTS();
+        }
+    });
+    for (const Task& task : held) {
+        (void)note_hold(tables, task);
+    }
+    return held.span();
 }
 
 std::optional<Task> try_lock_lone_task(Tables& tables, const pg_uuid_t& id) {

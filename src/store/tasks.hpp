@@ -57,11 +57,16 @@ bool has_result(Tables& tables, const pg_uuid_t& id, Jsonb* result);
 // A task as it is now.
 std::optional<core::TaskLife> read_life(Tables& tables, const pg_uuid_t& id);
 
-// Whether a task belongs to a flow, as it is now; no value if there is no such task.
+// Whether a task belongs to a flow, as it is now, and where it lies; no value if there is no such
+// task.
 struct Membership {
     std::optional<pg_uuid_t> flow_id;
+    ItemPointerData tid;
 };
 std::optional<Membership> read_membership(Tables& tables, const pg_uuid_t& id);
+// The same of many.
+std::span<const std::optional<Membership>> read_memberships(Tables& tables,
+                                                            std::span<const pg_uuid_t> ids);
 
 // What never changes of a task.
 struct TaskKey {
@@ -99,6 +104,13 @@ struct Task : core::TaskLife {
 
 // Holds the task until the transaction ends: if nobody has it; after waiting.
 std::optional<Task> try_lock_task(Tables& tables, const pg_uuid_t& id);
+// The same for many, in that order, as far as the first that is not there or that another
+// transaction has. Most lie where they were seen.
+struct SeenTask {
+    pg_uuid_t id;
+    ItemPointerData tid;
+};
+std::span<const Task> try_lock_tasks(Tables& tables, std::span<const SeenTask> seen);
 std::optional<Task> lock_task(Tables& tables, const pg_uuid_t& id);
 // If nobody has it, and it belongs to no flow.
 std::optional<Task> try_lock_lone_task(Tables& tables, const pg_uuid_t& id);

@@ -259,7 +259,7 @@ std::optional<Leased> lease_row(Table* table, const Grant& grant) {
     Changes changes;
     change_owner(*table, grant.owner, &changes);
     HeapTuple version = version_of(*table, state, &changes);
-    if (!try_change_row(table, version)) {
+    if (try_change_row(table, version) != TM_Ok) {
         return std::nullopt;
     }
     leased.hint = place_in_heap(*table, version);
@@ -330,7 +330,7 @@ std::optional<WorkRow> renew_live(Tables& tables, const core::WorkToken& token, 
         const int64 locked_until = extension.deadline(now, row.lease.locked_until);
         Changes none;
         HeapTuple version = version_of(table, core::renewed(state_of(table), locked_until), &none);
-        if (!try_change_row(&table, version)) {
+        if (try_change_row(&table, version) != TM_Ok) {
             return std::nullopt;
         }
         note_moved_deadline(table.hub, row.key, locked_until, place_in_heap(table, version));

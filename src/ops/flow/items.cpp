@@ -18,7 +18,7 @@ namespace {
 
 namespace json = core::json;
 
-constexpr const char* kMemberKeys[] = {
+constexpr std::string_view kMemberKeys[] = {
     "key",          "after",           "join",        "hold",
     "queue",        "payload",         "task_id",     "kind",
     "priority",     "available_at_ms", "policy",      "tags",

@@ -1,8 +1,8 @@
 // claim_tasks.cpp — lease the next tasks that the worker may run.
 //
 // Calls    settle_leases, store::ready_queues, store::fitting_streams, store::hold_heads,
-//          store::peek_heads, store::peek_due, store::hold_eligible, store::acquire,
-//          store::read_limit, store::take_places, upstream_of, signals_of
+//          store::acquire_heads, store::peek_heads, store::peek_due, store::hold_eligible,
+//          store::acquire, store::read_limit, store::take_places, upstream_of, signals_of
 // Touches  <hub>.tasks, <hub>.queue_limits, <hub>.queue_moves
 // Locks    tasks, skipping what others hold; the key of a limited queue while its places are taken.
 //          A claim waits for no transaction
@@ -56,7 +56,8 @@ struct Limits {
         int64 reserved;  // of them, for tasks that are yet to be held
     };
     store::Tables& tables;
-    pg::List<TaskQueue> queues;
+    bool closed;  // what has limits is out of bounds
+    pg::List<TaskQueue> queues{};
 
     // The limits of a queue; null if it has none.
     TaskQueue* find(std::string_view name, int64 now) {
@@ -67,6 +68,9 @@ struct Limits {
             if (queue.name == name) {
                 return &queue;
             }
+        }
+        if (closed) {
+            return &queues.add({name, 0, 0});
         }
         const auto limit = store::read_limit(tables, name);
         const int64 places = limit ? core::free_places(*limit, now) : core::kNever;
@@ -169,13 +173,13 @@ Due look_at_due(store::Tables& tables, int64 now) {
 
 // Tells when to look again, if nothing that was due is left after this claim.
 void tell_next_due(store::Tables& tables, const Due& due,
-                   std::span<const store::LeaseGrant> granted) {
+                   std::span<const store::ClaimedTask> claimed) {
     if (!due.asked || !due.first || due.page.more || store::has_old_prepared()) {
         return;
     }
     const auto taken =
-        std::count_if(granted.begin(), granted.end(),
-                      [&due](const store::LeaseGrant& given) { return due.holds(given.task.id); });
+        std::count_if(claimed.begin(), claimed.end(),
+                      [&due](const store::ClaimedTask& task) { return due.holds(task.id); });
     if (taken == due.ids.count) {
         wakeups::due_known(store::task_due_channel(tables), due.hint, due.page.next);
     }
@@ -382,6 +386,34 @@ std::span<const std::string_view> with_due_queues(std::span<const std::string_vi
     return queues.span();
 }
 
+// Gives leases.
+struct Lender {
+    store::Tables& tables;
+    const pg::Clock& clock;
+    int64 lease_ms;
+
+    // With the server's clock a deadline may have passed since the task was found.
+    std::optional<store::LeaseGrant> grant(const store::HeldTask& task) const {
+        struct {
+            pg_uuid_t nonce;
+            uint32 step;
+        } random;
+        const int64 now = clock.now();
+        pg::fill_random(&random, sizeof random);
+        const int64 epoch = core::next_epoch(task.life.lease_epoch, tables.hub.epoch_floor,
+                                             pg::settings.dense_epochs ? 0 : random.step);
+        const auto terms = core::lease_terms(task.life, task.attempt_timeout, lease_ms, epoch, now);
+        return terms.until > now
+                   ? std::optional<store::LeaseGrant>({task, terms, random.nonce, now})
+                   : std::nullopt;
+    }
+    store::Lessor lessor() const {
+        return {this, [](const void* lender, const store::HeldTask& task) {
+                    return static_cast<const Lender*>(lender)->grant(task);
+                }};
+    }
+};
+
 // A claim on its way to the tasks that it takes.
 struct Search {
     store::Tables& tables;
@@ -389,29 +421,24 @@ struct Search {
     int64 now;
     Due* due;
     Limits* limits;
+    const Lender& lender;
     pg::List<store::HeldTask> held{};
+    pg::List<store::AcquiredTask> acquired{};  // these have their leases already
     bool lost = false;
 
-    bool wants_more() const { return held.count < request.max; }
+    int count() const { return held.count + acquired.count; }
+    bool wants_more() const { return count() < request.max; }
 
     // Holds the next tasks of these queues, each named once: ready ones, unless without_ready, and
     // those of the due tasks that fit.
     void hold_of(std::span<const std::string_view> queues,
                  std::span<const store::DueTaskPeek> tasks, bool without_ready = false) {
-        const int wanted = request.max - held.count;
+        const int wanted = request.max - count();
         const auto ranges = store::fitting_streams(tables, queues, request.capabilities,
                                                    slots_of(tables, request.slots));
         const auto fitting = fitting_due(tasks, ranges);
         if (!without_ready && ranges.size() == 1 && fitting.empty()) {
-            const auto* queue = limits->find(ranges[0].queue, now);
-            const int max = queue == nullptr
-                                ? wanted
-                                : static_cast<int>(std::min<int64>(wanted, queue->places));
-            bool others = false;
-            if (max > 0) {
-                add_all(&held, store::hold_heads(tables, ranges[0], now, max, &others));
-            }
-            lost = lost || others;
+            hold_of_one(ranges[0], wanted);
             return;
         }
         const auto streams = static_cast<int>(ranges.size());
@@ -423,7 +450,25 @@ struct Search {
             merge.open(ranges);
         }
         merge.add_due(fitting);
-        lost = hold_merged(&merge, request.max, &held) || lost;
+        lost = hold_merged(&merge, held.count + wanted, &held) || lost;
+    }
+
+    // The next tasks of one stream.
+    void hold_of_one(const store::TaskStream& stream, int wanted) {
+        const auto* queue = limits->find(stream.queue, now);
+        bool others = false;
+        if (queue == nullptr) {
+            const auto more = store::acquire_heads(tables, stream, now, wanted,
+                                                   {request.worker, request.worker_instance},
+                                                   lender.lessor(), &others);
+            for (const auto& task : more) {
+                acquired.add(task);
+            }
+        } else if (queue->places > 0) {
+            const int max = static_cast<int>(std::min<int64>(wanted, queue->places));
+            add_all(&held, store::hold_heads(tables, stream, now, max, &others));
+        }
+        lost = lost || others;
     }
 
     // Of all queues. What has been found is enough once a look added nothing to it.
@@ -433,7 +478,7 @@ struct Search {
         hold_of(with_due_queues(rotation.next(tables).span(), due->page.tasks), due->page.tasks);
         bool go_on = true;
         while (go_on && !rotation.ended && wants_more()) {
-            const int before = held.count;
+            const int before = count();
             auto queues = rotation.next(tables);
             queues.count = static_cast<int>(std::remove_if(queues.begin(), queues.end(),
                                                            [&due_queues](std::string_view queue) {
@@ -443,7 +488,7 @@ struct Search {
                                                            }) -
                                             queues.begin());
             hold_of(queues.span(), {});
-            go_on = held.count == 0 || held.count > before;
+            go_on = count() == 0 || count() > before;
             CHECK_FOR_INTERRUPTS();
         }
     }
@@ -454,7 +499,7 @@ struct Search {
         } else {
             hold_of_all();
         }
-        while (held.count == 0 && due->page.more) {
+        while (count() == 0 && due->page.more) {
             due->read_next(tables, now);
             hold_of(request.queues ? with_due_queues(*request.queues, {})
                                    : with_due_queues({}, due->page.tasks),
@@ -463,19 +508,6 @@ struct Search {
         }
     }
 };
-
-store::LeaseGrant grant(store::Tables& tables, const store::HeldTask& task, int64 lease_ms,
-                        int64 now) {
-    struct {
-        pg_uuid_t nonce;
-        uint32 step;
-    } random;
-    pg::fill_random(&random, sizeof random);
-    const int64 epoch = core::next_epoch(task.life.lease_epoch, tables.hub.epoch_floor,
-                                         pg::settings.dense_epochs ? 0 : random.step);
-    return {task, core::lease_terms(task.life, task.attempt_timeout, lease_ms, epoch, now),
-            random.nonce};
-}
 
 void tell(store::Tables& tables, const ClaimRequest& request,
           std::span<const store::ClaimedTask> claimed, int64 now) {
@@ -505,8 +537,48 @@ struct Missed {
     bool settled;      // so many leases were over that there may be more of them
 };
 
-Claimed claim_now(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock,
-                  Missed* missed) {
+// Gives leases to what the search holds, as far as limits allow.
+void acquire_held(Search* search, int64 now, bool* lost) {
+    // In the order of claims: those that find no place in their queue are the last.
+    std::sort(search->held.begin(), search->held.end(),
+              [](const store::HeldTask& a, const store::HeldTask& b) {
+                  return a.place().before(b.place());
+              });
+    pg::List<store::LeaseGrant> grants;
+    for (const auto& task : search->held) {
+        if (const auto given = search->lender.grant(task)) {
+            grants.add(*given);
+        }
+    }
+    *lost = search->limits->charge(&grants, now) || *lost;
+    if (grants.count == 0) {
+        return;
+    }
+    const auto claimed = store::acquire(search->tables, grants.span(),
+                                        {search->request.worker, search->request.worker_instance});
+    for (int i = 0; i < grants.count; ++i) {
+        search->acquired.add({claimed[static_cast<std::size_t>(i)], grants.items[i]});
+    }
+}
+
+// All that the search has acquired, in the order of claims.
+std::span<const store::ClaimedTask> in_order(pg::List<store::AcquiredTask>* acquired) {
+    const auto before = [](const store::AcquiredTask& a, const store::AcquiredTask& b) {
+        return a.grant.task.place().before(b.grant.task.place());
+    };
+    if (!std::is_sorted(acquired->begin(), acquired->end(), before)) {
+        std::sort(acquired->begin(), acquired->end(), before);
+    }
+    pg::List<store::ClaimedTask> tasks;
+    for (const auto& task : *acquired) {
+        tasks.add(task.claimed);
+    }
+    return tasks.span();
+}
+
+std::span<const store::ClaimedTask> claim_now(store::Tables& tables, const ClaimRequest& request,
+                                              pg::Clock* clock, Missed* missed,
+                                              bool without_limited = false) {
     *missed = {false, core::kNever, 0, false};
     if (!try_enter(tables, {.tasks = true}) || tables.hub.is_paused(store::Queue::kTasks)) {
         return {};
@@ -515,43 +587,28 @@ Claimed claim_now(store::Tables& tables, const ClaimRequest& request, pg::Clock*
     const int64 begin = clock->now();
     Due due = look_at_due(tables, begin);
     missed->due_moves = due.hint.moves;
-    Limits limits{tables, {}};
-    Search search{
-        .tables = tables, .request = request, .now = begin, .due = &due, .limits = &limits};
+    Limits limits{tables, without_limited};
+    const Lender lender{tables, *clock, request.lease_ms};
+    Search search{.tables = tables,
+                  .request = request,
+                  .now = begin,
+                  .due = &due,
+                  .limits = &limits,
+                  .lender = lender};
     search.run();
     missed->lost = search.lost;
     missed->next_due = due.page.next;
     const int64 now = clock->now();
-    // In the order of claims: that of the answer.
-    const auto before = [](const store::HeldTask& a, const store::HeldTask& b) {
-        return a.place().before(b.place());
-    };
-    if (!std::is_sorted(search.held.begin(), search.held.end(), before)) {
-        std::sort(search.held.begin(), search.held.end(), before);
-    }
-    pg::List<store::LeaseGrant> grants;
-    for (const auto& task : search.held) {
-        const auto given = grant(tables, task, request.lease_ms, now);
-        // With the server's clock a deadline may have passed since the task was found.
-        if (given.terms.until > now) {
-            grants.add(given);
-        }
-    }
-    missed->lost = limits.charge(&grants, now) || missed->lost;
-    tell_next_due(tables, due, grants.span());
-    if (grants.count == 0) {
-        return {};
-    }
-    const auto claimed =
-        store::acquire(tables, grants.span(), request.worker, request.worker_instance, now);
-    for (const auto& given : grants) {
+    acquire_held(&search, now, &missed->lost);
+    const auto claimed = in_order(&search.acquired);
+    tell_next_due(tables, due, claimed);
+    for (const auto& task : search.acquired) {
         counters::add_duration(tables.hub.schema, counters::Queue::kTasks,
-                               counters::Duration::kWait, now - given.task.place().available_at);
+                               counters::Duration::kWait,
+                               now - task.grant.task.place().available_at);
     }
     tell(tables, request, claimed, now);
-    int64 left = kMostOfAnswer;
-    Datum* const upstream = upstream_of(tables, claimed, &left);
-    return {claimed, upstream, signals_of(tables, claimed, &left)};
+    return claimed;
 }
 
 // The channels of the queues that the worker serves, with their versions before the claim.
@@ -608,18 +665,22 @@ int64 promote_tasks(store::Tables& tables, int64 now, int limit) {
     return promoted;
 }
 
-Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock) {
+namespace {
+
+// Claims, and looks again as long as something may have become ready meanwhile.
+std::span<const store::ClaimedTask> claim(store::Tables& tables, const ClaimRequest& request,
+                                          pg::Clock* clock) {
     constexpr int kMostLooks = 32;
     constexpr int kUnprompted = 3;
     constexpr int kMostNaps = 100;
     std::span<const Watched> watched;
-    Claimed claimed;
+    std::span<const store::ClaimedTask> claimed;
     int naps = 0;
     for (int looks = 1;; ++looks) {
         Missed missed{};
         watched = watch(tables, request);
         claimed = claim_now(tables, request, clock, &missed);
-        if (!claimed.tasks.empty()) {
+        if (!claimed.empty()) {
             break;
         }
         // A faster claim may have left something that our snapshot was too old for, or lets go
@@ -637,7 +698,7 @@ Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Cloc
         wakeups::nap(1);
     }
     for (const auto& [channel, version] : watched) {
-        if (!claimed.tasks.empty()) {
+        if (!claimed.empty()) {
             wakeups::resolve_hint(channel, false);
         } else if (request.queues && channel == store::all_queues_channel(tables)) {
             wakeups::resolve_hint(channel, true);  // other queues may have work
@@ -645,29 +706,91 @@ Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Cloc
             wakeups::remember_empty(channel, version);
         }
     }
-    if (claimed.tasks.empty()) {
-        if (request.queues) {
-            notice_unused_queues(tables, *request.queues);
-        }
-        counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kEmptyFetches);
-    } else {
-        counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kFetched,
-                      static_cast<int64>(claimed.tasks.size()));
+    if (claimed.empty() && request.queues) {
+        notice_unused_queues(tables, *request.queues);
     }
     return claimed;
 }
 
-bool has_ready_tasks(store::Tables& tables, const ClaimRequest& request, const pg::Clock& clock,
-                     int threshold) {
+// Whether some of the queues that the request names, or of all, have limits.
+bool names_limited(store::Tables& tables, const ClaimRequest& request) {
+    if (!request.queues) {
+        return store::has_limited(tables);
+    }
+    return std::any_of(
+        request.queues->begin(), request.queues->end(),
+        [&tables](std::string_view queue) { return store::is_limited(tables, queue); });
+}
+
+// Whether so many tasks are ready that the request could get, in queues without limits. Changes and
+// holds nothing. If it names no queue, it looks at the first queues only.
+bool has_ready_tasks(store::Tables& tables, const ClaimRequest& request, const pg::Clock& clock) {
     if (!try_enter(tables, {.tasks = true}) || tables.hub.is_paused(store::Queue::kTasks)) {
         return false;
     }
-    const auto queues = request.queues ? *request.queues
-                                       : store::ready_queues(tables, {}, std::nullopt, kMostQueues);
-    const auto streams = store::fitting_streams(tables, queues, request.capabilities,
+    pg::List<std::string_view> queues;
+    const auto named = request.queues ? *request.queues
+                                      : store::ready_queues(tables, {}, std::nullopt, kMostQueues);
+    for (const auto queue : named) {
+        if (!store::is_limited(tables, queue)) {
+            queues.add(queue);
+        }
+    }
+    const auto streams = store::fitting_streams(tables, queues.span(), request.capabilities,
                                                 slots_of(tables, request.slots));
-    const auto ready = store::peek_heads(tables, streams, clock.now(), threshold);
-    return ready.size() >= static_cast<std::size_t>(threshold);
+    const auto ready = store::peek_heads(tables, streams, clock.now(), request.ahead.threshold);
+    return ready.size() >= static_cast<std::size_t>(request.ahead.threshold);
+}
+
+std::span<const store::ClaimedTask> both(std::span<const store::ClaimedTask> first,
+                                         std::span<const store::ClaimedTask> second) {
+    pg::List<store::ClaimedTask> all;
+    for (const auto tasks : {first, second}) {
+        for (const auto& task : tasks) {
+            all.add(task);
+        }
+    }
+    return all.span();
+}
+
+// Claims for the worker's free handlers, and for its buffer if enough is ready. What waits in a
+// buffer must not occupy a place in a limited queue, or spend its rate, which a free handler of
+// another worker could use.
+std::span<const store::ClaimedTask> claim_and_fill(store::Tables& tables,
+                                                   const ClaimRequest& request, pg::Clock* clock) {
+    const bool fills = request.ahead.most > 0 && has_ready_tasks(tables, request, *clock);
+    ClaimRequest now = request;
+    const bool at_once = fills && !names_limited(tables, request);
+    if (at_once) {
+        now.max += request.ahead.most;
+    }
+    const auto claimed =
+        now.max > 0 ? claim(tables, now, clock) : std::span<const store::ClaimedTask>();
+    if (!fills || at_once || claimed.size() < static_cast<std::size_t>(request.max)) {
+        return claimed;
+    }
+    ClaimRequest more = request;
+    more.max = request.ahead.most;
+    Missed missed{};
+    return both(claimed, claim_now(tables, more, clock, &missed, true));
+}
+
+}  // namespace
+
+Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock) {
+    const auto claimed = claim_and_fill(tables, request, clock);
+    if (claimed.empty()) {
+        if (request.max > 0) {
+            counters::add(tables.hub.schema, counters::Queue::kTasks,
+                          counters::Counter::kEmptyFetches);
+        }
+        return {};
+    }
+    counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kFetched,
+                  static_cast<int64>(claimed.size()));
+    int64 left = kMostOfAnswer;
+    Datum* const upstream = upstream_of(tables, claimed, &left);
+    return {claimed, upstream, signals_of(tables, claimed, &left)};
 }
 
 }  // namespace belay::ops

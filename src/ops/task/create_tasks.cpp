@@ -22,7 +22,7 @@ namespace {
 
 namespace json = core::json;
 
-constexpr const char* kItemKeys[] = {
+constexpr std::string_view kItemKeys[] = {
     "queue",    "payload",         "task_id",         "kind",           "priority",
     "delay_ms", "deadline_ms",     "available_at_ms", "policy",         "dedup_key",
     "tags",     "dedup_window_ms", "capabilities",    "deadline_in_ms",
@@ -228,33 +228,60 @@ pg_uuid_t make_id(int64 now) {
     return id;
 }
 
-TaskRequest read_request(json::Value item, const char* path, std::span<const char* const> keys) {
+namespace {
+
+// The members of an item, found in one walk over it.
+struct ItemMembers {
+    static constexpr std::size_t kMost = 24;
+    std::span<const std::string_view> keys;
+    std::optional<json::Value> found[kMost]{};
+    const char* path;
+
+    // No value for one that may not be there.
+    const std::optional<json::Value>& operator[](std::string_view key) const {
+        static constexpr std::optional<json::Value> kAbsent;
+        const auto* at = std::find(keys.data(), keys.data() + keys.size(), key);
+        return at == keys.data() + keys.size() ? kAbsent : found[at - keys.data()];
+    }
+    std::optional<std::string_view> text(const char* key) const {
+        return string_of((*this)[key], key, path);
+    }
+    std::optional<int64> number(const char* key) const { return int_of((*this)[key], key, path); }
+};
+
+}  // namespace
+
+TaskRequest read_request(json::Value item, const char* path,
+                         std::span<const std::string_view> keys) {
     if (item.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
                           "Each element is an object with at least a queue.");
     }
-    check_members(item, path, keys);
-    const auto priority = optional_int(item, "priority", path).value_or(0);
-    Jsonb* tags = jsonb_member(item, "tags");
+    Assert(keys.size() <= ItemMembers::kMost);
+    ItemMembers members{.keys = keys, .path = path};
+    find_members(item, path, keys, members.found);
+    const auto priority = members.number("priority").value_or(0);
+    Jsonb* tags = jsonb_of(members["tags"]);
+    const auto capabilities = texts_of(members["capabilities"], "capabilities", path);
     TaskRequest request{
         .path = path,
-        .id = optional_uuid(item, "task_id", path),
-        .queue = checked_queue(psprintf("%s.queue", path), optional_string(item, "queue", path)),
-        .kind = optional_string(item, "kind", path).value_or(""),
+        .id = uuid_of(members["task_id"], "task_id", path),
+        .queue = checked_queue(psprintf("%s.queue", path), members.text("queue")),
+        .kind = members.text("kind").value_or(""),
         .priority = static_cast<int32>(std::clamp<int64>(priority, 0, core::kMaxPriority)),
-        .delay_ms = optional_int(item, "delay_ms", path).value_or(0),
-        .available_at = optional_int(item, "available_at_ms", path),
-        .deadline = optional_int(item, "deadline_ms", path),
-        .deadline_in_ms = optional_int(item, "deadline_in_ms", path),
-        .capabilities = checked_capabilities(psprintf("%s.capabilities", path),
-                                             optional_texts(item, "capabilities", path)
-                                                 .value_or(std::span<const std::string_view>())),
-        .dedup_key = optional_string(item, "dedup_key", path),
-        .dedup_window_ms = optional_int(item, "dedup_window_ms", path).value_or(kDedupWindowMs),
+        .delay_ms = members.number("delay_ms").value_or(0),
+        .available_at = members.number("available_at_ms"),
+        .deadline = members.number("deadline_ms"),
+        .deadline_in_ms = members.number("deadline_in_ms"),
+        .capabilities = capabilities
+                            ? checked_capabilities(psprintf("%s.capabilities", path), *capabilities)
+                            : std::span<const std::string_view>(),
+        .dedup_key = members.text("dedup_key"),
+        .dedup_window_ms = members.number("dedup_window_ms").value_or(kDedupWindowMs),
         .payload = nullptr,
         .tags = tags != nullptr ? tags : DatumGetJsonbP(pg::jsonb_datum("{}")),
-        .policy = jsonb_member(item, "policy")};
-    const auto payload = json::find(item, "payload");
+        .policy = jsonb_of(members["policy"])};
+    const auto& payload = members["payload"];
     request.payload = payload ? DatumGetJsonbP(pg::jsonb_datum(payload->text)) : nullptr;
     return request;
 }

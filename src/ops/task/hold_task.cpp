@@ -1,6 +1,6 @@
 // hold_task.cpp — hold a task, and find out whether the caller still has its lease.
 //
-// Calls    store::try_lock_task, store::lock_task, store::lock_flow
+// Calls    store::try_lock_task, store::try_lock_tasks, store::lock_task, store::lock_flow
 // Touches  <hub>.tasks, <hub>.flows
 // Locks    the flow of the task, if asked for, then the task; of many, all flows by id, then the
 //          tasks by id
@@ -86,6 +86,14 @@ void wait_for_flow(store::Tables& tables, const pg_uuid_t& flow, pg::Clock* cloc
     }
 }
 
+void check_membership(const store::Task& task, const store::Membership& membership) {
+    if (!is_same(task.flow_id, membership.flow_id)) {
+        ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                        errmsg("task %s has joined a flow meanwhile", store::uuid_text(task.id)),
+                        errhint("Repeat the transaction.")));
+    }
+}
+
 // Holds a task whose flow, if it has one, is held. Nothing if it was deleted meanwhile.
 std::optional<store::Task> wait_for_task(store::Tables& tables, const pg_uuid_t& id,
                                          const store::Membership& membership, pg::Clock* clock) {
@@ -94,10 +102,8 @@ std::optional<store::Task> wait_for_task(store::Tables& tables, const pg_uuid_t&
         clock->mark_waited();
         task = store::lock_task(tables, id);
     }
-    if (task && !is_same(task->flow_id, membership.flow_id)) {
-        ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-                        errmsg("task %s has joined a flow meanwhile", store::uuid_text(id)),
-                        errhint("Repeat the transaction.")));
+    if (task) {
+        check_membership(*task, membership);
     }
     return task;
 }
@@ -219,6 +225,42 @@ store::Task hold_task_and_flow(store::Tables& tables, const pg_uuid_t& id, pg::C
     return *task;
 }
 
+namespace {
+
+// Holds tasks, in that order, whose flows are held.
+std::span<TaskHold> hold_in_order(store::Tables& tables, std::span<const pg_uuid_t> ids,
+                                  std::span<const std::optional<store::Membership>> memberships,
+                                  pg::Clock* clock) {
+    pg::List<TaskHold> held;
+    pg::List<store::SeenTask> present;
+    pg::List<int> places;  // of those in held
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        held.add({ids[i], std::nullopt});
+        if (memberships[i]) {
+            present.add({ids[i], memberships[i]->tid});
+            places.add(static_cast<int>(i));
+        }
+    }
+    for (int next = 0; next < present.count;) {
+        const auto some =
+            store::try_lock_tasks(tables, present.span().subspan(static_cast<std::size_t>(next)));
+        for (const store::Task& task : some) {
+            const int place = places.items[next++];
+            check_membership(task, *memberships[static_cast<std::size_t>(place)]);
+            held.items[place].task = task;
+        }
+        if (next < present.count) {
+            // Another transaction has the next one, or has deleted it.
+            const int place = places.items[next++];
+            held.items[place].task = wait_for_task(
+                tables, held.items[place].id, *memberships[static_cast<std::size_t>(place)], clock);
+        }
+    }
+    return {held.items, static_cast<std::size_t>(held.count)};
+}
+
+}  // namespace
+
 std::span<TaskHold> hold_tasks_and_flows(store::Tables& tables, std::span<const pg_uuid_t> ids,
                                          pg::Clock* clock) {
     enter(tables, {.tasks = true}, clock);
@@ -227,28 +269,19 @@ std::span<TaskHold> hold_tasks_and_flows(store::Tables& tables, std::span<const 
         sorted.add(id);
     }
     sort_once(&sorted);
-    pg::List<std::optional<store::Membership>> memberships;
+    const auto memberships = store::read_memberships(tables, sorted.span());
     pg::List<pg_uuid_t> flows;
-    for (const pg_uuid_t& id : sorted) {
-        const auto& membership = memberships.add(store::read_membership(tables, id));
+    for (const auto& membership : memberships) {
         if (membership && membership->flow_id) {
             flows.add(*membership->flow_id);
         }
-        CHECK_FOR_INTERRUPTS();
     }
     sort_once(&flows);
     for (const pg_uuid_t& flow : flows) {
         wait_for_flow(tables, flow, clock);
         CHECK_FOR_INTERRUPTS();
     }
-    pg::List<TaskHold> held;
-    for (int i = 0; i < sorted.count; ++i) {
-        const auto& membership = memberships.items[i];
-        const pg_uuid_t& id = sorted.items[i];
-        held.add({id, membership ? wait_for_task(tables, id, *membership, clock) : std::nullopt});
-        CHECK_FOR_INTERRUPTS();
-    }
-    return {held.items, static_cast<std::size_t>(held.count)};
+    return hold_in_order(tables, sorted.span(), memberships, clock);
 }
 
 TaskHold* find_hold(std::span<TaskHold> held, const pg_uuid_t& id) {

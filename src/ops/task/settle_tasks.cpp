@@ -11,6 +11,7 @@
 #include "pg/errors.hpp"
 #include "pg/subtransaction.hpp"
 #include "shmem/counters.hpp"
+#include "store/deferred.hpp"
 
 namespace belay::ops {
 
@@ -133,12 +134,14 @@ void settle_tasks(store::Tables& tables, std::span<TaskOutcome> outcomes, pg::Cl
     }
     const auto held = hold_tasks_and_flows(tables, ids.span(), clock);
     pg::check_skew(*clock, tables.hub.options[store::Option::kMaxClockSkew]);
-    for (TaskOutcome& outcome : outcomes) {
-        if (!outcome.refusal) {
-            settle(tables, find_hold(held, outcome.id), &outcome, clock);
+    store::deferring_rows(tables, [&tables, outcomes, held, clock] {
+        for (TaskOutcome& outcome : outcomes) {
+            if (!outcome.refusal) {
+                settle(tables, find_hold(held, outcome.id), &outcome, clock);
+            }
+            CHECK_FOR_INTERRUPTS();
         }
-        CHECK_FOR_INTERRUPTS();
-    }
+    });
 }
 
 }  // namespace belay::ops

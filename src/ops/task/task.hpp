@@ -207,7 +207,7 @@ inline constexpr int64 kDedupWindowMs = int64{24} * 3600 * 1000;
 
 // Reads an item that has at most these keys; those that are not a task's are the caller's.
 TaskRequest read_request(core::json::Value item, const char* path,
-                         std::span<const char* const> keys);
+                         std::span<const std::string_view> keys);
 // Tags are a flat object of strings. QB006.
 void check_tags(const char* path, Jsonb* tags);
 void check_deadline(const TaskRequest& request, int64 now);
@@ -246,6 +246,12 @@ struct ClaimRequest {
     int64 lease_ms;
     int max;
     SlotFilter slots;
+    // What the worker would buffer, of queues without limits: so many beside max, if at least
+    // threshold are ready.
+    struct {
+        int most = 0;
+        int threshold = 1;
+    } ahead{};
 };
 // Makes up to limit tasks ready whose time has come, and remembers when to look again. Returns how
 // many.
@@ -258,11 +264,6 @@ struct Claimed {
     Datum* signals;   // of each task, jsonb; 0: none
 };
 Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock);
-
-// Whether at least so many tasks are ready that the request could get, apart from limits of queues.
-// Changes and holds nothing. If it names no queue, it looks at the first queues only.
-bool has_ready_tasks(store::Tables& tables, const ClaimRequest& request, const pg::Clock& clock,
-                     int threshold);
 
 struct Renewed {
     int64 lease_until;

@@ -44,6 +44,7 @@ void init_wake(void* piece) {
     memset(shared, 0, sizeof(Shared));
     pg_atomic_init_u64(&shared->clock, 1);
     pg_atomic_init_u32(&shared->prepared_count, 0);
+    pg_atomic_init_u32(&shared->task_waiters, 0);
     LWLockInitialize(&shared->prepared_lock, shmem::lock_tranche());
     shared->leases = leases_per_partition();
     shared->waiters = MaxBackends;

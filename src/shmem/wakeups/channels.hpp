@@ -100,6 +100,7 @@ struct PreparedNote {
 struct Shared {
     pg_atomic_uint64 clock;  // versions of all channels
     pg_atomic_uint32 prepared_count;
+    pg_atomic_uint32 task_waiters;  // waits on channels of tasks
     LWLock prepared_lock;
     PreparedNote prepared[kMaxPrepared];
     int leases;  // per partition

@@ -23,6 +23,7 @@ enum class NoteKind : uint8 {
     kLeaseOver,
     kHeld,
     kChanged,
+    kTaskChanged,
     kHubChanged,
     kFreed,
     kMoving
@@ -37,7 +38,8 @@ struct Note {
     uint64 key;  // of a lease, or a version
     int64 at;    // or the mark of a change
     uint64 owner;
-    bool begins;  // of a lease
+    pg_uuid_t task;  // of kTaskChanged, instead of the channel's name
+    bool begins;     // of a lease
 };
 
 constinit Note* notes = nullptr;
@@ -66,7 +68,7 @@ Note* add_note(const Channel& channel, NoteKind kind) {
                                                     : repalloc_huge(notes, bytes));
         note_size = size;
     }
-    notes[note_count] = {channel, kind, Reason::kWork, level, 0, 0, 0, 0, false};
+    notes[note_count] = {channel, kind, Reason::kWork, level, 0, 0, 0, 0, {}, false};
     return &notes[note_count++];
 }
 
@@ -143,6 +145,7 @@ int64 apply(const Note& note, const Place& place, State* state, uint64 version, 
                 move_and_wake(note, state, 1);
             }
             break;
+        case NoteKind::kTaskChanged:
         case NoteKind::kHeld:
         case NoteKind::kHubChanged:
         case NoteKind::kMoving:
@@ -166,9 +169,39 @@ void apply_to_hub(const Note& note) {
     }
 }
 
+// Wakes those who wait for the task. Nothing is allocated.
+void apply_to_task(const Note& note) {
+    // Our rows are visible before this is read; who waits is counted before it looks at them.
+    pg_memory_barrier();
+    if (pg_atomic_read_u32(&shared->task_waiters) == 0) {
+        return;
+    }
+    constexpr char kDigits[] = "0123456789abcdef";
+    char text[2 * UUID_LEN + 4];
+    std::size_t size = 0;
+    for (int i = 0; i < UUID_LEN; ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) {
+            text[size++] = '-';
+        }
+        text[size++] = kDigits[note.task.data[i] >> 4];
+        text[size++] = kDigits[note.task.data[i] & 0x0f];
+    }
+    const Channel channel = channel_of(note.channel.hub, Topic::kTask, {text, size});
+    with_place(channel, LW_EXCLUSIVE, [&](const Place& place) {
+        if (State* state = find_state(place, channel)) {
+            move(state);
+            wake(channel, *state, PG_INT32_MAX, Reason::kChanged);
+        }
+    });
+}
+
 void apply(const Note& note) {
     if (note.kind == NoteKind::kHubChanged) {
         apply_to_hub(note);
+        return;
+    }
+    if (note.kind == NoteKind::kTaskChanged) {
+        apply_to_task(note);
         return;
     }
     LostOwners lost;
@@ -207,7 +240,8 @@ void end_moves() {
 // Whether the background worker has to tell listeners.
 bool is_news(const Note& note) {
     return note.kind == NoteKind::kReady || note.kind == NoteKind::kFreed ||
-           note.kind == NoteKind::kChanged || note.kind == NoteKind::kHubChanged ||
+           note.kind == NoteKind::kChanged || note.kind == NoteKind::kTaskChanged ||
+           note.kind == NoteKind::kHubChanged ||
            (note.kind == NoteKind::kDue && note.channel.topic != Topic::kTaskLease);
 }
 
@@ -376,6 +410,12 @@ void changed(const Channel& channel, Reason reason, int64 mark) {
         Note* note = add_note(channel, NoteKind::kChanged);
         note->reason = reason;
         note->at = mark;
+    }
+}
+
+void task_changed(Oid hub, const pg_uuid_t& task) {
+    if (is_shared()) {
+        add_note({MyDatabaseId, hub, Topic::kTask, 0, 0}, NoteKind::kTaskChanged)->task = task;
     }
 }
 

@@ -43,6 +43,13 @@ void link(const Place& place, State* state, int32 node) {
     place.channels->pin(state);
 }
 
+// A wait begins or ends on a channel.
+void count_task_waiter(const Channel& channel, int32 by) {
+    if (channel.topic == Topic::kTask) {
+        (void)pg_atomic_fetch_add_u32(&shared->task_waiters, by);
+    }
+}
+
 void unlink(const Place& place, State* state, int32 node) {
     const auto [next, previous, channel] = *node_at(node);
     const bool was_head = state->head == node;
@@ -110,6 +117,7 @@ bool begin_wait(std::span<const Channel> channels) {
         with_place(channel, LW_EXCLUSIVE, [&](const Place& place) {
             if (State* state = find_or_make_state(place, channel)) {
                 link(place, state, my_node(waiting_count));
+                count_task_waiter(channel, 1);
                 reported_of[waiting_count] = state->version;
                 waiting_for[waiting_count++] = channel;
                 has_room = true;
@@ -131,6 +139,7 @@ void end_wait(bool returned) {
     for (int i = 0; i < waiting_count; ++i) {
         with_waiting(i, LW_EXCLUSIVE, [&](const Place& place, State* state) {
             unlink(place, state, my_node(i));
+            count_task_waiter(waiting_for[i], -1);
             if (!returned && state_of_wait > kWaiting &&
                 static_cast<int>(state_of_wait >> 8) - 1 == i) {
                 wake(waiting_for[i], *state, 1, static_cast<Reason>(state_of_wait & 0xff));

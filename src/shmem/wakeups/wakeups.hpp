@@ -69,6 +69,9 @@ void lease_ended(const Channel& channel, uint64 key);
 void held(const Channel& channel);
 // Wakes all waiters of the channel. The mark is the caller's: last_change shows it.
 void changed(const Channel& channel, Reason reason, int64 mark = 0);
+// The same of a task's channel, with kChanged and without a mark. Most tasks have no waiter: their
+// channels are named only if a task of any hub has one when the transaction ends.
+void task_changed(Oid hub, const pg_uuid_t& task);
 // Wakes all waiters of all channels of the hub.
 void hub_changed(Oid hub, Reason reason);
 // Wakes one waiter if anything of the channel became ready since that version.

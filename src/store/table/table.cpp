@@ -255,16 +255,23 @@ void insert_entries(Table* table, const Datum* values, const bool* nulls, ItemPo
 }
 
 // Entries for a new version of a row.
-void insert_entries_again(Table* table, HeapTuple version, pg::NewEntries entries, bool moved) {
-    if (entries == pg::NewEntries::kNone) {
-        return;
-    }
-    if (table->state.more_indexes) {
+void insert_entries_again(Table* table, HeapTuple version, pg::NewEntries entries, bool moved,
+                          Columns* wanted) {
+    const bool ours = entries != pg::NewEntries::kNone && !table->state.more_indexes;
+    if (entries != pg::NewEntries::kNone && !ours) {
         insert_all_entries(table, version, entries);
+    }
+    if (!ours && wanted == nullptr) {
         return;
     }
     const Columns columns = columns_of(*table, version);
-    insert_entries(table, columns.values, columns.nulls, &version->t_self, !moved);
+    if (ours) {
+        insert_entries(table, columns.values, columns.nulls, &version->t_self, !moved);
+    }
+    if (wanted != nullptr) {
+        *wanted = columns;
+        return;
+    }
     pfree(columns.values);
     pfree(columns.nulls);
 }
@@ -281,6 +288,21 @@ bool is_ours(TM_Result result) {
         raise_changed();
     }
     return result == TM_Ok;
+}
+
+// Replaces table.row, with its index entries.
+TM_Result update_row(Table* table, HeapTuple version, bool moved, bool wait, Columns* columns) {
+    pg::pass_store_faults();
+    CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
+    ItemPointerData tid = table->row->tts_tid;
+    TM_FailureData failure;
+    pg::NewEntries entries = pg::NewEntries::kNone;
+    const TM_Result result = pg::update_heap_row(
+        table->heap, &tid, version, GetCurrentCommandId(true), wait, &failure, &entries);
+    if (result == TM_Ok) {
+        insert_entries_again(table, version, entries, moved, columns);
+    }
+    return result;
 }
 
 HeapTuple tuple_of(const Table& table) {
@@ -497,34 +519,47 @@ void drop_row_set(RowSet* set) {
 }
 
 HeapTuple changed_row(const Table& table, Changes* changes) {
-    return heap_modify_tuple_by_cols(tuple_of(table), RelationGetDescr(table.heap), changes->count,
-                                     changes->numbers, changes->values, changes->nulls);
+    // The slot has most columns at hand already.
+    slot_getallattrs(table.row);
+    TupleDesc columns = RelationGetDescr(table.heap);
+    const Columns next = column_space(columns);
+    std::copy_n(table.row->tts_values, columns->natts, next.values);
+    std::copy_n(table.row->tts_isnull, columns->natts, next.nulls);
+    for (int i = 0; i < changes->count; ++i) {
+        next.values[changes->numbers[i] - 1] = changes->values[i];
+        next.nulls[changes->numbers[i] - 1] = changes->nulls[i];
+    }
+    HeapTuple version = heap_form_tuple(columns, next.values, next.nulls);
+    pfree(next.values);
+    pfree(next.nulls);
+    return version;
 }
 
 HeapTuple copy_row(const Table& table) {
     return heap_copytuple(tuple_of(table));
 }
 
-bool try_change_row(Table* table, HeapTuple version, bool moved) {
-    if (lock_row(*table, LockTupleNoKeyExclusive, LockWaitSkip) != TM_Ok) {
-        return false;
+TM_Result try_change_row(Table* table, HeapTuple version, bool moved, Columns* columns) {
+    TM_Result result = update_row(table, version, moved, false, columns);
+    if (result == TM_BeingModified) {
+        // It is locked. Whether that excludes our lock is for lock_row to find out.
+        result = lock_row(*table, LockTupleNoKeyExclusive, LockWaitSkip);
+        if (result == TM_Ok) {
+            change_held_row(table, version, moved, columns);
+        }
+        return result;
     }
-    change_held_row(table, version, moved);
-    return true;
+    if (!is_ours(result) && result != TM_Updated && result != TM_Deleted) {
+        raise_unexpected("an update", result);
+    }
+    return result;
 }
 
-void change_held_row(Table* table, HeapTuple version, bool moved) {
-    pg::pass_store_faults();
-    CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
-    ItemPointerData tid = table->row->tts_tid;
-    TM_FailureData failure;
-    pg::NewEntries entries = pg::NewEntries::kNone;
-    const TM_Result result = pg::update_heap_row(table->heap, &tid, version,
-                                                 GetCurrentCommandId(true), &failure, &entries);
+void change_held_row(Table* table, HeapTuple version, bool moved, Columns* columns) {
+    const TM_Result result = update_row(table, version, moved, true, columns);
     if (result != TM_Ok) {
         raise_unexpected("an update", result);
     }
-    insert_entries_again(table, version, entries, moved);
 }
 
 TM_Result lock_row(const Table& table, LockTupleMode mode, LockWaitPolicy policy) {

@@ -314,12 +314,15 @@ struct Columns {
 };
 Columns columns_of(const Table& table, HeapTuple version);
 
-// Puts the new version in the place of table.row, without waiting. False: another transaction has
-// the row, or at READ COMMITTED had it since the snapshot was taken. moved: a column of an index
-// has changed.
-bool try_change_row(Table* table, HeapTuple version, bool moved = false);
+// Puts the new version in the place of table.row, without waiting: TM_Ok, or TM_WouldBlock if
+// another transaction has the row, TM_Updated or TM_Deleted if at READ COMMITTED one had it since
+// the snapshot was taken. moved: a column of an index has changed. columns, if given, become those
+// of the version that was written.
+TM_Result try_change_row(Table* table, HeapTuple version, bool moved = false,
+                         Columns* columns = nullptr);
 // The same for a row that this transaction has locked.
-void change_held_row(Table* table, HeapTuple version, bool moved = false);
+void change_held_row(Table* table, HeapTuple version, bool moved = false,
+                     Columns* columns = nullptr);
 
 // Locks table.row; the version that was found, or none.
 TM_Result lock_row(const Table& table, LockTupleMode mode, LockWaitPolicy policy);

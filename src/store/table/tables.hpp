@@ -18,6 +18,7 @@
 namespace belay::store {
 
 struct Table;
+struct DeferredRows;  // store/deferred.hpp
 
 class Tables {
  public:
@@ -42,6 +43,9 @@ class Tables {
 
     // Closes what is open; locks stay. A table that is needed later is opened again.
     void close();
+
+    // Where rows wait that are to be written together; null: each is written at once.
+    DeferredRows* deferred = nullptr;
 
  private:
     Table* open_[static_cast<int>(TableId::kCount)]{};

@@ -78,8 +78,8 @@ WalkEnd walk_live(Table* table, const Stream& stream, const core::QueuePlace& af
     refresh();
     core::QueuePlace from = walk.begin();
     IndexScanDesc scan = stream.open(table, from);
-    // What this transaction has deleted, it does not see; but it may be rolled back.
-    const bool has_written = TransactionIdIsValid(GetTopTransactionIdIfAny());
+    // What this transaction has deleted or changed, it does not see; but it may be rolled back.
+    bool has_written = TransactionIdIsValid(GetTopTransactionIdIfAny());
     while (true) {
         CHECK_FOR_INTERRUPTS();
         if (index_getnext_tid(scan, ForwardScanDirection) == nullptr) {
@@ -120,6 +120,7 @@ WalkEnd walk_live(Table* table, const Stream& stream, const core::QueuePlace& af
             index_endscan(scan);
             walk.read();
             refresh();
+            has_written = TransactionIdIsValid(GetTopTransactionIdIfAny());
             from = walk.begin();
             scan = stream.open(table, from);
         }
