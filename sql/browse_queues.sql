@@ -58,6 +58,11 @@ INSERT INTO history_turns SELECT e, min(n), max(n), to_timestamp(max(n)), 'h', a
 SELECT o, pg_temp.walk('history', '{}', o, 100, 'event_id'), pg_temp.walk('history', '{}', o, 2, 'event_id'), pg_temp.walk('history', '{"types":["T1"]}', o, 100, 'event_id'), pg_temp.walk('history', '{"contains":"\"n\":3"}', o, 100, 'event_id') FROM unnest('{newest,oldest}'::text[]) AS o;
 SELECT browse_history('h', 1, p_limit => 1) -> 'rows' AS of_another_execution, browse_history('none') -> 'rows' AS of_none;
 SELECT test.refused(format($$SELECT browse_queue.browse_history('h', 2, p_after => %L)$$, browse_history('h', 1, p_limit => 1) ->> 'next')), test.refused($$SELECT browse_queue.browse_history(NULL)$$);
+-- The pages of the current execution stay with it, if another begins between them.
+SELECT browse_history('h', p_order => 'oldest', p_limit => 3) ->> 'next' AS next \gset
+UPDATE instances SET current_execution_id = 1 WHERE instance_id = 'h';
+SELECT o ->> 'execution_id' AS execution, o ->> 'event_id' AS event FROM jsonb_array_elements(browse_history('h', p_order => 'oldest', p_after => :'next') -> 'rows') AS o;
+UPDATE instances SET current_execution_id = 2 WHERE instance_id = 'h';
 -- Flows.
 INSERT INTO flows (id, graph_revision, member_count, open_count, bad_sink_count, edge_count, created_at_ms, updated_at_ms, terminal_at_ms, sealed, struck, state, fail_policy, kind, tags)
 SELECT format('00000000-0000-4000-8000-%s', lpad(n::text, 12, '0'))::uuid, 1, 1, CASE WHEN n > 3 THEN 1 ELSE 0 END, 0, 0, n, n, CASE WHEN n <= 3 THEN 10 END, true, false, CASE WHEN n > 3 THEN 'running' WHEN n = 2 THEN 'failed' ELSE 'completed' END, 'continue', 'k' || n % 2, '{"a":1}' FROM generate_series(1, 5) AS n;
@@ -68,6 +73,9 @@ SELECT test.refused($$SELECT browse_queue.browse_flows('{"state":"x"}')$$);
 SELECT string_agg(read_body('task', '00000000-0000-4000-8000-000000000003', 'payload', n * 7, 7) ->> 'body', '' ORDER BY n) AS whole, (SELECT read_body('task', '00000000-0000-4000-8000-000000000003', 'payload', 2, 3)) AS one FROM generate_series(0, 10) AS n;
 SELECT read_body('instance', 'h', 'custom_status'), read_body('instance', 'h', 'input') ->> 'body' AS input, read_body('instance', 'h', 'output') AS output, read_body('history', 'h', '1/3') ->> 'body' AS event, read_body('event', '0-2', 'details') ->> 'body' AS details, read_body('dead_letter', '4', 'work_item') ->> 'body' AS item, read_body('dead_letter', '4', 'detail', 4) AS detail, read_body('work_item', (SELECT min(id)::text FROM work_items), 'work_item') ->> 'body' = (SELECT work_item FROM work_items ORDER BY id LIMIT 1) AS work_item, read_body('task', '00000000-0000-4000-8000-0000000000ff', 'payload') AS none;
 SELECT s, test.refused(s) FROM unnest(ARRAY[$$SELECT browse_queue.read_body('x', 'y', 'z')$$, $$SELECT browse_queue.read_body('task', 'y', 'payload')$$, $$SELECT browse_queue.read_body('task', 'y', 'secret')$$, $$SELECT browse_queue.read_body('history', 'h', '1')$$, $$SELECT browse_queue.read_body('event', '1', 'details')$$, $$SELECT browse_queue.read_body('dead_letter', 'x', 'detail')$$, $$SELECT browse_queue.read_body('task', 'y', 'payload', -1)$$, $$SELECT browse_queue.read_body('task', 'y', 'payload', 0, 1048577)$$]) AS s;
+-- All that is previewed can be read.
+UPDATE tasks SET progress_message = 'half way' WHERE id = '00000000-0000-4000-8000-000000000003'; UPDATE worker_queue SET last_error = 'no route';
+SELECT read_body('task', '00000000-0000-4000-8000-000000000003', 'progress_message') ->> 'body' AS progress, read_body('work_item', (SELECT min(id)::text FROM work_items), 'last_error') ->> 'body' AS last_error;
 -- Levels: queues and dead letters are the operator's.
 CREATE ROLE regress_queue_browser; SELECT belay.grant_hub('browse_queue', 'regress_queue_browser', 'monitor'); SET ROLE regress_queue_browser;
 SELECT s, test.sqlstate('SELECT browse_queue.' || s) FROM unnest('{browse_work_items(),browse_messages(),browse_dead_letters(),browse_events(),browse_history(''h''),browse_flows(),"read_body(''instance'',''h'',''input'')","read_body(''dead_letter'',''4'',''detail'')","read_body(''work_item'',''4'',''work_item'')"}'::text[]) AS s;

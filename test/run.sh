@@ -271,6 +271,7 @@ cmake_targets() {
             docs) printf '%s\n' belay image_flow order_saga transactional_enqueue ;;
             package | deb | dashboard) say belay ;;
             bench) say clients_bench ;;
+            fuzz) say belay ;;
         esac
     done
 }

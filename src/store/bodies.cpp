@@ -9,7 +9,8 @@ namespace belay::store {
 namespace {
 
 constexpr auto kTask = query<In<pg_uuid_t, Text>, BodyRows>(R"sql(
-    SELECT CASE WHEN $2 {=} 'failure_message' THEN t.failure_message END,
+    SELECT CASE WHEN $2 {=} 'failure_message' THEN t.failure_message
+                WHEN $2 {=} 'progress_message' THEN t.progress_message END,
            CASE WHEN $2 {=} 'payload' THEN t.payload
                 WHEN $2 {=} 'result' THEN t.result
                 WHEN $2 {=} 'checkpoint' THEN t.checkpoint
@@ -66,8 +67,9 @@ constexpr auto kDeadLetter = query<In<int64, Text>, BodyRows>(R"sql(
 )sql");
 
 // By no index, as every lookup of a work item by its id alone.
-constexpr auto kWorkItem = query<In<int64>, BodyRows>(R"sql(
-    SELECT w.work_item, CAST(NULL AS pg_catalog.jsonb)
+constexpr auto kWorkItem = query<In<int64, Text>, BodyRows>(R"sql(
+    SELECT CASE WHEN $2 {=} 'work_item' THEN w.work_item ELSE w.last_error END,
+           CAST(NULL AS pg_catalog.jsonb)
       FROM {hub}.worker_queue AS w
      WHERE w.id {=} $1
 )sql");
@@ -95,8 +97,8 @@ BodyRows dead_letter_body(const Hub& hub, int64 id, std::string_view field) {
     return run(hub, kDeadLetter, id, field);
 }
 
-BodyRows work_item_body(const Hub& hub, int64 id) {
-    return run(hub, kWorkItem, id);
+BodyRows work_item_body(const Hub& hub, int64 id, std::string_view field) {
+    return run(hub, kWorkItem, id, field);
 }
 
 }  // namespace belay::store

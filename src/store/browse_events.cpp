@@ -65,16 +65,17 @@ constexpr auto kAuditOldest = query<EventIn, PageRows>(BELAY_EVENT_PAGE(
 
 // ---- Histories ----
 
-// $1 key, $2 limit, $3 budget, $4 instance, $5 execution, $6 types, $7 text.
+// $1 key, $2 limit, $3 budget, $4 instance, $5 execution, $6 types, $7 text. Pages without $5 stay
+// with the execution that the first page had.
 using HistoryIn = In<Jsonb*, int64, int64, Text, Maybe<int64>, Maybe<ListOf<Text>>, Maybe<Text>>;
 
-#define BELAY_OF_EXECUTION(ROW)                                     \
-    ROW ".instance_id {=} $4 AND " ROW                              \
-        ".execution_id {=} COALESCE($5,"                            \
-        " (SELECT i.current_execution_id FROM {hub}.instances AS i" \
+#define BELAY_OF_EXECUTION(ROW)                                               \
+    ROW ".instance_id {=} $4 AND " ROW                                        \
+        ".execution_id {=} COALESCE($5, CAST($1 {->>} 1 AS pg_catalog.int8)," \
+        " (SELECT i.current_execution_id FROM {hub}.instances AS i"           \
         "   WHERE i.instance_id {=} $4))"
 #define BELAY_HISTORY_PAGE(CONDITION)                                                              \
-    BELAY_PAGE("pg_catalog.jsonb_build_array(p.event_id)",                                         \
+    BELAY_PAGE("pg_catalog.jsonb_build_array(p.event_id, p.execution_id)",                         \
                "pg_catalog.jsonb_build_object('event_id', p.event_id,"                             \
                "    'execution_id', r.execution_id, 'type', r.event_types[p.place],"               \
                "    'created_at_ms', " BELAY_MS("r.created_at") ")",                               \

@@ -108,15 +108,17 @@ constexpr auto kMemberJson = query<In<pg_uuid_t>, Out<Jsonb*>>(R"sql(
                    FROM {hub}.groups AS g
                   WHERE g.downstream_id {=} t.id),
                'upstream', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-                        'task_id', e.upstream_id, 'state', e.state, 'pass_as', e.pass_as)
-                        ORDER BY e.upstream_id)
+                        'task_id', e.upstream_id, 'state', e.state, 'pass_as', e.pass_as,
+                        'key', u.flow_key, 'task_state', u.state) ORDER BY e.upstream_id)
                    FROM {hub}.edges AS e
+                   JOIN {hub}.tasks AS u ON u.id {=} e.upstream_id
                   WHERE e.flow_id {=} t.flow_id AND e.downstream_id {=} t.id),
                   pg_catalog.jsonb_build_array()),
                'downstream', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-                        'task_id', e.downstream_id, 'state', e.state, 'pass_as', e.pass_as)
-                        ORDER BY e.downstream_id)
+                        'task_id', e.downstream_id, 'state', e.state, 'pass_as', e.pass_as,
+                        'key', d.flow_key, 'task_state', d.state) ORDER BY e.downstream_id)
                    FROM {hub}.edges AS e
+                   JOIN {hub}.tasks AS d ON d.id {=} e.downstream_id
                   WHERE e.upstream_id {=} t.id), pg_catalog.jsonb_build_array()))
       FROM {hub}.tasks AS t
      WHERE t.id {=} $1 AND t.flow_id IS NOT NULL

@@ -127,33 +127,66 @@ TEST(DashboardSessions, CompareSecretsWhole) {
     EXPECT_NE(random_secret(), random_secret());
 }
 
+// How long a login has to wait; one that may try fails.
+static std::int64_t fail(LoginLimits& limits, const std::string& address, std::int64_t now) {
+    const std::int64_t wait = limits.begin(address, now);
+    if (wait == 0) {
+        limits.failed(address, now);
+    }
+    return wait;
+}
+
 TEST(DashboardLimits, SlowDownLogins) {
     LoginLimits limits;
     for (int i = 0; i < 5; ++i) {
-        EXPECT_EQ(limits.wait_ms("a", i), 0);
-        limits.failed("a", i);
+        EXPECT_EQ(fail(limits, "a", i), 0);
     }
-    EXPECT_GT(limits.wait_ms("a", 5), 50000);
-    EXPECT_EQ(limits.wait_ms("b", 5), 0);
-    const std::int64_t first = limits.wait_ms("a", 5);
-    EXPECT_EQ(limits.wait_ms("a", 5 + first), 0);
+    const std::int64_t first = limits.begin("a", 5);
+    EXPECT_GT(first, 50000);
+    EXPECT_EQ(fail(limits, "b", 5), 0);
+    EXPECT_EQ(fail(limits, "a", 5 + first), 0);
     // From many addresses: 20 in all.
     LoginLimits spread;
     for (int i = 0; i < 20; ++i) {
-        spread.failed("address " + std::to_string(i), i);
+        EXPECT_EQ(fail(spread, "address " + std::to_string(i), i), 0);
     }
-    EXPECT_GT(spread.wait_ms("another", 20), 0);
+    EXPECT_GT(spread.begin("another", 20), 0);
     // Pauses grow.
     LoginLimits stubborn;
     std::int64_t now = 0;
     std::int64_t longest = 0;
-    for (int i = 0; i < 40; ++i) {
-        now += stubborn.wait_ms("a", now);
-        stubborn.failed("a", now);
-        longest = std::max(longest, stubborn.wait_ms("a", now));
+    for (int i = 0; i < 80; ++i) {
+        const std::int64_t wait = fail(stubborn, "a", now);
+        longest = std::max(longest, wait);
+        now += wait;
     }
     EXPECT_EQ(longest, 300000);
-    stubborn.succeeded("a");
+}
+
+TEST(DashboardLimits, CountWhatIsBeingTried) {
+    LoginLimits limits;
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(limits.begin("a", 0), 0);
+    }
+    EXPECT_GT(limits.begin("a", 0), 0);
+    EXPECT_EQ(limits.begin("b", 0), 0);
+    limits.gave_up("b");
+    // One that is let in, or is not told of the password, makes room.
+    limits.succeeded("a");
+    EXPECT_EQ(limits.begin("a", 0), 0);
+    EXPECT_GT(limits.begin("a", 0), 0);
+    limits.gave_up("a");
+    EXPECT_EQ(limits.begin("a", 0), 0);
+    for (int i = 0; i < 5; ++i) {
+        limits.failed("a", 1);
+    }
+    EXPECT_GT(limits.begin("a", 2), 50000);
+    // In all.
+    LoginLimits spread;
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(spread.begin("address " + std::to_string(i), 0), 0);
+    }
+    EXPECT_GT(spread.begin("another", 0), 0);
 }
 
 // ---- Bodies. ----
@@ -219,6 +252,11 @@ TEST(DashboardActions, AreCompleteAndShowWhatTheyDo) {
         EXPECT_EQ(described["command"].get<std::string>().find(" :"), std::string::npos);
         if (action.kind == Action::Kind::kDestructive) {
             EXPECT_NE(described["confirm"], "") << action.name;
+        }
+        // The event of an operator's action has the reason; where there is a dialog, it can be
+        // typed in.
+        if (action.kind != Action::Kind::kSafe && std::string_view(action.level) == "operator") {
+            EXPECT_NE(described["reason"], "none") << action.name;
         }
     }
     const Json pause = describe({.action = find_action("pause_queue"), .args = {{"queue", "it's"}}},

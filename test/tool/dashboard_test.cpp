@@ -1,335 +1,15 @@
 // The dashboard's server over a raw socket, against a real database.
-#include <arpa/inet.h>
-#include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <fstream>
 #include <map>
 #include <set>
-#include <thread>
 
-#include <nlohmann/json.hpp>
-
-#include "dashboard/dashboard.hpp"
-#include "dashboard/http_server.hpp"
-#include "programs.hpp"
+#include "dashboard_server.hpp"
 
 namespace belay::test {
 namespace {
-
-using nlohmann::json;
-using tool::dashboard::Dashboard;
-using tool::dashboard::HttpServer;
-using tool::dashboard::Options;
-using tool::dashboard::Request;
-using tool::dashboard::Response;
-using tool::dashboard::ServerOptions;
-
-// ---- A client that can say anything. ----
-
-class Wire {
- public:
-    explicit Wire(unsigned short port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-        sockaddr_in to{};
-        to.sin_family = AF_INET;
-        to.sin_port = htons(port);
-        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        const timeval limit{.tv_sec = 30, .tv_usec = 0};
-        setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-        setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-        connected_ = ::connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
-    }
-    explicit Wire(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
-        sockaddr_un to{};
-        to.sun_family = AF_UNIX;
-        path.copy(to.sun_path, sizeof to.sun_path - 1);
-        connected_ = ::connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
-    }
-    ~Wire() { ::close(socket_); }
-    Wire(const Wire&) = delete;
-    Wire& operator=(const Wire&) = delete;
-
-    bool connected() const { return connected_; }
-    // False: the server has closed it.
-    bool send(std::string_view text) {
-        while (!text.empty()) {
-            const ssize_t size = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
-            if (size <= 0) {
-                return false;
-            }
-            text.remove_prefix(static_cast<std::size_t>(size));
-        }
-        return true;
-    }
-    // What comes, up to the end or up to a text.
-    std::string read_until(const std::string& end = "") {
-        char buffer[4096];
-        while (end.empty() || got_.find(end) == std::string::npos) {
-            const ssize_t size = ::recv(socket_, buffer, sizeof buffer, 0);
-            if (size <= 0) {
-                break;
-            }
-            got_.append(buffer, static_cast<std::size_t>(size));
-        }
-        return got_;
-    }
-
- private:
-    int socket_;
-    bool connected_ = false;
-    std::string got_;
-};
-
-struct Answer {
-    int status = 0;
-    std::string head;
-    std::string body;
-
-    json parsed() const { return json::parse(body, nullptr, false); }
-    bool has(const std::string& header) const { return head.find(header) != std::string::npos; }
-};
-
-Answer read_answer(Wire& wire) {
-    std::string text = wire.read_until();
-    const std::size_t end = text.find("\r\n\r\n");
-    Answer answer;
-    if (end == std::string::npos) {
-        return answer;
-    }
-    answer.head = text.substr(0, end);
-    answer.body = text.substr(end + 4);
-    answer.status = std::atoi(text.substr(9, 3).c_str());
-    return answer;
-}
-
-std::size_t resident_kb() {
-    std::ifstream file("/proc/self/status");
-    for (std::string line; std::getline(file, line);) {
-        if (line.starts_with("VmRSS:")) {
-            return std::stoul(line.substr(6));
-        }
-    }
-    return 0;
-}
-
-// Until it is so; no test waits longer than a minute for what it expects.
-template <typename Condition>
-void await(Condition condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (!condition()) {
-        ASSERT_LT(std::chrono::steady_clock::now(), end);
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-}
-
-// ---- HTTP alone. ----
-
-class HttpWire : public testing::Test {
- protected:
-    void start(ServerOptions options) {
-        options.judge = [](const Request& request) -> std::optional<Response> {
-            if (request.target == "/refused") {
-                return Response{.status = 403, .body = "no"};
-            }
-            return std::nullopt;
-        };
-        options.handle = [this](Request request, tool::dashboard::Reply reply) {
-            bodies_ += request.body.size();
-            reply({.status = 200, .body = "ok " + request.target});
-        };
-        options.refuse = [](int status, const std::string& word) {
-            return Response{.status = status, .body = word};
-        };
-        server_ = std::make_unique<HttpServer>(std::move(options));
-        thread_ = std::thread([this] { server_->run(); });
-    }
-    void TearDown() override {
-        server_->stop();
-        thread_.join();
-    }
-    Answer ask(const std::string& text) {
-        Wire wire(server_->port());
-        wire.send(text);
-        return read_answer(wire);
-    }
-    bool is_served() {
-        return ask("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").body == "ok /x";
-    }
-
-    std::unique_ptr<HttpServer> server_;
-    std::thread thread_;
-    std::size_t bodies_ = 0;
-};
-
-// T1: what has no end is refused, and costs no memory.
-TEST_F(HttpWire, RefusesWhatHasNoEnd) {
-    start({});
-    ASSERT_TRUE(is_served());
-    const std::size_t before = resident_kb();
-    for (const std::string& part :
-         {std::string(64 * 1024, 'a'), std::string("X-Header: value\r\n")}) {
-        Wire wire(server_->port());
-        wire.send("GET /");
-        if (part[0] == 'X') {
-            wire.send(" HTTP/1.1\r\n");
-        }
-        std::size_t sent = 0;
-        while (sent < 64 * 1024 * 1024 && wire.send(part)) {
-            sent += part.size();
-        }
-        EXPECT_LT(sent, 16u * 1024 * 1024);
-        const std::string answer = wire.read_until();
-        EXPECT_TRUE(answer.empty() || answer.starts_with("HTTP/1.1 431")) << answer.substr(0, 80);
-    }
-    EXPECT_TRUE(is_served());
-    EXPECT_LT(resident_kb(), before + 10 * 1024);
-}
-
-TEST_F(HttpWire, RefusesChunksLargeBodiesAndOldVersions) {
-    start({});
-    EXPECT_EQ(ask("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
-                  "chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
-                  .status,
-              501);
-    EXPECT_EQ(ask("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n").status, 413);
-    EXPECT_EQ(ask("GET / HTTP/1.0\r\n\r\n").status, 400);
-    EXPECT_EQ(ask("nonsense\r\n\r\n").status, 400);
-    EXPECT_EQ(
-        ask("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n").status,
-        400);
-    // The header is judged before a byte of the body is read.
-    EXPECT_EQ(
-        ask("POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nhello").status,
-        403);
-    EXPECT_EQ(bodies_, 0u);
-    EXPECT_TRUE(is_served());
-}
-
-TEST_F(HttpWire, EndsSlowHeaders) {
-    start({.header_timeout = std::chrono::milliseconds(200)});
-    Wire wire(server_->port());
-    const auto begin = std::chrono::steady_clock::now();
-    wire.send("GET / HTTP/1.1\r\nHost: a\r\n");
-    EXPECT_EQ(wire.read_until(), "");
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
-    EXPECT_TRUE(is_served());
-}
-
-TEST_F(HttpWire, ServesOthersWhileAThousandConnectionsWait) {
-    start({});
-    const std::size_t before = resident_kb();
-    std::vector<std::unique_ptr<Wire>> idle;
-    for (int i = 0; i < 1000; ++i) {
-        idle.push_back(std::make_unique<Wire>(server_->port()));
-        if (i % 250 == 0) {
-            EXPECT_TRUE(is_served()) << i;
-        }
-    }
-    EXPECT_TRUE(is_served());
-    EXPECT_LT(resident_kb(), before + 10 * 1024);
-}
-
-TEST_F(HttpWire, KeepsConnectionsAndAnswersInOrder) {
-    start({});
-    Wire wire(server_->port());
-    wire.send(
-        "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\nConnection: "
-        "close\r\n\r\n");
-    const std::string all = wire.read_until();
-    EXPECT_LT(all.find("ok /1"), all.find("ok /2"));
-    EXPECT_NE(all.find("ok /2"), std::string::npos);
-}
-
-// ---- The dashboard. ----
-
-class DashboardServer : public WithPrograms {
- protected:
-    // A running dashboard, and one who is logged in.
-    struct Viewer {
-        std::string cookie;
-        std::string csrf;
-    };
-
-    void TearDown() override {
-        stop();
-        WithPrograms::TearDown();
-    }
-
-    void start(Options options = {}) {
-        if (options.dsn.empty()) {
-            options.dsn = cluster->conninfo();
-        }
-        if (options.listen == "127.0.0.1:7780") {
-            options.listen = "127.0.0.1:0";
-        }
-        dashboard_ = std::make_unique<Dashboard>(options);
-        thread_ = std::thread([this] { dashboard_->run(); });
-    }
-    void stop() {
-        if (dashboard_) {
-            dashboard_->stop();
-            thread_.join();
-            dashboard_.reset();
-        }
-    }
-
-    std::string host() const { return "127.0.0.1:" + std::to_string(dashboard_->port()); }
-
-    Answer raw(const std::string& text) {
-        Wire wire(dashboard_->port());
-        wire.send(text);
-        return read_answer(wire);
-    }
-    Answer get(const std::string& path, const Viewer& viewer = {}, const std::string& more = "") {
-        return raw("GET " + path + " HTTP/1.1\r\nHost: " + host() + "\r\nConnection: close\r\n" +
-                   (viewer.cookie.empty() ? "" : "Cookie: " + viewer.cookie + "\r\n") + more +
-                   "\r\n");
-    }
-    Answer post(const std::string& path, const json& body, const Viewer& viewer = {},
-                const std::string& method = "POST") {
-        return raw_post(path, body.dump(), viewer, "http://" + host(), "application/json",
-                        viewer.csrf, method);
-    }
-    Answer raw_post(const std::string& path, const std::string& body, const Viewer& viewer,
-                    const std::string& origin, const std::string& type, const std::string& csrf,
-                    const std::string& method = "POST") {
-        return raw(method + " " + path + " HTTP/1.1\r\nHost: " + host() +
-                   "\r\nConnection: close\r\nContent-Type: " + type + "\r\n" +
-                   (origin.empty() ? "" : "Origin: " + origin + "\r\n") +
-                   (csrf.empty() ? "" : "X-Belay-CSRF: " + csrf + "\r\n") +
-                   (viewer.cookie.empty() ? "" : "Cookie: " + viewer.cookie + "\r\n") +
-                   "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
-    }
-    static Viewer viewer_of(const Answer& answer) {
-        const std::size_t at = answer.head.find("Set-Cookie: ");
-        EXPECT_NE(at, std::string::npos) << answer.head << answer.body;
-        const std::string cookie = answer.head.substr(at + 12);
-        return {cookie.substr(0, cookie.find(';')), answer.parsed().value("csrf", "")};
-    }
-    Viewer log_in() { return viewer_of(post("/api/v1/session", {{"token", dashboard_->token()}})); }
-
-    Answer act(const Viewer& viewer, const std::string& action, const json& args,
-               bool dry_run = false, const std::string& key = "") {
-        static int number = 0;
-        return post("/api/v1/h/app/actions",
-                    {{"action", action},
-                     {"args", args},
-                     {"reason", "test"},
-                     {"key", key.empty() ? "k" + std::to_string(++number) : key},
-                     {"dry_run", dry_run}},
-                    viewer);
-    }
-
-    std::unique_ptr<Dashboard> dashboard_;
-    std::thread thread_;
-};
 
 TEST_F(DashboardServer, ServesPagesWithoutASession) {
     start();
@@ -550,6 +230,153 @@ TEST_F(DashboardServer, ReadsWhatIsThere) {
     EXPECT_EQ(std::count(lines.body.begin(), lines.body.end(), '\n'), 3);
 }
 
+// What is beyond a list is not lost.
+TEST_F(DashboardServer, ShowsWhatListsLeaveOut) {
+    auto conn = cluster->connect();
+    conn.exec(
+        "INSERT INTO app.instances SELECT i, 'Bill', '1.0.0', 1, p, NULL, 0, now(), now() FROM "
+        "(SELECT 'root' AS i, NULL AS p UNION ALL SELECT format('c%s', lpad(n::text, 3, '0')), "
+        "'root' FROM generate_series(1, 250) AS n UNION ALL SELECT 'grandchild', 'c001') AS x");
+    conn.exec(
+        "SELECT app.create_task(format('q%s', lpad(n::text, 3, '0')), NULL) FROM "
+        "generate_series(1, 200) AS n; SELECT app.create_task('zz', NULL) FROM generate_series(1, "
+        "3)");
+    const std::string id = conn.value(
+        "SELECT task_id FROM app.create_task('mail', NULL, p_dedup_key => "
+        "'schedule:nightly:1000')");
+    conn.exec(
+        "SELECT app.create_schedule('nightly', '0 3 * * *', '{\"queue\": \"mail\"}'::jsonb); "
+        "UPDATE app.schedules SET last_due_ms = 1000");
+    start();
+    const Viewer viewer = log_in();
+    const auto answer = [&](const std::string& path) {
+        const Answer got = get("/api/v1/h/app/" + path, viewer);
+        EXPECT_EQ(got.status, 200) << path << got.body;
+        return got.parsed();
+    };
+    const json tree = answer("instances/root/tree");
+    ASSERT_EQ(tree["rows"].size(), 202u);
+    EXPECT_EQ(tree["rows"][0]["more"], 50);
+    EXPECT_EQ(tree["rows"][1]["instance_id"], "c001");
+    EXPECT_EQ(tree["rows"][2]["instance_id"], "grandchild");
+    EXPECT_EQ(tree["rows"][2]["depth"], 2);
+    EXPECT_EQ(tree["complete"], true);
+    // Beyond the first 200 queues, and one that nothing is known of.
+    const json queue = answer("queues/zz");
+    EXPECT_EQ(queue["listed"], false);
+    EXPECT_EQ(queue["queue"]["ready"], (json{{"n", 3}, {"capped", false}}));
+    EXPECT_EQ(answer("queues/q001")["listed"], true);
+    EXPECT_EQ(answer("queues/none")["queue"]["ready"]["n"], 0);
+    EXPECT_EQ(answer("schedules")["rows"][0]["last_task_id"], id);
+    bool has_limit = false;
+    const json health = answer("health");
+    for (const auto& part : health["shared_memory"]) {
+        has_limit = has_limit || (part["what"] == "leases" && part["of"].is_number());
+    }
+    EXPECT_TRUE(has_limit);
+}
+
+// A member of a flow has its neighbours without the flow being read.
+TEST_F(DashboardServer, ShowsTheNeighboursOfAMember) {
+    NewFlow spec{.kind = "wide", .tasks = {{.key = "first", .task = {.queue = "mail"}}}};
+    for (int i = 0; i < 30; ++i) {
+        spec.tasks.push_back(
+            {.key = "m" + std::to_string(i), .task = {.queue = "mail"}, .after = {"first"}});
+    }
+    const auto flow = hub_.flows().create(spec);
+    start();
+    const Viewer viewer = log_in();
+    const json all = get("/api/v1/h/app/flows/" + flow.id.text(), viewer).parsed()["members"];
+    const auto first = std::ranges::find_if(all, [](const json& m) { return m["key"] == "first"; });
+    const json task =
+        get("/api/v1/h/app/tasks/" + (*first)["task_id"].get<std::string>(), viewer).parsed();
+    EXPECT_EQ(task["downstream"].size(), 20u);
+    EXPECT_EQ(task["downstream_more"], 10);
+    EXPECT_EQ(task["downstream"][0]["key"].get<std::string>().front(), 'm');
+    EXPECT_EQ(task["downstream"][0]["state"], "blocked");
+    EXPECT_EQ(task["sql"].get<std::string>().find("get_flow"), std::string::npos);
+    const json member =
+        get("/api/v1/h/app/tasks/" + task["downstream"][0]["task_id"].get<std::string>(), viewer)
+            .parsed();
+    EXPECT_EQ(member["upstream"][0]["key"], "first");
+    EXPECT_EQ(member["upstream"][0]["state"], "ready");
+    EXPECT_EQ(member["upstream_more"], 0);
+}
+
+TEST_F(DashboardServer, SaysWhatAnActionOnManyWillSkip) {
+    const std::string first = hub_.tasks().create({.queue = "mail"}).id.text();
+    const std::string second = hub_.tasks().create({.queue = "mail"}).id.text();
+    hub_.tasks().force_cancel(Uuid(first));
+    start();
+    const Viewer viewer = log_in();
+    const auto skipped = [&](const std::string& action, const json& ids) {
+        json body = {{"action", action}, {"filter", json::object()}, {"dry_run", true}};
+        if (ids.is_null()) {
+            body["upto"] = second;
+        } else {
+            body["ids"] = ids;
+        }
+        const Answer got = post("/api/v1/h/app/bulk", body, viewer);
+        EXPECT_EQ(got.status, 200) << got.body;
+        return got.parsed()["skipped"];
+    };
+    const json ended = json::array({{{"reason", "already ended"}, {"n", 1}}});
+    const json open = json::array({{{"reason", "not ended yet"}, {"n", 1}}});
+    EXPECT_EQ(skipped("cancel_task", nullptr), ended);
+    EXPECT_EQ(skipped("cancel_task", {first, second}), ended);
+    EXPECT_EQ(skipped("replay_task", nullptr), open);
+    EXPECT_EQ(skipped("replay_task", {"0190c2a4-0000-7000-8000-0000000000ff"}),
+              json::array({{{"reason", "gone meanwhile"}, {"n", 1}}}));
+    EXPECT_EQ(skipped("discard_dead_letter", {"7"}),
+              json::array({{{"reason", "gone meanwhile"}, {"n", 1}}}));
+}
+
+// What goes on has as many before it as the first job left.
+TEST_F(DashboardServer, GoesOnWithWhatIsLeft) {
+    auto conn = cluster->connect();
+    conn.exec(
+        "INSERT INTO app.dead_letters SELECT 1, 'worker', 1, 'i', 1, 2, NULL, NULL, "
+        "'{\"ActivityExecute\":{\"instance\":\"i\",\"execution_id\":1,\"id\":2,\"name\":\"Pay\","
+        "\"input\":\"\"}}', 3, 'max_attempts', NULL, now(), now()");
+    start();
+    const Viewer viewer = log_in();
+    // One letter, and 109 that are gone; in portions of 50. The first one waits.
+    json ids = json::array();
+    for (int i = 1; i <= 110; ++i) {
+        ids.push_back(std::to_string(i));
+    }
+    auto other = cluster->connect();
+    other.exec("BEGIN; LOCK TABLE app.worker_queue IN SHARE MODE");
+    const Answer started = post("/api/v1/h/app/bulk",
+                                {{"action", "redrive_dead_letter"},
+                                 {"ids", ids},
+                                 {"filter", json::object()},
+                                 {"key", "k"},
+                                 {"dry_run", false}},
+                                viewer);
+    ASSERT_EQ(started.status, 200) << started.body;
+    const std::string path = "/api/v1/h/app/bulk/" + started.parsed()["id"].get<std::string>();
+    await([&] {
+        return conn.value(
+                   "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'belay "
+                   "dashboard' AND wait_event_type = 'Lock'") == "1";
+    });
+    EXPECT_EQ(post(path + "/stop", json::object(), viewer).status, 200);
+    other.exec("ROLLBACK");
+    json job;
+    await([&] {
+        job = get(path, viewer).parsed();
+        return job["state"] == "stopped";
+    });
+    int failed = 0;
+    for (const auto& reason : job["failed"]) {
+        failed += reason["n"].get<int>();
+    }
+    EXPECT_EQ(failed, 49) << job;
+    const json next = post(path + "/go-on", {{"key", "k2"}}, viewer).parsed();
+    EXPECT_EQ(next["total"]["n"], 60) << next;
+}
+
 TEST_F(DashboardServer, ShowsWaitsBetweenSamples) {
     start();
     const Viewer viewer = log_in();
@@ -640,54 +467,6 @@ TEST_F(DashboardServer, ActsOnceAndOnWhatWasSeen) {
     EXPECT_EQ(again.parsed()["sqlstate"], "QB002");
 }
 
-// A key that is redacted shows nowhere: not in lists, bodies, their parts, downloads and events.
-TEST_F(DashboardServer, RedactsBodiesBeforeTheyAreCut) {
-    const std::string secret = "4111-1111-1111-1111";
-    const std::string id =
-        hub_.tasks()
-            .create({.queue = "mail",
-                     .payload = {{"card", secret}, {"filler", std::string(20000, 'x')}, {"z", 1}}})
-            .id.text();
-    hub_.provider().enqueue_worker_work(
-        {.work_item = R"({"ActivityExecute":{"instance":"i","execution_id":1,"id":2,"name":"Pay",)"
-                      R"("input":"{\"card\":\"4111-1111-1111-1111\"}"}})"});
-    start({.redact = {"card"}});
-    const Viewer viewer = log_in();
-    const std::string path = "/api/v1/h/app/tasks/" + id + "/body/payload";
-    std::vector<std::string> paths = {
-        "/api/v1/h/app/tasks", "/api/v1/h/app/tasks/" + id,        path,
-        path + "?download=1",  "/api/v1/h/app/tasks?format=jsonl", "/api/v1/h/app/work-items"};
-    // Every second place, to stay below 50 requests a second on any machine.
-    for (int offset = 1; offset < 60; offset += 2) {
-        paths.push_back(path + "?length=30&offset=" + std::to_string(offset));
-    }
-    for (const auto& one : paths) {
-        const Answer answer = get(one, viewer);
-        EXPECT_EQ(answer.status, 200) << one << answer.body;
-        EXPECT_EQ(answer.body.find("1111-1"), std::string::npos) << one << answer.body;
-    }
-    const json items = get("/api/v1/h/app/work-items", viewer).parsed();
-    const Answer item = get(
-        "/api/v1/h/app/work-items/" + items["rows"][0]["id"].get<std::string>() + "/body/work_item",
-        viewer);
-    EXPECT_EQ(item.status, 200) << item.body;
-    EXPECT_NE(item.body.find("[redacted]"), std::string::npos) << item.body;
-    EXPECT_EQ(item.body.find("1111"), std::string::npos) << item.body;
-    // The parts of what may be seen make the whole of it.
-    std::string whole;
-    for (std::size_t offset = 0;;) {
-        const json part =
-            get(path + "?length=5000&offset=" + std::to_string(offset), viewer).parsed();
-        whole += part["text"].get<std::string>();
-        offset = whole.size();
-        if (offset >= part["bytes"].get<std::size_t>()) {
-            break;
-        }
-    }
-    EXPECT_EQ(json::parse(whole)["card"], "[redacted]");
-    EXPECT_EQ(json::parse(whole)["z"], 1);
-}
-
 // T5: a dashboard that is read-only writes nothing; nor do reads of one that is not.
 TEST_F(DashboardServer, WritesNothingByReading) {
     start({.read_only = true});
@@ -708,54 +487,6 @@ TEST_F(DashboardServer, WritesNothingByReading) {
     const Viewer second = log_in();
     EXPECT_EQ(get("/api/v1/h/app/subscriptions", second).parsed()["sqlstate"], "25006");
     cluster->connect().exec("DROP FUNCTION public.writes() CASCADE; DROP TABLE written");
-}
-
-// T6: logins with roles of PostgreSQL.
-TEST_F(DashboardServer, LogsInRolesOfPostgresql) {
-    auto conn = cluster->connect();
-    conn.exec(
-        "CREATE ROLE ada LOGIN PASSWORD 'right'; SELECT belay.grant_hub('app', 'ada', 'monitor')");
-    start({.login = "postgres"});
-    // The server trusts everybody: that lets nobody in here.
-    EXPECT_EQ(post("/api/v1/session", {{"user", "ada"}, {"password", "right"}}).status, 401);
-    EXPECT_EQ(post("/api/v1/session", {{"token", dashboard_->token()}}).status, 401);
-    const std::string hba = conn.value("SELECT current_setting('hba_file')");
-    conn.exec(
-        "COPY (SELECT 'local all ada scram-sha-256' UNION ALL SELECT 'local all all trust') TO '" +
-        hba + "'");
-    conn.exec("SELECT pg_reload_conf()");
-    await([&] {
-        try {
-            cluster->connect("postgres", "ada");
-            return false;
-        } catch (const std::runtime_error&) {
-            return true;
-        }
-    });
-    stop();
-    start({.login = "postgres"});
-    EXPECT_EQ(post("/api/v1/session", {{"user", "ada"}, {"password", "wrong"}}).status, 401);
-    const Answer in = post("/api/v1/session", {{"user", "ada"}, {"password", "right"}});
-    ASSERT_EQ(in.status, 200) << in.body;
-    const Viewer viewer = viewer_of(in);
-    EXPECT_EQ(get("/api/v1/me", viewer).parsed()["user"], "ada");
-    EXPECT_EQ(get("/api/v1/h/app/tasks", viewer).status, 200);
-    const auto connections = [&] {
-        return conn.value("SELECT count(*) FROM pg_stat_activity WHERE usename = 'ada'");
-    };
-    EXPECT_NE(connections(), "0");
-    EXPECT_EQ(post("/api/v1/session", json::object(), viewer, "DELETE").status, 200);
-    EXPECT_EQ(get("/api/v1/me", viewer).status, 401);
-    await([&] { return connections() == "0"; });
-    // Five failures a minute.
-    for (int i = 0; i < 5; ++i) {
-        EXPECT_EQ(post("/api/v1/session", {{"user", "ada"}, {"password", "wrong"}}).status, 401);
-    }
-    const Answer limited = post("/api/v1/session", {{"user", "ada"}, {"password", "right"}});
-    EXPECT_EQ(limited.status, 429);
-    EXPECT_TRUE(limited.has("Retry-After: "));
-    conn.exec("COPY (SELECT 'local all all trust') TO '" + hba + "'");
-    conn.exec("SELECT pg_reload_conf(); DROP OWNED BY ada; DROP ROLE ada");
 }
 
 // T7: no library more than before.
@@ -785,28 +516,6 @@ TEST_F(DashboardServer, RefusesAddressesThatAreNotItsOwn) {
     Wire wire(path);
     wire.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     EXPECT_EQ(read_answer(wire).body, "ok");
-}
-
-TEST_F(DashboardServer, ActsForUsersOfAProxy) {
-    const std::string file = cluster->file("secret");
-    std::ofstream(file) << "a secret of the proxy\n";
-    auto conn = cluster->connect();
-    conn.exec(
-        "CREATE ROLE front LOGIN; CREATE ROLE ada IN ROLE pg_monitor; GRANT ada TO front; SELECT "
-        "belay.grant_hub('app', 'ada', 'monitor'); CREATE ROLE eve");
-    start({.dsn = cluster->conninfo() + " user=front", .login = "proxy", .token_file = file});
-    const std::string secret = "X-Belay-Proxy-Secret: a secret of the proxy\r\n";
-    EXPECT_EQ(get("/api/v1/me", {}, "X-Remote-User: ada\r\n").status, 403);
-    EXPECT_EQ(get("/api/v1/me", {}, secret + "X-Remote-User: eve\r\n").status, 401);
-    const Answer me = get("/api/v1/me", {}, secret + "X-Remote-User: ada\r\n");
-    ASSERT_EQ(me.status, 200) << me.body;
-    EXPECT_EQ(me.parsed()["user"], "ada");
-    const Viewer viewer = viewer_of(me);
-    EXPECT_EQ(get("/api/v1/h/app/tasks", viewer, secret + "X-Remote-User: ada\r\n").status, 200);
-    // The session of one user is not another's.
-    EXPECT_EQ(get("/api/v1/h/app/tasks", viewer, secret + "X-Remote-User: eve\r\n").status, 401);
-    stop();
-    conn.exec("DROP OWNED BY ada; DROP ROLE front, ada, eve");
 }
 
 // The database away: said, and back again without a restart of the dashboard.
@@ -845,183 +554,6 @@ TEST_F(DashboardServer, NeverRunsAnOwnersCodeWithMoreThanHisRights) {
     EXPECT_EQ(act.parsed()["message"], "evil (P0001)") << act.body;
     stop();
     conn.exec("DROP SCHEMA theirs CASCADE; DROP OWNED BY evil; DROP ROLE evil");
-}
-
-// ---- Streams. ----
-
-class DashboardStream : public DashboardServer {
- protected:
-    struct Open {
-        std::unique_ptr<Wire> wire;
-        std::string id;
-    };
-    Open open_stream(const Viewer& viewer) {
-        Open open{std::make_unique<Wire>(dashboard_->port()), ""};
-        open.wire->send("GET /api/v1/stream HTTP/1.1\r\nHost: " + host() +
-                        "\r\nCookie: " + viewer.cookie + "\r\n\r\n");
-        const std::string text = open.wire->read_until("\"id\":\"");
-        const std::string all = open.wire->read_until("}\n\n");
-        const std::size_t at = all.find("\"id\":\"") + 6;
-        open.id = all.substr(at, all.find('"', at) - at);
-        EXPECT_EQ(open.id.size(), 43u) << all;
-        return open;
-    }
-    int watch(const Viewer& viewer, const Open& open, const std::vector<std::string>& add,
-              const std::vector<std::string>& remove = {}) {
-        return post("/api/v1/stream/" + open.id + "/watch", {{"add", add}, {"remove", remove}},
-                    viewer)
-            .status;
-    }
-};
-
-TEST_F(DashboardStream, TellsWhatChanges) {
-    const std::string id = hub_.tasks().create({.queue = "mail"}).id.text();
-    start();
-    const Viewer viewer = log_in();
-    const Open open = open_stream(viewer);
-    EXPECT_EQ(watch(viewer, open, {"glance:app:", "task:app:" + id}), 200);
-    EXPECT_NE(open.wire->read_until("event: glance").find("event: glance"), std::string::npos);
-    open.wire->read_until("event: changed");
-    hub_.tasks().force_cancel(Uuid(id));
-    const std::string told = "\"what\":\"task\",\"id\":\"" + id + "\"";
-    const std::string all = open.wire->read_until(told);
-    EXPECT_NE(all.find(told), std::string::npos);
-    // Another session has no say over this stream.
-    const Viewer other = log_in();
-    EXPECT_EQ(watch(other, open, {"glance:app:"}), 404);
-    // Log out ends it.
-    EXPECT_EQ(post("/api/v1/session", json::object(), viewer, "DELETE").status, 200);
-    EXPECT_NE(open.wire->read_until().find("event: bye"), std::string::npos);
-}
-
-TEST_F(DashboardStream, TellsOfEvents) {
-    cluster->connect().exec("SELECT belay.set_hub_option('app', 'events', 'operator')");
-    start({.redact = {"reason"}});
-    const Viewer viewer = log_in();
-    const Open open = open_stream(viewer);
-    EXPECT_EQ(watch(viewer, open, {"events:app:"}), 200);
-    hub_.queues()["mail"].pause();
-    EXPECT_NE(open.wire->read_until("queue_changed").find("event: events"), std::string::npos);
-    hub_.queues()["mail"].resume();
-    hub_.queues()["letters"].pause();
-    const std::string all = open.wire->read_until("letters");
-    EXPECT_NE(all.find("\"subject\":\"letters\""), std::string::npos) << all;
-}
-
-// A hub that nobody looks at is not sampled for the objects that somebody watches.
-TEST_F(DashboardStream, SamplesOnlyWhatIsLookedAt) {
-    const std::string id = hub_.tasks().create({.queue = "mail"}).id.text();
-    start();
-    const Viewer viewer = log_in();
-    const Open open = open_stream(viewer);
-    EXPECT_EQ(watch(viewer, open, {"task:app:" + id}), 200);
-    open.wire->read_until("event: changed");
-    hub_.tasks().change_priority(Uuid(id), 3);
-    hub_.tasks().force_cancel(Uuid(id));
-    const std::string told = "\"id\":\"" + id + "\"}\n\nevent: changed";
-    EXPECT_EQ(open.wire->read_until(told).find("event: glance"), std::string::npos);
-}
-
-TEST_F(DashboardStream, AreFew) {
-    start();
-    const Viewer viewer = log_in();
-    std::vector<Open> all;
-    for (int i = 0; i < 8; ++i) {
-        all.push_back(open_stream(viewer));
-    }
-    EXPECT_EQ(get("/api/v1/stream", viewer).status, 429);
-    all.pop_back();
-    await([&] {
-        Wire wire(dashboard_->port());
-        wire.send("GET /api/v1/stream HTTP/1.1\r\nHost: " + host() +
-                  "\r\nCookie: " + viewer.cookie + "\r\n\r\n");
-        return wire.read_until("\r\n").starts_with("HTTP/1.1 200");
-    });
-}
-
-// T9: nobody looks, nothing is asked; many look, it costs as one.
-TEST_F(DashboardStream, CostsLittle) {
-    auto conn = cluster->connect();
-    conn.exec("CREATE ROLE counted SUPERUSER LOGIN; ALTER ROLE counted SET log_statement = 'all'");
-    // Statements of the dashboard in the server's log.
-    const auto statements = [] {
-        const std::string log = cluster->log();
-        std::size_t count = 0;
-        for (const char* mark : {"LOG:  statement: ", "LOG:  execute "}) {
-            for (std::size_t at = 0; (at = log.find(mark, at)) != std::string::npos; ++at) {
-                ++count;
-            }
-        }
-        return count;
-    };
-    const auto snapshots = [&] {
-        return conn.value(
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'belay dashboard' AND "
-            "backend_xmin IS NOT NULL AND clock_timestamp() - xact_start > interval '2 s'");
-    };
-    start({.dsn = cluster->conninfo("postgres", "counted")});
-    const std::size_t none = statements();
-    std::vector<Viewer> viewers;
-    std::vector<Open> streams;
-    for (int i = 0; i < 10; ++i) {
-        viewers.push_back(log_in());
-        EXPECT_EQ(get("/api/v1/h/app/glance", viewers.back()).status, 200);
-        streams.push_back(open_stream(viewers.back()));
-        EXPECT_EQ(watch(viewers.back(), streams.back(), {"glance:app:"}), 200);
-    }
-    const std::size_t watched = statements();
-    EXPECT_GT(watched, none);
-    std::this_thread::sleep_for(std::chrono::seconds(6));
-    // Ten viewers of one role: a statement each 2 s, and what is asked each half a minute.
-    EXPECT_LE(statements(), watched + 3 + 3);
-    EXPECT_GT(statements(), watched);
-    EXPECT_EQ(snapshots(), "0");
-    streams.clear();
-    // The sampler ends with its last viewer.
-    std::size_t last = statements();
-    await([&] {
-        std::this_thread::sleep_for(std::chrono::seconds(3));
-        return std::exchange(last, statements()) == last;
-    });
-    std::this_thread::sleep_for(std::chrono::seconds(5));
-    EXPECT_EQ(statements(), last);
-    stop();
-    conn.exec("DROP ROLE counted");
-}
-
-// T10: many at once, under ThreadSanitizer in its run.
-TEST_F(DashboardStream, SurvivesManyAtOnceAndARestartOfTheDatabase) {
-    std::vector<std::string> ids;
-    for (int i = 0; i < 20; ++i) {
-        ids.push_back(hub_.tasks().create({.queue = "mail"}).id.text());
-    }
-    start();
-    std::vector<std::thread> threads;
-    std::atomic<int> good = 0;
-    for (int i = 0; i < 10; ++i) {
-        threads.emplace_back([&, i] {
-            const Viewer viewer = log_in();
-            std::vector<Open> streams;
-            for (int k = 0; k < 5; ++k) {
-                streams.push_back(open_stream(viewer));
-                watch(viewer, streams.back(), {"glance:app:", "task:app:" + ids[(i + k) % 20]});
-            }
-            for (int k = 0; k < 5; ++k) {
-                good += get("/api/v1/h/app/tasks/" + ids[(i + k) % 20], viewer).status == 200;
-                act(viewer, "change_priority", {{"task_id", ids[i]}, {"priority", k}});
-            }
-            streams[0].wire->read_until("event: glance");
-        });
-    }
-    for (auto& thread : threads) {
-        thread.join();
-    }
-    EXPECT_GT(good, 0);
-    const Viewer viewer = log_in();
-    const Open open = open_stream(viewer);
-    watch(viewer, open, {"glance:app:", "task:app:" + ids[0]});
-    cluster->restart();
-    await([&] { return get("/api/v1/h/app/tasks", viewer).status == 200; });
 }
 
 }  // namespace

@@ -35,6 +35,11 @@ export function labelOf(action: string): string {
   return me.value?.actions[action]?.label ?? action;
 }
 
+/** The class of a button for the action: what destroys something is red everywhere. */
+export function toneOf(action: string): string {
+  return me.value?.actions[action]?.kind === "destructive" ? "danger-quiet" : "";
+}
+
 /** The action with its object, for people. */
 function named(call: ActionCall, separator: string): string {
   const label = call.label ?? labelOf(call.action);
@@ -265,7 +270,7 @@ export function Actions({ calls, quiet }: { calls: (ActionCall | null)[]; quiet?
   return (
     <div class="actions" data-actions>
       {shown.map((call) => (
-        <button key={call.action + (call.label ?? "")} type="button" class={`button ${me.value?.actions[call.action]?.kind === "destructive" ? "danger-quiet" : ""}`} onClick={() => act(call)}>
+        <button key={call.action + (call.label ?? "")} type="button" class={`button ${toneOf(call.action)}`} onClick={() => act(call)}>
           {call.label ?? labelOf(call.action)}
         </button>
       ))}

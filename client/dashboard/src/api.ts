@@ -31,6 +31,8 @@ export interface HubRights {
   actions: string[];
   /** Those that it may use on many objects at once. */
   bulk: string[];
+  /** Whether filters may look into bodies; not if some of them are hidden. */
+  body_filters: boolean;
   version: number;
   current: boolean;
   missing: string[];
@@ -256,7 +258,9 @@ export interface Task extends Answer {
   policy: PolicyKey[];
   attempts: Attempt[];
   upstream: { task_id: string; key: string; state: string }[];
+  upstream_more: number;
   downstream: { task_id: string; key: string; state: string }[];
+  downstream_more: number;
   suspension: { reason_code: string; since_ms: number; timeout_at_ms: number | null; on_timeout: string } | null;
 }
 
@@ -525,8 +529,8 @@ export interface Found {
 
 export interface QueueDetail extends Answer {
   queue: TaskQueue;
-  policy: PolicyKey[];
-  retention_ms: number | null;
+  /** Whether the list of queues has it: then its settings are known. */
+  listed: boolean;
   kinds: { kind: string; n: number; failed: number; wait: Latency; run: Latency }[];
   wait: Latency | null;
   run: Latency | null;

@@ -82,3 +82,19 @@ export function middle(text: string, length: number): string {
   const head = Math.ceil((length - 1) / 2);
   return `${shown.slice(0, head)}…${shown.slice(shown.length - (length - 1 - head))}`;
 }
+
+/**
+ * What differs from item to item: the input or the data in a queue item, or in the beginning of one; all of it
+ * if it has none.
+ */
+export function itemInput(preview: string | null): string {
+  const found = /"(?:input|data|result)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([[{0-9tfn-].*))/s.exec(preview ?? "");
+  if (!found) return preview ?? "";
+  const [, text, rest] = found;
+  if (text === undefined) return (rest ?? "").replace(/\}+$/, (ends) => ends.slice(0, Math.max(0, (rest!.match(/\{/g) ?? []).length)));
+  try {
+    return JSON.parse(`"${text}"`) as string;
+  } catch {
+    return text;
+  }
+}

@@ -8,7 +8,7 @@ import { startLive } from "./live";
 import { takeToken } from "./screens/login";
 import { applyLooks, askMe, go, link, route } from "./state";
 import "uplot/dist/uPlot.min.css";
-import "./style.css";
+import "./style/index.css";
 
 const help = signal(false);
 const token = takeToken();

@@ -189,7 +189,7 @@ export function explainFetch(row: Reason, context: Context): Sentence {
         next: d["item"] ? { text: "See the worker queue.", path: ["h", context.hub, "work-items"] } : null,
       });
     case "timer":
-      return say(`Timer #${str(d["id"])} is due.`, { until, calm: true });
+      return say(`It waits for timer #${str(d["id"])}.`, { until, calm: true });
     case "event":
       return say(`It waits for event ${str(d["name"]) || `#${str(d["id"])}`}.`, { calm: true, next: { text: "Raise event sends it." } });
     case "child":

@@ -236,7 +236,7 @@ ActionCall parse_action(const std::string& body) {
     }
     for (const auto& [key, value] : call.args.items()) {
         if (std::ranges::none_of(call.action->arguments,
-                                 [&](const auto& known) { return key == known.key; })) {
+                                 [&name = key](const auto& known) { return name == known.key; })) {
             throw BadRequest("the action has no argument \"" + key + "\"");
         }
     }

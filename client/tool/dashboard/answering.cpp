@@ -5,6 +5,7 @@
 #include "assets.hpp"
 #include "bodies.hpp"
 #include "dashboard_impl.hpp"
+#include "reader.hpp"
 
 namespace belay::tool::dashboard {
 
@@ -105,8 +106,9 @@ Response Dashboard::Impl::me(const Session& session) {
             }
         }
         all[name] = {{"levels", levels_of(hub)}, {"actions", allowed},
-                     {"bulk", bulk_allowed},     {"version", hub.version},
-                     {"current", hub.current},   {"missing", hub.missing}};
+                     {"bulk", bulk_allowed},     {"body_filters", policy_of(hub).changes_nothing()},
+                     {"version", hub.version},   {"current", hub.current},
+                     {"missing", hub.missing}};
     }
     return json_response(200, {{"at_ms", system_ms()},
                                {"user", role.user},
@@ -162,17 +164,18 @@ BodyPolicy Dashboard::Impl::policy_of(const HubRights& rights) const {
             .hidden = options.bodies == "none" || (options.bodies == "operator" && !is_operator)};
 }
 
+BodyPolicy Dashboard::Impl::policy_of(const Credential& credential, const std::string& hub) {
+    const std::lock_guard lock(roles_mutex);
+    const auto role = roles.find(credential.key);
+    return role != roles.end() && role->second.hubs.contains(hub)
+               ? policy_of(role->second.hubs.at(hub))
+               : BodyPolicy{.redact = options.redact, .hidden = true};
+}
+
 // Of a hub that was asked for a moment ago. What is not known is hidden.
 void Dashboard::Impl::hide_bodies(const Credential& credential, const std::string& hub,
                                   Json& answer) {
-    BodyPolicy policy{.redact = options.redact, .hidden = true};
-    {
-        const std::lock_guard lock(roles_mutex);
-        const auto role = roles.find(credential.key);
-        if (role != roles.end() && role->second.hubs.contains(hub)) {
-            policy = policy_of(role->second.hubs.at(hub));
-        }
-    }
+    const BodyPolicy policy = policy_of(credential, hub);
     if (!policy.changes_nothing()) {
         apply_policy(policy, answer);
     }
@@ -212,6 +215,7 @@ Response Dashboard::Impl::read(const Session& session, const Route& route) {
         return json_response(200, bulk_read(session, route));
     } else if (route.read == "glance") {
         answer.json = sampler->glance(session.credential, route.hub);
+        hide_bodies(*session.credential, route.hub, answer.json);
     } else {
         auto connection = database.lease(session.credential);
         HubRights rights;
@@ -310,6 +314,16 @@ Response Dashboard::Impl::act(const Session& session, const Route& route, const 
 
 // ---- Many at once. ----
 
+// A job as those see it who may not look into bodies.
+static Json shown_job(Json job, const BodyPolicy& policy) {
+    Json filter = Json::parse(job["filter"].get<std::string>(), nullptr, false);
+    if (!policy.changes_nothing() && filter.is_object()) {
+        hide_body_filters(filter);
+        job["filter"] = json_text(filter);
+    }
+    return job;
+}
+
 Json Dashboard::Impl::bulk_read(const Session& session, const Route& route) {
     auto connection = database.lease(session.credential);
     HubRights rights;
@@ -318,9 +332,12 @@ Json Dashboard::Impl::bulk_read(const Session& session, const Route& route) {
         throw NotFound("bulk jobs are shown with level monitor");
     }
     if (route.read == "bulk_job") {
-        return bulk->find(route.hub, route.ids[0]);
+        return shown_job(bulk->find(route.hub, route.ids[0]), policy_of(rights));
     }
-    const Json rows = bulk->list(route.hub);
+    Json rows = bulk->list(route.hub);
+    for (auto& row : rows) {
+        row = shown_job(std::move(row), policy_of(rights));
+    }
     return {{"at_ms", system_ms()}, {"took_ms", 0},    {"sql", ""},
             {"rows", rows},         {"next", nullptr}, {"scanned", rows.size()},
             {"estimate", nullptr},  {"upto", nullptr}};
@@ -345,17 +362,20 @@ Response Dashboard::Impl::act_on_many(const Session& session, const Route& route
             return refuse(call);
         }
         if (route.ids[1] == "stop") {
-            return json_response(200, bulk->stop_job(route.hub, route.ids[0]));
+            return json_response(
+                200, shown_job(bulk->stop_job(route.hub, route.ids[0]), policy_of(rights)));
         }
         const Json given = Json::parse(body, nullptr, false);
         const std::string key = given.is_object() ? given.value("key", "") : "";
         if (key.empty()) {
             throw BadRequest("the request has no key");
         }
+        refuse_body_filters(call.filter, policy_of(rights).changes_nothing());
         return json_response(200, bulk->go_on(session.credential, session.id, route.hub, role.user,
                                               route.ids[0], key));
     }
     const BulkCall call = parse_bulk(body);
+    refuse_body_filters(call.filter, policy_of(rights).changes_nothing());
     const bool allowed = may_on_many(rights, *call.bulk) && !role.standby;
     if (!call.dry_run && !allowed) {
         return refuse(call);

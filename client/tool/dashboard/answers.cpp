@@ -21,7 +21,12 @@ Headers common_headers() {
             {"Cross-Origin-Opener-Policy", "same-origin"},
             {"Cross-Origin-Resource-Policy", "same-origin"},
             {"Permissions-Policy",
-             "camera=(), geolocation=(), microphone=(), payment=(), usb=(), clipboard-read=()"}};
+             "accelerometer=(), autoplay=(), bluetooth=(), camera=(), clipboard-read=(), "
+             "clipboard-write=(self), display-capture=(), encrypted-media=(), fullscreen=(), "
+             "gamepad=(), geolocation=(), gyroscope=(), hid=(), idle-detection=(), local-fonts=(), "
+             "magnetometer=(), microphone=(), midi=(), payment=(), picture-in-picture=(), "
+             "publickey-credentials-get=(), screen-wake-lock=(), serial=(), storage-access=(), "
+             "usb=(), web-share=(), window-management=(), xr-spatial-tracking=()"}};
 }
 
 Response json_response(int status, const Json& json) {

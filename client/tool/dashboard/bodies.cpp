@@ -7,10 +7,20 @@ namespace {
 
 constexpr const char* kRedacted = "\"[redacted]\"";
 
-// Fields that hold a body as a string.
+// Fields that hold a body as a string. Errors are bodies: they repeat what they are about. A "text"
+// or "value" is one beside its size; without it, it is a sentence or a setting.
 constexpr std::string_view kBodies[] = {
-    "payload", "preview", "details", "value",           "custom_status", "text",
-    "error",   "result",  "message", "failure_message", "task"};
+    "custom_status", "detail", "details", "error",   "failure_message",  "input",  "last_error",
+    "message",       "output", "payload", "preview", "progress_message", "result", "task"};
+
+// Keys of filters that look into bodies.
+constexpr std::string_view kBodyFilters[] = {"failure", "input",  "message", "output",
+                                             "payload", "result", "tags"};
+
+bool is_body(std::string_view key, const Json& object) {
+    return std::ranges::find(kBodies, key) != std::end(kBodies) ||
+           ((key == "text" || key == "value") && object.contains("bytes"));
+}
 
 bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -133,6 +143,23 @@ std::string cut_at_character(std::string_view text, std::size_t bytes) {
     return std::string(text.substr(0, bytes));
 }
 
+std::string body_filter_in(const Json& filter) {
+    for (const auto& [key, value] : filter.items()) {
+        if (std::ranges::find(kBodyFilters, key) != std::end(kBodyFilters)) {
+            return key;
+        }
+    }
+    return "";
+}
+
+void hide_body_filters(Json& filter) {
+    for (auto& [key, value] : filter.items()) {
+        if (std::ranges::find(kBodyFilters, key) != std::end(kBodyFilters)) {
+            value = "[hidden]";
+        }
+    }
+}
+
 void apply_policy(const BodyPolicy& policy, Json& answer) {
     if (answer.is_array()) {
         for (auto& item : answer) {
@@ -153,7 +180,7 @@ void apply_policy(const BodyPolicy& policy, Json& answer) {
         }
     }
     for (auto& [key, value] : answer.items()) {
-        if (value.is_string() && std::ranges::find(kBodies, key) != std::end(kBodies)) {
+        if (value.is_string() && is_body(key, answer)) {
             if (policy.hidden) {
                 value = nullptr;
             } else {

@@ -23,6 +23,12 @@ struct BodyPolicy {
     bool changes_nothing() const { return redact.empty() && !hidden; }
 };
 
+// The first key of a filter that looks into bodies; "" if none does. Who may not see bodies, or not
+// all of them, could find out with such filters what is in them.
+std::string body_filter_in(const Json& filter);
+// Replaces what such keys look for.
+void hide_body_filters(Json& filter);
+
 // Applies the policy to all bodies of an answer: fields that are one, and objects {text, bytes}.
 void apply_policy(const BodyPolicy& policy, Json& answer);
 

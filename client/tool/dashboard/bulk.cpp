@@ -16,21 +16,21 @@ constexpr int kCountPage = 1000;
 const std::vector<BulkAction> kBulk = {
     {"cancel_task", "task", "cancel_tasks",
      "{h}.cancel_tasks(:filter, :reason, p_order => :order, p_after => :after)", "browse_tasks",
-     "task_id", "kind", "upto",
+     "task_id", "kind", "state", "upto",
      "The tasks end as cancelled. Workers that hold their leases lose them."},
     {"replay_task", "task", "replay_tasks",
      "{h}.replay_tasks(:filter, p_order => :order, p_after => :after)", "browse_tasks", "task_id",
-     "kind", "upto", "The tasks are queued again and run once more."},
+     "kind", "state", "upto", "The tasks are queued again and run once more."},
     {"cancel_instance", "instance", "cancel_instances",
      "{h}.cancel_instances(:filter, :reason, p_order => :order, p_after => :after)",
-     "browse_instances", "instance_id", "name", "upto_ms",
+     "browse_instances", "instance_id", "name", "status", "upto_ms",
      "The instances are requested to cancel. Their code decides when they end."},
     {"redrive_dead_letter", "dead letter", "redrive_dead_letters",
-     "{h}.redrive_dead_letters(:filter)", "browse_dead_letters", "id", "name", "max_id",
+     "{h}.redrive_dead_letters(:filter)", "browse_dead_letters", "id", "name", "reason", "max_id",
      "The dead letters are put back into their queues."},
     {"discard_dead_letter", "dead letter", "discard_dead_letters",
      "{h}.discard_dead_letters(:filter, p_order => :order, p_after => :after)",
-     "browse_dead_letters", "id", "name", "max_id",
+     "browse_dead_letters", "id", "name", "reason", "max_id",
      "The dead letters are deleted. This cannot be undone."},
 };
 
@@ -101,6 +101,46 @@ std::string text_of(const Json& row, const char* key) {
     return !row.contains(key) || row[key].is_null() ? ""
            : row[key].is_string()                   ? row[key].get<std::string>()
                                                     : row[key].dump();
+}
+
+}  // namespace
+
+namespace {
+
+// Why an object in this state is skipped; "" if it is not.
+std::string skip_reason(const BulkCall& call, const std::string& state) {
+    static const std::set<std::string> ended = {"completed", "failed",    "cancelled", "expired",
+                                                "skipped",   "Completed", "Failed"};
+    if (state.empty()) {
+        return "gone meanwhile";
+    }
+    if (std::string_view(call.bulk->name) == "replay_task") {
+        return ended.contains(state) ? "" : "not ended yet";
+    }
+    return std::string_view(call.bulk->name).starts_with("cancel_") && ended.contains(state)
+               ? "already ended"
+               : "";
+}
+
+// The states of selected objects, in their order; "" for one that is gone.
+std::vector<std::string> states_of_selected(Hub& hub, const BulkCall& call) {
+    const std::string_view what = call.bulk->browse;
+    const std::string state =
+        what == "browse_tasks" ? hub.schema() + ".get_task(u.id::uuid) ->> 'state'"
+        : what == "browse_instances"
+            ? "(SELECT i.status FROM " + hub.schema() + ".get_instance_info(u.id) AS i)"
+            : "CASE WHEN " + hub.schema() +
+                  ".read_body('dead_letter', u.id, 'work_item', 0, 1) IS NOT NULL THEN 'there' END";
+    const Result rows = hub.query(Effect::kRepeatable,
+                                  "SELECT coalesce(" + state +
+                                      ", '') FROM jsonb_array_elements_text($1) WITH ORDINALITY "
+                                      "AS u(id, nr) ORDER BY u.nr",
+                                  {JsonText{Json(call.ids).dump()}});
+    std::vector<std::string> states;
+    for (int i = 0; i < rows.size(); ++i) {
+        states.push_back(rows.get<std::string>(i, 0));
+    }
+    return states;
 }
 
 }  // namespace
@@ -184,7 +224,17 @@ Json describe_bulk(Hub& hub, const BulkCall& call, bool allowed) {
     Json examples = Json::array();
     std::int64_t count = 0;
     bool capped = false;
+    std::map<std::string, std::int64_t> skipped;
+    const auto note_state = [&](const std::string& state) {
+        const std::string reason = skip_reason(call, state);
+        if (!reason.empty()) {
+            ++skipped[reason];
+        }
+    };
     if (call.selected) {
+        for (const auto& state : states_of_selected(hub, call)) {
+            note_state(state);
+        }
         count = static_cast<std::int64_t>(call.ids.size());
         for (const auto& id : call.ids) {
             if (examples.size() < 5) {
@@ -201,6 +251,7 @@ Json describe_bulk(Hub& hub, const BulkCall& call, bool allowed) {
         const Json page = Json::parse(result.get<std::string>(0, 0));
         for (const auto& row : page["rows"]) {
             ++count;
+            note_state(text_of(row, call.bulk->state));
             if (examples.size() < 5) {
                 examples.push_back({{"id", text_of(row, call.bulk->id)},
                                     {"label", text_of(row, call.bulk->label)}});
@@ -213,12 +264,16 @@ Json describe_bulk(Hub& hub, const BulkCall& call, bool allowed) {
         }
         after = page["next"].get<std::string>();
     }
+    Json skips = Json::array();
+    for (const auto& [reason, n] : skipped) {
+        skips.push_back({{"reason", reason}, {"n", n}});
+    }
     Values values;
     const std::string sql =
         bulk_statement(call, shown_identifier(hub.name()), std::nullopt, values);
     return {{"count", {{"n", count}, {"capped", capped}}},
             {"examples", examples},
-            {"skipped", Json::array()},
+            {"skipped", skips},
             {"sql", shown(sql, values) + ";"},
             {"effect", call.bulk->effect},
             {"allowed", allowed},

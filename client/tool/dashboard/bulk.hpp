@@ -30,6 +30,7 @@ struct BulkAction {
     const char* browse;    // the function that lists the objects
     const char* id;        // of an object, in its rows
     const char* label;     // another column, for people
+    const char* state;     // the column that says whether there is anything to do with it
     const char* upto;      // the filter key that leaves out what came later
     const char* effect;
 };
@@ -78,6 +79,8 @@ class BulkJobs {
                const std::string& key);
     const BulkCall call_of(const std::string& hub, const std::string& id);
     Json list(const std::string& hub);
+    // Stops the jobs that run with a password of this credential, and forgets the password.
+    void end_credential(const Credential& credential);
 
     void stop();  // after the portion that runs
 
@@ -93,7 +96,8 @@ class BulkJobs {
         Json total;
         std::int64_t done = 0;
         std::int64_t skipped = 0;
-        Json failed = Json::array();
+        Json failed = Json::array();  // by reason; of many reasons, the first ones
+        std::int64_t failures = 0;
         OptionalText cursor = {};
         std::size_t next_id = 0;  // of selected ones that are done one by one
         int tries = 0;

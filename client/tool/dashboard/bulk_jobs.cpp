@@ -38,11 +38,7 @@ void BulkJobs::stop() {
 
 Json BulkJobs::json_of(const Job& job) {
     const std::int64_t length = (job.ended_ms != 0 ? job.ended_ms : system_ms()) - job.started_ms;
-    std::int64_t failed = 0;
-    for (const auto& reason : job.failed) {
-        failed += reason["n"].get<std::int64_t>();
-    }
-    const auto seen = static_cast<double>(job.done + job.skipped + failed);
+    const auto seen = static_cast<double>(job.done + job.skipped + job.failures);
     return {{"at_ms", system_ms()},
             {"id", job.id},
             {"action", job.call.action->name},
@@ -149,7 +145,7 @@ Json BulkJobs::go_on(const std::shared_ptr<const Credential>& credential,
         }
         call = job->call;
         cursor = job->cursor;
-        const std::int64_t seen = job->done + job->skipped;
+        const std::int64_t seen = job->done + job->skipped + job->failures;
         total = job->total;
         total["n"] = std::max<std::int64_t>(0, total["n"].get<std::int64_t>() - seen);
         if (call.selected && job->next_id > 0) {
@@ -159,6 +155,23 @@ Json BulkJobs::go_on(const std::shared_ptr<const Credential>& credential,
     }
     call.key = key;
     return start(credential, session, hub, user, call, total, cursor);
+}
+
+void BulkJobs::end_credential(const Credential& credential) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& job : jobs_) {
+        if (job->credential->key != credential.key) {
+            continue;
+        }
+        if (job->state == "running") {
+            job->state = "stopping";
+            job->due_ms = 0;
+        }
+        // Who stops and lists jobs needs no more of it than its key.
+        job->credential = std::make_shared<Credential>(
+            Credential{.key = credential.key, .conninfo = {}, .needs_password = true});
+    }
+    changed_.notify_all();
 }
 
 // The job whose turn it is: the oldest of each hub, one portion after the other.
@@ -200,9 +213,17 @@ void BulkJobs::run() {
 // One portion.
 void BulkJobs::work(const std::shared_ptr<Job>& job) {
     const std::int64_t begin = steady_ms();
+    std::shared_ptr<const Credential> credential;
+    {
+        const std::lock_guard lock(mutex_);
+        if (job->state != "running") {
+            return;
+        }
+        credential = job->credential;
+    }
     try {
-        auto connection = database_.lease(job->credential);
-        Hub hub = find_hub_(*connection, *job->credential, job->hub);
+        auto connection = database_.lease(credential);
+        Hub hub = find_hub_(*connection, *credential, job->hub);
         const Portion got = portion(hub, *job);
         const std::lock_guard lock(mutex_);
         take(*job, got);
@@ -277,6 +298,7 @@ void BulkJobs::take(Job& job, const Portion& portion) {
     job.tries = 0;
     job.done += portion.done;
     job.skipped += portion.skipped;
+    job.failures += static_cast<std::int64_t>(portion.failed.size());
     job.next_id += static_cast<std::size_t>(portion.done) + portion.failed.size();
     for (const auto& one : portion.failed) {
         const auto same = std::ranges::find_if(job.failed, [&](const Json& reason) {

@@ -200,7 +200,7 @@ void Dashboard::Impl::tidy() {
     const std::int64_t now = steady_ms();
     std::vector<std::string> ended;
     for (const auto& credential : sessions.expire(now, ended)) {
-        database.close_idle(*credential);
+        end_credential(*credential);
     }
     for (const auto& session : ended) {
         streams.end_session(session);

@@ -94,6 +94,7 @@ struct Dashboard::Impl {
                HubRights* rights = nullptr);
     void forget_answers(const std::string& hub);
     BodyPolicy policy_of(const HubRights& rights) const;
+    BodyPolicy policy_of(const Credential& credential, const std::string& hub);
     void hide_bodies(const Credential& credential, const std::string& hub, Json& answer);
 
     Response shell();
@@ -102,6 +103,7 @@ struct Dashboard::Impl {
     void log_in_by_proxy(const std::string& user, const Reply& reply,
                          const std::function<Response()>& refuse);
     Response begin_session(std::shared_ptr<const Credential> credential, const std::string& user);
+    void end_credential(const Credential& credential);
     Response log_out(const Session& session);
     Response me(const Session& session);
     Response hubs(const Session& session);

@@ -96,6 +96,9 @@ Database::Lease Database::lease(const std::shared_ptr<const Credential>& credent
     std::unique_ptr<Connection> unwanted;  // closed without the lock
     {
         const std::lock_guard lock(mutex_);
+        if (std::ranges::find(revoked_, credential->key) != revoked_.end()) {
+            throw Error({.message = "the session has ended", .sqlstate = "28000"});
+        }
         const auto found = std::find_if(idle_.rbegin(), idle_.rend(), [&](const Idle& idle) {
             return idle.key == credential->key;
         });
@@ -132,11 +135,12 @@ Database::Lease Database::lease(const std::shared_ptr<const Credential>& credent
     }
 }
 
-void Database::give_back(const Credential& credential, std::unique_ptr<Connection> connection) {
-    if (connection->in_transaction()) {
+void Database::give_back(const Credential& credential, std::unique_ptr<Connection> connection,
+                         bool is_spoiled) {
+    if (!is_spoiled && connection->in_transaction()) {
         connection->rollback();
     }
-    const bool broken = connection->broken();
+    const bool broken = is_spoiled || connection->broken();
     {
         const std::lock_guard lock(mutex_);
         const bool revoked = std::ranges::find(revoked_, credential.key) != revoked_.end();

@@ -47,9 +47,11 @@ class Database {
         Lease& operator=(Lease&&) = delete;
         ~Lease() {
             if (connection_) {
-                database_->give_back(*credential_, std::move(connection_));
+                database_->give_back(*credential_, std::move(connection_), is_spoiled_);
             }
         }
+        // Its session is set otherwise than the others: it is closed, not used again.
+        void spoil() { is_spoiled_ = true; }
         Connection& operator*() { return *connection_; }
         Connection* operator->() { return connection_.get(); }
 
@@ -57,6 +59,7 @@ class Database {
         Database* database_;
         std::shared_ptr<const Credential> credential_;
         std::unique_ptr<Connection> connection_;
+        bool is_spoiled_ = false;
     };
 
     // Throws Busy, or Error if the database is away or refuses.
@@ -74,7 +77,8 @@ class Database {
         std::unique_ptr<Connection> connection;
         std::int64_t since_ms;
     };
-    void give_back(const Credential& credential, std::unique_ptr<Connection> connection);
+    void give_back(const Credential& credential, std::unique_ptr<Connection> connection,
+                   bool is_spoiled);
 
     std::size_t max_;
     mutable std::mutex mutex_;

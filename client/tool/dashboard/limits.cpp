@@ -51,27 +51,61 @@ void LoginLimits::add(Failures& failures, std::size_t most, std::int64_t now_ms)
     }
 }
 
-std::int64_t LoginLimits::wait_ms(const std::string& address, std::int64_t now_ms) {
-    std::int64_t until = all_.until_ms;
-    const auto found = by_address_.find(address);
-    if (found != by_address_.end()) {
-        until = std::max(until, found->second.until_ms);
+std::int64_t LoginLimits::wait_ms(Failures& failures, std::size_t most, std::int64_t now_ms) {
+    if (failures.until_ms > now_ms) {
+        return failures.until_ms - now_ms;
     }
-    return std::max<std::int64_t>(0, until - now_ms);
+    forget_old(failures, now_ms);
+    // Those that are being tried end soon, one way or the other.
+    return failures.at_ms.size() + failures.trying >= most ? kFirstPause : 0;
 }
 
-void LoginLimits::failed(const std::string& address, std::int64_t now_ms) {
+std::int64_t LoginLimits::begin(const std::string& address, std::int64_t now_ms) {
     if (by_address_.size() >= kMostAddresses) {
         for (auto entry = by_address_.begin(); entry != by_address_.end();) {
             forget_old(entry->second, now_ms);
-            const bool over = entry->second.at_ms.empty() && entry->second.until_ms <= now_ms;
+            const bool over = entry->second.at_ms.empty() && entry->second.until_ms <= now_ms &&
+                              entry->second.trying == 0;
             entry = over ? by_address_.erase(entry) : std::next(entry);
         }
     }
-    if (by_address_.size() < kMostAddresses || by_address_.contains(address)) {
-        add(by_address_[address], kMostPerAddress, now_ms);
+    const bool known = by_address_.size() < kMostAddresses || by_address_.contains(address);
+    const std::int64_t wait =
+        std::max(wait_ms(all_, kMostInAll, now_ms),
+                 known ? wait_ms(by_address_[address], kMostPerAddress, now_ms) : 0);
+    if (wait == 0) {
+        ++all_.trying;
+        if (known) {
+            ++by_address_[address].trying;
+        }
+    }
+    return wait;
+}
+
+void LoginLimits::gave_up(const std::string& address) {
+    all_.trying -= all_.trying > 0 ? 1 : 0;
+    const auto found = by_address_.find(address);
+    if (found != by_address_.end()) {
+        found->second.trying -= found->second.trying > 0 ? 1 : 0;
+    }
+}
+
+void LoginLimits::failed(const std::string& address, std::int64_t now_ms) {
+    gave_up(address);
+    const auto found = by_address_.find(address);
+    if (found != by_address_.end()) {
+        add(found->second, kMostPerAddress, now_ms);
     }
     add(all_, kMostInAll, now_ms);
+}
+
+void LoginLimits::succeeded(const std::string& address) {
+    gave_up(address);
+    const auto found = by_address_.find(address);
+    if (found != by_address_.end()) {
+        // Others may be trying from there.
+        found->second = {.trying = found->second.trying};
+    }
 }
 
 }  // namespace belay::tool::dashboard

@@ -5,6 +5,49 @@
 
 namespace belay::tool::dashboard {
 
+namespace {
+
+// A login that was let in to try. Counts as given up unless its end is told.
+class Attempt {
+ public:
+    Attempt(LoginLimits& limits, std::mutex& mutex, std::string peer)
+        : limits_(limits), mutex_(mutex), peer_(std::move(peer)) {}
+    ~Attempt() {
+        if (!is_told_) {
+            const std::lock_guard lock(mutex_);
+            limits_.gave_up(peer_);
+        }
+    }
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+
+    // Users of a proxy come from one address, and guess nothing.
+    void do_not_count() {
+        const std::lock_guard lock(mutex_);
+        is_told_ = true;
+        limits_.gave_up(peer_);
+    }
+    Response failed() {
+        const std::lock_guard lock(mutex_);
+        is_told_ = true;
+        limits_.failed(peer_, steady_ms());
+        return problem(401, "login", "the login was refused");
+    }
+    void succeeded() {
+        const std::lock_guard lock(mutex_);
+        is_told_ = true;
+        limits_.succeeded(peer_);
+    }
+
+ private:
+    LoginLimits& limits_;
+    std::mutex& mutex_;
+    std::string peer_;
+    bool is_told_ = false;
+};
+
+}  // namespace
+
 std::string Dashboard::Impl::set_cookie(const std::string& value, int seconds) const {
     return cookie + "=" + value + "; HttpOnly; SameSite=Strict; Path=" +
            (options.base_path.empty() ? "/" : options.base_path) + (https ? "; Secure" : "") +
@@ -46,19 +89,17 @@ void Dashboard::Impl::log_in(const Request& request, const Reply& reply) {
     const std::string peer = request.peer;
     {
         const std::lock_guard lock(login_mutex);
-        const std::int64_t wait = logins.wait_ms(peer, steady_ms());
+        const std::int64_t wait = logins.begin(peer, steady_ms());
         if (wait > 0) {
             Response response = problem(429, "too_many_logins", "too many logins have failed");
             response.headers.emplace_back("Retry-After", std::to_string((wait + 999) / 1000));
             return reply(std::move(response));
         }
     }
-    const auto refuse = [this, peer] {
-        const std::lock_guard lock(login_mutex);
-        logins.failed(peer, steady_ms());
-        return problem(401, "login", "the login was refused");
-    };
+    auto attempt = std::make_shared<Attempt>(logins, login_mutex, peer);
+    const auto refuse = [attempt] { return attempt->failed(); };
     if (options.login == "proxy") {
+        attempt->do_not_count();
         return log_in_by_proxy(request.header("x-remote-user"), reply, refuse);
     }
     const Json body = Json::parse(request.body, nullptr, false);
@@ -72,8 +113,7 @@ void Dashboard::Impl::log_in(const Request& request, const Reply& reply) {
         if (fields != 1 || !equals_secret(text("token"), token_)) {
             return reply(refuse());
         }
-        const std::lock_guard lock(login_mutex);
-        logins.succeeded(peer);
+        attempt->succeeded();
         return reply(begin_session(shared, ""));
     }
     const std::string user = text("user");
@@ -82,7 +122,7 @@ void Dashboard::Impl::log_in(const Request& request, const Reply& reply) {
         (user + password).find('\0') != std::string::npos) {
         return reply(refuse());
     }
-    in_thread(reply, "", [this, peer, user, password, refuse] {
+    in_thread(reply, "", [this, user, password, attempt] {
         // A key of its own: two sessions of one role do not share a password.
         const auto credential = std::make_shared<Credential>(
             Credential{.key = "postgres:" + random_secret(),
@@ -99,18 +139,25 @@ void Dashboard::Impl::log_in(const Request& request, const Reply& reply) {
                 std::string_view(error.what()).find("could not") != std::string_view::npos) {
                 throw;
             }
-            return refuse();
+            return attempt->failed();
         }
-        const std::lock_guard lock(login_mutex);
-        logins.succeeded(peer);
+        attempt->succeeded();
         return begin_session(credential, user);
     });
+}
+
+// No session has it any more.
+void Dashboard::Impl::end_credential(const Credential& credential) {
+    database.close_idle(credential);
+    if (credential.needs_password) {
+        bulk->end_credential(credential);
+    }
 }
 
 Response Dashboard::Impl::log_out(const Session& session) {
     streams.end_session(session.id);
     if (sessions.end(session.id)) {
-        database.close_idle(*session.credential);
+        end_credential(*session.credential);
     }
     Response response = json_response(200, Json::object());
     response.headers.emplace_back("Set-Cookie", set_cookie("", 0));

@@ -13,7 +13,7 @@ constexpr int kMostTimed = 1000;  // members of a flow whose attempts are read
 
 Json read_flows(Reader& reader) {
     const Json filter =
-        filter_of(reader.route(), {"state", "kind", "tags", "created_from_ms", "created_to_ms"});
+        filter_of(reader, {"state", "kind", "tags", "created_from_ms", "created_to_ms"});
     const auto order = order_of(reader.route());
     Json page = browse(reader, "browse_flows", filter, order,
                        !order || *order == "created" ? "flows" : nullptr);
@@ -23,6 +23,7 @@ Json read_flows(Reader& reader) {
     std::int64_t members = 0;
     std::string ids;
     for (auto& row : page["rows"]) {
+        row.erase("tags");
         const auto count = row["member_count"].get<std::int64_t>();
         const auto open = row["open_count"].get<std::int64_t>();
         row["counts"] = {{"open", open}, {"ended", count - open}};
@@ -94,6 +95,7 @@ Json read_flow(Reader& reader) {
         member["attempt_index"] = known ? found->second["attempts"] : Json(0);
         member["failure_class"] = nullptr;
     }
+    flow.erase("tags");
     flow["graph_revision"] = std::to_string(flow["graph_revision"].get<std::int64_t>());
     return flow;
 }

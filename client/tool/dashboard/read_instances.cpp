@@ -26,7 +26,7 @@ Json pending_instances(Reader& reader) {
 
 Json read_instances(Reader& reader) {
     const Json filter = filter_of(
-        reader.route(), {"name", "prefix", "created_from_ms", "created_to_ms", "output", "input"});
+        reader, {"name", "prefix", "created_from_ms", "created_to_ms", "output", "input"});
     const auto order = order_of(reader.route());
     const bool is_created = !order || *order == "created";
     Json page =
@@ -334,15 +334,62 @@ Json read_instance_history(Reader& reader) {
     return page;
 }
 
+namespace {
+
+constexpr int kMostOfTree = 2000;           // descendants that are looked at
+constexpr std::size_t kMostChildren = 200;  // of one instance that are shown
+constexpr std::size_t kMostShown = 1000;
+
+struct Tree {
+    std::map<std::string, std::vector<std::string>> children;
+    Json rows = Json::array();
+
+    // Adds the instance and, each behind its parent, its descendants.
+    void add(const std::string& id, int depth) {
+        const std::size_t place = rows.size();
+        rows.push_back({{"instance_id", id}, {"depth", depth}, {"more", 0}});
+        std::size_t shown = 0;
+        const auto& all = children[id];
+        for (const auto& child : all) {
+            if (shown < kMostChildren && rows.size() < kMostShown) {
+                add(child, depth + 1);
+                ++shown;
+            }
+        }
+        rows[place]["more"] = all.size() - shown;
+    }
+};
+
+}  // namespace
+
 Json read_instance_tree(Reader& reader) {
-    return reader.value("SELECT json_build_object('at_ms', " + std::string(kNow) +
-                            ", 'rows', coalesce(json_agg(json_build_object('instance_id', "
-                            "t.instance_id, 'name', coalesce(i.orchestration_name, ''), 'status', "
-                            "coalesce(i.status, 'Pending'), 'depth', t.depth, 'more', 0) ORDER BY "
-                            "t.place), '[]')) FROM (SELECT *, row_number() OVER () AS place FROM "
-                            "{h}.get_instance_tree($1) LIMIT 200) AS t CROSS JOIN LATERAL "
-                            "{h}.get_instance_info(t.instance_id) AS i",
-                        {reader.id()});
+    const Result found = reader.rows(
+        "SELECT instance_id, parent_instance_id, depth FROM {h}.get_instance_tree($1) LIMIT " +
+            std::to_string(kMostOfTree + 1),
+        {reader.id()});
+    Tree tree;
+    for (int i = 1; i < std::min(found.size(), kMostOfTree); ++i) {
+        tree.children[found.get<std::string>(i, 1)].push_back(found.get<std::string>(i, 0));
+    }
+    if (!found.empty()) {
+        tree.add(found.get<std::string>(0, 0), 0);
+    }
+    Json ids = Json::array();
+    for (const auto& row : tree.rows) {
+        ids.push_back(row["instance_id"]);
+    }
+    Json page = reader.value(
+        "SELECT json_build_object('at_ms', " + std::string(kNow) +
+            ", 'rows', coalesce(json_agg(json_build_object('name', "
+            "coalesce(i.orchestration_name, ''), 'status', coalesce(i.status, 'Pending')) ORDER "
+            "BY n.nr), '[]')) FROM jsonb_array_elements_text($1) WITH ORDINALITY AS n(id, nr) "
+            "LEFT JOIN LATERAL {h}.get_instance_info(n.id) AS i ON true",
+        {JsonText{ids.dump()}});
+    for (std::size_t i = 0; i < tree.rows.size(); ++i) {
+        page["rows"][i].update(tree.rows[i]);
+    }
+    page["complete"] = found.size() <= kMostOfTree;
+    return page;
 }
 
 Json read_instance_kv(Reader& reader) {

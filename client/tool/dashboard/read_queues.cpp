@@ -1,17 +1,54 @@
 // Reads of queues, workers, schedules, subscriptions, events; search and health.
 #include <algorithm>
+#include <map>
 
 #include "database.hpp"
 #include "reads.hpp"
 
 namespace belay::tool::dashboard {
 
+namespace {
+
+// A queue that list_queues does not have: beyond its first 200, or without settings and open tasks.
+// Its open tasks are counted as far as one page of each state goes.
+Json unlisted_queue(Reader& reader) {
+    constexpr std::int64_t kMost = 1000;
+    Json queue = {{"queue", reader.id()},    {"paused", false},
+                  {"overdue_leases", 0},     {"owners", 0},
+                  {"concurrency", nullptr},  {"rate_per_s", nullptr},
+                  {"burst", nullptr},        {"paused_by", nullptr},
+                  {"paused_at_ms", nullptr}, {"capped", Json::array()}};
+    static const std::map<std::string, std::string> orders = {{"ready", "claim"},
+                                                              {"delayed", "due"},
+                                                              {"active", "lease"},
+                                                              {"suspended", "parked"},
+                                                              {"blocked", "parked"}};
+    queue["oldest_ready_age_ms"] = nullptr;
+    for (const auto& [state, order] : orders) {
+        const Json page = reader.value(
+            "SELECT {h}.browse_tasks($1, $2, p_limit => " + std::to_string(kMost) +
+                ", p_preview => 0)",
+            {JsonText{Json{{"queue", reader.id()}, {"state", Json::array({state})}}.dump()},
+             std::string_view(order)});
+        queue[state] = page["rows"].size();
+        if (!page["next"].is_null()) {
+            queue["capped"].push_back(state);
+        }
+    }
+    return queue;
+}
+
+}  // namespace
+
 Json read_queue(Reader& reader) {
-    Json queue =
-        reader.object("queue " + reader.id(),
-                      "SELECT json_build_object('at_ms', " + std::string(kNow) +
-                          ", 'queue', to_json(q)) FROM {h}.list_queues() AS q WHERE q.queue = $1",
-                      {reader.id()});
+    Json queue = reader.value("SELECT json_build_object('at_ms', " + std::string(kNow) +
+                                  ", 'queue', (SELECT to_json(q) FROM {h}.list_queues() AS q "
+                                  "WHERE q.queue = $1))",
+                              {reader.id()});
+    queue["listed"] = !queue["queue"].is_null();
+    if (queue["queue"].is_null()) {
+        queue["queue"] = unlisted_queue(reader);
+    }
     Json& row = queue["queue"];
     const Json capped = row["capped"];
     for (const char* key : {"ready", "delayed", "active", "suspended", "blocked"}) {
@@ -24,8 +61,6 @@ Json read_queue(Reader& reader) {
     row.erase("capped");
     row["rates"] = nullptr;
     row["spark"] = Json::array();
-    queue["policy"] = Json::array();
-    queue["retention_ms"] = nullptr;
     queue["kinds"] = Json::array();
     queue["wait"] = nullptr;
     queue["run"] = nullptr;
@@ -59,6 +94,34 @@ Json read_owners(Reader& reader) {
     return page;
 }
 
+// The task that each schedule has created last, as long as its dedup key is kept.
+static void put_last_tasks(Reader& reader, Json& rows) {
+    constexpr std::size_t kMost = 100;
+    Json keys = Json::array();
+    for (const auto& row : rows) {
+        if (row["last_due_ms"].is_number_integer() && keys.size() < kMost) {
+            keys.push_back("schedule:" + row["name"].get<std::string>() + ":" +
+                           std::to_string(row["last_due_ms"].get<std::int64_t>()));
+        }
+    }
+    const Json found =
+        keys.empty() ? Json(nullptr)
+                     : reader.if_allowed(
+                           "SELECT json_object_agg(k.key, f.id) FROM "
+                           "jsonb_array_elements_text($1) AS k(key) CROSS JOIN LATERAL "
+                           "(SELECT id FROM {h}.find(k.key) WHERE what = 'task' LIMIT 1) AS f",
+                           {JsonText{keys.dump()}});
+    std::size_t at = 0;
+    for (auto& row : rows) {
+        if (row["last_due_ms"].is_number_integer() && at < keys.size()) {
+            const auto key = keys[at++].get<std::string>();
+            if (found.is_object() && found.contains(key)) {
+                row["last_task_id"] = found[key];
+            }
+        }
+    }
+}
+
 Json read_schedules(Reader& reader) {
     Json page = reader.value(
         "SELECT json_build_object('at_ms', " + std::string(kNow) +
@@ -78,6 +141,7 @@ Json read_schedules(Reader& reader) {
             row["next_ms"] = next[name];
         }
     }
+    put_last_tasks(reader, page["rows"]);
     return page;
 }
 
@@ -92,12 +156,14 @@ Json read_subscriptions(Reader& reader) {
         "NULL) FROM {h}.subscriptions");
 }
 
+// The input of an item comes behind its ids and its name.
+constexpr int kItemPreview = 1000;
+
 Json read_dead_letters(Reader& reader) {
-    const Json filter =
-        filter_of(reader.route(), {"queue", "reason", "name", "instance_id", "tag"});
+    const Json filter = filter_of(reader, {"queue", "reason", "name", "instance_id", "tag"});
     Json page =
         browse(reader, "browse_dead_letters", filter, order_of(reader.route()),
-               filter.contains("instance_id") ? nullptr : "dead_letters", kPreview,
+               filter.contains("instance_id") ? nullptr : "dead_letters", kItemPreview,
                "{h}.browse_dead_letters('{}', 'newest', NULL, 1, 100, 0) #>> '{rows,0,id}'");
     for (auto& row : page["rows"]) {
         as_text(row, "id");
@@ -108,7 +174,7 @@ Json read_dead_letters(Reader& reader) {
 }
 
 Json read_work_items(Reader& reader) {
-    Json filter = filter_of(reader.route(), {"state", "name", "instance_id", "tag", "locked_by"});
+    Json filter = filter_of(reader, {"state", "name", "instance_id", "tag", "locked_by"});
     if (filter.contains("locked_by")) {
         rename(filter, "locked_by", "owner");
     }
@@ -134,7 +200,7 @@ Json read_work_item_explain(Reader& reader) {
 }
 
 Json read_messages(Reader& reader) {
-    const Json filter = filter_of(reader.route(), {"instance_id", "name"});
+    const Json filter = filter_of(reader, {"instance_id", "name"});
     const auto order = order_of(reader.route());
     Json page = browse(reader, "browse_messages", filter, order ? order : "oldest",
                        filter.contains("instance_id") ? nullptr : "orchestrator_queue");
@@ -147,8 +213,7 @@ Json read_messages(Reader& reader) {
 }
 
 Json read_events(Reader& reader) {
-    const Json filter =
-        filter_of(reader.route(), {"topics", "types", "subject", "by", "from_ms", "to_ms"});
+    const Json filter = filter_of(reader, {"topics", "types", "subject", "by", "from_ms", "to_ms"});
     Json page = browse(reader, "browse_events", filter, order_of(reader.route()),
                        filter.contains("subject") ? nullptr : "outbox_events", 2000);
     for (auto& row : page["rows"]) {
@@ -207,11 +272,11 @@ Json read_health(Reader& reader) {
     put("shared_memory",
         reader.if_allowed(
             "SELECT json_build_array(json_build_object('what', 'waiting sessions', 'used', "
-            "waiters, "
-            "'of', NULL), json_build_object('what', 'channels', 'used', channels, 'of', NULL), "
-            "json_build_object('what', 'leases', 'used', leases, 'of', NULL), "
-            "json_build_object('what', 'counter slots', 'used', counter_slots, 'of', NULL)) FROM "
-            "belay.shared_memory()"));
+            "waiters, 'of', NULL), json_build_object('what', 'channels', 'used', channels, 'of', "
+            "NULL), json_build_object('what', 'leases', 'used', leases, 'of', "
+            "current_setting('belay.lease_slots', true)::bigint), json_build_object('what', "
+            "'counter slots', 'used', counter_slots, 'of', current_setting('belay.counter_slots', "
+            "true)::bigint)) FROM belay.shared_memory()"));
     health["oldest_snapshot"] = nullptr;
     put("oldest_snapshot",
         reader.if_allowed(

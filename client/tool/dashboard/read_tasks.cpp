@@ -4,10 +4,9 @@
 namespace belay::tool::dashboard {
 
 Json read_tasks(Reader& reader) {
-    Json filter =
-        filter_of(reader.route(),
-                  {"state", "queue", "kind", "tags", "worker", "created_from_ms", "created_to_ms",
-                   "payload", "result", "failure", "message", "dedup_key", "flow_key", "flow_id"});
+    Json filter = filter_of(
+        reader, {"state", "queue", "kind", "tags", "worker", "created_from_ms", "created_to_ms",
+                 "payload", "result", "failure", "message", "dedup_key", "flow_key", "flow_id"});
     // The page speaks of owners of leases.
     if (filter.contains("worker")) {
         rename(filter, "worker", "worker_instance");
@@ -76,6 +75,15 @@ std::string task_fields() {
     return sql;
 }
 
+// The first members of the flow before or behind a task t; get_task knows them without the flow.
+std::string neighbours(const std::string& side) {
+    return "coalesce((SELECT json_agg(json_build_object('task_id', n ->> 'task_id', 'key', "
+           "coalesce(n ->> 'key', ''), 'state', coalesce(n ->> 'task_state', n ->> 'state')) ORDER "
+           "BY nr) FROM jsonb_array_elements(t -> '" +
+           side + "') WITH ORDINALITY AS n(n, nr) WHERE nr <= 20), '[]'), '" + side +
+           "_more', greatest(coalesce(jsonb_array_length(t -> '" + side + "'), 0) - 20, 0)";
+}
+
 }  // namespace
 
 Json read_task(Reader& reader) {
@@ -102,16 +110,9 @@ Json read_task(Reader& reader) {
         "'ended_ms', nullif(a -> 'ended_ms', 'null'), 'error', CASE WHEN a #>> '{error,class}' IS "
         "NOT NULL THEN concat_ws(': ', a #>> '{error,class}', a #>> '{error,message}') END)) "
         "FROM jsonb_array_elements(t -> 'attempts') AS a), '[]'), "
-        "'upstream', coalesce((SELECT json_agg(json_build_object('task_id', u.upstream_id, 'key', "
-        "coalesce(u.key, ''), 'state', u.state)) FROM (SELECT * FROM "
-        "{h}.upstream_results((t ->> 'task_id')::uuid) LIMIT 20) AS u WHERE t ->> 'flow_id' IS NOT "
-        "NULL), '[]'), "
-        "'downstream', coalesce((SELECT json_agg(json_build_object('task_id', m ->> 'task_id', "
-        "'key', m ->> 'key', 'state', m ->> 'state')) FROM (SELECT m FROM "
-        "(SELECT {h}.get_flow((t ->> 'flow_id')::uuid) AS f WHERE t ->> 'flow_id' IS NOT NULL) AS "
-        "f, jsonb_array_elements(f.f -> 'edges') AS e, jsonb_array_elements(f.f -> 'members') AS m "
-        "WHERE e ->> 'upstream_id' = t ->> 'task_id' AND m ->> 'task_id' = e ->> 'downstream_id' "
-        "LIMIT 20) AS d), '[]')) FROM (SELECT {h}.get_task($1) AS t) AS g WHERE t IS NOT NULL";
+        "'upstream', " +
+        neighbours("upstream") + ", 'downstream', " + neighbours("downstream") +
+        ") FROM (SELECT {h}.get_task($1) AS t) AS g WHERE t IS NOT NULL";
     Json task = reader.object("task " + reader.id(), sql, {id});
     if (!task["suspension"].is_null()) {
         Json& given = task["suspension"];

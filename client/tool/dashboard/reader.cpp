@@ -52,7 +52,16 @@ int limit_of(const Route& route) {
                : static_cast<int>(number_of(route.get("limit"), "limit", 1, 5000));
 }
 
-Json filter_of(const Route& route, const std::set<std::string>& keys) {
+void refuse_body_filters(const Json& filter, bool bodies_are_whole) {
+    const std::string key = bodies_are_whole ? "" : body_filter_in(filter);
+    if (!key.empty()) {
+        throw BadRequest("filter \"" + key +
+                         "\" looks into bodies, which this dashboard hides or redacts");
+    }
+}
+
+Json filter_of(const Reader& reader, const std::set<std::string>& keys) {
+    const Route& route = reader.route();
     if (route.get("filter").empty()) {
         return Json::object();
     }
@@ -65,6 +74,7 @@ Json filter_of(const Route& route, const std::set<std::string>& keys) {
             throw BadRequest("filter has an unrecognized key \"" + key + "\"");
         }
     }
+    refuse_body_filters(filter, reader.shows_whole_bodies());
     return filter;
 }
 

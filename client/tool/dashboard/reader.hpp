@@ -24,6 +24,7 @@ class Reader {
     const std::string& id(std::size_t at = 0) const { return request_.route.ids.at(at); }
     bool is_operator() const { return request_.is_operator; }
     const std::vector<std::string>& redact() const { return request_.redact; }
+    bool shows_whole_bodies() const { return request_.shows_bodies && request_.redact.empty(); }
 
     // {h} stands for the hub's schema.
     Result rows(std::string_view sql, const Values& values = {}) {
@@ -103,8 +104,10 @@ Uuid uuid_of(const std::string& text, const std::string& what);
 std::int64_t number_of(const std::string& text, const char* what, std::int64_t least,
                        std::int64_t most);
 int limit_of(const Route& route);
+// Throws BadRequest for a filter that looks into bodies of which not all is shown.
+void refuse_body_filters(const Json& filter, bool bodies_are_whole);
 // The filter of a list, with nothing but these keys.
-Json filter_of(const Route& route, const std::set<std::string>& keys);
+Json filter_of(const Reader& reader, const std::set<std::string>& keys);
 OptionalText order_of(const Route& route);
 
 // A page of a browse function: its rows, and where it goes on. A download is several pages.

@@ -389,7 +389,9 @@ void Sampler::look(const Streams::Watched& watch, Target& target) {
     try {
         if (watch.glance) {
             take(watch.credential, watch.hub, target);
-            streams_.send(credential, {"glance", watch.hub, ""}, "glance", target.last);
+            Json shown = target.last;
+            hide_bodies_(*watch.credential, watch.hub, shown);
+            streams_.send(credential, {"glance", watch.hub, ""}, "glance", shown);
         }
         if (watch.events) {
             Json rows = new_events(watch, target);

@@ -140,13 +140,13 @@ void Waiter::wait(const std::shared_ptr<Post>& post) {
         Hub hub = find_hub_(*connection, *post->watched.credential, name);
         possible = hub.rights() == Rights::kOwn;
         if (possible) {
+            // However the wait ends, no read gets a connection without a limit.
+            connection.spoil();
             connection->call(Effect::kRepeatable,
                              "SELECT set_config('statement_timeout', '0', false)");
             std::map<Want, Seen> seen;
             while (wait_once(*post, hub, seen)) {
             }
-            connection->call(Effect::kRepeatable,
-                             "SELECT set_config('statement_timeout', '2000', false)");
         }
     } catch (const Error& error) {
         // Without the right or without shared memory, pages follow the sampler.

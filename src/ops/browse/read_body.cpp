@@ -67,11 +67,12 @@ int64 checked_number(const char* path, std::string_view text) {
 
 store::BodyRows find_body(store::Tables& tables, Oid caller, const BodySlice& slice) {
     if (slice.what == "task") {
-        constexpr const char* kFields[] = {"payload", "result",          "checkpoint",     "tags",
-                                           "policy",  "failure_message", "failure_details"};
+        constexpr const char* kFields[] = {
+            "payload", "result",          "checkpoint",      "tags",
+            "policy",  "failure_message", "failure_details", "progress_message"};
         check_field(slice.field, kFields,
-                    "Fields are payload, result, checkpoint, tags, policy, failure_message and "
-                    "failure_details.");
+                    "Fields are payload, result, checkpoint, tags, policy, failure_message, "
+                    "failure_details and progress_message.");
         const auto id = parse_uuid(slice.id);
         if (!id) {
             refuse("p_id", "Pass the id of a task.");
@@ -106,14 +107,14 @@ store::BodyRows find_body(store::Tables& tables, Oid caller, const BodySlice& sl
         return store::dead_letter_body(tables, checked_number("p_id", slice.id), slice.field);
     }
     if (slice.what == "work_item") {
-        constexpr const char* kFields[] = {"work_item"};
-        check_field(slice.field, kFields, "The field is work_item.");
+        constexpr const char* kFields[] = {"work_item", "last_error"};
+        check_field(slice.field, kFields, "Fields are work_item and last_error.");
         if (!store::may_execute(tables, "browse_work_items", caller)) {
             ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                             errmsg("permission denied for bodies of work items"),
                             errhint("Level operator has them.")));
         }
-        return store::work_item_body(tables, checked_number("p_id", slice.id));
+        return store::work_item_body(tables, checked_number("p_id", slice.id), slice.field);
     }
     refuse("p_what", "Values are task, instance, history, event, dead_letter and work_item.");
 }

@@ -12,6 +12,7 @@ import type { Layout } from "../layout";
 
 const nodeWidth = 184;
 const nodeHeight = 44;
+const mostFitted = 1.25; // a small graph is drawn larger, up to this
 
 function cut(text: string, chars: number): string {
   return text.length <= chars ? text : `${text.slice(0, chars - 1)}…`;
@@ -83,7 +84,12 @@ export function Graph({ graph, groups, selected, onSelect, onOpen }: { graph: Fl
 
   // As tall as the picture needs, within what the window has.
   useLayoutEffect(() => {
-    box.current!.style.height = layout ? `${Math.round(Math.min(window.innerHeight * 0.62, Math.max(220, layout.height + 60)))}px` : "";
+    if (!layout) {
+      box.current!.style.height = "";
+      return;
+    }
+    const scale = Math.min(mostFitted, Math.max(1, (box.current!.clientWidth - 64) / layout.width));
+    box.current!.style.height = `${Math.round(Math.min(window.innerHeight * 0.62, Math.max(220, layout.height * scale + 60)))}px`;
   }, [layout]);
 
   useEffect(() => {
@@ -97,7 +103,7 @@ export function Graph({ graph, groups, selected, onSelect, onOpen }: { graph: Fl
 
   const fitted = useMemo(() => {
     if (!layout) return { x: 0, y: 0, k: 1 };
-    const k = Math.min(1, (size.w - 32) / Math.max(1, layout.width), (size.h - 32) / Math.max(1, layout.height));
+    const k = Math.min(mostFitted, (size.w - 32) / Math.max(1, layout.width), (size.h - 32) / Math.max(1, layout.height));
     // Legible first: what does not fit is panned to.
     const scale = Math.max(k, 0.65);
     return { k: scale, x: Math.max(16, (size.w - layout.width * scale) / 2), y: Math.max(16, (size.h - layout.height * scale) / 2) };

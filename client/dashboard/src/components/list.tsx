@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { base, hubPath, type Page, type Params } from "../api";
-import { bulk, labelOf, mayBulk } from "../actions";
+import { bulk, labelOf, mayBulk, toneOf } from "../actions";
 import { about, number, plural } from "../format";
 import { useApi, type Resource } from "../load";
 import { hub, link, queryOf, route, setQuery } from "../state";
@@ -88,12 +88,12 @@ export function List<Row>({ list, caption, what, columns, idOf, hrefOf, empty, b
             <div class="bulk-bar" role="group" aria-label="Selected rows">
               <span>{number(selected.size)} selected</span>
               {allowed.map((action) => (
-                <button key={action} type="button" class="button small" onClick={() => bulk({ action, ids: [...selected], filter, upto: page.upto, what })}>
+                <button key={action} type="button" class={`button small ${toneOf(action)}`} onClick={() => bulk({ action, ids: [...selected], filter, upto: page.upto, what })}>
                   {labelOf(action)}
                 </button>
               ))}
               {page.next !== null && allowed.map((action) => (
-                <button key={`all ${action}`} type="button" class="button small" onClick={() => bulk({ action, ids: null, filter, upto: page.upto, what })}>
+                <button key={`all ${action}`} type="button" class={`button small ${toneOf(action)}`} onClick={() => bulk({ action, ids: null, filter, upto: page.upto, what })}>
                   {labelOf(action)} all that match
                 </button>
               ))}

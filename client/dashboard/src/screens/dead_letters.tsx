@@ -1,13 +1,13 @@
 // Dead letters: what was set aside, in groups and rows.
 import { useState } from "preact/hooks";
-import { Actions, bulk, labelOf, mayBulk } from "../actions";
+import { Actions, bulk, labelOf, mayBulk, toneOf } from "../actions";
 import { hubPath, type DeadLetter } from "../api";
 import { Ago, Empty, IdLink, PageHead, Panel, Time } from "../components/bits";
 import { BodyView } from "../components/body";
 import { Dialog } from "../components/dialog";
 import { Filters, List, useList } from "../components/list";
 import { Table } from "../components/table";
-import { number, plural, visible } from "../format";
+import { itemInput, number, plural, visible } from "../format";
 import { glance, hub, link, queryOf, route } from "../state";
 
 interface Group {
@@ -57,7 +57,6 @@ export function DeadLetters() {
               {
                 key: "name",
                 label: "Name",
-                grow: true,
                 cell: (g) => <a href={link(route.value.path, filterOf(g) as Record<string, string>)}>{visible(g.name) || "no name"}</a>,
               },
               { key: "queue", label: "Queue", rank: 2, cell: (g) => g.queue },
@@ -72,7 +71,7 @@ export function DeadLetters() {
                       cell: (g: Group) => (
                         <div class="actions">
                           {allowed.map((a) => (
-                            <button key={a} type="button" class="button small" onClick={() => bulk({ action: a, ids: null, filter: filterOf(g), upto: list.resource.data?.upto ?? null, what: "dead letter" })}>
+                            <button key={a} type="button" class={`button small ${toneOf(a)}`} onClick={() => bulk({ action: a, ids: null, filter: filterOf(g), upto: list.resource.data?.upto ?? null, what: "dead letter" })}>
                               {labelOf(a)}
                             </button>
                           ))}
@@ -101,7 +100,7 @@ export function DeadLetters() {
             { key: "instance", label: "Instance", rank: 2, cell: (d) => (d.instance_id ? <IdLink path={["h", name, "instances", d.instance_id]} id={d.instance_id} length={22} /> : "–") },
             { key: "reason", label: "Reason", rank: 2, cell: (d) => <code>{visible(d.reason)}</code> },
             { key: "attempts", label: "Attempts", num: true, rank: 3, cell: (d) => number(d.attempt_count) },
-            { key: "preview", label: "Body", rank: 3, grow: true, cell: (d) => <code class="preview">{visible(d.preview)}</code> },
+            { key: "preview", label: "Input", rank: 3, grow: true, cell: (d) => <code class="preview">{visible(itemInput(d.preview))}</code> },
             { key: "dead", label: "Dead since", num: true, cell: (d) => <Ago ms={d.dead_at_ms} /> },
           ]}
         />

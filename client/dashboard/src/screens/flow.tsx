@@ -145,12 +145,19 @@ export function Flow({ id }: { id: string }) {
                 {member && <MemberPanel member={member} flow={now} />}
               </div>
             )}
+            {!asList && now.members.length > 0 && now.members.length <= fewMembers && (
+              <Panel title="Members" flush>
+                <Members rows={now.members} flow={now} />
+              </Panel>
+            )}
           </>
         )}
       </Show>
     </>
   );
 }
+
+const fewMembers = 50; // so many are listed below their picture
 
 function MemberPanel({ member, flow }: { member: FlowMember; flow: FlowAnswer }) {
   const name = hub.value ?? "";

@@ -361,7 +361,7 @@ function StateTab({ id, instance }: { id: string; instance: InstanceAnswer }) {
 
 function Tree({ id }: { id: string }) {
   const name = hub.value ?? "";
-  const tree = useApi<Answer & { rows: TreeNode[] }>(hubPath(name, ["instances", id, "tree"]));
+  const tree = useApi<Answer & { rows: TreeNode[]; complete: boolean }>(hubPath(name, ["instances", id, "tree"]));
   return (
     <Panel title="Parent and children" tools={<SqlButton sql={tree.data?.sql} />}>
       <Show of={tree}>
@@ -373,6 +373,7 @@ function Tree({ id }: { id: string }) {
                 {n.more > 0 && <span class="muted"> · {number(n.more)} more children</span>}
               </li>
             ))}
+            {!answer.complete && <li class="muted">It has more than 2,000 descendants; the others are not shown.</li>}
           </ul>
         )}
       </Show>

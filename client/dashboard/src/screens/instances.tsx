@@ -3,7 +3,7 @@ import type { InstanceRow } from "../api";
 import { Empty, IdLink, PageHead, Span, State, Tabs, Ago } from "../components/bits";
 import { Filters, List, useList } from "../components/list";
 import { visible } from "../format";
-import { hub, hubLink, link, queryOf, route, zone } from "../state";
+import { hub, hubLink, link, queryOf, rights, route, zone } from "../state";
 import { parseLocal } from "../time";
 
 const tabs: [string, string][] = [
@@ -39,8 +39,12 @@ export function Instances() {
           { key: "prefix", label: "Id begins with" },
           { key: "created_from", label: "Created from", type: "datetime-local" },
           { key: "created_to", label: "Created to", type: "datetime-local" },
-          { key: "input", label: "Input contains" },
-          { key: "output", label: "Output contains" },
+          ...(rights.value?.body_filters
+            ? [
+                { key: "input", label: "Input contains" },
+                { key: "output", label: "Output contains" },
+              ]
+            : []),
         ]}
       />
       <section class="panel flush">

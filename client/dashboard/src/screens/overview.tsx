@@ -88,7 +88,15 @@ export function Overview() {
   const s = series.data;
   return (
     <>
-      <PageHead title="Overview" tools={<SqlButton sql={g?.sql} took={g?.took_ms} />} />
+      <PageHead
+        title="Overview"
+        tools={
+          <>
+            <Tabs label="Range" tabs={ranges} current={range} hrefOf={(r) => link(route.value.path, { range: r === "15m" ? null : r })} />
+            <SqlButton sql={g?.sql} took={g?.took_ms} />
+          </>
+        }
+      />
       <Show of={resource} rows={10}>
         {(now) => {
           const list = attention(now);
@@ -121,11 +129,11 @@ export function Overview() {
                   belay is not preloaded: rates, live waits and latencies are off. Set <code>shared_preload_libraries = 'belay'</code> and restart the server.
                 </p>
               )}
-              <Tabs label="Range" tabs={ranges} current={range} hrefOf={(r) => link(route.value.path, { range: r === "15m" ? null : r })} />
               <div class="grid-charts">
                 {s ? (
                   <Chart
                     title="Per second"
+                    height={128}
                     t={s.t}
                     sql={s.sql}
                     unit={rate}
@@ -144,7 +152,7 @@ export function Overview() {
                   <Percentiles of={s?.wait ?? now.wait} />
                   {(s?.wait ?? now.wait) && <Histogram buckets={(s?.wait ?? now.wait)!.buckets} label="Wait before start" />}
                 </Panel>
-                {s && <Chart title="Oldest ready" t={s.t} sql={s.sql} unit={(ms) => shortDuration(ms)} lines={[{ label: "age", color: "warn", values: s.oldest_ms }]} />}
+                {s && <Chart title="Oldest ready" height={128} t={s.t} sql={s.sql} unit={(ms) => shortDuration(ms)} lines={[{ label: "age", color: "warn", values: s.oldest_ms }]} />}
               </div>
               <Panel title="Task queues" flush tools={<a class="button small" href={hubLink(["queues"])}>All queues</a>}>
                 <QueueTable rows={now.queues.slice(0, 8)} />

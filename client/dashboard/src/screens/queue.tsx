@@ -1,13 +1,13 @@
 // One queue of tasks: settings, latencies, what comes next, who serves it.
 import { Actions } from "../actions";
-import { hubPath, type Page, type QueueDetail, type Series, type TaskRow } from "../api";
+import { hubPath, type Page, type PolicyKey, type QueueDetail, type Series, type TaskRow } from "../api";
 import { Chart, Histogram } from "../components/chart";
 import { Ago, Empty, IdLink, PageHead, Panel, Show, SqlButton, State } from "../components/bits";
 import { Table } from "../components/table";
 import { count, number, rate, visible } from "../format";
 import { useApi } from "../load";
 import { hub, hubLink } from "../state";
-import { duration, shortDuration } from "../time";
+import { shortDuration } from "../time";
 import { Percentiles } from "./overview";
 import { OwnerTable } from "./workers";
 
@@ -53,6 +53,7 @@ export function Queue({ queue }: { queue: string }) {
       <Show of={detail} rows={8}>
         {(q) => (
           <>
+            {!q.listed && <p class="callout">The list of queues has the first 200 that have settings or open tasks. Of this one only open tasks are counted; its limits are not shown.</p>}
             <dl class="strip">
               <div>
                 <dt>Ready</dt>
@@ -117,14 +118,18 @@ export function Queue({ queue }: { queue: string }) {
                   ]}
                 />
               )}
-              <Panel title="Wait before start">
-                <Percentiles of={q.wait} />
-                {q.wait && <Histogram buckets={q.wait.buckets} label="Wait before start" />}
-              </Panel>
-              <Panel title="Run time">
-                <Percentiles of={q.run} />
-                {q.run && <Histogram buckets={q.run.buckets} label="Run time" />}
-              </Panel>
+              {q.wait && (
+                <Panel title="Wait before start">
+                  <Percentiles of={q.wait} />
+                  <Histogram buckets={q.wait.buckets} label="Wait before start" />
+                </Panel>
+              )}
+              {q.run && (
+                <Panel title="Run time">
+                  <Percentiles of={q.run} />
+                  <Histogram buckets={q.run.buckets} label="Run time" />
+                </Panel>
+              )}
             </div>
             <Panel title="Next in claim order" flush tools={<SqlButton sql={next.data?.sql} />}>
               <Show of={next}>
@@ -150,11 +155,8 @@ export function Queue({ queue }: { queue: string }) {
                 }
               </Show>
             </Panel>
-            <div class="grid-two">
+            {q.kinds.length > 0 && (
               <Panel title="Kinds" flush>
-                {q.kinds.length === 0 ? (
-                  <Empty title="No statistics yet" />
-                ) : (
                   <Table
                     caption="Kinds of tasks"
                     rows={q.kinds}
@@ -167,13 +169,8 @@ export function Queue({ queue }: { queue: string }) {
                       { key: "run", label: "Run p95", num: true, rank: 2, cell: (k) => shortDuration(k.run.p95) },
                     ]}
                   />
-                )}
               </Panel>
-              <Panel title="Policy" flush>
-                <PolicyTable rows={q.policy} />
-                {q.retention_ms !== null && <p class="muted pad">Tasks that have ended are kept for {duration(q.retention_ms)}.</p>}
-              </Panel>
-            </div>
+            )}
             <Panel title="Owners of leases" flush>
               {q.owners.length === 0 ? <Empty title="No worker holds a lease" text="There is no registry of workers: an owner without a lease is not shown." /> : <OwnerTable rows={q.owners} />}
             </Panel>
@@ -184,10 +181,10 @@ export function Queue({ queue }: { queue: string }) {
   );
 }
 
-export function PolicyTable({ rows }: { rows: QueueDetail["policy"] }) {
+export function PolicyTable({ rows }: { rows: PolicyKey[] }) {
   return (
     <Table
-      caption="Policy in force"
+      caption="Policy"
       rows={rows}
       rowKey={(p) => p.key}
       columns={[

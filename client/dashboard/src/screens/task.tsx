@@ -252,7 +252,7 @@ export function Task({ id }: { id: string }) {
                         <dd>{now.capabilities.length === 0 ? <span class="muted">none needed</span> : now.capabilities.map(visible).join(", ")}</dd>
                         <dt>Tags</dt>
                         <dd>
-                          <code class="wrap">{visible(now.tags.text ?? "{}")}</code>
+                          <code class="wrap">{visible(now.tags.text ?? (now.tags.bytes > 0 ? "hidden" : "{}"))}</code>
                         </dd>
                         <dt>Updated</dt>
                         <dd>
@@ -262,8 +262,8 @@ export function Task({ id }: { id: string }) {
                     </Panel>
                     {(now.upstream.length > 0 || now.downstream.length > 0) && (
                       <Panel title="Neighbours in the flow">
-                        <Neighbours title="Before it" rows={now.upstream} />
-                        <Neighbours title="Behind it" rows={now.downstream} />
+                        <Neighbours title="Before it" rows={now.upstream} more={now.upstream_more} flow={now.flow_id} />
+                        <Neighbours title="Behind it" rows={now.downstream} more={now.downstream_more} flow={now.flow_id} />
                       </Panel>
                     )}
                     {now.checkpoint.bytes > 0 && (
@@ -298,8 +298,9 @@ export function Task({ id }: { id: string }) {
               </Panel>
             )}
             {tab === "policy" && (
-              <Panel title="Policy in force" flush>
-                <PolicyTable rows={now.policy} />
+              <Panel title="Policy of the task" flush>
+                {now.policy.length === 0 ? <Empty title="Set by the queue" text="The task was created without a policy of its own." /> : <PolicyTable rows={now.policy} />}
+                <p class="muted pad">What is not set here is set by the policy of the queue or by the defaults.</p>
               </Panel>
             )}
             {tab === "waitpoints" && <Waitpoints id={id} suspension={now.suspension} onDone={done} />}
@@ -311,7 +312,7 @@ export function Task({ id }: { id: string }) {
   );
 }
 
-function Neighbours({ title, rows }: { title: string; rows: { task_id: string; key: string; state: string }[] }) {
+function Neighbours({ title, rows, more, flow }: { title: string; rows: { task_id: string; key: string; state: string }[]; more: number; flow: string | null }) {
   if (rows.length === 0) return null;
   return (
     <>
@@ -322,6 +323,11 @@ function Neighbours({ title, rows }: { title: string; rows: { task_id: string; k
             <State state={r.state} /> <a href={hubLink(["tasks", r.task_id])}>{visible(r.key)}</a>
           </li>
         ))}
+        {more > 0 && flow !== null && (
+          <li>
+            <a href={hubLink(["flows", flow])}>{number(more)} more in the flow</a>
+          </li>
+        )}
       </ul>
     </>
   );

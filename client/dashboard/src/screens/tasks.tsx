@@ -4,7 +4,7 @@ import { Ago, Empty, IdLink, PageHead, Span, State, Tabs, Until } from "../compo
 import { Filters, List, useList } from "../components/list";
 import type { Column } from "../components/table";
 import { number, visible } from "../format";
-import { hub, hubLink, link, queryOf, route } from "../state";
+import { hub, hubLink, link, queryOf, rights, route } from "../state";
 import { tryJson } from "../json";
 import { createdRange } from "./instances";
 
@@ -84,9 +84,13 @@ export function Tasks() {
           { key: "dedup_key", label: "Key" },
           { key: "created_from", label: "Created from", type: "datetime-local" },
           { key: "created_to", label: "Created to", type: "datetime-local" },
-          { key: "message", label: "Failure contains" },
-          { key: "tags", label: "Tags contain", placeholder: '{"customer": 7}' },
-          { key: "payload", label: "Payload contains", placeholder: '{"order": 7}', wide: true },
+          ...(rights.value?.body_filters
+            ? [
+                { key: "message", label: "Failure contains" },
+                { key: "tags", label: "Tags contain", placeholder: '{"customer": 7}' },
+                { key: "payload", label: "Payload contains", placeholder: '{"order": 7}', wide: true },
+              ]
+            : []),
         ]}
       />
       {invalid.length > 0 && <p class="callout warn">The filter on {invalid.join(" and ")} has to be a JSON object, such as {'{"order": 7}'}. It is not applied.</p>}

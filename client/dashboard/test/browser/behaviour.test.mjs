@@ -139,6 +139,15 @@ test("B6 one zone for texts; a viewer's clock that is 10 min wrong shows no nega
   assert.deepEqual(troubles, []);
 });
 
+/** The actions that the page sends from now on, without dry runs. */
+function actionsOf(page) {
+  const sent = [];
+  page.on("request", (r) => {
+    if (r.method() === "POST" && r.url().endsWith("/actions") && !r.postDataJSON().dry_run) sent.push(r.postDataJSON());
+  });
+  return sent;
+}
+
 test("B7 a task goes through its states without reload; selection and scroll stay", async (t) => {
   const { fake, context, troubles } = await start(t);
   const page = await context.newPage();
@@ -149,14 +158,14 @@ test("B7 a task goes through its states without reload; selection and scroll sta
   task.state = "completed";
   task.terminal_at_ms = fake.now();
   fake.state.changed("task", task.task_id);
-  await page.waitForSelector(".sub .state.ok", { timeout: 8000 });
+  await page.waitForSelector(".sub .state.ok");
   // Lists: new rows are announced, selected ones stay.
   await open(page, `${fake.url}/h/app/dead-letters`);
   const rows = page.locator(".table").last().locator("tbody tr");
   await rows.nth(2).locator("input").check();
   const first = await rows.nth(0).getAttribute("data-key");
   fake.data.deadLetters.unshift({ ...fake.data.deadLetters[0], id: "99001" }, { ...fake.data.deadLetters[0], id: "99002" });
-  await page.waitForSelector("text=2 new, show", { timeout: 20_000 });
+  await page.waitForSelector("text=2 new, show");
   assert.equal(await rows.nth(0).getAttribute("data-key"), first);
   assert.equal(await rows.nth(2).locator("input").isChecked(), true);
   await page.click("text=2 new, show");
@@ -175,7 +184,7 @@ test("B7 live off: no request; a reload keeps the switch", async (t) => {
   await page.reload();
   await settled(page);
   await page.waitForSelector(".live.off");
-  await page.waitForTimeout(500);
+  await page.waitForLoadState("networkidle");
   const before = fake.state.requests.length;
   await page.waitForTimeout(5000);
   assert.equal(fake.state.requests.length, before, fake.state.requests.slice(before).join(", "));
@@ -195,7 +204,7 @@ test("B7 eight tabs share a stream, and all update", async (t) => {
   task.state = "completed";
   task.terminal_at_ms = fake.now();
   fake.state.changed("task", task.task_id);
-  for (const page of pages) await page.waitForSelector(".sub .state.ok", { timeout: 10_000 });
+  for (const page of pages) await page.waitForSelector(".sub .state.ok");
   assert.ok(fake.state.maxStreams <= 2, `${fake.state.maxStreams} streams`);
   // The tab that holds the stream goes: another takes over.
   await pages[0].close();
@@ -203,7 +212,7 @@ test("B7 eight tabs share a stream, and all update", async (t) => {
   task.state = "failed";
   await until(() => fake.state.streams > 0 && fake.state.watched(`task:app:${task.task_id}`));
   fake.state.changed("task", task.task_id);
-  await pages[7].waitForSelector(".sub .state.bad", { timeout: 10_000 });
+  await pages[7].waitForSelector(".sub .state.bad");
   assert.deepEqual(troubles, []);
 });
 
@@ -220,7 +229,7 @@ test("B8 the database goes and comes back: last data, greyed; actions off", asyn
   assert.equal(await page.locator(".frame.stale").count(), 1);
   await page.waitForSelector("text=Actions are off while the database is away.");
   fake.state.away = false;
-  await page.waitForSelector(".frame:not(.stale)", { timeout: 20_000 });
+  await page.waitForSelector(".frame:not(.stale)");
   await page.waitForSelector("[data-actions] >> text=Replay");
   assert.deepEqual(troubles, []);
 });
@@ -251,9 +260,11 @@ test("B9 actions: confirmation, reason, the SQL that was shown is what runs, an 
   await page.fill("#typed", task.task_id.slice(1));
   assert.equal(await page.locator("dialog button.danger").isDisabled(), true);
   await page.fill("#typed", task.task_id);
+  const sent = actionsOf(page);
   await page.keyboard.press("Enter");
-  await page.waitForTimeout(200);
-  assert.equal(fake.state.actions.length, 1);
+  // Had it been sent, it would have been within the key's event.
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  assert.deepEqual(sent, []);
   await page.click("dialog button.danger");
   await page.waitForSelector("dialog", { state: "detached" });
   assert.equal(fake.state.actions[1].action, "delete_task");
@@ -338,12 +349,14 @@ test("B12 a double click acts once", async (t) => {
   const task = fake.data.tasks.find((x) => x.state === "active");
   await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
   await page.click("[data-actions] >> text=Cancel");
+  const dryRun = page.waitForResponse((r) => r.url().endsWith("/actions") && r.request().postDataJSON().reason === "twice");
   await page.fill("#reason", "twice");
+  await dryRun;
   fake.state.slow = 300;
-  await page.waitForTimeout(800);
+  const sent = actionsOf(page);
   await page.dblclick("dialog button.primary:not([disabled])");
   await page.waitForSelector("dialog", { state: "detached" });
-  await page.waitForTimeout(500);
+  assert.equal(sent.length, 1);
   assert.equal(fake.state.actions.length, 1);
   assert.deepEqual(troubles, []);
 });

@@ -185,7 +185,7 @@ test("B15 a flow: folded, opened, and the same picture twice", async (t) => {
   await page.waitForSelector("text=resize × 950");
   assert.equal(await page.locator(".node").count(), 4);
   await page.locator(".node.many").click();
-  await page.waitForSelector("text=953 members, 953 nodes", { timeout: 30_000 });
+  await page.waitForSelector("text=953 members, 953 nodes", { timeout: 60_000 });
   assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
   await page.click("text=Fold all");
   await page.waitForSelector("text=953 members, 4 nodes");

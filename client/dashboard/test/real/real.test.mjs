@@ -3,6 +3,7 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { axe, newContext, open } from "../browser/page.mjs";
+import { until } from "./server.mjs";
 
 const [base, token] = process.env.BELAY_DASHBOARD_URL.split("/#token=");
 const server = { url: base };
@@ -94,8 +95,8 @@ test("B7 a task that changes is shown without a reload", async (t) => {
   const id = sql("SELECT task_id FROM app.create_task('paused-queue', '{}')");
   await open(page, `${base}/h/app/tasks/${id}`);
   // The page listens before the change comes.
-  await page.waitForFunction(() => document.querySelector(".live")?.textContent?.includes("live") ?? true);
-  await page.waitForTimeout(3000);
+  await page.waitForSelector(".live.open");
+  await until("the dashboard waits for the task", () => sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'belay dashboard' AND state = 'active' AND query LIKE '%wait_for_work%'") !== "0");
   sql(`SELECT app.cancel_task('${id}', 'by hand')`);
   await page.waitForSelector(".sub .state >> text=cancelled");
   assert.deepEqual(troubles, []);

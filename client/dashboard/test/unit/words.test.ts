@@ -35,6 +35,8 @@ test("every reason has its sentence, and what is stuck has a next step", () => {
 });
 
 test("details are part of the sentence", () => {
+  // The sentence does not say when: the time that is left stands beside it.
+  assert.equal(explainFetch({ reason: "timer", detail: { id: 7, name: "" }, until_ms: 41_000 }, { hub: "app" }).text, "It waits for timer #7.");
   assert.match(explainClaim({ reason: "capabilities_missing", detail: { missing: ["avx2"] }, until_ms: null }, { hub: "app", queue: "cpu" }).text, /avx2.*cpu/);
   const blocked = explainClaim({ reason: "blocked_by_upstream", detail: { upstream: [{ task_id: "t1", state: "active" }] }, until_ms: null }, { hub: "app", queue: "cpu" });
   assert.deepEqual(blocked.links[0]!.path, ["h", "app", "tasks", "t1"]);
