@@ -694,7 +694,7 @@ TEST_F(DashboardServer, WritesNothingByReading) {
     EXPECT_EQ(act(viewer, "pause_queue", {{"queue", "mail"}}).status, 403);
     EXPECT_EQ(act(viewer, "pause_queue", {{"queue", "mail"}}, true).status, 403);
     stop();
-    // Whatever a function of the hub tries.
+    // For anything that a function of the hub tries.
     cluster->connect().exec(
         "CREATE TABLE written (a integer); CREATE FUNCTION public.writes() RETURNS boolean "
         "LANGUAGE "
@@ -715,7 +715,7 @@ TEST_F(DashboardServer, LogsInRolesOfPostgresql) {
     conn.exec(
         "CREATE ROLE ada LOGIN PASSWORD 'right'; SELECT belay.grant_hub('app', 'ada', 'monitor')");
     start({.login = "postgres"});
-    // The server trusts everybody: that lets nobody in here.
+    // The server trusts all users: that admits no user here.
     EXPECT_EQ(post("/api/v1/session", {{"user", "ada"}, {"password", "right"}}).status, 401);
     EXPECT_EQ(post("/api/v1/session", {{"token", dashboard_->token()}}).status, 401);
     const std::string hba = conn.value("SELECT current_setting('hba_file')");
@@ -907,7 +907,7 @@ TEST_F(DashboardStream, TellsOfEvents) {
     EXPECT_NE(all.find("\"subject\":\"letters\""), std::string::npos) << all;
 }
 
-// A hub that nobody looks at is not sampled for the objects that somebody watches.
+// A hub that no user views is not sampled for the objects that a user watches.
 TEST_F(DashboardStream, SamplesOnlyWhatIsLookedAt) {
     const std::string id = hub_.tasks().create({.queue = "mail"}).id.text();
     start();
@@ -938,7 +938,7 @@ TEST_F(DashboardStream, AreFew) {
     });
 }
 
-// T9: nobody looks, nothing is asked; many look, it costs as one.
+// T9: without viewers nothing is read; many viewers cost as much as one.
 TEST_F(DashboardStream, CostsLittle) {
     auto conn = cluster->connect();
     conn.exec("CREATE ROLE counted SUPERUSER LOGIN; ALTER ROLE counted SET log_statement = 'all'");
