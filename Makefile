@@ -9,7 +9,7 @@ LOCAL_GOALS = bench bench-clients check check-all-versions check-deb check-long 
 
 ifneq (,$(filter $(LOCAL_GOALS),$(MAKECMDGOALS)))
 
-# Only what the caller named himself reaches the scripts; they find pg_config otherwise.
+# Only what the caller has named reaches the scripts; they find pg_config otherwise.
 export PG_CONFIG PG_CONFIGS
 
 .NOTPARALLEL:
@@ -170,7 +170,7 @@ SHLIB_LINK += -lstdc++
 # Intents reach hubs of other databases through libpq.
 SHLIB_LINK += $(libpq)
 
-# libstdc++ marks its templates as exported, whatever we say to the compiler; the linker has the
+# libstdc++ marks its templates as exported, against the compiler's options; the linker has the
 # last word.
 SHLIB_LINK += -Wl,--version-script=build/obj/exports
 
@@ -192,8 +192,8 @@ SYSTEM_INCLUDES = $(patsubst %,-isystem %,$(sort $(includedir_server) $(filter-o
 	$(filter-out /usr/include,$(patsubst -I%,%,$(filter -I/%,$(CPPFLAGS))))))
 
 BELAY_CXXFLAGS = -std=c++20
-# Warnings are errors for the compilers that we test with. A newer one may have new ones, and whoever
-# installs belay cannot do anything about them. (g++ 13 and 14 take spans of palloc'd rows in range-for
+# Warnings are errors for the compilers that we test with. A newer one may have new ones, and users who
+# install belay cannot do anything about them. (g++ 13 and 14 take spans of palloc'd rows in range-for
 # loops for dangling.)
 CXX_MAJOR := $(firstword $(subst ., ,$(shell $(CXX) -dumpversion 2>/dev/null)))
 ifneq (,$(filter g++-12 clang-14,$(if $(IS_CLANG),clang,g++)-$(CXX_MAJOR)))

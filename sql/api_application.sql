@@ -101,7 +101,7 @@ EXECUTE enqueue_for_orchestrator('ord-7', '{"StartOrchestration":{"instance":"or
 EXECUTE fetch_orchestration_item(1000, 5000, 0, 1030) \gset turn_
 :show_turn
 SELECT :'turn_out_history'::jsonb AS history, :'turn_out_messages'::jsonb AS messages;
--- The instance is leased: nobody else gets it, a renewal keeps it.
+-- The instance is leased: no other session gets it, a renewal keeps it.
 EXECUTE fetch_orchestration_item(1000, 5000, 0, 1030);
 EXECUTE renew_orchestration_item_lock(:'turn_out_lock_token', 5900, 5);
 EXECUTE fetch_orchestration_item(6100, 5000, 0, 1030);

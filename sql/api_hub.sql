@@ -23,14 +23,14 @@ SELECT c.relname, a.privilege_type, string_agg(substr(a.grantee::regrole::text, 
  WHERE c.relnamespace = 'api_hub'::regnamespace AND (c.relkind = 'r' OR c.relname = 'history') AND a.grantee <> c.relowner
  GROUP BY c.relname, a.privilege_type ORDER BY c.relname COLLATE "C", a.privilege_type;
 SELECT * FROM pg_temp.rights;
--- A level that goes takes them along. A hub of api belay gives no table to anyone.
+-- A level that goes takes them along. A hub of api belay gives no table to any role.
 SELECT belay.revoke_hub('api_hub', 'regress_belay_ah_monitor', 'monitor');
 SELECT * FROM pg_temp.rights;
 SELECT belay.create_hub('api_hub_belay');
 SELECT belay.grant_hub('api_hub_belay', 'regress_belay_ah_operator', 'operator');
 SELECT relname FROM pg_class WHERE relnamespace = 'api_hub_belay'::regnamespace AND relkind = 'r' AND relacl::text LIKE '%regress_belay_ah_operator%';
 SELECT belay.drop_hub('api_hub_belay');
--- Nobody but the owner may clean up.
+-- No role but the owner may clean up.
 SELECT a.grantee::regrole, a.privilege_type FROM pg_proc AS p, aclexplode(p.proacl) AS a WHERE p.oid = 'api_hub.cleanup_schema()'::regprocedure;
 
 ---- The application's role (CP-2)
@@ -52,7 +52,7 @@ CREATE SCHEMA IF NOT EXISTS api_hub;
 SELECT count(*), max(version) FROM api_hub._duroxide_migrations;
 SELECT EXISTS(SELECT 1 FROM information_schema.tables WHERE table_schema = 'api_hub' AND table_name = 'instances');
 
--- A newer application finds its version 22 missing and migrates, in one transaction. Whatever that does, it gets a permission error.
+-- A newer application finds its version 22 missing and migrates, in one transaction. Every statement of it gets a permission error.
 RESET ROLE;
 CREATE TEMP VIEW state AS
 SELECT (SELECT md5(string_agg(p.oid::text || pg_get_functiondef(p.oid) || p.proowner, '' ORDER BY p.oid)) FROM pg_proc AS p WHERE p.pronamespace = 'api_hub'::regnamespace) AS functions,
@@ -99,7 +99,7 @@ SELECT * FROM belay.check_hub('api_hub');
 
 ---- cleanup_schema
 
--- It removes the hub, whatever is in it, and keeps the schema with what others have in it.
+-- It removes the hub with its content, and keeps the schema with what others have in it.
 SET ROLE regress_belay_ah_app;
 CREATE TABLE api_hub.of_the_application (a int);
 SELECT api_hub.start_orchestration('O', '', 'i', '1');

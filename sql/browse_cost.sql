@@ -24,7 +24,7 @@ BEGIN
     buffers := (plan -> 0 -> 'Plan' ->> 'Shared Hit Blocks')::bigint + (plan -> 0 -> 'Plan' ->> 'Shared Read Blocks')::bigint;
     RETURN QUERY SELECT sum(seq_scan)::bigint - before, CASE WHEN buffers <= 2000 THEN 'yes' ELSE buffers::text END FROM pg_stat_xact_user_tables WHERE schemaname = 'browse_cost' AND relname IN ('tasks', 'instances', 'executions', 'dead_letters', 'outbox_events', 'worker_queue', 'orchestrator_queue', 'history_turns', 'flows');
 END $$;
--- BR-6, GL-4: whatever is asked for.
+-- BR-6, GL-4: for any arguments.
 SELECT c AS call, (pg_temp.cost(c)).* FROM unnest(ARRAY[
     'browse_tasks()', $$browse_tasks('{"state":"active"}')$$, $$browse_tasks('{"payload":{"n":7}}')$$, $$browse_tasks('{}', 'ended')$$, $$browse_tasks('{}', 'failed')$$, $$browse_tasks('{}', 'due')$$, $$browse_tasks('{}', 'lease')$$, $$browse_tasks('{}', 'claim')$$, $$browse_tasks('{"queue":"q1"}', 'claim')$$, $$browse_tasks('{}', 'parked')$$, $$browse_tasks('{"state":"suspended"}', 'parked')$$, $$browse_tasks('{"state":"blocked","queue":"q1"}', 'parked')$$,
     'browse_instances()', $$browse_instances('{"status":"Failed"}')$$, $$browse_instances('{"name":"x"}')$$, $$browse_instances('{"name":"x"}', 'ended')$$, $$browse_instances('{}', 'failed')$$, $$browse_instances('{}', 'running')$$,

@@ -41,7 +41,7 @@ ROLLBACK;
 INSERT INTO instances SELECT 'many' || n, 'Many', NULL, 1, NULL, NULL, 0, to_timestamp(50), to_timestamp(50) FROM generate_series(1, 250) AS n;
 SELECT p -> 'rows' AS rows, p -> 'scanned' AS scanned, p ->> 'next' IS NOT NULL AS goes_on FROM browse_instances('{"name":"Bill"}', p_scan => 100) AS p;
 SELECT pg_temp.walk('{"name":"Bill"}', 'created', 50, NULL, 100);
--- BR-7: previews, and times in ms whatever the time zone is.
+-- BR-7: previews, and times in ms in any time zone.
 SELECT n, r -> 'output' AS output, r -> 'output_bytes' AS bytes, r -> 'custom_status' AS status FROM unnest('{2,4,8,200}'::int[]) AS n, jsonb_array_elements(browse_instances('{"prefix":"a"}', p_preview => n) -> 'rows') AS r;
 SELECT jsonb_pretty(browse_instances('{"prefix":"d"}') -> 'rows');
 RESET timezone;

@@ -40,7 +40,7 @@ SELECT test.refused(format($$SELECT browse_queue.browse_dead_letters('{"tag":"x"
 BEGIN; SELECT pg_temp.walk('dead_letters', '{}', 'newest', 2, 'id', $$DELETE FROM browse_queue.dead_letters WHERE id IN (6, 3)$$) AS six_was_seen; ROLLBACK;
 INSERT INTO dead_letters SELECT n, 'worker', n, NULL, NULL, NULL, NULL, NULL, '{}', 1, 'orphan', NULL, to_timestamp(1), to_timestamp(2) FROM generate_series(100, 299) AS n;
 SELECT pg_temp.walk('dead_letters', '{"tag":"gpu"}', 'newest', 50, 'id', NULL, 100), browse_dead_letters('{"tag":"gpu"}', p_scan => 100) -> 'scanned' AS scanned;
--- Events of an earlier incarnation are complete, whatever else runs in the server meanwhile.
+-- Events of an earlier incarnation are complete, regardless of other transactions in the server.
 SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('task_id', format('00000000-0000-4000-8000-%s', lpad(n::text, 12, '0')), 'queue', 'q', 'payload', repeat('€', 10))) FROM generate_series(1, 3) AS n), 1000);
 DELETE FROM outbox_events;
 INSERT INTO outbox_events SELECT 0, n, '3', CASE WHEN n % 2 = 0 THEN 'operator' ELSE 'task' END, 't' || n % 4, 's' || n % 3, jsonb_build_object('by', CASE WHEN n < 9 THEN 'ada' ELSE 'bob' END, 'via', 'psql', 'reason', 'because'), n FROM generate_series(1, 12) AS n;

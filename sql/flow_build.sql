@@ -105,7 +105,7 @@ SELECT * FROM set_join(pg_temp.id(1), pg_temp.task(1, 'h'), '{"kind": "any_of", 
 SELECT * FROM set_join(pg_temp.id(1), pg_temp.task(1, 'h'), '{"kind": "quorum", "k": 2, "on_satisfied": "let_run"}');
 SELECT pg_temp.refused($$SELECT flow_build.set_join(pg_temp.id(1), pg_temp.task(1, 'f'), '{"kind": "any_of"}')$$);
 SELECT pg_temp.refused($$SELECT flow_build.set_join(pg_temp.id(1), pg_temp.id(500), '{"kind": "any_of"}')$$);
--- FG-6: a held task waits for the seal, whatever its edges say.
+-- FG-6: a held task waits for the seal, regardless of its edges.
 SELECT result, edge_state, downstream_state, unsatisfied FROM add_edge(pg_temp.id(1), pg_temp.task(1, 'a'), pg_temp.task(1, 'h'), p_now_ms => 1000);
 SELECT result, edge_state, downstream_state, unsatisfied FROM add_edge(pg_temp.id(1), pg_temp.task(1, 'b'), pg_temp.task(1, 'h'), p_now_ms => 1000);
 SELECT reason FROM explain_claim(pg_temp.task(1, 'h'), p_now_ms => 1000);

@@ -11,7 +11,7 @@ CREATE FUNCTION pg_temp.show(n int) RETURNS text LANGUAGE sql AS $$
 $$;
 CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE sql AS $$ SELECT replace(test.refused(statement), '00000000-0000-4000-8000-0000000000', '') $$;
 
--- ---- FM-13: whatever is no flow, task or join is refused, with nothing written ----
+-- ---- FM-13: anything that is no flow, task or join is rejected, with nothing written ----
 SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(1), 'seal', false, 'tasks', jsonb_build_array(jsonb_build_object('key', 'a', 'queue', 'l', 'task_id', pg_temp.id(11)))), 1000);
 SELECT md5(test.content('flow_hard')) AS before \gset
 SELECT j, pg_temp.refused(format('SELECT flow_hard.create_flow(%L, 1000)', j)) FROM unnest(ARRAY[
@@ -39,7 +39,7 @@ SELECT c.result FROM claim_tasks('w', 'w-1', ARRAY['m'], p_now_ms => 1000) AS t,
 SELECT pg_temp.show(2);
 SELECT result, member_count FROM cancel_flow(pg_temp.id(2), p_grace_ms => 9223372036854775807, p_now_ms => 1000);
 
--- ---- FM-15: nobody would let go a task that is held in a flow created sealed, so it is not held ----
+-- ---- FM-15: nothing would release a task that is held in a flow created sealed, so it is not held ----
 SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(3), 'tasks', jsonb_build_array(jsonb_build_object('key', 'a', 'queue', 'n', 'hold', true, 'task_id', pg_temp.id(31)),
     jsonb_build_object('key', 'b', 'queue', 'n', 'hold', true, 'after', '["a"]'::jsonb, 'task_id', pg_temp.id(32)))), 1000);
 SELECT c.result FROM claim_tasks('w', 'w-1', ARRAY['n'], p_now_ms => 1000) AS t, complete_task(t.task_id, t.lease_epoch, p_now_ms => 1000) AS c;

@@ -32,7 +32,7 @@ SELECT pg_temp.n(upstream_id), key, pass_as, state, result FROM upstream_results
 SELECT result FROM complete_task(pg_temp.id(23), 1, p_now_ms => 4);
 SELECT state FROM flows WHERE id = pg_temp.id(2);
 
--- CQ-4: a sibling that waits for the duty, and is needed again by then, is spared: d has lost x, so nobody but c needs b2; the replay of x opens d again.
+-- CQ-4: a sibling that waits for the duty, and is needed again by then, is spared: d has lost x, so only c needs b2; the replay of x opens d again.
 SELECT belay.set_hub_option('flow_rules', 'fanout_bound', '1');
 SELECT state FROM create_flow(jsonb_build_object('flow_id', pg_temp.id(4), 'tasks', (SELECT jsonb_agg(jsonb_build_object('key', key, 'queue', key, 'task_id', pg_temp.id(40 + n), 'after', after::jsonb, 'join', jsonb_build_object('kind', kind)) ORDER BY n) FROM (VALUES
     (1, 'a', '[]', 'all_of'), (2, 'b1', '[]', 'all_of'), (3, 'b2', '[]', 'all_of'), (4, 'x', '[]', 'all_of'), (5, 'c', '["a","b1","b2"]', 'any_of'), (6, 'd', '["b2","x"]', 'all_of')) AS v (n, key, after, kind))), 0);

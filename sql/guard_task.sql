@@ -34,7 +34,7 @@ SELECT guard_task.guard_task(pg_temp.id(3), :e3);
 INSERT INTO test.guard_task_writes VALUES ('expired');
 UPDATE guard_task.tasks SET lease_until_ms = 1 WHERE id = pg_temp.id(3);
 COMMIT;
--- What the holder himself has ended passes: completed, failed.
+-- A task that the holder itself has ended passes: completed, failed.
 BEGIN;
 SELECT guard_task.guard_task(pg_temp.id(4), :e4);
 INSERT INTO test.guard_task_writes VALUES ('completed');

@@ -26,7 +26,7 @@ SELECT test.error('SELECT hb_app.pause_hub()');
 SELECT hb_app.resume_hub();
 SELECT pg_backend_pid() = :pid AS same_backend;
 
--- Without anybody to catch it, the transaction fails and the session goes on.
+-- If it is not caught, the transaction fails and the session goes on.
 SELECT belay.inject_fault('boundary.throw', 1);
 SELECT hb_app.pause_hub();
 \echo :LAST_ERROR_SQLSTATE
@@ -39,7 +39,7 @@ SELECT 1;
 ROLLBACK;
 SELECT pg_backend_pid() = :pid AS same_backend;
 
--- The rights of the caller, his settings and his half-done work are as they were.
+-- The rights of the caller, its settings and its uncommitted work are as they were.
 CREATE TABLE test.hb (n int, who name, path text);
 GRANT ALL ON test.hb TO PUBLIC;
 CREATE ROLE regress_belay_hb_caller;

@@ -37,10 +37,10 @@ SELECT * FROM belay.check_hub('hk_app');
 SELECT test.hk_after('DROP FUNCTION hk_app.pause_hub');
 SELECT test.hk_after('DROP FUNCTION hk_app.pause_hub', 'DROP FUNCTION hk_app.resume_hub');
 SELECT test.hk_after('ALTER FUNCTION hk_app.pause_hub SET SCHEMA test');
--- A function for everybody.
+-- A function for PUBLIC.
 SELECT test.hk_after('GRANT EXECUTE ON FUNCTION hk_app.pause_hub TO PUBLIC');
 SELECT test.hk_after('CREATE FUNCTION hk_app.mine(text) RETURNS void LANGUAGE belay AS ''resume_hub''');
--- A function or a table of somebody else.
+-- A function or a table of another role.
 SELECT count(*) > 0 AS found FROM test.hk_after('ALTER FUNCTION hk_app.pause_hub OWNER TO regress_belay_hk');
 SELECT count(*) > 0 AS found FROM test.hk_after('ALTER TABLE hk_app.belay_hub OWNER TO regress_belay_hk');
 -- A table that can be read or written without the functions.

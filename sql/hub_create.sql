@@ -196,7 +196,7 @@ SELECT belay.create_hub('hc_fresh', p_adopt => true);
 SELECT belay.drop_hub('hc_fresh');
 SELECT count(*) FROM pg_namespace WHERE nspname = 'hc_fresh';
 
--- A taken name is refused, whatever has it, and nothing is changed.
+-- A name that any object of the database has is rejected, and nothing is changed.
 CREATE VIEW hc_mine.belay_hub AS SELECT 1 AS one;
 SELECT test.error($$SELECT belay.create_hub('hc_mine', p_adopt => true)$$);
 DROP VIEW hc_mine.belay_hub;
@@ -296,7 +296,7 @@ DISCARD ALL;
 SELECT hc_tx.resume_hub();
 SELECT belay.drop_hub('hc_tx');
 
--- A table that only looks like a hub's harms nobody else. (Not committed: others look, too.)
+-- A table that only looks like a hub's harms no other hub. (Not committed: other tests look, too.)
 BEGIN;
 CREATE SCHEMA hc_false;
 CREATE TABLE hc_false.belay_hub (mark belay.hub_mark);

@@ -80,7 +80,7 @@ SELECT test.error($$SELECT belay.set_hub_option('test', 'slot_count', '1')$$);
 SELECT test.sqlstate($$SELECT belay.set_hub_option('ho_app', 'paused', '{}')$$);
 SELECT test.sqlstate($$SELECT belay.set_hub_option('ho_app', 'adopted', 'true')$$);
 
--- Only the hub's owner sets options; everybody sees them.
+-- Only the hub's owner sets options; every role sees them.
 CREATE ROLE regress_belay_ho;
 SET ROLE regress_belay_ho;
 SELECT test.error($$SELECT belay.set_hub_option('ho_app', 'slot_count', '2')$$);

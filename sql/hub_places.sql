@@ -80,7 +80,7 @@ SELECT belay.remove_hub_place('hl_app');
 SELECT attempt_count FROM hl_app.fetch_work_item(60000);
 SELECT is_here FROM belay.hubs WHERE name = 'hl_app';
 
--- SO-33: what was left behind can be dropped, whatever leases it has; the place stays.
+-- SO-33: what was left behind can be dropped, even with leases; the place stays.
 SELECT belay.set_hub_place('hl_app', 'db2.example', 5433);
 SET ROLE regress_belay_hl;
 SELECT test.sqlstate($$SELECT belay.drop_hub('hl_app')$$);

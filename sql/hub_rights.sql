@@ -56,7 +56,7 @@ SELECT c.relname AS view,
          WHERE has_table_privilege(l.role, c.oid, 'SELECT')) AS levels
   FROM pg_class AS c WHERE c.relnamespace = 'hr_app'::regnamespace AND c.relkind = 'v'
  ORDER BY c.relname COLLATE "C";
--- Of tables and sequences nobody has anything, of views nobody more than SELECT, and PUBLIC has nothing at all.
+-- Of tables and sequences no role has anything, of views no role more than SELECT, and PUBLIC has nothing at all.
 SELECT c.relname, a.grantee::regrole, a.privilege_type
   FROM pg_class AS c, aclexplode(c.relacl) AS a
  WHERE c.relnamespace = 'hr_app'::regnamespace AND a.grantee <> c.relowner
@@ -113,7 +113,7 @@ BEGIN
 END $$;
 SELECT l.role, a.* FROM level AS l, test.hr_admin(l.role) AS a;
 SELECT * FROM test.hr_admin('regress_belay_hr_none');
--- Everybody sees the list of hubs and their options.
+-- Every role sees the list of hubs and their options.
 SET ROLE regress_belay_hr_none;
 SELECT name, owner FROM belay.hubs WHERE name = 'hr_app';
 SELECT test.option('hr_app', 'slot_count');
@@ -139,7 +139,7 @@ SELECT * FROM test.hr_grants;
 RESET ROLE;
 SELECT array_agg(p.proacl::text ORDER BY p.oid) = :'acls' AS as_before FROM pg_proc AS p
  WHERE p.pronamespace = 'hr_app'::regnamespace;
--- The owner is the grantor, whoever asks for it.
+-- The owner is the grantor, for any caller.
 SELECT belay.grant_hub('hr_app', 'regress_belay_hr_none', 'operator');
 SELECT DISTINCT a.grantor::regrole FROM pg_proc AS p, aclexplode(p.proacl) AS a
  WHERE p.pronamespace = 'hr_app'::regnamespace;
@@ -158,7 +158,7 @@ SELECT test.error($$SELECT belay.revoke_hub('hr_app', 'regress_belay_hr_none', '
 SELECT test.error($$SELECT belay.revoke_hub('hr_app', 'regress_belay_nobody', 'client')$$);
 SELECT test.error($$SELECT belay.revoke_hub('hr_nohub', 'regress_belay_hr_none', 'client')$$);
 
--- Default privileges of the owner do not reach into his hubs.
+-- Default privileges of the owner do not apply to the owner's hubs.
 ALTER DEFAULT PRIVILEGES FOR ROLE regress_belay_hr_owner GRANT SELECT ON TABLES TO PUBLIC;
 ALTER DEFAULT PRIVILEGES FOR ROLE regress_belay_hr_owner GRANT USAGE ON SCHEMAS TO PUBLIC;
 SET ROLE regress_belay_hr_owner;
@@ -210,7 +210,7 @@ CREATE FUNCTION hr_plain.mine(text) RETURNS void LANGUAGE belay AS 'resume_hub';
 SELECT test.error($$SELECT hr_plain.mine('tasks')$$);
 RESET check_function_bodies;
 RESET ROLE;
--- A function of somebody else in the hub.
+-- A function of another role in the hub.
 SELECT test.error($$CREATE FUNCTION hr_app.foreign(text) RETURNS void LANGUAGE belay AS 'resume_hub'$$);
 SET check_function_bodies = off;
 CREATE FUNCTION hr_app.foreign(text) RETURNS void LANGUAGE belay AS 'resume_hub';
@@ -247,7 +247,7 @@ SELECT owner FROM belay.hubs WHERE name = 'hr_app';
 ROLLBACK;
 
 -- ---------------------------------------------------------------- whose rights
--- What the owner hangs on his tables runs with his rights and no others, whoever calls. This trigger notes who it is
+-- Triggers of the owner's tables run with the owner's rights only, for any caller. This trigger records the role
 -- and tries to become more.
 SET ROLE regress_belay_hr_owner;
 CREATE TABLE hr_plain.log (n serial, who name, what text);
@@ -320,7 +320,7 @@ SELECT test.option('hr_app', 'slot_count');
 SELECT DISTINCT who, what FROM hr_plain.log ORDER BY 2;
 ALTER TABLE hr_app.belay_hub DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY, DROP CONSTRAINT belay_hub_check;
 DROP POLICY p ON hr_app.belay_hub;
--- and what would run later, with the rights of whoever commits, is refused.
+-- and what would run later, with the rights of the role that commits, is refused.
 SET ROLE regress_belay_hr_owner;
 CREATE CONSTRAINT TRIGGER later AFTER UPDATE ON hr_app.belay_hub DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION hr_plain.spy();
@@ -342,7 +342,7 @@ CREATE TRIGGER nested AFTER UPDATE ON hr_app.belay_hub FOR EACH STATEMENT EXECUT
 SELECT hr_app.pause_hub();
 DROP TRIGGER nested ON hr_app.belay_hub;
 SELECT options -> 'paused' AS paused FROM hr_app.belay_hub;
--- One that gives the hub another name: whatever comes of it, the server lives and the hub works.
+-- One that gives the hub another name: for any outcome, the server lives and the hub works.
 CREATE FUNCTION hr_plain.renamed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF pg_catalog.pg_trigger_depth() OPERATOR(pg_catalog.=) 1 THEN

@@ -82,7 +82,7 @@ SELECT 'missing' AS what, line FROM (
 UNION ALL
 SELECT 'too much', line FROM (
     SELECT line FROM test.hu_shape('hu_old') EXCEPT SELECT line FROM test.hu_shape('hu_new')) AS m;
--- A role that had a level has what it gives now, and nobody got anything else.
+-- A role that had a level has what it gives now, and no role got anything else.
 CREATE VIEW test.hu_grants AS
     SELECT n.nspname AS hub, p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')' AS object,
            a.grantee::regrole::text AS grantee, a.privilege_type AS privilege

@@ -14,7 +14,7 @@ CREATE FUNCTION pg_temp.relay(seconds numeric DEFAULT 3) RETURNS bigint LANGUAGE
     SELECT rows FROM inl_a.reconcile('{intent_relay}', p_now_ms => (extract(epoch FROM clock_timestamp()) * 1000 + seconds * 1000)::bigint)
 $$;
 
--- IN-8: only the owner makes links, to servers that he may use.
+-- IN-8: only the owner makes links, to servers that the owner may use.
 SELECT test.error($$SELECT belay.create_hub_link(NULL, 'far', 'inl_server')$$), test.error($$SELECT belay.create_hub_link('inl_a', NULL, 'inl_server')$$), test.error($$SELECT belay.create_hub_link('inl_a', 'far', NULL)$$);
 SELECT test.error($$SELECT belay.create_hub_link('inl_none', 'far', 'inl_server')$$);
 SELECT test.error($$SELECT belay.create_hub_link('inl_a', 'pg_far', 'inl_server')$$);

@@ -31,7 +31,7 @@ CREATE PROCEDURE pg_temp.clear() LANGUAGE sql AS $$
     TRUNCATE inr_a.intent_queue, inr_a.dead_letters, inr_b.orchestrator_queue, inr_b.worker_queue, inr_b.intents_received, inr_c.orchestrator_queue, inr_c.intents_received
 $$;
 
--- IN-12: the owner of the source needs level client in the target; a superuser who runs the relay does not lend him his rights.
+-- IN-12: the owner of the source needs level client in the target; a superuser that runs the relay does not lend its rights.
 SELECT count(pg_temp.send('inr_b', 'x', n)) FROM generate_series(1, 3) AS n;
 SELECT pg_temp.relay();
 SELECT * FROM test.inr_waiting;
@@ -77,7 +77,7 @@ SELECT pg_temp.send('inr_b', 'x', 1) < pg_temp.send('nowhere', 'x', 2) AS sent;
 SELECT count(pg_temp.send('inr_b', 'y', n)) FROM generate_series(1, 3) AS n;
 SELECT count(pg_temp.send('inr_b', 'x', n)) FROM generate_series(2, 3) AS n;
 SELECT count(pg_temp.send('nowhere', 'x', n)) FROM generate_series(3, 4) AS n;
--- The owner of a hub can spoil his own rows: the target checks them as it checks any caller's.
+-- The owner of a hub can damage its own rows: the target checks them as it checks any caller's.
 UPDATE inr_a.intent_queue SET work_item = '{"Cancel' WHERE intent_queue.work_item LIKE '%"y"%"2"%';
 SELECT pg_temp.relay();
 SELECT * FROM test.inr_arrived;
@@ -99,7 +99,7 @@ SELECT string_agg(work_item::json #>> '{CancelInstance,reason}', ' ' ORDER BY id
 ALTER SCHEMA nowhere RENAME TO inr_c;
 SELECT count(*) FROM inr_a.intents;
 CALL pg_temp.clear();
--- A pair that is longer than a portion and was held up: whoever takes the first ones away sees to the next.
+-- A pair that is longer than a portion and was delayed: the call that removes the first ones activates the next.
 SELECT count(pg_temp.send('nowhere', 'x', n)) FROM generate_series(1, 600) AS n;
 SELECT pg_temp.relay();
 SELECT count(*), count(next_try_at) FROM inr_a.intents;
@@ -109,7 +109,7 @@ SELECT count(*) FROM inr_a.intents;
 ALTER SCHEMA nowhere RENAME TO inr_c;
 SELECT arrived = (SELECT string_agg(n::text, ' ' ORDER BY n) FROM generate_series(1, 600) AS n) AS in_order FROM test.inr_arrived;
 CALL pg_temp.clear();
--- Without an instance there is no pair: activities for anybody do not wait for each other.
+-- Without an instance there is no pair: such activities do not wait for each other.
 SELECT count(inr_a.send_to_hub('inr_b', 'worker', format('{"ActivityExecute":{"name":"%s"}}', n))) FROM generate_series(1, 3) AS n;
 UPDATE inr_a.intent_queue SET work_item = '{"Activity' WHERE intent_queue.work_item LIKE '%"1"%';
 SELECT pg_temp.relay();
@@ -234,7 +234,7 @@ SELECT count(*) FROM inr_b.messages;
 SELECT inr_a.send_to_hub('inr_a', 'worker', '{"ActivityExecute":{"name":"own"}}') > 0 AS sent;
 SELECT pg_temp.relay();
 SELECT work_item FROM inr_a.work_items;
--- IN-12: code that the target's owner attaches to his tables runs with his rights, not with those of the source's owner or the relay.
+-- IN-12: code that the target's owner attaches to the tables runs with that owner's rights, not with those of the source's owner or the relay.
 SET ROLE regress_belay_inr_b;
 CREATE TABLE inr_b.who (who name);
 CREATE FUNCTION inr_b.spy() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO inr_b.who VALUES (current_user); RETURN new; END $$;

@@ -38,7 +38,7 @@ BEGIN
         INSERT INTO item SELECT 'lost_dx', n, out_lock_token FROM lost_dx.fetch_work_item(1000, 1000, 'o');
     END LOOP;
 END $$;
--- Expired, and nobody has taken the item. An abandon is accepted.
+-- Expired, and no session has taken the item. An abandon is accepted.
 SELECT hub, o.* FROM item, pg_temp.of_work(hub, token, 2000) AS o WHERE nr = 1 AND call <> 'abandon';
 -- Leased again.
 SELECT hub, count(*) FROM item, LATERAL (SELECT test.error(format('SELECT %I.fetch_work_item(p_now_ms => 3000, p_lock_timeout_ms => 1000, p_owner_id => ''p'')', hub))) AS f WHERE nr = 1 GROUP BY hub;

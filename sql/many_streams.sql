@@ -90,7 +90,7 @@ CREATE FUNCTION pg_temp.is_cheap() RETURNS boolean LANGUAGE sql AS $$
            OR pg_temp.pages('SELECT * FROM many.fetch_work_item(1000, p_tag_mode => ''any'', p_now_ms => 2000)') < 100
 $$;
 SELECT pg_temp.any_item(2000), pg_temp.is_cheap();
--- FW-2: whatever becomes free is found: a new item, of a known tag and of a new one,
+-- FW-2: every item that becomes free is found: a new item, of a known tag and of a new one,
 CALL pg_temp.add('new', 'tenant 500', 2000);
 CALL pg_temp.add('new tag', 'somebody', 2000);
 SELECT pg_temp.is_cheap();

@@ -145,7 +145,7 @@ CALL pg_temp.clear();
 
 ---- delete_instance
 
--- DE-8: no instance row: QB002, whatever else there is of it; that stays.
+-- DE-8: no instance row: QB002, even if other rows of it exist; those stay.
 SELECT mgmt_delete.append_history('bare', 1, '[{"event_id":1,"event_data":"{}"}]'), mgmt_delete.start_orchestration('O', '', 'bare', '1', 0, 1000);
 SELECT test.error('SELECT mgmt_delete.delete_instance(''bare'')');
 SELECT test.sqlstate('SELECT mgmt_delete.delete_instance(''bare'', true)'), test.sqlstate('SELECT mgmt_delete.delete_instance('''')');
@@ -190,7 +190,7 @@ CALL pg_temp.clear();
 
 ---- Afterwards
 
--- DE-7: a turn in flight and a worker in flight have lost their leases, whatever they do; nothing is created by it.
+-- DE-7: a turn in flight and a worker in flight have lost their leases, and all their calls fail; nothing is created by it.
 SELECT mgmt_delete.start_orchestration('O', '', 'x', '1', 0, 1);
 CALL pg_temp.turn('x', 'Completed', NULL, '[{"CancelInstance":{"instance":"x","reason":"r"}}]');
 SELECT mgmt_delete.enqueue_worker_work('{"ActivityExecute":{"instance":"x","execution_id":1,"id":1}}', p_now_ms => 1000);

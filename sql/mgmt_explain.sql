@@ -50,7 +50,7 @@ SELECT * FROM pg_temp.why('x', 1499);
 SELECT * FROM pg_temp.why('x', 1500);
 SELECT mgmt_explain.renew_orchestration_item_lock(:'token', 700, p_now_ms => 1000);
 SELECT * FROM pg_temp.why('x', 1500);
--- What it waits for: activities by state, and children that are not finished: one that runs, one that runs without an execution row, none that has completed, none of somebody else.
+-- What it waits for: activities by state, and children that are not finished: one that runs, one that runs without an execution row, none that has completed, none of another instance.
 CALL pg_temp.ack(:'token', 1000, '{}', '[{"ActivityExecute":{"instance":"x","execution_id":1,"id":1}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":2}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":3}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":4}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":5}}, {"ActivityExecute":{"instance":"x","execution_id":1,"id":6}}, {"ActivityExecute":{"instance":"y","execution_id":1,"id":1}}]');
 SELECT * FROM pg_temp.why('x', 1000);
 DELETE FROM mgmt_explain.orchestrator_queue;
@@ -80,7 +80,7 @@ SELECT * FROM pg_temp.why('x', 1000, NULL, 1999999);
 SELECT * FROM pg_temp.why('x', 1000, NULL, 2000000);
 SELECT * FROM pg_temp.why('x', 1000, 1000000);
 SELECT * FROM pg_temp.why('x', 1000);
--- CF-2: the empty filter admits nobody, pinned or not.
+-- CF-2: the empty filter admits no instance, pinned or not.
 SELECT * FROM pg_temp.why('x', 1000, 2, 1);
 SELECT mgmt_explain.start_orchestration('O', '', 'unpinned', '1', 0, 1000);
 SELECT * FROM pg_temp.why('unpinned', 1000, 2, 1);

@@ -149,7 +149,7 @@ CALL pg_temp.turn('root::2', 6001, parent => 'root');
 CALL pg_temp.turn('root::1', 6002, parent => 'root', status => 'Completed');
 CALL pg_temp.turn('leaf', 6003, parent => 'root::2');
 CALL pg_temp.turn('a leaf', 6004, parent => 'root::1');
--- Direct children only. A child of nobody, a leaf, an unknown id: no rows, no error.
+-- Direct children only. An instance without a parent, a leaf, an unknown id: no rows, no error.
 SELECT i, pg_temp.ids(format('list_children(%L)', i)) FROM unnest('{root,root::2,leaf,gone}'::text[]) AS i;
 -- The parent; NULL for an instance without one, QB002 for none at all.
 SELECT mgmt_list.get_parent_id('leaf'), mgmt_list.get_parent_id('root::1'), mgmt_list.get_parent_id('root') IS NULL AS root_has_none;

@@ -12,7 +12,7 @@ INSERT INTO mgmt_many.executions SELECT 'i' || n, 1, (ARRAY['Running', 'Complete
 INSERT INTO mgmt_many.history_turns SELECT 1, 1, 2, 'epoch', 'i' || n, ARRAY['T', 'T'], ARRAY['{"event_id":1}', '{"event_id":2}'] FROM generate_series(1, 1000) AS n;
 VACUUM ANALYZE mgmt_many.instances, mgmt_many.executions, mgmt_many.history_turns;
 
--- How often this session has read the table so far, by whatever means. Counts are flushed at the end of a transaction, if it is asked for.
+-- How often this session has read the table so far, by any kind of scan. Counts are flushed at the end of a transaction, if it is asked for.
 CREATE FUNCTION pg_temp.reads(tab text) RETURNS bigint LANGUAGE sql AS $$ SELECT seq_scan + coalesce(idx_scan, 0) FROM pg_stat_all_tables WHERE relid = ('mgmt_many.' || tab)::regclass $$;
 SELECT pg_stat_force_next_flush();
 SELECT pg_temp.reads('history_turns') AS history, pg_temp.reads('instances') AS instances \gset

@@ -41,14 +41,14 @@ SELECT n, t.* FROM unnest(ARRAY[NULL, 0, 1, 2, 3, 4, 5, 6, 7, 2147483647]) AS n,
 SELECT test.error('SELECT mgmt_prune.prune_executions(''i'', -1)');
 -- PR-4: completed strictly before.
 SELECT b, t.* FROM unnest(ARRAY[0, 1000, 1001, 4000, 4001, 9000, 9223372036854775807, -9223372036854775808]) AS b, LATERAL pg_temp.try(format('prune_executions(''i'', NULL, %L)', b)) AS t;
--- A completed_at that is NULL never matches, whatever the status.
+-- A completed_at that is NULL never matches, regardless of the status.
 UPDATE mgmt_prune.executions SET completed_at = NULL WHERE instance_id = 'i' AND execution_id = 1;
 SELECT * FROM pg_temp.try('prune_executions(''i'', NULL, 9223372036854775807)');
 UPDATE mgmt_prune.executions SET completed_at = to_timestamp(1) WHERE instance_id = 'i' AND execution_id = 1;
 -- Both: an execution must pass both.
 SELECT * FROM pg_temp.try('prune_executions(''i'', 3, 2001)');
 SELECT * FROM pg_temp.try('prune_executions(''i'', 5, 9000)');
--- The current execution is the instance's, not the greatest there is; never pruned, whatever its status.
+-- The current execution is the instance's, not the greatest there is; never pruned, regardless of its status.
 UPDATE mgmt_prune.instances SET current_execution_id = 4 WHERE instance_id = 'i';
 SELECT * FROM pg_temp.try('prune_executions(''i'')');
 UPDATE mgmt_prune.instances SET current_execution_id = 6 WHERE instance_id = 'i';

@@ -19,7 +19,7 @@ CREATE FUNCTION pg_temp.stats(instance text) RETURNS TABLE (found boolean, event
 
 ---- get_instance_stats
 
--- No instance row: not found, whatever else there is of it.
+-- No instance row: not found, even if other rows of it exist.
 SELECT mgmt_sizes.append_history('bare', 1, '[{"event_id":1,"event_data":"{}"}]');
 INSERT INTO mgmt_sizes.kv_store VALUES ('bare', 'k', 'v', 1, 1);
 SELECT * FROM pg_temp.stats('bare');
@@ -41,7 +41,7 @@ SELECT events, carried FROM pg_temp.stats('j');
 -- Event 1 is the event with the id 1, not the first one there is.
 CALL pg_temp.turn('k', ARRAY['{"type":"OrchestrationStarted","carry_forward_events":[1]}'], first_id => 2);
 SELECT events, carried FROM pg_temp.stats('k');
--- Whatever event 1 is, there is no error: not JSON, no object, no array, empty, an escaped NUL, too deep. A bad field elsewhere in it does no harm (JS-5).
+-- There is no error for any content of event 1: not JSON, no object, no array, empty, an escaped NUL, too deep. A bad field elsewhere in it does no harm (JS-5).
 CREATE TEMP TABLE first_event (nr serial, event text);
 INSERT INTO first_event (event) VALUES ('not JSON'), (''), ('{"carry_forward_events":[1,2'), ('[1,2]'), ('"x"'), ('null'), ('{"carry_forward_events":null}'), ('{"carry_forward_events":{"a":1}}'), ('{"carry_forward_events":"[1,2]"}'), ('{"carry_forward_events":[]}'),
     ('{"a":{"carry_forward_events":[1,2]}}'), ('{"carry_forward_events":["\u0000",2]}'), ('{"a":1e999999,"b":"\ud800","carry_forward_events":[1,2,3]}'), ('{"carry\u005fforward_events":[1,2,3,4]}'), (repeat('[', 100000));
@@ -74,7 +74,7 @@ SELECT mgmt_sizes.start_orchestration('O', '', 'a', '1', 0, 1000);
 SELECT mgmt_sizes.start_orchestration('O', '', 'b', '1', 1000, 1000);
 SELECT mgmt_sizes.enqueue_orchestrator_work(NULL, '{"TimerFired":{"instance":"c","id":1,"fire_at_ms":3000}}', to_timestamp(1));
 SELECT * FROM test.mgmt_sizes;
--- A message that is leased counts nowhere, until the lease ends. One that came later is counted: nobody has leased it.
+-- A message that is leased counts nowhere, until the lease ends. One that came later is counted: no session has leased it.
 SELECT instance_id, lock_token AS token FROM mgmt_sizes.fetch_orchestration_item(1000, p_now_ms => 1000) \gset
 SELECT * FROM test.mgmt_sizes;
 SELECT mgmt_sizes.raise_event('a', 'late', '', false, 1000);

@@ -47,7 +47,7 @@ INSERT INTO calls SELECT c, false FROM unnest(ARRAY['list_instances()', 'list_in
     'get_system_metrics()', 'get_queue_depths(1000)', 'list_children(''i'')', 'get_parent_id(''i'')', 'get_instance_tree(''i'')', 'explain_fetch(''i'', p_now_ms => 1000)', 'explain_fetch(''nobody'')']) AS c;
 INSERT INTO calls SELECT c, true FROM unnest(ARRAY['delete_instance(''i'')', 'delete_instance(''nobody'')', 'delete_instances_atomic(''{i}'', true)', 'delete_instances_atomic(''{}'', true)', 'delete_instances_bulk(''{}'')', 'delete_instances_bulk(''{"instance_ids":[]}'')', 'prune_executions(''i'')', 'prune_executions(''nobody'')', 'prune_executions_bulk(''{}'')',
     'prune_executions_bulk(''{"instance_ids":[]}'')', 'reconcile()', 'reconcile(''{}'')']) AS c;
--- Reads work in a read-only transaction; whatever might write raises 25006 (CC-10), even if there is nothing to write.
+-- Reads work in a read-only transaction; every function that might write raises 25006 (CC-10), even if there is nothing to write.
 BEGIN READ ONLY;
 SELECT * FROM test.expect('no error', VARIADIC ARRAY(SELECT 'SELECT * FROM mgmt_surface.' || call FROM calls WHERE NOT writes));
 SELECT * FROM test.expect('25006', VARIADIC ARRAY(SELECT 'SELECT * FROM mgmt_surface.' || call FROM calls WHERE writes));

@@ -49,7 +49,7 @@ SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), NULL, t
 SELECT attempt_count FROM test.orch_abandon_renew;
 CALL pg_temp.clear();
 
--- AB-2: an expired lock that nobody has taken over is accepted.
+-- AB-2: an expired lock that no session has taken over is accepted.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 SELECT orch_abandon_renew.abandon_orchestration_item(pg_temp.token('i'), 100, p_now_ms => 500000);

@@ -31,7 +31,7 @@ CALL pg_temp.turn('i');
 SELECT test.content('orch_ack') AS content \gset
 SELECT test.error('SELECT orch_ack.ack_orchestration_item(''nonsense'', 1, ''[]'', ''[]'', ''[]'', ''{}'', p_now_ms => 1000)');
 SELECT test.content('orch_ack') = :'content' AS unchanged;
--- AO-3, CL-1: the lock must be live: at 1999 it is, at 2000 not, although nobody has taken it over.
+-- AO-3, CL-1: the lock must be live: at 1999 it is, at 2000 not, although no session has taken it over.
 SELECT test.refused('CALL pg_temp.ack(''i'', 2000)');
 SELECT test.content('orch_ack') = :'content' AS unchanged;
 CALL pg_temp.ack('i', 1999);
@@ -81,7 +81,7 @@ SELECT * FROM test.orch_ack_instances;
 -- The status of an older execution is its own business, nothing else's.
 SELECT * FROM test.orch_ack_executions;
 CALL pg_temp.clear();
--- With only one of them the row is not born, whatever else the ack says.
+-- With only one of them the row is not created, regardless of the rest of the ack.
 CALL pg_temp.turn('i');
 CALL pg_temp.ack('i', 1000, jsonb_build_array(test.event(1, 'x')), '{"orchestration_name":"O","status":"Completed","parent_instance_id":"p"}');
 SELECT * FROM test.orch_ack_instances;
@@ -180,7 +180,7 @@ CALL pg_temp.clear();
 
 ---- History
 
--- AO-4, AO-5: the events go to the lock's instance and the acked execution, whatever they say themselves. Ids need not be contiguous, nor in order.
+-- AO-4, AO-5: the events go to the lock's instance and the acked execution, regardless of their own fields. Ids need not be contiguous, nor in order.
 CALL pg_temp.turn('i');
 CALL pg_temp.ack('i', 1234, '[{"event_id":99999,"event_type":"given","event_data":"{\"event_id\":1,\"instance_id\":\"j\",\"execution_id\":8,\"type\":\"Own\"}"}, {"event_id":1,"event_data":"{}"},
                               {"event_id":9223372036854775807,"event_data":"{}"}]', execution => 5);

@@ -1,4 +1,4 @@
--- Broken payloads: whatever stands in history or queue, a fetch succeeds, and no other instance notices.
+-- Broken payloads: with any content of history or queue, a fetch succeeds, and no other instance notices.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('orch_broken');

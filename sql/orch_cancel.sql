@@ -13,7 +13,7 @@ $$;
 CREATE FUNCTION pg_temp.names(VARIADIC ids bigint[]) RETURNS jsonb LANGUAGE sql AS $$ SELECT jsonb_agg(jsonb_build_object('instance', 'i', 'execution_id', 1, 'activity_id', id)) FROM unnest(ids) AS id $$;
 CREATE VIEW test.orch_cancel AS SELECT instance_id, execution_id AS execution, activity_id AS activity, lock_token IS NOT NULL AS leased FROM orch_cancel.work_items ORDER BY id;
 
--- CA-1: the rows of the named activities are deleted, leased or not, in any state; the others stay, of whatever instance and execution.
+-- CA-1: the rows of the named activities are deleted, leased or not, in any state; the others stay, of any instance and execution.
 CALL pg_temp.turn();
 CALL pg_temp.ack('i', 1000, metadata => '{"orchestration_name":"O","orchestration_version":"1"}', work => jsonb_build_array(pg_temp.activity(1), pg_temp.activity(2), pg_temp.activity(3, session_id => 's', tag => 't'),
     pg_temp.activity(0), pg_temp.activity(1, 'j'), pg_temp.activity(1, 'i', 2), pg_temp.activity(4)));

@@ -55,7 +55,7 @@ SELECT count(*) AS instances FROM orch_context.instances;
 CALL pg_temp.raise('i', 'go', 1000);
 SELECT name, version, execution, events, messages FROM pg_temp.fetch(1000);
 CALL pg_temp.clear();
--- A version absent, null, or no text: unknown. An event is readable if its type and name are, in whatever spelling, and whatever else it holds.
+-- A version absent, null, or no text: unknown. An event is readable if its type and name are, in any spelling, and with any other content.
 CREATE TEMP TABLE history (nr int, event text);
 INSERT INTO history VALUES (1, '{"type":"OrchestrationStarted","name":"A"}'), (2, '{"name":"A","type":"OrchestrationStarted","version":null}'), (3, '{"type":"OrchestrationStarted","name":"A","version":7}'),
     (4, '{"type":"OrchestrationStarted","name":"A","version":"\u0000"}'), (5, ' { "typ\u0065" : "Orchestration\u0053tarted","name":"\u0041","version":"\u0031","input":"\u0000","n":1e999999}'),

@@ -65,7 +65,7 @@ SELECT avg(fetched) FILTER (WHERE nr > 900) - avg(fetched) FILTER (WHERE nr <= 1
 
 ---- What a fetch does not fetch
 
--- Rows as enqueue makes them, written by the owner (with keys of their own, for nobody fetches them).
+-- Rows as enqueue makes them, written by the owner (with keys of their own, for no session fetches them).
 CREATE PROCEDURE pg_temp.fill(n bigint, prefix text, visible_ms bigint, parked boolean DEFAULT false) LANGUAGE plpgsql AS $$
 DECLARE
     pattern orch_cost.orchestrator_queue;

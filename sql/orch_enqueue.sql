@@ -84,7 +84,7 @@ SELECT item, test.refused(format('SELECT orch_enqueue.enqueue_orchestrator_work(
 SELECT n, test.sqlstate(format('SELECT orch_enqueue.enqueue_orchestrator_work(NULL, %L, NULL)', jsonb_build_object('CancelInstance', jsonb_build_object('instance', repeat(c, n)))))
   FROM (VALUES ('x', 0), ('x', 1), ('x', 1024), ('x', 1025), ('é', 512), ('é', 513)) AS v (c, n);
 TRUNCATE orch_enqueue.orchestrator_queue;
--- JS-1: an escaped NUL in any other field is legal, and so is whatever else belay does not read.
+-- JS-1: an escaped NUL in any other field is legal, and so is everything else that belay does not read.
 SELECT orch_enqueue.enqueue_orchestrator_work(NULL, '{"QueueMessage":{"instance":"i","name":"\u0000","data":1e999999,"x":"\udead"}}', to_timestamp(1));
 SELECT * FROM test.orch_enqueue;
 TRUNCATE orch_enqueue.orchestrator_queue;
@@ -94,7 +94,7 @@ SELECT orch_enqueue.enqueue_orchestrator_work('i', '{"ExternalRaised":{"instance
 SELECT octet_length(work_item) FROM orch_enqueue.messages ORDER BY id;
 TRUNCATE orch_enqueue.orchestrator_queue;
 
--- EO-8: the last three arguments are accepted and ignored, whatever they say. The first three may be named.
+-- EO-8: the last three arguments are accepted and ignored, with any value. The first three may be named.
 SELECT orch_enqueue.enqueue_orchestrator_work('i', '{"ExternalRaised":{"instance":"i"}}', to_timestamp(1), 'name', 'version', -5);
 SELECT orch_enqueue.enqueue_orchestrator_work(p_instance_id => 'i', p_work_item => '{"ExternalRaised":{"instance":"i"}}', p_visible_at => to_timestamp(1));
 SELECT * FROM test.orch_enqueue;
@@ -150,7 +150,7 @@ TRUNCATE orch_enqueue.orchestrator_queue;
 
 ---- The short forms
 
--- EC-1: exactly a start: execution 1, no parent. The id comes back. EC-3: whatever the texts hold.
+-- EC-1: exactly a start: execution 1, no parent. The id comes back. EC-3: any text is accepted.
 SELECT orch_enqueue.start_orchestration('Bill', '{"a": "b"}', 'ord-7', '1.0.0', p_now_ms => 5000);
 SELECT orch_enqueue.start_orchestration(E'N"\\\n', E'\t\x01é😀', 'i"', E'v\\', 1500, 5000);
 SELECT orch_enqueue.start_orchestration(p_name => 'N', p_input => NULL, p_instance_id => 'i', p_delay_ms => NULL, p_now_ms => 5000);

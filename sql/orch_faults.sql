@@ -93,7 +93,7 @@ SELECT upto FROM orch_faults.read_events('taken', 2, 100000, 1000) LIMIT 1 \gset
 INSERT INTO calls (call) VALUES ('create_subscription(''new'', ''{instance}'')'), ('drop_subscription(''taken'')'), ('read_events(''free'', 2, 1000, 2000)'), ('ack_events(''taken'', ''<upto>'', 2000)'), ('reconcile(''{outbox_retention}'', p_now_ms => 90000000000)');
 -- The hub.
 INSERT INTO calls (call) VALUES ('pause_hub()'), ('pause_hub(''worker'', ''reason'')');
--- Slots: renewed by their owner; taken over from him, because his lease is over; given back.
+-- Slots: renewed by their owner; taken over from that owner, because its lease has ended; released.
 SELECT orch_faults.acquire_slots('owner', 'worker', 1, 1000, 1000);
 INSERT INTO calls (call) VALUES ('acquire_slots(''owner'', ''worker'', 1, 1000, 1500)'), ('acquire_slots(''heir'', ''worker'', 1, 1000, 9000)'),
     ('release_slots(''owner'', ''worker'')');

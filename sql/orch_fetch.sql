@@ -93,7 +93,7 @@ CALL pg_temp.start('hidden', 500, 9000);
 CALL pg_temp.raise('hidden too', 'x', 9000);
 SELECT f.nr, t.* FROM generate_series(1, 7) AS f (nr), LATERAL (SELECT instance, messages FROM pg_temp.fetch(4000 + f.nr)) AS t;
 CALL pg_temp.clear();
--- Also over many pages of instances with one and the same time (IX-4), and whatever the tables look like.
+-- Also over many pages of instances with one and the same time (IX-4), and regardless of the statistics of the tables.
 SELECT orch_fetch.enqueue_orchestrator_items((SELECT jsonb_agg(jsonb_build_object('work_item', jsonb_build_object('StartOrchestration', jsonb_build_object('instance', md5(n::text), 'orchestration', 'O')),
                                                                           'visible_at_ms', 1000 + n / 50) ORDER BY n) FROM generate_series(1, 200) AS n), 1000);
 INSERT INTO orch_fetch.instances SELECT md5(n::text), 'O', '1', 1, NULL, NULL, 0, now(), now() FROM generate_series(1, 200) AS n WHERE n % 3 = 0;

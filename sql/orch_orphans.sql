@@ -56,7 +56,7 @@ CALL pg_temp.clear();
 
 ---- Any other message
 
--- OR-2, E5: skipped: not returned, not deleted, not counted, no lock. A cancel that overtook its start, a completion for nobody, a timer, a kind of a newer client.
+-- OR-2, E5: skipped: not returned, not deleted, not counted, no lock. A cancel that overtook its start, a completion for an unknown instance, a timer, a kind of a newer client.
 CALL pg_temp.cancel('a', 'r', 1000);
 SELECT orch_orphans.enqueue_orchestrator_items('[{"work_item":{"ActivityCompleted":{"instance":"b","id":1}}}, {"work_item":{"TimerFired":{"instance":"c","id":1,"fire_at_ms":0}}}, {"work_item":{"Newer":{"instance":"d"}}},
                                         {"work_item":{"SubOrchCompleted":{"parent_instance":"e","parent_id":1}}}]', 1000);

@@ -93,11 +93,11 @@ CREATE TEMP TABLE before AS SELECT i::text AS i, e::text AS e FROM orch_poison.i
 SELECT * FROM pg_temp.fetch(3000);
 SELECT * FROM test.orch_poison_dead;
 SELECT count(*) AS unchanged FROM before AS b JOIN orch_poison.instances AS i ON i::text = b.i JOIN orch_poison.executions AS e ON e::text = b.e;
--- It sends nothing to anybody.
+-- It sends no message.
 SELECT count(*) FROM orch_poison.messages;
 CALL pg_temp.clear();
 
--- A message that is hidden, or whose instance is locked, waits for whoever meets it.
+-- A message that is hidden, or whose instance is locked, waits for the next fetch that reads it.
 CALL pg_temp.start('i', 1000);
 SELECT attempt FROM pg_temp.fetch(1000);
 CALL pg_temp.raise('i', 'x', 1000);

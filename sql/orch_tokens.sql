@@ -89,7 +89,7 @@ INSERT INTO seen SELECT lock_token FROM generate_series(1, 100) AS n, LATERAL or
 SELECT count(*) FROM seen;
 SELECT lock_token AS token FROM orch_tokens.fetch_orchestration_item(1000, p_now_ms => 20000) \gset
 
--- ER-3: expired, and nobody has taken it over: only abandon accepts it (AB-2). The DETAIL has the deadline.
+-- ER-3: expired, and no session has taken it over: only abandon accepts it (AB-2). The DETAIL has the deadline.
 BEGIN;
 SELECT * FROM pg_temp.try(:'token', 21000);
 ROLLBACK;

@@ -70,7 +70,7 @@ SELECT orch_views.raise_event('a', 'late', '', false, 2100);
 SELECT * FROM test.orch_views;
 SELECT * FROM test.orch_views_locks;
 SELECT count(*) FILTER (WHERE lock_token = :'token') AS batch FROM orch_views.messages;
--- Expired: still shown, until somebody takes it over.
+-- Expired: still shown, until a session takes it over.
 SELECT orch_views.renew_orchestration_item_lock(:'token', 700, p_now_ms => 2400);
 SELECT * FROM test.orch_views_locks;
 SELECT instance_id, lock_token AS thief FROM orch_views.fetch_orchestration_item(500, p_now_ms => 3100) \gset

@@ -117,7 +117,7 @@ BEGIN
 END $$;
 CALL pg_temp.tell(5, 'b', 7000);
 SELECT subject FROM pg_temp.read('all', 7001, 3);
--- While the lease lives nobody gets events, not even the holder.
+-- While the lease lives no session gets events, not even the holder.
 SELECT count(*) FROM outbox.read_events('all', 100, 1000, 8000);
 -- Acking an earlier one keeps the rest leased. What was acked is rejected, though the lease is live:
 -- the transaction of a handler that runs again after a lost answer of COMMIT must not commit again.

@@ -1,4 +1,4 @@
--- What falls due: leases, attempt timeouts, deadlines, delays, retention. One precedence, whoever comes first.
+-- What falls due: leases, attempt timeouts, deadlines, delays, retention. The precedence is the same in any order of calls.
 \set VERBOSITY terse
 \set SHOW_CONTEXT never
 SELECT belay.create_hub('task_due');
@@ -84,7 +84,7 @@ SELECT * FROM pg_temp.run(1010, 'retention'); SELECT kind FROM tasks ORDER BY ki
 SELECT test.refused($$SELECT task_due.delete_task((SELECT id FROM task_due.tasks))$$) ~ '^QB003 {"code_detail":"running"' AS refused, delete_task(pg_temp.id(77));
 SELECT effective FROM cancel_task((SELECT id FROM tasks), p_now_ms => 5);
 SELECT delete_task((SELECT id FROM tasks)); SELECT count(*) FROM tasks;
--- TL-2: another incarnation ends every lease, whatever its deadline; new epochs begin at its floor.
+-- TL-2: another incarnation ends every lease, regardless of its deadline; new epochs begin at its floor.
 SELECT state FROM create_task('l', NULL, pg_temp.id(1), p_now_ms => 0);
 SELECT lease_epoch FROM claim_tasks('w', 'i', p_lease_ms => 1000000, p_now_ms => 0);
 SELECT belay.new_incarnation('task_due');

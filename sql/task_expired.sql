@@ -26,7 +26,7 @@ SELECT pg_temp.claim(3000, 10);
 SELECT lease_until_ms FROM renew_task(pg_temp.id(4), 1, 5000, 3050);
 SELECT pg_temp.claim(3500, 10);
 SELECT pg_temp.claim(8050, 10);
--- Those of an earlier incarnation are over, whatever their deadline.
+-- Those of an earlier incarnation are over, regardless of their deadline.
 SELECT pg_temp.claim(9000, 10, 3600000);
 SELECT belay.new_incarnation('task_ex') > 0 AS newer;
 SELECT pg_temp.claim(9100, 10);

@@ -11,7 +11,7 @@ CREATE FUNCTION pg_temp.claim(queues text[], max int, now bigint DEFAULT 1000) R
 CREATE FUNCTION pg_temp.epoch(n int) RETURNS bigint LANGUAGE sql AS $$ SELECT lease_epoch FROM task_li.tasks WHERE id = pg_temp.id(n) $$;
 CREATE VIEW pg_temp.places AS SELECT queue, concurrency, active + (SELECT coalesce(sum(places), 0) FROM task_li.queue_moves AS r WHERE r.queue = l.queue) AS active FROM task_li.queue_limits AS l ORDER BY queue;
 
--- LI-1: no more tasks are active at once than concurrency allows, whatever a claim asks for. Other queues go on.
+-- LI-1: no more tasks are active at once than concurrency allows, however many a claim asks for. Other queues go on.
 SELECT set_queue('a', '{"concurrency": 3}');
 SELECT pg_temp.make('a', 1, 9, 5), pg_temp.make('b', 11, 14);
 SELECT pg_temp.claim('{a}', 2), pg_temp.claim('{a}', 2), pg_temp.claim('{a}', 2);

@@ -8,7 +8,7 @@ CREATE FUNCTION pg_temp.ms(t text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ S
 CREATE FUNCTION pg_temp.at(ms bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT to_char(to_timestamp(ms / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') $$;
 CREATE VIEW pg_temp.made AS SELECT queue, kind, payload, pg_temp.at(split_part(dedup_key, ':', 3)::bigint) AS due, pg_temp.at(created_at_ms) AS created, state FROM task_sc.tasks ORDER BY dedup_key;
 
--- SC-5: a task at each due time, with the key schedule:<name>:<due>. Not before, once, whoever runs the duty how often.
+-- SC-5: a task at each due time, with the key schedule:<name>:<due>. Not before, and once, however often any session runs the duty.
 SELECT pg_temp.at(create_schedule('report', '30 8 * * mon-fri', '{"queue": "reports", "kind": "daily", "payload": {"a": 1}, "priority": 7, "capabilities": ["pdf"], "policy": {"max_attempts": 2}}', p_now_ms => pg_temp.ms('2024-03-01 08:30 UTC')));
 SELECT rows FROM reconcile('{schedules}', p_now_ms => pg_temp.ms('2024-03-04 08:29:59 UTC'));
 SELECT rows FROM reconcile('{schedules}', p_now_ms => pg_temp.ms('2024-03-04 08:30:05 UTC'));

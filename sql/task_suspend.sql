@@ -56,7 +56,7 @@ SELECT state, lease_epoch, available_at_ms, pending_attempt FROM tasks;
 SELECT eligibility_state, public_state, attempt_state, blocking_reason FROM task_states;
 SELECT get_task(pg_temp.id(1)) -> 'suspension' AS suspension;
 SELECT attempt_index, attempt_kind, lease_epoch, jsonb_path_query_array(signals, '$[*].name') AS names, signals #- '{0,waitpoint_id}' #- '{1,waitpoint_id}' AS signals FROM claim_tasks('w', 'w-2', p_lease_ms => 100, p_now_ms => 1200);
--- The worker dies: whoever takes the attempt over gets them again.
+-- The worker dies: the next worker of the attempt gets them again.
 SELECT rows FROM reconcile('{lease_expiry}', p_now_ms => 1400);
 SELECT attempt_kind, jsonb_path_query_array(signals, '$[*].name') AS names FROM claim_tasks('w', 'w-3', p_now_ms => 1400);
 -- SU-4: a duplicate, by id or by key, writes nothing, even at a waitpoint that is closed; anything else there is QB010.
@@ -216,7 +216,7 @@ SELECT pg_temp.make(31);
 SELECT pg_temp.suspend(31, '{"waitpoints": [{"key": "a"}], "condition": "operator_only"}');
 SELECT token = 'mine:' || encode(pg_temp.hmac('\x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', convert_to('mine:' || pg_temp.id(31) || ':' || id, 'UTF8')), 'hex') AS is_hmac FROM known;
 SELECT l.key, l.state, l.kid, l.token_hash = left(encode(sha256(convert_to(k.token, 'UTF8')), 'hex'), 16) AS fits, length(l.token_hash) FROM list_waitpoints(pg_temp.id(31)) AS l JOIN known AS k ON k.id = l.waitpoint_id;
--- SU-17: whatever is wrong with a token, task or waitpoint, the error is one and the same.
+-- SU-17: for every mistake in token, task or waitpoint, the error is one and the same.
 SELECT pg_temp.make(32);
 SELECT pg_temp.suspend(32, '{"waitpoints": [{"key": "a"}], "condition": "operator_only"}');
 CREATE TEMP TABLE tries AS SELECT k.n, k.id, k.token, o.id AS other_id, o.token AS other_token FROM known AS k, known AS o WHERE k.n = 31 AND o.n = 32;
@@ -243,7 +243,7 @@ SELECT pg_temp.refused(s) FROM unnest(ARRAY[$$SELECT task_su.seed_waitpoint_key(
 SELECT belay.create_hub('task_su2');
 SELECT (SELECT secret FROM task_su.waitpoint_keys WHERE kid = 'k1') = (SELECT secret FROM task_su2.waitpoint_keys) AS same, (SELECT length(secret) FROM task_su2.waitpoint_keys) AS bytes;
 SELECT belay.drop_hub('task_su2');
--- SU-19: levels. Keys are the owner's; nobody else sees secrets.
+-- SU-19: levels. Keys are the owner's; no other role sees secrets.
 CREATE ROLE regress_su_client; CREATE ROLE regress_su_worker; CREATE ROLE regress_su_operator; CREATE ROLE regress_su_monitor;
 SELECT belay.grant_hub('task_su', 'regress_su_' || l, l) FROM unnest('{client,worker,operator,monitor}'::text[]) AS l;
 SELECT f, string_agg(l, ' ') FILTER (WHERE has_function_privilege('regress_su_' || l, p.oid, 'EXECUTE')) AS may FROM unnest('{approve_task,create_waitpoint,deliver_signal,list_waitpoints,resume_task,rotate_waitpoint_key,seed_waitpoint_key,suspend_task}'::text[]) AS f JOIN pg_proc AS p ON p.proname = f AND p.pronamespace = 'task_su'::regnamespace, unnest('{client,worker,operator,monitor}'::text[]) AS l GROUP BY f ORDER BY f;

@@ -39,7 +39,7 @@ SELECT test.refused('SELECT wq_abandon.abandon_work_item(NULL, p_now_ms => 1400)
 SELECT pg_temp.token('a') AS token \gset
 SELECT wq_abandon.ack_worker(:'token', p_now_ms => 1400);
 SELECT test.refused(format('SELECT wq_abandon.abandon_work_item(%L, p_now_ms => 1400)', :'token'));
--- BW-1: no liveness check: an expired lease that nobody took over can be abandoned.
+-- BW-1: no liveness check: an expired lease that no session took over can be abandoned.
 SELECT pg_temp.fetch(1400, 100);
 SELECT wq_abandon.abandon_work_item(pg_temp.token('b'), 1, p_now_ms => 99999);
 SELECT * FROM test.wq_abandon;

@@ -72,7 +72,7 @@ SELECT instance, left(completion, 60) AS completion, test.refused(format('SELECT
 SELECT kind, test.refused(format('SELECT wq_ack.ack_worker(%L, NULL, ''{"%s":{"instance":"i"}}'', 1500)', pg_temp.token(4), kind))
   FROM unnest('{StartOrchestration,ActivityExecute,TimerFired,ExternalRaised,SubOrchCompleted,SubOrchFailed,CancelInstance,
                 ContinueAsNew,QueueMessage,Other}'::text[]) AS kind;
--- QB006 comes before QB001: a bad completion is refused, whatever the token.
+-- QB006 comes before QB001: a bad completion is refused, regardless of the token.
 SELECT test.sqlstate('SELECT wq_ack.ack_worker(''nonsense'', NULL, ''{}'', 1500)'), test.sqlstate('SELECT wq_ack.ack_worker(''nonsense'', NULL, NULL, 1500)');
 SELECT test.sqlstate(format('SELECT wq_ack.ack_worker(%L, NULL, NULL, -1)', pg_temp.token(4)));
 SELECT * FROM test.wq_ack_work;
@@ -89,7 +89,7 @@ SELECT * FROM test.wq_ack_work;
 SELECT count(*) AS sent FROM test.wq_ack_sent;
 SELECT wq_ack.ack_worker(pg_temp.token(1), NULL, NULL, 1600);
 
--- An ack may be made by anyone who has the token, in the transaction that fetched, too.
+-- An ack may be made by any session that has the token, in the transaction that fetched, too.
 BEGIN;
 CALL pg_temp.start(1);
 SELECT wq_ack.ack_worker(pg_temp.token(1), NULL, NULL, 1600);

@@ -21,7 +21,7 @@ SELECT call, test.sqlstate(call)
                     'SELECT wq_clock.renew_session_lock(''{x}'', 1000, 1000, p_now_ms => 1000)', 'SELECT wq_clock.cleanup_orphaned_sessions(1000)',
                     'SELECT wq_clock.list_work_items(p_now_ms => 1000)']) AS call;
 SELECT count(*) AS written FROM wq_clock.work_items;
--- Otherwise a worker could take every lease: he only has to say that it is late.
+-- Otherwise a worker could take every lease by passing a late time.
 SELECT wq_clock.enqueue_worker_work('{"ActivityExecute":{}}');
 SELECT count(*) FROM wq_clock.fetch_work_item(600000);
 SELECT test.sqlstate(format('SELECT wq_clock.fetch_work_item(1000, p_now_ms => %s)', pg_temp.ms(700)));

@@ -40,7 +40,7 @@ SELECT id = (SELECT max(id) FROM wq_dead_letters.dead_letters) AS id, queue, sou
 SELECT work_item, attempt_count FROM wq_dead_letters.work_items;
 -- PO-8: its orchestration is told, in the same unit.
 SELECT instance_id, jsonb_pretty(work_item::jsonb) AS work_item, (extract(epoch FROM visible_at) * 1000)::bigint AS visible_ms FROM wq_dead_letters.orchestrator_queue;
--- A row without an instance has nobody to tell.
+-- A row without an instance has no instance to notify.
 SELECT pg_temp.fetch(1003), pg_temp.fetch(1004);
 SELECT * FROM test.wq_dead_letters;
 SELECT count(*) AS told FROM wq_dead_letters.orchestrator_queue;

@@ -55,7 +55,7 @@ TRUNCATE wq_fetch.worker_queue;
 
 ---- Order
 
--- FW-3: rows that were never delayed come in the order of their ids, whatever their times.
+-- FW-3: rows that were never delayed come in the order of their ids, regardless of their times.
 CALL pg_temp.add('a', 3000);
 CALL pg_temp.add('b', 1000);
 CALL pg_temp.add('c', 2000);

@@ -59,7 +59,7 @@ SELECT pg_temp.names('{}', 1500, :'after_2', 3) AS page_3;
 SELECT pg_temp.names('{"instance_id":"i"}', 1500, :'after_2', 3) AS of_i, pg_temp.names('{"state":"leased"}', 1500, :'after_2', 3) AS leased;
 SELECT cursor AS after_3 FROM wq_list.list_work_items('{}', :'after_2', 3, 1500) OFFSET 1 \gset
 SELECT count(*) AS page_4 FROM wq_list.list_work_items('{}', :'after_3', 3, 1500);
--- All pages together are the queue, whatever their size.
+-- All pages together are the queue, regardless of their size.
 DO $$
 DECLARE
     after text;

@@ -31,7 +31,7 @@ SELECT * FROM test.wq_renew;
 SELECT wq_renew.renew_work_item_lock(pg_temp.token(1), 50, p_now_ms => 1600);
 SELECT * FROM test.wq_renew;
 SELECT lock_token = pg_temp.token(1) AS same_token FROM wq_renew.work_items;
--- CL-1: it is live until 1649, and expired at 1650. RW-2: then it cannot be renewed, though nobody took it.
+-- CL-1: it is live until 1649, and expired at 1650. RW-2: then it cannot be renewed, though no session took it.
 SELECT wq_renew.renew_work_item_lock(pg_temp.token(1), 51, p_now_ms => 1649);
 SELECT pg_temp.error(format('SELECT wq_renew.renew_work_item_lock(%L, 1000, p_now_ms => 1700)', pg_temp.token(1)));
 SELECT * FROM test.wq_renew;

@@ -157,7 +157,7 @@ SELECT * FROM test.wq_sessions;
 SELECT wq_sessions.renew_session_lock('{A}', 2000, 502, p_now_ms => 1501);
 SELECT wq_sessions.renew_session_lock('{B,A,nobody,A,NULL}', 2000, 9000, p_now_ms => 1600);
 SELECT * FROM test.wq_sessions;
--- RS-2: nobody, no such owner, no time to be idle.
+-- RS-2: an empty list, an unknown owner, no time to be idle.
 SELECT wq_sessions.renew_session_lock('{}', 9000, 9000, p_now_ms => 1600), wq_sessions.renew_session_lock(NULL, 9000, 9000, p_now_ms => 1600),
        wq_sessions.renew_session_lock('{C}', 9000, 9000, p_now_ms => 1600), wq_sessions.renew_session_lock('{A,B}', 9000, 0, p_now_ms => 1600);
 -- RS-4: held past the original deadline.

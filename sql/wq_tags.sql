@@ -92,7 +92,7 @@ SELECT work_item, attempt_count FROM wq_tags.fetch_work_item(1, NULL, NULL, '{gp
 SELECT tag FROM wq_tags.work_items;
 TRUNCATE wq_tags.worker_queue;
 
----- TG-4, TG-5: filters may overlap; every row goes to one fetcher. What nobody serves waits, and blocks nobody.
+---- TG-4, TG-5: filters may overlap; every row goes to one fetcher. An item that no filter matches waits, and blocks no other.
 
 DO $$ BEGIN FOR n IN 1..9 LOOP CALL pg_temp.add(n::text, ('{a,b,c}'::text[])[n % 3 + 1]); END LOOP; END $$;
 SELECT work_item FROM wq_tags.fetch_work_items(9000, NULL, NULL, '{a,b}', 'tags', 3, p_now_ms => 1000);

@@ -70,14 +70,14 @@ SELECT belay.work_token(lane, slot, due, id, lease_inc, 0, 0) AS zeros, belay.wo
   FROM wq_tokens.worker_queue WHERE locked_until = 0 \gset
 SELECT DISTINCT substr(answer, 1, 5) AS answer, unchanged FROM (SELECT * FROM pg_temp.try(:'zeros') UNION ALL SELECT * FROM pg_temp.try(:'zeros_1')) AS t;
 
--- ER-3: expired, and nobody has taken it over: only abandon accepts it (BW-1). The DETAIL has the deadline.
+-- ER-3: expired, and no session has taken it over: only abandon accepts it (BW-1). The DETAIL has the deadline.
 BEGIN;
 SELECT * FROM pg_temp.try(:'token', 2000);
 ROLLBACK;
 -- Stolen: the lease expired and another has it now.
 SELECT lock_token AS thief FROM wq_tokens.fetch_work_item(1000, p_now_ms => 2000) \gset
 SELECT * FROM pg_temp.try(:'token', 2100);
--- Abandoned, leased by nobody.
+-- Abandoned, leased by no session.
 SELECT wq_tokens.abandon_work_item(:'thief', p_now_ms => 2100);
 SELECT * FROM pg_temp.try(:'thief', 2100);
 -- Finished.

@@ -112,7 +112,7 @@ reachable() {
 }
 
 # If the test user cannot reach the project (it lies in a private home directory), runs the named
-# script of test/ in a private copy that he can, and exits with its code. The copy has the built
+# script of test/ in a private copy that the user can read, and exits with its code. The copy has the built
 # files with their dates, so nothing is compiled again.
 move_if_unreachable() {
     local script=$1 copy user code=0

@@ -73,7 +73,7 @@ pg_regress_suite() {
     done
     shift
     [[ -z $only ]] || options+=(--only "$only")
-    # Its snapshots would keep rows that a test expects to be gone, at times nobody chose.
+    # Its snapshots would keep rows that a test expects to be gone, at random times.
     with_server --conf 'autovacuum = off' "$@" "$root/test/regress.sh" "$kind" "$suite" "${options[@]}" >"$output" || code=$?
     cat "$output"
     # "test name ... ok" up to PostgreSQL 15, TAP from 16 on.

@@ -127,7 +127,7 @@ else
 fi
 
 say "installing: ${missing[*]}"
-# Debian makes and starts a server 'main' with the package. Nobody asked for one: the tests make
+# Debian makes and starts a server 'main' with the package. It is not needed: the tests make
 # their own. The file is there only while the package is being installed.
 no_cluster=/etc/postgresql-common/createcluster.d/belay-no-main.conf
 if [[ $make_no_cluster == yes ]]; then

@@ -277,7 +277,7 @@ async function fairness(peer) {
     equal('jobs left', await peer.unfinished(), 0);
 }
 
-// Runs a program, and ends it whatever connections its peer leaves open.
+// Runs a program, and ends it even if its peer leaves connections open.
 export async function main(body) {
     try {
         await body();

@@ -214,7 +214,7 @@ std::int64_t number_behind(std::string_view text, std::string_view name) {
 }
 
 // The turns of Steps1 and Steps3. Each follows from its message alone: events 2, 4, … schedule the
-// activities, 3, 5, … are their completions. The server leaves out the history, which nobody reads.
+// activities, 3, 5, … are their completions. The server leaves out the history, which is not read.
 class Hand {
  public:
     explicit Hand(int steps) : steps_(steps) {}

@@ -7,7 +7,7 @@
 //     fetch ---+-> medium -+--> publish (2 of 3)
 //              +-> poster -+
 //
-// The poster would take for ever. When the other two are done nobody needs it any more: the server
+// The poster would take for ever. When the other two are done it is not needed any more: the server
 // cancels it, and its handler is told to stop.
 #include <belay/flows.hpp>
 #include <belay/worker.hpp>

@@ -16,7 +16,7 @@ void place_order(belay::Connection& connection, belay::Hub& hub, const std::stri
     connection.with_transaction([&] {
         connection.exec("INSERT INTO example_orders VALUES ($1, $2)", {order, amount});
         belay::Queue(hub, "example-charges").send({{"order", order}, {"amount", amount}});
-        // Whatever goes wrong before the commit undoes both.
+        // An error before the commit undoes both.
         if (amount > 1000) {
             throw std::runtime_error("too expensive");
         }

@@ -121,7 +121,7 @@ class Execution final : public detail::Instance {
     void carry(const Carried& carried);
     TurnOutput finish();
 
-    // Times the code until further notice; null: nobody wants to know.
+    // Times the code until further notice; null: not timed.
     void time(Resumptions* resumptions) { resumptions_ = resumptions; }
 
     std::int64_t last_event_id() const { return last_event_id_; }

@@ -28,7 +28,7 @@ struct TurnRequest {
     bool history_omitted = false;  // only an execution in memory can go on
     std::vector<std::string_view> messages = {};
     Values values = {};                  // at the beginning of the execution
-    Resumptions* resumptions = nullptr;  // times the code; null: nobody wants to know
+    Resumptions* resumptions = nullptr;  // times the code; null: not timed
 };
 
 struct TurnOptions {

@@ -90,7 +90,7 @@ void declare(CLI::App* command, const std::shared_ptr<Given>& given) {
     command->add_option("--login", options.login, "token, postgres or proxy")
         ->capture_default_str()
         ->check(CLI::IsMember({"token", "postgres", "proxy"}));
-    command->add_flag("--read-only", options.read_only, "change nothing, whatever the role may do");
+    command->add_flag("--read-only", options.read_only, "change nothing, even if the role may");
     command->add_option("--show-hub", options.hubs, "only this hub; repeatable");
     command->add_option("--public-url", options.public_url, "where a proxy in front is reached");
     command->add_option("--base-path", options.base_path,

@@ -52,7 +52,7 @@ inline constexpr OrchestrationOf<std::string(int)> ship{"Ship"};
 inline constexpr OrchestrationOf<std::string(int)> poll_prices{"PollPrices"};
 
 // A child: parcels are packed by the worker that has the session of their packing table, and some
-// wait for a machine that nobody has.
+// wait for a machine that no worker has.
 Durable<std::string> run_ship(Context ctx, int number) {
     const std::string packed = co_await ctx.call(
         pack, number, CallOptions().session("table-" + std::to_string(number % 3)));

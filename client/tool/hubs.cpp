@@ -73,7 +73,7 @@ void add_hubs(CLI::App& app, Tool& tool) {
 
     auto given = std::make_shared<Pausing>();
     auto* pause = add_pausing(app, "pause", "hand out no more work; what runs may finish", given);
-    pause->add_option("--reason", given->reason, "why, for whoever looks; not with --queue")
+    pause->add_option("--reason", given->reason, "why, shown in the list of hubs; not with --queue")
         ->excludes("--queue");
     on_run(tool, pause, [&tool, given] {
         given->task_queue ? tool.hub().queues()[*given->task_queue].pause()

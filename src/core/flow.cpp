@@ -71,7 +71,7 @@ int32_t find_cycle(int32_t nodes, const GraphEdge* edges, int32_t edge_count, in
     if (peel(nodes, edges, edge_count, first, waits_for, queue) == 0) {
         return 0;
     }
-    // Whatever is left has something left before it: walking backwards must come round.
+    // Each member that is left has a predecessor that is left: walking backwards must meet a cycle.
     int32_t* before = queue;
     int32_t start = 0;
     for (int32_t i = 0; i < edge_count; ++i) {

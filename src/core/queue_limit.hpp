@@ -50,7 +50,7 @@ inline int64_t free_places(const QueueLimit& limit, int64_t now) {
     return places;
 }
 
-// Whether all places are taken, whatever the bucket holds.
+// Whether all places are taken, regardless of the bucket.
 inline bool is_crowded(const QueueLimit& limit) {
     return limit.concurrency && limit.active >= *limit.concurrency;
 }

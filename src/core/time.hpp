@@ -20,8 +20,8 @@ constexpr int64_t kPgEpochMs = 946'684'800'000;
 constexpr int64_t kMaxTimestampMs = 9'223'371'331'199'999 + kPgEpochMs;
 constexpr int64_t kMinTimestampMs = -211'813'488'000'000 + kPgEpochMs;
 
-// The sum, held inside the range of the type. Never stays never, whatever is added to it, and a
-// wait of kNever ends never.
+// The sum, held inside the range of the type. kNever plus anything is kNever, and a wait of
+// kNever does not end.
 constexpr int64_t add_ms(int64_t a, int64_t b) {
     if (a == kNever || b == kNever) {
         return kNever;

@@ -13,7 +13,7 @@ namespace belay::pg {
 void begin_lease_write();
 void end_lease_write();
 
-// This transaction commits as its user asked, whatever else it does.
+// This transaction commits as its user asked, regardless of what else it does.
 void commit_as_asked();
 
 // Decides before the commit.

@@ -1,4 +1,4 @@
-// What is promised beyond a transaction is on disk first, whatever synchronous_commit says.
+// What is promised beyond a transaction is on disk first, regardless of synchronous_commit.
 //
 // A transaction that commits asynchronously is seen by others before it is on disk, and a crash
 // may forget it. That is the choice of its user as long as nothing outside the server relies on

@@ -27,10 +27,10 @@ enum class LockSpace : uint16 {
 // Waits for the lock on a name.
 void lock_name(LockSpace space, std::string_view name);
 
-// Takes the database's one lock of that space until the session ends, if nobody has it.
+// Takes the database's one lock of that space until the session ends, if no other session has it.
 bool try_lock_for_session(LockSpace space);
 
-// Takes the lock on a key of a hub: if nobody has it; or after waiting.
+// Takes the lock on a key of a hub: only if it is free; or after waiting.
 bool try_lock_key(LockSpace space, Oid hub, uint64 key);
 void lock_key(LockSpace space, Oid hub, uint64 key);
 // Whether another session has it now. Takes nothing.

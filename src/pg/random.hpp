@@ -1,4 +1,4 @@
-// Random bytes that nobody can guess.
+// Random bytes of the server's strong generator.
 #pragma once
 
 #include "pg/pg.hpp"

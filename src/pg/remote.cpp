@@ -200,7 +200,7 @@ RemoteTarget read_remote_target(Oid role, const char* server, MemoryContext memo
                  errmsg("the user mapping of role \"%s\" for foreign server %s has no password",
                         GetUserNameFromId(role, false), server),
                  errhint("Add one, or let a superuser set the options password_required 'false' "
-                         "and user of a foreign server that he owns.")));
+                         "and user of a foreign server of its own.")));
     }
     const auto room = static_cast<Size>(list_length(found->options) +
                                         static_cast<int>(lengthof(kWhoOfSuperuser)) + 4);

@@ -21,8 +21,8 @@ struct RemoteTarget {
 //
 // A role that is no superuser must not connect with what the server's own account may do: its user
 // mapping needs a password, and the remote server has to ask for it. A superuser can vouch for a
-// foreign server that he owns, with its options password_required = false and user; then it is that
-// user, whatever the mapping says.
+// foreign server that it owns, with its options password_required = false and user; then it is that
+// user, not the one of the mapping.
 RemoteTarget read_remote_target(Oid role, const char* server, MemoryContext memory);
 
 // Counts changes of foreign servers, user mappings and roles in this session.

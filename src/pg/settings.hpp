@@ -17,7 +17,7 @@ struct Settings {
     int max_workers;
     bool notify;
     char* now;                  // of tests: read it with pg::transaction_now
-    char* reason;               // of an operator, for the event of what he does
+    char* reason;               // of an operator's call, for its event
     int reconcile_interval_ms;  // 0: the background worker rests
 };
 

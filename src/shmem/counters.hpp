@@ -53,7 +53,7 @@ inline constexpr const char* kDurationNames[kDurations] = {"wait", "run"};
 void add(Oid hub, Queue queue, Counter counter, int64 by = 1);
 void add_duration(Oid hub, Queue queue, Duration duration, int64 ms);
 
-// The same at once, whatever becomes of the transaction, and of any database: for wake-ups.
+// The same at once, even if the transaction is rolled back, and of any database: for wake-ups.
 void add_now(Oid database, Oid hub, Queue queue, Counter counter, int64 by = 1);
 void add_duration_now(Oid database, Oid hub, Queue queue, Duration duration, int64 ms);
 

@@ -302,7 +302,7 @@ void correct_entry(const CursorKey& key, const DueRow& row, std::optional<int64>
 bool enter_row(const CursorKey& key, const CursorView& view, const Place& place, int64 free_at) {
     bool entered = false;
     with_cursor(key, LW_EXCLUSIVE, [&](const Spot& spot, Cursor* cursor) {
-        // What the view's snapshot showed may be older than what somebody has noted since.
+        // What the view's snapshot showed may be older than what was noted since.
         entered = find_entry(*cursor, place) != nullptr ||
                   (limit_since(*cursor, view.version, kLastPlace) > place &&
                    add_entry(spot, cursor, place, free_at, {}) != nullptr);

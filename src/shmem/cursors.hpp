@@ -5,10 +5,10 @@
 // row below the position an entry that says when the row may be taken again. A cursor passes a row
 // only if the row is dead or has an entry; if there is no room for entries, it stays.
 //
-// A fetch reads the cursor, then takes its snapshot, then reads the clock. Whatever else commits
-// meanwhile is noted in the cursor by the committing transaction, after its rows are visible: the
-// position goes back to the lowest new row, and a ring of the last such places limits how far those
-// who read the cursor before may move it.
+// A fetch reads the cursor, then takes its snapshot, then reads the clock. Rows that commit
+// meanwhile are noted in the cursor by the committing transaction, after its rows are visible: the
+// position goes back to the lowest new row, and a ring of the last such places limits how far
+// sessions that read the cursor before may move it.
 #pragma once
 
 #include "pg/list.hpp"
@@ -37,8 +37,8 @@ struct Place {
 inline constexpr Place kFirstPlace{PG_INT64_MIN, PG_INT64_MIN};
 inline constexpr Place kLastPlace{PG_INT64_MAX, PG_INT64_MAX};
 
-// Where a row lay when somebody last wrote it. It may have gone since, or the whole table may have
-// been written anew: whoever goes there looks whether the row is there.
+// Where a row lay when it was last written. It may have gone since, or the whole table may have
+// been rewritten: the reader checks that the row is there.
 struct RowHint {
     ItemPointerData tid;
     Buffer buffer;  // InvalidBuffer: nothing is known
@@ -72,7 +72,8 @@ inline constexpr CursorView kNoCursor{.known = false,
                                       .head = {}};
 
 // The entries below the position whose rows may be taken now, in order, behind a place; with_held,
-// also those of rows that a running transaction has leased: to everybody else they still are free.
+// also those of rows that a running transaction has leased: to all other transactions they are
+// still free.
 struct DueRow {
     Place place;
     uint64 stamp;
@@ -80,7 +81,7 @@ struct DueRow {
 int due_rows(const CursorKey& key, const CursorView& view, int64 now, bool with_held,
              const Place& after, DueRow* rows, int limit);
 // What the row of such an entry turned out to be: not to be taken before free_at, or gone. Does
-// nothing if somebody has changed the entry since.
+// nothing if the entry has changed since.
 void correct_entry(const CursorKey& key, const DueRow& row, std::optional<int64> free_at);
 
 // Gives a live row that may not be taken before free_at an entry, if it has none. False: the cursor
@@ -118,7 +119,7 @@ bool own_lanes(Oid table, pg::List<int32>* lanes);
 // A live row below the position, found by a scan that does not trust the cursor. True: it had no
 // entry, and the position is put back to it.
 bool repair_cursor(const CursorKey& key, const Place& place, int64 free_at);
-// The cursors of a table that nobody has checked for so long, up to limit; they count as checked.
+// The cursors of a table that were not checked for so long, up to limit; they count as checked.
 int cursors_to_check(Oid table, int64 age_ms, CursorKey* keys, int limit);
 // Whether the background worker has cursors of its database to check, and how old they are then.
 int64 cursor_check_age();

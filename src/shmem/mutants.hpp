@@ -2,7 +2,7 @@
 //
 // A mutant breaks a promise without an error, so it must not be in a library that users install:
 // `make mutants` compiles a second library with BELAY_MUTANTS for the tests, and in every other one
-// a mutant is a constant false. Whatever raises an error instead is a fault point (pg/faults.hpp).
+// a mutant is a constant false. Errors are injected with fault points instead (pg/faults.hpp).
 #pragma once
 
 #include "pg/pg.hpp"

@@ -270,7 +270,7 @@ std::span<const WorkerSlot> live_workers() {
         }
     }
     for (int i = 0; i < waiting_count; ++i) {
-        // What its last worker did is known as long as nobody has taken the slot.
+        // What its last worker did is known until the slot is taken.
         WorkerSlot slot{};
         for (int j = 0; j < count; ++j) {
             if (copies[j].database == waiting[i] && !is_live(copies[j])) {

@@ -151,7 +151,7 @@ struct Blame {
 void blame(const Blame& hub);
 
 // How long the worker has to leave a hub alone, in ms; 0: not at all. Always 0 outside of a worker.
-// Of an owner that is known, a process of his that does not end counts for all his hubs.
+// If the owner is known, one of its processes that does not end counts for all its hubs.
 int64 rest_of(Oid hub, Oid owner = InvalidOid);
 
 // ---- The launcher's side ----

@@ -3,7 +3,7 @@
 // weight is small enough, or the largest there is, is found without looking at the others.
 //
 // A treap: its shape follows from a hash of the nodes' numbers, so that every operation takes
-// logarithmic time, expected, in whatever order keys come.
+// logarithmic time, expected, for any order of the keys.
 //
 // No locks, no memory of its own, no PostgreSQL; test/unit/tree_test.cpp runs it alone. Nodes is a
 // type with

@@ -31,7 +31,7 @@ struct LeftOver {
 // The oldest of the queue: of dispatch, or of the others.
 std::span<const LeftOver> oldest_left(const Hub& hub, bool dispatch, int limit);
 void delete_left(const Hub& hub, const LeftOver& left);
-// Whatever is left to do about a task.
+// Everything that is left to do about a task.
 void delete_left_of_task(const Hub& hub, const pg_uuid_t& task);
 
 }  // namespace belay::store

@@ -7,7 +7,7 @@
 
 namespace belay::store {
 
-// A word that changes with whatever read_flow_json tells; nothing if there is no such flow.
+// A word that changes whenever the answer of read_flow_json does; nothing if there is no such flow.
 std::optional<std::string_view> flow_revision(const Hub& hub, const pg_uuid_t& id);
 // The flow, with the revision given. Null if there is none.
 Jsonb* read_flow_json(const Hub& hub, const pg_uuid_t& id, std::string_view revision);

@@ -34,7 +34,8 @@ struct Flow {
     }
 };
 
-// Holds the flow until the transaction ends: after waiting; if nobody has it; against deletion too.
+// Holds the flow until the transaction ends: after waiting; only if it is free; in order to delete
+// it.
 std::optional<Flow> lock_flow(const Hub& hub, const pg_uuid_t& id);
 std::optional<Flow> try_lock_flow(const Hub& hub, const pg_uuid_t& id);
 std::optional<Flow> lock_flow_to_delete(const Hub& hub, const pg_uuid_t& id);
@@ -45,10 +46,11 @@ std::optional<Flow> read_flow(const Hub& hub, const pg_uuid_t& id);
 bool insert_flow(const Hub& hub, const Flow& flow, std::string_view kind, Jsonb* tags, int64 now);
 void write_flow(const Hub& hub, const Flow& flow, int64 now);
 
-// Deletes the flow with members, attempts, edges, groups and whatever else names it.
+// Deletes the flow with members, attempts, edges, groups and all other rows that refer to it.
 void delete_flow(const Hub& hub, const pg_uuid_t& id);
 
-// Up to limit flows that ended long ago, all members too, and that owe nobody an answer; held.
+// Up to limit flows that ended long ago, with all members, and of which no cancellation is still to
+// be acknowledged; held.
 std::span<const pg_uuid_t> hold_outdated_flows(const Hub& hub, int64 now, int64 retention_ms,
                                                int limit);
 

@@ -35,7 +35,7 @@ Acl* acl_of(HeapTuple row, TupleDesc descriptor, const FormData_pg_proc* form) {
     return null ? acldefault(OBJECT_FUNCTION, form->proowner) : DatumGetAclPCopy(acl);
 }
 
-// The acl of a relation; null if it is the default, which gives nobody anything but the owner.
+// The acl of a relation; null if it is the default, which gives rights to the owner only.
 const Acl* acl_of(Oid relation) {
     HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
     if (!HeapTupleIsValid(row)) {

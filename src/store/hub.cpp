@@ -61,7 +61,8 @@ extern "C" void belay_function_changed(Datum, int, uint32) {
     ++generation;
 }
 
-// Frees the entries of hubs that are gone. At the end of a transaction nobody uses them any more.
+// Frees the entries of hubs that are gone. At the end of a transaction they are not in use any
+// more.
 void at_end(pg::Ending) {
     free_doomed_plans();
     if (!any_doomed) {

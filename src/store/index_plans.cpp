@@ -8,14 +8,14 @@
 // - Settings around SPI_prepare do not reach the planner: it runs at the first execution, and again
 //   inside any execution after a relation of the plan has changed, with the caller's settings.
 // - Settings around every execution would be paid by each of them (nine settings and a nest level
-//   are more than many statements cost), and would reach whatever else runs meanwhile: the owner's
-//   CHECKs, functions in indexes, triggers of foreign keys.
+//   are more than many statements cost), and would also apply to other code that runs meanwhile:
+//   the owner's CHECKs, functions in indexes, triggers of foreign keys.
 // - To ask for the plan before every execution leaves a gap: execution takes the locks, meets the
 //   invalidation that came with them, and plans again.
 // - PostgreSQL has no hints, and no settings that belong to a plan.
 // The hook gets no more of a plan than the text of its statement, so the text says it, in a comment
-// at its beginning. A user who writes the same comment gets such a plan for a statement of his own,
-// which he could have had by the same settings.
+// at its beginning. A user who writes the same comment gets such a plan for an own statement, as
+// with the same settings.
 //
 // May touch: planner settings, while a marked statement is planned. Must not: change a query, or
 // any statement that is not marked.

@@ -80,7 +80,7 @@ void change_lock(Tables& tables, std::string_view instance_id, After after) {
     });
 }
 
-// Nobody else inserts it: the caller has the key of the instance.
+// No other session inserts it: the caller has the key of the instance.
 void insert_lock(Tables& tables, std::string_view instance_id, const core::TurnLock& state) {
     pass_turn_faults();
     NewRow row;

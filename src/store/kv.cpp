@@ -2,8 +2,7 @@
 //
 // Touches  <hub>.kv_store, <hub>.kv_delta
 // Locks    the rows that it writes, and waits for them; a call that writes state of an instance
-// holds
-//          its exclusion
+//          holds the exclusion of the instance
 // Must not decide what an ack changes
 #include "store/kv.hpp"
 

@@ -212,7 +212,7 @@ core::QueueLimit add_up(const Hub& hub, std::string_view queue, const core::Queu
 
 // Whether so many moves should be added up by this transaction. It then holds the limits, which
 // keeps others from adding up and from nothing else; a transaction that may stay open does so only
-// if nobody else did.
+// if no other transaction did.
 bool should_add_up(std::size_t moves) {
     constexpr std::size_t kSome = 32;
     constexpr std::size_t kMany = 1024;

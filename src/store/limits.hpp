@@ -1,12 +1,13 @@
 // Tables queue_limits and queue_moves.
 //
 // A claim writes a row into queue_moves for the places that it takes, the end of a lease writes
-// one for the place that he gives back. Places are counted and taken under the queue's key in the
+// one for the place that it gives back. Places are counted and taken under the queue's key in the
 // lock table, which is given back at once: who comes next sees the move, whether it is committed or
 // not. So no transaction that stays open keeps others from the places that are free for certain: an
 // open claim's count as taken, an open end's do not count yet. Now and then a claim adds moves that
-// are committed to the row in queue_limits, which nobody waits for. Queues without limits have
-// neither row, and nobody asks: the hub's row lists those that have, or says that they are many.
+// are committed to the row in queue_limits, which no session waits for. Queues without limits have
+// neither row, and are not looked up: the hub's row lists those that have, or says that they are
+// many.
 #pragma once
 
 #include "core/queue_limit.hpp"

@@ -49,7 +49,7 @@ std::span<const MemberKey> member_keys(const Hub& hub, const pg_uuid_t& flow);
 
 // All members that have not ended, by id, after waiting; or only those without a lease.
 std::span<const Task> hold_open_members(Tables& tables, const pg_uuid_t& flow, bool with_active);
-// Those of the tasks that have not ended and that nobody else holds, by id.
+// Those of the tasks that have not ended and that no other transaction holds, by id.
 std::span<const Task> hold_free(Tables& tables, std::span<const pg_uuid_t> ids);
 // Ids of members that have not ended.
 std::span<const pg_uuid_t> open_members(const Hub& hub, const pg_uuid_t& flow);

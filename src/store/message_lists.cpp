@@ -63,7 +63,7 @@ constexpr auto kOrphaned = statement<In<Ms, int64>, Out<Text>>(R"sql(
      LIMIT $2
 )sql");
 
-// Instances without a row among the oldest messages that nobody has set aside yet: $1 slots,
+// Instances without a row among the oldest messages that were not set aside yet: $1 slots,
 // $2 created before, $3 how many messages to look at.
 constexpr auto kUnmetOrphans = statement<In<ListOf<int16>, Ms, int64>, Out<Text>>(R"sql(
     SELECT DISTINCT w.instance_id

@@ -182,7 +182,7 @@ WalkEnd look_at(Peek* peek, Table* table, Table* locks, int16 slot) {
                          .pin = instance ? instance->pin : std::nullopt});
         return --left > 0;
     };
-    // Nobody writes messages by hand, as one might set a task's priority.
+    // Messages are never changed by hand, unlike, say, a task's priority.
     return walk_live(table, stream, peek->after, refresh, visit, core::Gaps::kLeast);
 }
 

@@ -20,7 +20,7 @@ Oid extension_table(const char* name) {
 }
 
 // Lends body the row whose first column, a name, is the key of the table; found by its primary key.
-// Read as catalogs are: the latest state, whatever the caller's snapshot. No value if there is
+// Read as catalogs are: the latest state, not that of the caller's snapshot. No value if there is
 // none.
 template <typename T, pg::JumpSafe Body>
 std::optional<T> find_row(const char* table, const char* index, const char* key, Body body) {

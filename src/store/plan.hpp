@@ -6,7 +6,7 @@
 //
 // Text of a statement: {hub} is the hub's schema, {=} and its kind are operators of pg_catalog.
 // Every other name is qualified by hand. A kept plan is analysed again under the caller's
-// search_path whenever something changes, so an unqualified name would let a caller run code of his
+// search_path whenever something changes, so an unqualified name would let a caller run own code
 // with the hub owner's rights; test/lint/qualified_sql.sh checks it.
 #pragma once
 
@@ -29,7 +29,7 @@ struct SqlText {
     const Oid* parameter_types;
 };
 
-// The rows of one execution, with columns that nobody reads here: they are answered to the caller
+// The rows of one execution, with columns that are not read here: they are returned to the caller
 // of a hub function as they are. They live until release() or the end of the call.
 struct Listing {
     static constexpr int kMostColumns = 32;

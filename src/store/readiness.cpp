@@ -429,7 +429,7 @@ bool is_settled_since(TimestampTz made) {
 }
 
 bool has_old_prepared() {
-    // Once there is none, there never will be: nobody prepares a transaction of the past.
+    // Once there is none, there never will be: an old transaction cannot be prepared later.
     static constinit bool none_left = false;
     if (none_left || !shmem::attach()) {
         return false;

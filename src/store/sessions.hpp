@@ -15,7 +15,7 @@ struct Session {
 // The session as committed, without a lock.
 std::optional<Session> read_session(const Hub& hub, std::string_view session_id);
 
-// Claims the session for the owner if it is absent, expired or his, and nobody else is changing it.
+// Claims the session for the owner if it is absent, expired or the owner's, and not locked.
 // Never waits. False: lost.
 bool try_claim_session(const Hub& hub, std::string_view session_id, std::string_view owner,
                        int64 now, int64 locked_until);

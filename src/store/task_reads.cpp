@@ -262,7 +262,7 @@ constexpr auto kCheck = report<In<Maybe<pg_uuid_t>, Maybe<pg_uuid_t>>, ProblemRo
         ('has a successful attempt that was not replayed',
          n.successes {>} (t.replay_count {+} CASE WHEN t.state {=} 'completed' THEN 1
                                               ELSE 0 END)),
-        ('is cancelled by nobody', (t.state {=} 'cancelled') {<>} (t.cancelled_by IS NOT NULL)),
+        ('is cancelled without a source', (t.state {=} 'cancelled') {<>} (t.cancelled_by IS NOT NULL)),
         ('failed without a failure', t.state {=} 'failed' AND t.failure_class IS NULL),
         ('has a lease beyond a deadline',
          t.lease_until_ms {>} t.deadline_ms OR t.lease_until_ms {>} t.attempt_deadline_ms),

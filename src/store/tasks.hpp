@@ -32,7 +32,7 @@ const char* secret_lease_id(const Hub& hub, const LeaseName& lease);
 
 struct NewTask {
     pg_uuid_t id;
-    bool own_id;  // made by the server: nobody else can have it
+    bool own_id;  // made by the server: no other task can have it
     std::string_view queue;
     std::string_view kind;
     int32 cap_set;
@@ -77,7 +77,8 @@ std::optional<TaskKey> read_task_key(Tables& tables, const pg_uuid_t& id);
 
 // ---- What waiting sessions have to know ----
 
-// Who has to know that a lease is gone: nobody but those who wait for the task, or its owner, too.
+// Which sessions are woken when a lease is gone: those that wait for the task, with to_owner also
+// those that wait as its owner.
 struct Notice {
     wakeups::Reason reason;
     bool to_owner;
@@ -102,7 +103,7 @@ struct Task : core::TaskLife {
     Jsonb* policy;
 };
 
-// Holds the task until the transaction ends: if nobody has it; after waiting.
+// Holds the task until the transaction ends: only if it is free; after waiting.
 std::optional<Task> try_lock_task(Tables& tables, const pg_uuid_t& id);
 // The same for many, in that order, as far as the first that is not there or that another
 // transaction has. Most lie where they were seen.
@@ -112,7 +113,7 @@ struct SeenTask {
 };
 std::span<const Task> try_lock_tasks(Tables& tables, std::span<const SeenTask> seen);
 std::optional<Task> lock_task(Tables& tables, const pg_uuid_t& id);
-// If nobody has it, and it belongs to no flow.
+// Only if it is free, and it belongs to no flow.
 std::optional<Task> try_lock_lone_task(Tables& tables, const pg_uuid_t& id);
 // Only with this lease: a task that has lost it is not held.
 std::optional<Task> try_lock_lease(Tables& tables, const pg_uuid_t& id, int64 epoch);

@@ -58,7 +58,7 @@ struct Verdict {
 };
 
 // Where the cursor may stand when no row is left. New rows have higher ids, and their transactions
-// put the cursor back; ids that nobody has drawn yet need not even that.
+// put the cursor back; for ids that were not drawn yet that is not even needed.
 cursors::Place end_of(const Hub& hub, const Part& part) {
     if (part.delayed || (part.lane & 1) != 0) {
         return cursors::kLastPlace;
@@ -69,9 +69,9 @@ cursors::Place end_of(const Hub& hub, const Part& part) {
 // Visits the free rows of a part in order, behind a place. First those that have entries below the
 // cursor, then the others. visit(now) sees table->row. Looks again if it found nothing and
 // something has changed meanwhile. Rows that a running transaction has leased are visited only
-// with_held: whoever takes rows of one part would fail on them; whoever compares the heads of parts
-// tries them as SQL does, and so knows that it lost them. next is when a row that is not free yet
-// may be, at the earliest; it holds for a walk over the whole part that has visited none.
+// with_held: a walk that takes rows of one part would fail on them; one that compares the heads of
+// parts tries them as SQL does, and so knows that it lost them. next is when a row that is not free
+// yet may be, at the earliest; it holds for a walk over the whole part that has visited none.
 template <typename Visit>
 void walk(Table* table, const Part& part, const cursors::Place& after, const pg::Clock& clock,
           bool with_held, int64* next, Visit visit) {

@@ -158,7 +158,7 @@ cursors::CursorKey cursor_of(const Hub& hub, int32 lane, int16 slot, bool delaye
 }
 
 bool find_work_at(const Table& table, const cursors::RowHint& hint, const WorkKey& key) {
-    // The pin says that the block is there; whatever lies in it now is looked at as in any scan. A
+    // The pin says that the block is there; what lies in it now is checked as in any scan. A
     // row with that key is the row: the key is unique among what a snapshot sees.
     if (hint.buffer == InvalidBuffer ||
         !pg::pin_recent_buffer(table.heap, ItemPointerGetBlockNumber(&hint.tid), hint.buffer)) {

@@ -140,13 +140,13 @@ constexpr bool is_session_lane(int32 lane) {
 int16 work_slot(int32 slot_count, std::optional<std::string_view> instance_id,
                 std::optional<std::string_view> session_id, int64 id);
 
-// Leases one row if it is still free and nobody holds it.
+// Leases one row if it is still free and not locked.
 std::optional<Leased> take(Tables& tables, const WorkKey& key, const Grant& grant);
 
-// Holds one row if it is still free and nobody else holds it; returns how often it was leased.
+// Holds one row if it is still free and not locked; returns how often it was leased.
 std::optional<int32> try_hold_free(Tables& tables, const WorkKey& key, int64 now);
 
-// Whether nobody else holds the row, told without holding it.
+// Whether no other transaction holds the row, without holding it.
 bool seems_free(Tables& tables, const WorkKey& key);
 
 // The stored row of a token.
@@ -227,7 +227,7 @@ Listing list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKe
 // Gives every row the slot that a new slot_count asks for.
 void reslot_work(const Hub& hub, int32 slot_count);
 
-// Looks for rows that the hub's cursors have lost: an owner can change his tables by hand. Looks at
+// Looks for rows that the hub's cursors have lost: an owner can change its tables by hand. Looks at
 // cursors that were not looked at for so long; returns how many were put back.
 int64 repair_cursors(Tables& tables, int64 age_ms);
 

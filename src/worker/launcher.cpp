@@ -3,7 +3,7 @@
 // Calls    shmem/registry
 // Touches  pg_database
 // Must not connect to a database: it cannot see whether one has the extension, so it sends a worker
-//          to look, which ends if there is none. Databases that nobody has looked at yet are
+//          to look, which ends if there is none. Databases that were not visited yet are
 //          visited one at a time.
 #include <algorithm>
 

@@ -204,7 +204,7 @@ void fail_due(store::Tables& tables, void* context) {
     settle(tables, context);
 }
 
-// No batch could be sent at all. What is due learns why.
+// No batch could be sent at all: each intent that is due gets the error.
 void fail_to_open(Link* link, const char* error) {
     if (pg::try_lock_key_for_session(pg::LockSpace::kIntentTarget, link->key.hub,
                                      core::fnv1a64(target_of(*link)))) {
@@ -305,8 +305,8 @@ void send(Link* link) {
     MemoryContextSwitchTo(old);
 }
 
-// SQLSTATE classes that tell of the connection, the server, the hub or its rights. Whatever else an
-// answer says may be about one item, and others may pass.
+// SQLSTATE classes that are about the connection, the server, the hub or its rights. Other errors
+// may be about one item, while others can still be delivered.
 constexpr const char* kClassesOfLinks[] = {"08", "25", "28", "3D", "3F", "40",
                                            "42", "53", "55", "57", "58"};
 

@@ -94,7 +94,7 @@ TEST_F(ClientConnection, PreparesOnce) {
     EXPECT_EQ(connection.round_trips() - before, 5u);
     // The same text with another type is another statement.
     EXPECT_EQ(connection.exec("SELECT $1", {"x"}).get<std::string>(0, 0), "x");
-    // Somebody threw them away.
+    // The session was reset (DISCARD ALL).
     connection.exec("DISCARD ALL");
     EXPECT_EQ(connection.exec("SELECT $1", {6}).get<int>(0, 0), 6);
 }

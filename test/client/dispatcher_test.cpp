@@ -736,7 +736,7 @@ TEST_F(ClientDispatcher, StopsBetweenCommitsAndLeavesNoLease) {
               0);
 }
 
-// A signal interrupts whatever a thread of the dispatcher does: what was decided is committed, and
+// A signal interrupts every thread of the dispatcher: what was decided is committed, and
 // no lease is left.
 TEST_F(ClientDispatcher, ASigtermAtAnyMomentLeavesNoLease) {
     RandomRounds random;
@@ -783,8 +783,8 @@ TEST_F(ClientDispatcher, ASigtermAtAnyMomentLeavesNoLease) {
     EXPECT_EQ(events(Kind::kError), 0);
 }
 
-// Whatever dies in the middle of portions of turns, each instance has the history of one life: its
-// activity was scheduled once, and completed once.
+// If a process dies in the middle of portions of turns, each instance has the history of one life:
+// its activity was scheduled once, and completed once.
 TEST_F(ClientDispatcher, AfterKillsEachTurnHasOneEffect) {
     const int number = 1000;
     start(number, "Double");

@@ -1,4 +1,4 @@
-// Kills and signals at moments that nobody chose.
+// Kills and signals at random moments.
 #pragma once
 
 #include <signal.h>

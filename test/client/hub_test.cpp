@@ -668,7 +668,7 @@ TEST_F(ClientHub, HasAGuard) {
         ONE(guard, hub_.provider().guard(item->lock_token));
         connection_.exec("INSERT INTO guarded VALUES (1)");
     });
-    // The lease is given up by somebody else before the commit.
+    // The lease is given up by another session before the commit.
     try {
         connection_.with_transaction([&] {
             hub_.provider().guard(item->lock_token);
@@ -1171,7 +1171,7 @@ TEST_F(ClientAck, OfATaskIsRepeatedWithItsEpoch) {
                                                   {.worker = "w", .worker_instance = "w1"});
     });
     EXPECT_EQ(state_of(task), "completed");
-    // What the first run has claimed, nobody has heard of: its lease lapses.
+    // The client does not know what the first run has claimed: its lease lapses.
     EXPECT_TRUE(next.empty());
     task = claimed();
     expect_unknown(

@@ -31,7 +31,7 @@ bool wait_until(Ready ready, Steady::duration patience = std::chrono::seconds(60
     return true;
 }
 
-// Waits, as a good handler does, until it is told to stop. False if nobody did.
+// Waits, as a good handler does, until it is told to stop. False if it was not.
 inline bool wait_for_stop(const std::stop_token& stop) {
     return wait_until([&] { return stop.stop_requested(); });
 }

@@ -565,7 +565,7 @@ TEST_F(ClientSettler, LongJobsFindEveryFreeHandler) {
     EXPECT_EQ(count("tasks WHERE retry_count + reclaim_count > 0"), 0);
 }
 
-// TX-31: by a signal, which interrupts whatever a thread of the worker does.
+// TX-31: by a signal, which interrupts every thread of the worker.
 TEST_F(ClientSettler, ASigtermAtAnyMomentLeavesNoLease) {
     RandomRounds random;
     const int rounds = random.rounds();
@@ -625,7 +625,7 @@ TEST_F(ClientSettler, ASigtermAtAnyMomentLeavesNoLease) {
     EXPECT_EQ(events(Kind::kError), 0);
 }
 
-// TX-35: whatever dies in the middle of portions, each activity sends one completion.
+// TX-35: if a process dies in the middle of portions, each activity sends one completion.
 TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
     const int number = 3000;
     std::vector<NewWorkItem> items;

@@ -2,8 +2,9 @@
 //
 // The programs are those of the directory that the environment variable BELAY_BINDIR names; data
 // lives under BELAY_RUN_DIR (default: the current directory). Servers listen on a unix socket in a
-// directory of their own, under BELAY_SOCKET_DIR (default: /tmp), and nowhere else. Whatever goes
-// wrong throws std::runtime_error with the text of the program or server, which fails the test.
+// directory of their own, under BELAY_SOCKET_DIR (default: /tmp), and nowhere else. Anything that
+// goes wrong throws std::runtime_error with the text of the program or server, which fails the
+// test.
 #pragma once
 
 #include <libpq-fe.h>

@@ -95,7 +95,7 @@ void take_task(Conn* conn, std::mt19937* random) {
     (void)conn->error_of("SELECT app." + call);
 }
 
-// The tables of a hub as somebody has them who knows nothing but what was decoded: rows by key.
+// The tables of a hub as a consumer has them that knows only the decoded changes: rows by key.
 class Replica {
  public:
     // Decodes from now on. What the tables hold already is read.
@@ -144,7 +144,7 @@ class Replica {
         }
     }
 
-    // Nobody writes meanwhile.
+    // No session writes meanwhile.
     void expect_same(Conn* conn) {
         if (!decodes_) {
             return;
@@ -210,7 +210,7 @@ class Replica {
         const auto colon = line.find(": ");
         const auto found = tables_.find(line.substr(kStart.size(), colon - kStart.size()));
         if (found == tables_.end()) {
-            return;  // has no key: nobody could follow its changes
+            return;  // has no key: its changes could not be applied
         }
         Table& table = found->second;
         ++table.changes;

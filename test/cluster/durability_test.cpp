@@ -1,4 +1,4 @@
-// What is promised beyond a transaction survives a crash, whatever synchronous_commit says; and
+// What is promised beyond a transaction survives a crash, regardless of synchronous_commit; and
 // what was never committed is refused.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
 namespace belay::test {
 namespace {
 
-// A server whose WAL is written by those who wait for it, and by nobody else.
+// A server whose WAL is written only by sessions that wait for it.
 class Guarded : public testing::Test {
  protected:
     Guarded()
@@ -57,8 +57,8 @@ TEST_F(Guarded, CommitsWaitForTheDisk) {
     EXPECT_FALSE(waited);
 }
 
-// AL-1: whatever else a transaction writes, before or after a lease, with it in one statement or
-// through belay itself, waits for the disk as its user asked.
+// AL-1: regardless of what else a transaction writes, before or after a lease, with it in one
+// statement or through belay itself, waits for the disk as its user asked.
 TEST_F(Guarded, OtherWritesAreNotWeakened) {
     conn.exec("CREATE TABLE wrote (what text)");
     conn.exec(
@@ -85,7 +85,7 @@ TEST_F(Guarded, OtherWritesAreNotWeakened) {
 }
 
 // AL-2: tokens have a random part, epochs and positions of events have none. What gives one away
-// waits for the disk: after a crash it would be given to somebody else.
+// waits for the disk: after a crash it would be given to another session.
 TEST_F(Guarded, EpochsAndPositionsAreGivenOnce) {
     const auto claim = [this](const std::string& worker) {
         return conn.exec("SELECT task_id, lease_epoch FROM app.claim_tasks('w', '" + worker +
@@ -125,7 +125,7 @@ TEST_F(Guarded, EpochsAndPositionsAreGivenOnce) {
     EXPECT_EQ(conn.value(seen), before) << "an event that could be read is forgotten";
 }
 
-// GD-2: a guarded transaction whose session hangs for ever, or dies, holds up nobody.
+// GD-2: a guarded transaction whose session hangs for ever, or dies, holds up no session.
 TEST_F(Guarded, HangingSessionHoldsUpNobody) {
     conn.exec("CREATE TABLE wrote (what text)");
     Conn hanging = cluster.connect();

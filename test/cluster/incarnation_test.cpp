@@ -233,7 +233,7 @@ TEST_F(Copy, ByPgUpgrade) {
 }
 
 // IC-4: a copy of the files of a server that was stopped cannot be told from the original that was
-// started again: the leases go on until somebody says that it is a copy.
+// started again: the leases go on until new_incarnation is called.
 TEST_F(Copy, OfTheFilesNeedsAWord) {
     cluster.stop();
     cluster.start();

@@ -368,7 +368,7 @@ TEST(Intents, DoNotMakeTheWorkerWait) {
 }
 
 // IN-12: the owner of a hub gets nothing from the account of the server: neither its trust nor its
-// files. A superuser can vouch for a server of his.
+// files. A superuser can approve a server.
 TEST(Intents, LendTheOwnerNoRights) {
     TwoDatabases two(kQuick);
     two.there->exec("CREATE ROLE owner LOGIN");
@@ -385,7 +385,7 @@ TEST(Intents, LendTheOwnerNoRights) {
     owner.exec("CREATE USER MAPPING FOR owner SERVER far OPTIONS (user 'postgres')");
     owner.exec(send("x", 1));
     EXPECT_TRUE(fails_with(owner, "has no password"));
-    // A server that trusts everybody on its socket does not ask for it.
+    // A server that trusts all users of its socket does not ask for it.
     owner.exec("ALTER USER MAPPING FOR owner SERVER far OPTIONS (ADD password 'any')");
     EXPECT_TRUE(fails_with(owner, "did not ask for a password"));
     // What only a superuser may vouch for counts for nothing in a mapping.

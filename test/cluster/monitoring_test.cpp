@@ -89,7 +89,7 @@ TEST_F(Monitoring, AgeOfTheOldestReadyItem) {
     EXPECT_GE(std::stol(stat("oldest_ready_ms")), 3600 * 1000);
     conn.exec("SELECT app.enqueue_worker_work('" + kItem + "', p_tag => 'nobody')");
     fetch();
-    // The row whose tag nobody serves is the oldest now.
+    // The row whose tag no session serves is the oldest now.
     EXPECT_NE(stat("oldest_ready_ms"), "");
     EXPECT_LT(std::stol(stat("oldest_ready_ms")), 3600 * 1000);
 }

@@ -94,7 +94,7 @@ TEST_F(Outbox, APreparedTransactionHoldsReadersUp) {
     EXPECT_EQ(conn.value("SELECT subject FROM other.read_events('sub')"), "i");
 }
 
-// Whoever was prepared before a restart is not registered in shared memory.
+// A transaction that was prepared before a restart is not registered in shared memory.
 TEST_F(Outbox, APreparedTransactionHoldsReadersUpAfterARestart) {
     for (const bool crash : {false, true}) {
         SCOPED_TRACE(crash ? "after a crash of a backend" : "after a restart");
@@ -184,7 +184,7 @@ TEST_F(Outbox, ReadersAreWoken) {
     EXPECT_EQ(readers[0]->answer(), "outbox work");
     EXPECT_EQ(readers[1]->answer(), "outbox work");
     EXPECT_EQ(take(&conn), "one");
-    // The end of whoever held events up, in whatever way.
+    // The transaction that delayed events ends, in each possible way.
     for (const std::string end : {"COMMIT", "ROLLBACK"}) {
         SCOPED_TRACE(end);
         Conn holder = cluster.connect();

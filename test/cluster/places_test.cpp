@@ -78,7 +78,7 @@ TEST(Places, HubsMoveByDumpAndRestore) {
               "7");
 }
 
-// SO-17: whatever sessions wait for, they return at once.
+// SO-17: for any channel that sessions wait for, they return at once.
 TEST(Places, WaitsEnd) {
     Cluster cluster({.preload = true, .conf = {"belay.reconcile_interval = 0"}});
     Conn conn = cluster.connect();

@@ -1,4 +1,4 @@
-// Gaps of turns and tasks: dead rows cost a fetch nothing, and whatever appears among them is
+// Gaps of turns and tasks: dead rows cost a fetch nothing, and every row that appears among them is
 // found.
 #include <gtest/gtest.h>
 
@@ -99,7 +99,7 @@ class QueueGaps : public ::testing::Test {
         return "SELECT app.create_task('l', p_kind => '" + kind + "', p_priority => " +
                to_string(priority) + more + ", p_now_ms => 1000)";
     }
-    // Tasks of priorities 9 and 0 that are over: whatever has another one in between lies in a gap.
+    // Tasks of priorities 9 and 0 that are over: a range between two others lies in a gap.
     void make_task_gap() {
         constexpr int kTasks = 50;
         const Conn old = old_snapshot();
@@ -297,7 +297,7 @@ TEST_F(QueueGaps, TurnThatChangesItsSlot) {
         conn_.exec(start("i" + to_string(i), 1500));
     }
     const std::string waits = conn_.value("SELECT instance_id FROM app.orchestrator_queue");
-    // Nobody serves its slot meanwhile, and slot 0 has a gap where it will be.
+    // No session serves its slot meanwhile, and slot 0 has a gap where it will be.
     const Conn old = old_snapshot();
     constexpr int kTurns = 400;
     for (int i = 0; i < kTurns; ++i) {
@@ -356,7 +356,7 @@ TEST_F(QueueGaps, TurnWhoseEndIsRolledBack) {
     }
 }
 
-// Whoever writes into the table himself tells nobody; the duty finds out.
+// A direct write to the table is not noted in the gaps; the duty finds it.
 TEST_F(QueueGaps, TurnWrittenByHand) {
     conn_.exec(start("hand", 5000));
     make_turn_gap();

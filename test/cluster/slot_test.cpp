@@ -82,7 +82,7 @@ class Dispatchers {
                 << "somebody took a slot of " << owner;
         }
         beliefs_[owner] = {got, now + lease};
-        // SL-1: nobody who believes in a lease has a slot of another.
+        // SL-1: no owner with a live lease has a slot of another.
         std::map<int, std::string> owners;
         for (const auto& [name, belief] : beliefs_) {
             if (belief.until <= now) {
@@ -115,8 +115,8 @@ class Dispatchers {
         return names;
     }
 
-    // SL-2, SL-4, SL-5: when the dead are over, one renewal of everybody, in any order, makes the
-    // shares even; and from then on they stay as they are.
+    // SL-2, SL-4, SL-5: when the leases of dead owners have ended, one renewal by every owner, in
+    // any order, makes the shares even; and from then on they stay as they are.
     void expect_even_after_one_round() {
         const auto names = running();
         if (names.empty()) {

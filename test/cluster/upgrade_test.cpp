@@ -225,7 +225,7 @@ class Load {
 
  private:
     struct Answer {
-        std::string state;  // "" if it went well, "lost" if nobody knows
+        std::string state;  // "" if it went well, "lost" if it is unknown
         std::vector<std::string> row;
     };
 
@@ -255,7 +255,7 @@ class Load {
             }
         } else {
             const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-            // The server takes everybody down with a process that was killed.
+            // The server ends all sessions after a process was killed.
             const bool lost = PQstatus(conn->raw()) == CONNECTION_BAD || state == nullptr ||
                               std::string(state).substr(0, 3) == "57P";
             answer.state = lost && crashing ? "lost" : PQerrorMessage(conn->raw());

@@ -237,7 +237,7 @@ TEST_F(Wait, DueTimesAndLeasesAreKnownAfterARestart) {
 }
 
 TEST_F(Wait, AnUndoneFetchWakes) {
-    conn.exec(call_wait("'worker'", 0));  // from now on nobody has to look at the tables
+    conn.exec(call_wait("'worker'", 0));  // from now on no session has to look at the tables
     conn.exec(enqueue());
     Conn fetcher = cluster.connect();
     fetcher.exec("BEGIN; SELECT * FROM app.fetch_work_item(30000)");
@@ -270,7 +270,7 @@ TEST_F(Wait, AWakeUpReachesTheConsumerThatServesTheTag) {
     }
     EXPECT_EQ(right.answer(), "worker work");
     EXPECT_EQ(looked, 4);
-    // Nobody is woken for it any more.
+    // No session is woken for it any more.
     EXPECT_EQ(answered(others, 0), 0);
 }
 
@@ -291,7 +291,7 @@ TEST_F(Wait, AMessageSentDuringATurnIsNotForgotten) {
     const std::string token =
         conn.value("SELECT lock_token FROM app.fetch_orchestration_item(60000)");
     Waiting other(cluster.connect());
-    // Sent while the ack is open: it meets the lock, and whoever looks for it finds nothing.
+    // Sent while the ack is open: it meets the lock, and a session that looks for it finds nothing.
     Conn acker = cluster.connect();
     acker.exec("BEGIN; SELECT app.ack_orchestration_item('" + token +
                "', 1, '[]', '[]', '[]', '{\"orchestration_name\":\"O\","
@@ -345,7 +345,7 @@ TEST_F(Wait, InstancesAndOwners) {
 
     conn.exec("SELECT app.raise_event('o', 'e')");
     turn("[]", R"(,"status":"Completed")", "[]");
-    // Nobody waited: the session knows what it saw.
+    // No session waited: the session knows what it saw.
     EXPECT_EQ(client.conn.exec(call_wait("'instance:o'")).at(0, 1), "changed");
 }
 
@@ -555,7 +555,8 @@ TEST(Notify, TheWorkerTellsListeners) {
     conn.exec(R"(SELECT app.enqueue_worker_items('[{"work_item":)" + kItem +
               R"(,"delay_ms":1500}]'))");
     EXPECT_EQ(next(kLong), "worker");
-    // A lease that ends: it is counted, though nobody waits and nobody has taken the item over.
+    // A lease that ends: it is counted, though no session waits and no session has taken the item
+    // over.
     conn.exec("SELECT * FROM app.fetch_work_item(500)");
     EXPECT_EQ(next(kLong), "worker");
     EXPECT_EQ(conn.value("SELECT expired FROM belay.pg_stat_belay_queue "

@@ -402,7 +402,7 @@ TEST(WorkerLife, KeepsToItsShare) {
                    "'waiting' AND pid IS NULL") == "3";
     }));
     EXPECT_EQ(count_in(cluster.log(), "WARNING:  there are not enough background workers"), 1);
-    // Room for all: nobody waits.
+    // Room for all: no session waits.
     cluster.configure("belay.max_workers = 5");
     conn.exec("SELECT pg_reload_conf()");
     EXPECT_TRUE(eventually([&] {
@@ -550,7 +550,7 @@ TEST_F(Duties, SurviveInjectedFaults) {
     EXPECT_TRUE(eventually([&] { return letters(conn, "app") == "0"; }));
 }
 
-// Whoever locks the tables of one hub does not stop the others.
+// Locks on the tables of one hub do not stop the others.
 TEST_F(Duties, DoNotWaitForLocks) {
     Conn conn = make_database(*cluster, "locked");
     conn.exec("SELECT belay.create_hub('held')");
@@ -890,7 +890,7 @@ TEST_F(TimeLimit, ReplacesAProcessThatDoesNotEnd) {
     EXPECT_EQ(super_.value("SELECT count(*) FROM belay.workers WHERE state = 'stuck'"), "0");
 }
 
-// WP-4: who receives answers for his own code, not who sends.
+// WP-4: the owner of the target answers for the code that runs there, not the owner of the source.
 TEST_F(TimeLimit, BlamesTheHubWhoseCodeRuns) {
     mallory_.exec("SELECT belay.grant_hub('bad', 'postgres', 'client')");
     super_.exec("SELECT belay.create_hub('best')");

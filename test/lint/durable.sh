@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is promised beyond a transaction is on disk first, whatever synchronous_commit says.
+# What is promised beyond a transaction is on disk first, regardless of synchronous_commit.
 #
 # The list names each function that gives such a promise, with the call of src/pg/durable.hpp that it
 # must make. The lint fails if one does not, if a call stands where the list does not name it, and if

@@ -21,7 +21,7 @@ advice=$(sed -n 's/^| \(`[^|]*\) |.*/\1/p' docs/troubleshooting.md)
 while IFS= read -r code; do
     grep -qF -e "$code" <<<"$advice" || complain docs/errors.md:1 "docs/troubleshooting.md has no row for $code"
 done < <(sed -n 's/^| \(`[^|]*\) |.*/\1/p' docs/errors.md | grep -oE '`[0-9A-Z]{2}([0-9A-Z]{3}|…)`' | sort -u)
-# The reverse: a code that nobody raises. (The decisions also say which codes there are not.)
+# The reverse: a code that is never raised. (The decisions also say which codes there are not.)
 complain_each "there is no such SQLSTATE" < <(
     grep -nowHE 'QB[0-9A-Z]{3}' docs/*.md README.md SECURITY.md client/README.md "${outputs[@]}" src/**/*.[ch]pp client/**/*.[ch]pp |
         { grep -v '^docs/decisions.md:' || true; } | { grep -vwF -e "$declared" || true; }

@@ -228,6 +228,11 @@ keep_sql 'UPDATE {hub}.t SET a = a {+} 1, (b, c) = (SELECT 1, 2) FROM pg_catalog
     WHERE t.a {=} v.x AND CASE WHEN t.b {>} 1 THEN true ELSE false END'
 
 plant words src/core/planted.cpp '// Whoever holds the row changes it.'
+plant words src/sql/hub/objects/planted.sql '-- Nobody reads it.'
+plant words sql/planted.sql '-- Somebody has the row.'
+plant words test/unit/planted_test.cpp '// Anyone may call it.'
+plant words test/isolation/specs/planted.spec '# Whatever the order.'
+plant words docs/planted.md 'Everybody sees it.'
 plant lengths src/core/planted.cpp 'int planted = 1;'
 plant lengths client/src/planted.hpp '#pragma once'
 plant lengths client/tool/planted.cpp "// A file.$(printf '%700s' '' | sed 's/ /\n;/g')"

@@ -32,7 +32,7 @@ int64_t Hub::discard_old(int client, int64_t now) {
     return discarded;
 }
 
-// Whether a removal would wait for nobody.
+// Whether a removal would not wait.
 bool Hub::can_remove(int client, const Ids& ids) const {
     Ids all = unborn_children(client, ids);
     all.insert(ids.begin(), ids.end());
@@ -60,7 +60,7 @@ bool Hub::can_remove(int client, const Ids& ids) const {
                        [&](const DeadLetter& dead) { return is_of(dead.what.instance); });
 }
 
-// DE-18. It waits for nobody, so it need not come after other deletions.
+// DE-18. It does not wait, so it need not come after other deletions.
 int64_t Hub::retire(int client, int64_t now) {
     if (!instance_retention) {
         return 0;
@@ -80,7 +80,7 @@ int64_t Hub::retire(int client, int64_t now) {
     return retired;
 }
 
-// OR-4, OR-6. Those that a fetch has set aside, and those that nobody has looked at for so long.
+// OR-4, OR-6. Those that a fetch has set aside, and those that no fetch has looked at for so long.
 int64_t Hub::bury_orphans(int client, int64_t now) {
     const int64_t limit = now - orphan_retention;
     Ids candidates;

@@ -343,7 +343,7 @@ class Hub {
     Table<std::tuple<std::string, int64_t, int64_t>, StoredEvent> history;
     Table<std::pair<std::string, std::string>, Value> kv_store;
     Table<std::pair<std::string, std::string>, Value> kv_delta;
-    // Its one row is held by whoever deletes instances: deletions come one after the other.
+    // Its one row is held by the client that deletes instances: deletions come one after the other.
     Table<int, bool> removal;
     int32_t incarnation = 1;
     bool worker_paused = false;
@@ -478,8 +478,8 @@ class Hub {
 
     // The messages of an instance, by id.
     std::vector<const Message*> messages_of(int client, const std::string& instance) const;
-    // The instance has started: nothing of it is aside any longer. Waits for whoever holds one of
-    // its messages, but for those that carry the token.
+    // The instance has started: nothing of it is aside any longer. Waits for a client that holds
+    // one of its messages, but for those that carry the token.
     void settle_aside(int client, const std::string& instance, const std::string& token);
 
     struct HeldTurn {

@@ -79,7 +79,7 @@ std::optional<Call> delete_instances_atomic(Scene* scene) {
     const bool force = scene->random.percent(50);
     std::vector<std::string> ids;
     for (const Text& id : list.value_or(std::vector<Text>{})) {
-        if (id) {  // a null names nobody
+        if (id) {  // a null names no row
             ids.push_back(*id);
         }
     }

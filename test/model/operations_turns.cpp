@@ -132,7 +132,7 @@ Identity made_cancelled(Scene* scene, const TurnAck& ack) {
             what->activity.value_or(0)};
 }
 
-// An instance that somebody is just deleting.
+// An instance that another client is just deleting.
 Text made_dying_parent(Scene* scene) {
     for (const auto& [id, cell] : scene->hub.instances.cells) {
         if (cell.taken_away && cell.held_from(scene->client) && scene->random.percent(75)) {

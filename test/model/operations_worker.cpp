@@ -373,7 +373,7 @@ std::optional<Call> renew_session_lock(Scene* scene) {
     if (!known.empty() && random.percent(25)) {  // active exactly so long ago
         idle = std::max<int64_t>(0, scene->now - random.pick(known)->last_activity);
     }
-    std::vector<Text> named;  // a null names nobody
+    std::vector<Text> named;  // a null names no row
     std::copy_if(owners.begin(), owners.end(), std::back_inserter(named),
                  [](const Text& owner) { return owner.has_value(); });
     return Call{

@@ -96,7 +96,7 @@ Expected dead_letters(const Hub& hub, int client) {
 // ---- Turns ----
 
 // A message shows the token of its lease only while the instance's lock is the same: a lease that
-// somebody has taken over is nobody's.
+// another client has taken over has no holder.
 Expected messages(const Hub& hub, int client) {
     Expected rows;
     for (const Message* message : hub.messages.seen_by(client)) {
@@ -123,7 +123,7 @@ Expected instance_locks(const Hub& hub, int client) {
     return rows;
 }
 
-// The rows, held by nobody or not: cleaning them up is a duty.
+// The rows, held by no client or not: cleaning them up is a duty.
 Expected lock_rows(const Hub& hub, int client) {
     Expected rows;
     for (const TurnLock* lock : hub.locks.seen_by(client)) {

@@ -128,7 +128,7 @@ Removed Hub::remove_finished(int client, const Ids& ids) {
     return remove(client, ids);
 }
 
-// DE-4, DE-5. Waits for whoever holds a row of a queue or a dead letter.
+// DE-4, DE-5. Waits for a client that holds a row of a queue or a dead letter.
 Removed Hub::remove(int client, const Ids& ids) {
     Removed removed;
     const Ids unborn = unborn_children(client, ids);

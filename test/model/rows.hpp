@@ -1,7 +1,7 @@
 // Rows as several transactions see them.
 //
 // A row has a committed form and, while a transaction holds it, the form that this transaction gave
-// it. A row that does not exist can be held, too: then nobody else can make it.
+// it. A row that does not exist can be held, too: then no other client can make it.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Cell {
     std::optional<Row> committed;
     std::optional<Row> pending;
     int holder = kNobody;
-    bool taken_away = false;  // the holder deleted the committed form, whatever came then
+    bool taken_away = false;  // the holder deleted the committed form, regardless of later changes
     std::set<int> keepers;    // they keep it from being deleted, not from being changed
 
     const std::optional<Row>& seen_by(int client) const {
@@ -45,7 +45,7 @@ struct Cell {
         return !keepers.empty() && (keepers.size() > 1 || !keepers.contains(client));
     }
 
-    // What the client may change. Waits, that is throws, if somebody else holds the row.
+    // What the client may change. Waits, that is throws, if another client holds the row.
     std::optional<Row>& hold(int client) {
         if (held_from(client)) {
             throw Blocked{};
@@ -57,14 +57,14 @@ struct Cell {
         return pending;
     }
 
-    // Keeps a row that the client sees. Waits for whoever deletes it.
+    // Keeps a row that the client sees. Waits for a client that deletes it.
     void keep(int client) {
         if (held_from(client) && taken_away) {
             throw Blocked{};
         }
         keepers.insert(client);
     }
-    // Waits for whoever holds or keeps it, too.
+    // Waits for a client that holds or keeps it, too.
     void take_away(int client) {
         if (kept_from(client)) {
             throw Blocked{};
@@ -93,7 +93,7 @@ struct Table {
             cells[key].keep(client);
         }
     }
-    // Whether nobody else holds or keeps the row.
+    // Whether no other client holds or keeps the row.
     bool is_free(const Key& key, int client) const {
         const auto cell = cells.find(key);
         return cell == cells.end() ||

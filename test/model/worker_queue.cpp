@@ -27,7 +27,7 @@ bool serves_tag(const Fetch& request, const Text& tag) {
 
 // FW-3. The rows never delayed, by id, and the delayed rows that are due, by (due, id). Of the two
 // heads the lower id is tried. A delayed row that the caller cannot have is no head (FW-2, SE-2):
-// it is passed at once. Of the others that makes no difference: whatever is behind it has a higher
+// it is passed at once. Of the others that makes no difference: each row behind it has a higher
 // id.
 class FetchSearch {
  public:
@@ -163,7 +163,7 @@ void Hub::learn_token(int client, int64_t id, const std::string& token) {
     items.hold(id, client)->token = token;
 }
 
-// SE-4 to SE-6: never waits, and whoever fails has touched nothing.
+// SE-4 to SE-6: never waits, and a call that fails has changed nothing.
 bool Hub::claim_session(int client, const std::string& id, const std::string& owner, int64_t now,
                         int64_t locked_until) {
     const Session* stored = sessions.find(id, client);

@@ -103,7 +103,7 @@ has_fields() {
     [[ $(field "$1" Version) == "$version" && $(field "$1" Source) =~ ^(belay)?$ &&
         $(field "$1" Architecture) == "$(dpkg --print-architecture)" && -n $(field "$1" Description) ]]
 }
-# depends PACKAGE NAME...: it depends on these, whatever the version.
+# depends PACKAGE NAME...: it depends on these, regardless of the version.
 # shellcheck disable=SC2317,SC2329
 depends() {
     local depends name

@@ -1,6 +1,6 @@
-// An owner who turns on his callers: what he hangs on his tables runs with his own rights, whoever
-// calls, a superuser and the background worker too; and whatever he makes of his tables, the server
-// lives on.
+// A hostile owner: code that is attached to the owner's tables runs with the owner's rights,
+// whichever role calls, also a superuser or the background worker; and for any change of the tables
+// the server lives on.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -238,7 +238,7 @@ TEST_F(HostileOwner, GainsNothing) {
     EXPECT_GT(made, 1000);
     EXPECT_GT(failed, 0);
     EXPECT_GT(std::stoll(conn_.value("SELECT last_value FROM lair.visits")), 1000)
-        << "hardly any of his code has run";
+        << "hardly any of the owner's code has run";
     EXPECT_EQ(complaints(conn_, "f"), "");
     EXPECT_EQ(conn_.value("SELECT rolsuper FROM pg_roles WHERE rolname = 'the_owner'"), "f");
 }

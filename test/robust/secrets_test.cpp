@@ -70,7 +70,7 @@ TEST(Tokens, CannotBeGuessed) {
         EXPECT_NEAR(kept, kItems / 2.0, limit) << "bit " << bit;
         EXPECT_NEAR(paired, kItems / 2.0, limit) << "bit " << bit;
     }
-    // One that is changed by a bit is nobody's.
+    // A token with a changed bit is rejected.
     const std::string token = conn.value("SELECT lock_token FROM f.work_items LIMIT 1");
     int refused = 0;
     for (std::size_t i = 0; i < token.size(); ++i) {
@@ -156,7 +156,7 @@ TEST_F(Secrets, AreNotInErrorsOrTheLog) {
                 const Outcome outcome =
                     attempt(conn_, filled("SELECT * FROM <hub>." + sql, "f", words_));
                 errors += outcome.ok() ? 0 : 1;
-                // A name that the caller himself has chosen may be repeated to him.
+                // A name that the caller has chosen may be repeated to the caller.
                 if (!sql.starts_with("get_instance_info") && !sql.starts_with("pause_queue")) {
                     expect_hidden(outcome.message + outcome.detail + outcome.hint, sql);
                 }
@@ -239,7 +239,7 @@ TEST_F(Secrets, AreNotSeenAtAnyLevel) {
         }
     }
     EXPECT_GT(seen, 40);
-    // Nor in what others are told, whatever the owner lets be told of.
+    // Nor in what others can read, for any option of the owner.
     expect_hidden(conn_.value("SELECT string_agg(e::text, '') FROM f.outbox_events AS e"),
                   "events");
 }

@@ -30,7 +30,7 @@ std::set<std::string> split(const std::string& words) {
 // ---------------------------------------------------------------- rights
 
 // Which levels may call a function. c client, w worker, o operator,
-// m monitor; nobody but the owner where there is none.
+// m monitor; only the owner where there is none.
 struct Grant {
     const char* levels;
     const char* functions;
@@ -89,7 +89,7 @@ constexpr Grant kGrants[] = {
     {"", "seed_waitpoint_key rotate_waitpoint_key cleanup_schema"},
 };
 
-// Functions of schema belay: everybody may call them, and each looks at the caller itself, but for
+// Functions of schema belay: every role may call them, and each looks at the caller itself, but for
 // these.
 constexpr const char* kNotForAll =
     "inject_fault quarantined_hubs remove_hub_place set_hub_place start_worker stop_worker "
@@ -219,7 +219,7 @@ TEST_F(Rights, OfAdministration) {
                   std::string(call).starts_with("create_hub_link") ? "" : "42501")
             << call;
     }
-    // Neither tables nor sequences, for anybody but the owner; no view of the owner's for others.
+    // Neither tables nor sequences, for any role but the owner; no view of the owner's for others.
     const std::string rights =
         "SELECT string_agg(c.relname, ' ') FROM pg_class AS c WHERE c.relnamespace IN "
         "('f'::regnamespace, "
@@ -363,7 +363,7 @@ TEST(Injection, ThroughEveryText) {
     EXPECT_EQ(complaints(conn, "f"), "");
 }
 
-// What was stored is hostile: whoever reads it later takes it for what it is.
+// What was stored is hostile: functions that read it later treat it as data.
 TEST(Injection, ThroughWhatIsStored) {
     Cluster cluster(quiet());
     Conn conn = cluster.connect();

@@ -374,7 +374,7 @@ std::string Values::json(int depth) {
             return text + "}";
         }
         default: {
-            // Deep: beyond what anybody recurses over.
+            // Deep: beyond any recursion limit.
             const std::size_t levels = once_in(6) ? 200000 : below(400);
             const bool objects = once_in(2);
             std::string text;

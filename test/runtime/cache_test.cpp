@@ -216,7 +216,7 @@ TEST(Cache, BytesFollowTheTexts) {
     EXPECT_LT(waiting->bytes(), before);  // The code has ended with it; the call is gone.
 }
 
-// PK-5, LC-4: whatever becomes of executions, no frame is left of them.
+// PK-5, LC-4: for every end of an execution, no frame is left of them.
 TEST(Cache, NoFrameIsLeft) {
     const auto left = belay::engine::frame_bytes_left();
     {

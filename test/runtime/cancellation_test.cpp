@@ -350,7 +350,7 @@ Durable<std::string> waits_for(Context ctx, std::string what) {
     co_return "not cancelled";
 }
 
-// CX-5: whatever is waited for, in both modes; with terminate the code has no say.
+// CX-5: for everything that can be waited for, in both modes; with terminate the code has no say.
 TEST(CancelInstance, WaitsOfEachKind) {
     for (const char* what : {"activity", "child", "timer", "event", "queue", "retry", "attempt"}) {
         for (const bool cached : {false, true}) {

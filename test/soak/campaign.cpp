@@ -475,7 +475,7 @@ void Campaign::do_something_big() {
     }
 }
 
-// One fault, whatever it is.
+// One fault of any kind.
 void Campaign::make_mischief() {
     if (plan_.kills_servers && steady_us() > next_big_us_) {
         do_something_big();

@@ -147,7 +147,7 @@ int64_t latest_deadline(const Subject& subject, const Grant& grant) {
     for (const auto& use : subject.uses) {
         if (use.token == grant.token && use.extend_ms > 0 && use.outcome != Outcome::kRefused) {
             if (use.outcome == Outcome::kUnknown) {
-                return INT64_MAX - kGrainMs;  // nobody knows when it was done
+                return INT64_MAX - kGrainMs;  // it is unknown when it was done
             }
             deadline = std::max(deadline, use.call->got_ms + use.extend_ms);
         }

@@ -1,7 +1,7 @@
 // The checker: what the clients saw, against what the database says in the end.
 //
 // It knows nothing of the engine but its promises. From the journals it works out what must be
-// true, whatever happened to calls of unknown outcome; the rest it does not judge.
+// true, regardless of calls of unknown outcome; the rest it does not judge.
 #pragma once
 
 #include <functional>

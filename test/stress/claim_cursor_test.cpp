@@ -1,6 +1,6 @@
-// The claim cursor strands nothing: a client that has added an item finds one, whatever the others
-// do meanwhile: commit, roll back, prepare, abandon, let leases run out; and whatever a restart has
-// left.
+// The claim cursor strands nothing: a client that has added an item finds one, for anything that
+// the others do meanwhile: commit, roll back, prepare, abandon, let leases run out; and for
+// anything that a restart has left.
 //
 // Every client adds an item before it fetches one, and never holds two. So there is one for each.
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class Queue {
     virtual ~Queue() = default;
     // A statement that adds an item, at once or after that many ms.
     virtual std::string add(int delay_ms) = 0;
-    // One that fetches an item: a row with whatever the others need to know of it.
+    // One that fetches an item: a row with all that the others need to know of it.
     virtual std::string fetch(int64_t lease_ms) = 0;
     virtual std::string ack(const Rows& item) = 0;
     virtual std::string give_back(const Rows& item) = 0;
@@ -51,7 +51,7 @@ class Queue {
     virtual std::string cut_short(const Rows& item) = 0;
     // How many items are left.
     virtual std::string count() = 0;
-    // Whether somebody has to settle a lease that is over before its item can be had again.
+    // Whether another call has to settle a lease that is over before its item can be had again.
     virtual bool settles() const { return true; }
 };
 
@@ -82,7 +82,7 @@ class WorkQueue : public Queue {
 };
 
 // Each message starts an instance of its own.
-// Whoever adds an item also asks for those of another tag, of which there are none.
+// A client that adds an item also asks for those of another tag, of which there are none.
 class CrowdedQueue : public WorkQueue {
  public:
     explicit CrowdedQueue(uint64_t seed) : random_(seed) {}
@@ -249,7 +249,7 @@ class Worker {
         finish(fetch());
     }
 
-    // Lets a lease of a ms pass. Of a task, that is settled by whoever comes, or by a duty.
+    // Lets a lease of a ms pass. Of a task, that is settled by the next call, or by a duty.
     void expire() {
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
         if (!queue_.settles()) {

@@ -103,8 +103,8 @@ class Fetcher {
         return answer;
     }
 
-    // The arguments of a fetch from the timeout on. Leases are short: whoever dies leaves his item
-    // to the others. Most fetchers take everything, so that nothing is left behind.
+    // The arguments of a fetch from the timeout on. Leases are short: a worker that dies leaves its
+    // item to the others. Most fetchers take everything, so that nothing is left behind.
     std::string terms() {
         const std::string timeout = to_string(random_.number(300, 1200));
         const std::string owner = "'w" + to_string(number_ % kOwners) + "'";
@@ -217,8 +217,8 @@ class Fetcher {
         }
     }
 
-    // A portion: acks, abandons and a lease that nobody has, each with its own fate; the same call
-    // brings the next items.
+    // A portion: acks, abandons and a lease that no session has, each with its own fate; the same
+    // call brings the next items.
     std::vector<Leased> settle_all(const std::vector<Leased>& all) {
         std::string tokens = "'lost'";
         std::string outcomes = "'ack'";
@@ -270,8 +270,8 @@ class Fetcher {
     const std::atomic<bool>& stop_;
 };
 
-// Sends items in small batches, each once: table produced tells which are there, whatever happened
-// to a connection.
+// Sends items in small batches, each once: table produced tells which are there, regardless of what
+// happened to a connection.
 class Producer {
  public:
     Producer(Cluster* cluster, Ledger* ledger)
@@ -461,7 +461,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, Kills,
                                                                        : "Settle";
                          });
 
-// A backend dies by SIGKILL: the server throws everybody out and recovers.
+// A backend dies by SIGKILL: the server ends all sessions and recovers.
 TEST_F(ExactlyOnce, AfterCrashesOfTheServer) {
     const std::atomic<bool> never = false;
     Client observer(&cluster_, "SELECT 1", &never);

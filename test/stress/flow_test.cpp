@@ -1,4 +1,4 @@
-// Eight workers, operators and duties do whatever comes to mind to random flows, under a test
+// Eight workers, operators and duties do random operations on random flows, under a test
 // clock. In the end every flow is as an evaluator of its own says: it knows the graphs, because
 // this test made them, and takes from the outbox only what happened to tasks; states of edges and
 // groups, what is skipped, and the state of the flow it works out by itself (FM-10).
@@ -104,7 +104,7 @@ std::string json_of(const Graph& graph, Random* random, int64_t now) {
            R"(","tasks":[)" + tasks + "]}";
 }
 
-// ---- Whoever does something to them ----
+// ---- The clients ----
 
 struct Play : TaskGame {
     bool with_replays = true;
@@ -572,7 +572,7 @@ std::vector<Graph> make_flows(Conn* conn, Random* random, Play* play) {
     return graphs;
 }
 
-// Left alone, whatever can run does, and the duties finish what was left to them.
+// Left alone, all tasks that can run do so, and the duties finish what was left to them.
 void let_end(Client* client, Play* play) {
     for (int round = 0; round < 2000; ++round) {
         const std::string now = to_string(play->clock += 10000);

@@ -78,7 +78,7 @@ class Dispatcher {
         return answer;
     }
 
-    // Leases are short: whoever dies leaves his work to the others.
+    // Leases are short: a worker that dies leaves its work to the others.
     std::string lease() { return to_string(random_.number(200, 900)); }
 
     bool turn() {
@@ -218,7 +218,7 @@ class Orchestrations : public testing::Test {
         }
     }
 
-    // Kills connections of the runtime, and sends events that nobody waits for.
+    // Kills connections of the runtime, and sends events that no orchestration waits for.
     void disturb(Client* client, int64_t roots) {
         if (random_.in_thousand(500)) {
             (void)client->ask(

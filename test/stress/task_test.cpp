@@ -1,4 +1,4 @@
-// Eight workers, operators and duties do whatever comes to mind to the same tasks, under a test
+// Eight workers, operators and duties do random operations on the same tasks, under a test
 // clock: no task ever has two leases, every end of a task has one completion event, and attempts
 // and counters add up (TM-3). Queue b never has more active tasks than its limit (LI-1), queue c
 // has one that comes and goes (LI-3), and tasks wait for signals (SU-20).

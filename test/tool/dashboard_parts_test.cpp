@@ -272,7 +272,7 @@ TEST(DashboardActions, AreCompleteAndShowWhatTheyDo) {
     EXPECT_EQ(describe({.action = find_action("set_queue"), .args = {{"queue", "a"}}}, "app",
                        true)["command"],
               "");
-    // Each operator approves for himself.
+    // Each operator approves separately.
     const ActionCall approval{.action = find_action("approve_task"),
                               .args = {{"task_id", "0190c2a4-0000-7000-8000-0000000000ff"},
                                        {"waitpoint_id", "0190c2a4-0000-7000-8000-0000000000fe"}},

@@ -75,7 +75,7 @@ TEST_F(Examples, OrderSaga) {
             << ran.out;
     }
     EXPECT_TRUE(hub_.provider().list_work_items().empty());
-    // An order ends once, whatever comes later.
+    // An order ends once, regardless of later events.
     for (const char* order : {"order-1", "order-2", "order-3"}) {
         int ends = 0;
         for (const auto& event : hub_.orchestrations().history(order)) {

@@ -1,5 +1,5 @@
-// The owner of a hub can replace its views and functions. Whoever uses the tool, his code runs with
-// his rights.
+// The owner of a hub can replace its views and functions. For any user of the tool, the owner's
+// code runs with the owner's rights.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -141,7 +141,7 @@ TEST_F(HostileOwner, NeverHasTheRightsOfTheToolsUser) {
             EXPECT_EQ(ran.err.find(std::string("spy runs as ") + role), std::string::npos)
                 << role << " " << testing::PrintToString(words) << ran.err;
         }
-        // A worker waits, which nobody can with the owner's rights.
+        // A worker waits, which is impossible with the owner's rights.
         for (const auto& words : kWorkers) {
             const Ran ran = as(role, words);
             EXPECT_EQ(ran.code, 2) << testing::PrintToString(words);
@@ -157,7 +157,7 @@ TEST_F(HostileOwner, IsNotReachedThroughARoleThatASuperuserHasSet) {
     EXPECT_EQ(ran.code, 1);
     EXPECT_NE(ran.err.find("a superuser has set the role"), std::string::npos) << ran.err;
     EXPECT_EQ(ran.err.find("spy runs"), std::string::npos) << ran.err;
-    // As the owner is the same: his code would be back to super.
+    // As the owner is the same: the owner's code could return to super.
     const Ran owner = as("super", {"queues"}, " options='-c role=evil'");
     EXPECT_NE(owner.err.find("spy runs as evil"), std::string::npos) << owner.err;
     EXPECT_EQ(owner.err.find("spy runs as super"), std::string::npos) << owner.err;

@@ -136,7 +136,7 @@ TEST(ToolTop, FitsATerminal) {
     EXPECT_NE(first.find("app            worker        123456     1m      8     0       -       -"),
               std::string::npos)
         << first;
-    // Whatever does not fit is counted, not shown.
+    // Rows that do not fit are counted, not shown.
     const std::string small = render_top(&before, now, 40, 5);
     EXPECT_TRUE(small.ends_with("\n... 7 more lines")) << small;
     EXPECT_EQ(std::count(small.begin(), small.end(), '\n'), 4);

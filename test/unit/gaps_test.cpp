@@ -103,7 +103,7 @@ TEST(Gaps, WithoutRoomTheLeastGoes) {
     EXPECT_FALSE(covers(gaps, 100'050));
 }
 
-// Whatever is added and cut: no gap holds a place that may have a live row, and they are in order.
+// For any additions and cuts: no gap holds a place that may have a live row, and they are in order.
 TEST(Gaps, NeverSayMoreThanIsKnown) {
     BELAY_SEEDED(random);
     constexpr uint64_t kPlaces = 2000;

@@ -31,7 +31,7 @@ TEST(Slots, NewcomerWaitsForTheOthers) {
     EXPECT_EQ(deal({0, 0, 0, 0}, 2, 0), (Owners{0, 0, 1, 1}));
 }
 
-// SL-3: whoever calls first gives up the odd slot, and the other one keeps it.
+// SL-3: the owner that calls first gives up the odd slot, and the other one keeps it.
 TEST(Slots, TheOddSlotStaysWhereItIs) {
     EXPECT_EQ(deal({0, 0, 1, 1, 1}, 2, 0), (Owners{0, 0, 1, 1, 1}));
     EXPECT_EQ(deal({0, 0, 1, 1, 1}, 2, 1), (Owners{0, 0, 1, 1, 1}));
@@ -46,7 +46,7 @@ TEST(Slots, MoreOwnersThanSlots) {
 }
 
 // SL-2 to SL-4: from any state, once every owner has called, in any order, shares are even; and
-// nobody but the caller ever loses a slot.
+// no owner but the caller ever loses a slot.
 TEST(Slots, AnyStateIsEvenAfterOneRound) {
     BELAY_SEEDED(random);
     for (int round = 0; round < 2000; ++round) {

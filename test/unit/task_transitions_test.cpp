@@ -198,7 +198,7 @@ TEST(TaskTransitions, OneOrderOfWhatFallsDue) {
     EXPECT_EQ(first_due(row, kFloor, std::nullopt, 50), Due::kNothing);
 }
 
-// TS-3: whatever the rules make of a row may be stored.
+// TS-3: every row that the rules produce may be stored.
 TEST(TaskTransitions, EveryRowMayBeStored) {
     const TaskLife suspended_row = suspended(kActive, 1100);
     const TaskLife done = finished(suspended_row, TaskState::kCancelled, 1200);

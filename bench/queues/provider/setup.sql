@@ -449,7 +449,7 @@ BEGIN
             locked_until = excluded.locked_until,
             locked_at = excluded.locked_at
         WHERE l.locked_until <= v_now_ms;
-        -- Otherwise somebody has just taken the instance through another message.
+        -- Otherwise another session has just taken the instance through another message.
         EXIT WHEN FOUND;
     END LOOP;
 

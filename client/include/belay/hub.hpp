@@ -16,8 +16,7 @@
 //   outcome_unknown(), because the first run may have done it. A completion that finds that the
 //   first run has completed the task is a success;
 // - a task that has an id or a key is created once, however often the call is repeated; so are
-// flows
-//   with an id, signals with an id or a key, and suspensions with a key;
+//   flows with an id, signals with an id or a key, and suspensions with a key;
 // - other messages, and changes of the hub, are not repeated: the error says outcome_unknown().
 //
 // Thread-safety: none; as the connection's, of which a Hub is a view. It does not own it. Groups

@@ -86,10 +86,10 @@ struct Prefetch {
     int threshold = 1;
 };
 
-// What became of one outcome of many.
+// The result of settling one of many outcomes.
 struct SettledOutcome {
     OptionalText error = {};       // a SQLSTATE; none: it is settled
-    OptionalText reason = {};      // the word of the case
+    OptionalText reason = {};      // the code_detail of the error
     OptionalText result = {};      // of a task: what the call of its own returns
     bool outcome_unknown = false;  // refused, but perhaps done by a run whose answer was lost
 };
@@ -216,7 +216,7 @@ struct TurnAck {
 
 struct AckedTurn {
     OptionalText error = {};   // a SQLSTATE; none: it is committed
-    OptionalText reason = {};  // the word of the case
+    OptionalText reason = {};  // the code_detail of the error
     OptionalText message = {};
     bool outcome_unknown = false;  // refused, but perhaps done by a run whose answer was lost
 };

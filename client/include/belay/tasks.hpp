@@ -151,12 +151,12 @@ struct Problem {
 struct CancelledTask {
     std::string result;
     Uuid id;
-    std::string public_state;  // as people see it: waiting, running, done, ...
+    std::string public_state;  // the state for users: waiting, running, done, ...
     Word<TaskState> previous_state;
     bool effective = false;  // false: it was cancelled before, perhaps by a run of this call
 };
 
-// Which lease is meant; nothing means whichever there is.
+// The lease to revoke; without a value, the one that the task has now.
 struct RevokeTarget {
     std::string worker_instance = {};
     std::string lease_id = {};
@@ -208,7 +208,7 @@ class Tasks : public HubPart {
     // For operators.
     // Runs a task again that failed for good, expired or was cancelled.
     void retry(const Uuid& id, Where where = Where::current());
-    // Cancels in whatever state the task is, and says what was changed.
+    // Cancels the task in any state, and returns what was changed.
     CancelledTask force_cancel(const Uuid& id, std::string_view reason = "",
                                Where where = Where::current());
     RevokedLease revoke_lease(const Uuid& id, std::string_view reason = "",

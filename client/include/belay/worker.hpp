@@ -11,13 +11,14 @@
 //     worker.run();  // until worker.stop()
 //
 // Which task comes first is the server's decision: priority, then time. Whether a failure is
-// retried, and when, says the task's policy. Tasks and activities take turns for free handlers.
+// retried, and when, is decided by the task's policy. Tasks and activities take turns for free
+// handlers.
 //
-// Outcomes are settled in portions. A handler that returns goes on with the next job at once; a
-// settler sends its outcome, with all others that have ended meanwhile, and the same call receives
-// what there is room for. Nothing waits for a portion to fill. Each outcome has its own fate, and
-// its event comes after the commit. Task::settle() waits for that commit. complete_with() and
-// write() are transactions of their own.
+// Outcomes are settled in portions. The thread of a handler that returns goes on with the next task
+// at once; a settler sends its outcome, with all others that have ended meanwhile, and the same
+// call receives what there is room for. Nothing waits for a portion to fill. Each outcome has its
+// own fate, and its event comes after the commit. Task::settle() waits for that commit.
+// complete_with() and write() are transactions of their own.
 //
 // Threads and connections. run() uses its own thread to wait for work and to receive it,
 // `concurrency` threads for handlers, `connections` to settle, and one to extend leases. Settlers
@@ -83,16 +84,16 @@ struct WorkerOptions {
     std::vector<std::string> capabilities = {};
     int concurrency = 8;
     int connections = 3;
-    // Jobs that are leased before a handler is free for them, at most 1000. They are extended as
-    // running ones are, and released without counting the attempt when the worker stops, when a
-    // call fails, or at that age (by default a third of the lease). With 0 nothing is leased that
-    // no handler is free for. By default as many as handlers get through in about 10 ms, at most
-    // 500, by the last jobs' lengths, so none before a job has ended; they go back after 100 ms if
-    // the next jobs take longer.
+    // How many tasks are leased ahead, before a handler is free for them; at most 1000, and none
+    // with 0. Their leases are extended like those of running tasks. They are released, without
+    // counting the attempt, when the worker stops, when a call fails, or after prefetch_max_age (by
+    // default a third of the lease). By default the worker prefetches as many as its handlers
+    // finish in about 10 ms, at most 500, estimated from the durations of the last tasks, so none
+    // before a task has ended; they are released after 100 ms if the next tasks take longer.
     std::optional<int> prefetch = {};
     std::optional<Milliseconds> prefetch_max_age = {};
-    // Nothing is prefetched unless so many are ready: other workers may have handlers for them. By
-    // default twice the number of handlers.
+    // Nothing is prefetched unless this many tasks are ready, because other workers may have free
+    // handlers. By default twice the number of handlers.
     std::optional<int> prefetch_threshold = {};
     int settle_max = 500;  // outcomes in one portion
     Milliseconds lease{30000};

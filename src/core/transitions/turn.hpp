@@ -56,7 +56,7 @@ constexpr bool is_free(const TurnLock& row, int32_t incarnation, int64_t now) {
 }
 
 // Why the token does not open the lease of the lock that it names; kNone if it does. A token of
-// another incarnation opens nothing, whatever the row says.
+// another incarnation opens nothing, regardless of the row.
 constexpr LeaseFault fault_of(const TurnToken& token, const Lease& lease, int32_t incarnation,
                               int64_t now) {
     if (token.incarnation != incarnation) {

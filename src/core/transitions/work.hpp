@@ -34,13 +34,13 @@ constexpr int64_t free_at(const WorkState& row, int32_t incarnation) {
                                                 : row.due;
 }
 
-// Whether nobody has a live lease on the row. It may not be due yet.
+// Whether the row has no live lease. It may not be due yet.
 constexpr bool is_unleased(const WorkState& row, int32_t incarnation, int64_t now) {
     return !is_live(row.lease, incarnation, now);
 }
 
 // Why the token does not open the row's lease; kNone if it does. A token of another incarnation
-// opens nothing, whatever the row says.
+// opens nothing, regardless of the row.
 constexpr LeaseFault fault_of(const WorkToken& token, const WorkState& row, int32_t incarnation,
                               int64_t now) {
     if (token.incarnation != incarnation) {
@@ -64,7 +64,7 @@ constexpr WorkState renewed(const WorkState& row, int64_t locked_until) {
     return after;
 }
 
-// An abandon: nobody has the row, and with a delay it is due later.
+// An abandon: the row is free, and with a delay it is due later.
 constexpr WorkState released(const WorkState& row, int32_t attempt,
                              std::optional<int64_t> visible_at) {
     return {.due = visible_at ? delayed_due(*visible_at) : row.due,

@@ -82,7 +82,7 @@ void check_adoption(Oid schema, const char* name, store::Api api,
     }
 }
 
-// The owner of an adopted schema must not slip a table of his between our check and our CREATE
+// The owner of an adopted schema must not create a table between our check and our CREATE
 // TABLE IF NOT EXISTS: its triggers would run with the caller's rights.
 void check_made_by_us(Oid schema, store::Api api) {
     for (const auto& expected : store::hub_relations(api)) {

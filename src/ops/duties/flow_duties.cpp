@@ -19,7 +19,7 @@ constexpr int kBacklogs = 50;
 constexpr int kBacklogMembers = 500;
 constexpr int kFlows = 50;
 
-// The edges of tasks of the flow that have ended, as far as nobody has resolved them yet and the
+// The edges of tasks of the flow that have ended, as far as they are not resolved yet and the
 // portion allows. Returns how many entries of the queue are done.
 int64 dispatch(store::Tables& tables, store::Flow* flow, std::span<const store::LeftOver> queue,
                int64 now) {
@@ -112,7 +112,8 @@ int64 drain_cancel_backlog(store::Tables& tables, pg::Clock* clock) {
         if (!flow && store::read_flow(tables, id)) {
             continue;
         }
-        // Against all rules a member goes on although its flow took all members along.
+        // A cancelled flow with policy `all` has no open members, unless rows were changed by hand:
+        // those that are left are cancelled, too.
         if (flow && flow->cancellation_policy == core::CancelPolicy::kAll &&
             flow->open_members > 0) {
             const auto strays = store::hold_free(tables, store::open_members(tables, id));

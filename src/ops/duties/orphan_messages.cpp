@@ -61,7 +61,7 @@ int64 bury_orphan_messages(store::Tables& tables, pg::Clock* clock) {
         moved += bury_of(tables, instance_id, now - retention, now);
         CHECK_FOR_INTERRUPTS();
     }
-    // Where nobody fetches, nobody has set them aside.
+    // If no session fetches from these slots, none has set the messages aside.
     for (const auto instance_id :
          store::unmet_orphans(tables, slots_of(tables, {true, {}}), now - retention, kLookAt)) {
         moved += bury_of(tables, instance_id, now - retention, now);

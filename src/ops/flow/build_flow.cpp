@@ -352,7 +352,7 @@ SealedFlow seal_flow(store::Tables& tables, const pg_uuid_t& flow_id,
     Cascade cascade(tables, &flow, 0, tables.hub.options[store::Option::kFanoutBound], now);
     const auto groups = store::open_groups(tables, flow.id);
     cascade.judge(groups);
-    // Whatever was held and has no edges waits for nothing more.
+    // Members that were held and have no edges wait for nothing more.
     pg::List<pg_uuid_t> lone;
     for (const pg_uuid_t& id : freed) {
         // They come by the id of their task.

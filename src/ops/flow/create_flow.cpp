@@ -237,7 +237,7 @@ std::span<const store::NewMember> members_of(store::Tables& tables, const FlowRe
     pg::List<store::NewMember> members;
     for (std::size_t i = 0; i < request.items.size(); ++i) {
         MemberItem item = request.items[i];
-        item.hold = item.hold && !request.seal;  // nobody would let it go
+        item.hold = item.hold && !request.seal;  // nothing would release it
         const pg_uuid_t id = item.request.id ? *item.request.id : make_id(now);
         members.add(new_member(item, id, sets[i], now));
     }

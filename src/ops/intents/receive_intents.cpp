@@ -110,7 +110,7 @@ int64 take_in(store::Tables& tables, std::span<const store::Intent> intents, int
         static_cast<store::Intent*>(palloc(sizeof(store::Intent) * (intents.size() + 1)));
     std::copy(intents.begin(), intents.end(), sorted);
     // Of one source the order of ids is the order of delivery. A call that brings the same keys
-    // inserts them in this order, too, so nobody waits in a circle.
+    // inserts them in this order, too, so no transactions wait in a circle.
     std::sort(sorted, sorted + intents.size(), by_id);
     int64 taken = 0;
     for (std::size_t i = 0; i < intents.size(); ++i) {

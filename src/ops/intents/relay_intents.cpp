@@ -190,7 +190,7 @@ const char* try_put(const Delivery& to, const store::Hub& target,
     return psprintf("%s: %s", unpack_sql_state(end.error->sqlerrcode), end.error->message);
 }
 
-// Why the hub's owner cannot deliver to a target of this database; null if he can.
+// Why the hub's owner cannot deliver to a target of this database; null if it can.
 const char* refusal(store::Tables& tables, const store::Hub* target, std::string_view name) {
     if (target == nullptr) {
         if (const auto place = store::place_of(pg::c_string(name))) {

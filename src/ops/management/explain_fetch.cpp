@@ -28,7 +28,7 @@ struct Explanation {
     }
 };
 
-// Takes the locks of a reader without waiting: who asks why nothing moves must not get stuck too.
+// Takes the locks of a reader without waiting: the diagnosis of a blocked queue must not block.
 bool try_to_read(const store::Hub& hub) {
     const auto& tables = hub.relations;
     for (const Oid table :
@@ -106,7 +106,8 @@ void explain_messages(Explanation* out, const std::optional<store::Instance>& in
     }
 }
 
-// Dead letters block nothing by themselves; beside another reason they tell where messages went.
+// Dead letters block nothing. They are listed only beside another reason, because they can explain
+// where messages are.
 void explain_dead_letters(Explanation* out) {
     if (out->reasons.count == 0) {
         return;

@@ -25,8 +25,8 @@ struct Explanation {
     }
 };
 
-// Nothing keeps the item but that nobody fetches it: which workers could, and how many sessions
-// wait.
+// The item is ready and only waits for a worker: which workers could fetch it, and how many
+// sessions wait.
 void explain_lack_of_workers(store::Tables& tables, const store::WorkView& work, Explanation* out) {
     StringInfo detail = makeStringInfo();
     if (work.tag) {

@@ -285,7 +285,7 @@ void check_acks(std::span<TurnAck> acks, pg::List<Settling>* all) {
     }
 }
 
-// Locks are taken in key order, whatever the order of the acks; equal tokens stay in theirs.
+// Locks are taken in key order, regardless of the order of the acks; equal tokens stay in theirs.
 bool by_key(const Settling& a, const Settling& b) {
     const auto key = [](const Settling& settling) {
         return settling.token ? std::tuple(true, settling.token->instance_key,

@@ -34,7 +34,7 @@ EventBatch read_events(store::Tables& tables, std::string_view name, std::option
 void ack_events(store::Tables& tables, std::string_view name, std::string_view upto,
                 pg::Clock* clock);
 
-// Deletes events that nobody needs any more.
+// Deletes events that no subscription needs any more.
 int64 forget_events(store::Tables& tables, pg::Clock* clock);
 
 }  // namespace belay::ops

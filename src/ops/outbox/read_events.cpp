@@ -86,7 +86,8 @@ bool move_past_others(store::Tables& tables, std::string_view name, const store:
     return false;
 }
 
-// A reader who changed nothing is in nobody's way, however long his transaction lasts.
+// A reader that changed nothing unlocks the subscription at once: its transaction may stay open for
+// long without blocking others.
 EventBatch nothing_read(store::Tables& tables, std::string_view name) {
     unlock_subscription(tables, name);
     return {};

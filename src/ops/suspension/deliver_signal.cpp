@@ -5,8 +5,8 @@
 // Locks    the task
 // Raises   QB002, QB006, QB007, QB010, QB012, QB016
 //
-// The token is checked before anything is said of task or waitpoint, and whatever is wrong with it
-// gives one and the same error.
+// The token is checked before an error can reveal anything about the task or the waitpoint, and all
+// invalid tokens raise the same error.
 #include "core/condition.hpp"
 #include "ops/audit.hpp"
 #include "ops/suspension/suspension.hpp"

@@ -296,7 +296,7 @@ std::optional<Refusal> refusal_of(const store::Hub& hub, const store::Task& task
         const char* why = why_refused(hub, task, fence, now);
         return why == nullptr ? std::nullopt : std::optional(Refusal{pg::kLockLost, why});
     }
-    // An operator needs no lease: the task's own will do, unless he names the epoch that he saw.
+    // An operator needs no lease: the task's own will do, unless the call names an epoch.
     const int64 epoch = fence.override ? fence.epoch.value_or(task.lease_epoch) : *fence.epoch;
     switch (core::fault_of_live_epoch(task, epoch, hub.epoch_floor, now)) {
         case core::TaskFault::kTerminal:

@@ -113,8 +113,8 @@ void explain_limits(store::Tables& tables, std::string_view queue, int64 now, Re
     }
 }
 
-// Nothing keeps the task but that nobody claims it: which workers could, and how many sessions
-// wait.
+// The task is ready and only waits for a worker: which workers could claim it, and how many
+// sessions wait.
 void explain_lack_of_workers(store::Tables& tables, const store::TaskView& task, bool has_caller,
                              Reasons* out) {
     StringInfo detail = makeStringInfo();

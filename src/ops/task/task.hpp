@@ -52,8 +52,8 @@ core::Policy policy_of(store::Tables& tables, const store::Task& task);
 
 // ---- Holding a task ----
 
-// Who calls: with an epoch as the holder of the lease, or as an operator, who needs none; if he has
-// one, the task must still be at it.
+// The caller: the holder of the lease, with its epoch, or an operator, for whom the epoch is
+// optional. If an epoch is given, the task must still be at it.
 struct Fence {
     std::optional<int64> epoch;
     bool override;  // source operator_override
@@ -95,7 +95,7 @@ std::optional<Refusal> refusal_of(const store::Hub& hub, const store::Task& task
 // The same, raised.
 void check_fence(store::Tables& tables, const store::Task& task, const Fence& fence, int64 now);
 
-// The holder of the lease is about to end it: a guard of his transaction on it passes.
+// The holder of the lease is about to end it: a guard of its transaction on the lease passes.
 void note_own_end(const store::Task& task, const Fence& fence);
 
 [[noreturn]] void raise_terminal(const store::Task& task);
@@ -129,8 +129,8 @@ void tell_completion(store::Tables& tables, const store::Task& task, core::TaskS
 
 // ---- Ends ----
 
-// Ends a task, tells of it, and lets its flow go on. A silent end tells nobody and leaves the edges
-// as they are: the caller deals with the whole flow. Returns the epoch afterwards.
+// Ends a task, publishes that, and lets its flow go on. A silent end publishes nothing and leaves
+// the edges as they are: the caller deals with the whole flow. Returns the epoch afterwards.
 enum class EndKind { kTold, kSilent };
 int64 end_task(store::Tables& tables, const store::Task& task, const store::Finish& how,
                EndKind kind = EndKind::kTold);
@@ -169,8 +169,8 @@ FailureResult fail_attempt(store::Tables& tables, const store::Task& task, const
 // deadline, lease, timeout of its suspension. False if nothing has.
 bool settle(store::Tables& tables, const store::Task& task, int64 now);
 
-// Settles those of the tasks that nobody else holds, and moves the check of leases that were
-// renewed. Returns how many it changed.
+// Settles those of the tasks that no other transaction holds, and moves the check of leases that
+// were renewed. Returns how many it changed.
 int64 settle_all(store::Tables& tables, std::span<const store::DueTask> all, int64 now);
 
 // Takes back up to limit leases that are over. Asks the tables only if one may be. Returns how many

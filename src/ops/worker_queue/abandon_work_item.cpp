@@ -3,7 +3,7 @@
 // Calls    hold_work, release_held
 // Touches  <hub>.worker_queue
 // Locks    the worker row
-// Raises   QB001 unknown token; an expired lease that nobody took is accepted
+// Raises   QB001 unknown token; an expired lease is accepted until the item is leased again
 #include "ops/lost_lease.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 

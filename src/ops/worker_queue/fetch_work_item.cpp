@@ -54,7 +54,7 @@ struct Stream {
     int at;
     int asked;  // the limit of the page: a shorter page is the last
     int walked;
-    bool looked_at;  // nobody held the head
+    bool looked_at;  // the head was not locked
     bool ended;
 };
 
@@ -75,7 +75,7 @@ struct Search {
     pg::List<KnownSession> sessions;
     pg::List<store::Leased> leased;
     int new_sessions;
-    bool lost_one;  // somebody else was quicker
+    bool lost_one;  // another session was quicker
 
     bool wants_more() const { return leased.count < request.max_items; }
 
@@ -253,8 +253,8 @@ bool may_claim(const Search& search, const KnownSession& session) {
     }
 }
 
-// Whether the caller may have the stream's head when its turn comes. Whether somebody holds it is
-// looked at once; that sessions are used up can turn out at any time.
+// Whether the caller may have the stream's head when its turn comes. Whether it is locked is
+// checked once; that sessions are used up can turn out at any time.
 bool may_have_head(Search* search, Stream* stream) {
     const store::Candidate& head = stream->page.rows[stream->at];
     if (!search->serves_tag(head.tag) ||
@@ -581,7 +581,8 @@ store::LeasedRows fetch_work_items(store::Tables& tables, const FetchRequest& re
     store::LeasedRows leased{nullptr, 0};
     bool again = true;
     // What has become ready since is looked for: those who were faster may have left it for us. And
-    // what was lost, a few times: whoever gives it back lets go of it before the version moves.
+    // what was lost, a few times: the session that gives it back unlocks it before the version
+    // moves.
     for (int look = 1; again && look <= kMostLooks; ++look) {
         version = wakeups::queue_version(channel);
         const Fetched fetched = fetch_now(tables, request, clock);

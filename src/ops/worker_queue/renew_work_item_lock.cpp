@@ -25,8 +25,8 @@ struct Renewal {
     std::optional<store::WorkRow> row;
 };
 
-// The quick way: a live lease that nobody else holds is moved by one update. The slow way waits for
-// the row and finds out what is wrong.
+// The quick way: a live lease whose row is not locked is moved by one update. The slow way waits
+// for the row and finds out what is wrong.
 store::WorkRow renewed(store::Tables& tables, std::optional<std::string_view> token,
                        const std::optional<core::WorkToken>& parsed, const Extension& extension,
                        pg::Clock* clock) {

@@ -1,4 +1,4 @@
-// sessions.cpp — keep sessions alive, and clear away those that nobody needs.
+// sessions.cpp — keep sessions alive, and delete those that are not needed any more.
 //
 // Calls    store::hold_session, store::renew_session, store::delete_orphaned_sessions
 // Touches  <hub>.sessions
@@ -45,7 +45,7 @@ void touch_session(store::Tables& tables, const store::WorkRow& row, pg::Clock* 
     if (!row.session_id || !row.locked_by) {
         return;
     }
-    // Only a live session of his own is touched; for another there is nothing to wait for.
+    // Only a live session of the caller's own is extended; there is no need to wait for others.
     const auto session = store::read_session(tables, *row.session_id);
     if (!session || session->worker_id != *row.locked_by || session->locked_until <= clock->now()) {
         return;

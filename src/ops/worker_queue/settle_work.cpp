@@ -28,7 +28,8 @@ struct Settling {
     std::optional<store::WorkRow> acked;
 };
 
-// Rows are locked in key order, whatever the order of the outcomes; equal tokens stay in theirs.
+// Rows are locked in key order, regardless of the order of the outcomes; equal tokens stay in
+// theirs.
 bool by_key(const Settling& a, const Settling& b) {
     const auto order = store::key_of(a.parsed) <=> store::key_of(b.parsed);
     return order != 0 ? order < 0 : a.index < b.index;

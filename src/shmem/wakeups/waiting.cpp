@@ -247,7 +247,7 @@ void wake_others(int channel, int32 items, Reason reason) {
 void sleep_until(int64 at, int64 now) {
     me()->sleeping_until = at;
     wait_for_latch(std::clamp<int64>(at - now, 0, 3600 * 1000));
-    me()->sleeping_until = core::kNever;  // whatever is due earlier than planned shall wake us
+    me()->sleeping_until = core::kNever;  // anything that is due earlier than planned wakes us
     ResetLatch(MyLatch);
     CHECK_FOR_INTERRUPTS();
 }

@@ -124,7 +124,7 @@ CREATE VIEW belay.hubs AS
            h.is_here
       FROM belay.hub_rows() AS h
       JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
-      -- One look at pg_class for all hubs, and none where nobody asks for the size. Asking each file for its length takes
+      -- One look at pg_class for all hubs, and none in a query that does not ask for the size. Asking each file for its length takes
       -- 2,000 buffers a hub.
       LEFT JOIN (SELECT c.relnamespace,
                         (pg_catalog.sum(c.relpages::bigint + coalesce(t.relpages, 0))
@@ -137,16 +137,16 @@ CREATE VIEW belay.hubs AS
                                             WHERE k.relname = 'belay_hub')
                   GROUP BY c.relnamespace) AS s ON s.relnamespace = h.schema;
 COMMENT ON VIEW belay.hubs IS 'The hubs of this database.';
-COMMENT ON COLUMN belay.hubs.name IS 'Its name, that of the schema.';
-COMMENT ON COLUMN belay.hubs.owner IS 'Whose rights its functions run with.';
+COMMENT ON COLUMN belay.hubs.name IS 'Name of the hub and of its schema.';
+COMMENT ON COLUMN belay.hubs.owner IS 'Role whose rights the functions of the hub run with.';
 COMMENT ON COLUMN belay.hubs.api IS 'belay or duroxide-pg.';
-COMMENT ON COLUMN belay.hubs.version IS 'The version of its tables and functions.';
-COMMENT ON COLUMN belay.hubs.is_current IS 'Whether that is the library''s.';
+COMMENT ON COLUMN belay.hubs.version IS 'Version of the tables and functions of the hub.';
+COMMENT ON COLUMN belay.hubs.is_current IS 'Whether the hub has the version of the loaded library.';
 COMMENT ON COLUMN belay.hubs.paused IS 'Whether any queue is paused.';
-COMMENT ON COLUMN belay.hubs.created_at IS 'When it was made.';
+COMMENT ON COLUMN belay.hubs.created_at IS 'When the hub was created.';
 COMMENT ON COLUMN belay.hubs.size_bytes IS 'Tables, sequences and indexes of the schema, with toast, as of their last VACUUM, ANALYZE or index build.';
-COMMENT ON COLUMN belay.hubs.paused_queues IS 'Which queues are paused.';
-COMMENT ON COLUMN belay.hubs.is_here IS 'Whether this server serves it; if not, belay.hub_locations has the place of the one that does, and the other columns tell of what was left here.';
+COMMENT ON COLUMN belay.hubs.paused_queues IS 'The queues that are paused.';
+COMMENT ON COLUMN belay.hubs.is_here IS 'Whether this server serves the hub. If not, belay.hub_locations has the place of the server that does, and the other columns describe what was left here.';
 GRANT SELECT ON belay.hubs TO PUBLIC;
 
 CREATE FUNCTION belay.hub_option_rows()
@@ -160,7 +160,7 @@ COMMENT ON VIEW belay.hub_options IS 'The options of every hub, with their value
 COMMENT ON COLUMN belay.hub_options.hub IS 'The hub.';
 COMMENT ON COLUMN belay.hub_options.option IS 'Name of the option.';
 COMMENT ON COLUMN belay.hub_options.value IS 'The value in force; null: off.';
-COMMENT ON COLUMN belay.hub_options.is_default IS 'Whether it is the default.';
+COMMENT ON COLUMN belay.hub_options.is_default IS 'Whether the value is the default.';
 GRANT SELECT ON belay.hub_options TO PUBLIC;
 
 -- ---------------------------------------------------------------- hubs of other servers
@@ -171,10 +171,10 @@ CREATE TABLE belay.hub_places (
     port integer NOT NULL,
     CONSTRAINT hub_places_pkey PRIMARY KEY (hub)
 );
-COMMENT ON TABLE belay.hub_places IS 'The hubs that other servers have, set by belay.set_hub_place.';
+COMMENT ON TABLE belay.hub_places IS 'Hubs on other servers, set by belay.set_hub_place.';
 COMMENT ON COLUMN belay.hub_places.hub IS 'The hub.';
-COMMENT ON COLUMN belay.hub_places.host IS 'Host of the server that has it.';
-COMMENT ON COLUMN belay.hub_places.port IS 'Its port.';
+COMMENT ON COLUMN belay.hub_places.host IS 'Host of the server that has the hub.';
+COMMENT ON COLUMN belay.hub_places.port IS 'Port of that server.';
 GRANT SELECT ON belay.hub_places TO PUBLIC;
 
 CREATE TABLE belay.hub_families (
@@ -182,9 +182,9 @@ CREATE TABLE belay.hub_families (
     hubs   integer NOT NULL,
     CONSTRAINT hub_families_pkey PRIMARY KEY (family)
 );
-COMMENT ON TABLE belay.hub_families IS 'Families of hubs, as belay.create_hub_family has made them.';
-COMMENT ON COLUMN belay.hub_families.family IS 'The family. Its hubs have this name, an underscore and a number of three digits.';
-COMMENT ON COLUMN belay.hub_families.hubs IS 'How many hubs it has, on all servers.';
+COMMENT ON TABLE belay.hub_families IS 'Families of hubs, created by belay.create_hub_family.';
+COMMENT ON COLUMN belay.hub_families.family IS 'Name of the family. The names of its hubs are this name, an underscore and three digits.';
+COMMENT ON COLUMN belay.hub_families.hubs IS 'Number of hubs of the family, on all servers.';
 GRANT SELECT ON belay.hub_families TO PUBLIC;
 
 SELECT pg_catalog.pg_extension_config_dump('belay.hub_places', '');
@@ -193,17 +193,17 @@ SELECT pg_catalog.pg_extension_config_dump('belay.hub_families', '');
 CREATE FUNCTION belay.set_hub_place(p_name name, p_host text, p_port integer) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_set_hub_place';
 COMMENT ON FUNCTION belay.set_hub_place(name, text, integer) IS
-    'Says which server has a hub. If the hub is in this database, it is no longer served here: its functions raise QB017 with the place. For superusers, unless granted.';
+    'Sets the server that has a hub. If the hub is in this database, it is no longer served here: its functions raise QB017 with the place. For superusers, unless granted.';
 
 CREATE FUNCTION belay.remove_hub_place(p_name name) RETURNS boolean
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_remove_hub_place';
 COMMENT ON FUNCTION belay.remove_hub_place(name) IS
-    'Forgets the place of a hub; one that is in this database is served again. False if no place was known. For superusers, unless granted.';
+    'Removes the place of a hub. A hub in this database is served again. Returns false if no place was set. For superusers, unless granted.';
 
 CREATE FUNCTION belay.hub_location(p_name name) RETURNS TABLE (host text, port integer, is_here boolean)
     LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'belay_hub_location';
 COMMENT ON FUNCTION belay.hub_location(name) IS
-    'Where a hub is. Host and port are null for a hub of this database.';
+    'Returns where a hub is. Host and port are null for a hub of this database.';
 
 CREATE VIEW belay.hub_locations AS
     SELECT n.nspname AS hub, NULL::text AS host, NULL::integer AS port, true AS is_here
@@ -212,11 +212,11 @@ CREATE VIEW belay.hub_locations AS
      WHERE h.is_here
     UNION ALL
     SELECT p.hub, p.host, p.port, false FROM belay.hub_places AS p;
-COMMENT ON VIEW belay.hub_locations IS 'The hubs that this database has or knows, with their places.';
+COMMENT ON VIEW belay.hub_locations IS 'Hubs of this database, and hubs on other servers whose places are set.';
 COMMENT ON COLUMN belay.hub_locations.hub IS 'The hub.';
-COMMENT ON COLUMN belay.hub_locations.host IS 'Host of the server that has it; null: this one.';
-COMMENT ON COLUMN belay.hub_locations.port IS 'Its port; null: this server.';
-COMMENT ON COLUMN belay.hub_locations.is_here IS 'Whether this server serves it.';
+COMMENT ON COLUMN belay.hub_locations.host IS 'Host of the server that has the hub; null for this server.';
+COMMENT ON COLUMN belay.hub_locations.port IS 'Port of that server; null for this server.';
+COMMENT ON COLUMN belay.hub_locations.is_here IS 'Whether this server serves the hub.';
 GRANT SELECT ON belay.hub_locations TO PUBLIC;
 
 CREATE PROCEDURE belay.create_hub_family(
@@ -228,29 +228,29 @@ CREATE PROCEDURE belay.create_hub_family(
 )
     LANGUAGE C AS 'MODULE_PATHNAME', 'belay_create_hub_family';
 COMMENT ON PROCEDURE belay.create_hub_family(name, integer, text, text[], text) IS
-    'Makes a family of hubs that share a load by keys: all here, or with p_servers every n-th one, and places for the others. Outside of a transaction block it commits after each hub; called again, it continues.';
+    'Creates a family of hubs that share a load by keys: all here, or with p_servers every n-th one, and places for the others. Outside of a transaction block it commits after each hub; called again, it continues.';
 
 CREATE PROCEDURE belay.drop_hub_family(p_family name, p_force boolean DEFAULT false)
     LANGUAGE C AS 'MODULE_PATHNAME', 'belay_drop_hub_family';
 COMMENT ON PROCEDURE belay.drop_hub_family(name, boolean) IS
-    'Drops the hubs of a family that are in this database, and forgets the family. Outside of a transaction block it commits after each hub.';
+    'Drops the hubs of a family that are in this database, and removes the family. Outside of a transaction block it commits after each hub.';
 
 CREATE FUNCTION belay.family_hub(p_family name, p_key text) RETURNS name
     LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_family_hub';
 COMMENT ON FUNCTION belay.family_hub(name, text) IS
-    'The hub of a family that has a key.';
+    'Returns the hub of a family that has a key.';
 
 CREATE FUNCTION belay.family_hub_of(p_family name, p_hubs integer, p_key text) RETURNS name
     LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'belay_family_hub_of';
 COMMENT ON FUNCTION belay.family_hub_of(name, integer, text) IS
-    'The hub that has a key in a family of so many hubs, known here or not.';
+    'Returns the hub that has a key in a family of this number of hubs, which need not be known here.';
 
 -- ---------------------------------------------------------------- links to hubs of other databases
 
 CREATE FUNCTION belay.create_hub_link(p_hub name, p_target_hub name, p_server text) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_create_hub_link';
 COMMENT ON FUNCTION belay.create_hub_link(name, name, text) IS
-    'Routes what a hub sends to p_target_hub to the database of a foreign server, with the user mapping of the hub''s owner.';
+    'Delivers work items that a hub sends to p_target_hub through a foreign server, with the user mapping of the hub''s owner.';
 
 CREATE FUNCTION belay.drop_hub_link(p_hub name, p_target_hub name) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_drop_hub_link';

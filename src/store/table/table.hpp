@@ -332,7 +332,7 @@ TM_Result lock_row(const Table& table, LockTupleMode mode, LockWaitPolicy policy
 bool delete_row(const Table& table, bool wait);
 
 // Locks the row that find() finds. A version that was replaced since the snapshot is not followed
-// but looked for again: to follow could mean to wait, whatever the policy says. False: there is
+// but looked for again: to follow it could mean to wait, against the policy. False: there is
 // none, or another transaction has it and the policy is not to wait.
 template <typename Find>
 bool lock_found(Table* table, LockTupleMode mode, LockWaitPolicy policy, Find find) {

@@ -127,7 +127,7 @@ WalkEnd walk_live(Table* table, const Stream& stream, const core::QueuePlace& af
     }
 }
 
-// Looks for live rows in the gaps of a stream: an owner can change his tables by hand. Returns how
+// Looks for live rows in the gaps of a stream: an owner can change its tables by hand. Returns how
 // many were found.
 template <typename Stream>
 int64 repair_gaps(Table* table, const Stream& stream) {

@@ -20,7 +20,7 @@ namespace belay {
 
 enum class OnCancel {
     kCooperative,  // every wait throws Cancelled; the code may compensate
-    kTerminate,    // the instance ends with the turn, whatever the code does
+    kTerminate,    // the instance ends with the turn, even if the code goes on
 };
 
 class OrchestrationOptions {

@@ -123,7 +123,7 @@ CREATE OR REPLACE VIEW @hub@.queue_depths AS
     SELECT q.queue AS queue, q.paused, q.ready, q.delayed, q.blocked, q.active, q.suspended, q.overdue_leases,
            q.oldest_ready_age_ms, q.concurrency, q.rate_per_s, q.capped
       FROM @hub@.list_queues() AS q;
-COMMENT ON VIEW @hub@.queue_depths IS 'How many tasks of each queue wait, run or are overdue, and for how long the oldest has been ready.';
+COMMENT ON VIEW @hub@.queue_depths IS 'Number of waiting, active and overdue tasks of each queue, and the age of its oldest ready task.';
 COMMENT ON COLUMN @hub@.queue_depths.queue IS 'Name of the queue.';
 COMMENT ON COLUMN @hub@.queue_depths.paused IS 'Whether claims skip the queue.';
 COMMENT ON COLUMN @hub@.queue_depths.ready IS 'Tasks that can be claimed.';

@@ -48,7 +48,7 @@ CREATE OR REPLACE VIEW @hub@.dead_letter_summary AS
      GROUP BY d.queue, d.reason;
 COMMENT ON VIEW @hub@.dead_letter_summary IS 'Number and age of dead letters by queue and reason, of the newest 10,000.';
 COMMENT ON COLUMN @hub@.dead_letter_summary.queue IS 'worker, orchestrator or intent.';
-COMMENT ON COLUMN @hub@.dead_letter_summary.reason IS 'Why they were set aside.';
-COMMENT ON COLUMN @hub@.dead_letter_summary.items IS 'How many.';
-COMMENT ON COLUMN @hub@.dead_letter_summary.oldest_dead_at IS 'When the first of them was set aside.';
-COMMENT ON COLUMN @hub@.dead_letter_summary.newest_dead_at IS 'When the last of them was set aside.';
+COMMENT ON COLUMN @hub@.dead_letter_summary.reason IS 'Reason of the dead letters.';
+COMMENT ON COLUMN @hub@.dead_letter_summary.items IS 'Number of dead letters.';
+COMMENT ON COLUMN @hub@.dead_letter_summary.oldest_dead_at IS 'When the oldest of them was set aside.';
+COMMENT ON COLUMN @hub@.dead_letter_summary.newest_dead_at IS 'When the newest of them was set aside.';

@@ -110,24 +110,24 @@ CREATE OR REPLACE VIEW @hub@.flow_summary AS
                pg_catalog.max(t.terminal_at_ms) AS last_ended_ms
           FROM @hub@.tasks AS t
          WHERE t.flow_id = f.id) AS c ON true;
-COMMENT ON VIEW @hub@.flow_summary IS 'Flows, how many of their members are in each state, first start, last end, age.';
+COMMENT ON VIEW @hub@.flow_summary IS 'Flows with the number of members in each state, the first start, the last end and the age.';
 COMMENT ON COLUMN @hub@.flow_summary.flow_id IS 'The flow.';
 COMMENT ON COLUMN @hub@.flow_summary.kind IS 'As given to create_flow.';
 COMMENT ON COLUMN @hub@.flow_summary.state IS 'open, running, completed, failed or cancelled.';
-COMMENT ON COLUMN @hub@.flow_summary.members IS 'How many tasks it has.';
-COMMENT ON COLUMN @hub@.flow_summary.blocked IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.delayed IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.ready IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.active IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.suspended IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.completed IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.failed IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.cancelled IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.expired IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.skipped IS 'Members in this state.';
-COMMENT ON COLUMN @hub@.flow_summary.first_started_ms IS 'When its first member was first claimed.';
-COMMENT ON COLUMN @hub@.flow_summary.last_ended_ms IS 'When its last member ended; null while one has not.';
-COMMENT ON COLUMN @hub@.flow_summary.age_ms IS 'From its creation to its end, or to now.';
+COMMENT ON COLUMN @hub@.flow_summary.members IS 'Number of tasks of the flow.';
+COMMENT ON COLUMN @hub@.flow_summary.blocked IS 'Number of members that are blocked.';
+COMMENT ON COLUMN @hub@.flow_summary.delayed IS 'Number of members that are delayed.';
+COMMENT ON COLUMN @hub@.flow_summary.ready IS 'Number of members that are ready.';
+COMMENT ON COLUMN @hub@.flow_summary.active IS 'Number of members that are active.';
+COMMENT ON COLUMN @hub@.flow_summary.suspended IS 'Number of members that are suspended.';
+COMMENT ON COLUMN @hub@.flow_summary.completed IS 'Number of members that are completed.';
+COMMENT ON COLUMN @hub@.flow_summary.failed IS 'Number of members that are failed.';
+COMMENT ON COLUMN @hub@.flow_summary.cancelled IS 'Number of members that are cancelled.';
+COMMENT ON COLUMN @hub@.flow_summary.expired IS 'Number of members that are expired.';
+COMMENT ON COLUMN @hub@.flow_summary.skipped IS 'Number of members that are skipped.';
+COMMENT ON COLUMN @hub@.flow_summary.first_started_ms IS 'When a member was claimed for the first time.';
+COMMENT ON COLUMN @hub@.flow_summary.last_ended_ms IS 'When the last member ended; null while a member is open.';
+COMMENT ON COLUMN @hub@.flow_summary.age_ms IS 'Time from the creation of the flow to its end, or until now.';
 
 CREATE OR REPLACE VIEW @hub@.cancel_backlog_open AS
     SELECT b.flow_id,
@@ -141,7 +141,7 @@ CREATE OR REPLACE VIEW @hub@.cancel_backlog_open AS
            b.grace_until_ms
       FROM @hub@.cancel_backlog AS b
       JOIN @hub@.cancel_backlog_members AS m ON m.flow_id = b.flow_id;
-COMMENT ON VIEW @hub@.cancel_backlog_open IS 'Members of cancelled flows whose workers have not said that they stopped.';
+COMMENT ON VIEW @hub@.cancel_backlog_open IS 'Members of cancelled flows whose workers have not acknowledged the cancellation yet.';
 COMMENT ON COLUMN @hub@.cancel_backlog_open.flow_id IS 'The cancelled flow.';
 COMMENT ON COLUMN @hub@.cancel_backlog_open.task_id IS 'The member whose lease was revoked.';
 COMMENT ON COLUMN @hub@.cancel_backlog_open.worker IS 'Worker that had the lease.';

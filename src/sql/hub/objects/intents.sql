@@ -30,24 +30,24 @@ CREATE OR REPLACE VIEW @hub@.intents AS
            q.last_error
       FROM @hub@.intent_queue AS q;
 COMMENT ON VIEW @hub@.intents IS
-    'Work items for other hubs that are not delivered yet; next_try_at is null behind another of the same pair.';
-COMMENT ON COLUMN @hub@.intents.intent_id IS 'Its id: the order from one instance to another.';
-COMMENT ON COLUMN @hub@.intents.source_uuid IS 'The sending hub; with the id the key that the target remembers.';
-COMMENT ON COLUMN @hub@.intents.source_instance IS 'Instance whose turn sent it; null of send_to_hub.';
+    'Work items for other hubs that are not delivered yet.';
+COMMENT ON COLUMN @hub@.intents.intent_id IS 'Id of the intent. Intents of the same source and target instance are delivered in this order.';
+COMMENT ON COLUMN @hub@.intents.source_uuid IS 'Uuid of the sending hub. With the id it is the key by which the target recognizes a repeated delivery.';
+COMMENT ON COLUMN @hub@.intents.source_instance IS 'Instance whose turn sent the intent; null if send_to_hub sent it.';
 COMMENT ON COLUMN @hub@.intents.target_hub IS 'Name of the target.';
 COMMENT ON COLUMN @hub@.intents.queue IS 'orchestrator or worker.';
-COMMENT ON COLUMN @hub@.intents.target_instance IS 'Instance that it is for, if any.';
+COMMENT ON COLUMN @hub@.intents.target_instance IS 'Instance that the intent is for; null if there is none.';
 COMMENT ON COLUMN @hub@.intents.work_item IS 'The item.';
-COMMENT ON COLUMN @hub@.intents.visible_at IS 'From when it can be fetched there; null: when it arrives.';
-COMMENT ON COLUMN @hub@.intents.created_at IS 'When it was sent.';
-COMMENT ON COLUMN @hub@.intents.attempts IS 'Deliveries that failed.';
-COMMENT ON COLUMN @hub@.intents.next_try_at IS 'When the next delivery is due; null behind another of the same pair.';
-COMMENT ON COLUMN @hub@.intents.last_error IS 'Why the last one failed.';
+COMMENT ON COLUMN @hub@.intents.visible_at IS 'When the item can be fetched from the target; null if at once.';
+COMMENT ON COLUMN @hub@.intents.created_at IS 'When the intent was sent.';
+COMMENT ON COLUMN @hub@.intents.attempts IS 'Number of failed deliveries.';
+COMMENT ON COLUMN @hub@.intents.next_try_at IS 'When the next delivery is due; null while an earlier intent of the same source and target instance is not delivered.';
+COMMENT ON COLUMN @hub@.intents.last_error IS 'Error of the last failed delivery.';
 
 CREATE OR REPLACE VIEW @hub@.hub_links AS
     SELECT l.target_hub, l.server, l.created_at FROM @hub@.intent_links AS l;
 COMMENT ON VIEW @hub@.hub_links IS
-    'Through which foreign server intents reach a hub of another database. Made by belay.create_hub_link.';
+    'Foreign servers through which intents are delivered to hubs of other databases. belay.create_hub_link creates them.';
 COMMENT ON COLUMN @hub@.hub_links.target_hub IS 'Name of the target, as senders use it.';
-COMMENT ON COLUMN @hub@.hub_links.server IS 'The foreign server that leads there.';
-COMMENT ON COLUMN @hub@.hub_links.created_at IS 'When the link was made.';
+COMMENT ON COLUMN @hub@.hub_links.server IS 'Foreign server of the target''s database.';
+COMMENT ON COLUMN @hub@.hub_links.created_at IS 'When the link was created.';

@@ -45,7 +45,7 @@ CREATE OR REPLACE FUNCTION @hub@.get_system_metrics()
                    completed_instances bigint, failed_instances bigint, total_events bigint)
     LANGUAGE belay STABLE PARALLEL UNSAFE ROWS 1 AS 'get_system_metrics';
 COMMENT ON FUNCTION @hub@.get_system_metrics() IS
-    'Totals of instances, executions and events. Above 10,000 instances or executions they are the estimates of the last vacuum and analyze; of running and failed instances only what is above 10,000.';
+    'Returns totals of instances, executions and events. Above 10,000 instances or executions they are estimates of the last vacuum and analyze; running and failed instances are counted up to 10,000 and estimated above.';
 
 CREATE OR REPLACE FUNCTION @hub@.get_queue_depths(p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (orchestrator_queue bigint, worker_queue bigint, timer_queue bigint)

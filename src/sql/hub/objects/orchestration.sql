@@ -62,14 +62,14 @@ CREATE OR REPLACE VIEW @hub@.messages AS
        AND l.instance_id OPERATOR(pg_catalog.=) m.instance_id
        AND l.lock_no OPERATOR(pg_catalog.=) m.lock_no
        AND m.lock_no OPERATOR(pg_catalog.<>) 0;
-COMMENT ON VIEW @hub@.messages IS 'The orchestrator queue as a reader sees it, tokens included: for the hub''s owner only.';
+COMMENT ON VIEW @hub@.messages IS 'The orchestrator queue, with tokens; for the hub''s owner only.';
 COMMENT ON COLUMN @hub@.messages.id IS 'Queue id: the order of delivery.';
-COMMENT ON COLUMN @hub@.messages.instance_id IS 'The instance that it is for.';
+COMMENT ON COLUMN @hub@.messages.instance_id IS 'Instance that the message is for.';
 COMMENT ON COLUMN @hub@.messages.work_item IS 'The message, byte for byte.';
-COMMENT ON COLUMN @hub@.messages.visible_at IS 'From when it can be part of a turn.';
-COMMENT ON COLUMN @hub@.messages.lock_token IS 'Token of the turn that has it; null without one.';
+COMMENT ON COLUMN @hub@.messages.visible_at IS 'When the message can become part of a turn.';
+COMMENT ON COLUMN @hub@.messages.lock_token IS 'Token of the turn that the message belongs to; null if there is none.';
 COMMENT ON COLUMN @hub@.messages.locked_until IS 'Deadline of that turn in ms.';
-COMMENT ON COLUMN @hub@.messages.attempt_count IS 'How often it was part of a turn.';
+COMMENT ON COLUMN @hub@.messages.attempt_count IS 'How often the message was part of a turn.';
 COMMENT ON COLUMN @hub@.messages.created_at IS 'When it was enqueued.';
 
 -- Of each slot only the first messages, so that a look costs little however long the queue is.
@@ -113,11 +113,11 @@ CREATE OR REPLACE VIEW @hub@.pending_starts AS
             WHERE i.instance_id OPERATOR(pg_catalog.=) m.instance_id);
 COMMENT ON VIEW @hub@.pending_starts IS 'Started instances that no dispatcher has picked up yet, of the first 500 messages, shared among the slots.';
 COMMENT ON COLUMN @hub@.pending_starts.instance_id IS 'The instance.';
-COMMENT ON COLUMN @hub@.pending_starts.orchestration_name IS 'What was started.';
-COMMENT ON COLUMN @hub@.pending_starts.orchestration_version IS 'Its version, if the start names one.';
-COMMENT ON COLUMN @hub@.pending_starts.visible_at IS 'From when a dispatcher can pick it up.';
-COMMENT ON COLUMN @hub@.pending_starts.created_at IS 'When it was started.';
-COMMENT ON COLUMN @hub@.pending_starts.attempt_count IS 'How often a dispatcher fetched and abandoned it.';
+COMMENT ON COLUMN @hub@.pending_starts.orchestration_name IS 'Name of the orchestration.';
+COMMENT ON COLUMN @hub@.pending_starts.orchestration_version IS 'Version of the orchestration; null if the start names none.';
+COMMENT ON COLUMN @hub@.pending_starts.visible_at IS 'When a dispatcher can fetch the start.';
+COMMENT ON COLUMN @hub@.pending_starts.created_at IS 'When the start was sent.';
+COMMENT ON COLUMN @hub@.pending_starts.attempt_count IS 'How often a dispatcher fetched and abandoned the start.';
 
 CREATE OR REPLACE VIEW @hub@.instance_lock_states AS
     SELECT l.instance_id,
@@ -126,8 +126,8 @@ CREATE OR REPLACE VIEW @hub@.instance_lock_states AS
            l.locked_at
       FROM @hub@.instance_locks AS l
      WHERE l.lock_no OPERATOR(pg_catalog.<>) 0;
-COMMENT ON VIEW @hub@.instance_lock_states IS 'Locks of turns, live or expired, tokens included: for the hub''s owner only.';
+COMMENT ON VIEW @hub@.instance_lock_states IS 'Locks of turns, live or expired, with tokens; for the hub''s owner only.';
 COMMENT ON COLUMN @hub@.instance_lock_states.instance_id IS 'The instance.';
 COMMENT ON COLUMN @hub@.instance_lock_states.lock_token IS 'Token of the turn.';
-COMMENT ON COLUMN @hub@.instance_lock_states.locked_until IS 'Deadline in ms; in the past: expired.';
+COMMENT ON COLUMN @hub@.instance_lock_states.locked_until IS 'Deadline of the lock in ms; expired if it is in the past.';
 COMMENT ON COLUMN @hub@.instance_lock_states.locked_at IS 'When the turn was fetched.';

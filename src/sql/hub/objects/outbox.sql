@@ -63,12 +63,12 @@ CREATE OR REPLACE VIEW @hub@.subscriptions AS
           FROM @hub@.outbox_gaps AS p
          WHERE p.subscription OPERATOR(pg_catalog.=) s.name) AS l;
 COMMENT ON VIEW @hub@.subscriptions IS
-    'Subscriptions: how many events each has not read, how old the oldest of them is, until when its batch is leased, and which process keeps events from being read.';
-COMMENT ON COLUMN @hub@.subscriptions.name IS 'Its name.';
-COMMENT ON COLUMN @hub@.subscriptions.topics IS 'Topics that it gets; null: all.';
-COMMENT ON COLUMN @hub@.subscriptions.lag_rows IS 'Events that it has not read, among the next 10,000 behind its place.';
-COMMENT ON COLUMN @hub@.subscriptions.lag_seconds IS 'Age of the oldest of them; if it wants none of the next 10,000 events, of the last of these.';
-COMMENT ON COLUMN @hub@.subscriptions.lease_until IS 'Until when its batch is leased; null if none is.';
+    'Subscriptions, with the number and age of the events that each has not read, the lease of its batch, and the process that delays it.';
+COMMENT ON COLUMN @hub@.subscriptions.name IS 'Name of the subscription.';
+COMMENT ON COLUMN @hub@.subscriptions.topics IS 'Topics of the subscription; null for all.';
+COMMENT ON COLUMN @hub@.subscriptions.lag_rows IS 'Number of events that it has not read, of the 10,000 after its position.';
+COMMENT ON COLUMN @hub@.subscriptions.lag_seconds IS 'Age of the oldest of these events; if its topics match none of the next 10,000 events, age of the last of those.';
+COMMENT ON COLUMN @hub@.subscriptions.lease_until IS 'End of the lease on its batch; null if there is none.';
 COMMENT ON COLUMN @hub@.subscriptions.horizon_pid IS 'Process whose open transaction keeps the latest events from being read; null if there is none.';
-COMMENT ON COLUMN @hub@.subscriptions.created_at IS 'When it was made.';
-COMMENT ON COLUMN @hub@.subscriptions.lost_events IS 'Events that retention deleted before it had read them.';
+COMMENT ON COLUMN @hub@.subscriptions.created_at IS 'When the subscription was created.';
+COMMENT ON COLUMN @hub@.subscriptions.lost_events IS 'Number of events that retention deleted before the subscription had read them.';

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION @hub@.create_schedule(
     p_now_ms bigint DEFAULT NULL
 ) RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'create_schedule';
 COMMENT ON FUNCTION @hub@.create_schedule(text, text, jsonb, text, text, text, bigint) IS
-    'Creates a task, an item as of create_tasks, whenever the five fields of cron fit a clock of the time zone. A schedule of that name is replaced if it is defined differently. Returns the next due time.';
+    'Creates a schedule, or replaces the one of this name: whenever the five cron fields match the local time of the time zone, it creates a task from p_task, an item of create_tasks. Returns the next due time.';
 
 CREATE OR REPLACE FUNCTION @hub@.drop_schedule(p_name text)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'drop_schedule';
@@ -29,7 +29,7 @@ CREATE OR REPLACE FUNCTION @hub@.next_times(p_cron text, p_time_zone text DEFAUL
     RETURNS TABLE (due_ms bigint)
     LANGUAGE belay STABLE PARALLEL UNSAFE AS 'next_times';
 COMMENT ON FUNCTION @hub@.next_times(text, text, integer, bigint) IS
-    'Returns the next times of a schedule that need not exist.';
+    'Returns the next due times of a cron expression, without creating a schedule.';
 
 CREATE OR REPLACE FUNCTION @hub@.list_schedules()
     RETURNS TABLE (name text, cron text, time_zone text, catch_up text, task jsonb, paused boolean, next_due_ms bigint,

@@ -24,4 +24,4 @@ COMMENT ON VIEW @hub@.slot_leases IS 'Owners of the slots of each queue, with th
 COMMENT ON COLUMN @hub@.slot_leases.queue IS 'orchestrator or worker.';
 COMMENT ON COLUMN @hub@.slot_leases.slot IS 'Number of the slot.';
 COMMENT ON COLUMN @hub@.slot_leases.owner_id IS 'Owner of the slot.';
-COMMENT ON COLUMN @hub@.slot_leases.locked_until IS 'Until when, in ms.';
+COMMENT ON COLUMN @hub@.slot_leases.locked_until IS 'End of the lease in ms.';

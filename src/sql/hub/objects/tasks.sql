@@ -298,17 +298,17 @@ CREATE OR REPLACE VIEW @hub@.task_states AS
                               WHERE r.queue = x.queue) AS m
          WHERE x.queue = t.queue AND t.state IN ('delayed', 'ready')) AS q ON true
       LEFT JOIN @hub@.suspensions AS s ON t.state = 'suspended' AND s.task_id = t.id AND s.closed_at_ms IS NULL;
-COMMENT ON VIEW @hub@.task_states IS 'The state of each task in the words of its parts: phase, owner, eligibility, attempt, reason, outcome.';
+COMMENT ON VIEW @hub@.task_states IS 'The state of each task, split into phase, ownership, eligibility, attempt, reason and outcome.';
 COMMENT ON COLUMN @hub@.task_states.task_id IS 'The task.';
 COMMENT ON COLUMN @hub@.task_states.queue IS 'Its queue.';
 COMMENT ON COLUMN @hub@.task_states.kind IS 'As given to create_task.';
-COMMENT ON COLUMN @hub@.task_states.state IS 'The one state that is stored.';
+COMMENT ON COLUMN @hub@.task_states.state IS 'Stored state of the task.';
 COMMENT ON COLUMN @hub@.task_states.lifecycle_phase IS 'runnable, active, suspended or terminal.';
 COMMENT ON COLUMN @hub@.task_states.ownership_state IS 'unowned, leased or lease_expired_reclaimable.';
-COMMENT ON COLUMN @hub@.task_states.eligibility_state IS 'eligible_now, or what keeps it from being claimed; not_applicable of a task that does not wait for a worker.';
-COMMENT ON COLUMN @hub@.task_states.public_state IS 'The state for people: delayed, waiting, rate_limited, resumable, waiting_children, active, suspended, or its end.';
+COMMENT ON COLUMN @hub@.task_states.eligibility_state IS 'eligible_now, or why the task cannot be claimed; not_applicable if it does not wait for a worker.';
+COMMENT ON COLUMN @hub@.task_states.public_state IS 'The state for user interfaces: delayed, waiting, rate_limited, resumable, waiting_children, active, suspended, or its end.';
 COMMENT ON COLUMN @hub@.task_states.attempt_state IS 'Whether its attempt is pending, running, interrupted or over.';
-COMMENT ON COLUMN @hub@.task_states.blocking_reason IS 'What it waits for; none if it waits for nothing.';
+COMMENT ON COLUMN @hub@.task_states.blocking_reason IS 'Why the task waits; none if it does not wait.';
 COMMENT ON COLUMN @hub@.task_states.terminal_outcome IS 'success, failed, cancelled, expired, skipped; none before its end.';
 
 CREATE OR REPLACE VIEW @hub@.task_attempts AS
@@ -323,12 +323,12 @@ CREATE OR REPLACE VIEW @hub@.task_attempts AS
 COMMENT ON VIEW @hub@.task_attempts IS 'Attempts of tasks: those that have ended, and the running or paused ones.';
 COMMENT ON COLUMN @hub@.task_attempts.task_id IS 'The task.';
 COMMENT ON COLUMN @hub@.task_attempts.attempt_index IS 'Number of the attempt, from 1.';
-COMMENT ON COLUMN @hub@.task_attempts.lease_epoch IS 'Epoch of its last lease.';
-COMMENT ON COLUMN @hub@.task_attempts.lease_count IS 'Leases that it had.';
+COMMENT ON COLUMN @hub@.task_attempts.lease_epoch IS 'Epoch of the last lease.';
+COMMENT ON COLUMN @hub@.task_attempts.lease_count IS 'Number of leases of the attempt.';
 COMMENT ON COLUMN @hub@.task_attempts.worker IS 'Worker that had the last lease.';
 COMMENT ON COLUMN @hub@.task_attempts.worker_instance IS 'Process that had the lease.';
-COMMENT ON COLUMN @hub@.task_attempts.kind IS 'How it began: initial, retry or replay.';
-COMMENT ON COLUMN @hub@.task_attempts.started_ms IS 'First claim.';
-COMMENT ON COLUMN @hub@.task_attempts.ended_ms IS 'End; null while it runs or pauses.';
-COMMENT ON COLUMN @hub@.task_attempts.outcome IS 'How it ended; null while it runs or pauses.';
-COMMENT ON COLUMN @hub@.task_attempts.error IS 'Class, message and details of a failure.';
+COMMENT ON COLUMN @hub@.task_attempts.kind IS 'How the attempt began: initial, retry or replay.';
+COMMENT ON COLUMN @hub@.task_attempts.started_ms IS 'When the attempt was first claimed.';
+COMMENT ON COLUMN @hub@.task_attempts.ended_ms IS 'When the attempt ended; null while it runs or is paused.';
+COMMENT ON COLUMN @hub@.task_attempts.outcome IS 'Outcome of the attempt; null while it runs or is paused.';
+COMMENT ON COLUMN @hub@.task_attempts.error IS 'Class, message and details of the failure; null if there is none.';

@@ -65,17 +65,17 @@ CREATE OR REPLACE VIEW @hub@.work_items AS
            w.tag,
            w.locked_by
       FROM @hub@.worker_queue AS w;
-COMMENT ON VIEW @hub@.work_items IS 'The worker queue as a reader sees it, tokens included: for the hub''s owner only.';
+COMMENT ON VIEW @hub@.work_items IS 'The worker queue, with tokens; for the hub''s owner only.';
 COMMENT ON COLUMN @hub@.work_items.id IS 'Queue id.';
 COMMENT ON COLUMN @hub@.work_items.work_item IS 'The item, byte for byte.';
-COMMENT ON COLUMN @hub@.work_items.visible_at IS 'From when it can be fetched, if it was delayed; else when it came.';
+COMMENT ON COLUMN @hub@.work_items.visible_at IS 'When the item can be fetched if it was delayed, otherwise when it was enqueued.';
 COMMENT ON COLUMN @hub@.work_items.lock_token IS 'Token of its lease; null if it was never leased or was abandoned.';
-COMMENT ON COLUMN @hub@.work_items.locked_until IS 'Deadline of the lease in ms; null without a lease. In the past: expired.';
-COMMENT ON COLUMN @hub@.work_items.attempt_count IS 'How often it was leased.';
-COMMENT ON COLUMN @hub@.work_items.created_at IS 'When it was enqueued.';
-COMMENT ON COLUMN @hub@.work_items.instance_id IS 'Part of its identity.';
-COMMENT ON COLUMN @hub@.work_items.execution_id IS 'Part of its identity.';
-COMMENT ON COLUMN @hub@.work_items.activity_id IS 'Part of its identity.';
-COMMENT ON COLUMN @hub@.work_items.session_id IS 'Session that pins it to an owner.';
-COMMENT ON COLUMN @hub@.work_items.tag IS 'For routing.';
+COMMENT ON COLUMN @hub@.work_items.locked_until IS 'Deadline of the lease in ms, expired if it is in the past; null without a lease.';
+COMMENT ON COLUMN @hub@.work_items.attempt_count IS 'How often the item was leased.';
+COMMENT ON COLUMN @hub@.work_items.created_at IS 'When the item was enqueued.';
+COMMENT ON COLUMN @hub@.work_items.instance_id IS 'Instance that scheduled the activity.';
+COMMENT ON COLUMN @hub@.work_items.execution_id IS 'Execution that scheduled the activity.';
+COMMENT ON COLUMN @hub@.work_items.activity_id IS 'Number of the activity in the execution.';
+COMMENT ON COLUMN @hub@.work_items.session_id IS 'Session that binds the item to an owner.';
+COMMENT ON COLUMN @hub@.work_items.tag IS 'Tag by which workers select items.';
 COMMENT ON COLUMN @hub@.work_items.locked_by IS 'Owner id of the last fetch.';

@@ -14,7 +14,7 @@ CREATE TABLE @hub@.belay_hub (
     created_at  timestamptz NOT NULL,
     mark        belay.hub_mark NOT NULL
 );
-COMMENT ON TABLE @hub@.belay_hub IS 'Makes this schema a belay hub. One row.';
+COMMENT ON TABLE @hub@.belay_hub IS 'The hub of this schema; exactly one row.';
 
 -- ---- worker queue ----
 
@@ -61,7 +61,7 @@ COMMENT ON COLUMN @hub@.worker_queue.lane IS 'Twice a hash of the tag (0 = untag
 COMMENT ON COLUMN @hub@.worker_queue.slot IS 'Slot of the row, 0 unless the hub option slot_count is above 1.';
 COMMENT ON COLUMN @hub@.worker_queue.due IS '0 = never delayed, free at any time; else visible_at in ms.';
 COMMENT ON COLUMN @hub@.worker_queue.locked_until IS 'Deadline of the lease in ms; 0 = no lease.';
-COMMENT ON COLUMN @hub@.worker_queue.last_error IS 'Why the item was abandoned last; its dead letter gets it.';
+COMMENT ON COLUMN @hub@.worker_queue.last_error IS 'Reason of the last abandon, copied into the dead letter.';
 COMMENT ON COLUMN @hub@.worker_queue.lease_inc IS 'Incarnation of the hub in which the lease was granted.';
 
 CREATE INDEX worker_queue_activity
@@ -82,7 +82,7 @@ CREATE TABLE @hub@.sessions (
     autovacuum_vacuum_threshold = 1000,
     vacuum_truncate = off
 );
-COMMENT ON TABLE @hub@.sessions IS 'Which owner has claimed a session, and until when.';
+COMMENT ON TABLE @hub@.sessions IS 'Sessions of work items, with the owner that claimed each and the deadline of the claim.';
 COMMENT ON COLUMN @hub@.sessions.lease_inc IS 'Incarnation of the hub in which the session was claimed.';
 
 CREATE SEQUENCE @hub@.orchestrator_queue_id AS bigint CACHE 1;
@@ -111,8 +111,8 @@ CREATE TABLE @hub@.orchestrator_queue (
 );
 COMMENT ON TABLE @hub@.orchestrator_queue IS 'Messages to instances. Read view messages instead.';
 COMMENT ON COLUMN @hub@.orchestrator_queue.lock_no IS 'Number of the instance lock that leased the message; 0 = none.';
-COMMENT ON COLUMN @hub@.orchestrator_queue.parked IS 'Message of an instance that never started; out of the claim index.';
-COMMENT ON COLUMN @hub@.orchestrator_queue.parent_id IS 'Parent named by a start message: a delete of the parent finds it.';
+COMMENT ON COLUMN @hub@.orchestrator_queue.parked IS 'The message is for an instance that never started and is not in the claim index.';
+COMMENT ON COLUMN @hub@.orchestrator_queue.parent_id IS 'Parent that a start message names, so that deleting the parent finds the message.';
 COMMENT ON COLUMN @hub@.orchestrator_queue.kind IS 's = start, n = continue-as-new, q = queue message, t = timer, o = other.';
 CREATE INDEX orchestrator_queue_claim
     ON @hub@.orchestrator_queue (slot, visible_at, id) WHERE NOT parked;
@@ -163,7 +163,7 @@ CREATE TABLE @hub@.instances (
     updated_at            timestamptz NOT NULL,
     CONSTRAINT instances_pkey PRIMARY KEY (instance_id)
 ) WITH (fillfactor = 85, vacuum_truncate = off);
-COMMENT ON TABLE @hub@.instances IS 'Orchestration instances, born in an ack.';
+COMMENT ON TABLE @hub@.instances IS 'Orchestration instances. The ack of the first turn inserts the row.';
 CREATE INDEX instances_parent
     ON @hub@.instances (parent_instance_id) WHERE parent_instance_id IS NOT NULL;
 CREATE INDEX instances_created
@@ -184,7 +184,7 @@ CREATE TABLE @hub@.executions (
     CONSTRAINT executions_pkey PRIMARY KEY (instance_id, execution_id)
 ) WITH (fillfactor = 85, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.executions IS 'The runs of each instance, with status, output and pinned client version.';
-COMMENT ON COLUMN @hub@.executions.event_count IS 'Events of the execution, so that totals need not read history.';
+COMMENT ON COLUMN @hub@.executions.event_count IS 'Number of events of the execution, so that totals do not read the history.';
 CREATE INDEX executions_completed
     ON @hub@.executions (completed_at, instance_id, execution_id) WHERE completed_at IS NOT NULL;
 CREATE INDEX executions_failed
@@ -214,7 +214,7 @@ COMMENT ON TABLE @hub@.history_turns IS 'Append-only events of each execution, t
 COMMENT ON COLUMN @hub@.history_turns.event_types IS 'Of the events from first_event_id to last_event_id, in order; event_data likewise.';
 
 CREATE SEQUENCE @hub@.instance_locks_no AS bigint CACHE 1;
-COMMENT ON SEQUENCE @hub@.instance_locks_no IS 'Numbers of instance locks; each ties a batch to its lock.';
+COMMENT ON SEQUENCE @hub@.instance_locks_no IS 'Numbers of instance locks, which connect the messages of a batch with its lock.';
 
 -- The row stays after a release, so that the next fetch and ack are HOT updates; a terminal ack
 -- deletes it.
@@ -246,7 +246,7 @@ CREATE TABLE @hub@.kv_store (
     last_updated_at_ms bigint NOT NULL,
     CONSTRAINT kv_store_pkey PRIMARY KEY (instance_id, key)
 ) WITH (vacuum_truncate = off);
-COMMENT ON TABLE @hub@.kv_store IS 'Key/value state as of the end of the last finished execution.';
+COMMENT ON TABLE @hub@.kv_store IS 'Key/value state at the end of the last finished execution.';
 
 CREATE TABLE @hub@.kv_delta (
     instance_id        text COLLATE "C" NOT NULL,
@@ -262,7 +262,7 @@ COMMENT ON TABLE @hub@.kv_delta IS 'Changes of the current execution; a NULL val
 -- The outbox: events that tell the outside what happened, and who has read how far.
 
 CREATE SEQUENCE @hub@.outbox_events_position AS bigint CACHE 1;
-COMMENT ON SEQUENCE @hub@.outbox_events_position IS 'Positions of events, drawn in the order in which they were written.';
+COMMENT ON SEQUENCE @hub@.outbox_events_position IS 'Positions of events, in the order in which they were written.';
 
 CREATE TABLE @hub@.outbox_events (
     incarnation    integer NOT NULL,
@@ -275,7 +275,7 @@ CREATE TABLE @hub@.outbox_events (
     occurred_at_ms bigint  NOT NULL,
     CONSTRAINT outbox_events_pkey PRIMARY KEY (incarnation, position)
 ) WITH (vacuum_truncate = off);
-COMMENT ON TABLE @hub@.outbox_events IS 'Events, each written in the transaction of the change that it tells of.';
+COMMENT ON TABLE @hub@.outbox_events IS 'Events, each written in the transaction of the change that it reports.';
 CREATE INDEX outbox_operator
     ON @hub@.outbox_events (subject, incarnation, position) WHERE topic = 'operator';
 
@@ -303,9 +303,9 @@ CREATE TABLE @hub@.outbox_subscriptions (
     created_at        timestamptz NOT NULL,
     CONSTRAINT outbox_subscriptions_pkey PRIMARY KEY (name)
 ) WITH (fillfactor = 30, vacuum_truncate = off);
-COMMENT ON TABLE @hub@.outbox_subscriptions IS 'Readers of the outbox: how far each has come, and the lease on the batch that is being read.';
+COMMENT ON TABLE @hub@.outbox_subscriptions IS 'Readers of the outbox, with their positions and the leases on the batches that are being read.';
 COMMENT ON COLUMN @hub@.outbox_subscriptions.lost_events IS 'Events that retention deleted before they were read, without those in outbox_gaps.';
-COMMENT ON COLUMN @hub@.outbox_subscriptions.untold_events IS 'Those of them that no acknowledged batch has reported yet; untold_first and untold_last are the ids of the first and the last.';
+COMMENT ON COLUMN @hub@.outbox_subscriptions.untold_events IS 'Lost events that no acknowledged batch has reported yet; untold_first and untold_last are the first and the last of their ids.';
 
 CREATE TABLE @hub@.outbox_gaps (
     subscription      text COLLATE "C" NOT NULL,
@@ -335,7 +335,7 @@ CREATE TABLE @hub@.slot_owners (
     autovacuum_vacuum_threshold = 1000,
     vacuum_truncate = off
 );
-COMMENT ON TABLE @hub@.slot_owners IS 'Who has a share of the slots of a queue, and until when.';
+COMMENT ON TABLE @hub@.slot_owners IS 'Owners with a share of the slots of a queue, and the deadlines of their leases.';
 COMMENT ON COLUMN @hub@.slot_owners.locked_until IS 'Deadline of the lease in ms.';
 COMMENT ON COLUMN @hub@.slot_owners.lease_inc IS 'Incarnation of the hub in which the lease was granted.';
 
@@ -350,7 +350,7 @@ CREATE TABLE @hub@.slot_shares (
     autovacuum_vacuum_threshold = 1000,
     vacuum_truncate = off
 );
-COMMENT ON TABLE @hub@.slot_shares IS 'Which owner has a slot. Read view slot_leases instead.';
+COMMENT ON TABLE @hub@.slot_shares IS 'The owner of each slot. Read view slot_leases instead.';
 
 -- ---- intents ----
 
@@ -362,7 +362,7 @@ COMMENT ON TABLE @hub@.slot_shares IS 'Which owner has a slot. Read view slot_le
 -- that cannot be delivered costs nothing however long it grows.
 
 CREATE SEQUENCE @hub@.intent_queue_id AS bigint CACHE 1;
-COMMENT ON SEQUENCE @hub@.intent_queue_id IS 'Ids of intents: with the uuid of the hub the key of a delivery.';
+COMMENT ON SEQUENCE @hub@.intent_queue_id IS 'Ids of intents. The id and the uuid of the hub are the key of a delivery.';
 
 CREATE TABLE @hub@.intent_queue (
     id              bigint      NOT NULL,
@@ -387,9 +387,9 @@ CREATE TABLE @hub@.intent_queue (
 );
 COMMENT ON TABLE @hub@.intent_queue IS 'Work items for other hubs that are not delivered yet. Read view intents instead.';
 COMMENT ON COLUMN @hub@.intent_queue.source_uuid IS 'The uuid that this hub had when it wrote the intent.';
-COMMENT ON COLUMN @hub@.intent_queue.blocked IS 'Known to stand behind another intent of its pair.';
-COMMENT ON COLUMN @hub@.intent_queue.source_instance IS 'The instance whose turn sent it; empty: send_to_hub did.';
-COMMENT ON COLUMN @hub@.intent_queue.target_instance IS 'The instance it is for; empty: none, so nothing orders it.';
+COMMENT ON COLUMN @hub@.intent_queue.blocked IS 'True if an earlier intent of the same source and target instance is not delivered yet.';
+COMMENT ON COLUMN @hub@.intent_queue.source_instance IS 'Instance whose turn sent the intent; empty if send_to_hub sent it.';
+COMMENT ON COLUMN @hub@.intent_queue.target_instance IS 'Instance that the intent is for; empty if there is none: then it is delivered in any order.';
 CREATE INDEX intent_queue_due
     ON @hub@.intent_queue (target_hub, next_try_at, id) WHERE NOT blocked;
 CREATE INDEX intent_queue_pair
@@ -407,7 +407,7 @@ CREATE TABLE @hub@.intents_received (
     autovacuum_vacuum_threshold = 1000,
     vacuum_truncate = off
 );
-COMMENT ON TABLE @hub@.intents_received IS 'Keys of intents that arrived: one that comes again is not delivered again.';
+COMMENT ON TABLE @hub@.intents_received IS 'Keys of received intents, so that a repeated delivery is ignored.';
 CREATE INDEX intents_received_at ON @hub@.intents_received (received_at);
 
 CREATE TABLE @hub@.intent_links (
@@ -416,7 +416,7 @@ CREATE TABLE @hub@.intent_links (
     created_at timestamptz NOT NULL,
     CONSTRAINT intent_links_pkey PRIMARY KEY (target_hub)
 );
-COMMENT ON TABLE @hub@.intent_links IS 'Which foreign server leads to a hub of another database. Read view hub_links instead.';
+COMMENT ON TABLE @hub@.intent_links IS 'Foreign servers of hubs in other databases. Read view hub_links instead.';
 
 -- ---- tasks ----
 
@@ -495,10 +495,10 @@ CREATE TABLE @hub@.tasks (
 COMMENT ON TABLE @hub@.tasks IS 'Tasks. Read views task_states and task_attempts, or get_task, instead.';
 COMMENT ON COLUMN @hub@.tasks.cap_set IS '0 = needs no capability; else a row of capability_sets.';
 COMMENT ON COLUMN @hub@.tasks.slot IS 'Slot of the task, 0 unless the hub option slot_count is above 1.';
-COMMENT ON COLUMN @hub@.tasks.lease_epoch IS 'Grows with each acquisition (by a random step) and each loss of a lease, and with a replay: the fence of worker calls.';
-COMMENT ON COLUMN @hub@.tasks.lease_nonce IS '128 random bits of the present lease, or of the last one; part of the lease id that its claim returned.';
-COMMENT ON COLUMN @hub@.tasks.lease_check_ms IS 'When the duty lease_expiry looks at the lease again; never after its deadline.';
-COMMENT ON COLUMN @hub@.tasks.pending_attempt IS 'What the next claim begins (initial, retry, replay) or goes on with (reclaim, snooze, resume); of an active task, what its claim did.';
+COMMENT ON COLUMN @hub@.tasks.lease_epoch IS 'Fencing number of worker calls: increases when a lease is granted (by a random step) or lost, and at a replay.';
+COMMENT ON COLUMN @hub@.tasks.lease_nonce IS '128 random bits of the current or last lease; part of the lease id that the claim returned.';
+COMMENT ON COLUMN @hub@.tasks.lease_check_ms IS 'When the duty lease_expiry checks the lease next; at the latest at its deadline.';
+COMMENT ON COLUMN @hub@.tasks.pending_attempt IS 'The kind of the next claim: it begins an attempt (initial, retry, replay) or continues one (reclaim, snooze, resume). For an active task, the kind of its claim.';
 COMMENT ON COLUMN @hub@.tasks.attempt_kind IS 'How the running or paused attempt began.';
 COMMENT ON COLUMN @hub@.tasks.attempt_leases IS 'Leases of the running or paused attempt.';
 COMMENT ON COLUMN @hub@.tasks.held IS 'Blocked until its open flow is sealed.';
@@ -535,7 +535,7 @@ CREATE TABLE @hub@.attempts (
     error           jsonb,
     CONSTRAINT attempts_pkey PRIMARY KEY (task_id, attempt_index)
 ) WITH (vacuum_truncate = off);
-COMMENT ON TABLE @hub@.attempts IS 'Attempts that have ended; never changed. View task_attempts has the running ones, too.';
+COMMENT ON TABLE @hub@.attempts IS 'Attempts that have ended; rows do not change. View task_attempts also has running attempts.';
 COMMENT ON COLUMN @hub@.attempts.epoch IS 'Epoch of the last lease of the attempt.';
 
 CREATE SEQUENCE @hub@.capability_sets_id AS integer CACHE 1;
@@ -548,7 +548,7 @@ CREATE TABLE @hub@.capability_sets (
     tokens text[]  NOT NULL,
     CONSTRAINT capability_sets_pkey PRIMARY KEY (id)
 );
-COMMENT ON TABLE @hub@.capability_sets IS 'The sets of capabilities that tasks of a queue ask for, sorted and each once.';
+COMMENT ON TABLE @hub@.capability_sets IS 'Distinct sets of capabilities that tasks of a queue require, sorted.';
 COMMENT ON COLUMN @hub@.capability_sets.digest IS 'SHA-256 of the tokens: they may be longer than an index entry.';
 CREATE UNIQUE INDEX capability_sets_queue ON @hub@.capability_sets (queue, digest);
 
@@ -569,7 +569,7 @@ CREATE TABLE @hub@.dedup_keys (
     window_until_ms bigint NOT NULL,
     CONSTRAINT dedup_keys_pkey PRIMARY KEY (queue, key)
 ) WITH (fillfactor = 90, vacuum_truncate = off);
-COMMENT ON TABLE @hub@.dedup_keys IS 'Keys that make the creation of a task idempotent, and until when at least.';
+COMMENT ON TABLE @hub@.dedup_keys IS 'Keys that make the creation of tasks idempotent, with the time until which each is kept.';
 
 -- ---- claims ----
 
@@ -611,17 +611,17 @@ COMMENT ON COLUMN @hub@.claimed_task.attempt_kind IS 'How this lease came about:
 COMMENT ON COLUMN @hub@.claimed_task.retry_count IS 'Retries so far.';
 COMMENT ON COLUMN @hub@.claimed_task.reclaim_count IS 'Leases that expired so far.';
 COMMENT ON COLUMN @hub@.claimed_task.replay_count IS 'Replays so far.';
-COMMENT ON COLUMN @hub@.claimed_task.lease_epoch IS 'Epoch of the lease: what the functions of a lease take.';
+COMMENT ON COLUMN @hub@.claimed_task.lease_epoch IS 'Epoch of the lease, an argument of the functions that need a lease.';
 COMMENT ON COLUMN @hub@.claimed_task.lease_id IS 'Id of the lease.';
-COMMENT ON COLUMN @hub@.claimed_task.lease_until_ms IS 'The lease ends then unless it is renewed.';
-COMMENT ON COLUMN @hub@.claimed_task.attempt_deadline_ms IS 'No lease of this attempt lasts longer; null: no deadline.';
-COMMENT ON COLUMN @hub@.claimed_task.deadline_ms IS 'The task expires then; null: never.';
-COMMENT ON COLUMN @hub@.claimed_task.checkpoint IS 'What the last attempt stored with progress_task.';
+COMMENT ON COLUMN @hub@.claimed_task.lease_until_ms IS 'End of the lease unless it is renewed.';
+COMMENT ON COLUMN @hub@.claimed_task.attempt_deadline_ms IS 'Deadline of the attempt and of its leases; null if there is none.';
+COMMENT ON COLUMN @hub@.claimed_task.deadline_ms IS 'When the task expires; null if never.';
+COMMENT ON COLUMN @hub@.claimed_task.checkpoint IS 'Checkpoint that the last attempt stored with progress_task.';
 COMMENT ON COLUMN @hub@.claimed_task.last_failure IS 'Class, message and details of the last failure.';
-COMMENT ON COLUMN @hub@.claimed_task.flow_id IS 'Its flow; null: none.';
+COMMENT ON COLUMN @hub@.claimed_task.flow_id IS 'Flow of the task; null if it belongs to none.';
 COMMENT ON COLUMN @hub@.claimed_task.flow_key IS 'Its key in the flow.';
-COMMENT ON COLUMN @hub@.claimed_task.upstream IS 'Results of the tasks of its flow that it depends on; null: none.';
-COMMENT ON COLUMN @hub@.claimed_task.signals IS 'Signals that ended a suspension of the task; null: none.';
+COMMENT ON COLUMN @hub@.claimed_task.upstream IS 'Results of the tasks of the flow that it depends on; null if there are none.';
+COMMENT ON COLUMN @hub@.claimed_task.signals IS 'Signals that ended a suspension of the task; null if there are none.';
 
 -- ---- front door ----
 
@@ -644,16 +644,16 @@ CREATE TYPE @hub@.received AS (
 COMMENT ON TYPE @hub@.received IS 'A task that a worker has received, with its lease.';
 COMMENT ON COLUMN @hub@.received.id IS 'The task.';
 COMMENT ON COLUMN @hub@.received.queue IS 'Its queue.';
-COMMENT ON COLUMN @hub@.received.kind IS 'As given to send; null: none.';
+COMMENT ON COLUMN @hub@.received.kind IS 'As given to send; null if none was.';
 COMMENT ON COLUMN @hub@.received.payload IS 'As given to send.';
 COMMENT ON COLUMN @hub@.received.headers IS 'As given to send.';
 COMMENT ON COLUMN @hub@.received.attempt IS 'Number of the attempt, from 1.';
 COMMENT ON COLUMN @hub@.received.lease IS 'Secret text that extend, complete, fail, release and progress take.';
-COMMENT ON COLUMN @hub@.received.lease_until IS 'The lease ends then unless it is extended.';
-COMMENT ON COLUMN @hub@.received.deadline IS 'No lease of this attempt lasts longer; null: no deadline.';
-COMMENT ON COLUMN @hub@.received.checkpoint IS 'What the last attempt stored with progress.';
-COMMENT ON COLUMN @hub@.received.signals IS 'Signals that ended a suspension of the task; null: none.';
-COMMENT ON COLUMN @hub@.received.upstream IS 'Results of the tasks of its flow that it depends on; null: none.';
+COMMENT ON COLUMN @hub@.received.lease_until IS 'End of the lease unless it is extended.';
+COMMENT ON COLUMN @hub@.received.deadline IS 'Deadline of the attempt and of its leases; null if there is none.';
+COMMENT ON COLUMN @hub@.received.checkpoint IS 'Checkpoint that the last attempt stored with progress.';
+COMMENT ON COLUMN @hub@.received.signals IS 'Signals that ended a suspension of the task; null if there are none.';
+COMMENT ON COLUMN @hub@.received.upstream IS 'Results of the tasks of the flow that it depends on; null if there are none.';
 
 CREATE TYPE @hub@.task_status AS (
     id           uuid,
@@ -677,26 +677,26 @@ CREATE TYPE @hub@.task_status AS (
 COMMENT ON TYPE @hub@.task_status IS 'The state of a task.';
 COMMENT ON COLUMN @hub@.task_status.id IS 'The task.';
 COMMENT ON COLUMN @hub@.task_status.queue IS 'Its queue.';
-COMMENT ON COLUMN @hub@.task_status.kind IS 'As given to send; null: none.';
+COMMENT ON COLUMN @hub@.task_status.kind IS 'As given to send; null if none was.';
 COMMENT ON COLUMN @hub@.task_status.state IS 'delayed, ready, active, suspended, blocked, completed, failed, cancelled, expired or skipped.';
-COMMENT ON COLUMN @hub@.task_status.attempt IS 'Attempts that have begun.';
+COMMENT ON COLUMN @hub@.task_status.attempt IS 'Number of attempts that have begun.';
 COMMENT ON COLUMN @hub@.task_status.result IS 'As given to complete.';
 COMMENT ON COLUMN @hub@.task_status.error IS 'Message of the last failure, or reason of the cancellation.';
-COMMENT ON COLUMN @hub@.task_status.error_class IS 'Class of the last failure; cancelled if the task was.';
+COMMENT ON COLUMN @hub@.task_status.error_class IS 'Class of the last failure; cancelled if the task was cancelled.';
 COMMENT ON COLUMN @hub@.task_status.percent IS 'As reported with progress.';
 COMMENT ON COLUMN @hub@.task_status.message IS 'As reported with progress.';
 COMMENT ON COLUMN @hub@.task_status.worker IS 'Worker that has the lease.';
 COMMENT ON COLUMN @hub@.task_status.created_at IS 'When it was sent.';
-COMMENT ON COLUMN @hub@.task_status.available_at IS 'The next attempt begins no earlier; null after the end.';
-COMMENT ON COLUMN @hub@.task_status.started_at IS 'First attempt.';
-COMMENT ON COLUMN @hub@.task_status.lease_until IS 'End of the lease; null: not leased.';
-COMMENT ON COLUMN @hub@.task_status.deadline IS 'The task expires then; null: never.';
-COMMENT ON COLUMN @hub@.task_status.finished_at IS 'When it ended; null before.';
+COMMENT ON COLUMN @hub@.task_status.available_at IS 'Earliest begin of the next attempt; null after the end.';
+COMMENT ON COLUMN @hub@.task_status.started_at IS 'When the first attempt began; null before.';
+COMMENT ON COLUMN @hub@.task_status.lease_until IS 'End of the lease; null if the task is not leased.';
+COMMENT ON COLUMN @hub@.task_status.deadline IS 'When the task expires; null if never.';
+COMMENT ON COLUMN @hub@.task_status.finished_at IS 'When the task ended; null before.';
 
 -- ---- suspensions ----
 
 -- Suspensions: what a task without a lease waits for, the points at which signals reach it, and the
--- signals. Their keys begin with the task: whoever looks at them holds it.
+-- signals. Their keys begin with the task: a transaction that reads them holds the task.
 --
 -- A token of a waitpoint is not stored: it is the waitpoint's id, signed with a key of the hub.
 
@@ -717,8 +717,8 @@ CREATE TABLE @hub@.suspensions (
     CONSTRAINT suspensions_pkey PRIMARY KEY (task_id, nr),
     CONSTRAINT suspensions_closed CHECK ((closed_at_ms IS NULL) = (closed_by IS NULL))
 ) WITH (fillfactor = 70, vacuum_truncate = off);
-COMMENT ON TABLE @hub@.suspensions IS 'What suspended tasks wait for, and waited for. Read get_task instead.';
-COMMENT ON COLUMN @hub@.suspensions.closed_by IS 'at_once: signals were there before the task slept; end: the task ended meanwhile.';
+COMMENT ON TABLE @hub@.suspensions IS 'Suspensions of tasks, open and closed, with their conditions. Read get_task instead.';
+COMMENT ON COLUMN @hub@.suspensions.closed_by IS 'at_once: the condition was met before the task was suspended; end: the task ended meanwhile.';
 CREATE UNIQUE INDEX suspensions_key
     ON @hub@.suspensions (task_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX suspensions_timeout
@@ -735,10 +735,10 @@ CREATE TABLE @hub@.waitpoints (
     kid           text COLLATE "C" NOT NULL,
     CONSTRAINT waitpoints_pkey PRIMARY KEY (task_id, id)
 ) WITH (fillfactor = 70, vacuum_truncate = off);
-COMMENT ON TABLE @hub@.waitpoints IS 'Where signals reach a task. Read list_waitpoints instead.';
-COMMENT ON COLUMN @hub@.waitpoints.suspension_nr IS 'NULL: pending, made ahead of a suspension.';
-COMMENT ON COLUMN @hub@.waitpoints.expires_at_ms IS 'Until when a pending one takes signals.';
-COMMENT ON COLUMN @hub@.waitpoints.kid IS 'The key that signed its token.';
+COMMENT ON TABLE @hub@.waitpoints IS 'Waitpoints of tasks, to which signals are sent. Read list_waitpoints instead.';
+COMMENT ON COLUMN @hub@.waitpoints.suspension_nr IS 'Suspension of the waitpoint; NULL while it is pending, because it was created before the suspension.';
+COMMENT ON COLUMN @hub@.waitpoints.expires_at_ms IS 'Until when a pending waitpoint accepts signals.';
+COMMENT ON COLUMN @hub@.waitpoints.kid IS 'Id of the key that signed the token.';
 
 CREATE TABLE @hub@.signals (
     task_id         uuid   NOT NULL,
@@ -754,7 +754,7 @@ CREATE TABLE @hub@.signals (
     CONSTRAINT signals_pkey PRIMARY KEY (task_id, nr)
 ) WITH (fillfactor = 90, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.signals IS 'Signals to tasks, in the order in which they were accepted.';
-COMMENT ON COLUMN @hub@.signals.suspension_nr IS 'NULL: buffered at a pending waitpoint.';
+COMMENT ON COLUMN @hub@.signals.suspension_nr IS 'Suspension that the signal reached; NULL while it is stored at a pending waitpoint.';
 CREATE UNIQUE INDEX signals_id
     ON @hub@.signals (task_id, waitpoint_id, signal_id);
 CREATE UNIQUE INDEX signals_key
@@ -768,8 +768,8 @@ CREATE TABLE @hub@.waitpoint_keys (
     secret         bytea   NOT NULL CHECK (pg_catalog.octet_length(secret) >= 32),
     CONSTRAINT waitpoint_keys_pkey PRIMARY KEY (kid)
 );
-COMMENT ON TABLE @hub@.waitpoint_keys IS 'Secrets that sign the tokens of waitpoints: the hub owner''s alone. Grant nothing on it.';
-COMMENT ON COLUMN @hub@.waitpoint_keys.signs IS 'Whether new tokens are made with it; one key does.';
+COMMENT ON TABLE @hub@.waitpoint_keys IS 'Secrets that sign the tokens of waitpoints, for the hub''s owner only. Grant nothing on this table.';
+COMMENT ON COLUMN @hub@.waitpoint_keys.signs IS 'True for the one key that signs new tokens.';
 CREATE UNIQUE INDEX waitpoint_keys_signs ON @hub@.waitpoint_keys (signs) WHERE signs;
 
 -- The first key. gen_random_uuid draws from the server's strong random numbers; three of them hold
@@ -800,9 +800,9 @@ CREATE TABLE @hub@.queue_limits (
     autovacuum_vacuum_threshold = 1000,
     vacuum_truncate = off
 );
-COMMENT ON TABLE @hub@.queue_limits IS 'Limits of queues that have some. Claims that add queue_moves up write it, and none waits for it.';
+COMMENT ON TABLE @hub@.queue_limits IS 'Limits of queues that have one. Claims that add up queue_moves update it; no claim waits for a lock on it.';
 COMMENT ON COLUMN @hub@.queue_limits.tokens IS 'Tokens in the bucket at refilled_at_ms.';
-COMMENT ON COLUMN @hub@.queue_limits.active IS 'Active tasks of the queue, but for what queue_moves says.';
+COMMENT ON COLUMN @hub@.queue_limits.active IS 'Number of active tasks of the queue, without the changes in queue_moves.';
 
 CREATE TABLE @hub@.queue_moves (
     places bigint NOT NULL,
@@ -813,7 +813,7 @@ CREATE TABLE @hub@.queue_moves (
     autovacuum_vacuum_threshold = 1000,
     vacuum_truncate = off
 );
-COMMENT ON TABLE @hub@.queue_moves IS 'Places of limited queues that claims have taken (above 0) and ends have given back (below 0), until a claim adds them to queue_limits.';
+COMMENT ON TABLE @hub@.queue_moves IS 'Places of limited queues that claims have taken (above 0) and ended leases have returned (below 0), until a claim adds them to queue_limits.';
 CREATE INDEX queue_moves_queue ON @hub@.queue_moves (queue);
 -- Rows have no key, and need none but for logical replication.
 ALTER TABLE @hub@.queue_moves REPLICA IDENTITY FULL;
@@ -833,7 +833,7 @@ CREATE TABLE @hub@.schedules (
     CONSTRAINT schedules_pkey PRIMARY KEY (name)
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE @hub@.schedules IS 'Schedules that create tasks. Read list_schedules instead.';
-COMMENT ON COLUMN @hub@.schedules.next_run_ms IS 'When the duty looks at it: next_due_ms, or later after an error.';
+COMMENT ON COLUMN @hub@.schedules.next_run_ms IS 'When the duty processes the schedule next: next_due_ms, or later after an error.';
 CREATE INDEX schedules_due ON @hub@.schedules (next_run_ms) WHERE NOT paused;
 
 -- ---- flows ----
@@ -841,7 +841,7 @@ CREATE INDEX schedules_due ON @hub@.schedules (next_run_ms) WHERE NOT paused;
 -- Flows: graphs of tasks. An edge says that its downstream task needs the success of its upstream; a group is all edges
 -- into one task, with the policy that joins them and the counts of what became of them.
 --
--- Whoever changes a member other than by claim, renewal, progress or priority holds the row of its flow first. So the
+-- A transaction that changes a member other than by claim, renewal, progress or priority holds the row of its flow first. So the
 -- counts of flows and groups are exact, and edges need no locks of their own.
 
 CREATE TABLE @hub@.flows (
@@ -869,9 +869,9 @@ CREATE TABLE @hub@.flows (
         AND (state IN ('running', 'completed', 'failed')) <= sealed)
 ) WITH (fillfactor = 70, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.flows IS 'Flows and their counts. Read view flow_summary, or get_flow, instead.';
-COMMENT ON COLUMN @hub@.flows.open_count IS 'Members that have not ended.';
-COMMENT ON COLUMN @hub@.flows.bad_sink_count IS 'Members without outgoing edges that have ended other than completed.';
-COMMENT ON COLUMN @hub@.flows.struck IS 'Ended by its fail policy fail_fast; members that are left are being cancelled.';
+COMMENT ON COLUMN @hub@.flows.open_count IS 'Number of members that have not ended.';
+COMMENT ON COLUMN @hub@.flows.bad_sink_count IS 'Number of members without outgoing edges that have ended in another state than completed.';
+COMMENT ON COLUMN @hub@.flows.struck IS 'True if fail policy fail_fast has ended the flow and its other members are being cancelled.';
 CREATE INDEX flows_terminal_at
     ON @hub@.flows (terminal_at_ms) WHERE terminal_at_ms IS NOT NULL;
 
@@ -885,7 +885,7 @@ CREATE TABLE @hub@.edges (
     CONSTRAINT edges_pkey PRIMARY KEY (flow_id, downstream_id, upstream_id),
     CONSTRAINT edges_sound CHECK ((state = 'unsatisfied') = (resolved_at_ms IS NULL))
 ) WITH (fillfactor = 80, vacuum_truncate = off);
-COMMENT ON TABLE @hub@.edges IS 'What the tasks of flows wait for.';
+COMMENT ON TABLE @hub@.edges IS 'Edges of flows: the tasks that a task waits for.';
 CREATE INDEX edges_upstream ON @hub@.edges (upstream_id, downstream_id);
 
 CREATE TABLE @hub@.groups (
@@ -904,7 +904,7 @@ CREATE TABLE @hub@.groups (
     CONSTRAINT groups_sound CHECK (satisfied + failed + skipped <= total AND (state = 'open') = (closed_at_ms IS NULL)
         AND (on_satisfied IS NULL) = (policy = 'all_of') AND (policy = 'quorum') = (k > 0))
 ) WITH (fillfactor = 80, vacuum_truncate = off);
-COMMENT ON TABLE @hub@.groups IS 'The edges into one task together: how they are joined, and how many have been resolved.';
+COMMENT ON TABLE @hub@.groups IS 'Incoming edges of each task taken together: their join, and how many are resolved.';
 CREATE INDEX groups_flow ON @hub@.groups (flow_id, downstream_id);
 
 CREATE TABLE @hub@.cascade_queue (
@@ -914,7 +914,7 @@ CREATE TABLE @hub@.cascade_queue (
     what           text COLLATE "C" NOT NULL CHECK (what IN ('dispatch', 'sibling_cancel', 'fail_fast')),
     CONSTRAINT cascade_queue_pkey PRIMARY KEY (task_id, what)
 ) WITH (vacuum_truncate = off);
-COMMENT ON TABLE @hub@.cascade_queue IS 'What a call left to the duties dispatch_sweep and sibling_cancel, because it was too much or the row was not free.';
+COMMENT ON TABLE @hub@.cascade_queue IS 'Work that a call left to the duties dispatch_sweep and sibling_cancel, because there was too much of it or a row was locked.';
 CREATE INDEX cascade_queue_order ON @hub@.cascade_queue (enqueued_at_ms, task_id);
 CREATE INDEX cascade_queue_flow ON @hub@.cascade_queue (flow_id);
 
@@ -927,7 +927,7 @@ CREATE TABLE @hub@.cancel_backlog (
     cancellation_policy text COLLATE "C" NOT NULL,
     CONSTRAINT cancel_backlog_pkey PRIMARY KEY (flow_id)
 ) WITH (vacuum_truncate = off);
-COMMENT ON TABLE @hub@.cancel_backlog IS 'Cancelled flows whose workers have not all said that they stopped.';
+COMMENT ON TABLE @hub@.cancel_backlog IS 'Cancelled flows with members whose workers have not acknowledged the cancellation yet.';
 CREATE INDEX cancel_backlog_grace ON @hub@.cancel_backlog (grace_until_ms);
 
 CREATE TABLE @hub@.cancel_backlog_members (
@@ -938,5 +938,5 @@ CREATE TABLE @hub@.cancel_backlog_members (
     worker_instance text COLLATE "C" NOT NULL,
     CONSTRAINT cancel_backlog_members_pkey PRIMARY KEY (flow_id, task_id)
 ) WITH (vacuum_truncate = off);
-COMMENT ON TABLE @hub@.cancel_backlog_members IS 'The members whose workers are still to acknowledge the cancellation.';
+COMMENT ON TABLE @hub@.cancel_backlog_members IS 'Members of cancelled flows whose workers have not acknowledged the cancellation yet.';
 COMMENT ON COLUMN @hub@.cancel_backlog_members.lease_epoch IS 'Epoch of the lease that was revoked.';

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS @hub@._duroxide_migrations (
     applied_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
     CONSTRAINT _duroxide_migrations_pkey PRIMARY KEY (version)
 );
-COMMENT ON TABLE @hub@._duroxide_migrations IS 'The level of duroxide-pg that this hub stands for: applications look here before they migrate.';
+COMMENT ON TABLE @hub@._duroxide_migrations IS 'The migration level of duroxide-pg that this hub provides. Applications check it before they migrate.';
 INSERT INTO @hub@._duroxide_migrations (version, name)
 SELECT v, 'provided by belay'
   FROM generate_series(1, 21) AS v
