@@ -267,7 +267,8 @@ cmake_targets() {
     local suite
     for suite in "${suites[@]}"; do
         case $suite in
-            unit | cluster | model | stress | robust | soak | client | tool | runtime) say "${suite}_tests" ;;
+            unit | cluster | model | stress | robust | soak | client | tool) say "${suite}_tests" ;;
+            runtime) printf '%s\n' runtime_tests idioms_tests ;;
             docs) printf '%s\n' belay image_flow order_saga transactional_enqueue ;;
             package | deb | dashboard) say belay ;;
             bench) say clients_bench ;;
@@ -298,7 +299,7 @@ if [[ $built == no ]]; then
         build_cmake "${targets[@]}"
     fi
     if [[ " ${suites[*]} " == *" runtime "* ]] && command -v clang++ >/dev/null; then
-        cmake_dir=$clang_dir CXX=clang++ optimize=-O1 build_cmake runtime_tests
+        cmake_dir=$clang_dir CXX=clang++ optimize=-O1 build_cmake runtime_tests idioms_tests
     fi
     if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \

@@ -143,6 +143,8 @@ class System {
     virtual void stop() = 0;
     // Known when it has stopped.
     virtual std::uint64_t turns() const = 0;
+    // Waits for the server, for work included, without those of activities.
+    virtual std::uint64_t turn_round_trips() const = 0;
     virtual std::uint64_t cache_hits() const = 0;
 };
 
@@ -185,6 +187,7 @@ class RuntimeSystem : public System {
         }
     }
     std::uint64_t turns() const override { return runtime_.stats().turns; }
+    std::uint64_t turn_round_trips() const override { return runtime_.stats().turn_round_trips; }
     std::uint64_t cache_hits() const override { return runtime_.stats().cache_hits; }
 
  private:
@@ -298,6 +301,7 @@ class DispatcherSystem : public System {
         threads_.clear();
     }
     std::uint64_t turns() const override { return turns_; }
+    std::uint64_t turn_round_trips() const override { return dispatcher_.round_trips(); }
     std::uint64_t cache_hits() const override { return 0; }
 
  private:
@@ -426,6 +430,7 @@ void workflow(const std::string& name, Hub& hub, const Settings& settings) {
         throw std::runtime_error(std::to_string(turns) + " turns of " + std::to_string(instances) +
                                  " instances");
     }
+    print("trips", static_cast<double>(system->turn_round_trips()) / static_cast<double>(turns));
 }
 
 // Activities one after the other. The time of one, with its turn: of short chains, and of the last

@@ -630,7 +630,8 @@ RuntimeStats Runtime::stats() const {
                          stats.cache_other_execution + stats.cache_other_life;
     stats.round_trips = impl_->worker.round_trips();
     if (const Dispatcher* const dispatcher = impl_->dispatching) {
-        stats.round_trips += dispatcher->round_trips();
+        stats.turn_round_trips = dispatcher->round_trips();
+        stats.round_trips += stats.turn_round_trips;
     }
     stats.teardown_actions = impl_->teardown_actions;
     stats.cache_evictions = cached.evictions;

@@ -232,6 +232,8 @@ void add_steering(CLI::App& app, Tool& tool) {
     revoking->add_option("--epoch", given->target.epoch, "only if it has this epoch");
     add("retry", "run a task once more that has ended without success", retry);
     auto* replaying = add("replay", "run a task that has ended once more, or many", replay);
+    replaying->footer(
+        "Code of durable functions is run against stored histories by: belay replay-history");
     replaying->add_option("--queue", given->many.filter.queue, "those of this queue");
     replaying->add_option("--state", given->many.states,
                           "those in this state: failed (default), completed, cancelled, expired or "

@@ -9,8 +9,8 @@
 #   ```sql   runs, all of a page in one psql session. A statement that ends with "--> text" has to
 #            return that: columns are separated by |, rows by " / ", no row is "no row"
 #   ```sh    runs if the line before it is <!-- run -->
-#   ```cpp   a block with a main() is a program: it is compiled; if its first line is "// NAME.cpp",
-#            an sh block that names the file finds it, and compiles it instead
+#   ```cpp   a block with a main() is a program: it is compiled; if the first line of a block is
+#            "// NAME.cpp", an sh block that names the file finds it, and compiles it instead
 #
 # A block after <!-- skip: reason --> is left out. One line "ok PAGE:LINE" or "not ok PAGE:LINE" per
 # block; programs need the client library in build/prefix. BELAY_NO_PROGRAMS=1 leaves them out.
@@ -36,7 +36,7 @@ blocks() {
         inside {
             print >out
             if (language == "cpp" && /^int main\(/) program = 1
-            if (language == "cpp" && FNR == line + 1 && /^\/\/ [a-z_]+\.cpp$/) name = $2
+            if (language == "cpp" && FNR == line + 1 && /^\/\/ [a-z_]+\.cpp$/) { name = $2; program = 1 }
             next
         }
         /^```(sh|sql|cpp)[ \t]*$/ {

@@ -1,10 +1,11 @@
-// Random programs: a coroutine interprets a random tree of calls, groups, drops and retries, in
-// random orders of messages, with crashes at random places. The cache and crashes change nothing,
-// and every prefix of every history is replayed.
+// Random programs: a coroutine interprets a random tree of calls, groups, drops, retries, detached
+// starts and further executions, in random orders of messages, with crashes at random places. The
+// cache and crashes change nothing, and every prefix of every history is replayed.
 //
 // BELAY_SEED repeats a run from its first program; BELAY_LONG=1 asks for 10,000 programs.
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ using namespace std::chrono_literals;
 
 constexpr belay::ActivityOf<std::string(int)> work{"Work"};
 constexpr belay::OrchestrationOf<std::string(json)> program_name{"Program"};
+constexpr belay::OrchestrationOf<std::string(json)> rounds_name{"Rounds"};
 
 // ---- Programs. ----
 
@@ -33,7 +35,7 @@ json random_program(std::mt19937_64& random, int depth) {
     const int number = draw(100);
     if (depth > 0) {
         const auto below = [&] { return random_program(random, depth - 1); };
-        switch (draw(7)) {
+        switch (draw(9)) {
             case 0:
                 return {"seq", below(), below(), below()};
             case 1:
@@ -46,6 +48,10 @@ json random_program(std::mt19937_64& random, int depth) {
                 return {"child", below()};
             case 5:
                 return {"shield", below()};
+            case 6:
+                return {"start", below()};
+            case 7:
+                return {"rounds", below(), number % 4};
             default:
                 return {"seq", below(), below()};
         }
@@ -171,8 +177,39 @@ Durable<std::string> interpret_shielded(Context ctx, json program) {
     co_return text;
 }
 
+// A program of its own, in an instance of its own, that nobody waits for.
+std::string start_detached(const Context& ctx, const json& program) {
+    const std::string id = "detached-" + ctx.uuid();
+    ctx.start(program_name, id, program);
+    return "s";
+}
+
+// A program in several executions of one instance: [program, how many are left, what they said].
+Durable<std::string> interpret_rounds(Context ctx, json state) {
+    json program = state[0];
+    std::string text = co_await interpret(ctx, program);
+    const int left = state[1];
+    if (left > 0) {
+        state[1] = left - 1;
+        state[2] = state[2].get<std::string>() + text;
+        co_return ctx.continue_as_new(state);
+    }
+    co_return state[2].get<std::string>() + text;
+}
+
 Durable<std::string> interpret(Context ctx, json program) {
     const std::string op = program[0];
+    if (op == "start") {
+        co_return start_detached(ctx, program[1]);
+    }
+    if (op == "rounds") {
+        json state = json::array();
+        state.push_back(program[1]);
+        state.push_back(program[2]);
+        state.push_back("");
+        std::string text = co_await ctx.call(rounds_name, state);
+        co_return text;
+    }
     if (op == "seq") {
         std::string text;
         for (std::size_t i = 1; i < program.size(); ++i) {
@@ -217,6 +254,7 @@ std::string run(std::uint64_t seed, const json& program, const Disturbance& dist
     world.cache(disturbance.cache);
     world.reorder_messages(seed);
     world.on(program_name, &interpret);
+    world.on(rounds_name, &interpret_rounds);
     world.on(work, [&world](const belay::testing::Activity& activity, int number) {
         // A function of what is stored: the same in every run.
         const auto dice = (static_cast<std::uint64_t>(number) * 31 +
@@ -255,8 +293,10 @@ std::string run(std::uint64_t seed, const json& program, const Disturbance& dist
     std::string all = world.state("p").status + " " + world.state("p").output + "\n";
     for (const std::string& id : world.instances()) {
         all += id + "\n";
-        for (const std::string& event : world.events(id)) {
-            all += event + "\n";
+        for (std::int64_t execution = 1; execution <= world.state(id).execution_id; ++execution) {
+            for (const std::string& event : world.events(id, execution)) {
+                all += event + "\n";
+            }
         }
     }
     return all;
@@ -273,6 +313,7 @@ TEST(Property, RandomProgramsInEveryMode) {
     const std::int64_t count = number_from("BELAY_LONG", 0) == 1 ? 10000 : 150;
     std::cout << "BELAY_SEED=" << first << ", " << count << " programs" << std::endl;
     int ended = 0;
+    std::map<std::string, int> seen;
     for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(count); ++seed) {
         std::mt19937_64 random(seed);
         const json program = random_program(random, static_cast<int>(random() % 4));
@@ -284,6 +325,13 @@ TEST(Property, RandomProgramsInEveryMode) {
         ASSERT_EQ(run(seed, program, {.cache = CacheMode::kOff, .cancel = cancel}), plain);
         ASSERT_EQ(run(seed, program, {.crash_every = crash_every, .cancel = cancel}), plain);
         ended += plain.starts_with("Completed") || plain.starts_with("Failed");
+        for (const char* const type : {"OrchestrationChained", "OrchestrationContinuedAsNew"}) {
+            seen[type] += plain.find(type) != std::string::npos;
+        }
+    }
+    for (const auto& [type, programs] : seen) {
+        std::cout << type << " in " << programs << " programs" << std::endl;
+        EXPECT_GT(programs, 0) << type;
     }
     // An hour is enough for all of them.
     EXPECT_EQ(ended, count);

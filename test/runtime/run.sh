@@ -2,7 +2,7 @@
 # Runs the tests of durable functions: run.sh BUILD_DIR CLANG_BUILD_DIR [--gtest_filter=FILTER].
 # Prints as GoogleTest does. Without a filter all of them run as g++ has built them, and those that
 # depend on the compiler also as clang++ has: everything without a server, and the examples with
-# one. A filter "MustNotCompile*" runs only what must not compile.
+# one. What compilers make of coroutines also runs optimized, with both. A filter "MustNotCompile*" runs only what must not compile.
 set -uo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 build=${1:?the build directory}
@@ -15,6 +15,10 @@ if [[ $filter != *MustNotCompile* ]]; then
     if [[ -z $filter && -x $clang_build/bin/runtime_tests ]]; then
         "$clang_build/bin/runtime_tests" --gtest_filter='-*RuntimeServer*' || failed=1
         "$clang_build/bin/runtime_tests" --gtest_filter='*RuntimeServer*Examples*' || failed=1
+        "$clang_build/bin/idioms_tests" || failed=1
+    fi
+    if [[ -z $filter ]]; then
+        "$build/bin/idioms_tests" || failed=1
     fi
 fi
 if [[ -z $filter || $filter == *MustNotCompile* ]]; then

@@ -428,6 +428,58 @@ TEST_F(RuntimeServer, TurnIsStoredAlready) {
     EXPECT_EQ(runtime.stats().of(EventKind::kNondeterministic), 0u);
 }
 
+OrchestrationOf<std::string(int)> collects{"Collects"};
+
+// How long the messages are, and whether they came in their order.
+Durable<std::string> collect(Context ctx, int count) {
+    std::string go = co_await ctx.dequeue<std::string>("go");
+    std::size_t bytes = 0;
+    int in_order = 0;
+    for (int i = 1; i <= count; ++i) {
+        std::string message = co_await ctx.dequeue<std::string>("bulk");
+        bytes += message.size();
+        in_order += message.starts_with(std::to_string(i) + "x");
+    }
+    co_return std::to_string(bytes) + " " + std::to_string(in_order);
+}
+
+// A history above 64 MiB does not come with the turn: it is read in pages, and replayed.
+TEST_F(RuntimeServer, LargeHistory) {
+    constexpr int kCount = 600;
+    RuntimeOptions given = runtime_options();
+    given.lock_timeout = Milliseconds(120000);
+    belay::Hub hub = this->hub();
+    auto started = belay::start(hub, collects, kCount, {.instance_id = "big"});
+    {
+        Runtime runtime(given);
+        runtime.on(collects, &collect);
+        const Running running(runtime);
+        ASSERT_TRUE(wait_until([&] { return types("big").size() == 2; }));
+    }
+    admin_->exec(R"sql(
+        INSERT INTO app.history (instance_id, execution_id, event_id, event_type, event_data, created_at)
+        SELECT 'big', 1, i + 2, 'ExternalEventPersistent',
+               jsonb_build_object('event_id', i + 2, 'source_event_id', null, 'instance_id', 'big',
+                                  'execution_id', 1, 'timestamp_ms', 1, 'duroxide_version', '0.1.30',
+                                  'type', 'ExternalEventPersistent', 'name', 'bulk',
+                                  'data', i || repeat('x', 120000))::text, now()
+        FROM generate_series(1, 600) AS i)sql");
+    hub.provider().enqueue_orchestrator_work(
+        {.work_item = R"({"QueueMessage":{"instance":"big","name":"go","data":"now"}})",
+         .instance_id = "big"});
+    const auto raw = hub.provider().fetch_orchestration_item({});
+    ASSERT_TRUE(raw);
+    ASSERT_FALSE(raw->history) << "the history is not large enough for this test";
+    hub.provider().abandon_orchestration_item(raw->lock_token, {}, true);
+    Runtime runtime(given);
+    runtime.on(collects, &collect);
+    const Running running(runtime);
+    // Each has its number in front: of one to three digits.
+    EXPECT_EQ(started.wait(std::chrono::seconds(120)),
+              std::to_string(kCount * 120000 + 9 + 90 * 2 + 501 * 3) + " 600");
+    EXPECT_EQ(runtime.stats().events_replayed, 2u + kCount);
+}
+
 // TH-6: stop() in the middle leaves no lease, and another runtime finishes the work.
 TEST_P(RuntimeServerModes, StopLeavesNoLease) {
     RuntimeOptions given = runtime_options();
@@ -954,6 +1006,19 @@ TEST_F(RuntimeServer, RoundTripsOfCachedTurns) {
     std::cout << stats.round_trips << " round trips for " << stats.turns << " turns\n";
     EXPECT_GE(stats.round_trips, 10u);
     EXPECT_LE(stats.round_trips, stats.turns * 6 / 5);
+    EXPECT_EQ(stats.turn_round_trips, stats.round_trips);
+
+    // Activities have their own.
+    Runtime worker(runtime_options());
+    register_all(worker);
+    register_activities(worker);
+    {
+        const Running running(worker);
+        belay::Hub hub = this->hub();
+        belay::start(hub, hello, "world").wait(std::chrono::seconds(60));
+    }
+    EXPECT_GT(worker.stats().turn_round_trips, 0u);
+    EXPECT_LT(worker.stats().turn_round_trips, worker.stats().round_trips);
 }
 
 // ---- Time. ----

@@ -77,6 +77,8 @@ TEST_F(ToolProgram, HasHelpForEverything) {
                   std::string::npos)
             << command;
     }
+    // Tasks are not what users of other systems replay.
+    EXPECT_NE(text({"replay", "--help"}).find("belay replay-history"), std::string::npos);
     for (const char* command : {"list", "show", "redrive", "discard"}) {
         EXPECT_NE(text({"dead-letters", command, "--help"}).find("Usage:"), std::string::npos);
     }

@@ -88,6 +88,7 @@ struct RuntimeStats {
     std::uint64_t code_microseconds = 0;  // in the code alone
     // Waits for the server, on all connections; known when run() has returned.
     std::uint64_t round_trips = 0;
+    std::uint64_t turn_round_trips = 0;  // the part of them that is not of activities
     // Turns whose code differed from their history, by name and version of the orchestration.
     std::map<std::pair<std::string, std::string>, std::uint64_t> nondeterministic = {};
     std::uint64_t cache_hits = 0;

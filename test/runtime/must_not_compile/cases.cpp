@@ -151,4 +151,28 @@ Durable<int> f(Context ctx) {
     int n = co_await helper;
     co_return n;
 }
+#elif CASE == 23  // LT-1 expect: parameters are values
+Durable<std::string> f(Context, std::string&& s) {
+    co_return std::move(s);
+}
+#elif CASE == 24  // LT-3 expect: nodiscard
+Durable<int> f(Context ctx) {
+    when_all(ctx.call(square, 3), ctx.call(square, 4));
+    co_return 1;
+}
+#elif CASE == 25  // LT-3 expect: nodiscard
+Durable<int> f(Context, std::vector<Call<int> > calls) {
+    any_ready(calls);
+    co_return 1;
+}
+#elif CASE == 26  // LT-4 expect: conver
+#include <belay/testing.hpp>
+Context f(testing::Activity& activity) {
+    return activity;
+}
+#elif CASE == 27  // LT-4 expect: conver
+#include <belay/task.hpp>
+Context f(Task& activity) {
+    return activity;
+}
 #endif
