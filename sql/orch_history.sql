@@ -110,4 +110,51 @@ SELECT event_id FROM orch_history.read_history('i', 1);
 SELECT orch_history.append_history('empty', 1, '[]'), orch_history.append_history('null', 1, NULL);
 SELECT instance_id, status FROM orch_history.executions WHERE instance_id IN ('empty', 'null') ORDER BY 1;
 
+---- How events are stored
+
+-- RH-9: the events of a turn whose ids are consecutive are one row, in whatever order they come; rows never overlap, so what comes later may fill a gap.
+CALL pg_temp.append('packed', 1, 3, 1, 2, 8, 9);
+CALL pg_temp.append('packed', 1, 10, 5, 4);
+CALL pg_temp.append('packed', 1, 7);
+SELECT first_event_id, last_event_id, event_types, event_data FROM orch_history.history_turns WHERE instance_id = 'packed' ORDER BY last_event_id;
+SELECT event_id, event_type, event_data FROM orch_history.history WHERE instance_id = 'packed' ORDER BY event_id;
+-- From and to any event, whether a row begins there or not.
+SELECT a AS after, (SELECT string_agg(h.event_id::text, ' ' ORDER BY nr) FROM orch_history.read_history('packed', 1, a) WITH ORDINALITY AS h (x, event_id, t, d, c, nr)) AS all_of_them,
+       (SELECT string_agg(h.event_id::text, ' ' ORDER BY nr) FROM orch_history.read_history('packed', 1, a, 2) WITH ORDINALITY AS h (x, event_id, t, d, c, nr)) AS two FROM generate_series(0, 10) AS a;
+CREATE FUNCTION pg_temp.browsed(o text, size int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    page jsonb;
+    at text;
+    found text;
+BEGIN
+    LOOP
+        page := orch_history.browse_history('packed', 1, '{}', o, at, size);
+        found := concat_ws(' ', found, (SELECT string_agg(concat(r ->> 'event_id', r ->> 'type', r ->> 'event_data' = format('{"e":1,"i":%s,"type":"T"}', r ->> 'event_id')), ' ' ORDER BY nr) FROM jsonb_array_elements(page -> 'rows') WITH ORDINALITY AS u (r, nr)));
+        at := page ->> 'next';
+        EXIT WHEN at IS NULL;
+    END LOOP;
+    RETURN found;
+END $$;
+SELECT o, size, pg_temp.browsed(o, size) FROM unnest('{newest,oldest}'::text[]) AS o, unnest('{1,2,4,100}'::int[]) AS size;
+SELECT e, orch_history.read_body('history', 'packed', '1/' || e) ->> 'body' AS body FROM unnest('{1,2,5,6,7,11}'::int[]) AS e;
+-- QB005: each event that is there counts, in the middle of a row, too; nothing is added.
+SELECT test.refused(format('CALL pg_temp.append(''packed'', 1, %s)', ids)) FROM unnest('{"2","6, 2, 4","11, 9, 10, 8","1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11","6, 6, 5"}'::text[]) AS ids;
+SELECT count(*), sum(event_id) FROM orch_history.history WHERE instance_id = 'packed';
+CALL pg_temp.append('packed', 1, 6);
+SELECT event_count, (SELECT count(*) FROM orch_history.fetch_history('packed')) AS events FROM orch_history.get_execution_info('packed', 1);
+-- A row has no more than 128 events and 64 KiB, or one event.
+SELECT orch_history.append_history('much', 1, (SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_data', '{}')) FROM generate_series(1, 300) AS e));
+SELECT orch_history.append_history('much', 2, (SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_data', json_build_object('x', repeat('x', CASE WHEN e = 5 THEN 100000 ELSE 16374 END))::text)) FROM generate_series(1, 8) AS e));
+SELECT execution_id, first_event_id, last_event_id FROM orch_history.history_turns WHERE instance_id = 'much' ORDER BY 1, 2;
+SELECT e, count(*), bool_and(event_id = nr) AS in_order, sum(octet_length(event_data)) AS bytes FROM generate_series(1, 2) AS e, orch_history.read_history('much', e) WITH ORDINALITY AS h (x, event_id, t, event_data, c, nr) GROUP BY e ORDER BY e;
+-- AT-8: a turn has the events behind the one that the caller has cached, be it in the middle of a row.
+SELECT orch_history.start_orchestration('O', '', 'cut', '1', 0, 1000);
+SELECT lock_token FROM orch_history.ack_and_fetch_turns('{}', p_max_turns => 10, p_now_ms => 1000) WHERE instance_id = 'cut' \gset
+SELECT count(error) AS errors FROM orch_history.ack_and_fetch_turns(ARRAY[:'lock_token'], '{1}', ARRAY[(SELECT jsonb_agg(jsonb_build_object('event_id', e, 'event_data', format('{"event_id":%s}', e))) FROM generate_series(1, 4) AS e)],
+    p_metadata => ARRAY['{"orchestration_name":"O","orchestration_version":"1","cache":{"owner":"me","events":2}}'::jsonb], p_max_turns => 0, p_now_ms => 1000);
+SELECT orch_history.raise_event('cut', 'go', '', false, 1000);
+SELECT history, history_after, last_event_id FROM orch_history.ack_and_fetch_turns('{}', p_max_turns => 10, p_cache_owner => 'me', p_now_ms => 1000) WHERE instance_id = 'cut';
+-- The table accepts nothing else from its owner.
+SELECT s AS row, test.sqlstate('INSERT INTO orch_history.history_turns SELECT ' || s) FROM unnest(ARRAY[$$1, 2, 1, now(), 'z', '{}', '{}'$$, $$1, 1, 2, now(), 'z', '{T,T}', '{a}'$$, $$1, 1, 1, now(), 'z', '{T,T}', '{a}'$$, $$1, 1, 2, now(), 'z', '{T,NULL}', '{a,b}'$$, $$1, 1, 2, now(), 'z', '{T,T}', '{a,NULL}'$$]) AS s;
+
 SELECT belay.drop_hub('orch_history', true);

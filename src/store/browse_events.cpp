@@ -3,7 +3,6 @@
 // May touch: the outbox, history and flows, to read them. Must not: write or lock, count, move a
 // subscription, or look at more rows than the budget of the page.
 #include "store/browse.hpp"
-#include "store/history.hpp"
 
 namespace belay::store {
 
@@ -69,6 +68,11 @@ constexpr auto kAuditOldest = query<EventIn, PageRows>(BELAY_EVENT_PAGE(
 // with the execution that the first page had.
 using HistoryIn = In<Jsonb*, int64, int64, Text, Maybe<int64>, Maybe<ListOf<Text>>, Maybe<Text>>;
 
+// The events e of the rows t, each with its place from 1 on, and the id of such an event.
+#define BELAY_EVENTS_OF_T                                              \
+    " CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(t.event_types)," \
+    " pg_catalog.unnest(t.event_data)) WITH ORDINALITY AS e (event_type, event_data, place)"
+#define BELAY_EVENT_ID "(t.first_event_id {+} (e.place {-} 1))"
 #define BELAY_OF_EXECUTION(ROW)                                               \
     ROW ".instance_id {=} $4 AND " ROW                                        \
         ".execution_id {=} COALESCE($5, CAST($1 {->>} 1 AS pg_catalog.int8)," \

@@ -19,21 +19,26 @@ namespace belay::store {
 namespace {
 
 // Within a row events are in order; the server sorts row by row, as the index yields them.
-constexpr auto kList = query<In<Text, int64, int64, Maybe<int64>>, Listing>(
-    "SELECT t.execution_id, " BELAY_EVENT_ID
-    ", e.event_type, e.event_data, t.created_at"
-    "  FROM {hub}.history_turns AS t" BELAY_EVENTS_OF_T
-    " WHERE t.instance_id {=} $1 AND t.execution_id {=} $2 AND t.last_event_id {>} $3"
-    "   AND " BELAY_EVENT_ID
-    " {>} $3"
-    " ORDER BY t.last_event_id, e.place"
-    " LIMIT $4");
+constexpr auto kList = query<In<Text, int64, int64, Maybe<int64>>, Listing>(R"sql(
+    SELECT t.execution_id, t.first_event_id {+} (e.place {-} 1), e.event_type, e.event_data,
+           t.created_at
+      FROM {hub}.history_turns AS t
+     CROSS JOIN LATERAL ROWS FROM (
+        pg_catalog.unnest(t.event_types), pg_catalog.unnest(t.event_data))
+      WITH ORDINALITY AS e (event_type, event_data, place)
+     WHERE t.instance_id {=} $1 AND t.execution_id {=} $2 AND t.last_event_id {>} $3
+       AND (t.first_event_id {+} (e.place {-} 1)) {>} $3
+     ORDER BY t.last_event_id, e.place
+     LIMIT $4
+)sql");
 
-constexpr auto kTexts = query<In<Text, int64>, Listing>(
-    "SELECT e.event_data"
-    "  FROM {hub}.history_turns AS t" BELAY_EVENTS_OF_T
-    " WHERE t.instance_id {=} $1 AND t.execution_id {=} $2"
-    " ORDER BY t.last_event_id, e.place");
+constexpr auto kTexts = query<In<Text, int64>, Listing>(R"sql(
+    SELECT e.event_data
+      FROM {hub}.history_turns AS t
+     CROSS JOIN LATERAL pg_catalog.unnest(t.event_data) WITH ORDINALITY AS e (event_data, place)
+     WHERE t.instance_id {=} $1 AND t.execution_id {=} $2
+     ORDER BY t.last_event_id, e.place
+)sql");
 
 // Visits the rows of an execution that have events from one on, in order, while visit(row) wants
 // more.

@@ -46,14 +46,6 @@ void insert_events(Tables& tables, std::string_view instance_id, int64 execution
 
 // ---- By SQL ----
 
-// Joins the events e of the rows t, with their place from 1 on; and the id of such an event.
-#define BELAY_EVENTS_OF_T                                              \
-    " CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(t.event_types)," \
-    " pg_catalog.unnest(t.event_data)) WITH ORDINALITY AS e (event_type, event_data, place)"
-#define BELAY_EVENT_ID "(t.first_event_id {+} (e.place {-} 1))"
-// How many events a row t has.
-#define BELAY_EVENTS_IN_T "((t.last_event_id {-} t.first_event_id) {+} 1)"
-
 // Events in the columns of read_history.
 Listing list_events(const Hub& hub, std::string_view instance_id, int64 execution_id,
                     int64 after_event_id, std::optional<int64> limit);

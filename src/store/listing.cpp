@@ -6,7 +6,6 @@
 
 #include "core/hash.hpp"
 #include "core/time.hpp"
-#include "store/history.hpp"
 
 namespace belay::store {
 
@@ -398,14 +397,16 @@ constexpr auto kRunningChildren = query<In<Text, int64>, Out<Text>>(R"sql(
 
 // $1 instance, $2 limit. Events answer the subscriptions of their name in order; a cancelled
 // subscription is named by what cancels it. Looks at the last 1,000 events of the execution.
-constexpr auto kAwaitedEvents = query<In<Text, int64>, Out<Text>>(
-    R"sql(
+constexpr auto kAwaitedEvents = query<In<Text, int64>, Out<Text>>(R"sql(
     WITH h AS MATERIALIZED (
         SELECT y.event_id, y.event_type, y.event_data
           FROM {hub}.instances AS i
          CROSS JOIN LATERAL (
-            SELECT )sql" BELAY_EVENT_ID R"sql( AS event_id, e.event_type, e.event_data
-              FROM {hub}.history_turns AS t)sql" BELAY_EVENTS_OF_T R"sql(
+            SELECT t.first_event_id {+} (e.place {-} 1) AS event_id, e.event_type, e.event_data
+              FROM {hub}.history_turns AS t
+             CROSS JOIN LATERAL ROWS FROM (
+                pg_catalog.unnest(t.event_types), pg_catalog.unnest(t.event_data))
+              WITH ORDINALITY AS e (event_type, event_data, place)
              WHERE t.instance_id {=} i.instance_id AND t.execution_id {=} i.current_execution_id
              ORDER BY t.last_event_id DESC, e.place DESC
              LIMIT 1000) AS y

@@ -2,8 +2,10 @@
 // history and the state; and the context that they give.
 //
 // Calls    store::read_instance, store::visible_messages, store::read_turns, store::read_arrivals
-// Touches  nothing; reads <hub>.instances, <hub>.orchestrator_queue, <hub>.history_turns,
-// <hub>.kv_store Locks    nothing Raises   nothing of its own
+// Touches  nothing; reads <hub>.instances, <hub>.orchestrator_queue, <hub>.history_turns and
+//          <hub>.kv_store
+// Locks    nothing
+// Raises   nothing of its own
 #include "ops/orchestration/turn_view.hpp"
 
 #include "core/time.hpp"
@@ -87,11 +89,12 @@ void append_events(const store::StoredTurn& turn, int64 behind, HistoryJson* jso
     if (json->too_large && !json->look_for_start) {
         return;
     }
-    int64 id = turn.first_event_id;
-    for (const std::string_view text : turn.events()) {
-        if (id++ <= behind) {
+    const auto events = turn.events();
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        if (turn.first_event_id + static_cast<int64>(i) <= behind) {
             continue;
         }
+        const std::string_view text = events[i];
         json->bytes += static_cast<int64>(text.size());
         json->too_large = json->too_large || json->bytes > kMaxHistoryBytes;
         if (json->look_for_start) {
