@@ -590,19 +590,30 @@ std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t
 
 namespace {
 
-// Adds the ready tasks of a queue and those that are due, as far as its limits let them be claimed.
-void add_ready(const Hub& hub, std::string_view queue, int64 due, int64 now, int limit,
+// Adds the ready tasks of queues, each named once, in order, and those that are due, as far as
+// limits let them be claimed.
+void add_ready(const Hub& hub, std::span<const std::string_view> queues,
+               std::span<const std::string_view> due, int64 now, int limit,
                QueueReadiness* result) {
-    const int64 ready = due + run_for_one(hub, kReadyInQueue, queue, limit);
-    const auto bounds = is_limited(hub, queue) ? read_limit(hub, queue) : std::nullopt;
-    if (ready == 0 || !bounds) {
-        result->items += ready;
-        return;
-    }
-    const int64 places = core::free_places(*bounds, now);
-    result->items += std::min(ready, places);
-    if (places == 0 && !core::is_crowded(*bounds)) {
-        result->next_due = std::min(result->next_due, core::next_token_at(*bounds, now));
+    const auto limits = read_limits(hub, queues);
+    const NamedLimit* next = limits.data();
+    const NamedLimit* end = next + limits.size();
+    for (const std::string_view queue : queues) {
+        const NamedLimit* bounds = next != end && next->queue == queue ? next++ : nullptr;
+        const int64 places = bounds != nullptr ? core::free_places(bounds->limit, now) : limit;
+        if (result->items >= limit) {
+            return;
+        }
+        if (places > 0 || !core::is_crowded(bounds->limit)) {
+            const int64 ready = std::count(due.begin(), due.end(), queue) +
+                                run_for_one(hub, kReadyInQueue, queue, limit);
+            result->items += bounds != nullptr ? std::min(ready, places) : ready;
+            if (ready > 0 && places == 0) {
+                result->next_due =
+                    std::min(result->next_due, core::next_token_at(bounds->limit, now));
+            }
+        }
+        CHECK_FOR_INTERRUPTS();
     }
 }
 
@@ -646,24 +657,20 @@ QueueReadiness queue_readiness(const Hub& hub, std::string_view queue, int64 now
     }
     std::sort(queues.begin(), queues.end());
     queues.count = static_cast<int>(std::unique(queues.begin(), queues.end()) - queues.begin());
-    const auto look_at = [&](std::string_view name) {
-        if (result.items < limit) {
-            add_ready(hub, name, std::count(due.begin(), due.end(), name), now, limit, &result);
-        }
-        CHECK_FOR_INTERRUPTS();
-    };
-    std::for_each(queues.begin(), queues.end(), look_at);
+    add_ready(hub, queues.span(), due, now, limit, &result);
     // Of all queues, as many as it takes.
     std::string_view last;
     bool more = queue.empty();
     while (more && result.items < limit) {
         const auto page = run(hub, kReadyQueues, last, limit);
+        pg::List<std::string_view> others;
         for (const auto [name, paused] : page) {
             last = name;
             if (!paused && !std::binary_search(queues.begin(), queues.end(), last)) {
-                look_at(last);
+                others.add(last);
             }
         }
+        add_ready(hub, others.span(), due, now, limit, &result);
         more = page.count == static_cast<uint64>(limit);
     }
     if (more && result.items >= limit) {
