@@ -590,6 +590,8 @@ std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t
 
 namespace {
 
+constexpr int64 kRecheckMs = 1000;
+
 // Adds the ready tasks of queues, each named once, in order, and those that are due, as far as
 // limits let them be claimed.
 void add_ready(const Hub& hub, std::span<const std::string_view> queues,
@@ -597,21 +599,18 @@ void add_ready(const Hub& hub, std::span<const std::string_view> queues,
                QueueReadiness* result) {
     const auto limits = read_limits(hub, queues);
     const NamedLimit* next = limits.data();
-    const NamedLimit* end = next + limits.size();
     for (const std::string_view queue : queues) {
-        const NamedLimit* bounds = next != end && next->queue == queue ? next++ : nullptr;
-        const int64 places = bounds != nullptr ? core::free_places(bounds->limit, now) : limit;
-        if (result->items >= limit) {
-            return;
+        const bool limited = next != limits.data() + limits.size() && next->queue == queue;
+        const NamedLimit* bounds = limited ? next++ : nullptr;
+        if (result->items >= limit || (limited && core::is_crowded(bounds->limit))) {
+            continue;
         }
-        if (places > 0 || !core::is_crowded(bounds->limit)) {
-            const int64 ready = std::count(due.begin(), due.end(), queue) +
-                                run_for_one(hub, kReadyInQueue, queue, limit);
-            result->items += bounds != nullptr ? std::min(ready, places) : ready;
-            if (ready > 0 && places == 0) {
-                result->next_due =
-                    std::min(result->next_due, core::next_token_at(bounds->limit, now));
-            }
+        const int64 ready = std::count(due.begin(), due.end(), queue) +
+                            run_for_one(hub, kReadyInQueue, queue, limit);
+        const int64 places = limited ? core::free_places(bounds->limit, now) : ready;
+        result->items += std::min(ready, places);
+        if (ready > 0 && places == 0) {
+            result->next_due = std::min(result->next_due, core::next_token_at(bounds->limit, now));
         }
         CHECK_FOR_INTERRUPTS();
     }
@@ -620,7 +619,6 @@ void add_ready(const Hub& hub, std::span<const std::string_view> queues,
 // Adds the tasks whose lease is over, which the next claim takes back, and when the next one ends.
 void add_leases(const Hub& hub, std::string_view queue, int64 now, int limit,
                 QueueReadiness* result) {
-    constexpr int64 kRecheckMs = 1000;
     const auto leases = run(hub, kLeaseEnds, limit);
     int64 last_check = 0;
     for (const auto [of_queue, check, end] : leases) {
@@ -640,18 +638,14 @@ void add_leases(const Hub& hub, std::string_view queue, int64 now, int limit,
 
 QueueReadiness queue_readiness(const Hub& hub, std::string_view queue, int64 now, int limit) {
     constexpr int kLookAhead = 100;
-    constexpr int64 kRecheckMs = 1000;
     QueueReadiness result{0, core::kNever};
     if (!queue.empty() && run_any(hub, kQueuePaused, queue)) {
         return result;
     }
-    const auto due =
-        run(hub, kDueQueues, queue.empty() ? std::nullopt : std::optional(queue), now, kLookAhead)
-            .values();
+    const auto of = queue.empty() ? std::nullopt : std::optional(queue);
+    const auto due = run(hub, kDueQueues, of, now, kLookAhead).values();
     pg::List<std::string_view> queues;
-    for (const auto name : due) {
-        queues.add(name);
-    }
+    std::for_each(due.begin(), due.end(), [&](std::string_view name) { queues.add(name); });
     if (!queue.empty()) {
         queues.add(queue);
     }
@@ -673,11 +667,8 @@ QueueReadiness queue_readiness(const Hub& hub, std::string_view queue, int64 now
         add_ready(hub, others.span(), due, now, limit, &result);
         more = page.count == static_cast<uint64>(limit);
     }
-    if (more && result.items >= limit) {
-        result.next_due = std::min(result.next_due, now + kRecheckMs);  // of queues not looked at
-    }
-    if (due.size() == kLookAhead) {
-        // Behind tasks of a queue that is full, those of another may be due.
+    // Of queues not looked at; and behind tasks of a queue that is full, others may be due.
+    if ((more && result.items >= limit) || due.size() == kLookAhead) {
         result.next_due = std::min(result.next_due, now + kRecheckMs);
     }
     int seen = 0;
