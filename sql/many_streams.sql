@@ -135,3 +135,52 @@ SELECT pg_temp.any_item(9000), pg_temp.is_cheap();
 SELECT belay.new_incarnation('many') IS NOT NULL AS new_life;
 SELECT pg_temp.any_item(9000) <> 'nothing' AS found;
 SELECT belay.drop_hub('many');
+
+-- IX-6: neither does what a claim of all queues costs that finds nothing, because the places of every queue are taken: it looks at some queues, and the session's next claims at the others.
+SELECT belay.create_hub('taken');
+CREATE PROCEDURE pg_temp.fill_up(first int, last int) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM taken.set_queue('tenant ' || i, '{"concurrency": 1}') FROM generate_series(first, last) AS i;
+    PERFORM count(*) FROM taken.create_tasks((SELECT jsonb_agg(jsonb_build_object('queue', 'tenant ' || i, 'kind', 'k')) FROM generate_series(first, last) AS i, generate_series(1, 2)));
+    WHILE EXISTS (SELECT FROM taken.claim_tasks('w', 'i', p_lease_ms => 3600000, p_max_items => 1000)) LOOP
+    END LOOP;
+    -- Of very many queues, an empty answer does not tell that nothing is left.
+    PERFORM taken.claim_tasks('w', 'i', ARRAY['tenant ' || i], p_lease_ms => 3600000) FROM generate_series(first, last) AS i;
+END $$;
+CALL pg_temp.fill_up(1, 200);
+SELECT state, count(*) FROM taken.tasks GROUP BY state ORDER BY state;
+VACUUM ANALYZE taken.tasks, taken.queue_limits, taken.queue_moves, taken.queues, taken.belay_hub;
+SELECT pages AS more_than_few FROM pg_temp.pages($$ SELECT * FROM taken.claim_tasks('w', 'i') $$) AS pages WHERE pages > 1500;
+CALL pg_temp.fill_up(201, 3000);
+SELECT state, count(*) FROM taken.tasks GROUP BY state ORDER BY state;
+VACUUM ANALYZE taken.tasks, taken.queue_limits, taken.queue_moves, taken.queues;
+SELECT pages AS more_than_few FROM pg_temp.pages($$ SELECT * FROM taken.claim_tasks('w', 'i') $$) AS pages WHERE pages > 1500;
+SET client_min_messages = warning;
+CREATE FUNCTION pg_temp.claims_until(wanted text, most int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    got text;
+BEGIN
+    FOR i IN 1..most LOOP
+        SELECT c.queue INTO got FROM taken.claim_tasks('w', 'i', p_lease_ms => 3600000) AS c;
+        IF got IS NOT NULL THEN
+            ASSERT got = wanted, got;
+            RETURN i;
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
+-- A place that is there is found by so many claims, and one that has become free lately at once.
+SELECT taken.set_queue('tenant 1234', '{"concurrency": 2}');
+SELECT pg_temp.claims_until('tenant 1234', 24) IS NOT NULL AS found;
+-- A wait returns until all queues have been looked at, then it sleeps. The first one forgets what the session saw before.
+CALL taken.wait_for_work('{queue:*}', 0) \gset
+SELECT pg_temp.claims_until('nothing', 1);
+CALL taken.wait_for_work('{queue:*}', 0);
+SELECT pg_temp.claims_until('nothing', 22);
+CALL taken.wait_for_work('{queue:*}', 0);
+SELECT pg_temp.claims_until('nothing', 1);
+CALL taken.wait_for_work('{queue:*}', 0);
+SELECT count(c.*) FROM taken.tasks AS t, LATERAL taken.complete_task(t.id, t.lease_epoch) AS c WHERE t.queue = 'tenant 777' AND t.state = 'active';
+SELECT pg_temp.claims_until('tenant 777', 24);
+RESET client_min_messages;
+SELECT belay.drop_hub('taken', p_force => true);

@@ -417,8 +417,7 @@ void Settler::give_back_old() {
 Settler::Round Settler::begin_round() {
     Round round;
     std::size_t bytes = 0;
-    while (!ended_.empty() &&
-           round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
+    while (!ended_.empty() && round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
         bytes += bytes_of(*ended_.front());
         if (bytes > kMaxPortionBytes && !round.jobs.empty()) {
             break;

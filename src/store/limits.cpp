@@ -11,6 +11,7 @@
 #include "pg/compat.hpp"
 #include "pg/list.hpp"
 #include "pg/locks.hpp"
+#include "shmem/rotation.hpp"
 #include "store/hub_row.hpp"
 #include "store/statements.hpp"
 #include "store/waking.hpp"
@@ -40,6 +41,18 @@ constexpr auto kRead = query<In<Text>, LimitRows>(R"sql(
     SELECT l.concurrency, l.rate_per_s, l.burst, l.tokens, l.refilled_at_ms, l.active
       FROM {hub}.queue_limits AS l
      WHERE l.queue {=} $1
+)sql");
+
+constexpr auto kReadMany =
+    query<In<ListOf<Text>>, Out<Text, Maybe<int64>, Maybe<double>, double, double, int64, int64>>(
+        R"sql(
+    SELECT l.queue, l.concurrency, l.rate_per_s, l.burst, l.tokens, l.refilled_at_ms, l.active
+      FROM {hub}.queue_limits AS l
+     WHERE l.queue {=} ANY ($1)
+)sql");
+
+constexpr auto kMovesOfMany = query<In<ListOf<Text>>, Out<Text, int64, int64>>(R"sql(
+    SELECT m.queue, m.places, m.at_ms FROM {hub}.queue_moves AS m WHERE m.queue {=} ANY ($1)
 )sql");
 
 constexpr auto kMoves = query<In<Text>, MoveRows>(R"sql(
@@ -133,41 +146,54 @@ struct OpenMoves {
     TransactionId open;  // one of those that still are
 };
 
-OpenMoves read_open_moves(const Hub& hub, std::string_view queue, Snapshot snapshot) {
-    constexpr AttrNumber kPlaces = 1;
-    constexpr AttrNumber kAt = 2;
-    Relation heap = table_open(get_relname_relid("queue_moves", hub.schema), AccessShareLock);
-    Relation index =
-        index_open(get_relname_relid("queue_moves_queue", hub.schema), AccessShareLock);
-    SnapshotData dirty;
-    InitDirtySnapshot(dirty);
-    IndexScanDesc scan = pg::begin_index_scan(heap, index, &dirty, 1);
-    ScanKeyData key;
-    ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, pg::text_datum(queue));
-    index_rescan(scan, &key, 1, nullptr, 0);
-    TupleTableSlot* slot = table_slot_create(heap, nullptr);
-    OpenMoves found{{}, InvalidTransactionId};
-    while (index_getnext_slot(scan, ForwardScanDirection, slot)) {
-        const auto* row = reinterpret_cast<const HeapTupleTableSlot*>(slot)->tuple->t_data;
-        const TransactionId writer = HeapTupleHeaderGetXmin(row);
-        if (TransactionIdIsCurrentTransactionId(writer) || !XidInMVCCSnapshot(writer, snapshot)) {
-            continue;
-        }
-        bool null = false;
-        const int64 places = DatumGetInt64(slot_getattr(slot, kPlaces, &null));
-        if (places > 0) {
-            found.taken.add({places, DatumGetInt64(slot_getattr(slot, kAt, &null))});
-        }
-        if (TransactionIdIsValid(dirty.xmin)) {
-            found.open = dirty.xmin;
-        }
+// Table queue_moves and its index, opened for reads by queue.
+struct MoveScan {
+    Relation heap;
+    Relation index;
+    TupleTableSlot* slot;
+
+    explicit MoveScan(const Hub& hub)
+        : heap(table_open(get_relname_relid("queue_moves", hub.schema), AccessShareLock)),
+          index(index_open(get_relname_relid("queue_moves_queue", hub.schema), AccessShareLock)),
+          slot(table_slot_create(heap, nullptr)) {}
+
+    void close() {
+        ExecDropSingleTupleTableSlot(slot);
+        index_close(index, NoLock);
+        table_close(heap, NoLock);
     }
-    ExecDropSingleTupleTableSlot(slot);
-    index_endscan(scan);
-    index_close(index, NoLock);
-    table_close(heap, NoLock);
-    return found;
-}
+
+    OpenMoves read(std::string_view queue, Snapshot snapshot) {
+        constexpr AttrNumber kPlaces = 1;
+        constexpr AttrNumber kAt = 2;
+        SnapshotData dirty;
+        InitDirtySnapshot(dirty);
+        IndexScanDesc scan = pg::begin_index_scan(heap, index, &dirty, 1);
+        ScanKeyData key;
+        ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, pg::text_datum(queue));
+        index_rescan(scan, &key, 1, nullptr, 0);
+        OpenMoves found{{}, InvalidTransactionId};
+        while (index_getnext_slot(scan, ForwardScanDirection, slot)) {
+            const auto* row = reinterpret_cast<const HeapTupleTableSlot*>(slot)->tuple->t_data;
+            const TransactionId writer = HeapTupleHeaderGetXmin(row);
+            if (TransactionIdIsCurrentTransactionId(writer) ||
+                !XidInMVCCSnapshot(writer, snapshot)) {
+                continue;
+            }
+            bool null = false;
+            const int64 places = DatumGetInt64(slot_getattr(slot, kPlaces, &null));
+            if (places > 0) {
+                found.taken.add({places, DatumGetInt64(slot_getattr(slot, kAt, &null))});
+            }
+            if (TransactionIdIsValid(dirty.xmin)) {
+                found.open = dirty.xmin;
+            }
+        }
+        ExecClearTuple(slot);
+        index_endscan(scan);
+        return found;
+    }
+};
 
 // The limits as they are for certain: with all that open transactions take, and without what they
 // give back.
@@ -188,13 +214,48 @@ std::optional<Counted> count(const Hub& hub, std::string_view queue) {
         moves.add({places, at});
     }
     const auto committed = static_cast<std::size_t>(moves.count);
-    const OpenMoves open = read_open_moves(hub, queue, GetActiveSnapshot());
+    MoveScan scan(hub);
+    const OpenMoves open = scan.read(queue, GetActiveSnapshot());
+    scan.close();
     PopActiveSnapshot();
     for (const core::QueueMove& move : open.taken) {
         moves.add(move);
     }
     return limit ? std::optional(Counted{after_moves(*limit, moves), committed, open.open})
                  : std::nullopt;
+}
+
+// The same of several queues, in their order.
+std::span<const NamedLimit> count_many(const Hub& hub, std::span<const std::string_view> queues) {
+    const auto place_of = [queues](std::string_view queue) {
+        return std::lower_bound(queues.begin(), queues.end(), queue) - queues.begin();
+    };
+    auto* limits = static_cast<std::optional<core::QueueLimit>*>(
+        palloc0(sizeof(std::optional<core::QueueLimit>) * queues.size()));
+    auto* moves = static_cast<pg::List<core::QueueMove>*>(
+        palloc0(sizeof(pg::List<core::QueueMove>) * queues.size()));
+    CommandCounterIncrement();
+    PushActiveSnapshot(GetLatestSnapshot());
+    for (const auto [queue, concurrency, rate, burst, tokens, refilled_at, active] :
+         run(hub, kReadMany, queues)) {
+        limits[place_of(queue)] = {concurrency, rate, burst, tokens, refilled_at, active};
+    }
+    for (const auto [queue, places, at] : run(hub, kMovesOfMany, queues)) {
+        moves[place_of(queue)].add({places, at});
+    }
+    pg::List<NamedLimit> found;
+    MoveScan scan(hub);
+    for (std::size_t i = 0; i < queues.size(); ++i) {
+        if (limits[i]) {
+            for (const core::QueueMove& move : scan.read(queues[i], GetActiveSnapshot()).taken) {
+                moves[i].add(move);
+            }
+            found.add({queues[i], after_moves(*limits[i], moves[i])});
+        }
+    }
+    scan.close();
+    PopActiveSnapshot();
+    return found.span();
 }
 
 // Adds committed moves to limits that are held.
@@ -250,6 +311,16 @@ std::optional<core::QueueLimit> read_limit(const Hub& hub, std::string_view queu
     return counted ? std::optional(counted->limit) : std::nullopt;
 }
 
+std::span<const NamedLimit> read_limits(const Hub& hub, std::span<const std::string_view> queues) {
+    pg::List<std::string_view> limited;
+    for (const std::string_view queue : queues) {
+        if (has_many(hub) || is_limited(hub, queue)) {
+            limited.add(queue);
+        }
+    }
+    return limited.count == 0 ? std::span<const NamedLimit>() : count_many(hub, limited.span());
+}
+
 std::optional<HeldLimit> read_held_limit(const Hub& hub, std::string_view queue) {
     const auto counted = count(hub, queue);
     return counted ? std::optional(HeldLimit{counted->limit, counted->open}) : std::nullopt;
@@ -290,6 +361,7 @@ void note_rest(const Hub& hub, std::string_view queue, const core::QueueLimit& l
 
 void return_place(const Hub& hub, std::string_view queue, int64 now) {
     run_for_one(hub, kMove, queue, -1, now);
+    rotation::prefer(hub.relations.tasks, queue);
     wakeups::ready(queue_channel(hub, queue));
     wakeups::ready(all_queues_channel(hub));
 }

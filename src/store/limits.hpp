@@ -29,6 +29,12 @@ struct HeldLimit {
     TransactionId holder;  // invalid: none
 };
 std::optional<HeldLimit> read_held_limit(const Hub& hub, std::string_view queue);
+// The limits of several queues, each named once, in order: of those that have limits, in that order.
+struct NamedLimit {
+    std::string_view queue;
+    core::QueueLimit limit;
+};
+std::span<const NamedLimit> read_limits(const Hub& hub, std::span<const std::string_view> queues);
 // Takes up to so many places and tokens, as many as there are for certain; returns how many.
 int64 take_places(const Hub& hub, std::string_view queue, int64 wanted, int64 now);
 // Tells who waits for the queue that places are left, or when the next token comes.

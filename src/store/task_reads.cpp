@@ -590,26 +590,35 @@ std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t
 
 namespace {
 
-// Adds the ready tasks of a queue and those that are due, as far as its limits let them be claimed.
-void add_ready(const Hub& hub, std::string_view queue, int64 due, int64 now, int limit,
+constexpr int64 kRecheckMs = 1000;
+
+// Adds the ready tasks of queues, each named once, in order, and those that are due, as far as
+// limits let them be claimed.
+void add_ready(const Hub& hub, std::span<const std::string_view> queues,
+               std::span<const std::string_view> due, int64 now, int limit,
                QueueReadiness* result) {
-    const int64 ready = due + run_for_one(hub, kReadyInQueue, queue, limit);
-    const auto bounds = is_limited(hub, queue) ? read_limit(hub, queue) : std::nullopt;
-    if (ready == 0 || !bounds) {
-        result->items += ready;
-        return;
-    }
-    const int64 places = core::free_places(*bounds, now);
-    result->items += std::min(ready, places);
-    if (places == 0 && !core::is_crowded(*bounds)) {
-        result->next_due = std::min(result->next_due, core::next_token_at(*bounds, now));
+    const auto limits = read_limits(hub, queues);
+    const NamedLimit* next = limits.data();
+    for (const std::string_view queue : queues) {
+        const bool limited = next != limits.data() + limits.size() && next->queue == queue;
+        const NamedLimit* bounds = limited ? next++ : nullptr;
+        if (result->items >= limit || (limited && core::is_crowded(bounds->limit))) {
+            continue;
+        }
+        const int64 ready = std::count(due.begin(), due.end(), queue) +
+                            run_for_one(hub, kReadyInQueue, queue, limit);
+        const int64 places = limited ? core::free_places(bounds->limit, now) : ready;
+        result->items += std::min(ready, places);
+        if (ready > 0 && places == 0) {
+            result->next_due = std::min(result->next_due, core::next_token_at(bounds->limit, now));
+        }
+        CHECK_FOR_INTERRUPTS();
     }
 }
 
 // Adds the tasks whose lease is over, which the next claim takes back, and when the next one ends.
 void add_leases(const Hub& hub, std::string_view queue, int64 now, int limit,
                 QueueReadiness* result) {
-    constexpr int64 kRecheckMs = 1000;
     const auto leases = run(hub, kLeaseEnds, limit);
     int64 last_check = 0;
     for (const auto [of_queue, check, end] : leases) {
@@ -629,48 +638,37 @@ void add_leases(const Hub& hub, std::string_view queue, int64 now, int limit,
 
 QueueReadiness queue_readiness(const Hub& hub, std::string_view queue, int64 now, int limit) {
     constexpr int kLookAhead = 100;
-    constexpr int64 kRecheckMs = 1000;
     QueueReadiness result{0, core::kNever};
     if (!queue.empty() && run_any(hub, kQueuePaused, queue)) {
         return result;
     }
-    const auto due =
-        run(hub, kDueQueues, queue.empty() ? std::nullopt : std::optional(queue), now, kLookAhead)
-            .values();
+    const auto of = queue.empty() ? std::nullopt : std::optional(queue);
+    const auto due = run(hub, kDueQueues, of, now, kLookAhead).values();
     pg::List<std::string_view> queues;
-    for (const auto name : due) {
-        queues.add(name);
-    }
+    std::for_each(due.begin(), due.end(), [&](std::string_view name) { queues.add(name); });
     if (!queue.empty()) {
         queues.add(queue);
     }
     std::sort(queues.begin(), queues.end());
     queues.count = static_cast<int>(std::unique(queues.begin(), queues.end()) - queues.begin());
-    const auto look_at = [&](std::string_view name) {
-        if (result.items < limit) {
-            add_ready(hub, name, std::count(due.begin(), due.end(), name), now, limit, &result);
-        }
-        CHECK_FOR_INTERRUPTS();
-    };
-    std::for_each(queues.begin(), queues.end(), look_at);
+    add_ready(hub, queues.span(), due, now, limit, &result);
     // Of all queues, as many as it takes.
     std::string_view last;
     bool more = queue.empty();
     while (more && result.items < limit) {
         const auto page = run(hub, kReadyQueues, last, limit);
+        pg::List<std::string_view> others;
         for (const auto [name, paused] : page) {
             last = name;
             if (!paused && !std::binary_search(queues.begin(), queues.end(), last)) {
-                look_at(last);
+                others.add(last);
             }
         }
+        add_ready(hub, others.span(), due, now, limit, &result);
         more = page.count == static_cast<uint64>(limit);
     }
-    if (more && result.items >= limit) {
-        result.next_due = std::min(result.next_due, now + kRecheckMs);  // of queues not looked at
-    }
-    if (due.size() == kLookAhead) {
-        // Behind tasks of a queue that is full, those of another may be due.
+    // Of queues not looked at; and behind tasks of a queue that is full, others may be due.
+    if ((more && result.items >= limit) || due.size() == kLookAhead) {
         result.next_due = std::min(result.next_due, now + kRecheckMs);
     }
     int seen = 0;

@@ -16,6 +16,7 @@ src/ops/intents/receive_intents.cpp receive_intents flush_at_commit the source d
 src/ops/slot/acquire_slots.cpp acquire_slots flush_at_commit a share of slots has no token
 src/store/outbox.cpp write_event flush_at_commit a reader goes on behind the position
 src/store/task_claims.cpp acquire flush_at_commit the epoch is the fence of a lease
+src/store/task_claims.cpp acquire_heads flush_at_commit the epoch is the fence of a lease
 src/worker/relay.cpp send flush_committed the target keeps the key
 '
 
@@ -56,6 +57,6 @@ once() {
         [[ $file == "$3" ]] || complain "$file:$line" "gives $1; only $3 may"
     done < <(code_matches "$2" src/**/*.cpp)
 }
-once "an epoch" 'core::next_epoch\(' src/ops/task/claim_tasks.cpp
+once "an epoch" 'core::next_epoch\(' src/ops/task/claim_search.cpp
 once "a position of an event" 'nextval_internal\(.*outbox_events_position' src/store/outbox.cpp
 verdict

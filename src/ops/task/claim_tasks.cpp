@@ -1,513 +1,72 @@
 // claim_tasks.cpp — lease the next tasks that the worker may run.
 //
-// Calls    settle_leases, store::ready_queues, store::fitting_streams, store::hold_heads,
-//          store::acquire_heads, store::peek_heads, store::peek_due, store::hold_eligible,
-//          store::acquire, store::read_limit, store::take_places, upstream_of, signals_of
+// Calls    settle_leases, search_tasks, store::ready_queues, store::fitting_streams,
+//          store::peek_heads, upstream_of, signals_of
 // Touches  <hub>.tasks, <hub>.queue_limits, <hub>.queue_moves
-// Locks    tasks, skipping what others hold; the key of a limited queue while its places are taken.
-//          A claim waits for no transaction
+// Locks    as search_tasks: a claim waits for no transaction
 // Raises   QB006, QB007
 //
-// The ready tasks of a queue, slot and capability set are a stream, in the order of claims. Streams
-// that do not fit the worker are never looked at; those that do are merged by their heads. Delayed
-// tasks that are due join them as they are. A claim changes and holds what it takes, and takes back
-// leases that are over, some at a time; nothing else.
-//
-// A claim that names no queue looks at kMostQueues queues, beginning behind those of the look
-// before (shmem/rotation). If there are no more, that is the order of all tasks; else priorities
-// and times hold among the queues of one look, and each queue has its turn. The next queues follow
-// only as long as the request is not served: an answer is empty only if nothing could be claimed in
-// any queue.
+// A claim takes back leases that are over, some at a time, and then searches (claim_search.cpp). It
+// looks again if something may have become ready meanwhile. An answer is empty only if nothing
+// could be claimed in any queue, or, of very many queues, in those that were looked at: then the
+// session's next claims look at the others, and a wait for all queues returns at once until they
+// have.
 #include <algorithm>
 
 #include "core/events.hpp"
+#include "core/hash.hpp"
 #include "core/time.hpp"
+#include "ops/task/claim_search.hpp"
 #include "ops/task/claimed_json.hpp"
-#include "ops/task/task.hpp"
-#include "pg/random.hpp"
-#include "pg/settings.hpp"
 #include "shmem/counters.hpp"
-#include "shmem/rotation.hpp"
 #include "store/limits.hpp"
 #include "store/outbox.hpp"
 #include "store/readiness.hpp"
-#include "store/task_claims.hpp"
 #include "store/waking.hpp"
 
 namespace belay::ops {
 
 namespace {
 
-constexpr int kDuePage = 256;
-constexpr int kLeastPeek = 16;
 constexpr int kMostSettled = 32;
-constexpr int kMostPeeks = 256;  // of all streams of a merge, unless more are asked for
-constexpr int kMostQueues = 32;  // that one look of a claim of all queues opens
+constexpr int kMostCounted = 32;  // queues, for a prefetch that names none
 
 constexpr int kAcquired = core::event_place("lease", "acquired");
 constexpr int kReclaimed = core::event_place("lease", "reclaimed");
 
-// The limits of the queues that a claim takes tasks from. They are read when the first task of a
-// queue is about to be held, and charged when all are: another claim may have been faster.
-struct Limits {
-    struct TaskQueue {
-        std::string_view name;
-        int64 places;
-        int64 reserved;  // of them, for tasks that are yet to be held
-    };
-    store::Tables& tables;
-    bool closed;  // what has limits is out of bounds
-    pg::List<TaskQueue> queues{};
-
-    // The limits of a queue; null if it has none.
-    TaskQueue* find(std::string_view name, int64 now) {
-        if (!store::is_limited(tables, name)) {
-            return nullptr;
-        }
-        for (TaskQueue& queue : queues) {
-            if (queue.name == name) {
-                return &queue;
-            }
-        }
-        if (closed) {
-            return &queues.add({name, 0, 0});
-        }
-        const auto limit = store::read_limit(tables, name);
-        const int64 places = limit ? core::free_places(*limit, now) : core::kNever;
-        if (places == 0) {
-            store::note_rest(tables, name, *limit, now);
-        }
-        return &queues.add({name, places, 0});
-    }
-
-    // Whether another task of the queue may be tried.
-    bool reserve(std::string_view name, int64 now) {
-        TaskQueue* queue = find(name, now);
-        if (queue == nullptr) {
-            return true;
-        }
-        if (queue->reserved == queue->places) {
-            return false;
-        }
-        ++queue->reserved;
-        return true;
-    }
-
-    // Those that are held use their places up; what was reserved for others is free again.
-    void settle(std::span<const store::HeldTask> held) {
-        for (TaskQueue& queue : queues) {
-            queue.reserved = 0;
-            for (const auto& task : held) {
-                queue.places -= task.queue == queue.name ? 1 : 0;
-            }
-        }
-    }
-
-    // Takes the places of the tasks, which are in the order of claims. Those behind for which none
-    // is left go; true if there are some.
-    bool charge(pg::List<store::LeaseGrant>* grants, int64 now) {
-        bool lost = false;
-        for (const TaskQueue& queue : queues) {
-            const auto is_its = [&queue](const store::LeaseGrant& grant) {
-                return grant.task.queue == queue.name;
-            };
-            const int64 wanted = std::count_if(grants->begin(), grants->end(), is_its);
-            if (wanted == 0) {
-                continue;
-            }
-            int64 left = store::take_places(tables, queue.name, wanted, now);
-            lost = lost || left < wanted;
-            const auto* end = std::remove_if(grants->begin(), grants->end(),
-                                             [&is_its, &left](const store::LeaseGrant& grant) {
-                                                 return is_its(grant) && left-- <= 0;
-                                             });
-            grants->count = static_cast<int>(end - grants->begin());
-        }
-        return lost;
-    }
+// The sweep of this session. It belongs to a hub and to what a worker can run; another hub or
+// worker begins anew.
+struct OwnSweep {
+    Oid hub;
+    uint64 worker;   // hash of what it can run
+    uint64 version;  // of all queues, before it began
+    bool told;       // a wait has returned for it
+    Sweep sweep;
 };
+constinit OwnSweep own_sweep{};
 
-// What is due, as far as a claim has looked at it.
-struct Due {
-    wakeups::DueHint hint;  // read before the look
-    bool asked = false;
-    store::DueLook page{};
-    pg::List<pg_uuid_t> ids{};  // of the page, sorted
-    bool first = true;          // page
-
-    static bool less(const pg_uuid_t& a, const pg_uuid_t& b) {
-        return memcmp(a.data, b.data, UUID_LEN) < 0;
+uint64 hash_of(const ClaimRequest& request) {
+    uint64 hash = core::fnv1a64("");
+    const auto add = [&hash](std::string_view bytes) { hash = hash * 31 + core::fnv1a64(bytes); };
+    for (const auto capability : request.capabilities) {
+        add(capability);
     }
-    bool holds(const pg_uuid_t& id) const {
-        return std::binary_search(ids.begin(), ids.end(), id, less);
+    if (!request.slots.all) {
+        add({reinterpret_cast<const char*>(request.slots.wanted.data()),
+             request.slots.wanted.size_bytes()});
     }
-    void read(store::Tables& tables, int64 now) {
-        std::optional<store::TaskPlace> last;
-        if (!page.tasks.empty()) {
-            last = page.tasks.back().place;
-        }
-        page = store::peek_due(tables, last, now, kDuePage);
-        ids.count = 0;
-        for (const auto& task : page.tasks) {
-            ids.add(task.place.id);
-        }
-        std::sort(ids.begin(), ids.end(), less);
-    }
-    void read_next(store::Tables& tables, int64 now) {
-        first = false;
-        read(tables, now);
-    }
-};
-
-// The first tasks that are due. If nothing can be, nothing is asked.
-Due look_at_due(store::Tables& tables, int64 now) {
-    Due due{wakeups::due_hint(store::task_due_channel(tables))};
-    if (due.hint.known && due.hint.due > now) {
-        due.page.next = due.hint.due;
-    } else {
-        due.asked = true;
-        due.read(tables, now);
-    }
-    return due;
+    return hash;
 }
 
-// Tells when to look again, if nothing that was due is left after this claim.
-void tell_next_due(store::Tables& tables, const Due& due,
-                   std::span<const store::ClaimedTask> claimed) {
-    if (!due.asked || !due.first || due.page.more || store::has_old_prepared()) {
-        return;
+// The session's sweep, if the request goes on with it; otherwise a new one.
+OwnSweep* sweep_of(store::Tables& tables, const ClaimRequest& request, uint64 version) {
+    const uint64 worker = hash_of(request);
+    if (!own_sweep.sweep.on || own_sweep.hub != tables.hub.schema || own_sweep.worker != worker) {
+        own_sweep = {tables.hub.schema, worker, version, false, {}};
     }
-    const auto taken =
-        std::count_if(claimed.begin(), claimed.end(),
-                      [&due](const store::ClaimedTask& task) { return due.holds(task.id); });
-    if (taken == due.ids.count) {
-        wakeups::due_known(store::task_due_channel(tables), due.hint, due.page.next);
-    }
+    own_sweep.told = false;
+    return &own_sweep;
 }
-
-// One stream of a merge: what was seen of it and not tried yet.
-struct Stream {
-    store::TaskStream range;
-    pg::List<store::TaskPlace> seen;
-    int next;
-    store::TaskPlace last;  // behind which it goes on
-    bool ended;
-    bool full;  // its queue has no place left, for now
-    bool due;   // of delayed tasks
-};
-
-struct Merge {
-    store::Tables& tables;
-    int64 now;
-    int chunk;
-    Limits* limits;
-    const Due& due;
-    pg::List<Stream> streams;
-
-    void open(std::span<const store::TaskStream> ranges) {
-        for (const auto& range : ranges) {
-            streams.add({range, {}, 0, {}, false, false, false});
-        }
-        for (const auto& peek : store::peek_heads(tables, ranges, now, chunk)) {
-            streams.items[peek.stream].seen.add(peek.place);
-        }
-        for (Stream& stream : streams) {
-            stream.ended = stream.seen.count < chunk;
-        }
-    }
-
-    // Tasks that are due, those of one stream together and in their order.
-    void add_due(std::span<const store::DueTaskPeek> tasks) {
-        const store::DueTaskPeek* before = nullptr;
-        for (const auto& task : tasks) {
-            if (before == nullptr || !(before->stream == task.stream)) {
-                streams.add({task.stream, {}, 0, {}, true, false, true});
-            }
-            streams.items[streams.count - 1].seen.add(task.place);
-            before = &task;
-        }
-    }
-
-    void refill(Stream* stream) {
-        if (stream->next < stream->seen.count || stream->ended) {
-            return;
-        }
-        const auto more = store::peek_behind(tables, stream->range, stream->last, now, chunk);
-        stream->seen.count = 0;
-        stream->next = 0;
-        for (const auto& place : more) {
-            stream->seen.add(place);
-        }
-        stream->ended = more.size() < static_cast<std::size_t>(chunk);
-    }
-
-    // The head of all streams whose queues have places.
-    Stream* first() {
-        Stream* first = nullptr;
-        for (Stream& stream : streams) {
-            refill(&stream);
-            if (!stream.full && stream.next < stream.seen.count &&
-                (first == nullptr ||
-                 stream.seen.items[stream.next].before(first->seen.items[first->next]))) {
-                first = &stream;
-            }
-        }
-        return first;
-    }
-
-    // The next task in the order of all streams.
-    const store::TaskPlace* next() {
-        while (Stream* head = first()) {
-            // A duty may have made it ready since it was seen among those that are due.
-            const bool twice = !head->due && due.holds(head->seen.items[head->next].id);
-            if (!twice && !limits->reserve(head->range.queue, now)) {
-                head->full = true;
-                continue;
-            }
-            head->last = head->seen.items[head->next++];
-            if (!twice) {
-                return &head->last;
-            }
-        }
-        return nullptr;
-    }
-
-    // What was reserved is settled: queues may have places again.
-    void look_again() {
-        for (Stream& stream : streams) {
-            stream.full = false;
-        }
-    }
-};
-
-void add_all(pg::List<store::HeldTask>* held, std::span<const store::HeldTask> more) {
-    for (const auto& task : more) {
-        held->add(task);
-    }
-}
-
-// Holds up to max tasks of the merge, in order. True if others had some of them.
-bool hold_merged(Merge* merge, int max, pg::List<store::HeldTask>* held) {
-    bool lost = false;
-    while (held->count < max) {
-        pg::List<pg_uuid_t> batch;
-        while (batch.count < max - held->count) {
-            const auto* place = merge->next();
-            if (place == nullptr) {
-                break;
-            }
-            batch.add(place->id);
-        }
-        if (batch.count == 0) {
-            break;
-        }
-        const auto more = store::hold_eligible(merge->tables, batch.span(), merge->now);
-        lost = lost || more.size() < static_cast<std::size_t>(batch.count);
-        merge->limits->settle(more);
-        merge->look_again();
-        add_all(held, more);
-        CHECK_FOR_INTERRUPTS();
-    }
-    return lost;
-}
-
-// Those of the due tasks that belong to one of the streams, sorted by stream and place.
-std::span<const store::DueTaskPeek> fitting_due(std::span<const store::DueTaskPeek> tasks,
-                                                std::span<const store::TaskStream> ranges) {
-    if (tasks.empty()) {
-        return {};
-    }
-    auto* sorted =
-        static_cast<store::TaskStream*>(palloc(sizeof(store::TaskStream) * (ranges.size() + 1)));
-    std::copy(ranges.begin(), ranges.end(), sorted);
-    std::sort(sorted, sorted + ranges.size());
-    pg::List<store::DueTaskPeek> fitting;
-    for (const auto& task : tasks) {
-        if (!task.over && std::binary_search(sorted, sorted + ranges.size(), task.stream)) {
-            fitting.add(task);
-        }
-    }
-    std::sort(fitting.begin(), fitting.end(),
-              [](const store::DueTaskPeek& a, const store::DueTaskPeek& b) {
-                  return a.stream == b.stream ? a.place.before(b.place) : a.stream < b.stream;
-              });
-    return fitting.span();
-}
-
-// The queues with ready tasks, a few at a time, once around.
-struct Rotation {
-    Oid table;
-    std::string_view start;  // begins behind it
-    std::string_view last;
-    bool around = false;  // goes on from the first queue to start
-    bool ended = false;
-
-    explicit Rotation(Oid tasks) : table(tasks) {
-        auto* position = static_cast<rotation::Position*>(palloc(sizeof(rotation::Position)));
-        *position = rotation::position_of(table);
-        start = position->text();
-        last = start;
-    }
-
-    pg::List<std::string_view> next(store::Tables& tables) {
-        pg::List<std::string_view> queues;
-        while (queues.count < kMostQueues && !ended) {
-            const int wanted = kMostQueues - queues.count;
-            const auto found = store::ready_queues(
-                tables, last, around ? std::optional(start) : std::nullopt, wanted);
-            for (const auto queue : found) {
-                last = queues.add(queue);
-            }
-            if (found.size() < static_cast<std::size_t>(wanted)) {
-                ended = around || start.empty();
-                around = true;
-                last = {};
-            }
-        }
-        if (!ended) {
-            rotation::move_to(table, last);
-        }
-        return queues;
-    }
-};
-
-// Ready queues, and those of tasks that are due, each once.
-std::span<const std::string_view> with_due_queues(std::span<const std::string_view> ready,
-                                                  std::span<const store::DueTaskPeek> tasks) {
-    pg::List<std::string_view> queues;
-    for (const auto queue : ready) {
-        queues.add(queue);
-    }
-    for (const auto& task : tasks) {
-        queues.add(task.stream.queue);
-    }
-    std::sort(queues.begin(), queues.end());
-    queues.count = static_cast<int>(std::unique(queues.begin(), queues.end()) - queues.begin());
-    return queues.span();
-}
-
-// Gives leases.
-struct Lender {
-    store::Tables& tables;
-    const pg::Clock& clock;
-    int64 lease_ms;
-
-    // With the server's clock a deadline may have passed since the task was found.
-    std::optional<store::LeaseGrant> grant(const store::HeldTask& task) const {
-        struct {
-            pg_uuid_t nonce;
-            uint32 step;
-        } random;
-        const int64 now = clock.now();
-        pg::fill_random(&random, sizeof random);
-        const int64 epoch = core::next_epoch(task.life.lease_epoch, tables.hub.epoch_floor,
-                                             pg::settings.dense_epochs ? 0 : random.step);
-        const auto terms = core::lease_terms(task.life, task.attempt_timeout, lease_ms, epoch, now);
-        return terms.until > now
-                   ? std::optional<store::LeaseGrant>({task, terms, random.nonce, now})
-                   : std::nullopt;
-    }
-    store::Lessor lessor() const {
-        return {this, [](const void* lender, const store::HeldTask& task) {
-                    return static_cast<const Lender*>(lender)->grant(task);
-                }};
-    }
-};
-
-// A claim on its way to the tasks that it takes.
-struct Search {
-    store::Tables& tables;
-    const ClaimRequest& request;
-    int64 now;
-    Due* due;
-    Limits* limits;
-    const Lender& lender;
-    pg::List<store::HeldTask> held{};
-    pg::List<store::AcquiredTask> acquired{};  // these have their leases already
-    bool lost = false;
-
-    int count() const { return held.count + acquired.count; }
-    bool wants_more() const { return count() < request.max; }
-
-    // Holds the next tasks of these queues, each named once: ready ones, unless without_ready, and
-    // those of the due tasks that fit.
-    void hold_of(std::span<const std::string_view> queues,
-                 std::span<const store::DueTaskPeek> tasks, bool without_ready = false) {
-        const int wanted = request.max - count();
-        const auto ranges = store::fitting_streams(tables, queues, request.capabilities,
-                                                   slots_of(tables, request.slots));
-        const auto fitting = fitting_due(tasks, ranges);
-        if (!without_ready && ranges.size() == 1 && fitting.empty()) {
-            hold_of_one(ranges[0], wanted);
-            return;
-        }
-        const auto streams = static_cast<int>(ranges.size());
-        const int share = 2 * wanted / std::max(streams, 1) + 2;
-        const int chunk = std::max(
-            share, std::min(std::max(wanted, kLeastPeek), kMostPeeks / std::max(streams, 1)));
-        Merge merge{tables, now, chunk, limits, *due, {}};
-        if (!without_ready && !ranges.empty()) {
-            merge.open(ranges);
-        }
-        merge.add_due(fitting);
-        lost = hold_merged(&merge, held.count + wanted, &held) || lost;
-    }
-
-    // The next tasks of one stream.
-    void hold_of_one(const store::TaskStream& stream, int wanted) {
-        const auto* queue = limits->find(stream.queue, now);
-        bool others = false;
-        if (queue == nullptr) {
-            const auto more = store::acquire_heads(tables, stream, now, wanted,
-                                                   {request.worker, request.worker_instance},
-                                                   lender.lessor(), &others);
-            for (const auto& task : more) {
-                acquired.add(task);
-            }
-        } else if (queue->places > 0) {
-            const int max = static_cast<int>(std::min<int64>(wanted, queue->places));
-            add_all(&held, store::hold_heads(tables, stream, now, max, &others));
-        }
-        lost = lost || others;
-    }
-
-    // Of all queues. What has been found is enough once a look added nothing to it.
-    void hold_of_all() {
-        Rotation rotation(tables.hub.relations.tasks);
-        const auto due_queues = with_due_queues({}, due->page.tasks);
-        hold_of(with_due_queues(rotation.next(tables).span(), due->page.tasks), due->page.tasks);
-        bool go_on = true;
-        while (go_on && !rotation.ended && wants_more()) {
-            const int before = count();
-            auto queues = rotation.next(tables);
-            queues.count = static_cast<int>(std::remove_if(queues.begin(), queues.end(),
-                                                           [&due_queues](std::string_view queue) {
-                                                               return std::binary_search(
-                                                                   due_queues.begin(),
-                                                                   due_queues.end(), queue);
-                                                           }) -
-                                            queues.begin());
-            hold_of(queues.span(), {});
-            go_on = count() == 0 || count() > before;
-            CHECK_FOR_INTERRUPTS();
-        }
-    }
-
-    void run() {
-        if (request.queues) {
-            hold_of(with_due_queues(*request.queues, {}), due->page.tasks);
-        } else {
-            hold_of_all();
-        }
-        while (count() == 0 && due->page.more) {
-            due->read_next(tables, now);
-            hold_of(request.queues ? with_due_queues(*request.queues, {})
-                                   : with_due_queues({}, due->page.tasks),
-                    due->page.tasks, true);
-            CHECK_FOR_INTERRUPTS();
-        }
-    }
-};
 
 void tell(store::Tables& tables, const ClaimRequest& request,
           std::span<const store::ClaimedTask> claimed, int64 now) {
@@ -535,80 +94,25 @@ struct Missed {
     int64 next_due;    // of what was not due yet
     uint64 due_moves;  // 0: it did not look
     bool settled;      // so many leases were over that there may be more of them
+    bool unfinished;   // queues are left that it did not look at
 };
 
-// Gives leases to what the search holds, as far as limits allow.
-void acquire_held(Search* search, int64 now, bool* lost) {
-    // In the order of claims: those that find no place in their queue are the last.
-    std::sort(search->held.begin(), search->held.end(),
-              [](const store::HeldTask& a, const store::HeldTask& b) {
-                  return a.place().before(b.place());
-              });
-    pg::List<store::LeaseGrant> grants;
-    for (const auto& task : search->held) {
-        if (const auto given = search->lender.grant(task)) {
-            grants.add(*given);
-        }
-    }
-    *lost = search->limits->charge(&grants, now) || *lost;
-    if (grants.count == 0) {
-        return;
-    }
-    const auto claimed = store::acquire(search->tables, grants.span(),
-                                        {search->request.worker, search->request.worker_instance});
-    for (int i = 0; i < grants.count; ++i) {
-        search->acquired.add({claimed[static_cast<std::size_t>(i)], grants.items[i]});
-    }
-}
-
-// All that the search has acquired, in the order of claims.
-std::span<const store::ClaimedTask> in_order(pg::List<store::AcquiredTask>* acquired) {
-    const auto before = [](const store::AcquiredTask& a, const store::AcquiredTask& b) {
-        return a.grant.task.place().before(b.grant.task.place());
-    };
-    if (!std::is_sorted(acquired->begin(), acquired->end(), before)) {
-        std::sort(acquired->begin(), acquired->end(), before);
-    }
-    pg::List<store::ClaimedTask> tasks;
-    for (const auto& task : *acquired) {
-        tasks.add(task.claimed);
-    }
-    return tasks.span();
-}
-
-std::span<const store::ClaimedTask> claim_now(store::Tables& tables, const ClaimRequest& request,
-                                              pg::Clock* clock, Missed* missed,
-                                              bool without_limited = false) {
-    *missed = {false, core::kNever, 0, false};
+struct Answer {
+    std::span<const store::ClaimedTask> claimed;
+    Missed missed;
+};
+Answer claim_now(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock, Sweep* sweep,
+                 bool without_limited = false) {
+    Answer answer{{}, {false, core::kNever, 0, false, false}};
     if (!try_enter(tables, {.tasks = true}) || tables.hub.is_paused(store::Queue::kTasks)) {
-        return {};
+        sweep->on = false;
+        return answer;
     }
-    missed->settled = settle_leases(tables, clock, kMostSettled) >= kMostSettled;
-    const int64 begin = clock->now();
-    Due due = look_at_due(tables, begin);
-    missed->due_moves = due.hint.moves;
-    Limits limits{tables, without_limited};
-    const Lender lender{tables, *clock, request.lease_ms};
-    Search search{.tables = tables,
-                  .request = request,
-                  .now = begin,
-                  .due = &due,
-                  .limits = &limits,
-                  .lender = lender};
-    search.run();
-    missed->lost = search.lost;
-    missed->next_due = due.page.next;
-    const int64 now = clock->now();
-    acquire_held(&search, now, &missed->lost);
-    const auto claimed = in_order(&search.acquired);
-    tell_next_due(tables, due, claimed);
-    for (const auto& task : search.acquired) {
-        counters::add_duration(tables.hub.schema, counters::Queue::kTasks,
-                               counters::Duration::kWait,
-                               now - task.grant.task.place().available_at);
-    }
-    tell(tables, request, claimed, now);
-    return claimed;
+    const bool settled = settle_leases(tables, clock, kMostSettled) >= kMostSettled;
+    const Found found = search_tasks(tables, request, *clock, without_limited, sweep);
+    tell(tables, request, found.claimed, clock->now());
+    return {found.claimed,
+            {found.lost, found.next_due, found.due_moves, settled, found.unfinished}};
 }
 
 // The channels of the queues that the worker serves, with their versions before the claim.
@@ -675,12 +179,14 @@ std::span<const store::ClaimedTask> claim(store::Tables& tables, const ClaimRequ
     constexpr int kMostNaps = 100;
     std::span<const Watched> watched;
     std::span<const store::ClaimedTask> claimed;
+    OwnSweep* sweep = nullptr;
     int naps = 0;
     for (int looks = 1;; ++looks) {
-        Missed missed{};
         watched = watch(tables, request);
-        claimed = claim_now(tables, request, clock, &missed);
-        if (!claimed.empty()) {
+        sweep = sweep_of(tables, request, watched.front().version);
+        const auto [found, missed] = claim_now(tables, request, clock, &sweep->sweep);
+        claimed = found;
+        if (!claimed.empty() || missed.unfinished) {
             break;
         }
         // A faster claim may have left something that our snapshot was too old for, or lets go
@@ -700,8 +206,12 @@ std::span<const store::ClaimedTask> claim(store::Tables& tables, const ClaimRequ
     for (const auto& [channel, version] : watched) {
         if (!claimed.empty()) {
             wakeups::resolve_hint(channel, false);
-        } else if (request.queues && channel == store::all_queues_channel(tables)) {
+        } else if (channel == store::all_queues_channel(tables) &&
+                   (request.queues || sweep->sweep.on)) {
             wakeups::resolve_hint(channel, true);  // other queues may have work
+        } else if (!request.queues) {
+            // Also what it was when the claims before this one looked at other queues.
+            wakeups::remember_empty(channel, std::min(version, sweep->version));
         } else {
             wakeups::remember_empty(channel, version);
         }
@@ -730,7 +240,7 @@ bool has_ready_tasks(store::Tables& tables, const ClaimRequest& request, const p
     }
     pg::List<std::string_view> queues;
     const auto named = request.queues ? *request.queues
-                                      : store::ready_queues(tables, {}, std::nullopt, kMostQueues);
+                                      : store::ready_queues(tables, {}, std::nullopt, kMostCounted);
     for (const auto queue : named) {
         if (!store::is_limited(tables, queue)) {
             queues.add(queue);
@@ -771,11 +281,17 @@ std::span<const store::ClaimedTask> claim_and_fill(store::Tables& tables,
     }
     ClaimRequest more = request;
     more.max = request.ahead.most;
-    Missed missed{};
-    return both(claimed, claim_now(tables, more, clock, &missed, true));
+    Sweep none{};
+    return both(claimed, claim_now(tables, more, clock, &none, true).claimed);
 }
 
 }  // namespace
+
+bool take_unfinished_claim(Oid hub) {
+    const bool unfinished = own_sweep.sweep.on && own_sweep.hub == hub && !own_sweep.told;
+    own_sweep.told = own_sweep.told || unfinished;
+    return unfinished;
+}
 
 Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock) {
     const auto claimed = claim_and_fill(tables, request, clock);

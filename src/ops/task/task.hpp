@@ -265,6 +265,9 @@ struct Claimed {
 };
 Claimed claim_tasks(store::Tables& tables, const ClaimRequest& request, pg::Clock* clock);
 
+// Whether the last claim of all queues of this session has left queues for the next one; told once.
+bool take_unfinished_claim(Oid hub);
+
 struct Renewed {
     int64 lease_until;
     bool capped;

@@ -515,6 +515,21 @@ std::span<const WaitQueue> checked_queues(const store::Hub& hub, std::span<const
     return {queues, words.size()};
 }
 
+namespace {
+
+// A claim of all queues has left some of them to the next one: there may be work in those.
+std::optional<WaitResult> result_of_unfinished_claim(const Wait& wait) {
+    for (const WaitQueue& queue : wait.queues) {
+        if (queue.topic == wakeups::Topic::kQueue && queue.name == "*" &&
+            take_unfinished_claim(wait.schema)) {
+            return WaitResult{queue.word, wakeups::Reason::kWork};
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
 WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queues,
                          int64 timeout_ms) {
     const Wait wait{hub.schema, queues, core::add_ms(pg::server_now_ms(), timeout_ms)};
@@ -528,7 +543,9 @@ WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queue
         channels[i] = queues[i].channel;
     }
     WaitResult result{};
-    if (wakeups::begin_wait({channels, queues.size()})) {
+    if (const auto unfinished = result_of_unfinished_claim(wait)) {
+        result = *unfinished;
+    } else if (wakeups::begin_wait({channels, queues.size()})) {
         // A wake-up that this wait does not return is handed on to another waiter.
         const auto at_once = first_look(wait);
         result = at_once ? *at_once : sleep_with_shared_memory(wait);

@@ -50,7 +50,7 @@ CREATE TABLE @hub@.worker_queue (
     last_error    text,
     CONSTRAINT worker_queue_pkey PRIMARY KEY (lane, slot, due, id)
 ) WITH (
-    fillfactor = 70,
+    fillfactor = 50,
     toast_tuple_target = 512,
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold = 1000,
