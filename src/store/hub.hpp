@@ -45,7 +45,7 @@ struct Relations {
     Oid instance_locks_no;
     Oid instances;
     Oid executions;
-    Oid history;
+    Oid history_turns;
     Oid kv_store;
     Oid kv_delta;
     Oid outbox_events;
