@@ -20,6 +20,11 @@ struct Needs {
     bool intents = false;
     bool slots = false;
     bool tasks = false;
+    // Tables that the call changes by statements; direct access looks at them by itself.
+    bool attempts = false;
+    bool executions = false;  // and history
+    bool instances = false;   // and kv_delta, kv_store
+    bool events = false;
     bool turn_reads = false;  // what a turn fetch reads: instances, executions, history, kv_store
 };
 
