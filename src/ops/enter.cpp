@@ -91,7 +91,6 @@ bool try_lock_tables(const store::Hub& hub, const Needs& needs) {
             }
         }
     }
-    store::refresh_hub(hub);
     return true;
 }
 
@@ -99,6 +98,7 @@ bool try_enter(store::Tables& tables, const Needs& needs) {
     if (!try_lock_tables(tables, needs)) {
         return false;
     }
+    store::refresh_hub(tables.hub);
     check_tables(tables, needs);
     return true;
 }

@@ -34,7 +34,8 @@ void enter(store::Tables& tables, const Needs& needs, pg::Clock* clock);
 
 // The same without waiting. False: a session is changing the tables, or waits to do so.
 bool try_enter(store::Tables& tables, const Needs& needs);
-// Only takes the locks, for a caller that writes into another hub later.
+// Only takes the locks, for a caller that writes into another hub later, and finds it again: it may
+// have gone, or to another server, before they were taken.
 bool try_lock_tables(const store::Hub& hub, const Needs& needs);
 
 // The slots that a fetch may take from: those of the caller's list that the hub has, each once; no
