@@ -66,6 +66,20 @@ SELECT test.hk_after('ALTER TABLE hk_app.schedules ADD CHECK (name <> ''x'')');
 SELECT test.hk_after('ALTER TABLE hk_app.dead_letters DROP CONSTRAINT dead_letters_queue_check');
 SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules (next_run_ms)');
 SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules (next_due_ms) WHERE NOT paused');
+SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules (next_run_ms) WHERE paused');
+SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules (next_run_ms DESC) WHERE NOT paused');
+SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules (next_run_ms NULLS FIRST) WHERE NOT paused');
+SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules (next_run_ms) INCLUDE (name) WHERE NOT paused');
+SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules USING hash (next_run_ms) WHERE NOT paused');
+SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules ((next_run_ms + 0)) WHERE NOT paused');
+SELECT test.hk_after('DROP INDEX hk_app.schedules_due', 'CREATE INDEX schedules_due ON hk_app.schedules (next_run_ms) WHERE (NOT (paused))');
+SELECT test.hk_after('DROP INDEX hk_app.queue_moves_queue', 'CREATE INDEX queue_moves_queue ON hk_app.queue_moves (queue text_pattern_ops)');
+SELECT test.hk_after('DROP INDEX hk_app.queue_moves_queue', 'CREATE INDEX queue_moves_queue ON hk_app.queue_moves (queue COLLATE "POSIX")');
+SELECT test.hk_after('DROP INDEX hk_app.signals_id', 'CREATE UNIQUE INDEX signals_id ON hk_app.signals (task_id, waitpoint_id, signal_id) NULLS NOT DISTINCT');
+SELECT test.hk_after('ALTER TABLE hk_app.schedules RENAME COLUMN paused TO resting');
+-- A key of the hub's, without the key or not checked at once.
+SELECT test.hk_after('ALTER TABLE hk_app.intents_received DROP CONSTRAINT intents_received_pkey', 'CREATE UNIQUE INDEX intents_received_pkey ON hk_app.intents_received (source_uuid, intent_id)');
+SELECT test.hk_after('ALTER TABLE hk_app.schedules DROP CONSTRAINT schedules_pkey', 'ALTER TABLE hk_app.schedules ADD CONSTRAINT schedules_pkey PRIMARY KEY (name) DEFERRABLE');
 SELECT test.hk_after('UPDATE pg_index SET indisvalid = false WHERE indexrelid = ''hk_app.schedules_due''::regclass');
 SELECT test.hk_after('UPDATE pg_index SET indisready = false WHERE indexrelid = ''hk_app.schedules_due''::regclass');
 -- Code in a view, and functions that were altered.

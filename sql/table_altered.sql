@@ -89,6 +89,21 @@ SELECT t, left(found, 60) FROM (VALUES ('worker_queue', 'enqueue_worker_work(''{
     ('executions', 'turn()'), ('history_turns', 'turn()'), ('kv_store', 'turn()'), ('kv_delta', 'turn()'), ('outbox_events', 'task()'), ('tasks', 'task()'), ('attempts', 'task()'), ('queues', 'task()')) AS x(t, c),
     test.ta_after(c, format('ALTER TABLE ta_app.%I ADD CONSTRAINT mine CHECK (true)', t)) WITH ORDINALITY AS f(found, n) WHERE n = 1;
 SELECT test.ta_rows() = :'before' AS unchanged, count(*), max(locked_until) FROM ta_app.worker_queue;
+-- The same of what is written by statements: a rule of the owner's would make deletion, pruning, retention and a change of slot_count lie.
+CREATE FUNCTION ta_app.slots() RETURNS void LANGUAGE sql AS $$ SELECT belay.set_hub_option('ta_app', 'slot_count', '4') $$;
+SELECT test.ta_rows() AS before \gset
+SELECT c AS call, t AS "table", left(found, 60) AS found FROM (VALUES ('prune_executions(''i'')', 'executions history'), ('prune_executions_bulk(''{}'', ''{}'')', 'executions history'),
+    ('delete_instance(''i'')', 'executions history instance_locks instances kv_delta kv_store orchestrator_queue worker_queue'), ('delete_instances_atomic(''{i}'')', 'history'),
+    ('delete_instances_bulk(''{}'')', 'history'), ('delete_task(gen_random_uuid())', 'attempts tasks'), ('delete_flow(gen_random_uuid())', 'attempts tasks'),
+    ('reconcile(''{retention}'')', 'attempts tasks'), ('reconcile(''{outbox_retention}'')', 'outbox_events'), ('reconcile(''{lock_cleanup}'')', 'instance_locks'),
+    ('set_queue(''q'', ''{}'')', 'queues'), ('pause_queue(''q'')', 'queues'), ('slots()', 'worker_queue orchestrator_queue tasks')) AS v(c, ts),
+    string_to_table(ts, ' ') AS t, test.ta_after(c, format('CREATE RULE mine AS ON %s TO ta_app.%I DO INSTEAD NOTHING', CASE WHEN c ~ 'queue|slots' THEN 'UPDATE' ELSE 'DELETE' END, t)) WITH ORDINALITY AS f(found, n)
+ WHERE n = 1 ORDER BY c, t;
+SELECT test.ta_rows() = :'before' AS unchanged;
+-- The duty instance_retention does nothing unless a time is set.
+SELECT belay.set_hub_option('ta_app', 'instance_retention', '1h');
+SELECT left(found, 60) AS found FROM test.ta_after('reconcile(''{instance_retention}'')', 'CREATE RULE mine AS ON DELETE TO ta_app.history DO INSTEAD NOTHING') WITH ORDINALITY AS f(found, n) WHERE n = 1;
+SELECT belay.set_hub_option('ta_app', 'instance_retention', NULL);
 
 -- What is served: columns of the owner's behind ours, with and without defaults; a trigger that does not fire; indexes of any kind.
 ALTER TABLE ta_app.worker_queue ADD note text, ADD seen bigint DEFAULT 7, ADD gone int, ADD must text NOT NULL DEFAULT upper('here');

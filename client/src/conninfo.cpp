@@ -48,12 +48,31 @@ void Conninfo::read(const std::string& text) {
 
 namespace {
 
-// The part of a name after its first dot; of an address, all of it.
+bool is_address(std::string_view host) {
+    return host.find(':') != std::string_view::npos ||
+           host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+// What follows the first label of a name, if it has two labels or more: "example.com" of
+// "db.example.com". "" for other names: "com" is nobody's domain, nor is that of a bare name.
 std::string_view domain_of(std::string_view host) {
-    const bool address = host.find(':') != std::string_view::npos ||
-                         host.find_first_not_of("0123456789.") == std::string_view::npos;
+    if (host.ends_with('.')) {
+        host.remove_suffix(1);
+    }
     const auto dot = host.find('.');
-    return address ? host : dot == std::string_view::npos ? "" : host.substr(dot);
+    if (is_address(host) || dot == std::string_view::npos) {
+        return "";
+    }
+    const std::string_view domain = host.substr(dot + 1);
+    const auto inner = domain.find('.');
+    const bool has_two = inner != std::string_view::npos && inner > 0 &&
+                         inner + 1 < domain.size() && domain[inner + 1] != '.';
+    return has_two ? domain : "";
+}
+
+bool shares_domain(std::string_view host, std::string_view first) {
+    const std::string_view domain = domain_of(first);
+    return !domain.empty() && domain_of(host) == domain;
 }
 
 }  // namespace
@@ -65,7 +84,7 @@ bool is_trusted(std::string_view host, std::string_view first,
     if (host == first || (local && first_local)) {
         return true;
     }
-    if (!local && !first_local && domain_of(host) == domain_of(first)) {
+    if (!local && !first_local && shares_domain(host, first)) {
         return true;
     }
     return std::ranges::any_of(allowed, [host](const std::string& one) {

@@ -30,8 +30,10 @@ struct Conninfo {
     std::vector<std::pair<std::string, std::string>> parts = {};
 };
 
-// Whether a password for the first server may be sent to the host. A directory of sockets is this
-// machine.
+// Whether a password for the first server may be sent to the host: to the first server itself, to
+// this machine if that is where the first server is (a directory of sockets is this machine), to
+// names that differ from its name in the first label, if two labels or more follow, and to what is
+// allowed.
 bool is_trusted(std::string_view host, std::string_view first,
                 const std::vector<std::string>& allowed);
 

@@ -11,7 +11,7 @@ namespace belay::ops {
 namespace {
 
 struct Chosen {
-    Oid ids[7];
+    Oid ids[14];
     int count;
 };
 
@@ -30,6 +30,14 @@ Chosen choose(const store::Hub& hub, const Needs& needs) {
     add(needs.intents, hub.relations.intent_queue);
     add(needs.slots, hub.relations.slot_owners);
     add(needs.tasks, hub.relations.tasks);
+    // As lock_whole_hub, by name.
+    add(needs.attempts, hub.relations.attempts);
+    add(needs.executions, hub.relations.executions);
+    add(needs.executions, hub.relations.history);
+    add(needs.instances, hub.relations.instances);
+    add(needs.instances, hub.relations.kv_delta);
+    add(needs.instances, hub.relations.kv_store);
+    add(needs.events, hub.relations.outbox_events);
     return chosen;
 }
 
@@ -45,6 +53,13 @@ void check_tables(store::Tables& tables, const Needs& needs) {
     check(needs.orchestrator_queue, TableId::kOrchestratorQueue);
     check(needs.instance_locks, TableId::kInstanceLocks);
     check(needs.tasks, TableId::kTasks);
+    check(needs.attempts, TableId::kAttempts);
+    check(needs.executions, TableId::kExecutions);
+    check(needs.executions, TableId::kHistory);
+    check(needs.instances, TableId::kInstances);
+    check(needs.instances, TableId::kKvDelta);
+    check(needs.instances, TableId::kKvStore);
+    check(needs.events, TableId::kOutboxEvents);
 }
 
 }  // namespace
@@ -76,7 +91,6 @@ bool try_lock_tables(const store::Hub& hub, const Needs& needs) {
             }
         }
     }
-    store::refresh_hub(hub);
     return true;
 }
 
@@ -84,6 +98,7 @@ bool try_enter(store::Tables& tables, const Needs& needs) {
     if (!try_lock_tables(tables, needs)) {
         return false;
     }
+    store::refresh_hub(tables.hub);
     check_tables(tables, needs);
     return true;
 }

@@ -20,6 +20,11 @@ struct Needs {
     bool intents = false;
     bool slots = false;
     bool tasks = false;
+    // Tables that the call changes by statements; direct access looks at them by itself.
+    bool attempts = false;
+    bool executions = false;  // and history
+    bool instances = false;   // and kv_delta, kv_store
+    bool events = false;
     bool turn_reads = false;  // what a turn fetch reads: instances, executions, history, kv_store
 };
 
@@ -29,7 +34,8 @@ void enter(store::Tables& tables, const Needs& needs, pg::Clock* clock);
 
 // The same without waiting. False: a session is changing the tables, or waits to do so.
 bool try_enter(store::Tables& tables, const Needs& needs);
-// Only takes the locks, for a caller that writes into another hub later.
+// Only takes the locks, for a caller that writes into another hub later, and finds it again: it may
+// have gone, or to another server, before they were taken.
 bool try_lock_tables(const store::Hub& hub, const Needs& needs);
 
 // The slots that a fetch may take from: those of the caller's list that the hub has, each once; no

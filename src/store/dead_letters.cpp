@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/time.hpp"
 #include "store/outbox.hpp"
 
 namespace belay::store {
@@ -78,24 +79,46 @@ constexpr auto kDiscardOld = statement<In<Ms, int64>, Out<>>(R"sql(
      WHERE d.id {=} c.id
 )sql");
 
-// $1 id, $2 intent id, $3 target instance, $4 item, $5 attempts, $6 detail, $7 created, $8 now.
-constexpr auto kInsertIntent =
-    statement<In<int64, int64, Maybe<Text>, Text, int32, Text, Ms, Ms>, Out<>>(R"sql(
+// $1 id, $2 queue, $3 source, $4 instance, $5 execution, $6 activity, $7 session, $8 tag, $9 item,
+// $10 attempts, $11 reason, $12 detail, $13 enqueued, $14 now.
+constexpr auto kInsert =
+    statement<In<int64, Text, int64, Maybe<Text>, Maybe<int64>, Maybe<int64>, Maybe<Text>,
+                 Maybe<Text>, Text, int32, Text, Maybe<Text>, Us, Ms>,
+              Out<>>(R"sql(
     INSERT INTO {hub}.dead_letters
            (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
             attempt_count, reason, detail, enqueued_at, dead_at)
-    VALUES ($1, 'intent', $2, $3, NULL, NULL, NULL, NULL, $4, $5, 'undeliverable', $6, $7, $8)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 )sql");
 
 }  // namespace
 
-int64 insert_dead_intent(const Hub& hub, const DeadIntent& intent, int64 now) {
+int64 insert_dead_letter(const Hub& hub, const NewDeadLetter& letter, int64 now) {
     const int64 id = nextval_internal(hub.relations.dead_letters_id, false);
-    run_for_one(hub, kInsertIntent, id, intent.intent_id, intent.target_instance, intent.work_item,
-                intent.attempts, intent.detail, Ms{intent.created_at}, Ms{now});
-    tell_dead_letter(hub, id, "intent", "undeliverable", intent.target_instance, intent.attempts,
+    run_for_one(hub, kInsert, id, letter.queue, letter.source_id, letter.instance_id,
+                letter.execution_id, letter.activity_id, letter.session_id, letter.tag,
+                letter.work_item, letter.attempts, letter.reason, letter.detail,
+                Us{letter.enqueued_at}, Ms{now});
+    tell_dead_letter(hub, id, letter.queue, letter.reason, letter.instance_id, letter.attempts,
                      now);
     return id;
+}
+
+int64 insert_dead_intent(const Hub& hub, const DeadIntent& intent, int64 now) {
+    return insert_dead_letter(hub,
+                              {.queue = "intent",
+                               .source_id = intent.intent_id,
+                               .instance_id = intent.target_instance,
+                               .execution_id = std::nullopt,
+                               .activity_id = std::nullopt,
+                               .session_id = std::nullopt,
+                               .tag = std::nullopt,
+                               .work_item = intent.work_item,
+                               .attempts = intent.attempts,
+                               .reason = "undeliverable",
+                               .detail = intent.detail,
+                               .enqueued_at = core::ms_to_pg_us(intent.created_at)},
+                              now);
 }
 
 std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id) {

@@ -21,6 +21,24 @@ struct DeadLetter {
     std::optional<std::string_view> detail;
 };
 
+// Inserts a row that was deleted from its queue, and tells the outbox; returns the id of the dead
+// letter.
+struct NewDeadLetter {
+    const char* queue;
+    int64 source_id;
+    std::optional<std::string_view> instance_id;
+    std::optional<int64> execution_id;
+    std::optional<int64> activity_id;
+    std::optional<std::string_view> session_id;
+    std::optional<std::string_view> tag;
+    std::string_view work_item;
+    int32 attempts;
+    const char* reason;
+    std::optional<std::string_view> detail;
+    TimestampTz enqueued_at;
+};
+int64 insert_dead_letter(const Hub& hub, const NewDeadLetter& letter, int64 now);
+
 // Sets an intent aside that could not be delivered; returns the id of the dead letter.
 struct DeadIntent {
     int64 intent_id;

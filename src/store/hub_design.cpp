@@ -59,19 +59,34 @@ std::span<const char* const> texts_of(const List* values) {
     return names.span();
 }
 
-void add_key(const char* table, const Constraint* constraint, Designs* designs) {
-    if (constraint->contype == CONSTR_PRIMARY && constraint->keys != NIL) {
+// The options of so many columns, all ascending.
+std::span<const int16> no_options(std::size_t count) {
+    return {static_cast<const int16*>(palloc0(sizeof(int16) * count)), count};
+}
+
+// column: the one that the constraint stands at; null: the constraint lists its columns.
+void add_key(const char* table, const char* column, const Constraint* constraint,
+             Designs* designs) {
+    if (constraint->contype == CONSTR_PRIMARY) {
+        pg::List<const char*> only;
+        if (column != nullptr) {
+            only.add(column);
+        }
+        const auto columns = column != nullptr ? only.span() : texts_of(constraint->keys);
         designs->indexes.add({.name = constraint->conname != nullptr ? constraint->conname
                                                                      : psprintf("%s_pkey", table),
-                              .columns = texts_of(constraint->keys),
+                              .columns = columns,
+                              .options = no_options(columns.size()),
                               .unique = true,
-                              .partial = false});
+                              .primary = true,
+                              .predicate = nullptr});
     }
 }
 
 void add_table(CreateStmt* create, Designs* designs) {
     pg::List<ColumnDesign> columns;
     const char* name = create->relation->relname;
+    const auto before = static_cast<std::size_t>(designs->indexes.count);
     int checks = 0;
     const ListCell* cell = nullptr;
     foreach (cell, create->tableElts) {
@@ -80,16 +95,19 @@ void add_table(CreateStmt* create, Designs* designs) {
             auto* column = castNode(ColumnDef, element);
             columns.add(column_design(column));
             checks += count_checks(column->constraints);
+            const ListCell* place = nullptr;
+            foreach (place, column->constraints) {
+                add_key(name, column->colname, lfirst_node(Constraint, place), designs);
+            }
         } else if (IsA(element, Constraint)) {
             const auto* constraint = castNode(Constraint, element);
             checks += constraint->contype == CONSTR_CHECK ? 1 : 0;
-            add_key(name, constraint, designs);
+            add_key(name, nullptr, constraint, designs);
         }
     }
-    // A key of several columns makes them not null.
-    const auto keys = designs->indexes.span();
-    if (!keys.empty()) {
-        for (const char* key : keys.back().columns) {
+    // A key makes its columns not null.
+    for (const auto& index : designs->indexes.span().subspan(before)) {
+        for (const char* key : index.columns) {
             for (auto& column : columns) {
                 column.not_null = column.not_null || strcmp(column.name, key) == 0;
             }
@@ -100,15 +118,28 @@ void add_table(CreateStmt* create, Designs* designs) {
 
 void add_index(const IndexStmt* index, Designs* designs) {
     pg::List<const char*> columns;
+    pg::List<int16> options;
     const ListCell* cell = nullptr;
     foreach (cell, index->indexParams) {
-        const char* name = lfirst_node(IndexElem, cell)->name;
-        columns.add(name != nullptr ? name : "");
+        const auto* element = lfirst_node(IndexElem, cell);
+        if (element->name == nullptr || element->opclass != NIL || element->collation != NIL) {
+            elog(ERROR, "index %s of the hub files is more than this function knows",
+                 index->idxname);
+        }
+        const bool descending = element->ordering == SORTBY_DESC;
+        const bool nulls_first = element->nulls_ordering == SORTBY_NULLS_DEFAULT
+                                     ? descending
+                                     : element->nulls_ordering == SORTBY_NULLS_FIRST;
+        columns.add(element->name);
+        options.add(static_cast<int16>((descending ? INDOPTION_DESC : 0) |
+                                       (nulls_first ? INDOPTION_NULLS_FIRST : 0)));
     }
     designs->indexes.add({.name = index->idxname,
                           .columns = columns.span(),
+                          .options = options.span(),
                           .unique = index->unique,
-                          .partial = index->whereClause != nullptr});
+                          .primary = false,
+                          .predicate = index->whereClause});
 }
 
 void add_view(const ViewStmt* view, const char* text, Designs* designs) {
@@ -173,6 +204,82 @@ HubDesign read_hub_design(const Hub& hub) {
     }
     return {designs.tables.span(), designs.indexes.span(), designs.views.span(),
             designs.functions.span()};
+}
+
+namespace {
+
+const char* printed(Relation heap, Node* expression) {
+    return deparse_expression(
+        expression, deparse_context_for(RelationGetRelationName(heap), RelationGetRelid(heap)),
+        false, false);
+}
+
+// The predicate that an index of the design has on this table, as CREATE INDEX stores it.
+const char* designed_predicate(Relation heap, const Node* predicate) {
+    ParseState* state = make_parsestate(nullptr);
+    ParseNamespaceItem* item =
+        addRangeTableEntryForRelation(state, heap, AccessShareLock, nullptr, false, true);
+    addNSItemToQuery(state, item, false, true, true);
+    Node* condition = transformWhereClause(state, static_cast<Node*>(copyObjectImpl(predicate)),
+                                           EXPR_KIND_INDEX_PREDICATE, "WHERE");
+    assign_expr_collations(state, condition);
+    free_parsestate(state);
+    return printed(heap, condition);
+}
+
+bool has_predicate(Relation heap, Relation index, const Node* designed, bool columns_fit) {
+    HeapTuple row = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(RelationGetRelid(index)));
+    if (!HeapTupleIsValid(row)) {
+        return false;
+    }
+    bool null = false;
+    const Datum predicate = SysCacheGetAttr(INDEXRELID, row, Anum_pg_index_indpred, &null);
+    auto* stored =
+        null ? nullptr : static_cast<Node*>(stringToNode(TextDatumGetCString(predicate)));
+    ReleaseSysCache(row);
+    if (stored == nullptr || designed == nullptr || !columns_fit) {
+        return (stored == nullptr) == (designed == nullptr);
+    }
+    return strcmp(printed(heap, stored), designed_predicate(heap, designed)) == 0;
+}
+
+bool has_columns(Relation heap, Relation index, const IndexDesign& design) {
+    const FormData_pg_index& form = *index->rd_index;
+    for (int i = 0; i < form.indnkeyatts; ++i) {
+        const auto place = static_cast<std::size_t>(i);
+        const AttrNumber number = form.indkey.values[i];
+        if (number <= 0) {  // an expression
+            return false;
+        }
+        const FormData_pg_attribute* column = TupleDescAttr(RelationGetDescr(heap), number - 1);
+        const Oid standard = GetDefaultOpClass(column->atttypid, BTREE_AM_OID);
+        if (strcmp(NameStr(column->attname), design.columns[place]) != 0 ||
+            index->rd_indoption[i] != design.options[place] ||
+            index->rd_opfamily[i] != get_opclass_family(standard) ||
+            index->rd_opcintype[i] != get_opclass_input_type(standard) ||
+            index->rd_indcollation[i] != column->attcollation) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+bool has_design(Relation index, const IndexDesign& design, bool columns_fit) {
+    const FormData_pg_index& form = *index->rd_index;
+    if (index->rd_rel->relam != BTREE_AM_OID ||
+        form.indnatts != static_cast<int>(design.columns.size()) ||
+        form.indnkeyatts != form.indnatts || form.indisunique != design.unique ||
+        form.indisprimary != design.primary || !form.indimmediate || form.indisexclusion ||
+        form.indnullsnotdistinct) {
+        return false;
+    }
+    Relation heap = relation_open(form.indrelid, AccessShareLock);
+    const bool same = has_columns(heap, index, design) &&
+                      has_predicate(heap, index, design.predicate, columns_fit);
+    relation_close(heap, AccessShareLock);
+    return same;
 }
 
 namespace {

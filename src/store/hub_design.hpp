@@ -22,11 +22,14 @@ struct TableDesign {
     int checks;  // how many check constraints
 };
 
+// A btree over columns, with the operator classes and collations that their types have.
 struct IndexDesign {
     const char* name;
     std::span<const char* const> columns;
+    std::span<const int16> options;  // of each column, as pg_index.indoption
     bool unique;
-    bool partial;
+    bool primary;
+    const Node* predicate;  // not analysed; null: none
 };
 
 struct ViewDesign {
@@ -53,6 +56,10 @@ struct HubDesign {
 // The design of a hub of this version. Call it with the settings of with_pinned_settings; the
 // tables that the views read must be there.
 HubDesign read_hub_design(const Hub& hub);
+
+// Whether an index of the hub is as designed. A predicate can be compared only if the columns of
+// the table are as designed.
+bool has_design(Relation index, const IndexDesign& design, bool columns_fit);
 
 // Whether a view of the hub is defined as designed.
 bool has_design(Oid view, const ViewDesign& design);

@@ -3,7 +3,6 @@
 // May touch: orchestrator_queue, dead_letters; instances, to read. Must not: decide about a single
 // message of a turn; orchestrator_queue.cpp does.
 #include "core/hash.hpp"
-#include "shmem/counters.hpp"
 #include "shmem/gaps.hpp"
 #include "store/orchestrator_queue.hpp"
 #include "store/outbox.hpp"
@@ -24,28 +23,6 @@ constexpr auto kSetSlot = statement<In<int64, int64, int16>, Out<>>(R"sql(
     UPDATE {hub}.orchestrator_queue AS m
        SET slot = $3
      WHERE m.instance_key {=} $1 AND m.id {=} $2
-)sql");
-
-// $1 instance key, $2 instance id, $3 id, $4 sequence of dead letters, $5 now.
-constexpr auto kBury = statement<In<int64, Text, int64, ObjectId, Ms>, Out<int64, int32>>(R"sql(
-    WITH c AS MATERIALIZED (
-        SELECT m.instance_key, m.id
-          FROM {hub}.orchestrator_queue AS m
-         WHERE m.instance_key {=} $1 AND m.id {=} $3 AND m.instance_id {=} $2
-           FOR UPDATE SKIP LOCKED
-    ), gone AS (
-        DELETE FROM {hub}.orchestrator_queue AS m
-         USING c
-         WHERE m.instance_key {=} c.instance_key AND m.id {=} c.id
-        RETURNING m.id, m.instance_id, m.work_item, m.attempt_count, m.created_at
-    )
-    INSERT INTO {hub}.dead_letters
-           (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
-            attempt_count, reason, detail, enqueued_at, dead_at)
-    SELECT pg_catalog.nextval($4), 'orchestrator', g.id, g.instance_id, NULL, NULL, NULL, NULL,
-           g.work_item, g.attempt_count, 'max_attempts', NULL, g.created_at, $5
-      FROM gone AS g
-    RETURNING id, attempt_count
 )sql");
 
 // The instances of parked messages, oldest first, without those that wait for a start that is
@@ -105,18 +82,6 @@ constexpr auto kBuryOrphans = statement<In<int64, Text, Ms, ObjectId, Ms>, Out<i
 )sql");
 
 }  // namespace
-
-bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now) {
-    const auto buried = run_one(hub, kBury, core::instance_key(instance_id), instance_id, id,
-                                ObjectId{hub.relations.dead_letters_id}, Ms{now});
-    if (!buried) {
-        return false;
-    }
-    const auto [dead_id, attempt] = *buried;
-    counters::add(hub.schema, counters::Queue::kOrchestrator, counters::Counter::kDeadLettered);
-    tell_dead_letter(hub, dead_id, "orchestrator", "max_attempts", instance_id, attempt, now);
-    return true;
-}
 
 std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,
                                                      int64 limit) {

@@ -1,6 +1,6 @@
 // Rows of table orchestrator_queue: send, find, lease, release, set aside and delete messages.
 //
-// Touches  <hub>.orchestrator_queue; to read, <hub>.instance_locks
+// Touches  <hub>.orchestrator_queue, <hub>.dead_letters; to read, <hub>.instance_locks
 // Locks    messages, without waiting unless a function says so
 // Must not decide what becomes of a message: core/transitions/turn.hpp does
 #include "store/orchestrator_queue.hpp"
@@ -9,6 +9,7 @@
 #include "pg/list.hpp"
 #include "shmem/counters.hpp"
 #include "shmem/gaps.hpp"
+#include "store/dead_letters.hpp"
 #include "store/instances.hpp"
 #include "store/table/walk.hpp"
 #include "store/turn_rows.hpp"
@@ -387,6 +388,38 @@ void drop_queue_messages(Tables& tables, std::string_view instance_id, int64 now
             return true;
         });
     });
+}
+
+bool bury_message(Tables& tables, std::string_view instance_id, int64 id, int64 now) {
+    pass_turn_faults();
+    const auto dead =
+        writing(tables, TableId::kOrchestratorQueue,
+                [instance_id, id](Table& table) -> std::optional<NewDeadLetter> {
+                    const ScanKeys keys = ScanKeys().int8(core::instance_key(instance_id)).int8(id);
+                    if (!find_one(&table, kByKey, keys) || !is_of(table, instance_id)) {
+                        return std::nullopt;
+                    }
+                    const NewDeadLetter letter{.queue = "orchestrator",
+                                               .source_id = id,
+                                               .instance_id = instance_id,
+                                               .execution_id = std::nullopt,
+                                               .activity_id = std::nullopt,
+                                               .session_id = std::nullopt,
+                                               .tag = std::nullopt,
+                                               .work_item = get(table, message::kWorkItem),
+                                               .attempts = message_row(table).attempt_count,
+                                               .reason = "max_attempts",
+                                               .detail = std::nullopt,
+                                               .enqueued_at = message_row(table).created_at};
+                    return delete_row(table, false) ? std::optional(letter) : std::nullopt;
+                });
+    if (!dead) {
+        return false;
+    }
+    (void)insert_dead_letter(tables, *dead, now);
+    counters::add(tables.hub.schema, counters::Queue::kOrchestrator,
+                  counters::Counter::kDeadLettered);
+    return true;
 }
 
 void park_messages(Tables& tables, std::string_view instance_id, int64 now) {

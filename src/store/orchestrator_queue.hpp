@@ -112,10 +112,10 @@ bool unpark_messages(Tables& tables, std::string_view instance_id);
 // lock.
 void settle_parked(Tables& tables, std::string_view instance_id, int64 lock_no);
 
-// ---- In sets, by SQL: message_lists.cpp ----
-
 // Moves a message that was leased too often to dead_letters. False if another transaction holds it.
-bool bury_message(const Hub& hub, std::string_view instance_id, int64 id, int64 now);
+bool bury_message(Tables& tables, std::string_view instance_id, int64 id, int64 now);
+
+// ---- In sets, by SQL: message_lists.cpp ----
 
 // Instances with parked messages older than an instant, one for each message, oldest first.
 std::span<const std::string_view> orphaned_instances(const Hub& hub, int64 created_before,

@@ -1,6 +1,6 @@
 // Tables queues, capability_sets and dedup_keys.
 //
-// Touches  these tables, queues also by direct access
+// Touches  these tables, queues by direct access
 // Locks    a queue's row, or its key if it has none; dedup keys
 // Must not change a task
 #include "store/queues.hpp"
@@ -15,24 +15,6 @@
 namespace belay::store {
 
 namespace {
-
-using QueueRows = Out<bool, Maybe<int64>, Jsonb*>;
-
-constexpr auto kLock = statement<In<Text>, QueueRows>(R"sql(
-    SELECT l.paused, l.retention_ms, l.policy
-      FROM {hub}.queues AS l
-     WHERE l.name {=} $1
-       FOR NO KEY UPDATE
-)sql");
-
-constexpr auto kInsert = statement<In<Text, int64>, Out<>>(R"sql(
-    INSERT INTO {hub}.queues (name, paused, created_at_ms) VALUES ($1, false, $2)
-        ON CONFLICT (name) DO NOTHING
-)sql");
-
-constexpr auto kUpdate = statement<In<Text, bool, Maybe<int64>, Jsonb*>, Out<>>(R"sql(
-    UPDATE {hub}.queues AS l SET paused = $2, retention_ms = $3, policy = $4 WHERE l.name {=} $1
-)sql");
 
 // $1 queue, $2 tokens.
 constexpr auto kFindSet = statement<In<Text, ListOf<Text>>, Out<int32>>(R"sql(
@@ -84,16 +66,27 @@ constexpr auto kDeleteKey = statement<In<Text, Text, pg_uuid_t>, Out<>>(R"sql(
            FOR UPDATE SKIP LOCKED)
 )sql");
 
+TaskQueue queue_of(const Table& table) {
+    return {get(table, queue::kPaused), get(table, queue::kRetention), get(table, queue::kPolicy)};
+}
+
+// The caller holds the key of the name: no other transaction inserts it. At the higher isolation
+// levels a row that the snapshot does not see raises 40001.
+void insert_queue(Table* table, std::string_view name, int64 now) {
+    if (!use_of_key(table, ScanKeys().text(name)).taken) {
+        NewRow row;
+        row.put(queue::kName, name).put(queue::kPaused, false).put(queue::kCreatedAt, now);
+        (void)insert_row(table, &row);
+    }
+}
+
 }  // namespace
 
 std::optional<TaskQueue> read_queue(Tables& tables, std::string_view name) {
     pg::pass_store_faults();
     return looking(tables, TableId::kQueues, [name](Table& table) {
-        return find_one(&table, kByKey, ScanKeys().text(name))
-                   ? std::optional(TaskQueue{get(table, queue::kPaused),
-                                             get(table, queue::kRetention),
-                                             get(table, queue::kPolicy)})
-                   : std::nullopt;
+        return find_one(&table, kByKey, ScanKeys().text(name)) ? std::optional(queue_of(table))
+                                                               : std::nullopt;
     });
 }
 
@@ -104,16 +97,29 @@ void register_queue(Tables& tables, std::string_view name, int64 now) {
     // Two inserts of one name would wait for each other's transaction. The second one leaves
     // it to the first; should that be rolled back, the next task of the queue registers it.
     if (pg::try_lock_key(pg::LockSpace::kQueue, tables.hub.schema, core::fnv1a64(name))) {
-        run(tables.hub, kInsert, name, now);
+        pg::pass_store_faults();
+        writing(tables, TableId::kQueues,
+                [name, now](Table& table) { insert_queue(&table, name, now); });
     }
 }
 
-TaskQueue lock_queue(const Hub& hub, std::string_view name, int64 now) {
-    pg::lock_key(pg::LockSpace::kQueue, hub.schema, core::fnv1a64(name));
-    auto queue = run(hub, kLock, name).first<TaskQueue>();
+TaskQueue lock_queue(Tables& tables, std::string_view name, int64 now) {
+    pg::pass_store_faults();
+    pg::lock_key(pg::LockSpace::kQueue, tables.hub.schema, core::fnv1a64(name));
+    const auto lock = [&tables, name] {
+        return with_table(tables, TableId::kQueues, RowExclusiveLock, [name](Table& table) {
+            return lock_found(
+                       &table, LockTupleNoKeyExclusive, LockWaitBlock,
+                       [&table, name] { return find_one(&table, kByKey, ScanKeys().text(name)); })
+                       ? std::optional(queue_of(table))
+                       : std::nullopt;
+        });
+    };
+    auto queue = lock();
     if (!queue) {
-        run(hub, kInsert, name, now);
-        queue = run(hub, kLock, name).first<TaskQueue>();
+        writing(tables, TableId::kQueues,
+                [name, now](Table& table) { insert_queue(&table, name, now); });
+        queue = lock();
     }
     if (!queue) {
         elog(ERROR, "a queue could not be registered");
@@ -121,11 +127,21 @@ TaskQueue lock_queue(const Hub& hub, std::string_view name, int64 now) {
     return *queue;
 }
 
-void update_queue(const Hub& hub, std::string_view name, const TaskQueue& queue) {
-    run_for_one(hub, kUpdate, name, queue.paused, queue.retention_ms, queue.policy);
+void update_queue(Tables& tables, std::string_view name, const TaskQueue& queue) {
+    pg::pass_store_faults();
+    writing(tables, TableId::kQueues, [name, &queue](Table& table) {
+        if (!find_one(&table, kByKey, ScanKeys().text(name))) {
+            elog(ERROR, "a queue vanished while it was held");
+        }
+        Changes changes;
+        changes.put(queue::kPaused, queue.paused)
+            .put(queue::kRetention, queue.retention_ms)
+            .put(queue::kPolicy, queue.policy);
+        change_held_row(&table, changed_row(table, &changes));
+    });
     if (!queue.paused) {
-        wakeups::changed(queue_channel(hub, name), wakeups::Reason::kWork);
-        wakeups::changed(all_queues_channel(hub), wakeups::Reason::kWork);
+        wakeups::changed(queue_channel(tables, name), wakeups::Reason::kWork);
+        wakeups::changed(all_queues_channel(tables), wakeups::Reason::kWork);
     }
 }
 

@@ -20,8 +20,9 @@ std::optional<TaskQueue> read_queue(Tables& tables, std::string_view name);
 void register_queue(Tables& tables, std::string_view name, int64 now);
 
 // Holds the queue's row, which is made if there is none.
-TaskQueue lock_queue(const Hub& hub, std::string_view name, int64 now);
-void update_queue(const Hub& hub, std::string_view name, const TaskQueue& queue);
+TaskQueue lock_queue(Tables& tables, std::string_view name, int64 now);
+// The caller holds the row.
+void update_queue(Tables& tables, std::string_view name, const TaskQueue& queue);
 
 // The id of a set of capabilities, which are sorted and each once; 0 for the empty one. Makes the
 // set; no value if the queue has too many.

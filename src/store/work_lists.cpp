@@ -1,13 +1,11 @@
 // What is rare or works on many rows of table worker_queue, by SQL: listings, the rows of an
-// activity, a change of the slots, dead letters.
+// activity, a change of the slots.
 //
-// Touches  <hub>.worker_queue, <hub>.dead_letters; reads <hub>.sessions
+// Touches  <hub>.worker_queue; reads <hub>.sessions
 // Locks    all worker rows, for a change of the slots
 #include <algorithm>
 
-#include "shmem/counters.hpp"
 #include "store/listing.hpp"
-#include "store/outbox.hpp"
 #include "store/statements.hpp"
 #include "store/work_rows.hpp"
 
@@ -20,24 +18,6 @@ constexpr auto kFindActivity =
     SELECT w.lane, w.slot, w.due, w.id
       FROM {hub}.worker_queue AS w
      WHERE w.instance_id {=} $1 AND w.execution_id {=} $2 AND w.activity_id {=} $3
-)sql");
-
-// $1 to $4 key, $5 dead letter id, $6 attempts, $7 now.
-constexpr auto kBury = statement<In<int32, int16, int64, int64, int64, int32, Ms>,
-                                 Out<Maybe<Text>, Maybe<int64>, Maybe<int64>, Text>>(R"sql(
-    WITH gone AS (
-        DELETE FROM {hub}.worker_queue AS w
-         WHERE w.lane {=} $1 AND w.slot {=} $2 AND w.due {=} $3 AND w.id {=} $4
-        RETURNING w.id, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.tag,
-                  w.work_item, w.created_at, w.last_error
-    )
-    INSERT INTO {hub}.dead_letters
-           (id, queue, source_id, instance_id, execution_id, activity_id, session_id, tag, work_item,
-            attempt_count, reason, detail, enqueued_at, dead_at)
-    SELECT $5, 'worker', g.id, g.instance_id, g.execution_id, g.activity_id, g.session_id, g.tag,
-           g.work_item, $6, 'max_attempts', g.last_error, g.created_at, $7
-      FROM gone AS g
-    RETURNING instance_id, execution_id, activity_id, work_item
 )sql");
 
 // $1 now, $2 incarnation, $3 state, $4 instance, $5 session, $6 tag, $7 owner, $8 min attempts,
@@ -124,25 +104,6 @@ std::span<const WorkKey> find_activity(const Hub& hub, std::string_view instance
         run(hub, kFindActivity, instance_id, execution_id, activity_id).collect<WorkKey>();
     std::sort(keys.begin(), keys.end());
     return keys;
-}
-
-DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now) {
-    const int64 id = nextval_internal(hub.relations.dead_letters_id, false);
-    const auto row =
-        run_one(hub, kBury, key.lane, key.slot, key.due, key.id, id, attempts, Ms{now});
-    if (!row) {
-        elog(ERROR, "a work item vanished while it was held");
-    }
-    const auto [instance_id, execution_id, activity_id, work_item] = *row;
-    cursors::deleted(cursor_of(hub, key), place_of(key));
-    counters::add(hub.schema, counters::Queue::kWorker, counters::Counter::kDeadLettered);
-    tell_dead_letter(hub, id, "worker", "max_attempts", instance_id, attempts, now);
-    return {.dead_letter_id = id,
-            .instance_id = instance_id,
-            .execution_id = execution_id,
-            .activity_id = activity_id,
-            .work_item = work_item,
-            .attempt = attempts};
 }
 
 Listing list_work(const Hub& hub, const WorkFilter& filter, std::optional<WorkKey> after, int limit,

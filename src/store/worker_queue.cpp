@@ -1,6 +1,6 @@
 // Rows of table worker_queue: insert, lease, hold, renew, release, delete.
 //
-// Touches  <hub>.worker_queue
+// Touches  <hub>.worker_queue, <hub>.dead_letters
 // Locks    worker rows, without waiting unless a function says so
 // Must not decide what a lease means: core/transitions/work.hpp does
 #include "store/worker_queue.hpp"
@@ -13,6 +13,7 @@
 #include "pg/row_holder.hpp"
 #include "pg/sequence.hpp"
 #include "shmem/counters.hpp"
+#include "store/dead_letters.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
 #include "store/work_rows.hpp"
@@ -358,6 +359,38 @@ void delete_work(Tables& tables, const WorkKey& key) {
         }
     });
     note_gone(tables, key);
+}
+
+DeadWork bury_work(Tables& tables, const WorkKey& key, int32 attempts, int64 now) {
+    pass_work_faults(pg::FaultPoint::kHotTableAck);
+    const auto dead = writing(tables, TableId::kWorkerQueue, [&key, attempts](Table& table) {
+        find_held(&table, key);
+        const NewDeadLetter letter{.queue = "worker",
+                                   .source_id = key.id,
+                                   .instance_id = get(table, work::kInstanceId),
+                                   .execution_id = get(table, work::kExecutionId),
+                                   .activity_id = get(table, work::kActivityId),
+                                   .session_id = get(table, work::kSessionId),
+                                   .tag = get(table, work::kTag),
+                                   .work_item = get(table, work::kWorkItem),
+                                   .attempts = attempts,
+                                   .reason = "max_attempts",
+                                   .detail = get(table, work::kLastError),
+                                   .enqueued_at = get(table, work::kCreatedAt)};
+        if (!delete_row(table, true)) {
+            raise_vanished();
+        }
+        return letter;
+    });
+    cursors::deleted(cursor_of(tables, key), place_of(key));
+    const int64 id = insert_dead_letter(tables, dead, now);
+    counters::add(tables.hub.schema, counters::Queue::kWorker, counters::Counter::kDeadLettered);
+    return {.dead_letter_id = id,
+            .instance_id = dead.instance_id,
+            .execution_id = dead.execution_id,
+            .activity_id = dead.activity_id,
+            .work_item = dead.work_item,
+            .attempt = attempts};
 }
 
 void set_deadline(Tables& tables, const WorkKey& key, int64 locked_until) {

@@ -185,7 +185,7 @@ void release_work(Tables& tables, const WorkKey& key, int32 attempt,
 std::span<const WorkKey> find_activity(const Hub& hub, std::string_view instance_id,
                                        int64 execution_id, int64 activity_id);
 
-// Deletes the row and puts it into dead_letters. Returns what its completion needs.
+// Deletes a row that is held and puts it into dead_letters. Returns what its completion needs.
 struct DeadWork {
     int64 dead_letter_id;
     std::optional<std::string_view> instance_id;
@@ -194,7 +194,7 @@ struct DeadWork {
     std::string_view work_item;
     int32 attempt;
 };
-DeadWork bury_work(const Hub& hub, const WorkKey& key, int32 attempts, int64 now);
+DeadWork bury_work(Tables& tables, const WorkKey& key, int32 attempts, int64 now);
 
 // What can be known of a work item without its payload.
 struct WorkView {

@@ -5,6 +5,7 @@
 
 #include "belay/connection.hpp"
 #include "belay/pool.hpp"
+#include "conninfo.hpp"
 #include "server.hpp"
 
 namespace belay::test {
@@ -165,6 +166,40 @@ TEST_F(ClientRedirect, PasswordsStayHome) {
     plain.reconnect_timeout = milliseconds(0);
     Connection without(plain);
     EXPECT_TRUE(error_of([&] { without.exec(kSend); }).connection_lost());
+}
+
+// SO-26: what the domain of a server is.
+TEST(ClientTrust, NeedsTwoLabelsInCommon) {
+    const auto trusts = [](const char* first, const char* host) {
+        return is_trusted(host, first, {});
+    };
+    EXPECT_TRUE(trusts("db1.example.com", "db2.example.com"));
+    EXPECT_TRUE(trusts("db1.eu.example.com", "db2.eu.example.com"));
+    EXPECT_TRUE(trusts("db1.example.com", "db2.example.com."));
+    EXPECT_FALSE(trusts("db1.example.com", "db1.example.org"));
+    EXPECT_FALSE(trusts("db1.example.com", "example.com"));
+    EXPECT_FALSE(trusts("db1.example.com", "a.db2.example.com"));
+    EXPECT_FALSE(trusts("db1.example.com", "db2.notexample.com"));
+    // What follows the first dot would be a top-level domain.
+    EXPECT_FALSE(trusts("example.com", "evil.com"));
+    EXPECT_FALSE(trusts("example.com.", "evil.com."));
+    EXPECT_FALSE(trusts("example..com", "evil..com"));
+    EXPECT_FALSE(trusts("db.co", "evil.co"));
+    // A bare name has no domain.
+    EXPECT_TRUE(trusts("db1", "db1"));
+    EXPECT_FALSE(trusts("db1", "db2"));
+    EXPECT_FALSE(trusts("db1", "evil.com"));
+    EXPECT_FALSE(trusts("db1.", "db2."));
+    EXPECT_TRUE(is_trusted("db2", "db1", {"db2"}));
+    // Addresses are compared as a whole.
+    EXPECT_TRUE(trusts("10.0.0.1", "10.0.0.1"));
+    EXPECT_FALSE(trusts("10.0.0.1", "10.0.0.2"));
+    EXPECT_FALSE(trusts("fe80::1", "fe80::2"));
+    // This machine by any of its names, and no other.
+    EXPECT_TRUE(trusts("", "localhost"));
+    EXPECT_TRUE(trusts("localhost", "/tmp"));
+    EXPECT_FALSE(trusts("localhost", "db1.example.com"));
+    EXPECT_FALSE(trusts("db1.example.com", "localhost"));
 }
 
 // SO-26: a place that cannot be reached is given up for the first server, which may know a new one.

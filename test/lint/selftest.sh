@@ -65,6 +65,7 @@ rm -rf "$copy/.git"
 plant shell test/planted.sh '#!/bin/bash
 cd /tmp && planted=($(ls))'
 plant typed_statements src/store/planted.cpp 'int f(SPIPlanPtr plan) { return SPI_execute_plan(plan, nullptr, nullptr, false, 0); }'
+plant typed_statements src/ops/planted.cpp 'int f() { return SPI_execute("SELECT 1", true, 1); }'
 plant typed_statements src/ops/planted.cpp 'Datum f(bool* null) { return SPI_getbinval(nullptr, nullptr, 1, null); }'
 plant typed_statements test/lint/typed_statements/planted.cpp '// expect: an error that no compiler has'
 plant typed_statements test/lint/typed_statements/planted_too.cpp 'no C++'

@@ -181,7 +181,9 @@ struct ConnectionOptions {
     // Go to the server that has the hub, if another one was asked.
     bool follow_redirects = true;
     // The servers that may be sent this connection's password in that way: names, or domains with a
-    // leading dot. The first server, and those of its domain, are always among them.
+    // leading dot. The first server, and those of its domain, are always among them:
+    // db1.example.com and db2.example.com share one. A bare name and example.com have none to
+    // share.
     std::vector<std::string> redirect_hosts = {};
     // Gets the server's notices; by default they are dropped.
     std::function<void(std::string_view)> on_notice = {};

@@ -119,23 +119,23 @@ void check_table(const store::Hub& hub, const store::TableDesign& table, Finding
     relation_close(relation, AccessShareLock);
 }
 
-bool equals(const store::IndexDesign& wanted, Relation index) {
-    const FormData_pg_index& form = *index->rd_index;
-    if (form.indnkeyatts != static_cast<int>(wanted.columns.size()) ||
-        form.indisunique != wanted.unique ||
-        (heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, nullptr)) == wanted.partial) {
-        return false;
-    }
-    for (int i = 0; i < form.indnkeyatts; ++i) {
-        const char* column = get_attname(form.indrelid, form.indkey.values[i], true);
-        if (column == nullptr || strcmp(column, wanted.columns[static_cast<std::size_t>(i)]) != 0) {
-            return false;
+// Whether the columns of a table are as designed.
+bool has_columns(const store::HubDesign& design, Oid id) {
+    const char* name = get_rel_name(id);
+    Findings findings;
+    for (const auto& table : design.tables) {
+        if (name != nullptr && strcmp(table.name, name) == 0) {
+            Relation relation = relation_open(id, AccessShareLock);
+            check_columns(table, relation, &findings);
+            relation_close(relation, AccessShareLock);
+            return findings.problems.count == 0;
         }
     }
-    return true;
+    return false;
 }
 
-void check_index(const store::Hub& hub, const store::IndexDesign& wanted, Findings* findings) {
+void check_index(const store::Hub& hub, const store::HubDesign& design,
+                 const store::IndexDesign& wanted, Findings* findings) {
     const Oid id = get_relname_relid(wanted.name, hub.schema);
     Relation index = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
     if (index == nullptr) {
@@ -147,7 +147,8 @@ void check_index(const store::Hub& hub, const store::IndexDesign& wanted, Findin
         relation_close(index, AccessShareLock);
         return;  // check_hot_table has looked at it
     }
-    if (table == nullptr || !equals(wanted, index)) {
+    if (table == nullptr ||
+        !store::has_design(index, wanted, has_columns(design, index->rd_index->indrelid))) {
         findings->add(wanted.name, "is another index");
     } else if (!index->rd_index->indisvalid || !index->rd_index->indisready) {
         findings->add(wanted.name, "is not valid; REINDEX it");
@@ -163,7 +164,7 @@ void check_design(const store::Hub& hub, Findings* findings) {
             check_table(hub, table, findings);
         }
         for (const auto& index : design.indexes) {
-            check_index(hub, index, findings);
+            check_index(hub, design, index, findings);
         }
         for (const auto& view : design.views) {
             const Oid id = get_relname_relid(view.name, hub.schema);

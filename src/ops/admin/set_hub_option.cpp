@@ -4,7 +4,9 @@
 // Touches  <hub>.belay_hub; for slot_count <hub>.worker_queue, <hub>.orchestrator_queue,
 //          <hub>.slot_owners, <hub>.slot_shares, <hub>.tasks; <hub>.outbox_events
 // Locks    the hub row; for slot_count the queues, tasks and slot owners against writers
-// Raises   QB002 unknown hub, QB003 live leases, QB006 unknown option or bad value, 42501
+// Raises   QB002 unknown hub, QB003 live leases, QB006 unknown option or bad value, QB018 altered
+// table,
+//          42501
 #include "ops/admin/admin.hpp"
 #include "ops/audit.hpp"
 #include "pg/errors.hpp"
@@ -14,6 +16,7 @@
 #include "store/orchestrator_queue.hpp"
 #include "store/plan.hpp"
 #include "store/slots.hpp"
+#include "store/table/tables.hpp"
 #include "store/due_tasks.hpp"
 #include "store/waking.hpp"
 #include "store/worker_queue.hpp"
@@ -59,6 +62,11 @@ void change_slot_count(const store::Hub& hub, int32 slot_count) {
                             hub.relations.slot_owners, hub.relations.tasks}) {
         LockRelationOid(table, ShareRowExclusiveLock);
     }
+    store::with_tables(hub, [](store::Tables& tables) {
+        tables.check(store::TableId::kWorkerQueue);
+        tables.check(store::TableId::kOrchestratorQueue);
+        tables.check(store::TableId::kTasks);
+    });
     const int64 live = store::count_live_leases(hub);
     if (live > 0) {
         pg::raise(pg::kStillRunning, "slot_count cannot change while a lease is live",

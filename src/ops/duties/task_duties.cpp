@@ -74,7 +74,7 @@ int64 promote_due_tasks(store::Tables& tables, pg::Clock* clock) {
 }
 
 int64 retire_tasks(store::Tables& tables, pg::Clock* clock) {
-    if (!try_enter(tables, {.tasks = true})) {
+    if (!try_enter(tables, {.tasks = true, .attempts = true})) {
         return 0;
     }
     if (const int64 flows = retire_flows(tables, clock)) {

@@ -135,7 +135,7 @@ void ack_cancel_member(store::Tables& tables, const pg_uuid_t& flow, const pg_uu
 
 bool delete_flow(store::Tables& tables, const pg_uuid_t& id) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(tables, {.tasks = true}, &clock);
+    enter(tables, {.tasks = true, .attempts = true}, &clock);
     const auto flow = store::lock_flow_to_delete(tables, id);
     if (!flow) {
         return false;

@@ -223,6 +223,13 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
     if (!try_lock_tables(*found, {.worker_queue = true, .orchestrator_queue = true})) {
         return 0;  // a transaction is changing it
     }
+    // A transaction may have sent it to another server before its tables were locked: that is the
+    // target's state, not an error of the source.
+    found = store::find_hub(schema, true);
+    if (const char* error = refusal(to.tables, found, to.target)) {
+        fail_all(to, batch, error);
+        return 0;
+    }
     if (registry::rest_of(found->schema, found->owner) > 0) {
         return 0;  // it is in quarantine
     }

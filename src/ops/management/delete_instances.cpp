@@ -4,7 +4,7 @@
 // Touches  every table of orchestrations, <hub>.worker_queue, <hub>.dead_letters
 // Locks    one removal at a time; the exclusions of all that go; their instance rows; then the rest
 // Raises   QB002 unknown instance, QB003 running, QB004 not a root or would orphan, QB006 bad
-// filter
+// filter, QB018 altered table
 //
 // Exclusions are taken by key, as the acks of several turns take them. What is found to belong to
 // the tree only after others are held is not waited for: if it cannot be had at once, everything is
@@ -28,6 +28,13 @@ using Ids = std::span<const std::string_view>;
 
 // More keys than this would fill the lock table: then all instances are locked at once.
 constexpr std::size_t kMaxKeys = 1000;
+
+// What a removal writes.
+constexpr Needs kRemoval{.worker_queue = true,
+                         .orchestrator_queue = true,
+                         .instance_locks = true,
+                         .executions = true,
+                         .instances = true};
 
 Ids sorted(Ids ids) {
     auto* copy =
@@ -153,8 +160,7 @@ store::Removed remove(store::Tables& tables, Choose choose) {
 
 void begin_removal(store::Tables& tables) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(tables, {.worker_queue = true, .orchestrator_queue = true, .instance_locks = true},
-          &clock);
+    enter(tables, kRemoval, &clock);
     pg::lock_key(pg::LockSpace::kRemoval, tables.hub.schema, 0);
 }
 
@@ -282,8 +288,7 @@ store::Removed delete_instances_bulk(store::Tables& tables, core::json::Value fi
 
 // Never waits, so it needs no turn among the removals.
 int64 retire_instances(store::Tables& tables, int64 completed_before, int64 now, int limit) {
-    if (!try_enter(tables,
-                   {.worker_queue = true, .orchestrator_queue = true, .instance_locks = true})) {
+    if (!try_enter(tables, kRemoval)) {
         return 0;
     }
     const auto finished = [&tables, completed_before, now](std::optional<Ids> ids, int64 count) {

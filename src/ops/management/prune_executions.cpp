@@ -3,10 +3,11 @@
 // Calls    store::hold_for_pruning, store::prune
 // Touches  <hub>.executions, <hub>.history, <hub>.outbox_events
 // Locks    the instance row, so that its current execution stays; several by id
-// Raises   QB002 unknown instance, QB006 bad filter or options
+// Raises   QB002 unknown instance, QB006 bad filter or options, QB018 altered table
 #include <algorithm>
 
 #include "ops/audit.hpp"
+#include "ops/enter.hpp"
 #include "ops/management/management.hpp"
 #include "pg/errors.hpp"
 
@@ -42,6 +43,11 @@ void tell_pruned(store::Tables& tables, std::optional<std::string_view> subject,
     tell_operator(tables, {.event = kPruned, .subject = subject, .details = details});
 }
 
+void begin_pruning(store::Tables& tables) {
+    auto clock = pg::start_clock(std::nullopt, 0);
+    enter(tables, {.executions = true}, &clock);
+}
+
 }  // namespace
 
 InstancesFilter checked_instances_filter(core::json::Value filter) {
@@ -55,6 +61,7 @@ InstancesFilter checked_instances_filter(core::json::Value filter) {
 PruneResult prune_executions(store::Tables& tables, std::string_view instance_id,
                              const store::PruneOptions& options) {
     (void)checked_keep_last("p_keep_last", options.keep_last);
+    begin_pruning(tables);
     const auto current = store::hold_for_pruning(tables, instance_id);
     if (!current) {
         raise_unknown_instance(psprintf("Instance %s not found", pg::excerpt(instance_id)),
@@ -78,6 +85,7 @@ PruneResult prune_executions_bulk(store::Tables& tables, core::json::Value filte
     if (wanted.ids && wanted.ids->empty()) {
         return result;
     }
+    begin_pruning(tables);
     const auto chosen =
         store::prunable(tables, wanted.ids, wanted.completed_before, wanted.limit, pruning);
     auto* ids =

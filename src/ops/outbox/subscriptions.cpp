@@ -5,6 +5,7 @@
 // Locks    the key of the subscription
 // Raises   QB002 unknown subscription, QB006 bad name, topic or place
 #include "ops/audit.hpp"
+#include "ops/enter.hpp"
 #include "ops/input.hpp"
 #include "ops/outbox/outbox.hpp"
 #include "ops/outbox/places.hpp"
@@ -100,6 +101,9 @@ void drop_subscription(store::Tables& tables, std::string_view name) {
 }
 
 int64 forget_events(store::Tables& tables, pg::Clock* clock) {
+    if (!try_enter(tables, {.events = true})) {
+        return 0;
+    }
     const int64 retention = tables.hub.options[store::Option::kEventRetention];
     return store::forget_events(tables, clock->now() - retention, kPortion);
 }

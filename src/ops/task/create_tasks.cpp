@@ -443,7 +443,7 @@ std::span<const CreatedTask> create_tasks(store::Tables& tables,
 
 bool delete_task(store::Tables& tables, const pg_uuid_t& id) {
     auto clock = pg::start_clock(std::nullopt, 0);
-    enter(tables, {.tasks = true}, &clock);
+    enter(tables, {.tasks = true, .attempts = true}, &clock);
     // The key comes before the task in the order of locks; which key it is never changes.
     const auto seen = store::read_task_key(tables, id);
     if (!seen) {

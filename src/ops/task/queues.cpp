@@ -5,7 +5,7 @@
 //          <hub>.belay_hub
 // Locks    the queue; for limits first the hub row, and for the first ones of a queue table tasks
 //          against writers
-// Raises   QB006, 0A000
+// Raises   QB006, QB018 altered table, 0A000
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
