@@ -217,6 +217,7 @@ keep_sql 'UPDATE {hub}.t SET a = a {+} 1, (b, c) = (SELECT 1, 2) FROM pg_catalog
 plant words src/core/planted.cpp '// Whoever holds the row changes it.'
 plant lengths src/core/planted.cpp 'int planted = 1;'
 plant lengths client/src/planted.hpp '#pragma once'
+plant lengths client/include/belay/planted.hpp "// A file.$(printf '%400s' '' | sed 's/ /\n;/g')"
 plant lengths client/tool/planted.cpp "// A file.$(printf '%700s' '' | sed 's/ /\n;/g')"
 plant lengths src/ops/planted.cpp "// A file.
 namespace belay::ops {
