@@ -141,12 +141,12 @@ TaskFacts facts_of(const WorkItem& item) {
 
 class ActivityLease final : public HeldLease {
  public:
-    ActivityLease(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state, WorkItem item)
-        : HeldLease(keeper, std::move(state), facts_of(item)), item_(std::move(item)) {}
+    ActivityLease(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state, const WorkItem& item)
+        : HeldLease(keeper, std::move(state), facts_of(item)) {}
 
     ~ActivityLease() override {
         end([this](Hub& hub, bool ignore_attempt) {
-            hub.provider().abandon_work_item(item_.lock_token, {}, ignore_attempt);
+            hub.provider().abandon_work_item(token(), {}, ignore_attempt);
         });
     }
 
@@ -186,11 +186,10 @@ class ActivityLease final : public HeldLease {
     std::optional<PortionPart> part(const Outcome& outcome) const override {
         switch (outcome.kind()) {
             case Outcome::Kind::kCompleted:
-                return WorkOutcome{.lock_token = item_.lock_token,
+                return WorkOutcome{.lock_token = token(),
                                    .completion = completion(outcome.text().value_or("null"))};
             case Outcome::Kind::kFailed:
-                return WorkOutcome{.lock_token = item_.lock_token,
-                                   .completion = failure(outcome.failure())};
+                return WorkOutcome{.lock_token = token(), .completion = failure(outcome.failure())};
             case Outcome::Kind::kRetry:
                 return part_to_abandon(outcome, false);
             case Outcome::Kind::kReleased:
@@ -208,22 +207,18 @@ class ActivityLease final : public HeldLease {
     }
 
     PortionPart part_to_give_back(std::optional<Milliseconds> delay) const override {
-        return WorkOutcome{.lock_token = item_.lock_token,
-                           .abandon = true,
-                           .delay = delay,
-                           .ignore_attempt = true};
+        return WorkOutcome{
+            .lock_token = token(), .abandon = true, .delay = delay, .ignore_attempt = true};
     }
 
     void give_back(std::optional<Milliseconds> delay, bool ignore_attempt) override {
-        settle_by([&](Hub& hub) {
-            hub.provider().abandon_work_item(item_.lock_token, delay, ignore_attempt);
-        });
+        settle_by(
+            [&](Hub& hub) { hub.provider().abandon_work_item(token(), delay, ignore_attempt); });
     }
 
     void complete_with(const std::function<void(Connection&)>& body, const OptionalText& result,
                        Where where) override {
-        const Ack ack{.lock_token = item_.lock_token,
-                      .completion = completion(result.value_or("null"))};
+        const Ack ack{.lock_token = token(), .completion = completion(result.value_or("null"))};
         settle_with(
             body, [&](Hub& hub) { hub.provider().ack_worker(ack, where); }, where);
     }
@@ -233,7 +228,7 @@ class ActivityLease final : public HeldLease {
             hub.connection().with_transaction(
                 [&] {
                     // First, so that nothing is done in vain for a lease that is gone.
-                    hub.provider().guard(item_.lock_token, where);
+                    hub.provider().guard(token(), where);
                     body(hub.connection());
                 },
                 where);
@@ -257,13 +252,13 @@ class ActivityLease final : public HeldLease {
     }
 
     void ack(OptionalText completion) {
-        const Ack ack{.lock_token = item_.lock_token, .completion = std::move(completion)};
+        const Ack ack{.lock_token = token(), .completion = std::move(completion)};
         settle_by([&](Hub& hub) { hub.provider().ack_worker(ack); });
     }
 
     WorkOutcome part_to_abandon(const Outcome& outcome, bool ignore_attempt) const {
         const std::string& reason = outcome.failure().message;
-        return {.lock_token = item_.lock_token,
+        return {.lock_token = token(),
                 .abandon = true,
                 .delay = outcome.delay(),
                 .ignore_attempt = ignore_attempt,
@@ -273,7 +268,7 @@ class ActivityLease final : public HeldLease {
     void abandon(Milliseconds delay, bool ignore_attempt, const std::string& reason) {
         settle_by([&](Hub& hub) {
             hub.provider().abandon_work_item(
-                item_.lock_token, delay, ignore_attempt,
+                token(), delay, ignore_attempt,
                 reason.empty() ? OptionalText() : OptionalText(clean_text(reason)));
         });
     }
@@ -302,15 +297,13 @@ class ActivityLease final : public HeldLease {
                           {"message", failure.message},
                           {"retryable", failure.failure_class == FailureClass::kTransient}}}});
     }
-
-    WorkItem item_;
 };
 
 }  // namespace
 
 std::unique_ptr<HeldLease> activity_lease(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state,
-                                          WorkItem item) {
-    return std::make_unique<ActivityLease>(keeper, std::move(state), std::move(item));
+                                          const WorkItem& item) {
+    return std::make_unique<ActivityLease>(keeper, std::move(state), item);
 }
 
 }  // namespace belay

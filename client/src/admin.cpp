@@ -178,7 +178,8 @@ std::vector<DeadLetter> DeadLetters::list(const DeadLetterFilter& filter, Where 
                    "work_item, attempt_count, reason, detail, " BELAY_MS(
                        "enqueued_at") ", " BELAY_MS("dead_at"),
                    "list_dead_letters",
-                   {filter.queue, filter.reason, filter.instance_id, filter.after, filter.limit},
+                   {text_of(filter.queue), text_of(filter.reason), filter.instance_id, filter.after,
+                    filter.limit},
                    where),
         [](Reader& from, DeadLetter& to) {
             from >> to.id >> to.queue >> to.source_id >> to.instance_id >> to.execution_id >>

@@ -31,13 +31,14 @@ void Events::ack(std::string_view subscription, std::string_view upto, Where whe
 std::vector<SubscriptionInfo> Events::subscriptions(Where where) {
     return all_rows<SubscriptionInfo>(
         hub().query(Effect::kRepeatable,
-                    "SELECT name, array_to_string(topics, ','), lag_rows, lag_seconds, " BELAY_MS(
+                    "SELECT name, array_to_string(topics, ','), lag_rows, "
+                    "(lag_seconds * 1000)::bigint, " BELAY_MS(
                         "lease_until") ", horizon_pid, " BELAY_MS("created_at") " FROM " +
                         hub().schema() + ".subscriptions ORDER BY name",
                     {}, where),
         [](Reader& from, SubscriptionInfo& to) {
             OptionalText topics;
-            from >> to.name >> topics >> to.lag_rows >> to.lag_seconds >> to.lease_until >>
+            from >> to.name >> topics >> to.lag_rows >> to.lag >> to.lease_until >>
                 to.horizon_pid >> to.created_at;
             if (topics) {
                 to.topics = split_of(*topics);

@@ -20,7 +20,7 @@ const std::string& LeaseBase::token() const {
 }
 
 std::stop_token LeaseBase::stop_token() const {
-    return state_->stop.get_token();
+    return state_->stop_token();
 }
 
 void LeaseBase::call_through(Pool& pool) {

@@ -16,7 +16,6 @@
 #include <stop_token>
 #include <string>
 #include <thread>
-#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -107,6 +106,9 @@ class LeaseBase {
 
     LeaseKeeper* keeper_;
     std::shared_ptr<LeaseState> state_;  // empty once moved from
+
+ private:
+    friend class LeaseKeeper;
 };
 
 // The lease of a turn. One of ack(), ack_with() and give_back() ends it, else the destructor.
@@ -253,6 +255,7 @@ class LeaseKeeper {
     // Takes over what was just fetched.
     TurnLease keep(Turn turn);
     std::unique_ptr<HeldLease> keep(Work work);
+    std::vector<std::unique_ptr<HeldLease>> keep_all(std::vector<Work> work);
 
     // Extends all leases soon, in the keeper's thread: those that were cancelled are found out.
     void extend_now();
@@ -265,7 +268,9 @@ class LeaseKeeper {
 
     using States = std::vector<std::shared_ptr<LeaseState>>;
 
-    std::shared_ptr<LeaseState> add(std::shared_ptr<LeaseState> state);
+    std::unique_ptr<HeldLease> lease_of(Work work);
+    void begin(LeaseState& state);
+    void add(LeaseState& state);  // with mutex_ held
     void remove(const std::shared_ptr<LeaseState>& state) noexcept;
     void run(const std::stop_token& stop);
     void extend_leases();
@@ -282,8 +287,8 @@ class LeaseKeeper {
     const KeeperOptions options_;
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
-    std::unordered_set<std::shared_ptr<LeaseState>>
-        leases_;  // guarded by mutex_, as are the next two
+    LeaseState* leases_ = nullptr;  // the first; guarded by mutex_, as are the next ones
+    std::size_t held_ = 0;
     bool extend_now_ = false;
     // Sessions may be held: something was leased since the last extension, or that found some.
     bool has_sessions_ = false;

@@ -61,25 +61,51 @@ LeaseKeeper::~LeaseKeeper() {
 }
 
 TurnLease LeaseKeeper::keep(Turn turn) {
-    auto state = add(state_of(LeaseState::Kind::kTurn, turn.lock_token));
+    auto state = state_of(LeaseState::Kind::kTurn, turn.lock_token);
+    begin(*state);
+    {
+        const std::lock_guard lock(mutex_);
+        add(*state);
+    }
     return TurnLease(*this, std::move(state), std::move(turn));
 }
 
-std::unique_ptr<HeldLease> LeaseKeeper::keep(Work work) {
+std::unique_ptr<HeldLease> LeaseKeeper::lease_of(Work work) {
     if (auto* item = std::get_if<WorkItem>(&work)) {
-        auto state = add(state_of(LeaseState::Kind::kItem, item->lock_token));
-        return activity_lease(*this, std::move(state), std::move(*item));
+        auto state = state_of(LeaseState::Kind::kItem, std::move(item->lock_token));
+        begin(*state);
+        return activity_lease(*this, std::move(state), *item);
     }
     auto& task = std::get<ClaimedTask>(work);
-    auto state = state_of(LeaseState::Kind::kTask, task.lease_id);
+    auto state = state_of(LeaseState::Kind::kTask, std::move(task.lease_id));
+    begin(*state);
     state->fence = fence_of(task);
     for (const auto& deadline : {task.attempt_deadline, task.deadline}) {
         if (deadline && (!state->task_deadline || *deadline < *state->task_deadline)) {
             state->task_deadline = deadline;
         }
     }
-    add(state);
     return task_lease(*this, std::move(state), std::move(task));
+}
+
+std::unique_ptr<HeldLease> LeaseKeeper::keep(Work work) {
+    auto lease = lease_of(std::move(work));
+    const std::lock_guard lock(mutex_);
+    add(*lease->state_);
+    return lease;
+}
+
+std::vector<std::unique_ptr<HeldLease>> LeaseKeeper::keep_all(std::vector<Work> work) {
+    std::vector<std::unique_ptr<HeldLease>> leases;
+    leases.reserve(work.size());
+    for (auto& one : work) {
+        leases.push_back(lease_of(std::move(one)));
+    }
+    const std::lock_guard lock(mutex_);
+    for (const auto& lease : leases) {
+        add(*lease->state_);
+    }
+    return leases;
 }
 
 void LeaseKeeper::extend_now() {
@@ -92,21 +118,35 @@ void LeaseKeeper::extend_now() {
 
 std::size_t LeaseKeeper::held() const {
     const std::lock_guard lock(mutex_);
-    return leases_.size();
+    return held_;
 }
 
-std::shared_ptr<LeaseState> LeaseKeeper::add(std::shared_ptr<LeaseState> state) {
-    state->deadline = std::chrono::steady_clock::now() + options_.lease;
-    state->pool = &pool_;
-    const std::lock_guard lock(mutex_);
-    leases_.insert(state);
+void LeaseKeeper::begin(LeaseState& state) {
+    state.deadline = std::chrono::steady_clock::now() + options_.lease;
+    state.pool = &pool_;
+}
+
+void LeaseKeeper::add(LeaseState& state) {
+    state.is_kept = true;
+    state.next = leases_;
+    if (leases_ != nullptr) {
+        leases_->previous = &state;
+    }
+    leases_ = &state;
+    ++held_;
     has_sessions_ = options_.session_owner.has_value();
-    return state;
 }
 
 void LeaseKeeper::remove(const std::shared_ptr<LeaseState>& state) noexcept {
     const std::lock_guard lock(mutex_);
-    leases_.erase(state);
+    if (!std::exchange(state->is_kept, false)) {
+        return;
+    }
+    (state->previous == nullptr ? leases_ : state->previous->next) = state->next;
+    if (state->next != nullptr) {
+        state->next->previous = state->previous;
+    }
+    --held_;
 }
 
 Milliseconds LeaseKeeper::period() const {
@@ -168,9 +208,9 @@ void LeaseKeeper::extend_leases() {
     std::map<LeaseState::Kind, States> held;
     {
         const std::lock_guard lock(mutex_);
-        for (const auto& state : leases_) {
+        for (LeaseState* state = leases_; state != nullptr; state = state->next) {
             if (!state->sent && !state->lost) {
-                held[state->kind].push_back(state);
+                held[state->kind].push_back(state->shared_from_this());
             }
         }
     }

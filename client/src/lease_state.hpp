@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <stop_token>
@@ -12,7 +13,7 @@
 
 namespace belay {
 
-struct LeaseState {
+struct LeaseState : std::enable_shared_from_this<LeaseState> {
     enum class Kind { kItem, kTurn, kTask };
     using SteadyTime = std::chrono::steady_clock::time_point;
 
@@ -20,7 +21,6 @@ struct LeaseState {
     std::string token;
     TaskFence fence = {};               // of a task
     std::atomic<Pool*> pool = nullptr;  // whose connections the calls of the lease use
-    std::stop_source stop = {};
     std::atomic<bool> settled = false;  // its owner ends it, or has
     // The call that ends it was sent: it is extended no more.
     std::atomic<bool> sent = false;
@@ -47,32 +47,51 @@ struct LeaseState {
 
     // The first reason stays.
     void request_stop(StopReason why, std::string text) {
+        std::stop_source source(std::nostopstate);
         {
             const std::lock_guard lock(mutex);
             if (reason == StopReason::kNone) {
                 reason = why;
                 reason_text = std::move(text);
             }
+            source = stop;
         }
-        stop.request_stop();
+        source.request_stop();
+    }
+
+    std::stop_token stop_token() {
+        const std::lock_guard lock(mutex);
+        if (!stop.stop_possible()) {
+            stop = std::stop_source();
+            if (reason != StopReason::kNone) {
+                stop.request_stop();
+            }
+        }
+        return stop.get_token();
     }
 
     mutable std::mutex mutex = {};
-    StopReason reason = StopReason::kNone;  // guarded by mutex, as is the next
+    StopReason reason = StopReason::kNone;  // guarded by mutex, as are the next two
     std::string reason_text = {};
+    std::stop_source stop{std::nostopstate};  // most handlers do not ask for it
+
+    // Its place among the leases of the keeper, whose mutex guards it.
+    bool is_kept = false;
+    LeaseState* previous = nullptr;
+    LeaseState* next = nullptr;
 };
 
-inline std::shared_ptr<LeaseState> state_of(LeaseState::Kind kind, const std::string& token) {
+inline std::shared_ptr<LeaseState> state_of(LeaseState::Kind kind, std::string token) {
     auto state = std::make_shared<LeaseState>();
     state->kind = kind;
-    state->token = token;
+    state->token = std::move(token);
     return state;
 }
 
 std::unique_ptr<HeldLease> task_lease(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state,
                                       ClaimedTask task);
 std::unique_ptr<HeldLease> activity_lease(LeaseKeeper& keeper, std::shared_ptr<LeaseState> state,
-                                          WorkItem item);
+                                          const WorkItem& item);
 
 template <typename Call>
 auto LeaseBase::use(Call call) {

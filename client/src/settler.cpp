@@ -39,11 +39,11 @@ Error unknown_outcome(std::string message) {
 }
 
 template <typename Part>
-std::vector<Part> parts_of(const std::vector<PortionPart>& parts) {
+std::vector<Part> parts_of(std::vector<PortionPart> parts) {
     std::vector<Part> all;
     all.reserve(parts.size());
-    for (const auto& part : parts) {
-        all.push_back(std::get<Part>(part));
+    for (auto& part : parts) {
+        all.push_back(std::move(std::get<Part>(part)));
     }
     return all;
 }
@@ -89,6 +89,11 @@ bool Settler::needs_a_claim() const {
     return more_ && !awaits_work_ && !stopping_ && !host_.stopping() && idle_handlers() > 0;
 }
 
+// Whether free handlers are worth a call of their own.
+bool Settler::claims_apart() const {
+    return mean_length_ >= kLong && needs_a_claim();
+}
+
 // What the handlers get through in kExpectedWait, if the next jobs are like the last ones. While
 // that is unknown, nothing.
 int Settler::most_depth() const {
@@ -96,8 +101,9 @@ int Settler::most_depth() const {
         return 0;
     }
     const auto length = std::max(mean_length_, std::chrono::nanoseconds(1000));
-    return static_cast<int>(
-        std::min<std::int64_t>(options_.concurrency * kExpectedWait / length, kMaxDepth));
+    // Rounded: of jobs that take a little more than the expected wait, one for each handler.
+    const auto count = (options_.concurrency * kExpectedWait + length / 2) / length;
+    return static_cast<int>(std::min<std::int64_t>(count, kMaxDepth));
 }
 
 void Settler::measure(const Job& job) {
@@ -345,7 +351,7 @@ void Settler::serve() {
             return;
         }
         Round round = begin_round();
-        const bool leaves_some = !ended_.empty() && idle_settlers_ > 0;
+        const bool leaves_some = idle_settlers_ > 0 && (!ended_.empty() || needs_a_claim());
         lock.unlock();
         if (leaves_some) {
             ended_changed_.notify_one();
@@ -417,7 +423,10 @@ void Settler::give_back_old() {
 Settler::Round Settler::begin_round() {
     Round round;
     std::size_t bytes = 0;
-    while (!ended_.empty() && round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
+    // Never twice in a row, so that what has ended does not wait.
+    claimed_apart_ = !claimed_apart_ && !ended_.empty() && claims_apart();
+    while (!claimed_apart_ && !ended_.empty() &&
+           round.jobs.size() < static_cast<std::size_t>(options_.settle_max)) {
         bytes += bytes_of(*ended_.front());
         if (bytes > kMaxPortionBytes && !round.jobs.empty()) {
             break;
@@ -425,8 +434,9 @@ Settler::Round Settler::begin_round() {
         round.jobs.push_back(std::move(ended_.front()));
         ended_.pop_front();
     }
-    // The thread that waits for work leases what comes.
-    if (!awaits_work_) {
+    // The thread that waits for work leases what comes, or another settler.
+    const bool another = idle_settlers_ > 0 && claims_apart();
+    if (!awaits_work_ && (claimed_apart_ || round.jobs.empty() || !another)) {
         round.room = reserve();
     }
     round.first = next_source();
@@ -534,7 +544,7 @@ void Settler::settle(Source source, std::vector<JobPointer> jobs, Room& room) {
             begun = true;
             begin_portion(portion, others);
             Hub hub(*connection, options_.hub, options_.clock);
-            answer = call(hub, source, portion.parts, room);
+            answer = call(hub, source, std::move(portion.parts), room);
         }
     } catch (const Error& error) {
         failure = error;
@@ -605,20 +615,20 @@ PooledConnection Settler::take_connection() {
     }
 }
 
-Settler::Answer Settler::call(Hub& hub, Source source, const std::vector<PortionPart>& parts,
+Settler::Answer Settler::call(Hub& hub, Source source, std::vector<PortionPart> parts,
                               const Room& room) {
     const Prefetch prefetch{.most = room.buffer, .threshold = options_.prefetch_threshold};
     if (source == Source::kTasks) {
         ClaimOptions claim = options_.tasks.value_or(ClaimOptions{});
         claim.max_tasks = room.handlers;
-        SettledTasks settled =
-            TaskCalls(hub).settle_and_claim(parts_of<TaskOutcome>(parts), claim, prefetch);
+        SettledTasks settled = TaskCalls(hub).settle_and_claim(
+            parts_of<TaskOutcome>(std::move(parts)), claim, prefetch);
         return {std::move(settled.outcomes), work_of(std::move(settled.claimed))};
     }
     FetchOptions fetch = options_.activities.value_or(FetchOptions{});
     fetch.max_items = room.handlers;
-    SettledWork settled =
-        hub.provider().settle_and_fetch_work_items(parts_of<WorkOutcome>(parts), fetch, prefetch);
+    SettledWork settled = hub.provider().settle_and_fetch_work_items(
+        parts_of<WorkOutcome>(std::move(parts)), fetch, prefetch);
     return {std::move(settled.outcomes), work_of(std::move(settled.items))};
 }
 
@@ -629,8 +639,9 @@ bool Settler::deliver(std::vector<Work> work) {
     }
     std::vector<JobPointer> jobs;
     jobs.reserve(work.size());
-    for (auto& one : work) {
-        JobPointer job(new Job(keeper_, std::move(one)));
+    const auto now = SteadyClock::now();
+    for (auto& lease : keeper_.keep_all(std::move(work))) {
+        JobPointer job(new Job(std::move(lease), now));
         job->lease->call_through(pool_);
         job->lease->set_portions(
             [this, &lent = *job](Outcome outcome) { settle_and_wait(lent, std::move(outcome)); });

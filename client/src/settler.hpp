@@ -6,6 +6,10 @@
 // what ends while all settlers have calls under way goes with their next ones. So a busy worker
 // shares a commit among many jobs, and a lone job is settled at once.
 //
+// A commit that settles waits for the disk, one that only leases need not (belay.async_leases). So
+// while jobs are long and handlers are free for more, leasing and settling are calls of their own:
+// handlers do not wait for the commit of what they have done.
+//
 // Each outcome has its own fate. One that the server refuses is settled again by a call of its own,
 // which says why. If a call is refused as a whole because of something in it, its halves are sent,
 // and so on. If it fails because of the infrastructure, all its jobs are reported, and what is
@@ -54,10 +58,8 @@ namespace belay {
 struct Job {
     using SteadyTime = std::chrono::steady_clock::time_point;
 
-    Job(LeaseKeeper& keeper, Work work)
-        : lease(keeper.keep(std::move(work))),
-          task(*lease),
-          received(std::chrono::steady_clock::now()) {}
+    Job(std::unique_ptr<HeldLease> held, SteadyTime now)
+        : lease(std::move(held)), task(*lease), received(now) {}
 
     std::unique_ptr<HeldLease> lease;
     Task task;  // of the lease
@@ -180,6 +182,9 @@ class Settler {
 
     // Jobs below this are short: waking a thread for one takes as long.
     static constexpr std::chrono::microseconds kShort{50};
+    // Jobs above this are long: a call more to lease the next ones costs little beside them, and
+    // less than handlers that wait for a commit.
+    static constexpr std::chrono::milliseconds kLong{1};
     // The mean is that of about so many jobs: one that was preempted says little.
     static constexpr int kRemembered = 64;
 
@@ -223,13 +228,14 @@ class Settler {
     void alone(JobPointer job) noexcept;
     void tell_failure(Job& job, const Error& error);
     PooledConnection take_connection();
-    Answer call(Hub& hub, Source source, const std::vector<PortionPart>& parts, const Room& room);
+    Answer call(Hub& hub, Source source, std::vector<PortionPart> parts, const Room& room);
     bool serves(Source source) const;
     bool deliver(std::vector<Work> work);
 
     // Called with mutex_ held.
     int idle_handlers() const;
     bool needs_a_claim() const;
+    bool claims_apart() const;
     bool is_about_to_ask() const;
     Room reserve();
     Round begin_round();
@@ -271,6 +277,7 @@ class Settler {
     int asked_ = 0;                  // jobs that calls under way may bring
     int under_way_ = 0;              // rounds
     bool more_ = false;              // the last answer left it open whether there is more
+    bool claimed_apart_ = false;     // the last round has only leased
     bool awaits_work_ = false;       // the thread that waits is told of new work
     bool awaits_handler_ = false;    // it is to be told of a free handler
     bool prefetches_ = true;         // not after jobs grew old in the buffer, until one has ended

@@ -19,6 +19,21 @@ void read_claimed(Reader& from, ClaimedTask& to) {
         to.last_failure >> to.flow_id >> to.flow_key >> to.upstream >> to.signals;
 }
 
+// What the lease of a worker needs of a claimed task; a worker reads many of them.
+void read_for_handler(const Result& result, int row, int first, ClaimedTask& to) {
+    constexpr int kEpoch = 11;
+    constexpr int kAttemptDeadline = 14;
+    constexpr int kFlowId = 18;
+    constexpr int kUpstream = 20;
+    Reader(result, row, first) >> to.id >> to.queue >> to.kind >> to.payload >> to.headers >>
+        to.priority >> to.attempt;
+    Reader(result, row, first + kEpoch) >> to.epoch >> to.lease_id;
+    Reader(result, row, first + kAttemptDeadline) >> to.attempt_deadline >> to.deadline >>
+        to.checkpoint;
+    Reader(result, row, first + kFlowId) >> to.flow_id;
+    Reader(result, row, first + kUpstream) >> to.upstream >> to.signals;
+}
+
 void read_paused(Reader& from, ResumedTask& to) {
     from >> to.state >> to.available_at;
 }
@@ -192,8 +207,7 @@ SettledTasks TaskCalls::settle_and_claim(const std::vector<TaskOutcome>& outcome
         constexpr int kResult = 3;
         constexpr int kTask = 10;  // the first column of a claimed task
         if (result.is_null(row, 0)) {
-            Reader reader(result, row, kTask);
-            read_claimed(reader, settled.claimed.emplace_back());
+            read_for_handler(result, row, kTask, settled.claimed.emplace_back());
             continue;
         }
         SettledOutcome outcome = read_outcome(result, row, repeated);

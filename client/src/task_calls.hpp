@@ -129,7 +129,8 @@ class TaskCalls : public HubPart {
                                                 const ClaimOptions& options,
                                                 Where where = Where::current());
     // Ends many leases and claims, in one unit; each outcome has its own fate. max_tasks may be 0.
-    // A completion that a run whose answer was lost has done counts as done.
+    // A completion that a run whose answer was lost has done counts as done. Of claimed tasks only
+    // what a lease needs is read.
     SettledTasks settle_and_claim(const std::vector<TaskOutcome>& outcomes,
                                   const ClaimOptions& options, const Prefetch& prefetch = {},
                                   Where where = Where::current());

@@ -7,15 +7,16 @@
 namespace belay {
 namespace {
 
-TaskFacts facts_of(const ClaimedTask& task) {
+// Takes its texts.
+TaskFacts facts_of(ClaimedTask& task) {
     return {.id = task.id,
-            .queue = task.queue,
-            .kind = task.kind,
-            .payload = task.payload.value_or("null"),
-            .headers = task.headers,
+            .queue = std::move(task.queue),
+            .kind = std::move(task.kind),
+            .payload = task.payload ? std::move(*task.payload) : "null",
+            .headers = std::move(task.headers),
             .priority = task.priority,
             .attempt = task.attempt,
-            .checkpoint = task.checkpoint,
+            .checkpoint = std::move(task.checkpoint),
             .deadline = task.deadline,
             .epoch = task.epoch,
             .flow_id = task.flow_id};

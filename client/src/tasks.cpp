@@ -122,11 +122,11 @@ bool Tasks::remove(const Uuid& id, Where where) {
 
 CancelledTask Tasks::force_cancel(const Uuid& id, std::string_view reason, Where where) {
     return first_row<CancelledTask>(
-               hub().call(Effect::kRepeatable, kAll, "cancel_task",
+               hub().call(Effect::kRepeatable, "task_id, public_state, previous_state, effective",
+                          "cancel_task",
                           {id, reason, kOperatorOverride, OptionalNumber(), hub().now()}, where),
                [](Reader& from, CancelledTask& to) {
-                   from >> to.result >> to.id >> to.public_state >> to.previous_state >>
-                       to.effective;
+                   from >> to.id >> to.public_state >> to.previous_state >> to.effective;
                })
         .value();
 }
@@ -149,27 +149,25 @@ RevokedLease Tasks::revoke_lease(const Uuid& id, std::string_view reason,
 }
 
 ChangedPriority Tasks::change_priority(const Uuid& id, int priority, Where where) {
-    return first_row<ChangedPriority>(hub().call(Effect::kWrite, kAll, "change_priority",
-                                                 {id, priority, hub().now()}, where),
-                                      [](Reader& from, ChangedPriority& to) {
-                                          from >> to.result >> to.id >> to.old_priority >>
-                                              to.new_priority;
-                                      })
+    return first_row<ChangedPriority>(
+               hub().call(Effect::kWrite, "task_id, old_priority, new_priority", "change_priority",
+                          {id, priority, hub().now()}, where),
+               [](Reader& from, ChangedPriority& to) {
+                   from >> to.id >> to.old_priority >> to.new_priority;
+               })
         .value();
 }
 
 ReplayedTask Tasks::replay(const Uuid& id, bool cascade, Where where) {
     return first_row<ReplayedTask>(
-               hub().call(
-                   Effect::kWrite,
-                   "result, task_id, public_state, replay_count, array_to_string(reopened, ','), "
-                   "array_to_string(waiting_on, ',')",
-                   "replay_task", {id, cascade, hub().now()}, where),
+               hub().call(Effect::kWrite,
+                          "task_id, public_state, replay_count, array_to_string(reopened, ','), "
+                          "array_to_string(waiting_on, ',')",
+                          "replay_task", {id, cascade, hub().now()}, where),
                [](Reader& from, ReplayedTask& to) {
                    OptionalText reopened;
                    OptionalText waiting_on;
-                   from >> to.result >> to.id >> to.public_state >> to.replay_count >> reopened >>
-                       waiting_on;
+                   from >> to.id >> to.public_state >> to.replay_count >> reopened >> waiting_on;
                    to.reopened = ids_of(reopened.value_or(""));
                    to.waiting_on = ids_of(waiting_on.value_or(""));
                })

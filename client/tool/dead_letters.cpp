@@ -113,8 +113,14 @@ void add_dead_letters(CLI::App& app, Tool& tool) {
 
     auto filter = std::make_shared<DeadLetterFilter>();
     auto* list = group->add_subcommand("list", "list dead letters");
-    list->add_option("--queue", filter->queue, "orchestrator or worker");
-    list->add_option("--reason", filter->reason, "max_attempts or orphan");
+    list->add_option_function<std::string>(
+        "--queue",
+        [filter](const std::string& word) { filter->queue = Word<DeadLetterQueue>(word); },
+        "orchestrator, worker or intent");
+    list->add_option_function<std::string>(
+        "--reason",
+        [filter](const std::string& word) { filter->reason = Word<DeadLetterReason>(word); },
+        "max_attempts, orphan or undeliverable");
     list->add_option("--instance", filter->instance_id, "of this instance");
     list->add_option("--after", filter->after, "with a greater id");
     list->add_option("--limit", filter->limit, "at most so many")->capture_default_str();

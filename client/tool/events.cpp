@@ -12,8 +12,8 @@ void list_subscriptions(Tool& tool) {
         rows.push_back({{"name", info.name},
                         {"topics", json_of(info.topics)},
                         {"lag_rows", info.lag_rows},
-                        {"lag_seconds", info.lag_seconds},
-                        {"lag", duration_text(static_cast<std::int64_t>(info.lag_seconds * 1000))},
+                        {"lag_seconds", static_cast<double>(info.lag.count()) / 1000},
+                        {"lag", duration_text(info.lag.count())},
                         {"lease_until", json_of(info.lease_until)},
                         {"horizon_pid", json_of(info.horizon_pid)},
                         {"created_at", json_of(info.created_at)}});

@@ -135,8 +135,9 @@ void revoke(Tool& tool, const Steering& given) {
               {"reason", json_of(revoked.reason)},
               {"lease_id", json_of(revoked.lease_id)},
               {"lease_epoch", json_of(revoked.lease_epoch)}},
-             revoked.revoked ? "revoked lease " + revoked.lease_id.value_or("")
-                             : "nothing to revoke: " + revoked.reason.value_or(""));
+             revoked.revoked
+                 ? "revoked lease " + revoked.lease_id.value_or("")
+                 : "nothing to revoke: " + (revoked.reason ? text_of(*revoked.reason) : ""));
 }
 
 // Replays all tasks that fit, page by page, and goes on after one that cannot be.
@@ -190,13 +191,14 @@ void replay(Tool& tool, const Steering& given) {
         return replay_many(tool, given);
     }
     const auto replayed = tool.hub().tasks().replay(id_of(given.id), given.cascade);
-    tool.say({{"result", replayed.result},
-              {"task_id", replayed.id},
-              {"public_state", replayed.public_state},
-              {"replay_count", replayed.replay_count},
-              {"reopened", replayed.reopened},
-              {"waiting_on", replayed.waiting_on}},
-             "task " + replayed.id.text() + " runs once more; it is " + replayed.public_state);
+    tool.say(
+        {{"result", "replayed"},
+         {"task_id", replayed.id},
+         {"public_state", replayed.public_state},
+         {"replay_count", replayed.replay_count},
+         {"reopened", replayed.reopened},
+         {"waiting_on", replayed.waiting_on}},
+        "task " + replayed.id.text() + " runs once more; it is " + text_of(replayed.public_state));
 }
 
 void retry(Tool& tool, const Steering& given) {
@@ -207,7 +209,7 @@ void retry(Tool& tool, const Steering& given) {
 
 void change_priority(Tool& tool, const Steering& given) {
     const auto changed = tool.hub().tasks().change_priority(id_of(given.id), given.priority);
-    tool.say({{"result", changed.result},
+    tool.say({{"result", "changed"},
               {"task_id", changed.id},
               {"old_priority", changed.old_priority},
               {"new_priority", changed.new_priority}},
@@ -342,7 +344,7 @@ void show_task(Tool& tool, const std::string& id) {
 void explain_task(Tool& tool, const std::string& id) {
     Json rows = Json::array();
     for (const auto& reason : tool.hub().tasks().explain(id_of(id))) {
-        if (reason.reason == "not_found") {
+        if (reason.reason == ClaimCase::kNotFound) {
             throw UnknownId("no task " + id);
         }
         rows.push_back({{"reason", reason.reason}, {"detail", json_of(reason.detail)}});

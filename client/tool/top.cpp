@@ -92,7 +92,7 @@ class Sampler {
     std::string background_of(const std::string& database) {
         for (const auto& worker : tool_.admin().workers()) {
             if (worker.database == database) {
-                return worker.state;
+                return text_of(worker.state);
             }
         }
         return "none";

@@ -157,9 +157,12 @@ TEST_F(ClientHub, HasDeadLetters) {
         hub_.provider().abandon_work_item(hub_.provider().fetch_work_item({})->lock_token);
     }
     EXPECT_FALSE(hub_.provider().fetch_work_item({}));
-    const auto letters = ONE(list_dead_letters, hub_.dead_letters().list({.queue = "worker"}));
+    const auto letters =
+        ONE(list_dead_letters, hub_.dead_letters().list({.queue = DeadLetterQueue::kWorker}));
     ASSERT_EQ(letters.size(), 3u);
     EXPECT_EQ(letters[0].attempt, 1);
+    EXPECT_EQ(letters[0].queue, DeadLetterQueue::kWorker);
+    EXPECT_EQ(letters[0].reason, DeadLetterReason::kMaxAttempts);
     EXPECT_GT(ONE(redrive_dead_letter, hub_.dead_letters().redrive(letters[0].id)), 0);
     ONE(discard_dead_letter, hub_.dead_letters().discard(letters[1].id));
     EXPECT_EQ(
@@ -552,7 +555,7 @@ TEST_F(ClientHub, SteersTasks) {
     EXPECT_GE(queues[0].oldest_ready_age.value_or(Milliseconds(-1)), Milliseconds(0));
     const auto reasons = ONE(explain_claim, hub_.tasks().explain(id));
     ASSERT_FALSE(reasons.empty());
-    EXPECT_EQ(reasons[0].reason, "queue_paused");
+    EXPECT_EQ(reasons[0].reason, ClaimCase::kQueuePaused);
     ONE(resume_queue, hub_.queues()["cpu"].resume());
     ONE(set_queue, hub_.queues()["cpu"].set_json({{"policy", {{"max_attempts", 9}}}}));
     const auto task = TaskCalls(hub_).claim(claim);
@@ -572,7 +575,7 @@ TEST_F(ClientHub, SteersTasks) {
                                      .after_id = expired[0].task_id})
                     .empty());
     EXPECT_EQ(ONE(revoke_lease, hub_.tasks().revoke_lease(id, "why not", {.epoch = 99})).reason,
-              "epoch_moved");
+              NotRevoked::kEpochMoved);
     const auto revoked = hub_.tasks().revoke_lease(id, "why not", {.worker_instance = "w1"});
     EXPECT_TRUE(revoked.revoked);
     EXPECT_EQ(revoked.lease_id, expired[0].lease_id);
@@ -581,7 +584,7 @@ TEST_F(ClientHub, SteersTasks) {
     EXPECT_EQ(cancelled.previous_state, TaskState::kReady);
     EXPECT_FALSE(hub_.tasks().force_cancel(id).effective);
     const auto replayed = ONE(replay_task, hub_.tasks().replay(id));
-    EXPECT_EQ(replayed.public_state, "waiting");
+    EXPECT_EQ(replayed.public_state, PublicState::kWaiting);
     EXPECT_EQ(replayed.replay_count, 1);
     EXPECT_TRUE(replayed.reopened.empty());
     const auto list =
@@ -590,7 +593,7 @@ TEST_F(ClientHub, SteersTasks) {
     ASSERT_EQ(list.size(), 1u);
     EXPECT_EQ(list[0].id, id);
     EXPECT_EQ(list[0].priority, 9000);
-    EXPECT_EQ(list[0].pending_attempt, "replay");
+    EXPECT_EQ(list[0].pending_attempt, PendingAttempt::kReplay);
     EXPECT_TRUE(hub_.tasks().list({.after = id}).empty());
     EXPECT_EQ(ONE(get_task, hub_.tasks().get(id))->at("replay_count"), 1);
 }
@@ -784,7 +787,11 @@ TEST_F(ClientHub, HasSuspensions) {
     EXPECT_EQ(waiting.result, SuspendResult::kSuspended);
     ASSERT_EQ(waiting.waitpoints.size(), 2u);
     EXPECT_TRUE(waiting.waitpoints[0].token);
-    EXPECT_EQ(ONE(list_waitpoints, hub_.signals().waitpoints(task.id)).size(), 3u);
+    const auto waitpoints = ONE(list_waitpoints, hub_.signals().waitpoints(task.id));
+    ASSERT_EQ(waitpoints.size(), 3u);
+    for (const auto& waitpoint : waitpoints) {
+        EXPECT_NE(waitpoint.state, WaitpointState::kOther) << waitpoint.state.text();
+    }
     for (const auto& waitpoint : waiting.waitpoints) {
         EXPECT_EQ(
             ONE(approve_task, hub_.signals().approve(task.id, waitpoint.id, "ok", waitpoint.key))
@@ -878,6 +885,7 @@ TEST_F(ClientHub, HasSchemaBelay) {
     const auto workers = ONE(workers, admin_.workers());
     ASSERT_FALSE(workers.empty());
     EXPECT_GT(workers[0].pid, 0);
+    EXPECT_NE(workers[0].state, WorkerState::kOther) << workers[0].state.text();
     EXPECT_NE(ONE(metrics, admin_.metrics()), "");
     EXPECT_EQ(ONE(hubs, admin_.hubs()).size(), 2u);
     ONE(drop_hub, admin_.drop_hub("odd \"name", true));
@@ -1305,7 +1313,8 @@ TEST_F(ClientAck, OfAnOperatorDoesNotMeetTheNextLease) {
     expect_unknown([&] { hub_.tasks().change_priority(task.id, 5); });
     task = TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w1"}).at(0);
     expect_unknown([&] { hub_.tasks().revoke_lease(task.id); });
-    EXPECT_EQ(unanswered([&] { return hub_.tasks().force_cancel(task.id); }).result, "cancelled");
+    EXPECT_EQ(unanswered([&] { return hub_.tasks().force_cancel(task.id); }).public_state,
+              PublicState::kCancelled);
     expect_unknown([&] { hub_.tasks().replay(task.id); });
     task = TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w1"}).at(0);
     expect_unknown([&] { TaskCalls(hub_).complete({task.id}, {}, kOperatorOverride); });

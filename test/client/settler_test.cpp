@@ -207,6 +207,107 @@ TEST_F(ClientSettler, EachOutcomeHasItsOwnFate) {
     EXPECT_EQ(leased(), 0);
 }
 
+// TX-28: the same of activities. With the second portion end one that was cancelled, an outcome
+// that activities cannot have, and one whose input is no JSON, which its handler does not expect.
+TEST_F(ClientSettler, EachActivityHasItsOwnFate) {
+    int last_id = 0;
+    const auto enqueue = [&](const std::string& name) {
+        const std::string id = std::to_string(++last_id);
+        hub_.provider().enqueue_worker_work(
+            {.work_item = R"({"ActivityExecute":{"instance":"i","execution_id":1,"id":)" + id +
+                          R"(,"name":")" + name + R"(","input":"{broken"}})",
+             .instance_id = "i",
+             .execution_id = 1,
+             .activity_id = last_id});
+        return last_id;
+    };
+    const int first = enqueue("first");
+    auto options = worker_options();
+    options.concurrency = 8;
+    options.connections = 1;
+    options.max_attempts = 1;
+    Worker worker(options);
+    Gate gate;
+    std::atomic<int> ended = 0;
+    worker.on_activity("first", [&](Task&) {
+        gate.pass();
+        return completed();
+    });
+    worker.on_activity("failed", [&](Task&) {
+        ++ended;
+        return failed("never", FailureClass::kPermanent);
+    });
+    worker.on_activity("poisoned", [&](Task& task) {
+        ++ended;
+        return completed(task.payload().at("n"));
+    });
+    worker.on_activity("refused", [&](Task& task) {
+        ++ended;
+        return task.attempt() == 1 ? delayed(Milliseconds(1), {{"at", 1}}) : completed();
+    });
+    worker.on_activity("", [&](Task&) {
+        ++ended;
+        return completed({{"ok", true}});
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return gate.entered == 1; }));
+    Conn holder = admin();
+    holder.exec("BEGIN; SELECT FROM app.worker_queue WHERE activity_id = " + std::to_string(first) +
+                " FOR UPDATE");
+    gate.open = true;
+    ASSERT_TRUE(wait_until(
+        [&] { return connection_.exec("SELECT FROM pg_locks WHERE NOT granted").size() > 0; }));
+    for (const char* name : {"fine", "fine", "fine", "failed", "refused", "poisoned"}) {
+        enqueue(name);
+    }
+    const int cancelled = enqueue("cancelled");
+    ASSERT_TRUE(wait_until([&] { return ended == 7; }));
+    EXPECT_EQ(hub_.provider().cancel_activities(
+                  {{.instance = "i", .execution_id = 1, .activity_id = cancelled}}),
+              1);
+    holder.exec("COMMIT");
+    ASSERT_TRUE(wait_until([&] { return count("worker_queue") == 0; }));
+    ASSERT_TRUE(wait_until([&] { return events(Kind::kCompleted) == 5; }));
+    running.end();
+    EXPECT_EQ(ended, 8);
+    EXPECT_EQ(events(Kind::kFailed), 2);
+    EXPECT_EQ(events(Kind::kCancelled), 1);
+    EXPECT_EQ(events(Kind::kError), 1);
+    // Of all but the one that was cancelled.
+    EXPECT_EQ(connection_
+                  .exec("SELECT count(*) || ' ' || count(DISTINCT coalesce(work_item::jsonb #>> "
+                        "'{ActivityCompleted,id}', work_item::jsonb #>> '{ActivityFailed,id}')) "
+                        "FROM app.orchestrator_queue")
+                  .get<std::string>(0, 0),
+              "7 7");
+}
+
+// TX-37: the portion of a long job waits for the job's row, and its handler runs the next ones.
+TEST_F(ClientSettler, AFreeHandlerDoesNotWaitForTheCommitOfItsJob) {
+    create_many(3);
+    auto options = worker_options();
+    options.concurrency = 1;
+    options.connections = 2;
+    options.prefetch = 0;
+    Worker worker(options);
+    Gate gate;
+    worker.on("cpu", [&](Task&) {
+        gate.pass();
+        return completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return gate.entered == 1; }));
+    Conn holder = admin();
+    holder.exec("BEGIN; SELECT FROM app.tasks WHERE lease_owner IS NOT NULL FOR UPDATE");
+    gate.open = true;
+    EXPECT_TRUE(wait_until([&] { return gate.entered == 3; }, seconds(30))) << gate.entered;
+    EXPECT_LE(in_state("completed"), 2);
+    holder.exec("COMMIT");
+    ASSERT_TRUE(wait_until([&] { return in_state("completed") == 3; }));
+    running.end();
+    EXPECT_EQ(events(Kind::kError), 0);
+}
+
 // TX-13: the backend is killed while it works on a portion; the portion is sent again.
 TEST_F(ClientSettler, AKilledPortionHasOneEffectPerJob) {
     const int number = 100;
@@ -255,8 +356,12 @@ TEST_F(ClientSettler, WithoutPrefetchNothingWaitsForAHandler) {
     options.prefetch = 0;
     Worker worker(options);
     Gate gate;
-    std::atomic<int> most = 0;
-    worker.on("cpu", [&](Task&) {
+    std::set<std::string> begun;
+    worker.on("cpu", [&](Task& task) {
+        {
+            const std::lock_guard lock(mutex_);
+            begun.insert(task.id().text());
+        }
         gate.pass();
         return completed();
     });
@@ -264,8 +369,17 @@ TEST_F(ClientSettler, WithoutPrefetchNothingWaitsForAHandler) {
     ASSERT_TRUE(wait_until([&] { return gate.entered == 2; }));
     EXPECT_EQ(leased(), 2);
     gate.open = true;
+    // Beside those that have ended and are not settled yet.
+    int most = 0;
     ASSERT_TRUE(wait_until([&] {
-        most = std::max(most.load(), leased());
+        const Result ids =
+            connection_.exec("SELECT id FROM app.tasks WHERE lease_owner IS NOT NULL");
+        int waiting = 0;
+        const std::lock_guard lock(mutex_);
+        for (int row = 0; row < ids.size(); ++row) {
+            waiting += begun.contains(ids.get<Uuid>(row, 0).text()) ? 0 : 1;
+        }
+        most = std::max(most, waiting);
         return in_state("completed") == 10;
     }));
     EXPECT_LE(most, 2);

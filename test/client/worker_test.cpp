@@ -560,7 +560,7 @@ TEST_F(ClientWorker, DrainsAndLeavesNoLease) {
     const auto rest = Hub(connection_, "app").provider().list_work_items();
     EXPECT_EQ(rest.size(), 7u);
     for (const auto& left : rest) {
-        EXPECT_EQ(left.state, "ready");
+        EXPECT_EQ(left.state, WorkItemState::kReady);
         EXPECT_EQ(left.attempt, 0);
     }
 }

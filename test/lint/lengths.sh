@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # C++ of src and client: a file begins with a comment that says what it is for, has at most 700
-# lines, and a function at most 80 (OS-13).
+# lines, a header for applications (client/include) at most 400, and a function at most 80 (OS-13).
 set -euo pipefail
 # shellcheck source=test/lint/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 most_lines=700
+most_of_header=400
 most_of_function=80
 
 # What is not there yet. The lists only shrink: one that is no longer needed is a complaint, too.
@@ -119,6 +120,11 @@ while read -r kind place name lines; do
             ;;
     esac
 done < <(lengths src/**/*.[ch]pp client/{examples,include,runtime,src,tool}/**/*.[ch]pp)
+
+for file in client/include/**/*.hpp; do
+    lines=$(wc -l <"$file")
+    ((lines <= most_of_header)) || complain "$file:1" "has $lines lines; a header for applications at most $most_of_header"
+done
 
 for file in $long_files; do
     [[ -n ${needed[file:$file]:-} ]] || complain "test/lint/lengths.sh:1" "long_files need not name $file"

@@ -236,6 +236,7 @@ plant words test/isolation/specs/planted.spec '# Whatever the order.'
 plant words docs/planted.md 'Everybody sees it.'
 plant lengths src/core/planted.cpp 'int planted = 1;'
 plant lengths client/src/planted.hpp '#pragma once'
+plant lengths client/include/belay/planted.hpp "// A file.$(printf '%400s' '' | sed 's/ /\n;/g')"
 plant lengths client/tool/planted.cpp "// A file.$(printf '%700s' '' | sed 's/ /\n;/g')"
 plant lengths src/ops/planted.cpp "// A file.
 namespace belay::ops {

@@ -185,7 +185,7 @@ TEST_F(WithPrograms, SuperusersUseHubsOfOthers) {
     EXPECT_EQ(tasks[0].worker, std::nullopt);
     EXPECT_EQ(hub.tasks().get(created.id)->at("payload"), payload);
     EXPECT_EQ(hub.queues().depths().at(0).ready, 1);
-    EXPECT_EQ(hub.tasks().force_cancel(created.id).public_state, "cancelled");
+    EXPECT_EQ(hub.tasks().force_cancel(created.id).public_state, PublicState::kCancelled);
     EXPECT_TRUE(hub.tasks().list({.queue = "none"}).empty());
     // Errors are the server's own.
     try {

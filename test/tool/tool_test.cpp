@@ -933,7 +933,7 @@ TEST_F(ToolProgram, ASignalDrainsTheWorker) {
     EXPECT_EQ(ran.out, "1 settled\n");
     const auto rest = hub_.provider().list_work_items();
     ASSERT_EQ(rest.size(), 1u);
-    EXPECT_EQ(rest[0].state, "ready");
+    EXPECT_EQ(rest[0].state, WorkItemState::kReady);
     EXPECT_EQ(rest[0].attempt, 0);
 }
 

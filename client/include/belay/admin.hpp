@@ -67,12 +67,19 @@ struct QueueStats {
     std::optional<Milliseconds> oldest_ready = {};
 };
 
+enum class WorkerState { kStarting, kIdle, kWorking, kResting, kWaiting, kStuck, kOther };
+template <>
+struct Words<WorkerState> {
+    static constexpr std::string_view kTexts[] = {"starting", "idle",    "working",
+                                                  "resting",  "waiting", "stuck"};
+};
+
 // A background worker of the server, of any database: a row of view belay.workers, which has one
 // for each duty that has run.
 struct BackgroundWorker {
     OptionalText database;
-    std::int64_t pid = 0;
-    std::string state;
+    OptionalNumber pid;  // none: its database waits for a process
+    Word<WorkerState> state;
     OptionalTime last_loop_at;
     OptionalText duty;
     OptionalTime last_run;
@@ -126,9 +133,23 @@ class Admin {
 
 // ---- Dead letters: items of the provider interface that were set aside. ----
 
+// Where it was.
+enum class DeadLetterQueue { kOrchestrator, kWorker, kIntent, kOther };
+template <>
+struct Words<DeadLetterQueue> {
+    static constexpr std::string_view kTexts[] = {"orchestrator", "worker", "intent"};
+};
+
+// Why it was set aside.
+enum class DeadLetterReason { kMaxAttempts, kOrphan, kUndeliverable, kOther };
+template <>
+struct Words<DeadLetterReason> {
+    static constexpr std::string_view kTexts[] = {"max_attempts", "orphan", "undeliverable"};
+};
+
 struct DeadLetter {
     std::int64_t id = 0;
-    std::string queue;
+    Word<DeadLetterQueue> queue;
     OptionalNumber source_id;
     OptionalText instance_id;
     OptionalNumber execution_id;
@@ -137,15 +158,15 @@ struct DeadLetter {
     OptionalText tag;
     std::string work_item;  // as it was enqueued
     int attempt = 0;
-    std::string reason;
+    Word<DeadLetterReason> reason;
     OptionalText detail;
     OptionalTime enqueued_at;
     OptionalTime dead_at;
 };
 
 struct DeadLetterFilter {
-    OptionalText queue = {};
-    OptionalText reason = {};
+    std::optional<Word<DeadLetterQueue>> queue = {};
+    std::optional<Word<DeadLetterReason>> reason = {};
     OptionalText instance_id = {};
     OptionalNumber after = {};
     int limit = 100;

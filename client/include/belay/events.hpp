@@ -49,7 +49,7 @@ struct SubscriptionInfo {
     std::string name;
     std::optional<std::vector<std::string>> topics;  // none: all
     std::int64_t lag_rows = 0;
-    double lag_seconds = 0;
+    Milliseconds lag{0};  // the age of the first unread event
     OptionalTime lease_until;
     OptionalNumber horizon_pid;
     OptionalTime created_at;

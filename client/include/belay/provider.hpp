@@ -106,9 +106,15 @@ struct Renewal {
     OptionalText error = {};  // a SQLSTATE
 };
 
+enum class WorkItemState { kReady, kDelayed, kLeased, kOther };
+template <>
+struct Words<WorkItemState> {
+    static constexpr std::string_view kTexts[] = {"ready", "delayed", "leased"};
+};
+
 struct QueuedWorkItem {
     std::int64_t id = 0;
-    std::string state;  // ready, delayed, leased
+    Word<WorkItemState> state;
     std::string work_item;
     OptionalText instance_id;
     OptionalNumber execution_id;

@@ -131,10 +131,17 @@ struct DeliveredSignal {
     Word<TaskState> state;  // of the task
 };
 
+// kPending: of no suspension yet.
+enum class WaitpointState { kPending, kOpen, kClosed, kExpired, kOther };
+template <>
+struct Words<WaitpointState> {
+    static constexpr std::string_view kTexts[] = {"pending", "open", "closed", "expired"};
+};
+
 struct WaitpointInfo {
     Uuid id;
     std::string key;
-    std::string state;
+    Word<WaitpointState> state;
     std::optional<Uuid> suspension_id;
     OptionalText kid;
     OptionalText token_hash;

@@ -73,6 +73,14 @@ struct TaskResult {
     bool ended() const { return has_ended(state); }
 };
 
+// How the next attempt of a task begins.
+enum class PendingAttempt { kInitial, kRetry, kReplay, kReclaim, kSnooze, kResume, kOther };
+template <>
+struct Words<PendingAttempt> {
+    static constexpr std::string_view kTexts[] = {"initial", "retry",  "replay",
+                                                  "reclaim", "snooze", "resume"};
+};
+
 struct TaskInfo {
     Uuid id;
     Word<TaskState> state;
@@ -81,7 +89,7 @@ struct TaskInfo {
     int priority = 0;
     std::optional<Uuid> flow_id;
     OptionalText flow_key;
-    OptionalText pending_attempt;
+    std::optional<Word<PendingAttempt>> pending_attempt;
     int attempt = 0;
     int retry_count = 0;
     int reclaim_count = 0;
@@ -135,8 +143,58 @@ struct ExpiredLeasePage {
     int limit = 1000;
 };
 
+// Why workers do not receive a task, or kClaimable; docs/sql-reference.md has what each means.
+enum class ClaimCase {
+    kClaimable,
+    kBehind,
+    kNotFound,
+    kTerminal,
+    kLeased,
+    kLeaseOverUnsettled,
+    kNotDue,
+    kDeadlinePassed,
+    kSuspended,
+    kHubPaused,
+    kQueuePaused,
+    kQueueConcurrency,
+    kQueueRate,
+    kQueueLimitsLocked,
+    kCapabilitiesMissing,
+    kCapabilitiesNeeded,
+    kSlotNotGiven,
+    kRowLocked,
+    kBlockedByUpstream,
+    kUpstreamNeedsReplay,
+    kHeldUntilSeal,
+    kOther
+};
+template <>
+struct Words<ClaimCase> {
+    static constexpr std::string_view kTexts[] = {"claimable",
+                                                  "behind",
+                                                  "not_found",
+                                                  "terminal",
+                                                  "leased",
+                                                  "lease_over_unsettled",
+                                                  "not_due",
+                                                  "deadline_passed",
+                                                  "suspended",
+                                                  "hub_paused",
+                                                  "queue_paused",
+                                                  "queue_concurrency",
+                                                  "queue_rate",
+                                                  "queue_limits_locked",
+                                                  "capabilities_missing",
+                                                  "capabilities_needed",
+                                                  "slot_not_given",
+                                                  "row_locked",
+                                                  "blocked_by_upstream",
+                                                  "upstream_needs_replay",
+                                                  "held_until_seal"};
+};
+
 struct ClaimReason {
-    std::string reason;
+    Word<ClaimCase> reason;
     std::optional<Json> detail;
 };
 
@@ -148,10 +206,32 @@ struct Problem {
 
 // ---- Steering. ----
 
+// The state for users.
+enum class PublicState {
+    kWaiting,
+    kWaitingChildren,
+    kDelayed,
+    kRateLimited,
+    kResumable,
+    kActive,
+    kSuspended,
+    kCompleted,
+    kFailed,
+    kCancelled,
+    kExpired,
+    kSkipped,
+    kOther
+};
+template <>
+struct Words<PublicState> {
+    static constexpr std::string_view kTexts[] = {
+        "waiting",   "waiting_children", "delayed", "rate_limited", "resumable", "active",
+        "suspended", "completed",        "failed",  "cancelled",    "expired",   "skipped"};
+};
+
 struct CancelledTask {
-    std::string result;
     Uuid id;
-    std::string public_state;  // the state for users: waiting, running, done, ...
+    Word<PublicState> public_state;  // the state for users
     Word<TaskState> previous_state;
     bool effective = false;  // false: it was cancelled before, perhaps by a run of this call
 };
@@ -163,24 +243,29 @@ struct RevokeTarget {
     OptionalNumber epoch = {};
 };
 
+enum class NotRevoked { kNoActiveLease, kOtherWorkerInstance, kOtherLease, kEpochMoved, kOther };
+template <>
+struct Words<NotRevoked> {
+    static constexpr std::string_view kTexts[] = {"no_active_lease", "different_worker_instance_id",
+                                                  "lease_id_mismatch", "epoch_moved"};
+};
+
 struct RevokedLease {
     bool revoked = false;  // false: there was nothing to revoke, for this reason
-    OptionalText reason;
+    std::optional<Word<NotRevoked>> reason;
     OptionalText lease_id;
     OptionalNumber lease_epoch;
 };
 
 struct ChangedPriority {
-    std::string result;
     Uuid id;
     int old_priority = 0;
     int new_priority = 0;
 };
 
 struct ReplayedTask {
-    std::string result;
     Uuid id;
-    std::string public_state;
+    Word<PublicState> public_state;
     int replay_count = 0;
     std::vector<Uuid> reopened;
     std::vector<Uuid> waiting_on;
