@@ -28,7 +28,9 @@ find_postgres
 # The Makefile knows the first, CMake takes the others when it configures.
 flags='--coverage -fprofile-update=atomic'
 targets=()
+goals=(all)
 for suite in "${suites[@]}"; do
+    [[ $suite != @(cluster|model) ]] || goals=(all mutants)
     case $suite in
         unit | cluster | model | stress | robust | client | tool) targets+=("${suite}_tests") ;;
         runtime)
@@ -37,7 +39,7 @@ for suite in "${suites[@]}"; do
             ;;
     esac
 done
-COVERAGE=1 build_module all mutants
+COVERAGE=1 build_module "${goals[@]}"
 CXXFLAGS=$flags LDFLAGS=--coverage optimize=-O1 build_cmake "${targets[@]}"
 "$root/test/stage.sh" --built
 
