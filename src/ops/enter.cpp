@@ -33,7 +33,7 @@ Chosen choose(const store::Hub& hub, const Needs& needs) {
     // As lock_whole_hub, by name.
     add(needs.attempts, hub.relations.attempts);
     add(needs.executions, hub.relations.executions);
-    add(needs.executions, hub.relations.history);
+    add(needs.executions, hub.relations.history_turns);
     add(needs.instances, hub.relations.instances);
     add(needs.instances, hub.relations.kv_delta);
     add(needs.instances, hub.relations.kv_store);
