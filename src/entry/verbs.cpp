@@ -332,7 +332,7 @@ constexpr Verb kVerbs[] = {
      "setof (int4, text, bool, int8, text)", Access::kWrite, kForWorker, kOnlyBelay},
     {"renew_work_item_locks_duroxide_pg", renew_work_item_locks, 3, "text[], int8, int8",
      "setof (int4, text, bool, int8, text)", Access::kWrite, kForWorker, kOnlyDuroxidePg, 1},
-    {"replay_task", replay_task, 3, "uuid, bool, int8",
+    {"replay_task", replay_task, 4, "uuid, bool, int4, int8",
      "setof (text, uuid, text, int4, uuid[], uuid[])", Access::kWrite, kForOperator},
     {"replay_tasks", replay_tasks, 7, "jsonb, bool, text, text, int4, int4, int8", "jsonb",
      Access::kWrite, kForOperator},
