@@ -121,6 +121,10 @@ Datum cancel_instances(const Call& call) {
                                                     call.text(1).value_or(""), &clock));
 }
 
+Datum redrive_dead_letters(const Call& call) {
+    return answer_jsonb(call, ops::redrive_dead_letters(call.tables, bulk_arguments(call, 1)));
+}
+
 Datum discard_dead_letters(const Call& call) {
     return answer_jsonb(call, ops::discard_dead_letters(call.tables, bulk_arguments(call, 1)));
 }
