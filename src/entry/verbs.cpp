@@ -380,6 +380,10 @@ constexpr Verb kVerbs[] = {
     {"start", start, 4, "text, jsonb, text, text", "text", Access::kWrite, kForClient, kOnlyBelay},
     {"start_orchestration", start_orchestration, 6, "text, text, text, text, int8, int8", "text",
      Access::kWrite, kForClient},
+    {"stat_series", stat_series, 5, "int8, int8, int8, text, text",
+     "setof (int8, text, text, int8, int8, int8, int8, int8, int8, int8, int8, int8[], int8, "
+     "int8[], int8, int8, int8)",
+     Access::kRead, kForMonitor},
     {"status", status, 1, "uuid", kStatusRow, Access::kRead, kForAll, kOnlyBelay},
     {"suspend_task", suspend_task, 4, "uuid, int8, jsonb, int8", "setof (text, uuid, jsonb)",
      Access::kWrite, kForWorker},

@@ -27,6 +27,7 @@
 #include "pg/random.hpp"
 #include "pg/settings.hpp"
 #include "shmem/counters.hpp"
+#include "shmem/task_stats.hpp"
 #include "shmem/rotation.hpp"
 #include "store/limits.hpp"
 #include "store/outbox.hpp"
@@ -544,9 +545,13 @@ Claimed claim_now(store::Tables& tables, const ClaimRequest& request, pg::Clock*
     }
     const auto claimed =
         store::acquire(tables, grants.span(), request.worker, request.worker_instance, now);
-    for (const auto& given : grants) {
-        counters::add_duration(tables.hub.schema, counters::Queue::kTasks,
-                               counters::Duration::kWait, now - given.task.place().available_at);
+    for (std::size_t i = 0; i < claimed.size(); ++i) {
+        const Oid hub = tables.hub.schema;
+        const int64 ms = now - grants.items[i].task.place().available_at;
+        const task_stats::TaskClass of{grants.items[i].task.queue, pg::text_view(claimed[i].kind)};
+        counters::add_duration(hub, counters::Queue::kTasks, counters::Duration::kWait, ms);
+        task_stats::add(hub, of, task_stats::Counter::kClaimed);
+        task_stats::add_duration(hub, of, counters::Duration::kWait, ms);
     }
     tell(tables, request, claimed, now);
     int64 left = kMostOfAnswer;
