@@ -504,7 +504,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
         const q = data.queues.find((x) => x.queue === id);
         if (!q) throw problem(404, "not_found", `queue "${id}" does not exist`, "QB002");
         const latency = (data.queueLatency ??= data.latency(40));
-        return { at_ms: now(), took_ms: 1.9, sql: `SELECT * FROM ${hub}.queue_depths WHERE queue = '${id}';`, queue: q, policy, retention_ms: day, kinds: ["welcome", "invoice", "digest"].map((kind, i) => ({ kind: data.evil(kind), n: [18_200, 4100, 77][i], failed: [12, 240, 0][i], wait: latency, run: latency })), wait: latency, run: latency, owners: data.owners.filter((o) => o.queues.includes(id)) };
+        return { at_ms: now(), took_ms: 1.9, sql: `SELECT * FROM ${hub}.queue_depths WHERE queue = '${id}';`, queue: q, policy, retention_ms: day, kinds: ["welcome", "invoice", "digest"].map((kind, i) => ({ kind: data.evil(kind), n: [18_200, 4100, 77][i], failed: [12, 240, 0][i], wait: latency, run: latency })), owners: data.owners.filter((o) => o.queues.includes(id)) };
       }
       case "tasks": {
         if (id === undefined) {

@@ -55,6 +55,10 @@ const ranges: [string, string][] = [
   ["7d", "7 d"],
 ];
 
+export function RangeTabs({ current }: { current: string }) {
+  return <Tabs label="Range" tabs={ranges} current={current} hrefOf={(r) => link(route.value.path, { range: r === "15m" ? null : r })} />;
+}
+
 export function Percentiles({ of }: { of: Latency | null }) {
   if (!of) return <p class="muted">Not measured yet.</p>;
   return (
@@ -121,7 +125,7 @@ export function Overview() {
                   belay is not preloaded: rates, live waits and latencies are off. Set <code>shared_preload_libraries = 'belay'</code> and restart the server.
                 </p>
               )}
-              <Tabs label="Range" tabs={ranges} current={range} hrefOf={(r) => link(route.value.path, { range: r === "15m" ? null : r })} />
+              <RangeTabs current={range} />
               <div class="grid-charts">
                 {s ? (
                   <Chart
