@@ -106,7 +106,7 @@ SELECT cancel_activities('[{"instance": "i", "execution_id": 1, "activity_id": 1
 INSERT INTO dead_letters (id, queue, source_id, reason, instance_id, work_item, attempt_count, enqueued_at, dead_at) SELECT n, 'orchestrator', n, 'orphan', 'order-1', '{"X": 1}', 1, to_timestamp(1), to_timestamp(2) FROM generate_series(1, 4) AS n;
 SELECT redrive_dead_letter((SELECT min(id) FROM dead_letters)) IS NOT NULL;
 SELECT discard_dead_letter((SELECT min(id) FROM dead_letters));
-SELECT redrive_dead_letters('{"reason": "orphan"}'), redrive_dead_letters('{"reason": "orphan"}');
+SELECT redrive_dead_letters('{"reason": "orphan"}') ->> 'done' AS first, redrive_dead_letters('{"reason": "orphan"}') ->> 'done' AS second;
 SELECT pg_temp.told();
 -- AU-1: a turn that cancels its activities is not the call of an operator.
 SELECT start_orchestration('Turning', '', 'turning', p_now_ms => 1000);

@@ -10,7 +10,7 @@ CREATE FUNCTION pg_temp.now() RETURNS bigint LANGUAGE sql AS $$ SELECT floor(ext
 CREATE FUNCTION pg_temp.plain(g jsonb) RETURNS jsonb LANGUAGE sql AS $$
     SELECT (g - '{at_ms,hub_version,oldest_snapshot,worker_loop_age_ms,queues,task_queues,estimates,paused,duration_bounds_ms}'::text[]) || jsonb_build_object(
         'queues', (SELECT jsonb_agg(q - '{counters,durations,waiters,oldest_ms}'::text[] || jsonb_build_object('aged', (q ->> 'oldest_ms')::bigint > 0)) FROM jsonb_array_elements(g -> 'queues') AS q),
-        'task_queues', (SELECT jsonb_agg(q - '{oldest_ms,paused_by,paused_at_ms}'::text[] || jsonb_build_object('aged', (q ->> 'oldest_ms')::bigint > 0)) FROM jsonb_array_elements(g -> 'task_queues') AS q),
+        'task_queues', (SELECT jsonb_agg(q - '{oldest_ms,paused_by,paused_at_ms,counters,durations}'::text[] || jsonb_build_object('aged', (q ->> 'oldest_ms')::bigint > 0)) FROM jsonb_array_elements(g -> 'task_queues') AS q),
         'estimates', (SELECT jsonb_agg(k ORDER BY k COLLATE "C") FROM jsonb_object_keys(g -> 'estimates') AS k)) $$;
 -- GL-1: an empty hub.
 SELECT jsonb_pretty(pg_temp.plain(glance()));
@@ -38,7 +38,7 @@ SELECT queue, paused_by = session_user AS by_me, paused_at_ms IS NOT NULL AS at 
 BEGIN; DELETE FROM outbox_events; SELECT queue, paused_by, paused_at_ms FROM list_queues() WHERE paused; SELECT glance() -> 'paused'; ROLLBACK;
 SELECT resume_queue('q0');
 -- GL-8: durations beside the counters.
-SELECT jsonb_array_length(glance() -> 'duration_bounds_ms') AS bounds, (SELECT bool_and(q -> 'counters' = 'null' AND q -> 'durations' = 'null' OR jsonb_array_length(q #> '{durations,wait,buckets}') = 22 AND jsonb_array_length(q #> '{durations,run,buckets}') = 22) FROM jsonb_array_elements(glance() -> 'queues') AS q) AS all_queues;
+SELECT jsonb_array_length(glance() -> 'duration_bounds_ms') AS bounds, (SELECT bool_and(q -> 'counters' = 'null' AND q -> 'durations' = 'null' OR jsonb_array_length(q #> '{durations,wait,buckets}') = 22 AND jsonb_array_length(q #> '{durations,run,buckets}') = 22) FROM jsonb_array_elements(glance() -> 'queues') AS q) AS all_queues, (SELECT bool_and(q ? 'counters' AND (q -> 'counters' = 'null' AND q -> 'durations' = 'null' OR (q #>> '{counters,created}')::int > 0 AND jsonb_array_length(q #> '{durations,run,buckets}') = 22)) FROM jsonb_array_elements(glance() -> 'task_queues') AS q WHERE q ->> 'queue' <> 'empty') AS all_task_queues;
 -- GL-4: a count stops at the cap and says so.
 INSERT INTO dead_letters SELECT n, 'worker', n, NULL, NULL, NULL, NULL, NULL, '{}', 1, 'orphan', NULL, to_timestamp(1), to_timestamp(2) FROM generate_series(100, 300) AS n;
 SELECT count(*) FROM create_tasks((SELECT jsonb_agg(jsonb_build_object('queue', 'many')) FROM generate_series(1, 300) AS n), 1000);

@@ -80,7 +80,12 @@ INSERT INTO dead_letters SELECT n, 'worker', n, 'd' || n % 3, NULL, NULL, NULL, 
 SELECT pg_temp.walk('discard_dead_letters', '{"name": "N1", "max_id": 5}', 2), (SELECT string_agg(id::text, ' ' ORDER BY id) FROM dead_letters) AS "left";
 SELECT discard_dead_letters('{"ids": [2, 2, 99]}'), discard_dead_letters('{"tag": "gpu"}', p_order => 'oldest'), (SELECT string_agg(id::text, ' ' ORDER BY id) FROM dead_letters) AS "left";
 -- Those that came after the list was read stay where they are; so do others of its name and tag.
-SELECT redrive_dead_letters('{"max_id": 7, "name": "N0"}'), redrive_dead_letters('{"tag": "gpu"}'), redrive_dead_letters('{"max_id": 8}'), (SELECT string_agg(id::text, ' ' ORDER BY id) FROM dead_letters) AS "left";
+SELECT redrive_dead_letters('{"max_id": 7, "name": "N0"}') AS n0, redrive_dead_letters('{"tag": "gpu"}') AS gpu;
+SELECT (SELECT string_agg(id::text, ' ' ORDER BY id) FROM dead_letters) AS "left";
+-- One that cannot be put back stays, with its reason, and keeps none of the others.
+INSERT INTO dead_letters SELECT n, CASE n WHEN 21 THEN 'orchestrator' ELSE 'worker' END, n, NULL, NULL, NULL, NULL, NULL, '{"X": {}}', 1, 'max_attempts', NULL, to_timestamp(1), to_timestamp(n) FROM generate_series(20, 23) AS n;
+SELECT pg_temp.walk('redrive_dead_letters', '{"max_id": 22}', 2), redrive_dead_letters('{"ids": [21, 23, 99]}') AS ids;
+SELECT (SELECT string_agg(id::text, ' ' ORDER BY id) FROM dead_letters) AS "left";
 SELECT pg_temp.told();
 -- BK-7: only for operators.
 CREATE ROLE regress_bulk_monitor;

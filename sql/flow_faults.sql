@@ -30,7 +30,7 @@ INSERT INTO calls (call) VALUES
     ('ack_cancel_member(''<04>'', ''<41>'')'), ('delete_flow(''<02>'')'), ('delete_flow(''<06>'')'),
     ('complete_task(''<11>'', 1, ''{}'', p_now_ms => 1200)'), ('complete_and_claim(''<11>'', 1, ''{}'', ''w'', ''i'', ''{a}'', p_now_ms => 1200)'), ('fail_task(''<11>'', 1, ''permanent'', p_now_ms => 1200)'), ('fail_task(''<11>'', 1, ''transient'', p_now_ms => 1200)'),
     ('release_task(''<11>'', 1, p_now_ms => 1200)'), ('revoke_lease(''<11>'', p_now_ms => 1200)'), ('cancel_task(''<11>'', p_now_ms => 1200)'), ('cancel_task(''<12>'', p_now_ms => 1200)'),
-    ('replay_task(''<61>'', true, 1200)'), ('replay_task(''<62>'', p_now_ms => 1200)'), ('replay_task(''<41>'', p_now_ms => 1200)'),
+    ('replay_task(''<61>'', true, p_now_ms => 1200)'), ('replay_task(''<62>'', p_now_ms => 1200)'), ('replay_task(''<41>'', p_now_ms => 1200)'),
     ('reconcile(''{dispatch_sweep}'', p_now_ms => 1200)'), ('reconcile(''{sibling_cancel}'', p_now_ms => 1200)'), ('reconcile(''{cancel_backlog}'', p_now_ms => 90000)'), ('reconcile(''{retention}'', p_now_ms => 9000)'), ('reconcile(''{lease_expiry}'', p_now_ms => 9000)');
 UPDATE calls SET call = regexp_replace(call, '<(\d\d)>', '00000000-0000-4000-8000-0000000000\1', 'g');
 SELECT c.call, f.* FROM calls AS c, test.fail_each('flow_faults', 'SELECT * FROM flow_faults.' || c.call) AS f WHERE NOT f.fails OR f.left_traces <> 0 OR f.swallowed <> 0 OR NOT f.then_works OR f.other_errors IS NOT NULL ORDER BY c.nr;

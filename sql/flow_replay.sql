@@ -33,7 +33,7 @@ CREATE FUNCTION pg_temp.replay(n int, key text, cascade boolean DEFAULT false) R
     SELECT concat_ws(' ', r.result, r.public_state, r.replay_count,
                      'reopened', (SELECT array_agg(t.flow_key ORDER BY t.flow_key) FROM flow_replay.tasks AS t WHERE t.id = ANY (r.reopened))::text,
                      'waiting on', (SELECT array_agg(t.flow_key ORDER BY t.flow_key) FROM flow_replay.tasks AS t WHERE t.id = ANY (r.waiting_on))::text)
-      FROM flow_replay.replay_task(pg_temp.task(n, key), cascade, 2000) AS r
+      FROM flow_replay.replay_task(pg_temp.task(n, key), cascade, p_now_ms => 2000) AS r
 $$;
 CREATE FUNCTION pg_temp.told() RETURNS SETOF text LANGUAGE sql AS $$
     WITH gone AS (DELETE FROM flow_replay.outbox_events RETURNING *)
@@ -114,7 +114,7 @@ SELECT * FROM check_tasks();
 SELECT pg_temp.make(9, '[{"key": "a"}, {"key": "b", "after": ["a"], "policy": {"max_replays": 0}}]');
 SELECT pg_temp.done(9, 'a', 'fail');
 SELECT md5(test.content('flow_replay')) AS before \gset
-SELECT pg_temp.refused($$SELECT flow_replay.replay_task(pg_temp.id(9001), true, 2000)$$);
+SELECT pg_temp.refused($$SELECT flow_replay.replay_task(pg_temp.id(9001), true, p_now_ms => 2000)$$);
 SELECT md5(test.content('flow_replay')) = :'before' AS untouched;
 SELECT pg_temp.refused($$SELECT flow_replay.replay_task(pg_temp.id(9001), p_now_ms => 2000)$$), pg_temp.refused($$SELECT flow_replay.replay_task(pg_temp.id(9001), p_now_ms => 2000)$$);
 -- A held member of an open flow is blocked again.

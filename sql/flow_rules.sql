@@ -45,7 +45,7 @@ BEGIN;
 SELECT rows FROM reconcile('{sibling_cancel}', p_now_ms => 3);
 SELECT flow_key, state, cancel_reason FROM tasks WHERE id = pg_temp.id(43);
 ROLLBACK;
-SELECT result, (SELECT array_agg(pg_temp.n(x)) FROM unnest(reopened) AS x) AS reopened FROM replay_task(pg_temp.id(44), true, 3);
+SELECT result, (SELECT array_agg(pg_temp.n(x)) FROM unnest(reopened) AS x) AS reopened FROM replay_task(pg_temp.id(44), true, p_now_ms => 3);
 SELECT rows FROM reconcile('{sibling_cancel}', p_now_ms => 4);
 SELECT flow_key, state, cancel_reason FROM tasks WHERE flow_id = pg_temp.id(4) ORDER BY id;
 SELECT what, pg_temp.n(task_id) FROM cascade_queue ORDER BY 1, 2;

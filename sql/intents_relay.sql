@@ -193,7 +193,7 @@ SELECT count(*) FROM inr_a.dead_letters;
 -- PO-11, PO-12: a redrive makes it an intent again, with its old key and a new created time. What was delivered before is not delivered again.
 CREATE TEMP TABLE dead AS SELECT id, source_id FROM inr_a.dead_letters;
 SELECT inr_a.redrive_dead_letter(id) = source_id AS old_id FROM dead ORDER BY id LIMIT 1;
-SELECT inr_a.redrive_dead_letters('{"queue":"intent","instance_ids":["x"]}');
+SELECT inr_a.redrive_dead_letters('{"queue":"intent","instance_id":"x"}');
 SELECT intent_id - :late AS nr, source_instance, target_hub, queue, target_instance, visible_at AT TIME ZONE 'UTC' AS visible_at, created_at > now() - interval '1 minute' AS new_time, attempts, last_error, source_uuid = (SELECT uuid FROM inr_a.belay_hub) AS own FROM inr_a.intents ORDER BY intent_id;
 SELECT count(*) FROM inr_a.dead_letters;
 ALTER SCHEMA inr_c RENAME TO nowhere;

@@ -60,7 +60,7 @@ SELECT queue, source_id IS NOT NULL AS source, execution_id, activity_id, sessio
 SELECT pg_temp.run('orphan_messages', 5001 + :day);
 SELECT place, instance_id, kind, created_ms FROM test.mgmt_duties;
 -- Put back, they wait again; with their start they are delivered.
-SELECT mgmt_duties.redrive_dead_letters('{"reason":"orphan","instance_ids":["i"]}');
+SELECT mgmt_duties.redrive_dead_letters('{"reason":"orphan","instance_id":"i"}');
 SELECT mgmt_duties.start_orchestration('O', '', 'i');
 SELECT (SELECT string_agg(k, ' ' ORDER BY nr) FROM json_array_elements(messages) WITH ORDINALITY AS m (item, nr), json_object_keys(item) AS k) AS messages FROM mgmt_duties.fetch_orchestration_item(1000);
 CALL pg_temp.clear();

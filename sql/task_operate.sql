@@ -112,10 +112,12 @@ SELECT pg_temp.n(id), state, pending_attempt AS pending, lease_epoch, attempt_in
 SELECT pg_temp.refused($$SELECT task_op.replay_task(pg_temp.id(3), p_now_ms => 1100)$$);
 SELECT pg_temp.n(task_id), attempt_index, attempt_kind, replay_count, lease_epoch FROM claim_tasks('w', 'w-1', p_max_items => 4, p_now_ms => 1200);
 SELECT pg_temp.n(task_id), attempt_index, kind, outcome FROM task_attempts ORDER BY 1, 2;
+-- TO-12: only what the caller has seen.
+SELECT replay_count, pg_temp.refused($$SELECT task_op.replay_task(pg_temp.id(3), p_expected_replay => 0)$$), pg_temp.refused($$SELECT task_op.replay_task(pg_temp.id(3), p_expected_replay => 1)$$) FROM tasks WHERE id = pg_temp.id(3);
 -- TO-9: a deadline that lies ahead is kept. TO-10: the eleventh replay is refused.
 SELECT state FROM create_task('l', NULL, pg_temp.id(20), p_deadline_ms => 5000, p_policy => '{"max_replays":1}', p_now_ms => 1000);
 SELECT effective FROM cancel_task(pg_temp.id(20), p_now_ms => 1000);
-SELECT replay_count FROM replay_task(pg_temp.id(20), p_now_ms => 1000);
+SELECT replay_count FROM replay_task(pg_temp.id(20), p_expected_replay => 0, p_now_ms => 1000);
 SELECT deadline_ms FROM tasks WHERE id = pg_temp.id(20);
 SELECT effective FROM cancel_task(pg_temp.id(20), p_now_ms => 1000);
 SELECT pg_temp.refused($$SELECT task_op.replay_task(pg_temp.id(20), p_now_ms => 1000)$$);

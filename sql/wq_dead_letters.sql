@@ -178,26 +178,29 @@ SELECT count(*) FROM wq_dead_letters.dead_letters WHERE id = 2;
 SELECT test.refused('SELECT wq_dead_letters.redrive_dead_letters(NULL)');
 SELECT filter, test.refused(format('SELECT wq_dead_letters.redrive_dead_letters(%L)', filter))
   FROM unnest(ARRAY['[]', '7', 'null', '{"id":[1]}', '{"ids":1}', '{"ids":["1"]}', '{"ids":[1,1.5]}', '{"queue":1}', '{"reason":[]}', '{"instance_ids":"i"}',
-                    '{"instance_ids":["i",7]}', '{"dead_before":"now"}', '{"limit":0}', '{"limit":-1}', '{"limit":"1"}', '{"Limit":1}']) AS filter;
+                    '{"instance_id":7}', '{"max_id":"x"}', '{"ids":[1],"queue":"worker"}', '{"Queue":"worker"}']) AS filter;
 SELECT string_agg(id::text, ' ' ORDER BY id) AS before FROM wq_dead_letters.dead_letters;
 -- An empty list selects nothing; ids that are not there are ignored.
-SELECT wq_dead_letters.redrive_dead_letters('{"ids":[]}') AS ids, wq_dead_letters.redrive_dead_letters('{"instance_ids":[]}') AS instances,
+SELECT wq_dead_letters.redrive_dead_letters('{"ids":[]}') AS ids, wq_dead_letters.redrive_dead_letters('{"instance_id":""}') AS instances,
        wq_dead_letters.redrive_dead_letters('{"ids":[1,99]}') AS gone, wq_dead_letters.redrive_dead_letters('{"queue":"intent"}') AS intents;
 TRUNCATE wq_dead_letters.worker_queue, wq_dead_letters.orchestrator_queue;
--- Oldest first, at most limit. The conditions are combined; dead_before is exclusive.
-SELECT wq_dead_letters.redrive_dead_letters('{"queue":"worker","limit":2}') AS two;
-SELECT wq_dead_letters.redrive_dead_letters('{"ids":[12,7,12],"queue":null}') AS by_id;
-SELECT wq_dead_letters.redrive_dead_letters('{"instance_ids":["i1","i2"],"reason":"max_attempts","dead_before":1008000}') AS i1_i2;
+-- Oldest first, at most p_limit. The conditions are combined.
+SELECT wq_dead_letters.redrive_dead_letters('{"queue":"worker"}', p_limit => 2) - 'next' AS two;
+SELECT wq_dead_letters.redrive_dead_letters('{"ids":[12,7,12]}') AS by_id;
+SELECT wq_dead_letters.redrive_dead_letters('{"instance_id":"i1","reason":"max_attempts","max_id":8}') AS i1;
 SELECT string_agg(id::text, ' ' ORDER BY id) AS still_dead FROM wq_dead_letters.dead_letters;
 SELECT string_agg(activity_id::text, ' ' ORDER BY id) AS put_back FROM wq_dead_letters.work_items;
 -- {} selects all.
-SELECT wq_dead_letters.redrive_dead_letters('{}') AS the_rest, wq_dead_letters.redrive_dead_letters('{}') AS again;
+SELECT wq_dead_letters.redrive_dead_letters('{}') AS the_rest;
+SELECT wq_dead_letters.redrive_dead_letters('{}') AS again;
 SELECT string_agg(activity_id::text, ' ' ORDER BY id) AS put_back, max(attempt_count) AS attempts FROM wq_dead_letters.work_items;
 CALL pg_temp.clear();
--- The default limit is 1000.
+-- A portion is 500 unless the caller says less.
 INSERT INTO wq_dead_letters.dead_letters
     SELECT n, 'worker', n, NULL, NULL, NULL, NULL, NULL, '{"ActivityExecute":{}}', 2, 'max_attempts', 'off', to_timestamp(n), to_timestamp(n) FROM generate_series(1, 1005) AS n;
-SELECT wq_dead_letters.redrive_dead_letters('{}') AS first, wq_dead_letters.redrive_dead_letters('{}') AS second;
+SELECT wq_dead_letters.redrive_dead_letters('{}') - 'next' AS first;
+SELECT wq_dead_letters.redrive_dead_letters('{}', p_order => 'newest') - 'next' AS second;
+SELECT wq_dead_letters.redrive_dead_letters('{}') AS third;
 CALL pg_temp.clear();
 
 ---- PO-13: discard

@@ -66,7 +66,7 @@ TRUNCATE wq_tags.worker_queue;
 SELECT count(*) FROM wq_tags.fetch_work_item(1000, NULL, NULL, (SELECT array_agg('t' || n) FROM generate_series(1, 10000) AS n), 'tags', p_now_ms => 1000);
 SELECT x, test.refused(format('SELECT * FROM wq_tags.%s', replace(x, '$', format('(SELECT array_agg(%L::text) FROM generate_series(1, 10001))', 'deadlines')))) AS refused
   FROM unnest(ARRAY['fetch_work_item(1000, NULL, NULL, $, ''tags'', p_now_ms => 1000)', 'fetch_work_items(1000, NULL, NULL, $, p_now_ms => 1000)', 'renew_session_lock($, 1000, 1000, p_now_ms => 1000)', 'renew_work_item_locks($, 1000, p_now_ms => 1000)',
-                    'delete_instances_atomic($)', 'delete_instances_bulk(jsonb_build_object(''instance_ids'', to_jsonb($)))', 'redrive_dead_letters(jsonb_build_object(''instance_ids'', to_jsonb($)))',
+                    'delete_instances_atomic($)', 'delete_instances_bulk(jsonb_build_object(''instance_ids'', to_jsonb($)))', 'redrive_dead_letters(jsonb_build_object(''ids'', to_jsonb($)))',
                     'reconcile($, p_now_ms => 1000)', 'create_subscription(''s'', $)', 'claim_tasks(''w'', ''i'', $)']) AS x;
 SELECT test.refused('SELECT * FROM wq_tags.fetch_work_item(1000, p_slots => (SELECT array_agg(0) FROM generate_series(1, 10001)), p_now_ms => 1000)');
 

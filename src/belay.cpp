@@ -17,6 +17,7 @@
 #include "shmem/rotation.hpp"
 #include "shmem/shared_memory.hpp"
 #include "shmem/signals.hpp"
+#include "shmem/task_stats.hpp"
 #include "shmem/wakeups/wakeups.hpp"
 #include "store/hub.hpp"
 #include "worker/worker.hpp"
@@ -48,6 +49,8 @@ constexpr const belay::pg::Participant* kParticipants[] = {
     &belay::gaps::kParticipant,
     &belay::cursors::kParticipant,
     // The counts of the transaction are published before what its wake-ups add to them.
+    // Before the counters of hubs, which free the slots of a dropped hub in both.
+    &belay::task_stats::kParticipant,
     &belay::counters::kParticipant,
     &belay::wakeups::kParticipant,
     // Wakes the background worker and the launcher, after the sessions that wait.
@@ -73,6 +76,7 @@ void _PG_init(void) {
         belay::prepared_marks::install();
         belay::event_writers::install();
         belay::counters::install();
+        belay::task_stats::install();
         belay::registry::install();
         if (process_shared_preload_libraries_in_progress && !IsBinaryUpgrade) {
             belay::shmem::install();

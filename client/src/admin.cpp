@@ -192,8 +192,31 @@ std::int64_t DeadLetters::redrive(std::int64_t id, Where where) {
     return number_of(hub().call(Effect::kWrite, kAll, "redrive_dead_letter", {id}, where));
 }
 
-std::int64_t DeadLetters::redrive_matching(const Json& filter, Where where) {
-    return number_of(hub().call(Effect::kWrite, kAll, "redrive_dead_letters", {filter}, where));
+RedrivenLetters DeadLetters::redrive_matching(const Json& filter, OptionalNumber most,
+                                              Where where) {
+    constexpr std::int64_t kMostAtOnce = 500;
+    RedrivenLetters all;
+    OptionalText after;
+    std::int64_t left = most.value_or(INT64_MAX);
+    while (left > 0) {
+        const auto answer = Json::parse(
+            hub()
+                .call(Effect::kWrite, kAll, "redrive_dead_letters",
+                      {filter, OptionalText(), after, std::min(left, kMostAtOnce)}, where)
+                .get<std::string>(0, 0));
+        all.done += answer["done"].get<std::int64_t>();
+        all.skipped += answer["skipped"].get<std::int64_t>();
+        for (const auto& one : answer["failed"]) {
+            all.failed.push_back({std::stoll(one["id"].get<std::string>()),
+                                  one["code"].get<std::string>(), one["word"].get<std::string>()});
+        }
+        left -= kMostAtOnce;
+        if (answer["next"].is_null()) {
+            break;
+        }
+        after = answer["next"].get<std::string>();
+    }
+    return all;
 }
 
 void DeadLetters::discard(std::int64_t id, Where where) {

@@ -84,12 +84,21 @@ void redrive(Tool& tool, const Redrive& given) {
     put(filter, "queue", given.queue);
     put(filter, "reason", given.reason);
     if (given.instance_id) {
-        filter["instance_ids"] = Json::array({*given.instance_id});
+        filter["instance_id"] = *given.instance_id;
     }
-    put(filter, "limit", given.limit);
-    const std::int64_t count = tool.hub().dead_letters().redrive_matching(filter);
-    tool.say({{"redriven", count}}, std::to_string(count) + " put back");
-    if (!given.all && count < static_cast<std::int64_t>(given.ids.size())) {
+    const auto redriven = tool.hub().dead_letters().redrive_matching(filter, given.limit);
+    Json failed = Json::array();
+    std::string text = std::to_string(redriven.done) + " put back";
+    for (const auto& one : redriven.failed) {
+        failed.push_back({{"id", one.id}, {"code", one.code}, {"word", one.word}});
+        text += "\n" + std::to_string(one.id) + ": " + one.code + " " + one.word;
+    }
+    tool.say({{"redriven", redriven.done}, {"skipped", redriven.skipped}, {"failed", failed}},
+             text);
+    if (!redriven.failed.empty()) {
+        throw std::runtime_error("not all of these dead letters could be put back");
+    }
+    if (!given.all && redriven.skipped > 0) {
         throw std::runtime_error("not all of these dead letters were found");
     }
 }

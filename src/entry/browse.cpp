@@ -6,6 +6,7 @@
 #include "ops/browse/glance.hpp"
 #include "ops/browse/read_body.hpp"
 #include "ops/management/management.hpp"
+#include "ops/monitoring/stat_series.hpp"
 #include "ops/task/task.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 
@@ -87,6 +88,37 @@ Datum glance(const Call& call) {
     return answer_jsonb(call, ops::glance(call.tables, ops::checked_cap(call.int4(0))));
 }
 
+Datum stat_series(const Call& call) {
+    const auto set = call.set();
+    const auto task_queue = call.text(4);
+    for (const auto& step : ops::stat_series(call.tables, {.from_ms = call.int8(0),
+                                                          .to_ms = call.int8(1),
+                                                          .step_ms = call.int8(2),
+                                                          .queue = call.text(3),
+                                                          .task_queue = task_queue})) {
+        Datum values[3 + task_stats::kCounters + 2 * counters::kDurations + 2];
+        bool nulls[lengthof(values)] = {};
+        int at = 0;
+        values[at++] = Int64GetDatum(step.at_ms);
+        values[at++] = CStringGetTextDatum(counters::kQueueNames[static_cast<int>(step.queue)]);
+        nulls[at] = !task_queue;
+        values[at++] = task_queue ? pg::text_datum(*task_queue) : 0;
+        for (const int64 value : step.values) {
+            values[at++] = Int64GetDatum(value);
+        }
+        for (const auto& duration : step.durations) {
+            values[at++] = pg::int8_array_datum(duration.buckets);
+            values[at++] = Int64GetDatum(duration.sum_ms);
+        }
+        for (const auto& gauge : {step.depth, step.oldest_ms}) {
+            nulls[at] = !gauge;
+            values[at++] = Int64GetDatum(gauge.value_or(0));
+        }
+        set.add(values, nulls);
+    }
+    return call.nothing();
+}
+
 Datum list_queues(const Call& call) {
     call.set().add_rows(ops::list_queues(call.tables, ops::checked_cap(call.int4(0))));
     return call.nothing();
@@ -119,6 +151,10 @@ Datum cancel_instances(const Call& call) {
     auto clock = call.clock(6);
     return answer_jsonb(call, ops::cancel_instances(call.tables, bulk_arguments(call, 2),
                                                     call.text(1).value_or(""), &clock));
+}
+
+Datum redrive_dead_letters(const Call& call) {
+    return answer_jsonb(call, ops::redrive_dead_letters(call.tables, bulk_arguments(call, 1)));
 }
 
 Datum discard_dead_letters(const Call& call) {

@@ -342,9 +342,9 @@ Datum change_priority(const Call& call) {
 
 Datum replay_task(const Call& call) {
     const pg_uuid_t id = call.required_uuid(0, "p_task_id");
-    auto clock = call.unchecked_clock(2);
+    auto clock = call.unchecked_clock(3);
     const auto replayed =
-        ops::replay_task(call.tables, id, call.boolean(1).value_or(false), &clock);
+        ops::replay_task(call.tables, id, call.boolean(1).value_or(false), call.int4(2), &clock);
     return answer_row(call, [&replayed, &id](Datum* values, bool*) {
         values[0] = CStringGetTextDatum("replayed");
         values[1] = uuid_datum(id);

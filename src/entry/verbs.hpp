@@ -109,6 +109,7 @@ Datum list_flows(const Call& call);
 Datum list_instances(const Call& call);
 Datum list_instances_by_status(const Call& call);
 Datum list_owners(const Call& call);
+Datum stat_series(const Call& call);
 Datum list_queues(const Call& call);
 Datum list_schedules(const Call& call);
 Datum list_signals(const Call& call);

@@ -220,11 +220,6 @@ Datum redrive_dead_letter(const Call& call) {
     return Int64GetDatum(ops::redrive_dead_letter(call.tables, required_id(call)));
 }
 
-Datum redrive_dead_letters(const Call& call) {
-    return Int64GetDatum(
-        ops::redrive_dead_letters(call.tables, ops::checked_object("p_filter", call.jsonb(0))));
-}
-
 Datum discard_dead_letter(const Call& call) {
     ops::discard_dead_letter(call.tables, required_id(call));
     return call.nothing();

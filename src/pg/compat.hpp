@@ -147,22 +147,20 @@ inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot s
 // Which indexes get an entry for the new version of a row.
 enum class NewEntries { kNone, kAll, kSummarizing };
 
-// Replaces a version of a row of a heap table, waiting for a transaction that has it or not: then
-// TM_BeingModified says that one has it, in whatever mode, or that this one has locked it.
+// Replaces a version of a row of a heap table, waiting for a transaction that has it.
 inline TM_Result update_heap_row(Relation table, ItemPointer old_version, HeapTuple row,
-                                 CommandId command, bool wait, TM_FailureData* failure,
-                                 NewEntries* entries) {
+                                 CommandId command, TM_FailureData* failure, NewEntries* entries) {
     LockTupleMode mode;
 #if PG_VERSION_NUM >= 160000
     TU_UpdateIndexes indexes = TU_None;
-    const TM_Result result = heap_update(table, old_version, row, command, InvalidSnapshot, wait,
+    const TM_Result result = heap_update(table, old_version, row, command, InvalidSnapshot, true,
                                          failure, &mode, &indexes);
     *entries = indexes == TU_All           ? NewEntries::kAll
                : indexes == TU_Summarizing ? NewEntries::kSummarizing
                                            : NewEntries::kNone;
 #else
     const TM_Result result =
-        heap_update(table, old_version, row, command, InvalidSnapshot, wait, failure, &mode);
+        heap_update(table, old_version, row, command, InvalidSnapshot, true, failure, &mode);
     *entries = result == TM_Ok && !HeapTupleIsHeapOnly(row) ? NewEntries::kAll : NewEntries::kNone;
 #endif
     return result;

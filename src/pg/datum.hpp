@@ -1,9 +1,19 @@
-// Text between Datum and string_view.
+// Text between Datum and string_view; arrays of numbers.
 #pragma once
 
 #include "pg/pg.hpp"
 
 namespace belay::pg {
+
+// An array of bigint, in the current memory context.
+inline Datum int8_array_datum(std::span<const int64> numbers) {
+    auto* elements = static_cast<Datum*>(palloc(sizeof(Datum) * (numbers.size() + 1)));
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        elements[i] = Int64GetDatum(numbers[i]);
+    }
+    return PointerGetDatum(construct_array(elements, static_cast<int>(numbers.size()), INT8OID,
+                                           sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+}
 
 // The bytes of a text value. They live as long as the value, or its detoasted copy.
 inline std::string_view text_view(Datum value) {

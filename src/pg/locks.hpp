@@ -21,6 +21,7 @@ enum class LockSpace : uint16 {
     kQueue = 0xbe09,             // of a queue that has no row yet
     kQueueLimit = 0xbe0b,        // the places of a queue, while they are counted
     kTask = 0xbe0a,              // the id of a task that is about to be inserted
+    kStatMinutes = 0xbe0c,       // the recording of what happened in a hub
     kBackgroundWorker = 0xbe10,  // one in a database
 };
 

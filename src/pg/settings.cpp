@@ -23,7 +23,8 @@ constinit Settings settings{.async_leases = false,
                             .notify = false,
                             .now = nullptr,
                             .reason = nullptr,
-                            .reconcile_interval_ms = 1000};
+                            .reconcile_interval_ms = 1000,
+                            .stat_slots = 1024};
 
 // Longer ones are refused: an event must stay small.
 extern "C" bool belay_check_reason(char** value, void**, GucSource) {
@@ -35,8 +36,14 @@ extern "C" bool belay_check_reason(char** value, void**, GucSource) {
     return true;
 }
 
+namespace {
+
+void define_settings_from_m();
+
+}  // namespace
+
+// Sorted by name; each is described in docs/operations.md.
 void define_settings() {
-    // Sorted by name; each is described in docs/operations.md.
     DefineCustomBoolVariable(
         "belay.async_leases",
         "Lets a fetch or renewal that is alone in its transaction commit without waiting for disk.",
@@ -86,6 +93,13 @@ void define_settings() {
                              "Prefix belay.<hub>, the event as JSON; needs wal_level = logical.",
                              &settings.logical_events, false, PGC_SUSET, 0, nullptr, nullptr,
                              nullptr);
+    define_settings_from_m();
+    MarkGUCPrefixReserved("belay");
+}
+
+namespace {
+
+void define_settings_from_m() {
     DefineCustomIntVariable(
         "belay.max_workers", "Background workers of belay in all databases, without the launcher.",
         "If more databases have the extension, they are served in turn. Default: a quarter of "
@@ -111,7 +125,16 @@ void define_settings() {
         "Longest sleep of the background worker, and the unit of its duties' paces.",
         "0 lets the worker rest: it runs no duties.", &settings.reconcile_interval_ms, 1000, 0,
         3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, nullptr, nullptr, nullptr);
-    MarkGUCPrefixReserved("belay");
+    if (process_shared_preload_libraries_in_progress) {
+        DefineCustomIntVariable(
+            "belay.stat_slots",
+            "Queues and kinds of tasks whose counters belay keeps in shared memory, in all "
+            "databases.",
+            "What finds no room is counted as queue and kind * of its hub.", &settings.stat_slots,
+            1024, 1, 1048576, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
+    }
 }
+
+}  // namespace
 
 }  // namespace belay::pg

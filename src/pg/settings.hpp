@@ -19,6 +19,7 @@ struct Settings {
     char* now;                  // of tests: read it with pg::transaction_now
     char* reason;               // of an operator's call, for its event
     int reconcile_interval_ms;  // 0: the background worker rests
+    int stat_slots;
 };
 
 extern constinit Settings settings;

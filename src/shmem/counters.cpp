@@ -9,6 +9,7 @@
 #include "pg/settings.hpp"
 #include "shmem/shared_memory.hpp"
 #include "shmem/table.hpp"
+#include "shmem/task_stats.hpp"
 
 namespace belay::counters {
 
@@ -91,6 +92,7 @@ void free_slot(Slot* slot) {
 }
 
 void free_slot_of(const HubKey& key) {
+    task_stats::free_hub(key.database, key.hub);
     LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
     if (Slot* slot = slots()->find(key)) {
         free_slot(slot);
@@ -379,6 +381,7 @@ void reset() {
     if (!is_attached()) {
         return;
     }
+    task_stats::reset();
     LWLockAcquire(&shared->lock, LW_SHARED);
     slots()->each([](const HubKey& key, Slot* slot) {
         if (key.database == MyDatabaseId) {
@@ -408,9 +411,12 @@ std::span<const Oid> hubs() {
     if (!is_attached()) {
         return {};
     }
-    // Nothing is allocated under the lock.
-    auto* found = static_cast<Oid*>(palloc(sizeof(Oid) * static_cast<Size>(slots()->capacity())));
-    std::size_t count = 0;
+    // Nothing is allocated under the lock. A hub whose tasks alone found room has no slot here.
+    const auto others = task_stats::hubs();
+    auto* found = static_cast<Oid*>(
+        palloc(sizeof(Oid) * (static_cast<Size>(slots()->capacity()) + others.size())));
+    std::copy(others.begin(), others.end(), found);
+    std::size_t count = others.size();
     LWLockAcquire(&shared->lock, LW_SHARED);
     slots()->each([&](const HubKey& key, const Slot*) {
         if (key.database == MyDatabaseId) {
@@ -433,6 +439,7 @@ void forget_database(Oid database) {
     if (shared == nullptr) {
         return;
     }
+    task_stats::free_database(database);
     LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
     slots()->each([database](const HubKey& key, Slot* slot) {
         if (key.database == database) {

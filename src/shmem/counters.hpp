@@ -72,7 +72,7 @@ struct HubCounts {
 // memory, or no slot for the hub.
 bool read(Oid hub, HubCounts* counts);
 
-// Sets the counts of all hubs of this database to zero.
+// Sets the counts of all hubs of this database to zero, and frees the slots of their tasks.
 void reset();
 
 // ---- Slots ----
@@ -80,7 +80,7 @@ void reset();
 // How many are taken, in all databases.
 int64 used_slots();
 
-// The hub's slot is free when the transaction has committed.
+// The hub's slot, and those of its tasks, are free when the transaction has committed.
 void forget_at_commit(Oid hub);
 
 // Frees the slots of hubs that are gone. Those to be looked at are taken before the hubs are

@@ -22,26 +22,12 @@ constexpr auto kTake = statement<In<int64>, DeadLetterRows>(R"sql(
               d.work_item, d.source_id, d.detail
 )sql");
 
-// $1 ids, $2 instance ids, $3 queue, $4 reason, $5 dead before, $6 limit, $7 greatest id, $8 tag,
-// $9 name.
-constexpr auto kTakeMany =
-    statement<In<Maybe<ListOf<int64>>, Maybe<ListOf<Text>>, Maybe<Text>, Maybe<Text>, Maybe<Ms>,
-                 int64, Maybe<int64>, Maybe<Text>, Maybe<Text>>,
-              DeadLetterRows>(R"sql(
+constexpr auto kTakeMany = statement<In<ListOf<int64>>, DeadLetterRows>(R"sql(
     WITH c AS MATERIALIZED (
         SELECT d.id
           FROM {hub}.dead_letters AS d
-         WHERE ($1 IS NULL OR d.id {=} ANY ($1))
-           AND ($2 IS NULL OR d.instance_id {=} ANY ($2))
-           AND ($3 IS NULL OR d.queue {=} $3)
-           AND ($4 IS NULL OR d.reason {=} $4)
-           AND ($5 IS NULL OR d.dead_at {<} $5)
-           AND ($7 IS NULL OR d.id {<=} $7)
-           AND ($8 IS NULL OR d.tag {=} $8)
-           AND ($9 IS NULL OR (pg_catalog.strpos(d.work_item, $9) {>} 0 AND COALESCE(
-                (pg_catalog.regexp_match(d.work_item, '"name"\s*:\s*"([^"\\]*)"'))[1] {=} $9, false)))
+         WHERE d.id {=} ANY ($1)
          ORDER BY d.id
-         LIMIT $6
            FOR UPDATE SKIP LOCKED
     )
     DELETE FROM {hub}.dead_letters AS d
@@ -125,11 +111,8 @@ std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id) {
     return run(hub, kTake, id).first<DeadLetter>();
 }
 
-std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFilter& filter) {
-    const auto taken =
-        run(hub, kTakeMany, filter.ids, filter.instance_ids, filter.queue, filter.reason,
-            as_ms(filter.dead_before), filter.limit, filter.max_id, filter.tag, filter.name)
-            .collect<DeadLetter>();
+std::span<const DeadLetter> take_dead_letters(const Hub& hub, std::span<const int64> ids) {
+    const auto taken = run(hub, kTakeMany, ids).collect<DeadLetter>();
     std::sort(taken.begin(), taken.end(),
               [](const DeadLetter& a, const DeadLetter& b) { return a.id < b.id; });
     return taken;

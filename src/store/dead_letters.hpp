@@ -53,21 +53,8 @@ int64 insert_dead_intent(const Hub& hub, const DeadIntent& intent, int64 now);
 // Deletes the dead letter and returns it; waits if another transaction holds it.
 std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id);
 
-// What redrive_dead_letters selects. Arrays are 0 if not given.
-struct DeadLetterFilter {
-    std::optional<std::span<const int64>> ids;
-    std::optional<std::span<const std::string_view>> instance_ids;
-    std::optional<std::string_view> queue;
-    std::optional<std::string_view> reason;
-    std::optional<std::string_view> name;
-    std::optional<std::string_view> tag;
-    std::optional<int64> dead_before;
-    std::optional<int64> max_id;
-    int64 limit;
-};
-
-// Deletes those that match, oldest first, without those that another transaction holds.
-std::span<const DeadLetter> take_dead_letters(const Hub& hub, const DeadLetterFilter& filter);
+// Deletes those of these that are there and that no other transaction holds, by id.
+std::span<const DeadLetter> take_dead_letters(const Hub& hub, std::span<const int64> ids);
 
 // Deletes up to limit dead letters older than an instant; returns how many.
 int64 discard_old(const Hub& hub, int64 dead_before, int64 limit);

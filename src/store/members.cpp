@@ -10,6 +10,7 @@
 
 #include "pg/list.hpp"
 #include "shmem/counters.hpp"
+#include "shmem/task_stats.hpp"
 #include "store/task_rows.hpp"
 
 namespace belay::store {
@@ -150,6 +151,8 @@ void insert_members(Tables& tables, const pg_uuid_t& flow, std::span<const NewMe
             [](std::size_t, const ItemPointerData&) {});
     });
     for (const NewMember& member : members) {
+        task_stats::add(tables.hub.schema, {member.queue, member.kind},
+                        task_stats::Counter::kCreated);
         const core::TaskLife life = life_of_new(member, now);
         if (!is_blocked(life)) {
             note_place(tables, life, {member.queue, task_slot(tables, member.id), member.cap_set},

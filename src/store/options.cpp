@@ -45,6 +45,7 @@ constexpr OptionRule kOptionRules[kOptionCount] = {
      true},
     {"orphan_retention", "1 day", OptionForm::kDuration, 0, kLongest, kDurationText},
     {"slot_count", "1", OptionForm::kInteger, 1, 1024, "an integer from 1 to 1024"},
+    {"stat_retention", "7 days", OptionForm::kDuration, 0, kLongest, kDurationText},
     {"task_retention", "24 h", OptionForm::kDuration, 0, kLongest, kDurationText},
 };
 

@@ -22,6 +22,7 @@ enum class Option : int {
     kNamePins,
     kOrphanRetention,
     kSlotCount,
+    kStatRetention,
     kTaskRetention,
     kCount,
 };

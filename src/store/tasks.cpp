@@ -9,6 +9,7 @@
 #include "core/hash.hpp"
 #include "pg/locks.hpp"
 #include "shmem/counters.hpp"
+#include "shmem/task_stats.hpp"
 #include "store/deferred.hpp"
 #include "store/queues.hpp"
 #include "store/limits.hpp"
@@ -84,8 +85,9 @@ void put_failure(const std::optional<Failure>& failure, Changes* changes) {
 // An attempt has ended, or is given up.
 void count_run(const Hub& hub, const Task& task, int64 now) {
     if (task.is_active() && task.attempt_started) {
-        counters::add_duration(hub.schema, counters::Queue::kTasks, counters::Duration::kRun,
-                               now - *task.attempt_started);
+        const int64 ms = now - *task.attempt_started;
+        counters::add_duration(hub.schema, counters::Queue::kTasks, counters::Duration::kRun, ms);
+        task_stats::add_duration(hub.schema, {task.queue, task.kind}, counters::Duration::kRun, ms);
     }
 }
 
@@ -119,15 +121,25 @@ void lose(const Hub& hub, const Task& task, int64 now) {
 // Counts the end of a task, and how long its attempt took.
 void count_end(const Hub& hub, const Task& task, core::TaskState state, int64 now) {
     count_run(hub, task, now);
+    const auto count = [&hub, &task](std::optional<counters::Counter> counter,
+                                     task_stats::Counter of_class) {
+        if (counter) {
+            counters::add(hub.schema, counters::Queue::kTasks, *counter);
+        }
+        task_stats::add(hub.schema, {task.queue, task.kind}, of_class);
+    };
     switch (state) {
+        case core::TaskState::kCompleted:
+            count(std::nullopt, task_stats::Counter::kCompleted);
+            break;
         case core::TaskState::kFailed:
-            counters::add(hub.schema, counters::Queue::kTasks, counters::Counter::kFailed);
+            count(counters::Counter::kFailed, task_stats::Counter::kFailed);
             break;
         case core::TaskState::kCancelled:
-            counters::add(hub.schema, counters::Queue::kTasks, counters::Counter::kCancelled);
+            count(counters::Counter::kCancelled, task_stats::Counter::kCancelled);
             break;
         case core::TaskState::kExpired:
-            counters::add(hub.schema, counters::Queue::kTasks, counters::Counter::kTimedOut);
+            count(counters::Counter::kTimedOut, task_stats::Counter::kExpired);
             break;
         default:
             break;
@@ -200,9 +212,9 @@ void note_new_place(const Hub& hub, const NewTask& task) {
     note_place(hub, new_life(task), {task.queue, task_slot(hub, task.id), task.cap_set}, task.id);
 }
 
-void count_new(const Hub& hub, std::size_t count) {
-    counters::add(hub.schema, counters::Queue::kTasks, counters::Counter::kEnqueued,
-                  static_cast<int64>(count));
+void count_new(const Hub& hub, const NewTask& task) {
+    counters::add(hub.schema, counters::Queue::kTasks, counters::Counter::kEnqueued);
+    task_stats::add(hub.schema, {task.queue, task.kind}, task_stats::Counter::kCreated);
 }
 
 }  // namespace
@@ -222,7 +234,7 @@ bool insert_task(Tables& tables, const NewTask& task) {
     if (inserted) {
         note_new_place(tables, task);
         note_claimable(tables, task.queue, new_life(task));
-        count_new(tables, 1);
+        count_new(tables, task);
     }
     return inserted;
 }
@@ -250,6 +262,7 @@ void insert_own_tasks(Tables& tables, std::span<const NewTask> tasks) {
     const NewTask* alike = tasks.data();
     for (const NewTask& task : tasks) {
         note_new_place(tables, task);
+        count_new(tables, task);
         if (alike->queue != task.queue || alike->available_at != task.available_at) {
             note_claimable(tables, alike->queue, new_life(*alike),
                            static_cast<int32>(&task - alike));
@@ -258,7 +271,6 @@ void insert_own_tasks(Tables& tables, std::span<const NewTask> tasks) {
     }
     note_claimable(tables, alike->queue, new_life(*alike),
                    static_cast<int32>(tasks.data() + tasks.size() - alike));
-    count_new(tables, tasks.size());
 }
 
 std::optional<core::TaskLife> read_life(Tables& tables, const pg_uuid_t& id) {
@@ -422,6 +434,7 @@ core::TaskState requeue(Tables& tables, const Task& task, const Requeue& how) {
     if (how.outcome) {
         count_run(tables, task, how.now);
         counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kRetried);
+        task_stats::add(tables.hub.schema, {task.queue, task.kind}, task_stats::Counter::kRetried);
     }
     note_claimable(tables, task.queue, life);
     note_state(tables, task, how.notice);

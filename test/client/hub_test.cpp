@@ -165,8 +165,11 @@ TEST_F(ClientHub, HasDeadLetters) {
     EXPECT_EQ(letters[0].reason, DeadLetterReason::kMaxAttempts);
     EXPECT_GT(ONE(redrive_dead_letter, hub_.dead_letters().redrive(letters[0].id)), 0);
     ONE(discard_dead_letter, hub_.dead_letters().discard(letters[1].id));
-    EXPECT_EQ(
-        ONE(redrive_dead_letters, hub_.dead_letters().redrive_matching({{"queue", "worker"}})), 1);
+    const auto redriven =
+        ONE(redrive_dead_letters, hub_.dead_letters().redrive_matching({{"queue", "worker"}}));
+    EXPECT_EQ(redriven.done, 1);
+    EXPECT_EQ(redriven.skipped, 0);
+    EXPECT_TRUE(redriven.failed.empty());
     try {
         hub_.dead_letters().discard(letters[1].id);
         FAIL();

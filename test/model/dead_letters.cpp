@@ -57,25 +57,23 @@ int64_t Hub::redrive(int client, int64_t id) {
 }
 
 int64_t Hub::redrive_many(int client, const DeadLetterFilter& filter) {
-    int64_t redriven = 0;
+    int64_t looked_at = 0;
     std::vector<int64_t> chosen;
     for (const DeadLetter* dead : dead_letters.seen_by(client)) {
-        const bool matches =
-            (!filter.ids || contains(*filter.ids, dead->id)) &&
-            (!filter.instances ||
-             (dead->what.instance && contains(*filter.instances, *dead->what.instance))) &&
-            (!filter.queue || *filter.queue == dead->queue) &&
-            (!filter.reason || *filter.reason == dead->reason) &&
-            (!filter.dead_before || dead->dead_at < *filter.dead_before);
-        if (matches && redriven < filter.limit && !dead_letters.held_from(dead->id, client)) {
+        const bool matches = (!filter.ids || contains(*filter.ids, dead->id)) &&
+                             (!filter.instance || dead->what.instance == filter.instance) &&
+                             (!filter.queue || *filter.queue == dead->queue) &&
+                             (!filter.reason || *filter.reason == dead->reason) &&
+                             (!filter.max_id || dead->id <= *filter.max_id);
+        // What others hold is in the portion, and skipped.
+        if (matches && looked_at++ < filter.limit && !dead_letters.held_from(dead->id, client)) {
             chosen.push_back(dead->id);
-            ++redriven;
         }
     }
     for (const int64_t id : chosen) {
         redrive(client, id);
     }
-    return redriven;
+    return static_cast<int64_t>(chosen.size());
 }
 
 void Hub::discard(int client, int64_t id) {

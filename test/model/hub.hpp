@@ -131,11 +131,11 @@ struct DeadLetter {
 
 struct DeadLetterFilter {
     std::optional<std::vector<int64_t>> ids;
-    std::optional<std::vector<std::string>> instances;
+    Text instance;
     Text queue;
     Text reason;
-    std::optional<int64_t> dead_before;
-    int64_t limit = 1000;
+    std::optional<int64_t> max_id;
+    int64_t limit = 500;
 };
 
 // ---- Instances ----

@@ -66,33 +66,34 @@ std::optional<Call> redrive_dead_letters(Scene* scene) {
     auto& random = scene->random;
     DeadLetterFilter filter;
     JsonObject text;
+    std::string limit;
     if (random.percent(40)) {
         filter.ids = {made_dead_letter(scene), made_dead_letter(scene)};
         text.raw("ids",
                  "[" + to_string(filter.ids->at(0)) + ", " + to_string(filter.ids->at(1)) + "]");
+    } else {
+        if (random.percent(30)) {
+            filter.instance = made_instance(scene);
+            text.text("instance_id", filter.instance);
+        }
+        if (random.percent(20)) {
+            filter.queue = random.pick(kQueues);
+            text.text("queue", filter.queue);
+        }
+        if (random.percent(20)) {
+            filter.reason = random.percent(70) ? "max_attempts" : "orphan";
+            text.text("reason", filter.reason);
+        }
+        if (random.percent(20)) {
+            filter.max_id = made_dead_letter(scene);
+            text.number("max_id", *filter.max_id);
+        }
+        if (random.percent(50)) {
+            filter.limit = random.number(1, 4);
+            limit = ", p_limit => " + to_string(filter.limit);
+        }
     }
-    if (random.percent(30)) {
-        filter.instances = {made_instance(scene), made_instance(scene)};
-        text.raw("instance_ids",
-                 "[" + json(filter.instances->at(0)) + ", " + json(filter.instances->at(1)) + "]");
-    }
-    if (random.percent(20)) {
-        filter.queue = random.pick(kQueues);
-        text.text("queue", filter.queue);
-    }
-    if (random.percent(20)) {
-        filter.reason = random.percent(70) ? "max_attempts" : "orphan";
-        text.text("reason", filter.reason);
-    }
-    if (random.percent(20)) {
-        filter.dead_before = scene->now - random.number(0, 5000);
-        text.number("dead_before", *filter.dead_before);
-    }
-    if (random.percent(50)) {
-        filter.limit = random.number(1, 4);
-        text.number("limit", filter.limit);
-    }
-    return Call{"SELECT app.redrive_dead_letters('" + text.printed() + "')",
+    return Call{"SELECT app.redrive_dead_letters('" + text.printed() + "'" + limit + ") ->> 'done'",
                 [filter, client = scene->client](Hub* hub) {
                     return Expected{{to_string(hub->redrive_many(client, filter))}};
                 }};
@@ -113,7 +114,7 @@ std::optional<Call> discard_dead_letter(Scene* scene) {
 std::optional<Call> bad_dead_letter_call(Scene* scene) {
     static constexpr BadCall kBad[] = {
         {"SELECT app.redrive_dead_letters('{\"id\":1}')", "unknown_key", "p_filter"},
-        {"SELECT app.redrive_dead_letters('{\"limit\":0}')", "out_of_range", "p_filter.limit"},
+        {"SELECT app.redrive_dead_letters('{}', p_limit => 0)", "out_of_range", "p_limit"},
     };
     return refused_call(scene, kBad);
 }

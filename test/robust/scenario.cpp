@@ -475,7 +475,7 @@ const std::vector<Call>& writing_calls() {
         {"revoke_lease", "'<11>', p_now_ms => 1200"},
         {"cancel_task", "'<11>', p_now_ms => 1200"},
         {"cancel_task", "'<12>', p_now_ms => 1200"},
-        {"replay_task", "'<61>', true, 1200"},
+        {"replay_task", "'<61>', true, p_now_ms => 1200"},
         {"replay_task", "'<62>', p_now_ms => 1200"},
         {"replay_task", "'<41>', p_now_ms => 1200"},
     };

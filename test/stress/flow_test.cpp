@@ -218,7 +218,7 @@ class FlowWorker {
                  "', 500, p_now_ms => " + now() + ")");
         } else if (play_.with_replays) {
             call("replay_task(" + some(play_.tasks) + ", " +
-                 (random_.in_thousand(500) ? "true" : "false") + ", " + now() + ")");
+                 (random_.in_thousand(500) ? "true" : "false") + ", p_now_ms => " + now() + ")");
         }
     }
 

@@ -415,8 +415,46 @@ TEST_F(DashboardServer, ShowsWaitsBetweenSamples) {
     EXPECT_TRUE(wait["p50"].is_number());
     EXPECT_TRUE(wait["p99"].is_number());
     EXPECT_LE(counted, static_cast<int>(claimed));
-    // Queues of tasks have no durations of their own.
-    EXPECT_TRUE(answer("series?queue=mail")["wait"].is_null());
+    // Those of a queue of tasks are recorded each minute.
+    EXPECT_TRUE(answer("series?queue=mail").contains("wait"));
+}
+
+TEST_F(DashboardServer, ShowsWhatTheHubRecorded) {
+    Connection& connection = hub_.connection();
+    // In one transaction: the background worker records all of it, or nothing yet.
+    connection.exec("SELECT app.create_task('mail', p_kind => 'send'), app.create_task('post')");
+    connection.exec("SELECT app.reconcile('{stat_minutes}')");
+    start();
+    const Viewer viewer = log_in();
+    const auto created = [&](const std::string& query) {
+        const json series = get("/api/v1/h/app/series?" + query, viewer).parsed();
+        double sum = 0;
+        for (const auto& rate : series["in"]) {
+            sum += rate.get<double>() * series["step_ms"].get<double>() / 1000;
+        }
+        EXPECT_EQ(series["t"].size(), series["in"].size());
+        return std::lround(sum);
+    };
+    for (const std::string range : {"1h", "24h", "7d"}) {
+        EXPECT_EQ(created("range=" + range), 2) << range;
+        EXPECT_EQ(created("range=" + range + "&queue=mail"), 1) << range;
+        EXPECT_EQ(created("range=" + range + "&queue=none"), 0) << range;
+    }
+    EXPECT_EQ(get("/api/v1/h/app/series?range=1y", viewer).status, 400);
+    const json queue = get("/api/v1/h/app/queues/mail", viewer).parsed();
+    ASSERT_EQ(queue["kinds"].size(), 1u);
+    EXPECT_EQ(queue["kinds"][0]["kind"], "send");
+    EXPECT_EQ(queue["kinds"][0]["wait"]["buckets"].size(), 22u);
+    // Rates of a queue of tasks, between two samples.
+    get("/api/v1/h/app/glance", viewer);
+    json rates;
+    await([&] {
+        const json glance = get("/api/v1/h/app/glance", viewer).parsed();
+        rates = glance["queues"][0]["rates"];
+        return rates.is_object();
+    });
+    EXPECT_EQ(rates["in"], 0.0);
+    EXPECT_TRUE(rates.contains("failed"));
 }
 
 TEST_F(DashboardServer, ActsOnceAndOnWhatWasSeen) {

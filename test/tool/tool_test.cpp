@@ -602,6 +602,7 @@ TEST_F(ToolProgram, DealsWithDeadLetters) {
     EXPECT_EQ(text({"dead-letters", "discard", id(1), id(2)}), "2 discarded\n");
     const Ran unknown = belay({"dead-letters", "redrive", "999999"});
     EXPECT_EQ(unknown.code, 1);
+    EXPECT_EQ(unknown.out, "0 put back\n");
     EXPECT_EQ(parsed({"dead-letters", "redrive", "--all", "--reason", "max_attempts"})["redriven"],
               1);
     EXPECT_EQ(parsed({"dead-letters", "list"}), json::array());

@@ -161,7 +161,7 @@ export interface Series extends Answer {
   failed: (number | null)[];
   oldest_ms: (number | null)[];
   depth: (number | null)[];
-  /** Of the range, as far as it was watched; null of a queue of tasks. */
+  /** Of the range; null if nothing is measured. */
   wait: Latency | null;
   run: Latency | null;
 }
@@ -532,8 +532,6 @@ export interface QueueDetail extends Answer {
   /** Whether the list of queues has it: then its settings are known. */
   listed: boolean;
   kinds: { kind: string; n: number; failed: number; wait: Latency; run: Latency }[];
-  wait: Latency | null;
-  run: Latency | null;
   owners: Owner[];
 }
 

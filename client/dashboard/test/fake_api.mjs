@@ -193,7 +193,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
       case "queues": {
         const found = data.queues.find((x) => x.queue === id);
         const q = found ?? { queue: id, paused: false, ready: count(0), delayed: count(0), active: count(0), suspended: count(0), blocked: count(0), overdue: count(0), oldest_ms: null, owners: 0, concurrency: null, rate_per_s: null, burst: null, rates: null, spark: [] };
-        return { at_ms: now(), took_ms: 1.9, sql: `SELECT * FROM ${hub}.list_queues() AS q WHERE q.queue = '${id}';`, queue: q, listed: found !== undefined, kinds: [], wait: null, run: null, owners: data.owners.filter((o) => o.queues.includes(id)) };
+        return { at_ms: now(), took_ms: 1.9, sql: `SELECT * FROM ${hub}.list_queues() AS q WHERE q.queue = '${id}';`, queue: q, listed: found !== undefined, kinds: found ? (data.kinds ??= ["welcome", "invoice"].map((kind, i) => ({ kind: data.evil(kind), n: [18_200, 4100][i], failed: [12, 240][i], wait: data.latency(40), run: data.latency(180) }))) : [], owners: data.owners.filter((o) => o.queues.includes(id)) };
       }
       case "tasks": {
         if (id === undefined) {

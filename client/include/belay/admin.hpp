@@ -172,6 +172,18 @@ struct DeadLetterFilter {
     int limit = 100;
 };
 
+// A dead letter that could not be put back, and why: SQLSTATE and code_detail.
+struct RefusedLetter {
+    std::int64_t id = 0;
+    std::string code;
+    std::string word;
+};
+struct RedrivenLetters {
+    std::int64_t done = 0;
+    std::int64_t skipped = 0;  // gone meanwhile, or held by another transaction
+    std::vector<RefusedLetter> failed;
+};
+
 // hub.dead_letters()
 class DeadLetters : public HubPart {
  public:
@@ -181,8 +193,9 @@ class DeadLetters : public HubPart {
                                  Where where = Where::current());
     // Enqueues it again; the id of the new item.
     std::int64_t redrive(std::int64_t id, Where where = Where::current());
-    // All that fit a filter of the SQL function; how many.
-    std::int64_t redrive_matching(const Json& filter, Where where = Where::current());
+    // All that fit a filter of the SQL function, or at most so many, in portions of up to 500.
+    RedrivenLetters redrive_matching(const Json& filter, OptionalNumber most = {},
+                                     Where where = Where::current());
     void discard(std::int64_t id, Where where = Where::current());
 };
 

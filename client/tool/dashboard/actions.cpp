@@ -160,32 +160,15 @@ JsonText queue_settings(const ActionCall& call) {
     return {settings.dump()};
 }
 
-// What the page has seen of a task that is to be replayed, if it has moved on since; none if it has
-// not. The other functions compare the epoch themselves.
-std::optional<Json> fence_broken(Hub& hub, const ActionCall& call) {
-    const auto seen = [&](const char* key) { return plain_text(call, key); };
-    const std::string replay = seen("expected_replay");
-    if (replay.empty()) {
-        return std::nullopt;
+// Why nothing was done: the task is no longer what the page has seen, so that the function refused.
+const char* moved_on(const Error& error, const ActionCall& call) {
+    if (error.sqlstate() == "QB001" && !plain_text(call, "expected_epoch").empty()) {
+        return "epoch_moved";
     }
-    const Result now = hub.query(Effect::kRepeatable,
-                                 "SELECT t ->> 'replay_count', t ->> 'state' FROM (SELECT " +
-                                     hub.schema() + ".get_task($1) AS t) AS g WHERE t IS NOT NULL",
-                                 {Uuid{seen("task_id")}});
-    if (now.empty()) {
-        return std::nullopt;  // the function says that it does not exist
+    if (error.code_detail() == "replayed_meanwhile") {
+        return "replayed_meanwhile";
     }
-    if (replay == now.get<std::string>(0, 0)) {
-        return std::nullopt;
-    }
-    return Json{{"result", "already_satisfied"},
-                {"reason", "replayed_meanwhile"},
-                {"state", now.get<std::string>(0, 1)}};
-}
-
-// Whether a function refused because the task is not at the epoch that the page has seen.
-bool is_epoch_moved(const Error& error, const ActionCall& call) {
-    return error.sqlstate() == "QB001" && !plain_text(call, "expected_epoch").empty();
+    return nullptr;
 }
 
 }  // namespace
@@ -323,9 +306,6 @@ Json perform(Hub& hub, const ActionCall& call) {
     const std::string text =
         shown(statement_of(call, shown_identifier(hub.name()), hub.name(), again), again) + ";";
     const auto act = [&]() -> Json {
-        if (auto broken = fence_broken(hub, call)) {
-            return Json::array({*broken});
-        }
         const Result rows =
             hub.query(Effect::kWrite, "SELECT coalesce(json_agg(r), '[]') FROM (" + sql + ") AS r",
                       params_of(values));
@@ -335,10 +315,11 @@ Json perform(Hub& hub, const ActionCall& call) {
     try {
         row = in_action(hub, call.reason, act);
     } catch (const Error& error) {
-        if (!is_epoch_moved(error, call)) {
+        const char* reason = moved_on(error, call);
+        if (reason == nullptr) {
             throw;
         }
-        row = Json::array({{{"result", "already_satisfied"}, {"reason", "epoch_moved"}}});
+        row = Json::array({{{"result", "already_satisfied"}, {"reason", reason}}});
     }
     const Json first = row.is_array() && row.size() == 1 ? row[0] : row;
     const auto word = [&](const char* key) {

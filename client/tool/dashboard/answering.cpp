@@ -210,7 +210,7 @@ Response Dashboard::Impl::read(const Session& session, const Route& route) {
         auto connection = database.lease(session.credential);
         hub_of(*connection, *session.credential, route.hub);
         answer.json =
-            sampler->series(*session.credential, route.hub, route.get("range"), route.get("queue"));
+            sampler->series(session.credential, route.hub, route.get("range"), route.get("queue"));
     } else if (route.read.starts_with("bulk_")) {
         return json_response(200, bulk_read(session, route));
     } else if (route.read == "glance") {

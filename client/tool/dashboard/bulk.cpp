@@ -26,17 +26,14 @@ const std::vector<BulkAction> kBulk = {
      "browse_instances", "instance_id", "name", "status", "upto_ms",
      "The instances are requested to cancel. Their code decides when they end."},
     {"redrive_dead_letter", "dead letter", "redrive_dead_letters",
-     "{h}.redrive_dead_letters(:filter)", "browse_dead_letters", "id", "name", "reason", "max_id",
+     "{h}.redrive_dead_letters(:filter, p_order => :order, p_after => :after)",
+     "browse_dead_letters", "id", "name", "reason", "max_id",
      "The dead letters are put back into their queues."},
     {"discard_dead_letter", "dead letter", "discard_dead_letters",
      "{h}.discard_dead_letters(:filter, p_order => :order, p_after => :after)",
      "browse_dead_letters", "id", "name", "reason", "max_id",
      "The dead letters are deleted. This cannot be undone."},
 };
-
-bool is_redrive(const BulkCall& call) {
-    return std::string_view(call.bulk->function) == "redrive_dead_letters";
-}
 
 // An id as the functions have it: those of dead letters are numbers.
 Json id_value(const BulkCall& call, const std::string& id) {
@@ -75,20 +72,9 @@ void read_filter(BulkCall& call, Json filter, const Json& upto) {
     call.filter = std::move(filter);
 }
 
-// The filter of redrive_dead_letters has other names.
-Json redrive_filter(const Json& filter) {
-    Json named = filter;
-    if (named.contains("instance_id")) {
-        named["instance_ids"] = Json::array({named["instance_id"]});
-        named.erase("instance_id");
-    }
-    named["limit"] = kMostSelected;
-    return named;
-}
-
 Json filter_of_call(const BulkCall& call) {
     if (!call.selected) {
-        return is_redrive(call) ? redrive_filter(call.filter) : call.filter;
+        return call.filter;
     }
     Json ids = Json::array();
     for (const auto& id : call.ids) {

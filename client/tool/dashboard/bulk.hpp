@@ -99,7 +99,6 @@ class BulkJobs {
         Json failed = Json::array();  // by reason; of many reasons, the first ones
         std::int64_t failures = 0;
         OptionalText cursor = {};
-        std::size_t next_id = 0;  // of selected ones that are done one by one
         int tries = 0;
         std::int64_t started_ms = 0;
         std::int64_t ended_ms = 0;
@@ -118,7 +117,6 @@ class BulkJobs {
     std::shared_ptr<Job> next_job(std::int64_t& pause);
     void work(const std::shared_ptr<Job>& job);
     Portion portion(Hub& hub, const Job& job);
-    static Portion redrive_selected(Hub& hub, const Job& job);
     void take(Job& job, const Portion& portion);
     // state: the SQLSTATE, "" if no server answered.
     void refuse(Job& job, const std::string& state, const std::string& message);

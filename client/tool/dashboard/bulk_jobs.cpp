@@ -148,10 +148,6 @@ Json BulkJobs::go_on(const std::shared_ptr<const Credential>& credential,
         const std::int64_t seen = job->done + job->skipped + job->failures;
         total = job->total;
         total["n"] = std::max<std::int64_t>(0, total["n"].get<std::int64_t>() - seen);
-        if (call.selected && job->next_id > 0) {
-            call.ids.erase(call.ids.begin(),
-                           call.ids.begin() + static_cast<std::ptrdiff_t>(job->next_id));
-        }
     }
     call.key = key;
     return start(credential, session, hub, user, call, total, cursor);
@@ -241,9 +237,6 @@ void BulkJobs::work(const std::shared_ptr<Job>& job) {
 }
 
 BulkJobs::Portion BulkJobs::portion(Hub& hub, const Job& job) {
-    if (job.call.selected && std::string_view(job.call.bulk->name) == "redrive_dead_letter") {
-        return redrive_selected(hub, job);
-    }
     Values values;
     const std::string sql = bulk_statement(job.call, hub.schema(), job.cursor, values);
     const Json answer = in_action(hub, job.call.reason, [&] {
@@ -251,12 +244,6 @@ BulkJobs::Portion BulkJobs::portion(Hub& hub, const Job& job) {
             hub.query(Effect::kWrite, sql + "::text", params_of(values)).get<std::string>(0, 0));
     });
     Portion portion;
-    if (answer.is_number_integer()) {
-        // redrive_dead_letters: what it moved no longer matches.
-        portion.done = answer.get<std::int64_t>();
-        portion.last = portion.done == 0;
-        return portion;
-    }
     portion.done = answer["done"].get<std::int64_t>();
     portion.skipped = answer["skipped"].get<std::int64_t>();
     portion.failed = answer["failed"];
@@ -267,39 +254,11 @@ BulkJobs::Portion BulkJobs::portion(Hub& hub, const Job& job) {
     return portion;
 }
 
-// One by one: one that is gone meanwhile keeps nothing from the others.
-BulkJobs::Portion BulkJobs::redrive_selected(Hub& hub, const Job& job) {
-    constexpr std::size_t kAtOnce = 50;
-    Portion portion;
-    const auto& ids = job.call.ids;
-    const std::size_t end = std::min(ids.size(), job.next_id + kAtOnce);
-    for (std::size_t i = job.next_id; i < end; ++i) {
-        try {
-            in_action(hub, job.call.reason, [&] {
-                hub.query(Effect::kWrite,
-                          "SELECT " + hub.schema() + ".redrive_dead_letter($1)::text",
-                          {parse_integer(ids[i], 0, INT64_MAX)});
-                return Json();
-            });
-            ++portion.done;
-        } catch (const Error& error) {
-            if (error.connection_lost() || error.sqlstate().empty()) {
-                throw;
-            }
-            portion.failed.push_back(
-                {{"id", ids[i]}, {"code", std::string(error.sqlstate())}, {"word", error.what()}});
-        }
-    }
-    portion.last = end == ids.size();
-    return portion;
-}
-
 void BulkJobs::take(Job& job, const Portion& portion) {
     job.tries = 0;
     job.done += portion.done;
     job.skipped += portion.skipped;
     job.failures += static_cast<std::int64_t>(portion.failed.size());
-    job.next_id += static_cast<std::size_t>(portion.done) + portion.failed.size();
     for (const auto& one : portion.failed) {
         const auto same = std::ranges::find_if(job.failed, [&](const Json& reason) {
             return reason["code"] == one["code"] && reason["word"] == one["word"];

@@ -61,9 +61,18 @@ Json read_queue(Reader& reader) {
     row.erase("capped");
     row["rates"] = nullptr;
     row["spark"] = Json::array();
-    queue["kinds"] = Json::array();
-    queue["wait"] = nullptr;
-    queue["run"] = nullptr;
+    queue["kinds"] = reader.value(
+        "SELECT coalesce(json_agg(json_build_object('kind', q.kind, 'n', q.completed + q.failed + "
+        "q.cancelled + q.expired, 'failed', q.failed, 'wait', json_build_object('p50', w.p50_ms, "
+        "'p95', w.p95_ms, 'p99', w.p99_ms, 'buckets', w.buckets), 'run', json_build_object('p50', "
+        "r.p50_ms, 'p95', r.p95_ms, 'p99', r.p99_ms, 'buckets', r.buckets)) ORDER BY q.kind), "
+        "'[]') "
+        "FROM belay.pg_stat_belay_task_queue AS q JOIN belay.pg_stat_belay_latency AS w ON "
+        "w.duration = 'wait' AND (w.hub, w.task_queue, w.kind) = (q.hub, q.queue, q.kind) JOIN "
+        "belay.pg_stat_belay_latency AS r ON r.duration = 'run' AND (r.hub, r.task_queue, r.kind) "
+        "= "
+        "(q.hub, q.queue, q.kind) WHERE q.hub = $1 AND q.queue = $2",
+        {reader.hub().name(), reader.id()});
     const Json owners = reader.value("SELECT {h}.list_owners(NULL, 1000)");
     queue["owners"] = Json::array();
     for (const auto& owner : owners["rows"]) {

@@ -12,7 +12,8 @@ namespace {
 constexpr std::int64_t kInterval = 2000;
 constexpr std::int64_t kShare = 20;  // a sample takes at most 1/20 of the time
 constexpr std::size_t kMostSamples = 450;
-constexpr std::size_t kMostSparks = 24;
+constexpr std::int64_t kSparks = 24;  // of 15 minutes
+constexpr std::int64_t kSparkPart = 15 * 60000 / kSparks;
 constexpr std::int64_t kForgotten = 20 * 60000;
 
 constexpr std::int64_t kGap = 60000;  // samples that are further apart make no rate
@@ -124,8 +125,20 @@ Sampler::Sample Sampler::sample_of(const Json& raw) {
         all.depth += figures.depth;
         all.oldest_ms = std::max(all.oldest_ms, figures.oldest_ms);
     }
+    const bool counted = std::ranges::any_of(
+        raw["queues"], [](const Json& row) { return row["counters"].is_object(); });
     for (const auto& row : raw["task_queues"]) {
         Figures& figures = sample.figures[row["queue"].get<std::string>()];
+        const Json counters = row.value("counters", Json());
+        // A queue of which nothing is counted yet has no counters. They have the words of tasks;
+        // an older server has none.
+        if (counted && row.contains("counters")) {
+            for (const auto& [ours, theirs] :
+                 {std::pair("enqueued", "created"), std::pair("acked", "completed"),
+                  std::pair("lost_leases", "lost"), std::pair("failed", "failed")}) {
+                figures.counters[ours] = counters.is_object() ? counter(counters, theirs) : 0;
+            }
+        }
         figures.depth = row["ready"]["n"].get<std::int64_t>();
         figures.oldest_ms = number(row["oldest_ms"]);
     }
@@ -167,12 +180,28 @@ void Sampler::put_rates(Target& target, const Sample* before, const Sample& now,
     row["rates"] = rates_of(before, now, queue);
     auto& spark = target.sparks[queue];
     if (!row["rates"].is_null()) {
-        spark.push_back(row["rates"]["done"].get<double>());
-        if (spark.size() > kMostSparks) {
-            spark.pop_front();
+        spark.add(now.at_ms, row["rates"]["done"].get<double>(),
+                  static_cast<double>(now.at_ms - before->at_ms) / 1000);
+    }
+    row["spark"] = spark.values();
+}
+
+void Sampler::Spark::add(std::int64_t at_ms, double rate, double seconds) {
+    Part& part = parts[at_ms / kSparkPart];
+    part.done += rate * seconds;
+    part.seconds += seconds;
+    parts.erase(parts.begin(), parts.lower_bound(at_ms / kSparkPart - kSparks + 1));
+}
+
+Json Sampler::Spark::values() const {
+    Json values = Json::array();
+    if (!parts.empty()) {
+        for (auto at = parts.begin()->first; at <= parts.rbegin()->first; ++at) {
+            const auto part = parts.find(at);
+            values.push_back(part == parts.end() ? 0.0 : part->second.done / part->second.seconds);
         }
     }
-    row["spark"] = spark;
+    return values;
 }
 
 // The worker queue and the orchestrator queue.
@@ -231,6 +260,8 @@ void Sampler::note(Target& target, Json& raw) {
     for (auto& queue : queues) {
         put_rates(target, before, sample, queue["queue"].get<std::string>(), queue);
     }
+    Json whole = Json::object();  // only its spark is kept, for the list of hubs
+    put_rates(target, before, sample, "", whole);
     const Json loop = raw["worker_loop_age_ms"];
     const Json& estimates = raw["estimates"];
     target.last = {
@@ -277,15 +308,6 @@ Json Sampler::summary(const Credential& credential, const std::string& hub) {
         found->samples.size() < 2) {
         return nullptr;
     }
-    Json spark = Json::array();
-    const std::size_t from =
-        found->samples.size() > kMostSparks ? found->samples.size() - kMostSparks : 1;
-    for (std::size_t i = from; i < found->samples.size(); ++i) {
-        const Json rates = rates_of(&found->samples[i - 1], found->samples[i], "");
-        if (!rates.is_null()) {
-            spark.push_back(rates["done"]);
-        }
-    }
     Json dead = {{"n", 0}, {"capped", false}};
     for (const auto& group : found->last["dead_letters"]) {
         dead["n"] = dead["n"].get<std::int64_t>() + group["count"]["n"].get<std::int64_t>();
@@ -293,55 +315,8 @@ Json Sampler::summary(const Credential& credential, const std::string& hub) {
     }
     return {
         {"rates", rates_of(&found->samples[found->samples.size() - 2], found->samples.back(), "")},
-        {"spark", spark},
+        {"spark", found->sparks[""].values()},
         {"dead", dead}};
-}
-
-Json Sampler::series(const Credential& credential, const std::string& hub, const std::string& range,
-                     const std::string& queue) {
-    static const std::map<std::string, std::int64_t> ranges = {
-        {"", 900000}, {"15m", 900000}, {"1h", 3600000}, {"24h", 86400000}, {"7d", 604800000}};
-    const auto length = ranges.find(range);
-    if (length == ranges.end()) {
-        throw BadRequest("there is no such range");
-    }
-    const auto found = target({credential.key, hub});
-    const std::lock_guard lock(found->taking);
-    Json series = {{"at_ms", system_ms()},
-                   {"took_ms", 0},
-                   {"sql", found->last.is_object() ? found->last["sql"] : Json("")},
-                   {"step_ms", kInterval}};
-    for (const char* key : {"t", "in", "done", "failed", "oldest_ms", "depth"}) {
-        series[key] = Json::array();
-    }
-    const std::int64_t from =
-        found->samples.empty() ? 0 : found->samples.back().at_ms - length->second;
-    Durations durations;
-    const Sample* before = nullptr;
-    for (const auto& sample : found->samples) {
-        const auto figures = sample.figures.find(queue);
-        if (sample.at_ms >= from && before != nullptr) {
-            const bool known = figures != sample.figures.end();
-            const Json rates = rates_of(before, sample, queue);
-            series["t"].push_back(sample.at_ms);
-            for (const char* key : {"in", "done", "failed"}) {
-                series[key].push_back(rates.is_null() ? Json(nullptr) : rates[key]);
-            }
-            series["oldest_ms"].push_back(known && figures->second.oldest_ms
-                                              ? Json(*figures->second.oldest_ms)
-                                              : Json(nullptr));
-            series["depth"].push_back(known ? Json(figures->second.depth) : Json(nullptr));
-            // Durations of a queue of tasks are not counted.
-            if (queue.empty()) {
-                add(durations, sample.durations);
-            }
-        }
-        before = &sample;
-    }
-    for (const char* what : {"wait", "run"}) {
-        series[what] = latency(durations, what, found->bounds);
-    }
-    return series;
 }
 
 // The events that are new since the last look, oldest first. A page that has begun to watch gets
@@ -407,6 +382,30 @@ void Sampler::look(const Streams::Watched& watch, Target& target) {
     }
 }
 
+// Whether a flow is another one than at the last look. No wait tells of its members' progress.
+bool Sampler::is_other(const Streams::Watched& watch, const std::string& flow, Target& target) {
+    constexpr std::size_t kMostFlows = 1000;
+    try {
+        auto connection = database_.lease(watch.credential);
+        Hub hub = find_hub_(*connection, *watch.credential, watch.hub);
+        const auto known = target.flows.find(flow);
+        const Result now = hub.query(
+            Effect::kRepeatable, "SELECT " + hub.schema() + ".get_flow($1, $2) ->> 'revision'",
+            {Uuid{flow},
+             known == target.flows.end() ? OptionalText() : OptionalText(known->second)});
+        if (now.empty() || now.is_null(0, 0)) {
+            return false;
+        }
+        if (target.flows.size() >= kMostFlows) {
+            target.flows.clear();
+        }
+        target.flows[flow] = now.get<std::string>(0, 0);
+        return true;
+    } catch (const std::exception&) {
+        return true;  // the page's own read says what is wrong
+    }
+}
+
 void Sampler::run() {
     for (;;) {
         const auto watched = streams_.watched();
@@ -426,7 +425,7 @@ void Sampler::run() {
                 look(watch, *found);
                 taking.unlock();
                 for (const auto& [object, asked] : watch.objects) {
-                    if (!waits || object.what == "flow") {
+                    if (object.what == "flow" ? is_other(watch, object.id, *found) : !waits) {
                         streams_.send(
                             watch.credential->key, object, "changed",
                             {{"hub", object.hub}, {"what", object.what}, {"id", object.id}});

@@ -34,10 +34,10 @@ class Sampler {
     // A sample that is at most `age` ms old; takes one if there is none.
     Json glance(const std::shared_ptr<const Credential>& credential, const std::string& hub,
                 std::int64_t age = 2500);
-    // What is known of the last 15 minutes, 1 h, 24 h or 7 d: of a queue of tasks, of all if it is
-    // "".
-    Json series(const Credential& credential, const std::string& hub, const std::string& range,
-                const std::string& queue);
+    // What is known of the last 15 minutes, from samples, or of 1 h, 24 h or 7 d, as the hub has
+    // recorded it: of a queue of tasks, of all if it is "".
+    Json series(const std::shared_ptr<const Credential>& credential, const std::string& hub,
+                const std::string& range, const std::string& queue);
     // The hub as a line of the list of hubs; null if nobody looks at it.
     Json summary(const Credential& credential, const std::string& hub);
 
@@ -57,6 +57,23 @@ class Sampler {
         std::map<std::string, Figures> figures = {};
         Durations durations = {};  // of the whole hub, since the sample before
     };
+    // How much was done in each part of the last 15 minutes.
+    struct Spark {
+        struct Part {
+            double done = 0;
+            double seconds = 0;
+        };
+        std::map<std::int64_t, Part> parts = {};
+
+        void add(std::int64_t at_ms, double rate, double seconds);
+        // Per second, oldest first; parts of which nothing is known are left out at the beginning.
+        Json values() const;
+    };
+    // A series as the hub has recorded it.
+    struct Recorded {
+        std::int64_t taken_ms = 0;
+        Json series = {};
+    };
     struct Target {
         std::deque<Sample> samples = {};
         Durations counted = {};  // as the last of the samples had them
@@ -64,10 +81,12 @@ class Sampler {
         Json last = {};
         std::int64_t taken_ms = 0;  // by the steady clock; 0: never
         std::int64_t due_ms = 0;
-        std::map<std::string, std::deque<double>> sparks = {};
+        std::map<std::string, Spark> sparks = {};
+        std::map<std::string, Recorded> recorded = {};  // by range and queue
         bool waits = false;
-        std::string last_event = {};     // that the pages know
-        std::int64_t events_asked = -1;  // when a page began to watch events
+        std::string last_event = {};                    // that the pages know
+        std::int64_t events_asked = -1;                 // when a page began to watch events
+        std::map<std::string, std::string> flows = {};  // revisions; of the sampler's thread alone
         std::mutex taking = {};
     };
     using Key = std::pair<std::string, std::string>;
@@ -84,8 +103,12 @@ class Sampler {
                           const std::string& queue, Json& row);
     static Json provider_rows(Target& target, const Sample* before, const Sample& now,
                               const Json& raw);
+    Json sampled(const Target& target, const std::string& queue);
+    Json recorded(const std::shared_ptr<const Credential>& credential, const std::string& hub,
+                  Target& target, const std::string& range, const std::string& queue);
     Json new_events(const Streams::Watched& watch, Target& target);
     void look(const Streams::Watched& watch, Target& target);
+    bool is_other(const Streams::Watched& watch, const std::string& flow, Target& target);
 
     Database& database_;
     Streams& streams_;

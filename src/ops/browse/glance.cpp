@@ -1,13 +1,15 @@
 // glance.cpp — the numbers of an overview in one call, who has leases, a search by ids.
 //
 // Calls    store::task_queues and the other functions of store/glance, counters::read,
-//          wakeups::read_queue_uses, registry::live_workers
+//          task_stats::read, wakeups::read_queue_uses, registry::live_workers
 // Touches  nothing
 // Locks    nothing
 // Raises   QB006
 // Races    none: queries with the caller's snapshot
 // Faults   none: it only reads
 #include "ops/browse/glance.hpp"
+
+#include <algorithm>
 
 #include "ops/input.hpp"
 #include "ops/monitoring/monitoring.hpp"
@@ -16,6 +18,7 @@
 #include "pg/errors.hpp"
 #include "shmem/counters.hpp"
 #include "shmem/registry.hpp"
+#include "shmem/task_stats.hpp"
 #include "shmem/wakeups/wakeups.hpp"
 #include "store/hub_row.hpp"
 #include "store/readiness.hpp"
@@ -126,6 +129,33 @@ void write_bounds(Writer* json) {
     json->close(']');
 }
 
+// What happened to the tasks of a queue, of all kinds, as shared memory knows; null if it knows
+// nothing of them.
+void write_task_counts(Writer* json, std::span<const task_stats::Row> rows,
+                       std::string_view queue) {
+    task_stats::Counts counts{};
+    bool any = false;
+    for (auto row = std::lower_bound(
+             rows.begin(), rows.end(), queue,
+             [](const task_stats::Row&one, std::string_view name) { return one.of.queue < name; });
+         row != rows.end() && row->of.queue == queue; ++row) {
+        counts.add(row->counts);
+        any = true;
+    }
+    if (!any) {
+        json->null("counters");
+        json->null("durations");
+        return;
+    }
+    json->key("counters");
+    json->open('{');
+    for (int i = 0; i < task_stats::kCounters; ++i) {
+        json->number(task_stats::kCounterNames[i], counts.values[i]);
+    }
+    json->close('}');
+    write_durations(json, counts.durations);
+}
+
 // The tasks of all queues that are shown.
 struct TaskSums {
     int64 ready = 0;
@@ -199,6 +229,7 @@ TaskSums write_task_queues(Writer* json, store::Tables& tables, int64 now, int64
     json->open('[');
     // One more than is shown tells whether there are more.
     const auto rows = store::task_queues(tables, now, cap, kMostQueues + 1);
+    const auto counted = task_stats::read(tables.hub.schema);
     int64 shown = 0;
     for (const auto [name, paused, ready, delayed, blocked, active, suspended, overdue, oldest,
                      concurrency, rate, burst, owners, capped, by, at] : rows) {
@@ -236,6 +267,7 @@ TaskSums write_task_queues(Writer* json, store::Tables& tables, int64 now, int64
         json->number("concurrency", concurrency);
         json->real("rate_per_s", rate);
         json->real("burst", burst);
+        write_task_counts(json, counted, name);
         json->close('}');
     }
     json->close(']');

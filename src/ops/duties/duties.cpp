@@ -64,6 +64,7 @@ constexpr Duty kDuties[] = {
     {"schedules", run_schedules, 1, FaultPoint::kDutySchedules, nullptr, false, next_schedule},
     {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
     {"sibling_cancel", cancel_siblings, 1, FaultPoint::kDutySiblingCancel},
+    {"stat_minutes", record_stat_minutes, 10, FaultPoint::kDutyStatMinutes},
     {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
 };
 

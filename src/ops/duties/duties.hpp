@@ -54,6 +54,7 @@ int64 cancel_siblings(store::Tables& tables, pg::Clock* clock);
 int64 drain_cancel_backlog(store::Tables& tables, pg::Clock* clock);
 int64 run_schedules(store::Tables& tables, pg::Clock* clock);
 int64 next_schedule(store::Tables& tables);
+int64 record_stat_minutes(store::Tables& tables, pg::Clock* clock);
 int64 watch_snapshots(store::Tables& tables, pg::Clock* clock);
 
 // What one duty did.

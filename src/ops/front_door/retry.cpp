@@ -17,7 +17,7 @@ void retry(store::Tables& tables, const pg_uuid_t& id, pg::Clock* clock) {
                   pg::Facts("already_terminal").add("task_id", text).add("state", "completed"),
                   "Use replay_task to run a completed task again.");
     }
-    (void)replay_task(tables, id, false, clock);
+    (void)replay_task(tables, id, false, std::nullopt, clock);
 }
 
 }  // namespace belay::ops

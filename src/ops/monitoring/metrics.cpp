@@ -45,11 +45,12 @@ class Text {
     }
 
     void sample(double value, Label first = {}, Label second = {}, Label third = {}) {
-        add(suffix_, value, {first, second, third});
+        add(suffix_, value, {first, second, third, {}});
     }
 
     // The samples of a histogram of durations.
-    void histogram(const counters::DurationCounts& counts, Label first, Label second) {
+    void histogram(const counters::DurationCounts& counts, Label first, Label second,
+                   Label third = {}) {
         int64 sum = 0;
         for (int i = 0; i < core::kDurationBuckets; ++i) {
             sum += counts.buckets[i];
@@ -59,10 +60,10 @@ class Text {
                     : float_text(
                           static_cast<double>(core::kDurationBounds[static_cast<std::size_t>(i)]) /
                           kMsPerSecond);
-            add("_bucket", static_cast<double>(sum), {first, second, {"le", bound}});
+            add("_bucket", static_cast<double>(sum), {first, second, third, {"le", bound}});
         }
-        add("_sum", static_cast<double>(counts.sum_ms) / kMsPerSecond, {first, second, {}});
-        add("_count", static_cast<double>(sum), {first, second, {}});
+        add("_sum", static_cast<double>(counts.sum_ms) / kMsPerSecond, {first, second, third, {}});
+        add("_count", static_cast<double>(sum), {first, second, third, {}});
     }
 
     const char* end() {
@@ -79,6 +80,7 @@ class Text {
         Label first;
         Label second;
         Label third;
+        Label fourth;
     };
 
     // As OpenMetrics writes the bounds of buckets: always with a point.
@@ -112,6 +114,7 @@ class Text {
         add_label(labels.first);
         add_label(labels.second);
         add_label(labels.third);
+        add_label(labels.fourth);
         // The comma before the first label.
         memmove(out_->data + start, out_->data + start + 1, static_cast<Size>(out_->len - start));
         --out_->len;
@@ -232,6 +235,49 @@ void write_counters(Text* text, std::span<const QueueStats> queues) {
             if (stats.counted) {
                 text->histogram(stats.durations[i], hub_of(*stats.hub), queue_of(stats.queue));
             }
+        }
+    }
+}
+
+constexpr const char* kTaskCounterHelp[task_stats::kCounters] = {
+    "Tasks created.",
+    "Leases given.",
+    "Tasks that ended with success.",
+    "Tasks that ended as failed.",
+    "Attempts that failed and are followed by another one.",
+    "Tasks that were cancelled.",
+    "Tasks whose deadline passed.",
+    "Leases that ended without their holder.",
+};
+
+// By queue and kind of tasks.
+void write_task_stats(Text* text, std::span<const TaskClassStats> all) {
+    const auto queue = [](const TaskClassStats& stats) {
+        return Label{"queue", pg::c_string(stats.row.of.queue)};
+    };
+    const auto kind = [](const TaskClassStats& stats) {
+        return Label{"kind", pg::c_string(stats.row.of.kind)};
+    };
+    for (int i = 0; i < task_stats::kCounters; ++i) {
+        text->family(psprintf("task_%s", task_stats::kCounterNames[i]), "counter",
+                     kTaskCounterHelp[i]);
+        for (const auto& stats : all) {
+            text->sample(static_cast<double>(stats.row.counts.values[i]), hub_of(*stats.hub),
+                         queue(stats), kind(stats));
+        }
+    }
+    constexpr struct {
+        const char* name;
+        const char* help;
+    } kHistograms[counters::kDurations] = {
+        {"task_wait_seconds", "From ready to leased."},
+        {"task_run_seconds", "Whole attempts."},
+    };
+    for (int i = 0; i < counters::kDurations; ++i) {
+        text->family(kHistograms[i].name, "histogram", kHistograms[i].help);
+        for (const auto& stats : all) {
+            text->histogram(stats.row.counts.durations[i], hub_of(*stats.hub), queue(stats),
+                            kind(stats));
         }
     }
 }
@@ -374,6 +420,7 @@ const char* metrics(MetricsFormat format) {
     text.family("build_info", "gauge", "The version of belay and of its hubs.");
     text.sample(1, {"version", BELAY_VERSION}, {"hub_version", psprintf("%d", store::kHubVersion)});
     write_counters(&text, queues);
+    write_task_stats(&text, task_class_stats());
     write_queue_gauges(&text, queues);
     write_hub_gauges(&text, hubs);
     write_worker(&text);

@@ -1,6 +1,6 @@
 // monitoring.cpp — counters and gauges of the queues of all hubs.
 //
-// Calls    counters::read, wakeups::read_queue_uses, store::oldest_ready_message,
+// Calls    counters::read, task_stats::read, wakeups::read_queue_uses, store::oldest_ready_message,
 //          store::oldest_ready_work, store::oldest_ready_task, store::read_task_gauges
 // Touches  nothing
 // Locks    nothing
@@ -72,7 +72,50 @@ void look(const store::Hub& hub, std::span<QueueStats> queues, int64 now) {
     });
 }
 
+// Calls visit(hub) for the hubs that the caller may monitor.
+template <typename Visit>
+void each_hub(Visit visit) {
+    for (const Oid schema : store::all_hubs()) {
+        const store::Hub* hub = store::find_hub(schema, true);
+        if (hub != nullptr && may_monitor(*hub)) {
+            visit(*hub);
+        }
+    }
+}
+
 }  // namespace
+
+std::span<const TaskClassStats> task_class_stats() {
+    pg::List<TaskClassStats> all;
+    each_hub([&all](const store::Hub& hub) {
+        for (const auto& row : task_stats::read(hub.schema)) {
+            all.add({&hub, row});
+        }
+    });
+    return all.span();
+}
+
+std::span<const Latency> latencies() {
+    pg::List<Latency> all;
+    each_hub([&all](const store::Hub& hub) {
+        counters::HubCounts counts{};
+        if (counters::read(hub.schema, &counts)) {
+            for (const auto queue : {counters::Queue::kOrchestrator, counters::Queue::kWorker}) {
+                for (int i = 0; i < counters::kDurations; ++i) {
+                    all.add({&hub, queue, std::nullopt, static_cast<counters::Duration>(i),
+                             counts.durations[static_cast<int>(queue)][i], counts.reset_at});
+                }
+            }
+        }
+        for (const auto& row : task_stats::read(hub.schema)) {
+            for (int i = 0; i < counters::kDurations; ++i) {
+                all.add({&hub, counters::Queue::kTasks, row.of, static_cast<counters::Duration>(i),
+                         row.counts.durations[i], row.counts.reset_at});
+            }
+        }
+    });
+    return all.span();
+}
 
 std::span<const QueueStats> queue_stats() {
     pg::List<QueueStats> all;

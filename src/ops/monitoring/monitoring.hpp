@@ -4,6 +4,7 @@
 #include "pg/pg.hpp"
 #include "pg/subtransaction.hpp"
 #include "shmem/counters.hpp"
+#include "shmem/task_stats.hpp"
 #include "store/hub.hpp"
 
 namespace belay::ops {
@@ -31,6 +32,29 @@ struct QueueStats {
 // The queues of all hubs of the database that the caller may monitor: those of which it has the
 // level, or all for members of pg_monitor. A hub that cannot be read is a WARNING.
 std::span<const QueueStats> queue_stats();
+
+// A queue and kind of tasks of one hub.
+struct TaskClassStats {
+    const store::Hub* hub;
+    task_stats::Row row;
+};
+
+// What happened to the tasks of all hubs that the caller may monitor, by queue and kind. Reads no
+// table.
+std::span<const TaskClassStats> task_class_stats();
+
+// How long something took in one hub.
+struct Latency {
+    const store::Hub* hub;
+    counters::Queue queue;
+    std::optional<task_stats::TaskClass> of;  // of tasks
+    counters::Duration duration;
+    counters::DurationCounts counts;
+    TimestampTz reset_at;
+};
+
+// Of the same hubs. Of tasks by queue and kind. Reads no table.
+std::span<const Latency> latencies();
 
 // Runs body, which reads a hub. False: it failed; the error is told as a WARNING, so that one
 // broken hub does not hide the others. A cancelled query stays cancelled.

@@ -27,6 +27,7 @@
 #include "pg/settings.hpp"
 #include "shmem/counters.hpp"
 #include "shmem/rotation.hpp"
+#include "shmem/task_stats.hpp"
 #include "store/limits.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
@@ -658,6 +659,14 @@ std::span<const store::ClaimedTask> in_order(pg::List<store::AcquiredTask>* acqu
     return tasks.span();
 }
 
+void count_claim(const store::Hub& hub, const store::AcquiredTask& task, int64 now) {
+    const int64 ms = now - task.grant.task.place().available_at;
+    const task_stats::TaskClass of{task.grant.task.queue, pg::text_view(task.claimed.kind)};
+    counters::add_duration(hub.schema, counters::Queue::kTasks, counters::Duration::kWait, ms);
+    task_stats::add(hub.schema, of, task_stats::Counter::kClaimed);
+    task_stats::add_duration(hub.schema, of, counters::Duration::kWait, ms);
+}
+
 }  // namespace
 
 Found search_tasks(store::Tables& tables, const ClaimRequest& request, const pg::Clock& clock,
@@ -684,9 +693,7 @@ Found search_tasks(store::Tables& tables, const ClaimRequest& request, const pg:
     found.claimed = in_order(&search.acquired);
     tell_next_due(tables, due, found.claimed);
     for (const auto& task : search.acquired) {
-        counters::add_duration(tables.hub.schema, counters::Queue::kTasks,
-                               counters::Duration::kWait,
-                               now - task.grant.task.place().available_at);
+        count_claim(tables, task, now);
     }
     return found;
 }

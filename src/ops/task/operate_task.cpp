@@ -216,8 +216,17 @@ void tell_replay(store::Tables& tables, const store::Task& task, bool was_skippe
 }
 
 ReplayedTask replay_task(store::Tables& tables, const pg_uuid_t& id, bool cascade,
-                         pg::Clock* clock) {
+                         std::optional<int32> expected, pg::Clock* clock) {
     const auto task = hold_task_and_flow(tables, id, clock);
+    if (expected && *expected != task.replay_count) {
+        pg::raise(pg::kNotEligible,
+                  psprintf("task %s was replayed meanwhile", store::uuid_text(id)),
+                  pg::Facts("replayed_meanwhile")
+                      .add("task_id", store::uuid_text(id))
+                      .add("state", core::name_of(task.state))
+                      .add("replay_count", task.replay_count),
+                  "Look at the task again before you replay it once more.");
+    }
     check_replay(tables, task);
     const int64 now = clock->now();
     if (task.flow_id) {

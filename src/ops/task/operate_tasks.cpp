@@ -67,7 +67,7 @@ void replay(store::Tables& tables, const pg_uuid_t& id, bool cascade, pg::Clock*
             Tally* tally) {
     const auto end = pg::try_in_subtransaction([&tables, &id, cascade, clock] {
         store::with_tables(tables.hub, [&id, cascade, clock](store::Tables& own) {
-            (void)replay_task(own, id, cascade, clock);
+            (void)replay_task(own, id, cascade, std::nullopt, clock);
         });
         return true;
     });

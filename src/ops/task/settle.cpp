@@ -11,6 +11,7 @@
 #include "ops/suspension/suspension.hpp"
 #include "ops/task/task.hpp"
 #include "shmem/counters.hpp"
+#include "shmem/task_stats.hpp"
 #include "store/flows.hpp"
 #include "store/readiness.hpp"
 #include "store/waking.hpp"
@@ -167,6 +168,7 @@ bool settle(store::Tables& tables, const store::Task& task, int64 now) {
                                      suspension ? suspension->timeout_at : std::nullopt, now);
     if (due != core::Due::kNothing && task.is_active()) {
         counters::add(tables.hub.schema, counters::Queue::kTasks, counters::Counter::kExpired);
+        task_stats::add(tables.hub.schema, {task.queue, task.kind}, task_stats::Counter::kLost);
     }
     switch (due) {
         case core::Due::kNothing:

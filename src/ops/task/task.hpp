@@ -400,8 +400,9 @@ struct ReplayedTask {
     std::span<const pg_uuid_t> reopened;    // skipped members behind it
     std::span<const pg_uuid_t> waiting_on;  // ended upstreams that it still needs
 };
+// expected: how often it was replayed when the caller saw it; QB010 if it was replayed since.
 ReplayedTask replay_task(store::Tables& tables, const pg_uuid_t& id, bool cascade,
-                         pg::Clock* clock);
+                         std::optional<int32> expected, pg::Clock* clock);
 // Lets a task that is held begin anew; QB011 if it has not ended, QB016 at its limit.
 void check_replay(store::Tables& tables, const store::Task& task);
 void tell_replay(store::Tables& tables, const store::Task& task, bool was_skipped_member,

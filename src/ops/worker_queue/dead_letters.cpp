@@ -5,22 +5,24 @@
 // Touches  <hub>.dead_letters, <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.intent_queue,
 //          <hub>.outbox_events
 // Locks    the worker row, then the dead letter; dead letters by id
-// Raises   QB002 dead letter not found, QB006 bad filter
+// Raises   QB002 dead letter not found, QB006 bad filter, QB010 a letter that has no queue; what
+//          concerns one letter of a portion stands in the answer
+#include <algorithm>
+
 #include "core/work_item.hpp"
 #include "ops/audit.hpp"
 #include "ops/browse/browse.hpp"
 #include "ops/intents/intents.hpp"
+#include "ops/own_fault.hpp"
 #include "ops/worker_queue/worker_queue.hpp"
 #include "pg/errors.hpp"
+#include "pg/subtransaction.hpp"
 #include "store/dead_letters.hpp"
 #include "store/orchestrator_queue.hpp"
 
 namespace belay::ops {
 
 namespace {
-
-constexpr const char* kFilterKeys[] = {"ids",   "queue",  "reason", "instance_ids", "dead_before",
-                                       "limit", "max_id", "name",   "tag"};
 
 // How much of a buried item its completion repeats: the dead letter has all of it.
 constexpr std::size_t kMaxName = 1024;
@@ -76,9 +78,10 @@ int64 put_back(store::Tables& tables, const store::DeadLetter& dead, int64 now) 
                                      dead.detail));
     }
     if (dead.queue != "orchestrator" || !dead.instance_id) {
-        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                        errmsg("a dead letter of queue \"%s\" cannot be put back",
-                               pg::c_string(dead.queue))));
+        pg::raise(pg::kNotEligible,
+                  psprintf("dead letter " INT64_FORMAT " cannot be put back", dead.id),
+                  pg::Facts("no_queue").add("id", dead.id).add("queue", dead.queue),
+                  "Its queue is unknown, or it names no instance. Discard it.");
     }
     const auto item = core::parse_work_item(dead.work_item, nullptr);
     return store::insert_message(tables, {.instance_id = *dead.instance_id,
@@ -102,6 +105,42 @@ void tell_one(store::Tables& tables, int event, const store::DeadLetter& dead) {
                                           .add("count", int64{1})
                                           .add("queue", dead.queue)
                                           .add("instance_id", dead.instance_id)});
+}
+
+void tell_many(store::Tables& tables, int event, const Tally& tally,
+               const BulkArguments& arguments) {
+    if (tally.done > 0) {
+        tell_operator(
+            tables, {.event = event,
+                     .subject = std::nullopt,
+                     .details = store::Details()
+                                    .add("count", tally.done)
+                                    .add_json("filter",
+                                              checked_object("p_filter", arguments.filter).text)});
+    }
+}
+
+// Puts one letter of a portion back, unless it is gone or another transaction holds it; if it
+// cannot be put back it stays where it is.
+void put_back_one(store::Tables& tables, int64 id, Tally* tally) {
+    const auto end = pg::try_in_subtransaction([&tables, id] {
+        return store::with_tables(tables.hub, [id](store::Tables& own) {
+            const auto dead = store::take_dead_letters(own, {&id, 1});
+            if (!dead.empty()) {
+                (void)put_back(own, dead[0], pg::server_now_ms());
+            }
+            return !dead.empty();
+        });
+    });
+    if (end.error == nullptr) {
+        ++(end.kept ? tally->done : tally->skipped);
+        return;
+    }
+    if (!is_its_own_fault(end.error)) {
+        ReThrowError(end.error);
+    }
+    tally->add_failure(psprintf(INT64_FORMAT, id), end.error->sqlerrcode,
+                       code_detail_of(end.error));
 }
 
 }  // namespace
@@ -140,33 +179,21 @@ int64 redrive_dead_letter(store::Tables& tables, int64 id) {
     return put;
 }
 
-int64 redrive_dead_letters(store::Tables& tables, core::json::Value filter) {
-    check_members(filter, "p_filter", kFilterKeys);
-    const int64 limit = checked_filter_limit(filter);
+Jsonb* redrive_dead_letters(store::Tables& tables, const BulkArguments& arguments) {
+    BulkArguments oldest_first = arguments;
+    oldest_first.order = arguments.order.value_or("oldest");
+    const auto chosen = choose_dead_letters(tables, "redrive_dead_letters", oldest_first);
     auto clock = pg::start_clock(std::nullopt, 0);
     enter(tables, {.worker_queue = true, .orchestrator_queue = true, .intents = true}, &clock);
-    const auto letters = store::take_dead_letters(
-        tables, {.ids = optional_ints(filter, "ids", "p_filter"),
-                 .instance_ids = optional_texts(filter, "instance_ids", "p_filter"),
-                 .queue = optional_string(filter, "queue", "p_filter"),
-                 .reason = optional_string(filter, "reason", "p_filter"),
-                 .name = optional_string(filter, "name", "p_filter"),
-                 .tag = optional_string(filter, "tag", "p_filter"),
-                 .dead_before = optional_int(filter, "dead_before", "p_filter"),
-                 .max_id = optional_int(filter, "max_id", "p_filter"),
-                 .limit = limit});
-    for (const auto& dead : letters) {
-        (void)put_back(tables, dead, pg::server_now_ms());
+    Tally tally;
+    std::sort(chosen.ids.begin(), chosen.ids.end());
+    for (const int64 id : chosen.ids) {
+        put_back_one(tables, id, &tally);
+        CHECK_FOR_INTERRUPTS();
     }
-    if (!letters.empty()) {
-        constexpr int kRedriven = core::event_place("operator", "dead_letters_redriven");
-        tell_operator(tables, {.event = kRedriven,
-                               .subject = std::nullopt,
-                               .details = store::Details()
-                                              .add("count", static_cast<int64>(letters.size()))
-                                              .add_json("filter", filter.text)});
-    }
-    return static_cast<int64>(letters.size());
+    constexpr int kRedriven = core::event_place("operator", "dead_letters_redriven");
+    tell_many(tables, kRedriven, tally, arguments);
+    return tally.answer(chosen.next);
 }
 
 void discard_dead_letter(store::Tables& tables, int64 id) {
@@ -180,29 +207,11 @@ void discard_dead_letter(store::Tables& tables, int64 id) {
 
 Jsonb* discard_dead_letters(store::Tables& tables, const BulkArguments& arguments) {
     const auto chosen = choose_dead_letters(tables, "discard_dead_letters", arguments);
-    const auto gone =
-        store::take_dead_letters(tables, {.ids = chosen.ids.span(),
-                                          .instance_ids = std::nullopt,
-                                          .queue = std::nullopt,
-                                          .reason = std::nullopt,
-                                          .name = std::nullopt,
-                                          .tag = std::nullopt,
-                                          .dead_before = std::nullopt,
-                                          .max_id = std::nullopt,
-                                          .limit = static_cast<int64>(chosen.ids.count)});
     Tally tally;
-    tally.done = static_cast<int64>(gone.size());
+    tally.done = static_cast<int64>(store::take_dead_letters(tables, chosen.ids.span()).size());
     tally.skipped = chosen.ids.count - tally.done;
-    if (tally.done > 0) {
-        constexpr int kDiscarded = core::event_place("operator", "dead_letters_discarded");
-        tell_operator(
-            tables, {.event = kDiscarded,
-                     .subject = std::nullopt,
-                     .details = store::Details()
-                                    .add("count", tally.done)
-                                    .add_json("filter",
-                                              checked_object("p_filter", arguments.filter).text)});
-    }
+    constexpr int kDiscarded = core::event_place("operator", "dead_letters_discarded");
+    tell_many(tables, kDiscarded, tally, arguments);
     return tally.answer(chosen.next);
 }
 

@@ -169,10 +169,10 @@ store::Listing list_dead_letters(store::Tables& tables, std::optional<std::strin
                                  int limit);
 
 int64 redrive_dead_letter(store::Tables& tables, int64 id);
-int64 redrive_dead_letters(store::Tables& tables, core::json::Value filter);
 void discard_dead_letter(store::Tables& tables, int64 id);
-// Deletes one portion of a list (BulkArguments in ops/browse/page.hpp).
+// Put back or delete one portion of a list (BulkArguments in ops/browse/page.hpp).
 struct BulkArguments;
+Jsonb* redrive_dead_letters(store::Tables& tables, const BulkArguments& arguments);
 Jsonb* discard_dead_letters(store::Tables& tables, const BulkArguments& arguments);
 
 }  // namespace belay::ops

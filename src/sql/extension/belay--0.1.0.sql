@@ -303,10 +303,11 @@ COMMENT ON FUNCTION belay.task_is_sound(text, text, text, text, text, bigint, bi
 -- ---------------------------------------------------------------- monitoring
 
 CREATE FUNCTION belay.shared_memory()
-    RETURNS TABLE (waiters bigint, channels bigint, leases bigint, counter_slots bigint)
+    RETURNS TABLE (waiters bigint, channels bigint, leases bigint, counter_slots bigint,
+                   stat_slots bigint)
     LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'belay_shared_memory';
 COMMENT ON FUNCTION belay.shared_memory() IS
-    'Returns the use of belay''s shared memory, in all databases: waits, channels, leases with their deadline, hubs with counters.';
+    'Returns the use of belay''s shared memory, in all databases: waits, channels, leases with their deadline, hubs with counters, queues and kinds of tasks with counters.';
 
 CREATE FUNCTION belay.stat_queues()
     RETURNS TABLE (hub name, queue text, enqueued bigint, fetched bigint, empty_fetches bigint,
@@ -341,6 +342,54 @@ COMMENT ON COLUMN belay.pg_stat_belay_queue.retried IS 'Attempts of tasks that f
 COMMENT ON COLUMN belay.pg_stat_belay_queue.cancelled IS 'Tasks that were cancelled.';
 COMMENT ON COLUMN belay.pg_stat_belay_queue.timed_out IS 'Tasks whose deadline passed.';
 GRANT SELECT ON belay.pg_stat_belay_queue TO PUBLIC;
+
+CREATE FUNCTION belay.stat_task_queues()
+    RETURNS TABLE (hub name, queue text, kind text, created bigint, claimed bigint,
+                   completed bigint, failed bigint, retried bigint, cancelled bigint,
+                   expired bigint, lost bigint, stats_reset timestamptz)
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_stat_task_queues';
+COMMENT ON FUNCTION belay.stat_task_queues() IS 'Rows behind view pg_stat_belay_task_queue.';
+
+CREATE VIEW belay.pg_stat_belay_task_queue AS SELECT s.* FROM belay.stat_task_queues() AS s;
+COMMENT ON VIEW belay.pg_stat_belay_task_queue IS
+    'What happened to the tasks of each queue and kind since the server start or the last reset, from shared memory. Hubs of which the caller has level monitor; all for pg_monitor. If there are more than belay.stat_slots queues and kinds, the rest of a hub is in one row with queue and kind *.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.hub IS 'The hub.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.queue IS 'Queue of the tasks.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.kind IS 'Kind of the tasks.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.created IS 'Tasks created.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.claimed IS 'Leases given.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.completed IS 'Tasks that ended with success.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.failed IS 'Tasks that ended as failed.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.retried IS 'Attempts that failed and are followed by another one.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.cancelled IS 'Tasks that were cancelled.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.expired IS 'Tasks whose deadline passed.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.lost IS 'Leases that ended without their holder.';
+COMMENT ON COLUMN belay.pg_stat_belay_task_queue.stats_reset IS 'Since when the row counts: its first committed count.';
+GRANT SELECT ON belay.pg_stat_belay_task_queue TO PUBLIC;
+
+CREATE FUNCTION belay.stat_latency()
+    RETURNS TABLE (hub name, queue text, task_queue text, kind text, duration text, count bigint,
+                   sum_ms bigint, p50_ms bigint, p95_ms bigint, p99_ms bigint, buckets bigint[],
+                   stats_reset timestamptz)
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_stat_latency';
+COMMENT ON FUNCTION belay.stat_latency() IS 'Rows behind view pg_stat_belay_latency.';
+
+CREATE VIEW belay.pg_stat_belay_latency AS SELECT s.* FROM belay.stat_latency() AS s;
+COMMENT ON VIEW belay.pg_stat_belay_latency IS
+    'How long items and tasks waited and ran since the server start or the last reset, from shared memory: of the worker and the orchestrator queue, and of tasks by queue and kind. Hubs of which the caller has level monitor; all for pg_monitor.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.hub IS 'The hub.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.queue IS 'orchestrator, worker or tasks.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.task_queue IS 'Queue of the tasks; null for the other queues.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.kind IS 'Kind of the tasks; null for the other queues.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.duration IS 'wait: from ready to leased. run: from leased to the end of the lease by its holder; of tasks, whole attempts.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.count IS 'How many there were.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.sum_ms IS 'Their sum.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.p50_ms IS 'Upper bound of the bucket that reaches half of them; null if there are none, or above 1 day.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.p95_ms IS 'The same for 95 of 100.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.p99_ms IS 'The same for 99 of 100.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.buckets IS 'How many took up to 1, 2, 5, 10, 20, 50, 100, 200, 500 ms, 1, 2, 5, 10, 30 s, 1, 5, 10, 30 min, 1, 6 h, 1 day, and longer.';
+COMMENT ON COLUMN belay.pg_stat_belay_latency.stats_reset IS 'Since when the row counts.';
+GRANT SELECT ON belay.pg_stat_belay_latency TO PUBLIC;
 
 CREATE VIEW belay.pg_stat_belay_hub AS
     SELECT s.hub,

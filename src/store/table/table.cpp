@@ -290,21 +290,6 @@ bool is_ours(TM_Result result) {
     return result == TM_Ok;
 }
 
-// Replaces table.row, with its index entries.
-TM_Result update_row(Table* table, HeapTuple version, bool moved, bool wait, Columns* columns) {
-    pg::pass_store_faults();
-    CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
-    ItemPointerData tid = table->row->tts_tid;
-    TM_FailureData failure;
-    pg::NewEntries entries = pg::NewEntries::kNone;
-    const TM_Result result = pg::update_heap_row(
-        table->heap, &tid, version, GetCurrentCommandId(true), wait, &failure, &entries);
-    if (result == TM_Ok) {
-        insert_entries_again(table, version, entries, moved, columns);
-    }
-    return result;
-}
-
 HeapTuple tuple_of(const Table& table) {
     return reinterpret_cast<const HeapTupleTableSlot*>(table.row)->tuple;
 }
@@ -540,26 +525,25 @@ HeapTuple copy_row(const Table& table) {
 }
 
 TM_Result try_change_row(Table* table, HeapTuple version, bool moved, Columns* columns) {
-    TM_Result result = update_row(table, version, moved, false, columns);
-    if (result == TM_BeingModified) {
-        // It is locked. Whether that excludes our lock is for lock_row to find out.
-        result = lock_row(*table, LockTupleNoKeyExclusive, LockWaitSkip);
-        if (result == TM_Ok) {
-            change_held_row(table, version, moved, columns);
-        }
-        return result;
-    }
-    if (!is_ours(result) && result != TM_Updated && result != TM_Deleted) {
-        raise_unexpected("an update", result);
+    const TM_Result result = lock_row(*table, LockTupleNoKeyExclusive, LockWaitSkip);
+    if (result == TM_Ok) {
+        change_held_row(table, version, moved, columns);
     }
     return result;
 }
 
 void change_held_row(Table* table, HeapTuple version, bool moved, Columns* columns) {
-    const TM_Result result = update_row(table, version, moved, true, columns);
+    pg::pass_store_faults();
+    CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
+    ItemPointerData tid = table->row->tts_tid;
+    TM_FailureData failure;
+    pg::NewEntries entries = pg::NewEntries::kNone;
+    const TM_Result result = pg::update_heap_row(table->heap, &tid, version,
+                                                 GetCurrentCommandId(true), &failure, &entries);
     if (result != TM_Ok) {
         raise_unexpected("an update", result);
     }
+    insert_entries_again(table, version, entries, moved, columns);
 }
 
 TM_Result lock_row(const Table& table, LockTupleMode mode, LockWaitPolicy policy) {

@@ -55,6 +55,10 @@ const ranges: [string, string][] = [
   ["7d", "7 d"],
 ];
 
+export function RangeTabs({ current }: { current: string }) {
+  return <Tabs label="Range" tabs={ranges} current={current} hrefOf={(r) => link(route.value.path, { range: r === "15m" ? null : r })} />;
+}
+
 export function Percentiles({ of }: { of: Latency | null }) {
   if (!of) return <p class="muted">Not measured yet.</p>;
   return (
@@ -92,7 +96,7 @@ export function Overview() {
         title="Overview"
         tools={
           <>
-            <Tabs label="Range" tabs={ranges} current={range} hrefOf={(r) => link(route.value.path, { range: r === "15m" ? null : r })} />
+            <RangeTabs current={range} />
             <SqlButton sql={g?.sql} took={g?.took_ms} />
           </>
         }

@@ -6,16 +6,17 @@ import { Ago, Empty, IdLink, PageHead, Panel, Show, SqlButton, State } from "../
 import { Table } from "../components/table";
 import { count, number, rate, visible } from "../format";
 import { useApi } from "../load";
-import { hub, hubLink } from "../state";
+import { hub, hubLink, queryOf } from "../state";
 import { shortDuration } from "../time";
-import { Percentiles } from "./overview";
+import { Percentiles, RangeTabs } from "./overview";
 import { OwnerTable } from "./workers";
 
 export function Queue({ queue }: { queue: string }) {
   const name = hub.value ?? "";
   const detail = useApi<QueueDetail>(hubPath(name, ["queues", queue]), { every: 2000 });
   const next = useApi<Page<TaskRow>>(hubPath(name, ["tasks"], { filter: { queue }, order: "claim", limit: 20 }), { every: 4000 });
-  const series = useApi<Series>(hubPath(name, ["series"], { range: "15m", queue }), { every: 2000 });
+  const range = queryOf("range") || "15m";
+  const series = useApi<Series>(hubPath(name, ["series"], { range, queue }), { every: range === "15m" ? 2000 : 60_000 });
   const d = detail.data;
   return (
     <>
@@ -95,10 +96,11 @@ export function Queue({ queue }: { queue: string }) {
                 <dd>{q.queue.rate_per_s === null ? "none" : `${rate(q.queue.rate_per_s)}/s, burst ${number(q.queue.burst)}`}</dd>
               </div>
             </dl>
+            <RangeTabs current={range} />
             <div class="grid-charts">
               {series.data && !series.data.done.some((n) => n !== null) && (
                 <Chart
-                  title="Ready, 15 min"
+                  title="Ready"
                   t={series.data.t}
                   sql={series.data.sql}
                   unit={(n) => number(Math.round(n))}
@@ -107,7 +109,7 @@ export function Queue({ queue }: { queue: string }) {
               )}
               {series.data?.done.some((n) => n !== null) && (
                 <Chart
-                  title="Per second, 15 min"
+                  title="Per second"
                   t={series.data.t}
                   sql={series.data.sql}
                   unit={rate}
@@ -118,16 +120,16 @@ export function Queue({ queue }: { queue: string }) {
                   ]}
                 />
               )}
-              {q.wait && (
+              {series.data?.wait && (
                 <Panel title="Wait before start">
-                  <Percentiles of={q.wait} />
-                  <Histogram buckets={q.wait.buckets} label="Wait before start" />
+                  <Percentiles of={series.data.wait} />
+                  <Histogram buckets={series.data.wait.buckets} label="Wait before start" />
                 </Panel>
               )}
-              {q.run && (
+              {series.data?.run && (
                 <Panel title="Run time">
-                  <Percentiles of={q.run} />
-                  <Histogram buckets={q.run.buckets} label="Run time" />
+                  <Percentiles of={series.data.run} />
+                  <Histogram buckets={series.data.run.buckets} label="Run time" />
                 </Panel>
               )}
             </div>

@@ -100,6 +100,19 @@ CREATE OR REPLACE FUNCTION @hub@.glance(p_cap integer DEFAULT 10000)
 COMMENT ON FUNCTION @hub@.glance(integer) IS
     'Returns the figures of an overview in one call. Counts stop at p_cap rows and are marked as capped.';
 
+CREATE OR REPLACE FUNCTION @hub@.stat_series(
+    p_from_ms bigint,
+    p_to_ms bigint,
+    p_step_ms bigint DEFAULT 60000,
+    p_queue text DEFAULT NULL,
+    p_task_queue text DEFAULT NULL
+) RETURNS TABLE (at_ms bigint, queue text, task_queue text, created bigint, claimed bigint, completed bigint, failed bigint,
+                 retried bigint, cancelled bigint, expired bigint, lost bigint, wait_buckets bigint[], wait_sum_ms bigint,
+                 run_buckets bigint[], run_sum_ms bigint, depth bigint, oldest_ms bigint)
+    LANGUAGE belay STABLE PARALLEL UNSAFE AS 'stat_series';
+COMMENT ON FUNCTION @hub@.stat_series(bigint, bigint, bigint, text, text) IS
+    'Returns what happened over time, from the minutes that the duty stat_minutes has recorded, added up to at most 2000 steps. Steps in which nothing happened are left out.';
+
 CREATE OR REPLACE FUNCTION @hub@.list_queues(p_cap integer DEFAULT 10000)
     RETURNS TABLE (queue text, paused boolean, ready bigint, delayed bigint, blocked bigint, active bigint, suspended bigint,
                    overdue_leases bigint, oldest_ready_age_ms bigint, concurrency bigint, rate_per_s double precision,

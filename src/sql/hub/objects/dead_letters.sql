@@ -19,10 +19,15 @@ CREATE OR REPLACE FUNCTION @hub@.redrive_dead_letter(p_id bigint)
 COMMENT ON FUNCTION @hub@.redrive_dead_letter(bigint) IS
     'Moves a dead letter back into its queue with attempt 0 and returns the new queue id.';
 
-CREATE OR REPLACE FUNCTION @hub@.redrive_dead_letters(p_filter jsonb)
-    RETURNS bigint LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'redrive_dead_letters';
-COMMENT ON FUNCTION @hub@.redrive_dead_letters(jsonb) IS
-    'Moves all matching dead letters back into their queues, oldest first, and returns their number; {} selects all.';
+CREATE OR REPLACE FUNCTION @hub@.redrive_dead_letters(
+    p_filter jsonb,
+    p_order text DEFAULT NULL,
+    p_after text DEFAULT NULL,
+    p_limit integer DEFAULT 500,
+    p_scan integer DEFAULT 10000
+) RETURNS jsonb LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'redrive_dead_letters';
+COMMENT ON FUNCTION @hub@.redrive_dead_letters(jsonb, text, text, integer, integer) IS
+    'Moves one portion of the dead letters that match a filter back into their queues, oldest first, and says which could not be moved, and where the next portion begins.';
 
 CREATE OR REPLACE FUNCTION @hub@.discard_dead_letter(p_id bigint)
     RETURNS void LANGUAGE belay VOLATILE PARALLEL UNSAFE AS 'discard_dead_letter';

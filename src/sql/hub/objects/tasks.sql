@@ -168,10 +168,10 @@ CREATE OR REPLACE FUNCTION @hub@.change_priority(p_task_id uuid, p_priority inte
 COMMENT ON FUNCTION @hub@.change_priority(uuid, integer, bigint) IS
     'Changes the priority, from 0 to 9000, of a task that waits for a worker.';
 
-CREATE OR REPLACE FUNCTION @hub@.replay_task(p_task_id uuid, p_cascade boolean DEFAULT false, p_now_ms bigint DEFAULT NULL)
+CREATE OR REPLACE FUNCTION @hub@.replay_task(p_task_id uuid, p_cascade boolean DEFAULT false, p_expected_replay integer DEFAULT NULL, p_now_ms bigint DEFAULT NULL)
     RETURNS TABLE (result text, task_id uuid, public_state text, replay_count integer, reopened uuid[], waiting_on uuid[])
     LANGUAGE belay VOLATILE PARALLEL UNSAFE ROWS 1 AS 'replay_task';
-COMMENT ON FUNCTION @hub@.replay_task(uuid, boolean, bigint) IS
+COMMENT ON FUNCTION @hub@.replay_task(uuid, boolean, integer, bigint) IS
     'Runs a task again that has ended. Its attempts are kept.';
 
 CREATE OR REPLACE FUNCTION @hub@.replay_tasks(

@@ -940,3 +940,49 @@ CREATE TABLE @hub@.cancel_backlog_members (
 ) WITH (vacuum_truncate = off);
 COMMENT ON TABLE @hub@.cancel_backlog_members IS 'Members of cancelled flows whose workers have not acknowledged the cancellation yet.';
 COMMENT ON COLUMN @hub@.cancel_backlog_members.lease_epoch IS 'Epoch of the lease that was revoked.';
+
+-- ---- statistics per minute ----
+
+CREATE TABLE @hub@.stat_minutes (
+    queue        text COLLATE "C" NOT NULL CHECK (queue IN ('orchestrator', 'worker', 'tasks')),
+    task_queue   text COLLATE "C" NOT NULL,
+    minute_ms    bigint NOT NULL,
+    counts       bigint[] NOT NULL,
+    wait_buckets integer[] NOT NULL,
+    wait_sum_ms  bigint NOT NULL,
+    run_buckets  integer[] NOT NULL,
+    run_sum_ms   bigint NOT NULL,
+    depth        bigint,
+    oldest_ms    bigint,
+    CONSTRAINT stat_minutes_pkey PRIMARY KEY (queue, task_queue, minute_ms)
+);
+CREATE INDEX stat_minutes_minute ON @hub@.stat_minutes (minute_ms);
+COMMENT ON TABLE @hub@.stat_minutes IS 'What happened in each minute in which something did, as the duty stat_minutes recorded it. Read stat_series instead.';
+COMMENT ON COLUMN @hub@.stat_minutes.queue IS 'orchestrator, worker or tasks.';
+COMMENT ON COLUMN @hub@.stat_minutes.task_queue IS 'Queue of the tasks; empty: all, and the other queues.';
+COMMENT ON COLUMN @hub@.stat_minutes.minute_ms IS 'Begin of the minute in which the row was written: it has what came since the row before.';
+COMMENT ON COLUMN @hub@.stat_minutes.counts IS 'created, claimed, completed, failed, retried, cancelled, expired, lost.';
+COMMENT ON COLUMN @hub@.stat_minutes.wait_buckets IS 'Durations from ready to leased, by the buckets of view belay.pg_stat_belay_latency.';
+COMMENT ON COLUMN @hub@.stat_minutes.wait_sum_ms IS 'Their sum.';
+COMMENT ON COLUMN @hub@.stat_minutes.run_buckets IS 'Durations of leases, of tasks those of attempts.';
+COMMENT ON COLUMN @hub@.stat_minutes.run_sum_ms IS 'Their sum.';
+COMMENT ON COLUMN @hub@.stat_minutes.depth IS 'How much was ready at the end, counted up to 1000; null if that was not looked at.';
+COMMENT ON COLUMN @hub@.stat_minutes.oldest_ms IS 'How long the oldest of them had been ready.';
+
+CREATE TABLE @hub@.stat_marks (
+    queue         text COLLATE "C" NOT NULL CHECK (queue IN ('orchestrator', 'worker', 'tasks', 'off')),
+    task_queue    text COLLATE "C" NOT NULL,
+    counted_since bigint NOT NULL,
+    numbers       bigint[] NOT NULL,
+    CONSTRAINT stat_marks_pkey PRIMARY KEY (queue, task_queue)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_threshold = 1000,
+    vacuum_truncate = off
+);
+COMMENT ON TABLE @hub@.stat_marks IS 'How the counters of shared memory stood when the duty stat_minutes last recorded them.';
+COMMENT ON COLUMN @hub@.stat_marks.queue IS 'orchestrator, worker or tasks; off: nothing is recorded.';
+COMMENT ON COLUMN @hub@.stat_marks.task_queue IS 'Queue of the tasks; empty: all, and the other queues.';
+COMMENT ON COLUMN @hub@.stat_marks.counted_since IS 'Since when the counters counted: they begin anew after a restart or a reset.';
+COMMENT ON COLUMN @hub@.stat_marks.numbers IS 'The counters, then buckets and sum of each duration.';
