@@ -6,13 +6,10 @@
 #include "store/task_claims.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/time.hpp"
 #include "pg/datum.hpp"
 #include "pg/durable.hpp"
-#include "pg/errors.hpp"
-#include "pg/jsonb.hpp"
 #include "pg/list.hpp"
 #include "store/queues.hpp"
 #include "store/statements.hpp"
@@ -156,49 +153,6 @@ void peek_stream(Table* table, const ReadyStream& stream, const core::QueuePlace
 }
 
 // ---------------------------------------------------------------- timeouts
-
-// The timeout of attempts in a policy.
-struct Timeout {
-    bool given;
-    std::optional<int64> ms;  // none: there is no timeout
-};
-
-[[noreturn]] void raise_unreadable(const JsonbValue& value) {
-    const std::string_view text =
-        value.type == jbvString
-            ? std::string_view(value.val.string.val, static_cast<std::size_t>(value.val.string.len))
-            : std::string_view("another type");
-    ereport(ERROR,
-            (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-             errmsg("attempt_timeout_ms of a policy is no whole number: %s", pg::c_string(text)),
-             errhint("check_tasks shows more.")));
-    pg_unreachable();
-}
-
-Timeout timeout_in(Jsonb* policy) {
-    if (policy == nullptr || !JB_ROOT_IS_OBJECT(policy)) {
-        return {false, std::nullopt};
-    }
-    JsonbValue object{};
-    object.type = jbvBinary;
-    object.val.binary.data = &policy->root;
-    object.val.binary.len = static_cast<int>(VARSIZE(policy) - VARHDRSZ);
-    const auto found = pg::any_member(object, "attempt_timeout_ms");
-    if (!found) {
-        return {false, std::nullopt};
-    }
-    if (found->type == jbvNull) {
-        return {true, std::nullopt};
-    }
-    int64 ms = 0;
-    const std::string_view digits =
-        found->type == jbvNumeric ? pg::print_number(*found) : std::string_view();
-    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), ms);
-    if (digits.empty() || fault != std::errc() || end != digits.data() + digits.size()) {
-        raise_unreadable(*found);
-    }
-    return {true, ms};
-}
 
 // What claims know of the queues of the tasks that they hold: read once.
 struct QueueTimeouts {

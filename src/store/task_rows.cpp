@@ -5,8 +5,11 @@
 // Must not decide what becomes of a task: core/transitions/task.hpp does
 #include "store/task_rows.hpp"
 
+#include <charconv>
+
 #include "core/hash.hpp"
 #include "pg/datum.hpp"
+#include "pg/errors.hpp"
 #include "pg/jsonb.hpp"
 #include "store/sql_types.hpp"
 #include "store/waking.hpp"
@@ -81,6 +84,18 @@ JsonbValue json_text(std::string_view text) {
     return value;
 }
 
+[[noreturn]] void raise_unreadable(const JsonbValue& value) {
+    const std::string_view text =
+        value.type == jbvString
+            ? std::string_view(value.val.string.val, static_cast<std::size_t>(value.val.string.len))
+            : std::string_view("another type");
+    ereport(ERROR,
+            (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+             errmsg("attempt_timeout_ms of a policy is no whole number: %s", pg::c_string(text)),
+             errhint("check_tasks shows more.")));
+    pg_unreachable();
+}
+
 uint64 half_of(const pg_uuid_t& id, int half) {
     uint64 bytes;
     memcpy(&bytes, id.data + 8 * half, sizeof bytes);
@@ -118,6 +133,31 @@ Task read_task(const Table& table) {
 TaskPlace place_of(const Table& table) {
     return {get(table, task::kPriority), get(table, task::kAvailableAt).value_or(0),
             get(table, task::kId)};
+}
+
+Timeout timeout_in(Jsonb* policy) {
+    if (policy == nullptr || !JB_ROOT_IS_OBJECT(policy)) {
+        return {false, std::nullopt};
+    }
+    JsonbValue object{};
+    object.type = jbvBinary;
+    object.val.binary.data = &policy->root;
+    object.val.binary.len = static_cast<int>(VARSIZE(policy) - VARHDRSZ);
+    const auto found = pg::any_member(object, "attempt_timeout_ms");
+    if (!found) {
+        return {false, std::nullopt};
+    }
+    if (found->type == jbvNull) {
+        return {true, std::nullopt};
+    }
+    int64 ms = 0;
+    const std::string_view digits =
+        found->type == jbvNumeric ? pg::print_number(*found) : std::string_view();
+    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), ms);
+    if (digits.empty() || fault != std::errc() || end != digits.data() + digits.size()) {
+        raise_unreadable(*found);
+    }
+    return {true, ms};
 }
 
 bool find_task(Table* table, const pg_uuid_t& id) {

@@ -27,6 +27,13 @@ Task read_task(const Table& table);
 // Where table.row stands in the order of claims.
 TaskPlace place_of(const Table& table);
 
+// The timeout of attempts in a policy.
+struct Timeout {
+    bool given;
+    std::optional<int64> ms;  // none: there is no timeout
+};
+Timeout timeout_in(Jsonb* policy);
+
 // Whether there is a task with that id; it is in table.row then.
 bool find_task(Table* table, const pg_uuid_t& id);
 // The same, of a task that most often lies where it was seen.
