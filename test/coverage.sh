@@ -25,7 +25,8 @@ suites=("$@")
 
 "$root/test/setup.sh" analysis
 find_postgres
-# The Makefile knows the first, CMake takes the others when it configures.
+# For the Makefile, here and when it installs; CMake takes the flags when it configures.
+export COVERAGE=1
 flags='--coverage -fprofile-update=atomic'
 targets=()
 goals=(all)
@@ -39,7 +40,7 @@ for suite in "${suites[@]}"; do
             ;;
     esac
 done
-COVERAGE=1 build_module "${goals[@]}"
+build_module "${goals[@]}"
 CXXFLAGS=$flags LDFLAGS=--coverage optimize=-O1 build_cmake "${targets[@]}"
 "$root/test/stage.sh" --built
 
@@ -51,7 +52,7 @@ slashes=${root//[^\/]/}
 arguments=()
 for suite in "${suites[@]}"; do arguments+=(--suite "$suite"); done
 code=0
-COVERAGE=1 GCOV_PREFIX=$counts GCOV_PREFIX_STRIP=${#slashes} "$root/test/run.sh" --built "${arguments[@]}" || code=$?
+GCOV_PREFIX=$counts GCOV_PREFIX_STRIP=${#slashes} "$root/test/run.sh" --built "${arguments[@]}" || code=$?
 find "$root/build" -name '*.gcda' ! -path "$counts/*" -delete
 cp -r "$counts/." "$root/"
 python3 "$root/test/coverage.py" "$root" "$root/../files.txt"
