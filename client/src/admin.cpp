@@ -199,11 +199,12 @@ RedrivenLetters DeadLetters::redrive_matching(const Json& filter, OptionalNumber
     OptionalText after;
     std::int64_t left = most.value_or(INT64_MAX);
     while (left > 0) {
-        const auto answer = Json::parse(
-            hub()
-                .call(Effect::kWrite, kAll, "redrive_dead_letters",
-                      {filter, OptionalText(), after, std::min(left, kMostAtOnce)}, where)
-                .get<std::string>(0, 0));
+        const auto answer = Json::parse(hub()
+                                            .call(Effect::kWrite, kAll, "redrive_dead_letters",
+                                                  {filter, OptionalText(), after,
+                                                   static_cast<int>(std::min(left, kMostAtOnce))},
+                                                  where)
+                                            .get<std::string>(0, 0));
         all.done += answer["done"].get<std::int64_t>();
         all.skipped += answer["skipped"].get<std::int64_t>();
         for (const auto& one : answer["failed"]) {

@@ -163,7 +163,7 @@ ReplayedTask Tasks::replay(const Uuid& id, bool cascade, Where where) {
                hub().call(Effect::kWrite,
                           "task_id, public_state, replay_count, array_to_string(reopened, ','), "
                           "array_to_string(waiting_on, ',')",
-                          "replay_task", {id, cascade, OptionalNumber(), hub().now()}, where),
+                          "replay_task", {id, cascade, std::optional<int>(), hub().now()}, where),
                [](Reader& from, ReplayedTask& to) {
                    OptionalText reopened;
                    OptionalText waiting_on;

@@ -1061,8 +1061,8 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
         "call_handler", "event_horizon_pid", "faults", "hub_mark_in", "hub_mark_out",
         "hub_mark_recv", "hub_mark_send", "hub_option_rows", "hub_rows", "inject_fault",
         "instance_key", "quarantined_hubs", "random_int8", "receive_intents", "run_as_owner",
-        "shared_memory", "stat_queues", "turn_token", "task_is_sound", "validator", "work_token",
-        "worker_rows",
+        "shared_memory", "stat_latency", "stat_queues", "stat_task_queues", "turn_token",
+        "task_is_sound", "validator", "work_token", "worker_rows",
         // list_instances has a filter for it.
         "list_instances_by_status",
         // For workers in other languages: C++ programs have Worker.
@@ -1073,7 +1073,7 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
         "cancel_instances", "cancel_tasks", "discard_dead_letters", "explain_waits", "next_times",
         "replay_tasks", "browse_dead_letters", "browse_events", "browse_flows", "browse_history",
         "browse_instances", "browse_messages", "browse_tasks", "browse_work_items", "find",
-        "glance", "list_queues", "read_body",
+        "glance", "list_queues", "read_body", "stat_series",
         // Places and families of hubs are set up in SQL; Family finds the hub of a key, and
         // Connection follows a hub to its place.
         "create_hub_family", "drop_hub_family", "family_hub", "family_hub_of", "hub_location",
