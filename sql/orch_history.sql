@@ -112,7 +112,7 @@ SELECT instance_id, status FROM orch_history.executions WHERE instance_id IN ('e
 
 ---- How events are stored
 
--- RH-9: the events of a turn whose ids are consecutive are one row, in whatever order they come; rows never overlap, so what comes later may fill a gap.
+-- RH-9: the events of a turn whose ids are consecutive are one row, in any order; rows never overlap, so what comes later may fill a gap.
 CALL pg_temp.append('packed', 1, 3, 1, 2, 8, 9);
 CALL pg_temp.append('packed', 1, 10, 5, 4);
 CALL pg_temp.append('packed', 1, 7);

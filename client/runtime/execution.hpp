@@ -91,7 +91,7 @@ struct ExecutionFacts {
     std::string history_version = "0.1.30";
     std::int64_t history_warning = 10000;
     RuntimeHook hook = {};
-    // Counts what destructors ask for when the execution leaves memory; null: nobody wants to know.
+    // Counts what destructors ask for when the execution leaves memory; null: not counted.
     std::atomic<std::uint64_t>* teardown_actions = nullptr;
     // A replay also compares delays, status texts and outputs, from this event on.
     std::int64_t strict_from = std::numeric_limits<std::int64_t>::max();

@@ -1,4 +1,4 @@
-// Text as the server takes it, of whatever an exception says.
+// Text as the server takes it, of the text of any exception.
 #pragma once
 
 #include <algorithm>

@@ -54,7 +54,7 @@ bool is_address(std::string_view host) {
 }
 
 // What follows the first label of a name, if it has two labels or more: "example.com" of
-// "db.example.com". "" for other names: "com" is nobody's domain, nor is that of a bare name.
+// "db.example.com". "" for other names: "com" belongs to no owner, and a bare name has no domain.
 std::string_view domain_of(std::string_view host) {
     if (host.ends_with('.')) {
         host.remove_suffix(1);

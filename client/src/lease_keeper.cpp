@@ -274,7 +274,7 @@ std::vector<std::shared_ptr<LeaseState>> extend_many(
 }  // namespace
 
 // What the error of a call under a lease says about its loss. An item that is gone before its time
-// was cancelled: nobody else could have acked it.
+// was cancelled: no other worker could have acked it.
 void LeaseKeeper::find_out_why(Hub& hub, LeaseState& state, const Error& error) const noexcept {
     StopReason why = StopReason::kLost;
     std::string text;
@@ -316,7 +316,7 @@ void LeaseKeeper::ask_why(Hub& hub, const States& lost) const {
                 hub.provider().renew_work_item_lock(state.token, options_.lease);
             }
         } catch (const Error& error) {
-            // Whatever it is, the lease is gone; a task may have been deleted.
+            // In each case the lease is gone; a task may have been deleted.
             if (!state.sent) {
                 find_out_why(hub, state, error);
             }

@@ -152,7 +152,7 @@ bool Settler::is_about_to_ask() const {
     return under_way_ < options_.connections && (!ended_.empty() || needs_a_claim());
 }
 
-// Whether the thread that waits has to look for work: nobody else does. Tells it once.
+// Whether the thread that waits has to look for work: no settler does. Tells it once.
 bool Settler::is_hungry() {
     return awaits_handler_ && idle_handlers() > 0 && !is_about_to_ask() &&
            std::exchange(awaits_handler_, false);
@@ -388,7 +388,7 @@ void Settler::give_back_buffer(std::size_t count) {
     }
 }
 
-// More waits than for threads that are being woken, and nobody has asked for a buffer.
+// More waits than for threads that are being woken, and the options ask for no buffer.
 bool Settler::is_too_deep() const {
     return options_.adapts && static_cast<int>(buffer_.size()) > sleeping_;
 }

@@ -2,8 +2,8 @@
 // is told of work that fails.
 //
 // The thread of run() waits on a connection of its own, and fetches for handlers that are free. It
-// is interrupted by stop(), and by look_again() when a handler became free that nobody else gives
-// work to.
+// is interrupted by stop(), and by look_again() when a handler became free that no other thread
+// gives work to.
 #pragma once
 
 #include <poll.h>

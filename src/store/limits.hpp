@@ -29,7 +29,8 @@ struct HeldLimit {
     TransactionId holder;  // invalid: none
 };
 std::optional<HeldLimit> read_held_limit(const Hub& hub, std::string_view queue);
-// The limits of several queues, each named once, in order: of those that have limits, in that order.
+// The limits of several queues, each named once, in order: of those that have limits, in that
+// order.
 struct NamedLimit {
     std::string_view queue;
     core::QueueLimit limit;

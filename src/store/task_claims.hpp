@@ -74,7 +74,8 @@ struct DueLook {
 };
 DueLook peek_due(Tables& tables, const std::optional<TaskPlace>& after, int64 now, int limit);
 
-// Holds those of these tasks that are still ready, or delayed and due, and that nobody else holds.
+// Holds those of these tasks that are still ready, or delayed and due, and that no other
+// transaction holds.
 std::span<const HeldTask> hold_eligible(Tables& tables, std::span<const pg_uuid_t> ids, int64 now);
 
 // Up to limit queues that may have ready tasks, in order, behind one and as far as up_to if that is

@@ -177,7 +177,7 @@ Durable<std::string> interpret_shielded(Context ctx, json program) {
     co_return text;
 }
 
-// A program of its own, in an instance of its own, that nobody waits for.
+// A program of its own, in an instance of its own, whose end no other awaits.
 std::string start_detached(const Context& ctx, const json& program) {
     const std::string id = "detached-" + ctx.uuid();
     ctx.start(program_name, id, program);

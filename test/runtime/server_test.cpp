@@ -685,7 +685,7 @@ Durable<std::string> throw_bad_text(Context, int) {
     co_return "";
 }
 
-// PY-5: an exception ends the instance with its text, whatever that is.
+// PY-5: an exception ends the instance with its text, of any kind.
 TEST_F(RuntimeServer, ExceptionWithoutUtf8) {
     Runtime runtime(runtime_options());
     runtime.on(bad_exception, &throw_bad_text);
@@ -1154,7 +1154,7 @@ TEST_F(RuntimeServer, TellsThatSlotsAreNotShared) {
     }
 }
 
-// CX-4: what destructors drop when stop() empties the cache is counted, and done by nobody.
+// CX-4: what destructors drop when stop() empties the cache is counted, and not done.
 TEST_F(RuntimeServer, CountsTeardown) {
     Runtime runtime(runtime_options());
     register_all(runtime);

@@ -39,7 +39,7 @@ TEST_F(DashboardLogin, LogsInRolesOfPostgresql) {
     conn.exec(
         "CREATE ROLE ada LOGIN PASSWORD 'right'; SELECT belay.grant_hub('app', 'ada', 'monitor')");
     start({.login = "postgres"});
-    // The server trusts everybody: that lets nobody in here.
+    // The server trusts all users: that admits no user here.
     EXPECT_EQ(post("/api/v1/session", {{"user", "ada"}, {"password", "right"}}).status, 401);
     EXPECT_EQ(post("/api/v1/session", {{"token", dashboard_->token()}}).status, 401);
     ask_for_passwords();

@@ -40,7 +40,7 @@ TEST_F(DashboardStream, TellsOfEvents) {
     EXPECT_NE(all.find("\"subject\":\"letters\""), std::string::npos) << all;
 }
 
-// A hub that nobody looks at is not sampled for the objects that somebody watches.
+// A hub that no viewer looks at is not sampled for the objects that some viewer watches.
 TEST_F(DashboardStream, SamplesOnlyWhatIsLookedAt) {
     const std::string id = hub_.tasks().create({.queue = "mail"}).id.text();
     start();
@@ -97,7 +97,7 @@ TEST_F(DashboardStream, AreFew) {
     });
 }
 
-// T9: nobody looks, nothing is asked; many look, it costs as one.
+// T9: without viewers nothing is asked; many viewers cost as much as one.
 TEST_F(DashboardStream, CostsLittle) {
     auto conn = cluster->connect();
     conn.exec("CREATE ROLE counted SUPERUSER LOGIN; ALTER ROLE counted SET log_statement = 'all'");

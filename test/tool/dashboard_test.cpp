@@ -512,7 +512,7 @@ TEST_F(DashboardServer, WritesNothingByReading) {
     EXPECT_EQ(act(viewer, "pause_queue", {{"queue", "mail"}}).status, 403);
     EXPECT_EQ(act(viewer, "pause_queue", {{"queue", "mail"}}, true).status, 403);
     stop();
-    // Whatever a function of the hub tries.
+    // Anything that a function of the hub may try.
     cluster->connect().exec(
         "CREATE TABLE written (a integer); CREATE FUNCTION public.writes() RETURNS boolean "
         "LANGUAGE "

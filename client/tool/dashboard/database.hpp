@@ -65,7 +65,8 @@ class Database {
     // Throws Busy, or Error if the database is away or refuses.
     Lease lease(const std::shared_ptr<const Credential>& credential);
 
-    // Closes what nobody uses: of this credential, or all but one that rested for `older` ms.
+    // Closes connections that are not in use: of this credential, or all but one that rested for
+    // `older` ms.
     void close_idle(const Credential& credential);
     void close_idle(std::int64_t now_ms, std::int64_t older_ms);
 

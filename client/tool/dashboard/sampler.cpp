@@ -300,7 +300,7 @@ void Sampler::note(Target& target, Json& raw) {
     }
 }
 
-// Rates of the whole hub and of its dead letters, for the list of hubs; null if nobody looks at it.
+// Rates of the whole hub and of its dead letters, for the list of hubs; null without viewers.
 Json Sampler::summary(const Credential& credential, const std::string& hub) {
     const auto found = target({credential.key, hub});
     const std::lock_guard lock(found->taking);

@@ -38,7 +38,7 @@ class Sampler {
     // recorded it: of a queue of tasks, of all if it is "".
     Json series(const std::shared_ptr<const Credential>& credential, const std::string& hub,
                 const std::string& range, const std::string& queue);
-    // The hub as a line of the list of hubs; null if nobody looks at it.
+    // The hub as a line of the list of hubs; null without viewers.
     Json summary(const Credential& credential, const std::string& hub);
 
     // Objects for which no wait is possible are reported as changed with every sample.

@@ -1,4 +1,4 @@
-// Waits for changes of the tasks and instances that somebody looks at: one connection per hub and
+// Waits for changes of the tasks and instances that viewers look at: one connection per hub and
 // role, in wait_for_work, which holds no snapshot. Thread-safe.
 #pragma once
 

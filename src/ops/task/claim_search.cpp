@@ -4,8 +4,7 @@
 //          store::peek_heads, store::peek_due, store::hold_eligible, store::acquire,
 //          store::read_limits, store::take_places
 // Touches  <hub>.tasks, <hub>.queue_limits, <hub>.queue_moves
-// Locks    tasks, skipping what others hold; the key of a limited queue while its places are taken.
-//          A claim waits for no transaction
+// Locks    tasks, skipping what others hold; the key of a limited queue while its places are taken
 // Raises   nothing of its own
 //
 // The ready tasks of a queue, slot and capability set are a stream, in the order of claims. Streams
@@ -659,12 +658,14 @@ std::span<const store::ClaimedTask> in_order(pg::List<store::AcquiredTask>* acqu
     return tasks.span();
 }
 
-void count_claim(const store::Hub& hub, const store::AcquiredTask& task, int64 now) {
-    const int64 ms = now - task.grant.task.place().available_at;
-    const task_stats::TaskClass of{task.grant.task.queue, pg::text_view(task.claimed.kind)};
-    counters::add_duration(hub.schema, counters::Queue::kTasks, counters::Duration::kWait, ms);
-    task_stats::add(hub.schema, of, task_stats::Counter::kClaimed);
-    task_stats::add_duration(hub.schema, of, counters::Duration::kWait, ms);
+void count_claims(const store::Hub& hub, const pg::List<store::AcquiredTask>& tasks, int64 now) {
+    for (const auto& task : tasks) {
+        const int64 ms = now - task.grant.task.place().available_at;
+        const task_stats::TaskClass of{task.grant.task.queue, pg::text_view(task.claimed.kind)};
+        counters::add_duration(hub.schema, counters::Queue::kTasks, counters::Duration::kWait, ms);
+        task_stats::add(hub.schema, of, task_stats::Counter::kClaimed);
+        task_stats::add_duration(hub.schema, of, counters::Duration::kWait, ms);
+    }
 }
 
 }  // namespace
@@ -692,9 +693,7 @@ Found search_tasks(store::Tables& tables, const ClaimRequest& request, const pg:
     acquire_held(&search, now, &found.lost);
     found.claimed = in_order(&search.acquired);
     tell_next_due(tables, due, found.claimed);
-    for (const auto& task : search.acquired) {
-        count_claim(tables, task, now);
-    }
+    count_claims(tables, search.acquired, now);
     return found;
 }
 

@@ -158,7 +158,7 @@ bool has_fallen_due(store::Tables& tables, const Missed& missed, int64 now) {
 int64 promote_tasks(store::Tables& tables, int64 now, int limit) {
     const wakeups::Channel channel = store::task_due_channel(tables);
     const auto hint = wakeups::due_hint(channel);
-    // In a transaction block nobody knows how long it lasts.
+    // How long a transaction block lasts is not known.
     if (!IsTransactionBlock()) {
         wakeups::moving(channel);
     }
