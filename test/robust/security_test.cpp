@@ -228,7 +228,7 @@ TEST_F(Rights, OfAdministration) {
         "'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') OR c.relkind = 'S' AND "
         "has_sequence_privilege('%', c.oid, 'USAGE, SELECT, UPDATE')) AND c.relname NOT IN "
         "('executions', "
-        "'history', 'instances', '_duroxide_migrations')";
+        "'instances', '_duroxide_migrations')";
     std::vector<std::string> roles = {"stranger"};
     for (const auto& [letter, role] : kRoles) {
         roles.push_back(role);
