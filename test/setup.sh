@@ -27,6 +27,9 @@ need() {
 header() { [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]]; }
 library() { compgen -G "/usr/lib/*/$1*" || compgen -G "/usr/lib/$1*" || compgen -G "/usr/local/lib/$1*"; }
 
+# The tests may run as a user whose python3 is Debian's, while ours is another.
+imports_psycopg() { python3 -c 'import psycopg' || /usr/bin/python3 -c 'import psycopg'; }
+
 # Debian 12 has node 18.
 node_is_new() { (($(node --version | sed -E 's/^v([0-9]+).*/\1/') >= 18)); }
 
@@ -81,7 +84,7 @@ for group; do
             ;;
         languages)
             need python3 command -v python3
-            need python3-psycopg python3 -c 'import psycopg'
+            need python3-psycopg imports_psycopg
             need nodejs node_is_new
             need npm command -v npm
             need default-jdk-headless command -v javac
