@@ -192,8 +192,8 @@ TEST(ClientTrust, NeedsTwoLabelsInCommon) {
     EXPECT_FALSE(trusts("db1.", "db2."));
     EXPECT_TRUE(is_trusted("db2", "db1", {"db2"}));
     // Addresses are compared as a whole.
-    EXPECT_TRUE(trusts("10.0.0.1", "10.0.0.1"));
-    EXPECT_FALSE(trusts("10.0.0.1", "10.0.0.2"));
+    EXPECT_TRUE(trusts("192.0.2.1", "192.0.2.1"));
+    EXPECT_FALSE(trusts("192.0.2.1", "192.0.2.2"));
     EXPECT_FALSE(trusts("fe80::1", "fe80::2"));
     // This machine by any of its names, and no other.
     EXPECT_TRUE(trusts("", "localhost"));
