@@ -84,6 +84,7 @@ constexpr Grant kGrants[] = {
      "get_system_metrics list_children list_executions list_expired_leases list_flows "
      "list_instances list_instances_by_status list_schedules list_tasks list_waitpoints "
      "browse_events browse_flows browse_history browse_instances browse_tasks find glance "
+     "stat_series "
      "list_owners list_queues read_body"},
     // The keys of waitpoints; everything at once.
     {"", "seed_waitpoint_key rotate_waitpoint_key cleanup_schema"},

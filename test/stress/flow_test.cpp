@@ -211,7 +211,9 @@ class FlowWorker {
         } else if (chance <= 55) {
             call("change_priority(" + some(play_.tasks) + ", 5, " + now() + ")");
         } else if (chance <= 60) {
-            call("ack_cancel_member(" + some(play_.flows) + ", " + some(play_.tasks) + ")");
+            const std::string task = some(play_.tasks);
+            call("ack_cancel_member((SELECT flow_id FROM app.tasks WHERE id = " + task + "), " +
+                 task + ")");
         } else if (chance <= 66) {
             const char* policies[] = {"cancel_all", "cancel_pending", "flow_only"};
             call("cancel_flow(" + some(play_.flows) + ", 'no', '" + policies[random_.number(0, 2)] +
