@@ -457,12 +457,13 @@ TEST_F(RuntimeServer, LargeHistory) {
         ASSERT_TRUE(wait_until([&] { return types("big").size() == 2; }));
     }
     admin_->exec(R"sql(
-        INSERT INTO app.history (instance_id, execution_id, event_id, event_type, event_data, created_at)
-        SELECT 'big', 1, i + 2, 'ExternalEventPersistent',
-               jsonb_build_object('event_id', i + 2, 'source_event_id', null, 'instance_id', 'big',
+        INSERT INTO app.history_turns (instance_id, execution_id, first_event_id, last_event_id,
+                                       event_types, event_data, created_at)
+        SELECT 'big', 1, i + 2, i + 2, ARRAY['ExternalEventPersistent'],
+               ARRAY[jsonb_build_object('event_id', i + 2, 'source_event_id', null, 'instance_id', 'big',
                                   'execution_id', 1, 'timestamp_ms', 1, 'duroxide_version', '0.1.30',
                                   'type', 'ExternalEventPersistent', 'name', 'bulk',
-                                  'data', i || repeat('x', 120000))::text, now()
+                                  'data', i || repeat('x', 120000))::text], now()
         FROM generate_series(1, 600) AS i)sql");
     hub.provider().enqueue_orchestrator_work(
         {.work_item = R"({"QueueMessage":{"instance":"big","name":"go","data":"now"}})",

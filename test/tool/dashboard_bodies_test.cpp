@@ -93,11 +93,11 @@ class DashboardHiding : public DashboardStream {
             ", 1, now(), now()); INSERT INTO app.executions VALUES ('i', 1, 'Running', NULL, "
             "now(), NULL, 1, 0, 0, 2), ('i2', 1, 'Failed', " +
             text +
-            ", now(), now(), 1, 0, 0, 2); INSERT INTO app.history SELECT i, 1, e, CASE e WHEN 1 "
-            "THEN 'OrchestrationStarted' ELSE 'ActivityScheduled' END, " +
-            event +
-            ", now() FROM unnest(ARRAY['i', 'i2']) AS i, generate_series(1, 2) AS e; INSERT INTO "
-            "app.kv_store VALUES ('i', 'k', " +
+            ", now(), now(), 1, 0, 0, 2); INSERT INTO app.history_turns (instance_id, "
+            "execution_id, first_event_id, last_event_id, created_at, event_types, event_data) "
+            "SELECT i, 1, 1, 2, now(), ARRAY['OrchestrationStarted', 'ActivityScheduled'], ARRAY[" +
+            event + ", " + event +
+            "] FROM unnest(ARRAY['i', 'i2']) AS i; INSERT INTO app.kv_store VALUES ('i', 'k', " +
             text + ", 1, 0)");
         hub_.provider().enqueue_worker_work({.work_item = json({{"ActivityExecute",
                                                                  {{"instance", "i"},
