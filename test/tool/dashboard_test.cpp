@@ -347,6 +347,7 @@ TEST_F(DashboardServer, GoesOnWithWhatIsLeft) {
     const Answer started = post("/api/v1/h/app/bulk",
                                 {{"action", "redrive_dead_letter"},
                                  {"filter", json::object()},
+                                 {"upto", "600"},
                                  {"key", "k"},
                                  {"dry_run", false}},
                                 viewer);
