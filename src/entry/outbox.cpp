@@ -49,7 +49,7 @@ void add_lost(const Call::Set& set, const ops::EventBatch& batch, std::string_vi
                             CStringGetTextDatum("outbox"),
                             CStringGetTextDatum("events_lost"),
                             pg::text_datum(subscription),
-                            DirectFunctionCall1(jsonb_in, CStringGetDatum(details.text->data)),
+                            JsonbPGetDatum(details.jsonb()),
                             Int64GetDatum(batch.reported_at),
                             PointerGetDatum(cstring_to_text_with_len(upto, sizeof upto))};
     const bool nulls[7] = {};

@@ -230,11 +230,9 @@ void log_event(const Hub& hub, int32 incarnation, int64 position, const core::Ev
         .add("type", event.type)
         .add("subject", subject)
         .add("occurred_at_ms", now);
-    // The details are an object already.
-    message.text->data[--message.text->len] = '\0';
-    appendStringInfo(message.text, ",\"details\":%s}", details.text->data);
-    pg::log_logical_message(psprintf("belay.%s", NameStr(hub.name)), message.text->data,
-                            static_cast<Size>(message.text->len));
+    message.add_json("details", details.text());
+    const char* text = message.text();
+    pg::log_logical_message(psprintf("belay.%s", NameStr(hub.name)), text, strlen(text));
 }
 
 constexpr int kDeadLettered = core::event_place("instance", "dead_lettered");
@@ -243,45 +241,103 @@ constexpr int kDeadLettered = core::event_place("instance", "dead_lettered");
 
 // ---------------------------------------------------------------- writing
 
-Details::Details() : text(makeStringInfo()) {
-    appendStringInfoString(text, "{}");
-}
-
 namespace {
 
-void begin_member(StringInfo text, const char* key) {
-    text->data[--text->len] = '\0';
-    if (text->len > 1) {
-        appendStringInfoChar(text, ',');
-    }
-    escape_json(text, key);
-    appendStringInfoChar(text, ':');
+// A copy: what the caller has may be gone when the event is written.
+std::string_view kept(std::string_view text) {
+    return {pnstrdup(text.data(), text.size()), text.size()};
+}
+
+JsonbValue string_value(std::string_view text) {
+    JsonbValue value{};
+    value.type = jbvString;
+    value.val.string.val = const_cast<char*>(text.data());
+    value.val.string.len = static_cast<int>(text.size());
+    return value;
+}
+
+JsonbValue number_value(int64 number) {
+    JsonbValue value{};
+    value.type = jbvNumeric;
+    value.val.numeric = int64_to_numeric(number);
+    return value;
+}
+
+JsonbValue parsed_value(const char* json) {
+    Jsonb* parsed = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(json)));
+    JsonbValue value{};
+    value.type = jbvBinary;
+    value.val.binary.data = &parsed->root;
+    value.val.binary.len = static_cast<int>(VARSIZE(parsed) - VARHDRSZ);
+    return value;
 }
 
 }  // namespace
 
 Details& Details::add(const char* key, int64 value) {
-    begin_member(text, key);
-    appendStringInfo(text, INT64_FORMAT "}", value);
+    members_.add({Kind::kNumber, key, value, {}});
     return *this;
 }
 
 Details& Details::add(const char* key, std::optional<std::string_view> value) {
-    begin_member(text, key);
-    if (value) {
-        escape_json(text, pnstrdup(value->data(), value->size()));
-    } else {
-        appendStringInfoString(text, "null");
-    }
-    appendStringInfoChar(text, '}');
+    members_.add({value ? Kind::kString : Kind::kNull, key, 0, kept(value.value_or(""))});
     return *this;
 }
 
 Details& Details::add_json(const char* key, std::string_view json) {
-    begin_member(text, key);
-    appendBinaryStringInfo(text, json.data(), static_cast<int>(json.size()));
-    appendStringInfoChar(text, '}');
+    members_.add({Kind::kJson, key, 0, kept(json)});
     return *this;
+}
+
+Jsonb* Details::jsonb() const {
+    JsonbParseState* state = nullptr;
+    (void)pushJsonbValue(&state, WJB_BEGIN_OBJECT, nullptr);
+    for (const Member& member : members_) {
+        JsonbValue key = string_value(member.key);
+        (void)pushJsonbValue(&state, WJB_KEY, &key);
+        JsonbValue value{};
+        switch (member.kind) {
+            case Kind::kNumber:
+                value = number_value(member.number);
+                break;
+            case Kind::kString:
+                value = string_value(member.text);
+                break;
+            case Kind::kNull:
+                value.type = jbvNull;
+                break;
+            case Kind::kJson:
+                value = parsed_value(member.text.data());
+                break;
+        }
+        (void)pushJsonbValue(&state, WJB_VALUE, &value);
+    }
+    return JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, nullptr));
+}
+
+const char* Details::text() const {
+    StringInfo text = makeStringInfo();
+    for (const Member& member : members_) {
+        appendStringInfoChar(text, text->len == 0 ? '{' : ',');
+        escape_json(text, member.key);
+        appendStringInfoChar(text, ':');
+        switch (member.kind) {
+            case Kind::kNumber:
+                appendStringInfo(text, INT64_FORMAT, member.number);
+                break;
+            case Kind::kString:
+                escape_json(text, member.text.data());
+                break;
+            case Kind::kNull:
+                appendStringInfoString(text, "null");
+                break;
+            case Kind::kJson:
+                appendStringInfoString(text, member.text.data());
+                break;
+        }
+    }
+    appendStringInfoString(text, text->len == 0 ? "{}" : "}");
+    return text->data;
 }
 
 void write_event(const Hub& hub, int event, std::optional<std::string_view> subject,
@@ -301,7 +357,7 @@ void write_event(Tables& tables, int event, std::optional<std::string_view> subj
     // Who has read it must not find another event at its position after a crash.
     pg::flush_at_commit();
     const int64 position = nextval_internal(hub.relations.outbox_events_position, false);
-    const Datum facts = DirectFunctionCall1(jsonb_in, CStringGetDatum(details.text->data));
+    Jsonb* facts = details.jsonb();
     pg::fail_here(pg::FaultPoint::kHotTableEvent);
     NewRow row;
     row.put(outbox::kIncarnation, hub.incarnation)
@@ -310,7 +366,7 @@ void write_event(Tables& tables, int event, std::optional<std::string_view> subj
         .put(outbox::kTopic, std::string_view(type.topic))
         .put(outbox::kType, std::string_view(type.type))
         .put(outbox::kSubject, subject)
-        .set(outbox::kDetails, facts)
+        .put(outbox::kDetails, facts)
         .put(outbox::kOccurredAt, now);
     add_row(tables, TableId::kOutboxEvents, &DeferredRows::events, &row);
     if (pg::settings.logical_events && XLogLogicalInfoActive()) {

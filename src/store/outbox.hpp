@@ -3,6 +3,7 @@
 
 #include "core/events.hpp"
 #include "core/token.hpp"
+#include "pg/list.hpp"
 #include "pg/pg.hpp"
 #include "store/hub.hpp"
 #include "store/table/tables.hpp"
@@ -13,13 +14,24 @@ namespace belay::store {
 // ---- Writing ----
 
 // The details of an event: a JSON object, built member by member.
-struct Details {
-    StringInfo text;
-
-    Details();
+class Details {
+ public:
     Details& add(const char* key, int64 value);
     Details& add(const char* key, std::optional<std::string_view> value);  // null if absent
     Details& add_json(const char* key, std::string_view json);
+
+    Jsonb* jsonb() const;
+    const char* text() const;  // members in the order in which they were added
+
+ private:
+    enum class Kind : uint8 { kNumber, kString, kNull, kJson };
+    struct Member {
+        Kind kind;
+        const char* key;
+        int64 number;
+        std::string_view text;
+    };
+    pg::List<Member> members_;
 };
 
 // Whether the hub writes events of this kind. Ask before details are gathered.
