@@ -47,6 +47,11 @@ SELECT test.refused('SELECT browse_look.glance(99)'), test.refused('SELECT * FRO
 -- GL-5: who has leases, page by page.
 CREATE FUNCTION pg_temp.owners(o jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT o || jsonb_build_object('rows', (SELECT jsonb_agg(r - '{oldest_ms,next_deadline_ms}'::text[]) FROM jsonb_array_elements(o -> 'rows') AS r)) $$;
 SELECT jsonb_pretty(pg_temp.owners(list_owners())); SELECT pg_temp.owners(list_owners(p_limit => 1)); SELECT pg_temp.owners(list_owners('i-1', 1));
+-- Turns have no owner: they are counted, those whose lease is over and those of an earlier incarnation as overdue.
+SELECT count(*) FROM (SELECT start_orchestration('N', '{}', 'turn' || n, p_now_ms => 1000) FROM generate_series(1, 3) AS n) AS x; SELECT count(*) FROM (SELECT fetch_orchestration_item(86400000) FROM generate_series(1, 3) AS n) AS x;
+UPDATE instance_locks SET lease_inc = lease_inc - 1 WHERE instance_id = 'turn1'; UPDATE instance_locks SET locked_until = 9000 WHERE instance_id = 'turn2';
+SELECT o -> 'turns' ->> 'live' AS live, o -> 'turns' ->> 'overdue' AS overdue, (o -> 'turns' ->> 'oldest_ms')::bigint = (SELECT min(locked_at) FROM instance_locks) AS oldest, (o -> 'turns' ->> 'next_deadline_ms')::bigint = (SELECT locked_until FROM instance_locks WHERE instance_id = 'turn3') AS deadline, o -> 'turns' -> 'complete' AS complete FROM list_owners() AS o;
+INSERT INTO instance_locks SELECT belay.instance_key('free' || n), 0, 0, 0, 0, 0, 0, 0, 1, 'free' || n FROM generate_series(1, 20) AS n; SELECT o -> 'turns' -> 'complete' AS complete, o -> 'complete' AS of_owners FROM list_owners(p_scan => 100) AS o; DELETE FROM instance_locks; DELETE FROM orchestrator_queue; DELETE FROM instances WHERE instance_id LIKE 'turn%';
 SELECT count(*) FROM (SELECT enqueue_worker_work('{"ActivityExecute":{"instance":"i","execution_id":1,"id":4,"name":"A","input":""}}', p_now_ms => 1000) FROM generate_series(1, 150)) AS x; SELECT p -> 'complete' AS complete, p -> 'scanned' AS scanned FROM list_owners(p_scan => 100) AS p;
 -- GL-6: the search.
 SELECT * FROM find('order-7'); SELECT * FROM find('order'); SELECT * FROM find(pg_temp.id(1)::text); SELECT * FROM find('em'); SELECT * FROM find('zzz'); SELECT count(*) FROM find('');

@@ -262,8 +262,9 @@ constexpr auto kSnapshot = query<In<>, OldestSnapshot>(R"sql(
 // ---- Owners ----
 
 // $1 now, $2 incarnation, $3 epoch floor, $4 budget, $5 behind which owner, $6 limit. Leases of
-// work items are in no index: of each stream the head is looked at, where they are. Turns are not
-// there: their locks have no owner.
+// work items are in no index: of each stream the head is looked at, where they are. The lock of a
+// turn names no owner: turns are counted together. Each lock is in another page, so fewer of them
+// are looked at.
 constexpr auto kOwners =
     query<In<int64, int32, int64, int64, Maybe<Text>, int64>, Out<Jsonb*>>(R"sql(
     WITH RECURSIVE streams(lane, slot) AS (
@@ -308,6 +309,20 @@ constexpr auto kOwners =
           FROM {hub}.slot_owners AS x
          ORDER BY x.queue, x.owner
          LIMIT $4
+    ), locks AS MATERIALIZED (
+        SELECT x.lock_no, x.locked_at, x.locked_until, x.lease_inc
+          FROM {hub}.instance_locks AS x
+         ORDER BY x.instance_key, x.instance_id
+         LIMIT $4 {/} 10
+    ), turns AS MATERIALIZED (
+        SELECT pg_catalog.count(*) FILTER (WHERE l.live) AS live,
+               pg_catalog.count(*) FILTER (WHERE NOT l.live) AS overdue,
+               pg_catalog.min(l.locked_at) AS oldest,
+               pg_catalog.min(l.locked_until) FILTER (WHERE l.live) AS next_deadline
+          FROM (SELECT x.locked_at, x.locked_until,
+                       x.locked_until {>} $1 AND x.lease_inc {=} $2 AS live
+                  FROM locks AS x
+                 WHERE x.lock_no {<>} 0) AS l
     ), owners AS MATERIALIZED (
         SELECT l.owner, pg_catalog.to_jsonb(pg_catalog.array_agg(DISTINCT l.kind)) AS kinds,
                pg_catalog.count(*) FILTER (WHERE l.live) AS live,
@@ -343,7 +358,8 @@ constexpr auto kOwners =
         SELECT (SELECT pg_catalog.count(*) FROM running) AS running,
                (SELECT pg_catalog.count(*) FROM items) AS items,
                (SELECT pg_catalog.count(*) FROM claimed) AS claimed,
-               (SELECT pg_catalog.count(*) FROM dispatchers) AS dispatchers
+               (SELECT pg_catalog.count(*) FROM dispatchers) AS dispatchers,
+               (SELECT pg_catalog.count(*) FROM locks) AS locks
     )
     SELECT pg_catalog.jsonb_build_object(
                'rows', COALESCE((SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
@@ -355,11 +371,16 @@ constexpr auto kOwners =
                                    FROM page AS p), pg_catalog.jsonb_build_array()),
                'next', CASE WHEN (SELECT pg_catalog.count(*) FROM owners) {>} $6
                             THEN (SELECT pg_catalog.max(p.owner) FROM page AS p) END,
-               'scanned', ((n.running {+} n.items) {+} n.claimed) {+} n.dispatchers,
+               'turns', pg_catalog.jsonb_build_object(
+                            'live', t.live, 'overdue', t.overdue, 'oldest_ms', t.oldest,
+                            'next_deadline_ms', t.next_deadline,
+                            'complete', n.locks {<} ($4 {/} 10)),
+               'scanned', (((n.running {+} n.items) {+} n.claimed) {+} n.dispatchers) {+} n.locks,
                'complete', n.running {<} $4 AND n.claimed {<} $4 AND n.dispatchers {<} $4
                            AND share.streams {<} 200
                            AND NOT EXISTS (SELECT 1 FROM items AS i WHERE i.nr {>=} share.most))
       FROM looked AS n
+     CROSS JOIN turns AS t
      CROSS JOIN share
 )sql");
 

@@ -76,7 +76,7 @@ struct OwnerRange {
     int64 limit;
     int64 scan;  // the most rows of each kind that are looked at
 };
-// Who has leases, by owner id, as a JSON object: rows, next, scanned, complete.
+// Who has leases, by owner id, as a JSON object: rows, turns, next, scanned, complete.
 Jsonb* list_owners(const Hub& hub, int64 now, const OwnerRange& range);
 
 // ---- Search ----

@@ -1,8 +1,10 @@
 // The dashboard's HTTP server alone, over a raw socket.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "dashboard/http_server.hpp"
@@ -11,6 +13,7 @@
 namespace belay::test {
 namespace {
 
+using tool::dashboard::EventStream;
 using tool::dashboard::HttpServer;
 using tool::dashboard::Request;
 using tool::dashboard::Response;
@@ -37,6 +40,15 @@ class HttpWire : public testing::Test {
         };
         options.handle = [this](Request request, tool::dashboard::Reply reply) {
             bodies_ += request.body.size();
+            if (request.target == "/stream") {
+                Response response;
+                response.on_stream = [this](std::shared_ptr<EventStream> stream) {
+                    const std::lock_guard lock(mutex_);
+                    stream_ = std::move(stream);
+                };
+                response.on_stream_end = [this] { ended_ = true; };
+                return reply(response);
+            }
             reply({.status = 200, .body = "ok " + request.target});
         };
         options.refuse = [](int status, const std::string& word) {
@@ -58,9 +70,25 @@ class HttpWire : public testing::Test {
         return ask("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").body == "ok /x";
     }
 
+    // The stream that a client has opened.
+    std::shared_ptr<EventStream> stream_of(Wire& wire) {
+        wire.send("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+        wire.read_until("\r\n\r\n");
+        std::shared_ptr<EventStream> stream;
+        await([&] {
+            const std::lock_guard lock(mutex_);
+            stream = stream_;
+            return stream != nullptr;
+        });
+        return stream;
+    }
+
     std::unique_ptr<HttpServer> server_;
     std::thread thread_;
     std::size_t bodies_ = 0;
+    std::mutex mutex_;
+    std::shared_ptr<EventStream> stream_;
+    std::atomic<bool> ended_ = false;
 };
 
 // T1: what has no end is refused, and costs no memory.
@@ -129,6 +157,34 @@ TEST_F(HttpWire, ServesOthersWhileAThousandConnectionsWait) {
     }
     EXPECT_TRUE(is_served());
     EXPECT_LT(resident_kb(), before + 10 * 1024);
+}
+
+// A hub with many queues has more to tell at once than a slow reader may leave unread.
+TEST_F(HttpWire, SendsLargeTextsToStreams) {
+    start({});
+    Wire wire(server_->port());
+    const auto stream = stream_of(wire);
+    for (int i = 0; i < 5; ++i) {
+        stream->send(std::string(500'000, 'a') + std::to_string(i) + "\n\n");
+        EXPECT_NE(wire.read_until(std::to_string(i) + "\n\n").find('a'), std::string::npos);
+        wire.forget();
+    }
+    EXPECT_FALSE(ended_);
+}
+
+TEST_F(HttpWire, DropsSlowReaders) {
+    start({});
+    const std::size_t before = resident_kb();
+    Wire wire(server_->port());
+    const auto stream = stream_of(wire);
+    // What the system takes, and then 64 kB.
+    for (int i = 0; i < 20'000 && !ended_; ++i) {
+        stream->send(std::string(16 * 1024, 'a'));
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    EXPECT_TRUE(ended_);
+    EXPECT_LT(resident_kb(), before + 20 * 1024);
+    EXPECT_TRUE(is_served());
 }
 
 TEST_F(HttpWire, KeepsConnectionsAndAnswersInOrder) {

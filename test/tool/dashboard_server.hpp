@@ -70,6 +70,8 @@ class Wire {
         }
         return got_;
     }
+    // What was read so far is not looked at again.
+    void forget() { got_.clear(); }
 
  private:
     int socket_;

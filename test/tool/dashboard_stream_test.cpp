@@ -14,6 +14,7 @@ TEST_F(DashboardStream, TellsWhatChanges) {
     EXPECT_EQ(watch(viewer, open, {"glance:app:", "task:app:" + id}), 200);
     EXPECT_NE(open.wire->read_until("event: glance").find("event: glance"), std::string::npos);
     open.wire->read_until("event: changed");
+    open.wire->forget();
     hub_.tasks().force_cancel(Uuid(id));
     const std::string told = "\"what\":\"task\",\"id\":\"" + id + "\"";
     const std::string all = open.wire->read_until(told);
@@ -24,6 +25,29 @@ TEST_F(DashboardStream, TellsWhatChanges) {
     // Log out ends it.
     EXPECT_EQ(post("/api/v1/session", json::object(), viewer, "DELETE").status, 200);
     EXPECT_NE(open.wire->read_until().find("event: bye"), std::string::npos);
+}
+
+// A flow is waited for, as tasks are: what happens to a member is told without a sample.
+TEST_F(DashboardStream, WaitsForFlows) {
+    const auto flow =
+        hub_.flows().create({.kind = "two",
+                             .tasks = {{.key = "a", .task = {.queue = "mail"}},
+                                       {.key = "b", .task = {.queue = "mail"}, .after = {"a"}}}});
+    start();
+    const Viewer viewer = log_in();
+    const Open open = open_stream(viewer);
+    EXPECT_EQ(watch(viewer, open, {"flow:app:" + flow.id.text()}), 200);
+    open.wire->read_until("event: changed");
+    auto conn = cluster->connect();
+    await([&] {
+        return conn.value(
+                   "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'belay "
+                   "dashboard' AND state = 'active' AND query LIKE '%wait_for_work%'") == "1";
+    });
+    open.wire->forget();
+    ASSERT_EQ(TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w-1"}).size(), 1u);
+    const std::string told = "\"what\":\"flow\",\"id\":\"" + flow.id.text() + "\"";
+    EXPECT_NE(open.wire->read_until(told).find(told), std::string::npos);
 }
 
 TEST_F(DashboardStream, TellsOfEvents) {

@@ -64,6 +64,30 @@ TEST_F(DashboardServer, RefusesOtherOrigins) {
     EXPECT_EQ(raw_post(path, body, other, ours, "application/json", viewer.csrf).status, 403);
     EXPECT_EQ(get("/api/v1/me", {.cookie = viewer.cookie + "x", .csrf = ""}).status, 401);
     EXPECT_FALSE(hub_.queues().depths().at(0).paused);
+    // Nor does any other request that changes something go without them.
+    for (const auto& [method, other_path] :
+         std::vector<std::pair<std::string, std::string>>{{"POST", "/api/v1/h/app/bulk"},
+                                                          {"POST", "/api/v1/h/app/bulk/1/stop"},
+                                                          {"POST", "/api/v1/h/app/bulk/1/go-on"},
+                                                          {"POST", "/api/v1/stream/x/watch"},
+                                                          {"DELETE", "/api/v1/session"}}) {
+        EXPECT_EQ(raw_post(other_path, "{}", viewer, ours, "application/json", "", method).status,
+                  403)
+            << other_path;
+        EXPECT_EQ(raw_post(other_path, "{}", viewer, "http://evil.example", "application/json",
+                           viewer.csrf, method)
+                      .status,
+                  403)
+            << other_path;
+        EXPECT_EQ(
+            raw_post(other_path, "{}", viewer, ours, "text/plain", viewer.csrf, method).status, 403)
+            << other_path;
+    }
+    EXPECT_EQ(raw_post("/api/v1/session", json({{"token", dashboard_->token()}}).dump(), {},
+                       "http://evil.example", "application/json", "")
+                  .status,
+              403);
+    EXPECT_EQ(get("/api/v1/me", viewer).status, 200);
     // As it should be.
     EXPECT_EQ(raw_post(path, body, viewer, ours, "application/json", viewer.csrf).status, 200);
     EXPECT_TRUE(hub_.queues().depths().at(0).paused);
@@ -77,7 +101,22 @@ TEST_F(DashboardServer, SetsStrictCookies) {
     ASSERT_EQ(answer.status, 200);
     EXPECT_TRUE(answer.has("Set-Cookie: belay_session_" + std::to_string(dashboard_->port())));
     EXPECT_TRUE(answer.has("HttpOnly; SameSite=Strict; Path=/belay"));
+    EXPECT_FALSE(answer.has("Secure"));
     EXPECT_NE(get("/belay/").body.find("/belay/assets/"), std::string::npos);
+    stop();
+    // Behind a proxy with TLS.
+    start({.public_url = "https://ops.example.org"});
+    const std::string body = json({{"token", dashboard_->token()}}).dump();
+    const auto ask = [&](const std::string& asked, const std::string& origin) {
+        return raw("POST /api/v1/session HTTP/1.1\r\nHost: " + asked +
+                   "\r\nConnection: close\r\nContent-Type: application/json\r\nOrigin: " + origin +
+                   "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    };
+    EXPECT_EQ(ask("evil.example", "https://ops.example.org").status, 421);
+    EXPECT_EQ(ask("ops.example.org", "http://ops.example.org").status, 403);
+    const Answer secure = ask("ops.example.org", "https://ops.example.org");
+    EXPECT_EQ(secure.status, 200);
+    EXPECT_TRUE(secure.has("; Secure"));
 }
 
 // T3: each read and each action for each level, as in SQL.
@@ -147,6 +186,17 @@ TEST_F(DashboardServer, AllowsWhatTheRoleMayDoInSql) {
             << level;
         EXPECT_EQ(hub_.queues().depths().at(0).paused, operates);
         hub_.queues()["mail"].resume();
+        EXPECT_EQ(post("/api/v1/h/app/bulk",
+                       {{"action", "redrive_dead_letter"},
+                        {"ids", {"7"}},
+                        {"filter", json::object()},
+                        {"key", "k"},
+                        {"dry_run", false}},
+                       viewer)
+                      .status,
+                  operates ? 200 : 403)
+            << level;
+        EXPECT_EQ(get("/api/v1/h/app/bulk", viewer).status, has.contains("monitor") ? 200 : 404);
         EXPECT_EQ(get("/api/v1/h/nowhere/tasks", viewer).status, 404);
         stop();
     }
@@ -187,7 +237,13 @@ TEST_F(DashboardServer, ReadsWhatIsThere) {
     EXPECT_EQ(one["queue"], "mail");
     EXPECT_EQ(answer("tasks/" + task + "/explain")["rows"][0]["reason"], "claimable");
     EXPECT_EQ(answer("flows")["rows"][0]["counts"]["blocked"], 1);
-    EXPECT_EQ(answer("flows/" + flow.id.text())["members"].size(), 2u);
+    // R5: times of members.
+    const json members = answer("flows/" + flow.id.text())["members"];
+    ASSERT_EQ(members.size(), 2u);
+    for (const char* key :
+         {"started_at_ms", "terminal_at_ms", "attempt_index", "failure_class", "progress"}) {
+        EXPECT_TRUE(members[0].contains(key)) << key;
+    }
     const json instance = answer("instances/x%2Fy%25..%23%3F");
     EXPECT_EQ(instance["instance_id"], "x/y%..#?");
     EXPECT_EQ(answer("find?text=" + task)["rows"][0]["what"], "task");
@@ -520,6 +576,29 @@ TEST_F(DashboardServer, WritesNothingByReading) {
     const Viewer second = log_in();
     EXPECT_EQ(get("/api/v1/h/app/subscriptions", second).parsed()["sqlstate"], "25006");
     cluster->connect().exec("DROP FUNCTION public.writes() CASCADE; DROP TABLE written");
+}
+
+TEST_F(DashboardServer, ReadsOnAStandby) {
+    const std::string task = hub_.tasks().create({.queue = "mail"}).id.text();
+    const auto standby = cluster->make_standby();
+    start({.dsn = standby->conninfo()});
+    const Viewer viewer = log_in();
+    EXPECT_EQ(get("/api/v1/me", viewer).parsed()["standby"], true);
+    for (const std::string path :
+         {"glance", "series?range=15m", "series?range=1h", "owners", "schedules", "subscriptions",
+          "health", "queues/mail", "tasks", "instances", "flows", "work-items", "messages",
+          "dead-letters", "events", "find?text=x"}) {
+        const Answer answer = get("/api/v1/h/app/" + path, viewer);
+        EXPECT_EQ(answer.status, 200) << path << " " << answer.body;
+    }
+    EXPECT_EQ(get("/api/v1/h/app/tasks/" + task, viewer).status, 200);
+    const json dry = act(viewer, "pause_queue", {{"queue", "mail"}}, true).parsed();
+    EXPECT_EQ(dry["allowed"], false);
+    EXPECT_EQ(act(viewer, "pause_queue", {{"queue", "mail"}}).parsed()["sqlstate"], "25006");
+    const json many = {{"action", "cancel_task"}, {"ids", {task}}, {"filter", json::object()},
+                       {"reason", "x"},           {"key", "k"},    {"dry_run", false}};
+    EXPECT_EQ(post("/api/v1/h/app/bulk", many, viewer).status, 403);
+    stop();
 }
 
 // T7: no library more than before.

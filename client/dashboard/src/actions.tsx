@@ -320,6 +320,7 @@ function BulkForm({ call }: { call: BulkCall }) {
     });
   }, []);
 
+  const destructive = dry?.kind === "destructive";
   const mustType = dry !== null && (dry.count.n > 1000 || dry.kind === "destructive") ? String(dry.count.n) : null;
   const ready = dry !== null && dry.allowed && dry.count.n > 0 && !busy && away.value === null && (dry.reason !== "required" || reason.trim() !== "") && (mustType === null || typed === mustType);
 
@@ -339,11 +340,11 @@ function BulkForm({ call }: { call: BulkCall }) {
 
   const title = `${labelOf(call.action)} ${call.ids ? plural(call.ids.length, call.what) : `all matching ${call.what}s`}`;
   return (
-    <Dialog title={title} onClose={close} tone={dry?.kind === "destructive" ? "bad" : undefined}>
+    <Dialog title={title} onClose={close} tone={destructive ? "bad" : undefined}>
       <form
         onSubmit={(e) => {
           e.preventDefault();
-          void submit();
+          if (!destructive) void submit();
         }}
       >
         <div class="dialog-body">
@@ -406,7 +407,7 @@ function BulkForm({ call }: { call: BulkCall }) {
           <button type="button" class="button" onClick={close}>
             Close
           </button>
-          <button type="submit" class={`button ${dry?.kind === "destructive" ? "danger" : "primary"}`} disabled={!ready}>
+          <button type={destructive ? "button" : "submit"} class={`button ${destructive ? "danger" : "primary"}`} disabled={!ready} onClick={destructive ? () => void submit() : undefined}>
             {busy ? "Starting …" : `${labelOf(call.action)} ${dry ? count(dry.count) : ""}`}
           </button>
         </div>

@@ -488,6 +488,7 @@ export interface Owner {
   kinds: string[];
   live: number;
   overdue: number;
+  /** When the oldest lease began, where it is known: of work items, sessions and slots it is not. */
   oldest_ms: number | null;
   next_deadline_ms: number | null;
   queues: string[];
@@ -495,6 +496,8 @@ export interface Owner {
 
 export interface OwnerPage extends Page<Owner> {
   complete: boolean;
+  /** Leases of turns, whose locks name no owner. Absent: the hub is older. */
+  turns?: { live: number; overdue: number; oldest_ms: number | null; next_deadline_ms: number | null; complete: boolean };
 }
 
 export interface Duty {

@@ -3,7 +3,7 @@
 //   node test/fake_api.mjs [--port N] [--seed N] [--scenario NAME] [--frozen]
 //
 // The data depends on the seed alone. Scenarios: normal, empty, hostile. `state` of startFakeApi changes the
-// rest while it runs: level, read_only, standby, away (503), fail (routes that answer with an error).
+// rest while it runs: level, read_only, standby, away (503), dropped (no hub is left), fail (routes that answer with an error).
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -62,7 +62,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
   const now = () => (frozen ? zero : zero + Date.now() - born);
   const data = makeData(seed, zero, scenario);
   const hub = scenario === "hostile" ? '"; DROP' : "app";
-  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], requests: [], loggedIn: !login, way: "token", version: version ?? readFileSync(join(web, "version"), "utf8"), mutate: data };
+  const state = { level: "operator", read_only: false, standby: false, preloaded: true, away: false, fail: {}, slow: 0, statements: 0, streams: 0, maxStreams: 0, actions: [], requests: [], loggedIn: !login, way: "token", version: version ?? readFileSync(join(web, "version"), "utf8"), mutate: data, dropped: false };
   const keys = new Map();
   const streams = new Map();
   let lastStream = 0;
@@ -285,9 +285,9 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
       case "events":
         return page([...data.events].reverse().filter((e) => (!filter.topics || filter.topics.includes(e.topic)) && (!filter.types || filter.types.includes(e.type)) && (!filter.subject || e.subject === filter.subject) && (!filter.by || e.by === filter.by)), query, sql("browse_events"), (e) => e.event_id);
       case "owners":
-        return { ...page(data.owners, query, `SELECT * FROM ${hub}.list_owners();`, (o) => o.owner_id), complete: true };
+        return { ...page(data.owners, query, `SELECT * FROM ${hub}.list_owners();`, (o) => o.owner_id), complete: true, turns: data.empty ? { live: 0, overdue: 0, oldest_ms: null, next_deadline_ms: null, complete: true } : { live: 3, overdue: 1, oldest_ms: zero - 61_000, next_deadline_ms: zero + 12_000, complete: true } };
       case "health": {
-        const sizes = ["tasks", "attempts", "instances", "executions", "history", "worker_queue", "orchestrator_queue", "outbox_events", "dead_letters"].map((table, i) => ({ table, live_rows: [1_214_330, 1_502_114, 84_210, 91_204, 2_104_881, 12_408, 14, 3_400_112, 132][i], dead_rows: [21_400, 800, 120, 90, 0, 30_240, 411, 0, 3][i], table_bytes: [412e6, 240e6, 18e6, 21e6, 900e6, 9e6, 1e6, 610e6, 81_920][i], index_bytes: [190e6, 88e6, 9e6, 8e6, 120e6, 4e6, 500_000, 240e6, 32_768][i], toast_bytes: [60e6, 8192, 0, 0, 210e6, 8192, 8192, 8192, 8192][i], last_autovacuum_ms: i === 4 ? null : zero - (i + 1) * 900_000 }));
+        const sizes = ["tasks", "attempts", "instances", "executions", "history_turns", "worker_queue", "orchestrator_queue", "outbox_events", "dead_letters"].map((table, i) => ({ table, live_rows: [1_214_330, 1_502_114, 84_210, 91_204, 2_104_881, 12_408, 14, 3_400_112, 132][i], dead_rows: [21_400, 800, 120, 90, 0, 30_240, 411, 0, 3][i], table_bytes: [412e6, 240e6, 18e6, 21e6, 900e6, 9e6, 1e6, 610e6, 81_920][i], index_bytes: [190e6, 88e6, 9e6, 8e6, 120e6, 4e6, 500_000, 240e6, 32_768][i], toast_bytes: [60e6, 8192, 0, 0, 210e6, 8192, 8192, 8192, 8192][i], last_autovacuum_ms: i === 4 ? null : zero - (i + 1) * 900_000 }));
         return { at_ms: now(), took_ms: 6.4, sql: `SELECT * FROM belay.workers;\nSELECT * FROM belay.hub_sizes WHERE hub = '${hub}';`, background_worker: { pid: 31702, state: "idle", started_at_ms: zero - 4 * day, last_loop_ms: now() - 420 }, duties: ["lease_expiry", "session_cleanup", "outbox_retention", "schedules", "intent_relay", "deadlines", "retention"].map((duty, i) => ({ duty, last_run_ms: now() - (i + 1) * 700, runs: 345_600 - i * 1000, rows: [1204, 4, 88_120, 412, 77, 5760, 20_114][i], errors: i === 3 ? 3 : 0, last_error: i === 3 ? data.evil("queue reports has more than 1000 capability sets") : null, last_error_at_ms: i === 3 ? zero - 46_000 : null })), oldest_snapshot: { pid: 31877, age_ms: 8300, application: data.evil("pg_dump"), state: "active" }, shared_memory: [{ what: "waiting sessions", used: 7, of: null }, { what: "channels", used: 12, of: null }, { what: "leases", used: 21, of: 65_536 }, { what: "counter slots", used: 2, of: 2048 }], sizes: data.empty ? sizes.map((s) => ({ ...s, live_rows: 0, dead_rows: 0 })) : sizes, options: [{ option: "max_attempts", value: "5", is_default: false }, { option: "task_retention", value: "7 days", is_default: false }, { option: "slot_count", value: "1", is_default: true }], links: data.empty ? [] : [{ target: data.evil("warehouse"), server: "warehouse_db", waiting: count(1), last_error: null }], intents: count(data.empty ? 0 : 1), check_estimate: 1_214_330 };
       }
       case "bulk":
@@ -436,7 +436,7 @@ export async function startFakeApi({ port = 0, seed = 7, scenario = "normal", fr
     bodies: "all",
     versions: { dashboard: state.version, library: "0.1.0", server: "15.14" },
     actions: Object.fromEntries(Object.entries(actionTable).map(([name, [label, level, kind, reason]]) => [name, { label, level, kind, reason }])),
-    hubs: { [hub]: { levels: levels[state.level], actions: Object.keys(actionTable).filter((a) => levels[state.level].includes(actionTable[a][1])), bulk: Object.keys(lists).filter((a) => levels[state.level].includes(actionTable[a][1])), body_filters: true, version: 1, current: true, missing: [] }, ...(hub === "app" ? { orders: { levels: levels[state.level], actions: [], bulk: [], body_filters: true, version: 1, current: false, missing: ["browse_tasks"] } } : {}) },
+    hubs: state.dropped ? {} : { [hub]: { levels: levels[state.level], actions: Object.keys(actionTable).filter((a) => levels[state.level].includes(actionTable[a][1])), bulk: Object.keys(lists).filter((a) => levels[state.level].includes(actionTable[a][1])), body_filters: true, version: 1, current: true, missing: [] }, ...(hub === "app" ? { orders: { levels: levels[state.level], actions: [], bulk: [], body_filters: true, version: 1, current: false, missing: ["browse_tasks"] } } : {}) },
   });
   const hubsAnswer = () => ({ at_ms: now(), took_ms: 1.1, sql: "SELECT * FROM belay.pg_stat_belay_hub;", rows: Object.keys(me().hubs).map((name, i) => ({ name, owner: ["belay_app", "orders_owner"][i], version: 1, current: i === 0, paused_queues: data.paused.map((p) => p.queue), size_bytes: [2_900_000_000, 48_000_000][i], leases: [21, 0][i], waiters: [7, 1][i], oldest_ready_ms: [61_000, 40][i], dead: count(i === 0 ? data.deadLetters.length : 0), rates: { in: [702, 4][i], done: [551, 4][i], lost: 0, failed: 0 }, spark: (data.hubSparks ??= [data.spark(500), data.spark(4)])[i] })) });
 

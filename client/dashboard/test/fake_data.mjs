@@ -298,7 +298,7 @@ export function makeData(seed, now, scenario) {
     { name: evil("audit"), topics: ["operator"], lag: count(2), lag_ms: 4100, lease_until_ms: null, horizon_pid: null, created_at_ms: now - 20 * day },
     { name: evil("warehouse"), topics: null, lag: count(18_400), lag_ms: 840_000, lease_until_ms: now + 12_000, horizon_pid: 31877, created_at_ms: now - 60 * day },
   ];
-  const owners = empty ? [] : workers.map((w, i) => ({ owner_id: w, kinds: i === 2 ? ["items", "tasks"] : i === 5 ? ["turns", "slots"] : ["tasks"], live: [4, 3, 6, 2, 1, 5][i], overdue: i === 3 ? 2 : 0, oldest_ms: [4200, 9100, 31_000, 96_000, 800, 12_000][i], next_deadline_ms: now + [22_000, 9000, 4000, -8000, 29_000, 15_000][i], queues: [queueNames[i % 6], ...(i === 2 ? [queueNames[5]] : [])] })).sort((a, b) => b.overdue - a.overdue);
+  const owners = empty ? [] : workers.map((w, i) => ({ owner_id: w, kinds: i === 2 ? ["items", "tasks"] : i === 5 ? ["sessions", "slots"] : ["tasks"], live: [4, 3, 6, 2, 1, 5][i], overdue: i === 3 ? 2 : 0, oldest_ms: i === 5 ? null : now - [4200, 9100, 31_000, 96_000, 800][i], next_deadline_ms: now + [22_000, 9000, 4000, -8000, 29_000, 15_000][i], queues: [queueNames[i % 6], ...(i === 2 ? [queueNames[5]] : [])] })).sort((a, b) => b.overdue - a.overdue);
   const queues = empty
     ? []
     : queueNames.map((queue, i) => {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests of the dashboard's front end: types, pure parts, and, with BELAY_LONG=1 or a pattern, its pages
-# in Chromium against a stand-in for the server. Prints TAP.
+# Tests of the dashboard's front end: types, pure parts, and its pages in Chromium against a stand-in
+# for the server: what they do, and, with BELAY_LONG=1 or a pattern, each screen in each state. Prints TAP.
 #
 #   client/dashboard/test/run.sh [PATTERN]   only tests whose name matches
 set -euo pipefail
@@ -26,11 +26,13 @@ if [[ -z ${1:-} ]]; then
     fi
 fi
 node test/unit.mjs "${pattern[@]}" || failed=1
-# real.sh tries the pages with the real server; with the stand-in they meet what is hard to produce
-# there, at length. One file at a time: each starts a browser of its own.
+# real.sh opens each screen with the real server; with the stand-in they meet what is hard to produce
+# there. One file at a time: each starts a browser of its own.
+files=(test/browser/behaviour.test.mjs)
 if [[ ${BELAY_LONG:-0} == 1 || -n ${1:-} ]]; then
-    for file in test/browser/*.test.mjs; do
-        node --test --test-reporter=tap "${pattern[@]}" "$file" || failed=1
-    done
+    files=(test/browser/*.test.mjs)
 fi
+for file in "${files[@]}"; do
+    node --test --test-reporter=tap "${pattern[@]}" "$file" || failed=1
+done
 exit "$failed"

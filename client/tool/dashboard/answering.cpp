@@ -262,17 +262,22 @@ Response Dashboard::Impl::act(const Session& session, const Route& route, const 
     auto connection = database.lease(session.credential);
     HubRights rights;
     Hub hub = hub_of(*connection, *session.credential, route.hub, &rights);
+    bool standby = false;
+    {
+        const std::lock_guard lock(roles_mutex);
+        standby = roles[session.credential->key].standby;
+    }
     if (call.dry_run) {
-        bool standby = false;
-        {
-            const std::lock_guard lock(roles_mutex);
-            standby = roles[session.credential->key].standby;
-        }
         Json described = describe(call, route.hub, may(rights, *call.action) && !standby);
         if (std::string_view(call.action->name) == "create_schedule") {
             described["next_ms"] = next_times(hub, call.args);
         }
         return json_response(200, described);
+    }
+    if (standby) {
+        return json_response(409, {{"error", "failed"},
+                                   {"sqlstate", "25006"},
+                                   {"message", "this server is a standby, which is read-only"}});
     }
     const std::string key = session.id + "\n" + route.hub + "\n" + call.key;
     {

@@ -97,11 +97,12 @@ class Peer : public std::enable_shared_from_this<Peer> {
         if (closed_ || ending_) {
             return;
         }
-        unsent_ += text.size();
+        // One text alone may be larger.
         if (unsent_ > server_.options.max_unsent) {
             close();
             return;
         }
+        unsent_ += text.size();
         outgoing_.push_back(std::move(text));
         if (outgoing_.size() == 1) {
             write_next();

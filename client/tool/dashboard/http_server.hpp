@@ -51,7 +51,7 @@ struct ServerOptions {
     std::size_t max_body = 1024 * 1024;
     std::size_t max_connections = 128;
     std::size_t max_streams = 64;
-    std::size_t max_unsent = 64 * 1024;               // of a stream
+    std::size_t max_unsent = 64 * 1024;               // of a stream, when a text comes to it
     std::chrono::milliseconds header_timeout{10000};  // also for the body
     std::chrono::milliseconds idle_timeout{75000};
     std::chrono::milliseconds write_timeout{15000};

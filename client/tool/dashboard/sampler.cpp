@@ -10,7 +10,8 @@ namespace belay::tool::dashboard {
 namespace {
 
 constexpr std::int64_t kInterval = 2000;
-constexpr std::int64_t kShare = 20;  // a sample takes at most 1/20 of the time
+constexpr std::int64_t kFlowInterval = 10000;  // of flows that are waited for
+constexpr std::int64_t kShare = 20;            // a sample takes at most 1/20 of the time
 constexpr std::size_t kMostSamples = 450;
 constexpr std::int64_t kSparks = 24;  // of 15 minutes
 constexpr std::int64_t kSparkPart = 15 * 60000 / kSparks;
@@ -382,7 +383,7 @@ void Sampler::look(const Streams::Watched& watch, Target& target) {
     }
 }
 
-// Whether a flow is another one than at the last look. No wait tells of its members' progress.
+// Whether a flow is another one than at the last look.
 bool Sampler::is_other(const Streams::Watched& watch, const std::string& flow, Target& target) {
     constexpr std::size_t kMostFlows = 1000;
     try {
@@ -411,21 +412,31 @@ void Sampler::run() {
         const auto watched = streams_.watched();
         std::int64_t next = steady_ms() + 3600000;
         for (const auto& watch : watched) {
-            // Objects alone are waited for; where that is not possible they follow this clock.
+            // Objects alone are waited for; where that is not possible they follow this clock. No
+            // wait tells of the progress of a flow's members.
             const auto found = target({watch.credential->key, watch.hub});
             std::unique_lock taking(found->taking);
             const bool waits = found->waits;
-            if (!watch.glance && !watch.events &&
-                std::ranges::all_of(watch.objects, [&](const auto& object) {
-                    return waits && object.first.what != "flow";
-                })) {
+            const bool has_flows = std::ranges::any_of(
+                watch.objects, [](const auto& object) { return object.first.what == "flow"; });
+            const bool sampled = watch.glance || watch.events || !waits;
+            if (!sampled && !has_flows) {
                 continue;
             }
-            if (steady_ms() >= found->due_ms) {
-                look(watch, *found);
+            const std::int64_t now = steady_ms();
+            const bool flows_are_due = has_flows && (!waits || now >= found->flows_due_ms);
+            const bool is_due = now >= found->due_ms;
+            if (sampled ? is_due : flows_are_due) {
+                if (is_due) {
+                    look(watch, *found);
+                }
+                if (flows_are_due) {
+                    found->flows_due_ms = now + kFlowInterval;
+                }
                 taking.unlock();
                 for (const auto& [object, asked] : watch.objects) {
-                    if (object.what == "flow" ? is_other(watch, object.id, *found) : !waits) {
+                    if (object.what == "flow" ? flows_are_due && is_other(watch, object.id, *found)
+                                              : !waits) {
                         streams_.send(
                             watch.credential->key, object, "changed",
                             {{"hub", object.hub}, {"what", object.what}, {"id", object.id}});
@@ -433,7 +444,7 @@ void Sampler::run() {
                 }
                 taking.lock();
             }
-            next = std::min(next, found->due_ms);
+            next = std::min(next, sampled ? found->due_ms : found->flows_due_ms);
         }
         std::unique_lock lock(mutex_);
         std::erase_if(targets_, [&](const auto& entry) {

@@ -84,6 +84,7 @@ class Sampler {
         std::map<std::string, Spark> sparks = {};
         std::map<std::string, Recorded> recorded = {};  // by range and queue
         bool waits = false;
+        std::int64_t flows_due_ms = 0;                  // where flows are waited for
         std::string last_event = {};                    // that the pages know
         std::int64_t events_asked = -1;                 // when a page began to watch events
         std::map<std::string, std::string> flows = {};  // revisions; of the sampler's thread alone

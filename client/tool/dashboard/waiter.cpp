@@ -18,7 +18,7 @@ constexpr double kBurst = 4;
 constexpr std::int64_t kRefill = 6500;
 
 bool can_wait_on(const Want& want) {
-    return want.what == "task" || want.what == "instance";
+    return want.what == "task" || want.what == "instance" || want.what == "flow";
 }
 
 // The channels of one wait: of more objects than fit, those that were asked for last.
@@ -166,13 +166,22 @@ void Waiter::wait(const std::shared_ptr<Post>& post) {
 
 // The object as it is now, in few bytes. The session remembers what it has seen, and waits for what
 // differs from that.
-std::string Waiter::look(Hub& hub, const Want& want) {
-    if (want.what == "task") {
-        Uuid id{want.id};
+std::string Waiter::look(Hub& hub, const Want& want, const std::string& known) {
+    if (want.what == "task" || want.what == "flow") {
+        const Uuid id{want.id};
         try {
             const Param param(id);
         } catch (const Error&) {
             return "";
+        }
+        if (want.what == "flow") {
+            // One that is as it was has no answer.
+            return hub
+                .query(Effect::kRepeatable,
+                       "SELECT " + hub.schema() + ".get_flow($1, $2) ->> 'revision'",
+                       {id, known.empty() ? OptionalText() : OptionalText(known)})
+                .get<OptionalText>(0, 0)
+                .value_or(known);
         }
         return hub
             .query(Effect::kRepeatable, "SELECT md5(" + hub.schema() + ".get_task($1)::text)", {id})
@@ -195,17 +204,18 @@ void Waiter::Seen::refill(std::int64_t now) {
 }
 
 void Waiter::look_again(const Post& post, Hub& hub, const Want& want, std::map<Want, Seen>& seen) {
-    const std::string now = look(hub, want);
     const auto known = seen.find(want);
+    const std::string now = look(hub, want, known == seen.end() ? "" : known->second.text);
     // A new one is told as well: it may have changed since the page read it.
-    if (known != seen.end() && known->second.text == now) {
-        return;
-    }
     if (known == seen.end()) {
         seen[want] = {now, kBurst, steady_ms()};
     } else {
-        known->second.text = now;
+        // One that is gone ends each wait at once, too.
         known->second.tokens -= 1;
+        if (known->second.text == now) {
+            return;
+        }
+        known->second.text = now;
     }
     changed_hub_(want.hub);
     streams_.send(post.watched.credential->key, want, "changed",

@@ -50,7 +50,7 @@ class Waiter {
     bool wait_once(Post& post, Hub& hub, std::map<Want, Seen>& seen);
     // Tells the pages if the object is another than it was.
     void look_again(const Post& post, Hub& hub, const Want& want, std::map<Want, Seen>& seen);
-    static std::string look(Hub& hub, const Want& want);
+    static std::string look(Hub& hub, const Want& want, const std::string& known);
 
     Database& database_;
     Streams& streams_;

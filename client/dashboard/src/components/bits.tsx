@@ -1,6 +1,6 @@
 // Small parts that all screens share.
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api";
 import type { Resource } from "../load";
 import { visible } from "../format";
@@ -53,13 +53,14 @@ export function Span({ from, to }: { from: number | null; to: number | null }) {
   return <span class="nowrap">{shortDuration((to ?? serverNow()) - from)}</span>;
 }
 
-export function Until({ ms }: { ms: number | null }) {
+/** How long it is until then; how long it has been, in the words for what is past. */
+export function Until({ ms, past = "overdue" }: { ms: number | null; past?: "overdue" | "ago" }) {
   void second.value;
   if (ms === null) return null;
   const left = ms - serverNow();
   return (
     <span class="nowrap" title={iso(ms, zone.value)}>
-      {left <= 0 ? `since ${duration(-left)}` : `${duration(left)} left`}
+      {left <= 0 ? `${duration(-left)} ${past}` : `${duration(left)} left`}
     </span>
   );
 }
@@ -168,8 +169,14 @@ export function PageHead({ title, sub, tools }: { title: ComponentChildren; sub?
 }
 
 export function Tabs({ label, tabs, current, hrefOf }: { label: string; tabs: [string, string][]; current: string; hrefOf: (tab: string) => string }) {
+  const bar = useRef<HTMLElement>(null);
+  // With little room the tabs scroll: the current one is in view.
+  useLayoutEffect(() => {
+    const tab = bar.current?.querySelector<HTMLElement>(".current");
+    if (bar.current && tab) bar.current.scrollLeft = tab.offsetLeft - bar.current.offsetLeft - (bar.current.clientWidth - tab.offsetWidth) / 2;
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav class="tabs" aria-label={label} ref={bar}>
       {tabs.map(([name, text]) => (
         <a key={name} href={hrefOf(name)} class={name === current ? "tab current" : "tab"} aria-current={name === current ? "page" : undefined}>
           {text}

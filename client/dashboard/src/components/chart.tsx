@@ -51,7 +51,7 @@ export function Chart({ title, t, lines, unit, height = 150, sql }: { title: str
         cursor: { points: { size: 5 }, y: false, drag: { x: false, y: false } },
         scales: { y: { range: (_u, _min, max) => [0, Math.max(1, (max ?? 0) * 1.1)] } },
         axes: [
-          { ...axis(), space: 70, size: 26, values: (_u, ticks) => ticks.map((s) => clock(s * 1000, zone.value).slice(0, -3)) },
+          { ...axis(), space: 70, size: 26, values: (_u, ticks) => ticks.map((s) => clock(s * 1000, zone.value).slice(0, ticks.length > 1 && ticks[1]! - ticks[0]! < 60 ? undefined : -3)) },
           { ...axis(), size: 52, space: 30, values: (_u, ticks) => ticks.map((v) => unit(v)) },
         ],
         series: [{}, ...lines.map((l) => ({ stroke: css(`--${l.color}`), width: 1.5, spanGaps: false, points: { show: false }, ...(l.dash ? { dash: [4, 3] } : {}) }))],

@@ -138,7 +138,8 @@ export function Timeline({ bars, end, selected }: { bars: Bar[]; end: number | n
                 // Behind the bar where there is room, else inside it, else before it.
                 const left = Math.max(labelWidth, x1);
                 const room = text.length * 6.2 + 10;
-                const place = x2 + room + (marked ? 16 : 0) < labelWidth + width ? "after" : x2 - left > room ? "inside" : "before";
+                const sign = marked ? { ok: "✓ ", failed: "✗ ", cancelled: "⊘ " }[bar.outcome as "ok" | "failed" | "cancelled"] : "";
+                const place = x2 + room + (marked ? 16 : 0) < labelWidth + width ? "after" : x2 - left > room + sign.length * 6 ? "inside" : "before";
                 const textAt = place === "after" ? x2 + (marked ? 21 : 6) : place === "inside" ? left + 7 : left - 6;
                 const isSelected = selected !== null && (bar.id === selected || bar.endId === selected);
                 const chars = Math.floor((labelWidth - 16) / 6.6);
@@ -158,7 +159,7 @@ export function Timeline({ bars, end, selected }: { bars: Bar[]; end: number | n
                     )}
                     {marked && place === "after" && <SignShape tone={tone} x={x2 + 5} y={y + 7} />}
                     <text class={`length ${place}`} x={textAt} y={y + 17} text-anchor={place === "before" ? "end" : "start"}>
-                      {text}
+                      {place === "after" ? text : sign + text}
                     </text>
                   </g>
                 );

@@ -43,6 +43,13 @@ export function BulkJobs() {
   );
 }
 
+/** Messages, answers and reads come in any order: one that has ended stays so. */
+function newer(a: BulkJob | null, b: BulkJob | null): BulkJob | null {
+  if (a === null || b === null) return a ?? b;
+  if ((a.ended_at_ms === null) !== (b.ended_at_ms === null)) return a.ended_at_ms === null ? b : a;
+  return b.at_ms >= a.at_ms ? b : a;
+}
+
 export function Bulk({ id }: { id: string }) {
   const name = hub.value ?? "";
   const first = useApi<BulkJob>(hubPath(name, ["bulk", id]), { every: 2000 });
@@ -50,19 +57,19 @@ export function Bulk({ id }: { id: string }) {
   useEffect(() => {
     const stop = want(`bulk:${name}:${id}`);
     const off = onMessage((m) => {
-      if (m.type === "bulk" && m.hub === name && m.job.id === id) setLive(m.job);
+      if (m.type === "bulk" && m.hub === name && m.job.id === id) setLive((known) => newer(known, m.job));
     });
     return () => {
       stop();
       off();
     };
   }, [id]);
-  const job = live ?? first.data;
+  const job = newer(first.data, live !== null && live.id === id ? live : null);
   const call = async (what: "stop" | "go-on"): Promise<void> => {
     try {
       const next = await post<BulkJob>(hubPath(name, ["bulk", id, what]), { key: idempotencyKey() });
       if (what === "go-on") go(hubLink(["bulk", next.id]));
-      else setLive(next);
+      else setLive((known) => newer(known, next));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       tell("bad", error.problem.message, error.problem.hint);

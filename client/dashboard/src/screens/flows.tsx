@@ -79,7 +79,7 @@ export function Flows() {
             { key: "kind", label: "Kind", cell: (f) => visible(f.kind), grow: true },
             { key: "state", label: "State", cell: (f) => <State state={f.state} /> },
             { key: "bar", label: "Members", rank: 2, cell: (f) => <MemberBar counts={f.counts} total={f.member_count} /> },
-            { key: "members", label: "Ended", num: true, cell: (f) => `${number(f.member_count - f.open_count)} of ${number(f.member_count)}` },
+            { key: "members", label: "Ended", num: true, rank: 2, cell: (f) => `${number(f.member_count - f.open_count)} of ${number(f.member_count)}` },
             { key: "took", label: "Age", num: true, rank: 3, cell: (f) => <Span from={f.created_at_ms} to={f.terminal_at_ms} /> },
             { key: "created", label: "Created", num: true, rank: 2, cell: (f) => <Ago ms={f.created_at_ms} /> },
           ]}

@@ -37,10 +37,10 @@ export function Hubs() {
                       </>
                     ),
                   },
-                  { key: "oldest", label: "Oldest ready", num: true, cell: (h) => shortDuration(h.oldest_ready_ms) },
+                  { key: "oldest", label: "Oldest", num: true, cell: (h) => shortDuration(h.oldest_ready_ms) },
                   { key: "leases", label: "Leased", num: true, cell: (h) => number(h.leases), rank: 2 },
                   { key: "in", label: "In/s", num: true, cell: (h) => rate(h.rates?.in), rank: 2 },
-                  { key: "done", label: "Done/s", num: true, cell: (h) => rate(h.rates?.done) },
+                  { key: "done", label: "Done/s", num: true, cell: (h) => rate(h.rates?.done), rank: 2 },
                   { key: "dead", label: "Dead", num: true, cell: (h) => <span class={h.dead && h.dead.n > 0 ? "bad-text" : ""}>{count(h.dead)}</span> },
                   { key: "size", label: "Size", num: true, cell: (h) => bytes(h.size_bytes), rank: 2 },
                   { key: "owner", label: "Owner", cell: (h) => visible(h.owner), rank: 3 },

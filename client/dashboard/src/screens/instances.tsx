@@ -63,7 +63,7 @@ export function Instances() {
             { key: "name", label: "Name", cell: (i) => visible(i.name) },
             { key: "version", label: "Version", rank: 3, cell: (i) => <span class="muted">{visible(i.version)}</span> },
             { key: "status", label: "Status", cell: (i) => <State state={i.status} /> },
-            { key: "age", label: tab === "running" ? "Running for" : "Took", num: true, cell: (i) => <Span from={i.created_at_ms} to={i.ended_at_ms} /> },
+            { key: "age", label: tab === "running" ? "Running for" : "Took", num: true, rank: 2, cell: (i) => <Span from={i.created_at_ms} to={i.ended_at_ms} /> },
             { key: "custom", label: "Custom status", rank: 3, grow: true, cell: (i) => <span class="ellipsis">{visible(i.custom_status ?? "")}</span> },
             { key: "created", label: "Created", num: true, rank: 2, cell: (i) => <Ago ms={i.created_at_ms} /> },
           ]}

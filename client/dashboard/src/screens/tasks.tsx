@@ -52,7 +52,7 @@ export function Tasks() {
 
   const columns: Column<TaskRow>[] = [
     { key: "id", label: "Task", cell: (t) => <IdLink path={["h", name, "tasks", t.task_id]} id={t.task_id} length={22} /> },
-    { key: "state", label: "State", cell: (t) => <State state={t.state} /> },
+    { key: "state", label: "State", rank: tab === "failed" ? 2 : 1, cell: (t) => <State state={t.state} /> },
     { key: "queue", label: "Queue", rank: 2, cell: (t) => <a href={hubLink(["queues", t.queue])}>{visible(t.queue)}</a> },
     { key: "kind", label: "Kind", cell: (t) => visible(t.kind), rank: 2 },
   ];
@@ -68,7 +68,7 @@ export function Tasks() {
   }
   columns.push({ key: "attempt", label: "Attempt", num: true, rank: 3, cell: (t) => number(t.attempt_index) });
   if (tab === "ready") columns.push({ key: "priority", label: "Priority", num: true, rank: 3, cell: (t) => number(t.priority) }, { key: "due", label: "Ready", num: true, cell: (t) => <Ago ms={t.available_at_ms} /> });
-  else if (tab === "delayed") columns.push({ key: "due", label: "Due", num: true, cell: (t) => <Until ms={t.available_at_ms} /> });
+  else if (tab === "delayed") columns.push({ key: "due", label: "Due", num: true, cell: (t) => <Until ms={t.available_at_ms} past="ago" /> });
   else if (tab === "failed" || tab === "ended") columns.push({ key: "took", label: "Took", num: true, rank: 3, cell: (t) => <Span from={t.created_at_ms} to={t.terminal_at_ms} /> }, { key: "ended", label: "Ended", num: true, cell: (t) => <Ago ms={t.terminal_at_ms} /> });
   else columns.push({ key: "created", label: "Created", num: true, cell: (t) => <Ago ms={t.created_at_ms} /> });
 

@@ -1,11 +1,10 @@
 // Owners of leases. There is no registry of workers.
 import { hubPath, type Owner, type OwnerPage, type Page, type TaskRow } from "../api";
-import { Ago, Empty, IdLink, PageHead, Panel, Show, SqlButton, Until } from "../components/bits";
+import { Ago, Empty, IdLink, PageHead, Panel, Show, Span, SqlButton, Until } from "../components/bits";
 import { Table } from "../components/table";
 import { number, visible } from "../format";
 import { useApi } from "../load";
 import { hub, hubLink, queryOf, setQuery } from "../state";
-import { shortDuration } from "../time";
 
 export function OwnerTable({ rows }: { rows: Owner[] }) {
   return (
@@ -27,8 +26,8 @@ export function OwnerTable({ rows }: { rows: Owner[] }) {
         { key: "kinds", label: "Holds", rank: 2, cell: (o) => o.kinds.join(", ") },
         { key: "live", label: "Leases", num: true, cell: (o) => number(o.live) },
         { key: "overdue", label: "Overdue", num: true, cell: (o) => <span class={o.overdue > 0 ? "bad-text" : "muted"}>{number(o.overdue)}</span> },
-        { key: "oldest", label: "Oldest", num: true, rank: 2, cell: (o) => shortDuration(o.oldest_ms) },
-        { key: "deadline", label: "Next deadline", num: true, cell: (o) => <Until ms={o.next_deadline_ms} /> },
+        { key: "oldest", label: "Oldest", num: true, rank: 2, cell: (o) => <Span from={o.oldest_ms} to={null} /> },
+        { key: "deadline", label: "Deadline", num: true, cell: (o) => <Until ms={o.next_deadline_ms} /> },
         { key: "queues", label: "Queues", rank: 3, grow: true, cell: (o) => <span class="ellipsis">{o.queues.map(visible).join(", ")}</span> },
       ]}
     />
@@ -56,12 +55,30 @@ export function Workers() {
                   </button>
                 )}
               </div>
+              {page.turns && <Turns turns={page.turns} />}
             </>
           )}
         </Show>
       </section>
       {owner !== "" && <Held owner={owner} />}
     </>
+  );
+}
+
+function Turns({ turns }: { turns: NonNullable<OwnerPage["turns"]> }) {
+  return (
+    <p class="list-foot muted">
+      <span>
+        Turns of orchestrations name no owner: {number(turns.live)} leased
+        {turns.oldest_ms !== null && (
+          <>
+            , the oldest for <Span from={turns.oldest_ms} to={null} />
+          </>
+        )}
+        , <span class={turns.overdue > 0 ? "bad-text" : ""}>{number(turns.overdue)} overdue</span>
+        {!turns.complete && "; there are more locks than were looked at"}.
+      </span>
+    </p>
   );
 }
 

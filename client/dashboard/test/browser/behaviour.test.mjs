@@ -191,6 +191,28 @@ test("B7 live off: no request; a reload keeps the switch", async (t) => {
   assert.equal(fake.state.streams, 0);
 });
 
+test("B7 a tab that is hidden for 30 s leaves the stream, and comes back", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  await page.clock.install();
+  await open(page, `${fake.url}/h/app`);
+  await page.waitForSelector(".live.open");
+  const turn = (to) =>
+    page.evaluate((state) => {
+      Object.defineProperty(document, "visibilityState", { configurable: true, get: () => state });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, to);
+  await turn("hidden");
+  await page.clock.runFor(20_000);
+  assert.equal(fake.state.streams, 1);
+  await page.clock.runFor(11_000);
+  await until(() => fake.state.streams === 0);
+  await turn("visible");
+  await page.clock.runFor(1000);
+  await until(() => fake.state.streams === 1);
+  assert.deepEqual(troubles, []);
+});
+
 test("B7 eight tabs share a stream, and all update", async (t) => {
   const { fake, context, troubles } = await start(t);
   const pages = [];
@@ -323,7 +345,16 @@ test("B11 bulk: all that match and existed, not what came later; stop; a second 
   await page.fill("#bulk-reason", "fixed");
   await page.click("dialog button.primary:not([disabled])");
   await page.waitForURL(/\/bulk\/1$/);
+  // The answer, "stopping", comes after the message that it has stopped.
+  await page.route("**/stop", async (request) => {
+    const response = await request.fetch();
+    await until(() => fake.data.bulk[0].state === "stopped");
+    await new Promise((done) => setTimeout(done, 300));
+    await request.fulfill({ response });
+  });
+  const answered = page.waitForResponse("**/stop");
   await page.click("button >> text=Stop");
+  await answered;
   await page.waitForSelector(".sub .state >> text=stopped");
   assert.ok(fake.data.bulk[0].done < existed);
   const other = await context.newPage();
@@ -340,6 +371,18 @@ test("B11 bulk: all that match and existed, not what came later; stop; a second 
   await page.waitForURL(/\/bulk\/2$/);
   await page.waitForSelector(".sub .state >> text=done");
   assert.equal(fake.data.bulk[1].done, later);
+  // What destroys is no default: Enter in the field with the number does nothing.
+  fake.data.deadLetters.push({ ...fake.data.events[0], id: "5", queue: "worker", reason: "orphan", name: "Left", dead_at_ms: fake.now(), attempt_count: 1, preview: "{}", bytes: 2 });
+  await open(page, `${fake.url}/h/app/dead-letters`);
+  await rows.nth(0).locator("input").check();
+  await page.click(".bulk-bar >> text=Discard >> nth=0");
+  await page.fill("#bulk-typed", "1");
+  await page.keyboard.press("Enter");
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  assert.equal(fake.data.bulk.length, 2);
+  await page.click("dialog button.danger");
+  await page.waitForURL(/\/bulk\/3$/);
+  await page.waitForSelector(".sub .state >> text=done");
   assert.deepEqual(troubles, []);
 });
 
@@ -387,6 +430,22 @@ test("B19 a monitor sees no buttons, an operator does; a right that was revoked 
   fake.state.standby = true;
   await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
   await page.waitForSelector("text=Read-only: this server is a standby.");
+  assert.deepEqual(troubles, []);
+});
+
+test("B20 a hub is dropped while it is watched, and none is left", async (t) => {
+  const { fake, context, troubles } = await start(t);
+  const page = await context.newPage();
+  const task = fake.data.tasks.find((x) => x.state === "active");
+  await open(page, `${fake.url}/h/app/tasks/${task.task_id}`);
+  fake.state.dropped = true;
+  await page.click("nav.tabs >> text=Audit");
+  await page.waitForSelector(".callout.bad >> text=There is no such object");
+  await page.reload();
+  await page.waitForSelector("text=No hub app that you may see");
+  await page.click("text=All hubs");
+  await page.waitForSelector("text=No hub that you may see");
+  await page.waitForSelector("text=SELECT belay.create_hub('app');");
   assert.deepEqual(troubles, []);
 });
 

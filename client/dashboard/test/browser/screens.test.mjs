@@ -128,6 +128,8 @@ for (const [width, zoom] of [[360, 1], [1280, 2]]) {
       assert.deepEqual(wide, [], path);
       const small = await page.evaluate(() => [...document.querySelectorAll("main button, main input[type=checkbox], .top button")].map((b) => [(b.closest("label") ?? b).getBoundingClientRect(), b.textContent, b.className]).filter(([r, , c]) => r.width > 0 && (r.height < 20 || r.width < 14) && c !== "time").map(([r, t, c]) => `${t} ${c} ${Math.round(r.width)} x ${Math.round(r.height)}`));
       assert.deepEqual(small, [], path);
+      const hidden = await page.evaluate(() => [...document.querySelectorAll(".tab.current")].filter((tab) => tab.getBoundingClientRect().right > tab.parentElement.getBoundingClientRect().right + 1).map((tab) => tab.textContent));
+      assert.deepEqual(hidden, [], path);
     }
     assert.deepEqual(troubles, []);
   });

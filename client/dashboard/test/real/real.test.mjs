@@ -23,6 +23,8 @@ function paths() {
   const task = one("SELECT task_id FROM app.list_tasks('{\"state\": \"completed\"}') LIMIT 1");
   const failed = one("SELECT task_id FROM app.list_tasks('{\"state\": \"failed\"}') LIMIT 1");
   const flow = one("SELECT flow_id FROM app.list_flows() LIMIT 1");
+  // A lease for the page of workers.
+  one("SELECT count(*) FROM app.create_task('held', '{}'), app.claim_tasks('w', 'holder', '{held}', p_lease_ms => 600000)");
   const instance = one("SELECT instance_id FROM app.list_instances() LIMIT 1");
   return ["/", "/h/app", "/h/app/queues", "/h/app/queues/images", "/h/app/work-items", "/h/app/messages", "/h/app/instances", `/h/app/instances/${instance}`, `/h/app/instances/${instance}?tab=events`, "/h/app/tasks", "/h/app/tasks?tab=failed", `/h/app/tasks/${task}`, `/h/app/tasks/${failed}`, "/h/app/flows", `/h/app/flows/${flow}`, "/h/app/schedules", "/h/app/dead-letters", "/h/app/events?tab=subscriptions", "/h/app/workers", "/h/app/health", "/settings"];
 }
@@ -33,6 +35,8 @@ for (const theme of ["light", "dark"]) {
     for (const path of paths()) {
       await open(page, base + path);
       assert.equal(await page.locator(".callout.bad[role=alert], main .error").count(), 0, path);
+      // Nothing here is older than some minutes: a time that is taken for an age would be.
+      assert.doesNotMatch(await page.locator("main").innerText(), /\d{3,} d\b|NaN|undefined|\[object|Invalid Date/, path);
       troubles.push(...(await axe(page, theme === "dark" ? ["color-contrast"] : null)).map((v) => `${path} ${v}`));
     }
     assert.deepEqual(troubles, []);
@@ -99,5 +103,56 @@ test("B7 a task that changes is shown without a reload", async (t) => {
   await until("the dashboard waits for the task", () => sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'belay dashboard' AND state = 'active' AND query LIKE '%wait_for_work%'") !== "0");
   sql(`SELECT app.cancel_task('${id}', 'by hand')`);
   await page.waitForSelector(".sub .state >> text=cancelled");
+  assert.deepEqual(troubles, []);
+});
+
+test("B9 an action: confirmation, reason, done, and told", async (t) => {
+  const { page, troubles } = await loggedIn(t);
+  const id = sql("SELECT task_id FROM app.create_task('paused-queue', '{}')");
+  await open(page, `${base}/h/app/tasks/${id}`);
+  await page.click("[data-actions] >> text=Cancel");
+  await page.waitForSelector("#reason");
+  assert.equal(await page.locator("dialog button.primary").isDisabled(), true);
+  await page.fill("#reason", "wrong <b>input</b>");
+  await page.click("dialog button.primary:not([disabled])");
+  await page.waitForSelector("dialog", { state: "detached" });
+  await page.waitForSelector(".sub .state >> text=cancelled");
+  assert.equal(sql(`SELECT state || ', ' || cancel_reason FROM app.tasks WHERE id = '${id}'`), "cancelled, wrong <b>input</b>");
+  await page.click("nav.tabs >> text=Audit");
+  await page.waitForSelector("td >> text=wrong <b>input</b>");
+  // Nothing is destroyed without its id.
+  await page.click("[data-actions] >> text=Delete");
+  await page.fill("#typed", id.slice(1));
+  assert.equal(await page.locator("dialog button.danger").isDisabled(), true);
+  await page.fill("#typed", id);
+  await page.click("dialog button.danger");
+  await page.waitForSelector("dialog", { state: "detached" });
+  assert.equal(sql(`SELECT count(*) FROM app.tasks WHERE id = '${id}'`), "0");
+  assert.deepEqual(troubles, []);
+});
+
+test("B11 a bulk job: 5,000 dead letters are redriven, the 50 that came later are not", async (t) => {
+  const { page, context, troubles } = await loggedIn(t);
+  const add = (count) =>
+    sql(`INSERT INTO app.dead_letters SELECT nextval('app.dead_letters_id'), 'worker', n, 'many', 1, n, NULL, NULL, format('{"ActivityExecute":{"instance":"many","execution_id":1,"id":%s,"name":"Many","input":""}}', n), 3, 'max_attempts', NULL, now(), now() FROM generate_series(1, ${count}) AS n`);
+  const left = () => sql("SELECT count(*) FROM app.dead_letters WHERE instance_id = 'many'");
+  const waiting = () => sql("SELECT count(*) FROM app.work_items WHERE instance_id = 'many'");
+  add(5000);
+  await open(page, `${base}/h/app/dead-letters?instance_id=many`);
+  await page.locator(".table").last().locator("tbody tr").nth(0).locator("input").check();
+  add(50);
+  await page.click(".bulk-bar >> text=Redrive all that match");
+  await page.fill("#bulk-typed", "5000");
+  await page.fill("#bulk-reason", "the service is back");
+  await page.click("dialog button.primary:not([disabled])");
+  await page.waitForURL(/\/bulk\/\d+$/);
+  // The job belongs to no tab.
+  const job = page.url();
+  await page.close();
+  const other = await context.newPage();
+  await open(other, job);
+  await other.waitForSelector(".sub .state >> text=done");
+  assert.deepEqual([left(), waiting()], ["50", "5000"]);
+  assert.equal(sql("SELECT sum((details ->> 'count')::int) FROM app.outbox_events WHERE type = 'dead_letters_redriven' AND details ->> 'reason' = 'the service is back'"), "5000");
   assert.deepEqual(troubles, []);
 });

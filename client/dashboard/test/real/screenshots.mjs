@@ -7,13 +7,21 @@ const [output, ...only] = process.argv.slice(2);
 mkdirSync(output, { recursive: true });
 const [base, token] = process.env.BELAY_DASHBOARD_URL.split("/#token=");
 const sql = (text) => execFileSync("psql", ["-XqAt", "-c", text]).toString().trim();
+const instance = sql("SELECT instance_id FROM app.list_instances(p_status => 'Failed') LIMIT 1");
+const running = sql("SELECT instance_id FROM app.list_instances(p_status => 'Running') WHERE instance_id LIKE 'order-%' LIMIT 1");
 const pages = {
   hubs: "/",
   overview: "/h/app",
   queues: "/h/app/queues",
   queue: "/h/app/queues/images",
   instances: "/h/app/instances",
-  instance: `/h/app/instances/${sql("SELECT instance_id FROM app.list_instances(p_status => 'Failed') LIMIT 1")}`,
+  instance: `/h/app/instances/${instance}`,
+  "instance-running": `/h/app/instances/${running}`,
+  "instance-events": `/h/app/instances/${instance}?tab=events&event=3`,
+  "instance-state": `/h/app/instances/${instance}?tab=state`,
+  "instance-tree": `/h/app/instances/${instance}?tab=tree`,
+  "work-items": "/h/app/work-items",
+  messages: "/h/app/messages",
   tasks: "/h/app/tasks",
   "tasks-failed": "/h/app/tasks?tab=failed",
   task: `/h/app/tasks/${sql("SELECT task_id FROM app.list_tasks('{\"state\": \"failed\"}') LIMIT 1")}`,
@@ -26,6 +34,9 @@ const pages = {
   events: "/h/app/events",
   workers: "/h/app/workers",
   health: "/h/app/health",
+  audit: "/h/app/events?tab=audit",
+  bulk: "/h/app/bulk",
+  settings: "/settings",
   login: "/login",
 };
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });

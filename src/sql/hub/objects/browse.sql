@@ -124,7 +124,7 @@ COMMENT ON FUNCTION @hub@.list_queues(integer) IS
 CREATE OR REPLACE FUNCTION @hub@.list_owners(p_after text DEFAULT NULL, p_limit integer DEFAULT 100, p_scan integer DEFAULT 10000)
     RETURNS jsonb LANGUAGE belay STABLE PARALLEL UNSAFE AS 'list_owners';
 COMMENT ON FUNCTION @hub@.list_owners(text, integer, integer) IS
-    'Returns the owners of leases on tasks, work items, sessions and slots, by owner id, page by page.';
+    'Returns the owners of leases on tasks, work items, sessions and slots, by owner id, page by page, and the number of leased turns.';
 
 CREATE OR REPLACE FUNCTION @hub@.find(p_text text)
     RETURNS TABLE (what text, id text, label text)
