@@ -10,8 +10,8 @@
 # The command finds the server through PGHOST, PGPORT, PGUSER and PGDATABASE; PATH begins with
 # the staged programs, BELAY_BINDIR names their directory, BELAY_SERVER_LOG the server's log. The
 # server listens on a unix socket only. It and its data are gone when this script ends, however
-# it ends; the exit code is the command's. If a server process crashed, the end of the log is
-# shown and the exit code is not 0.
+# it ends; the exit code is the command's. If a server process crashed, or the log tells of another
+# mistake (as mistakes_in of test/cluster/cluster.cpp has them), it is shown and the exit code is not 0.
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -109,6 +109,10 @@ export PGHOST=$socket_dir PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 export PATH=$BELAY_BINDIR:$PATH
 unset PGSERVICE PGPASSWORD PGSSLMODE
 
+# Warnings of the server about its modules.
+left_open='WARNING:  .*( leak: |resource was not closed: | still active|you don.t own a|problem in (alloc set|slab|bump|generation context)'
+left_open+='|transaction left non-empty SPI stack)'
+
 # In the background, because bash answers a signal only between commands.
 code=0
 "$@" <&0 &
@@ -118,6 +122,10 @@ command_pid=
 
 if grep -Eq 'was terminated by signal|PANIC:|TRAP: ' "$BELAY_SERVER_LOG"; then
     say "a server process crashed" >&2
+    show_log
+    ((code != 0)) || code=1
+elif grep -E "$left_open" "$BELAY_SERVER_LOG" >&2; then
+    say "a server process left a resource open, or overwrote memory" >&2
     show_log
     ((code != 0)) || code=1
 fi

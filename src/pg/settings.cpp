@@ -100,12 +100,14 @@ void define_settings() {
 namespace {
 
 void define_settings_from_m() {
+    // A server with assertions insists that a variable has its default before it is defined.
+    settings.max_workers = std::max(1, max_worker_processes / 4);
     DefineCustomIntVariable(
         "belay.max_workers", "Background workers of belay in all databases, without the launcher.",
         "If more databases have the extension, they are served in turn. Default: a quarter of "
         "max_worker_processes, at least one.",
-        &settings.max_workers, std::max(1, max_worker_processes / 4), 1, 262143, PGC_SIGHUP, 0,
-        nullptr, nullptr, nullptr);
+        &settings.max_workers, settings.max_workers, 1, 262143, PGC_SIGHUP, 0, nullptr, nullptr,
+        nullptr);
     DefineCustomBoolVariable(
         "belay.notify", "Lets the background worker send a NOTIFY when work may be ready.",
         "Channel belay.<hub>, payload orchestrator or worker; off the transaction that enqueues.",

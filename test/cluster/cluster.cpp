@@ -1,15 +1,18 @@
 #include "cluster.hpp"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -187,6 +190,33 @@ Output run_program(const std::vector<std::string>& command,
     return result;
 }
 
+std::vector<std::string> mistakes_in(const std::string& log) {
+    // Up to PostgreSQL 16 each kind of resource has a text of its own, as "relcache reference
+    // leak".
+    static constexpr const char* kWarnings[] = {
+        " leak: ",         "resource was not closed: ",     " still active",
+        "you don't own a", "problem in alloc set",          "problem in slab",
+        "problem in bump", "problem in generation context", "transaction left non-empty SPI stack"};
+    std::vector<std::string> found;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        const auto has = [&line](const char* text, size_t from = 0) {
+            return line.find(text, from) != std::string::npos;
+        };
+        const size_t warning = line.find("WARNING:  ");
+        const bool is_mistake =
+            has("TRAP: ") || has("PANIC:  ") ||
+            (has(" was terminated by signal ") && !has(" was terminated by signal 9:")) ||
+            (warning != std::string::npos &&
+             std::any_of(std::begin(kWarnings), std::end(kWarnings),
+                         [&](const char* text) { return has(text, warning); }));
+        if (is_mistake) {
+            found.push_back(line);
+        }
+    }
+    return found;
+}
+
 void Cluster::make_directories() {
     home_ = make_temporary(run_dir() + "/cluster-XXXXXX");
     data_ = home_ + "/data";
@@ -244,7 +274,7 @@ void Cluster::make_installation(bool mutants) {
     }
 }
 
-Cluster::Cluster(Options options) {
+Cluster::Cluster(Options options) : mutants_(options.mutants) {
     make_directories();
     if (options.own_hub_files || options.mutants) {
         make_installation(options.mutants);
@@ -292,6 +322,11 @@ Cluster::~Cluster() {
         }
     } catch (const std::exception&) {
         // The directories go anyway; the server notices and ends.
+    }
+    if (!mutants_) {
+        for (const auto& line : mistakes_in(log())) {
+            ADD_FAILURE() << "in the server's log: " << line;
+        }
     }
     std::error_code ignored;
     std::filesystem::remove_all(home_, ignored);

@@ -64,6 +64,12 @@ struct Output {
 Output run_program(const std::vector<std::string>& command,
                    const std::vector<std::string>& environment = {});
 
+// The lines of a server's log that tell of a mistake in the server or in a module: a crash, a
+// failed assertion, a resource that was not released, memory that was overwritten. A process that
+// was killed with SIGKILL is none.
+std::vector<std::string> mistakes_in(const std::string& log);
+
+// When a cluster goes, its log is looked through: a mistake there fails the running test.
 class Cluster {
  public:
     struct Options {
@@ -72,7 +78,8 @@ class Cluster {
         bool own_identity = false;
         // The server gets an installation of its own, whose hub files the test may replace.
         bool own_hub_files = false;
-        // The server runs the library that has mutants (src/shmem/mutants.hpp).
+        // The server runs the library that has mutants (src/shmem/mutants.hpp); mistakes in its log
+        // are expected.
         bool mutants = false;
         std::vector<std::string> conf = {};  // lines for postgresql.conf
     };
@@ -138,6 +145,7 @@ class Cluster {
     std::string socket_;     // short, because a socket's path is limited
     bool running_ = false;
     bool killed_ = false;
+    bool mutants_ = false;
 };
 
 }  // namespace belay::test

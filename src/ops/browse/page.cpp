@@ -72,7 +72,8 @@ uint64 check_of(const char* identity, std::string_view key) {
 
 void append_cursor(StringInfo out, const char* identity, Jsonb* key) {
     const std::string_view text = pg::print_jsonb(key);
-    appendStringInfo(out, "%0*" INT64_MODIFIER "x", kCheckDigits, check_of(identity, text));
+    appendStringInfo(out, "%0*llx", kCheckDigits,
+                     static_cast<unsigned long long>(check_of(identity, text)));
     for (const char byte : text) {
         appendStringInfo(out, "%02x", static_cast<unsigned char>(byte));
     }
