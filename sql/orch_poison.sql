@@ -123,6 +123,16 @@ SELECT * FROM test.orch_poison_dead;
 SELECT belay.set_hub_option('orch_poison', 'batch_messages', NULL);
 CALL pg_temp.clear();
 
+-- PO-5: what the same transaction has leased before becomes a dead letter, too.
+CALL pg_temp.start('own', 1000);
+BEGIN;
+SELECT attempt FROM pg_temp.fetch(1000);
+SELECT attempt FROM pg_temp.fetch(3000);
+SELECT * FROM pg_temp.fetch(5000);
+SELECT * FROM test.orch_poison_dead;
+COMMIT;
+CALL pg_temp.clear();
+
 -- CC-11: undone with the transaction.
 CALL pg_temp.start('i', 1000);
 UPDATE orch_poison.orchestrator_queue SET attempt_count = 2;

@@ -567,10 +567,20 @@ TM_Result lock_row(const Table& table, LockTupleMode mode, LockWaitPolicy policy
 bool delete_row(const Table& table, bool wait) {
     pg::pass_store_faults();
     CheckCmdReplicaIdentity(table.heap, CMD_DELETE);
-    ItemPointerData tid = table.row->tts_tid;
-    TM_FailureData failure;
-    return is_ours(heap_delete(table.heap, &tid, GetCurrentCommandId(true), InvalidSnapshot, wait,
-                               &failure, false));
+    const auto attempt = [&table](bool waits) {
+        ItemPointerData tid = table.row->tts_tid;
+        TM_FailureData failure;
+        return heap_delete(table.heap, &tid, GetCurrentCommandId(true), InvalidSnapshot, waits,
+                           &failure, false);
+    };
+    TM_Result result = attempt(wait);
+    // A lock of our own, from an earlier call of the transaction, looks like another's to a
+    // deletion that does not wait. A lock tells them apart, and behind it there is no wait.
+    if (result == TM_BeingModified && !wait &&
+        lock_row(table, LockTupleExclusive, LockWaitSkip) == TM_Ok) {
+        result = attempt(true);
+    }
+    return is_ours(result);
 }
 
 }  // namespace belay::store
