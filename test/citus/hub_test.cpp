@@ -170,14 +170,15 @@ TEST_F(Citus, AddressesAreTranslated) {
 TEST_F(Citus, DistributesEvenly) {
     Conn conn = nodes.coordinator.connect();
     for (const std::string name : {"a", "b", "c", "d"}) {
-        conn.exec("SELECT belay.create_hub('" + name + "'), belay.distribute_hub('" + name + "')");
+        conn.exec("SELECT belay.create_hub('" + name + "')");
+        nodes.insist("SELECT belay.distribute_hub('" + name + "')");
     }
     EXPECT_EQ(conn.value("SELECT string_agg(count::text, ' ') FROM (SELECT count(*) FROM "
                          "belay.hub_locations GROUP BY host) AS c"),
               "2 2");
     for (const std::string name : {"e", "f", "g"}) {
         conn.exec("SELECT belay.create_hub('" + name + "')");
-        conn.exec("SELECT belay.distribute_hub('" + name + "', " + nodes.second.place() + ")");
+        nodes.insist("SELECT belay.distribute_hub('" + name + "', " + nodes.second.place() + ")");
         EXPECT_EQ(conn.value("SELECT host FROM belay.hub_location('" + name + "')"),
                   nodes.second.host);
     }
@@ -272,7 +273,7 @@ TEST_F(Citus, GrantsReachAllNodes) {
     Conn conn = nodes.coordinator.connect();
     conn.exec("CREATE ROLE regress_before LOGIN; CREATE ROLE regress_after LOGIN");
     conn.exec("SELECT belay.create_hub('app'), belay.grant_hub('app', 'regress_before', 'client')");
-    conn.exec("SELECT belay.distribute_hub('app', " + nodes.first.place() + ")");
+    nodes.insist("SELECT belay.distribute_hub('app', " + nodes.first.place() + ")");
     conn.exec("SELECT belay.grant_hub('app', 'regress_after', 'client')");
     for (const std::string role : {"regress_before", "regress_after"}) {
         Conn user = nodes.first.connect(role);
@@ -300,7 +301,7 @@ TEST_F(Citus, ComesBack) {
     for (int row = 0; row < problems.size(); ++row) {
         ADD_FAILURE() << *problems.at(row, 0);
     }
-    conn.exec("SELECT belay.distribute_hub('app', " + nodes.second.place() + ")");
+    nodes.insist("SELECT belay.distribute_hub('app', " + nodes.second.place() + ")");
     EXPECT_EQ(nodes.second.connect().error_of(enqueue("2")), "");
     nodes.bring_back("app");
     conn.exec("SELECT belay.drop_hub('app', true)");
@@ -323,7 +324,7 @@ TEST_F(Citus, NewHubsAreLocal) {
 TEST_F(Citus, AdoptsDistributions) {
     Conn conn = nodes.coordinator.connect();
     conn.exec("SELECT belay.create_hub('app')");
-    conn.exec("SELECT citus_schema_distribute('app')");
+    nodes.insist("SELECT citus_schema_distribute('app')");
     EXPECT_EQ(conn.error_of(enqueue("0")), "QB017");
     conn.exec("SELECT belay.adopt_distribution('app')");
     Follower follower(nodes);

@@ -35,11 +35,10 @@ Nodes::Nodes(const std::vector<std::string>& conf) : coordinator(conf), first(co
 void Nodes::make_app() {
     Conn conn = coordinator.connect();
     conn.exec("SELECT belay.create_hub('app')");
-    conn.exec("SELECT belay.distribute_hub('app', " + first.place() + ")");
+    insist("SELECT belay.distribute_hub('app', " + first.place() + ")");
 }
 
-void Nodes::bring_back(const std::string& hub) {
-    const std::string sql = "SELECT belay.undistribute_hub('" + hub + "')";
+void Nodes::insist(const std::string& sql) {
     for (int i = 0; i < 5; ++i) {
         if (coordinator.connect().error_of(sql) != "40P01") {
             return;

@@ -32,8 +32,11 @@ struct Nodes {
 
     // Makes hub "app" and puts it on the first worker.
     void make_app();
-    // Brings a hub back. Citus may cancel that as a distributed deadlock: then again.
-    void bring_back(const std::string& hub);
+    // Citus may cancel what changes a whole schema as a distributed deadlock: then again.
+    void insist(const std::string& sql);
+    void bring_back(const std::string& hub) {
+        insist("SELECT belay.undistribute_hub('" + hub + "')");
+    }
     void move(Server& to, const std::string& mode = "auto");
     Server& other(const Server& one) { return &one == &first ? second : first; }
     std::vector<Server*> all() { return {&coordinator, &first, &second}; }
