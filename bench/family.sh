@@ -80,6 +80,16 @@ CONF
 
 sql() { psql -XAtq -v ON_ERROR_STOP=1 -d "$1" -c "$2"; }
 
+# Citus may cancel what changes a whole schema as a distributed deadlock: then again.
+insist() {
+    local try
+    for try in 1 2 3 4 5; do
+        sql "$@" >/dev/null 2>"$work/error" && return
+    done
+    cat "$work/error" >&2
+    die "failed $try times: $2"
+}
+
 # cycles_per_second HUBS_OF_FIRST_NODE...: each argument is "CONNINFO HUB HUB...", a node and its hubs. Runs all nodes at once.
 cycles_per_second() {
     local node place hub files pids=() at=0 pid
@@ -140,7 +150,7 @@ for count in ${nodes:-1 2 4}; do
         for ((k = 0; k < hubs; k++)); do
             hub=family_bench_${i}_$k
             sql "$coordinator" "SELECT belay.create_hub('$hub')" >/dev/null
-            sql "$coordinator" "SELECT belay.distribute_hub('$hub', '$host', $port)" >/dev/null
+            insist "$coordinator" "SELECT belay.distribute_hub('$hub', '$host', $port)"
             made+=("$hub")
             run+=" $hub"
         done
@@ -157,7 +167,7 @@ for count in ${nodes:-1 2 4}; do
         say "the same hubs without Citus: $alone cycles/s; on a node of Citus $(awk -v a="$result" -v b="$alone" 'BEGIN {printf "%.2f", a / b}') of it"
     fi
     for hub in "${made[@]}"; do
-        sql "$coordinator" "SELECT belay.undistribute_hub('$hub')" >/dev/null
+        insist "$coordinator" "SELECT belay.undistribute_hub('$hub')"
         sql "$coordinator" "SELECT belay.drop_hub('$hub', true)" >/dev/null
     done
 done
