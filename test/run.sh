@@ -11,7 +11,7 @@
 #
 # Sets up, builds, stages a private installation and runs each suite on throw-away servers. Logs
 # are in build/run/log. The last line is "N passed, N failed"; the exit code is 0 if tests ran and
-# none failed. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
+# none failed; a suite that cannot run here is counted as skipped. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
 # (address,undefined or thread) builds what CMake builds with these sanitizers, apart from the rest.
 # BELAY_SANITIZE_MODULE does the same for the server module; test/sanitize.sh sets it, in a copy.
 set -euo pipefail
@@ -28,6 +28,7 @@ time_limit=$((${BELAY_LONG:-0} == 1 ? 14400 : 1800))
 # The suites that this checkout has, long ones first: they decide when the run ends.
 list_suites() {
     say cluster
+    if compgen -G "$root/test/citus/*.cpp" >/dev/null; then say citus; fi
     if compgen -G "$root/test/isolation/specs/*.spec" >/dev/null; then say isolation; fi
     say lint
     say regress
@@ -118,6 +119,20 @@ suite_model() { own_servers_suite; }
 suite_stress() { own_servers_suite; }
 suite_robust() { own_servers_suite; }
 suite_soak() { own_servers_suite; }
+# Citus comes from packages of its own: without it, the suite is counted as skipped.
+suite_citus() {
+    local sharedir
+    sharedir=$("$PG_CONFIG" --sharedir)
+    if [[ -e $sharedir/extension/citus.control ]]; then
+        own_servers_suite
+    elif [[ ${BELAY_REQUIRE_CITUS:-0} == 1 ]]; then
+        say "extension citus is not available in $sharedir"
+        finish 1 0 1
+    else
+        say "suite citus SKIPPED: extension citus is not available in $sharedir" | tee "$result_dir/$suite.skipped"
+        echo '0 0' >"$result_dir/$suite"
+    fi
+}
 suite_client() { own_servers_suite; }
 suite_tool() { own_servers_suite; }
 # Durable functions: GoogleTests, and what must not compile, with both compilers.
@@ -267,7 +282,7 @@ cmake_targets() {
     local suite
     for suite in "${suites[@]}"; do
         case $suite in
-            unit | cluster | model | stress | robust | soak | client | tool) say "${suite}_tests" ;;
+            unit | cluster | citus | model | stress | robust | soak | client | tool) say "${suite}_tests" ;;
             runtime) printf '%s\n' runtime_tests idioms_tests ;;
             docs) printf '%s\n' belay image_flow order_saga transactional_enqueue ;;
             package | deb | dashboard) say belay ;;
@@ -347,6 +362,7 @@ trap 'exit 143' TERM HUP
 
 passed=0
 failed=0
+skipped=0
 ended=0
 failed_suites=()
 
@@ -367,6 +383,10 @@ reap() {
     passed=$((passed + p))
     failed=$((failed + f))
     ended=$((ended + 1))
+    if [[ -s $result_dir/$suite.skipped ]]; then
+        skipped=$((skipped + 1))
+        cat "$result_dir/$suite.skipped"
+    fi
     printf '%-17s %4d passed, %d failed   %3d s   [%d of %d suites, %s]\n' "$suite" "$p" "$f" "$seconds" "$ended" "${#suites[@]}" \
         "$(elapsed)"
     if ((f > 0)); then
@@ -406,5 +426,10 @@ for suite in "${failed_suites[@]}"; do
     [[ ! -s $result_dir/$suite.details ]] || head -n 40 "$result_dir/$suite.details" | cut -c 1-200
 done
 say "$((SECONDS - began)) s"
-say "$passed passed, $failed failed"
-((failed == 0 && passed > 0))
+if ((skipped > 0)); then
+    cat "$result_dir"/*.skipped
+    say "$passed passed, $failed failed, $skipped skipped"
+else
+    say "$passed passed, $failed failed"
+fi
+((failed == 0 && passed + skipped > 0))

@@ -43,10 +43,11 @@ if [[ $(cat "$stage_root/.version" 2>/dev/null) != "$version $bindir" ]]; then
     cp -L "$bindir"/* "$stage_bin/"
     link_all "$sharedir" "$stage_root$sharedir"
     rm -f "$stage_root$sharedir/extension"
-    link_all "$sharedir/extension" "$stage_root$sharedir/extension"
-    link_all "$pkglibdir" "$stage_root$pkglibdir"
     printf '%s %s\n' "$version" "$bindir" >"$stage_root/.version"
 fi
+# Each time: an extension may have been installed since.
+link_all "$sharedir/extension" "$stage_root$sharedir/extension"
+link_all "$pkglibdir" "$stage_root$pkglibdir"
 unlink_belay "$stage_root$sharedir"/extension/belay* "$stage_root$pkglibdir"/belay.so
 
 # Installed again only if something that is installed is newer.

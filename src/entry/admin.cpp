@@ -70,6 +70,7 @@ void in_parts(FunctionCallInfo fcinfo, Body body) {
 
 void add_hub(const ops::HubEntry& entry, const Call::Set& answer) {
     const store::Hub& hub = *entry.hub;
+    const bool unread = entry.options == nullptr;
     Datum paused[static_cast<int>(store::Queue::kCount)];
     int count = 0;
     for (int i = 0; i < static_cast<int>(store::Queue::kCount); ++i) {
@@ -87,11 +88,15 @@ void add_hub(const ops::HubEntry& entry, const Call::Set& answer) {
         TimestampTzGetDatum(entry.created_at),
         BoolGetDatum(!hub.elsewhere),
     };
-    const bool nulls[lengthof(values)] = {};
+    const bool nulls[lengthof(values)] = {false,  false,  unread, unread,
+                                          unread, unread, unread, false};
     answer.add(values, nulls);
 }
 
 void add_options(const ops::HubEntry& entry, const Call::Set& answer) {
+    if (entry.options == nullptr) {
+        return;  // the node that has the hub lists them
+    }
     for (int i = 0; i < store::kOptionCount; ++i) {
         const auto& rule = store::kOptionRules[i];
         const auto option = static_cast<store::Option>(i);
@@ -247,16 +252,41 @@ BELAY_FUNCTION(belay_remove_hub_place) {
 }
 
 BELAY_FUNCTION(belay_hub_location) {
-    const auto place = ops::hub_location(entry::required_name(fcinfo, 0, "p_name"));
+    const auto [place, here] = ops::hub_location(entry::required_name(fcinfo, 0, "p_name"));
     const auto answer = entry::answer_rows(fcinfo);
     const Datum values[] = {
         place ? CStringGetTextDatum(place->host) : 0,
         place ? Int32GetDatum(place->port) : 0,
-        BoolGetDatum(!place),
+        BoolGetDatum(here),
     };
     const bool nulls[lengthof(values)] = {!place, !place, false};
     answer.add(values, nulls);
     return 0;
+}
+
+BELAY_FUNCTION(belay_distribute_hub) {
+    ops::distribute_hub(entry::required_name(fcinfo, 0, "p_name"),
+                        PG_ARGISNULL(1) ? nullptr : entry::required_text(fcinfo, 1, "p_host"),
+                        PG_ARGISNULL(2) ? std::nullopt : std::optional<int32>(PG_GETARG_INT32(2)));
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_undistribute_hub) {
+    ops::undistribute_hub(entry::required_name(fcinfo, 0, "p_name"));
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_adopt_distribution) {
+    ops::adopt_distribution(entry::required_name(fcinfo, 0, "p_name"));
+    PG_RETURN_VOID();
+}
+
+BELAY_FUNCTION(belay_move_hub) {
+    entry::refuse_null(fcinfo, 2, "p_port");
+    ops::move_hub(entry::required_name(fcinfo, 0, "p_name"),
+                  entry::required_text(fcinfo, 1, "p_host"), PG_GETARG_INT32(2),
+                  entry::required_text(fcinfo, 3, "p_mode"));
+    PG_RETURN_VOID();
 }
 
 BELAY_FUNCTION(belay_create_hub_family) {

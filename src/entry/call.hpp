@@ -140,5 +140,7 @@ std::span<const Verb> verbs();
 
 // The verb of that name, or null.
 const Verb* find_verb(std::string_view name);
+// Whether it returns no row where others would wait for a lock on tables.
+bool never_waits(const Verb& verb);
 
 }  // namespace belay::entry

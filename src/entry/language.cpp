@@ -236,6 +236,13 @@ const store::Hub& hub_of(const Site& site) {
     PreventCommandIfReadOnly(site.verb->name);
     PreventCommandDuringRecovery(site.verb->name);
     PreventCommandIfParallelMode(site.verb->name);
+    // A fetch does not wait for a move: it finds nothing that it could take.
+    if (!store::hold_place(*hub, false)) [[unlikely]] {
+        if (never_waits(*site.verb)) {
+            return *hub;
+        }
+        (void)store::hold_place(*hub, true);
+    }
     return store::settle_incarnation(*hub);
 }
 

@@ -412,4 +412,13 @@ const Verb* find_verb(std::string_view name) {
     return verb != std::end(kVerbs) && name == verb->name ? verb : nullptr;
 }
 
+bool never_waits(const Verb& verb) {
+    constexpr decltype(Verb::call) kFetches[] = {
+        claim_tasks,       fetch_orchestration_item, fetch_orchestration_item_jsonb,
+        fetch_work_item,   fetch_work_items,         receive,
+        receive_one_queue,
+    };
+    return std::find(std::begin(kFetches), std::end(kFetches), verb.call) != std::end(kFetches);
+}
+
 }  // namespace belay::entry

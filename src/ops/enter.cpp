@@ -65,6 +65,7 @@ void check_tables(store::Tables& tables, const Needs& needs) {
 }  // namespace
 
 void enter(store::Tables& tables, const Needs& needs, pg::Clock* clock) {
+    Assert(store::holds_place(tables.hub));
     const Chosen chosen = choose(tables, needs);
     for (int i = 0; i < chosen.count; ++i) {
         if (!ConditionalLockRelationOid(chosen.ids[i], RowExclusiveLock)) {
@@ -77,6 +78,9 @@ void enter(store::Tables& tables, const Needs& needs, pg::Clock* clock) {
 }
 
 bool try_lock_tables(const store::Hub& hub, const Needs& needs) {
+    if (!store::holds_place(hub)) {
+        return false;  // Citus is moving it, or another node has it by now
+    }
     const Chosen chosen = choose(hub, needs);
     for (int i = 0; i < chosen.count; ++i) {
         if (!ConditionalLockRelationOid(chosen.ids[i], RowExclusiveLock)) {

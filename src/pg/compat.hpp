@@ -224,4 +224,13 @@ inline void* allocate_setting(std::size_t size) {
 #endif
 }
 
+// Whether this session holds the lock, in that mode.
+inline bool holds_lock(const LOCKTAG& tag, LOCKMODE mode) {
+#if PG_VERSION_NUM >= 170000
+    return LockHeldByMe(&tag, mode, false);
+#else
+    return LockHeldByMe(&tag, mode);
+#endif
+}
+
 }  // namespace belay::pg

@@ -5,6 +5,7 @@
 #include "pg/locks.hpp"
 
 #include "core/hash.hpp"
+#include "pg/compat.hpp"
 
 namespace belay::pg {
 
@@ -104,6 +105,36 @@ void lock_all_instances(Oid hub) {
 bool try_lock_all_instances(Oid hub) {
     const LOCKTAG all = hub_tag(LockSpace::kAllInstances, hub, 0);
     return LockAcquire(&all, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+namespace {
+
+// Citus uses sub-ids of its own beside those of advisory locks: 8 for the metadata of the shards
+// of a colocation group. A schema has one shard of each table, number 0.
+LOCKTAG tag_of_placements(uint32 colocation) {
+    constexpr uint16 kColocatedShardsMetadata = 8;
+    LOCKTAG tag;
+    SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, colocation, kColocatedShardsMetadata);
+    return tag;
+}
+
+}  // namespace
+
+bool hold_placements(uint32 colocation, bool wait) {
+    const LOCKTAG tag = tag_of_placements(colocation);
+    return LockAcquire(&tag, ShareLock, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+bool are_placements_free(uint32 colocation) {
+    const LOCKTAG tag = tag_of_placements(colocation);
+    int holders = 0;
+    (void)GetLockConflicts(&tag, ShareLock, &holders);
+    return holders == 0;
+}
+
+bool holds_placements(uint32 colocation) {
+    const LOCKTAG tag = tag_of_placements(colocation);
+    return holds_lock(tag, ShareLock);
 }
 
 }  // namespace belay::pg

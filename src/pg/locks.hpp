@@ -61,4 +61,11 @@ void unlock_instance(Oid hub, int64 instance_key);
 void lock_all_instances(Oid hub);
 bool try_lock_all_instances(Oid hub);
 
+// The lock by which Citus holds off writers of colocated shards while it changes where they are;
+// shared, as its own writers take it.
+bool hold_placements(uint32 colocation, bool wait);
+bool holds_placements(uint32 colocation);
+// Whether it could be had now. Takes nothing.
+bool are_placements_free(uint32 colocation);
+
 }  // namespace belay::pg

@@ -20,6 +20,7 @@ constinit Settings settings{.async_leases = false,
                             .lease_slots = 65536,
                             .logical_events = false,
                             .max_workers = 1,
+                            .node_addresses = nullptr,
                             .notify = false,
                             .now = nullptr,
                             .reason = nullptr,
@@ -108,6 +109,11 @@ void define_settings_from_m() {
         "max_worker_processes, at least one.",
         &settings.max_workers, settings.max_workers, 1, 262143, PGC_SIGHUP, 0, nullptr, nullptr,
         nullptr);
+    DefineCustomStringVariable(
+        "belay.node_addresses", "Where clients reach the nodes of Citus.",
+        "Entries host:port=host:port, with commas between them: on the left a node as pg_dist_node "
+        "has it, on the right its address for clients.",
+        &settings.node_addresses, "", PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
     DefineCustomBoolVariable(
         "belay.notify", "Lets the background worker send a NOTIFY when work may be ready.",
         "Channel belay.<hub>, payload orchestrator or worker; off the transaction that enqueues.",

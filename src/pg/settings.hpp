@@ -15,6 +15,7 @@ struct Settings {
     int lease_slots;
     bool logical_events;
     int max_workers;
+    char* node_addresses;  // of Citus' nodes, as clients see them
     bool notify;
     char* now;                  // of tests: read it with pg::transaction_now
     char* reason;               // of an operator's call, for its event

@@ -184,6 +184,37 @@ std::span<const Oid> grantees(const Hub& hub) {
     return found.span();
 }
 
+void repeat_grants(const Hub& hub) {
+    const auto functions = hub_functions(hub.schema);
+    // One statement for many: each is a round trip to every node.
+    const auto list = [&functions](Oid role) {
+        StringInfoData names;
+        initStringInfo(&names);
+        for (const auto& function : functions) {
+            if (!OidIsValid(role) || is_granted(function.id, role)) {
+                appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", function.signature);
+            }
+        }
+        return names;
+    };
+    run_once(psprintf("REVOKE ALL ON ROUTINE %s FROM PUBLIC", list(InvalidOid).data));
+    for (const Oid role : grantees(hub)) {
+        const char* name = quote_identifier(GetUserNameFromId(role, false));
+        if (const StringInfoData granted = list(role); granted.len > 0) {
+            run_once(psprintf("GRANT EXECUTE ON ROUTINE %s TO %s", granted.data, name));
+        }
+        for (const auto& relation : hub_relations(hub.api)) {
+            const Acl* acl = relation.levels_in(hub.api) != core::kNoLevel && exists(hub, relation)
+                                 ? acl_of(get_relname_relid(relation.name, hub.schema))
+                                 : nullptr;
+            if (acl != nullptr && names(acl, role, ACL_SELECT)) {
+                run_once(
+                    psprintf("GRANT SELECT ON %s.%s TO %s", hub.quoted_name, relation.name, name));
+            }
+        }
+    }
+}
+
 void grant_function(const HubFunction& function, const char* role) {
     run_once(
         psprintf("GRANT EXECUTE ON ROUTINE %s TO %s", function.signature, quote_identifier(role)));

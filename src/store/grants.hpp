@@ -39,6 +39,9 @@ bool are_views_granted(const Hub& hub, uint8 level, Oid role);
 // Roles that were granted anything on the hub's functions, or on views that belong to a level.
 std::span<const Oid> grantees(const Hub& hub);
 
+// Says again what the catalog has, for the nodes of Citus that made the functions and views anew.
+void repeat_grants(const Hub& hub);
+
 void grant_function(const HubFunction& function, const char* role);
 void revoke_function(const HubFunction& function, const char* role);
 

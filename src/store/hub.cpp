@@ -15,6 +15,7 @@
 #include "store/index_plans.hpp"
 #include "store/places.hpp"
 #include "store/sequences.hpp"
+#include "store/shards.hpp"
 #include "store/statements.hpp"
 #include "store/waking.hpp"
 
@@ -61,6 +62,19 @@ extern "C" void belay_function_changed(Datum, int, uint32) {
     ++generation;
 }
 
+// Puts a copy of them into the entry.
+void replace_shards(Hub* hub, const Shards* shards) {
+    const Shards* old = hub->shards;
+    hub->shards = nullptr;
+    if (shards != nullptr) {
+        void* copy = MemoryContextAlloc(CacheMemoryContext, size_of(*shards));
+        hub->shards = static_cast<const Shards*>(memcpy(copy, shards, size_of(*shards)));
+    }
+    if (old != nullptr) {
+        pfree(const_cast<Shards*>(old));
+    }
+}
+
 // Frees the entries of hubs that are gone. At the end of a transaction they are not in use any
 // more.
 void at_end(pg::Ending) {
@@ -80,6 +94,7 @@ void at_end(pg::Ending) {
             if (hub->limited_queues != nullptr) {
                 pfree(hub->limited_queues);
             }
+            replace_shards(hub, nullptr);
             (void)hash_search(hubs, &hub->schema, HASH_REMOVE, nullptr);
         }
     }
@@ -222,39 +237,40 @@ bool read_row(Relation relation, Hub* hub) {
 
 // Those that the owner has dropped are InvalidOid: what opens them refuses, and check_hub lists
 // them.
-Relations find_relations(Oid schema, Oid belay_hub) {
-    return {.belay_hub = belay_hub,
-            .worker_queue = get_relname_relid("worker_queue", schema),
-            .worker_queue_id = get_relname_relid("worker_queue_id", schema),
-            .orchestrator_queue = get_relname_relid("orchestrator_queue", schema),
-            .orchestrator_queue_id = get_relname_relid("orchestrator_queue_id", schema),
-            .sessions = get_relname_relid("sessions", schema),
-            .dead_letters = get_relname_relid("dead_letters", schema),
-            .dead_letters_id = get_relname_relid("dead_letters_id", schema),
-            .instance_locks = get_relname_relid("instance_locks", schema),
-            .instance_locks_no = get_relname_relid("instance_locks_no", schema),
-            .instances = get_relname_relid("instances", schema),
-            .executions = get_relname_relid("executions", schema),
-            .history_turns = get_relname_relid("history_turns", schema),
-            .kv_store = get_relname_relid("kv_store", schema),
-            .kv_delta = get_relname_relid("kv_delta", schema),
-            .outbox_events = get_relname_relid("outbox_events", schema),
-            .outbox_events_position = get_relname_relid("outbox_events_position", schema),
-            .outbox_subscriptions = get_relname_relid("outbox_subscriptions", schema),
-            .slot_owners = get_relname_relid("slot_owners", schema),
-            .intent_queue = get_relname_relid("intent_queue", schema),
-            .intent_queue_id = get_relname_relid("intent_queue_id", schema),
-            .intents_received = get_relname_relid("intents_received", schema),
-            .intent_links = get_relname_relid("intent_links", schema),
-            .tasks = get_relname_relid("tasks", schema),
-            .attempts = get_relname_relid("attempts", schema),
-            .queues = get_relname_relid("queues", schema),
-            .capability_sets = get_relname_relid("capability_sets", schema),
-            .capability_sets_id = get_relname_relid("capability_sets_id", schema),
-            .dedup_keys = get_relname_relid("dedup_keys", schema),
-            .flows = get_relname_relid("flows", schema),
-            .suspensions = get_relname_relid("suspensions", schema),
-            .queue_limits = get_relname_relid("queue_limits", schema)};
+Relations find_relations(const Hub& hub) {
+    const auto named = [&hub](const char* name) { return relation_named(hub, name); };
+    return {.belay_hub = named("belay_hub"),
+            .worker_queue = named("worker_queue"),
+            .worker_queue_id = named("worker_queue_id"),
+            .orchestrator_queue = named("orchestrator_queue"),
+            .orchestrator_queue_id = named("orchestrator_queue_id"),
+            .sessions = named("sessions"),
+            .dead_letters = named("dead_letters"),
+            .dead_letters_id = named("dead_letters_id"),
+            .instance_locks = named("instance_locks"),
+            .instance_locks_no = named("instance_locks_no"),
+            .instances = named("instances"),
+            .executions = named("executions"),
+            .history_turns = named("history_turns"),
+            .kv_store = named("kv_store"),
+            .kv_delta = named("kv_delta"),
+            .outbox_events = named("outbox_events"),
+            .outbox_events_position = named("outbox_events_position"),
+            .outbox_subscriptions = named("outbox_subscriptions"),
+            .slot_owners = named("slot_owners"),
+            .intent_queue = named("intent_queue"),
+            .intent_queue_id = named("intent_queue_id"),
+            .intents_received = named("intents_received"),
+            .intent_links = named("intent_links"),
+            .tasks = named("tasks"),
+            .attempts = named("attempts"),
+            .queues = named("queues"),
+            .capability_sets = named("capability_sets"),
+            .capability_sets_id = named("capability_sets_id"),
+            .dedup_keys = named("dedup_keys"),
+            .flows = named("flows"),
+            .suspensions = named("suspensions"),
+            .queue_limits = named("queue_limits")};
 }
 
 // All tables and sequences of the hub, not only those that the store needs by oid: an extension
@@ -269,12 +285,28 @@ void watch_relations(Hub* hub) {
             hub->watched[hub->watched_count++] = id;
         }
     }
+    for (int i = 0; hub->shards != nullptr && i < hub->shards->count; ++i) {
+        if (OidIsValid(hub->shards->shards[i].relation)) {
+            hub->watched[hub->watched_count++] = hub->shards->shards[i].relation;
+        }
+    }
+}
+
+// Where the hub row is: in the shard, if this node has it.
+Oid home_of_row(Oid relation_id, const Shards* shards) {
+    for (int i = 0; shards != nullptr && shards->here && i < shards->count; ++i) {
+        if (shards->shards[i].shell == relation_id) {
+            return shards->shards[i].relation;
+        }
+    }
+    return relation_id;
 }
 
 // Fills the entry from the catalogs and the hub row. False if the hub is gone or cannot be read.
-bool load(Hub* hub, Oid relation_id) {
+bool load(Hub* hub, Oid relation_id, const Shards* shards) {
     hub->stale = true;
-    Relation relation = try_table_open(relation_id, AccessShareLock);
+    const Oid home = home_of_row(relation_id, shards);
+    Relation relation = OidIsValid(home) ? try_table_open(home, AccessShareLock) : nullptr;
     if (relation == nullptr) {
         return false;
     }
@@ -283,20 +315,30 @@ bool load(Hub* hub, Oid relation_id) {
     bool good = false;
     if (name != nullptr) {
         if (hub->plans != nullptr &&
-            (strcmp(NameStr(hub->name), name) != 0 || hub->relations.belay_hub != relation_id)) {
-            // Kept statements name the schema; after a rename they would be analysed under its old
-            // name. An outer call may be running one: they are freed when the transaction ends.
+            (strcmp(NameStr(hub->name), name) != 0 || hub->relations.belay_hub != home)) {
+            // Kept statements name the schema, or shards; after a rename they would be analysed
+            // under the old name. An outer call may be running one: they are freed when the
+            // transaction ends.
             doom_plans(hub->plans);
             hub->plans = nullptr;
         }
         namestrcpy(&hub->name, name);
         strlcpy(hub->quoted_name, quote_identifier(name), sizeof hub->quoted_name);
         hub->owner = relation->rd_rel->relowner;
-        hub->relations = find_relations(hub->schema, relation_id);
+        replace_shards(hub, shards);
+        hub->relations = find_relations(*hub);
         watch_relations(hub);
         std::fill_n(hub->tables, std::size(hub->tables), TableState{});
         hub->elsewhere = place_of(name).has_value();
-        good = read_row(relation, hub);
+        // Another node's row cannot be seen from here.
+        if (shards != nullptr && !shards->here) {
+            const bool duroxide =
+                OidIsValid(get_relname_relid("_duroxide_migrations", hub->schema));
+            hub->api = duroxide ? Api::kDuroxidePg : Api::kBelay;
+            good = true;
+        } else {
+            good = read_row(relation, hub);
+        }
         // What has changed while it was read may be missing: it is read again by the next call, or
         // when this one has its locks.
         hub->stale = !good || invalidations != before;
@@ -377,26 +419,12 @@ Oid hub_relation(Oid schema) {
 
 namespace {
 
-// Whether Citus has made a table of the schema one of its own: then its rows are in a shard,
-// perhaps on another node, and statements on it mean something else.
-bool is_distributed(Oid schema) {
-    const Oid catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
-    const AttrNumber column =
-        OidIsValid(catalog) ? get_attnum(catalog, "logicalrelid") : InvalidAttrNumber;
-    if (column == InvalidAttrNumber) {
-        return false;
-    }
-    Relation partitions = table_open(catalog, AccessShareLock);
-    SysScanDesc scan = systable_beginscan(partitions, InvalidOid, false, nullptr, 0, nullptr);
-    bool found = false;
-    while (HeapTuple row = found ? nullptr : systable_getnext(scan)) {
-        bool null = false;
-        const Datum relation = heap_getattr(row, column, RelationGetDescr(partitions), &null);
-        found = !null && get_rel_namespace(DatumGetObjectId(relation)) == schema;
-    }
-    systable_endscan(scan);
-    table_close(partitions, AccessShareLock);
-    return found;
+[[noreturn]] void raise_odd(Oid schema) {
+    ereport(ERROR,
+            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+             errmsg("hub \"%s\" was distributed without belay", get_namespace_name(schema)),
+             errdetail("Its tables are not all on one node, as tables of a distributed schema."),
+             errhint("Undo what was distributed, and call belay.distribute_hub.")));
 }
 
 // The hub as it is now, served here or not.
@@ -410,15 +438,12 @@ const Hub* read_hub(Oid schema, bool lenient) {
     if (!OidIsValid(relation)) {
         return nullptr;
     }
-    if (is_distributed(schema)) {
+    const Distribution distribution = find_shards(schema);
+    if (distribution.spread == Spread::kOdd) {
         if (lenient) {
             return nullptr;
         }
-        ereport(ERROR,
-                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                 errmsg("hub \"%s\" is distributed by Citus, which this release does not serve",
-                        get_namespace_name(schema)),
-                 errhint("Make its schema local again with citus_schema_undistribute.")));
+        raise_odd(schema);
     }
     if (hub == nullptr) {
         bool found = false;
@@ -427,7 +452,7 @@ const Hub* read_hub(Oid schema, bool lenient) {
         hub->schema = schema;
         hub->stale = true;
     }
-    if (load(hub, relation)) {
+    if (load(hub, relation, distribution.shards)) {
         return hub;
     }
     if (!lenient && OidIsValid(hub_relation(schema))) {
@@ -606,6 +631,10 @@ const Hub& settle_incarnation(const Hub& hub, bool force) {
             const auto found = parse_mark(pg::c_string(mark));
             if (!force && found && is_current(*found, hub.schema)) {
                 return;  // another transaction began it while we waited
+            }
+            if (hub.shards != nullptr) {
+                make_sequences(hub);
+                const_cast<Hub&>(hub).relations = find_relations(hub);
             }
             run_for_one(hub, kNewIncarnation, print_mark(current_mark(hub.schema)));
             raise_sequences(hub, incarnation + 1);

@@ -68,6 +68,7 @@ struct Relations {
 };
 
 struct PlanCache;
+struct Shards;  // store/shards.hpp
 
 // The tables that are accessed directly; store/rows/ describes them.
 enum class TableId : int {
@@ -86,7 +87,7 @@ enum class TableId : int {
     kCount,
 };
 inline constexpr int kMaxIndexes = 9;
-inline constexpr int kMaxWatched = 64;
+inline constexpr int kMaxWatched = 128;
 
 // What access to such a table needs to know: found out when it is first opened, and again after an
 // invalidation.
@@ -114,12 +115,14 @@ struct Hub {
     char* name_pins;       // the text of that option; null: none
     Mark mark;
     Options options;
-    bool elsewhere;  // another server has it, as belay.hub_places says: not served here
-    bool stale;      // something it was read from has changed
-    bool doomed;     // its schema is gone; freed when the transaction ends
+    bool elsewhere;  // another server has it, as belay.hub_places or Citus says: not served here
+    const Shards* shards;  // if Citus has distributed it; null: its tables are those of its names
+    bool stale;            // something it was read from has changed
+    bool doomed;           // its schema is gone; freed when the transaction ends
     PlanCache* plans;
     TableState tables[static_cast<int>(TableId::kCount)];
-    Oid watched[kMaxWatched];  // its tables and sequences: a change of one makes the entry stale
+    // Its tables, shards and sequences: a change of one makes the entry stale.
+    Oid watched[kMaxWatched];
     int watched_count;
 
     bool is_paused(Queue queue) const { return (paused >> static_cast<int>(queue) & 1) != 0; }
@@ -143,6 +146,20 @@ void refresh_hub(const Hub& hub);
 // Raises QB017 if the hub is elsewhere by now. For calls that may have waited for a lock on a table
 // of it since they found it.
 void check_is_here(const Hub& hub);
+
+// Keeps a hub that Citus has distributed on this node until the transaction ends: a move waits for
+// it. A call that writes does so before it locks any table. Raises QB017 if the hub has gone.
+// False: it did not wait, and a move is under way.
+bool hold_shards(const Hub& hub, bool wait);
+bool holds_shards(const Hub& hub);
+// Only takes the lock, without waiting: the caller finds the hub again.
+bool lock_shards(const Hub& hub);
+inline bool hold_place(const Hub& hub, bool wait) {
+    return hub.shards == nullptr || hold_shards(hub, wait);
+}
+inline bool holds_place(const Hub& hub) {
+    return hub.shards == nullptr || holds_shards(hub);
+}
 
 // What only the hub's row tells: for listings. No value if the row cannot be read.
 struct HubRow {

@@ -104,7 +104,7 @@ std::array<const char*, 2> object_directories(Api api) {
 
 }  // namespace
 
-void pin_settings() {
+void pin_settings(Reach reach) {
     constexpr struct {
         const char* name;
         const char* value;
@@ -119,11 +119,19 @@ void pin_settings() {
                                 GUC_ACTION_SAVE, true, 0, false);
     }
     // Citus would make a new schema a tenant's, and its tables its own.
-    for (const char* name :
-         {"citus.enable_ddl_propagation", "citus.enable_schema_based_sharding"}) {
-        if (GetConfigOption(name, true, false) != nullptr) {
-            (void)set_config_option(name, "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
-                                    0, false);
+    const struct {
+        const char* name;
+        const char* value;
+    } of_citus[] = {
+        {"citus.enable_ddl_propagation", reach == Reach::kAllNodes ? "on" : "off"},
+        {"citus.enable_schema_based_sharding", "off"},
+        // One connection to each node: with more of them a transaction can wait for itself.
+        {"citus.multi_shard_modify_mode", "sequential"},
+    };
+    for (const auto& setting : of_citus) {
+        if (GetConfigOption(setting.name, true, false) != nullptr) {
+            (void)set_config_option(setting.name, setting.value, PGC_USERSET, PGC_S_SESSION,
+                                    GUC_ACTION_SAVE, true, 0, false);
         }
     }
 }

@@ -25,13 +25,15 @@ void run_hub_objects(const char* hub, Api api);
 std::span<const char* const> hub_file_texts(const char* hub, Api api);
 
 // Lends body the settings that hub files and grants need: nothing of the caller's changes what they
-// mean. Undone afterwards, by the transaction on ERROR.
-void pin_settings();
+// mean. Citus takes part only if it is to bring the result to all of its nodes. Undone afterwards,
+// by the transaction on ERROR.
+enum class Reach { kThisNode, kAllNodes };
+void pin_settings(Reach reach);
 template <typename Body>
-void with_pinned_settings(Body body) {
+void with_pinned_settings(Body body, Reach reach = Reach::kThisNode) {
     static_assert(std::is_trivially_destructible_v<Body>);
     const int level = NewGUCNestLevel();
-    pin_settings();
+    pin_settings(reach);
     body();
     AtEOXact_GUC(false, level);
 }

@@ -10,6 +10,7 @@
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "store/grants.hpp"
+#include "store/shards.hpp"
 #include "store/statements.hpp"
 #include "store/waking.hpp"
 
@@ -213,7 +214,9 @@ static_assert(std::count_if(std::begin(kHubRelations), std::end(kHubRelations),
                             [](const HubRelation& relation) {
                                 return relation.kind == RELKIND_RELATION ||
                                        relation.kind == RELKIND_SEQUENCE;
-                            }) <= kMaxWatched);
+                            }) *
+                  2 <=
+              kMaxWatched);
 
 std::span<const HubRelation> hub_relations(Api api) {
     return {kHubRelations,
@@ -253,6 +256,7 @@ void insert_hub_row(const char* hub, Oid schema, const char* api, bool adopted) 
 }
 
 void lock_hub_row(const Hub& hub) {
+    (void)hold_place(hub, true);
     run(hub, kLockRow).release();
 }
 
@@ -268,9 +272,8 @@ void lock_whole_hub(const Hub& hub) {
         }
     }
     for (const auto& relation : hub_relations(hub.api)) {
-        const Oid id = relation.kind == RELKIND_RELATION
-                           ? get_relname_relid(relation.name, hub.schema)
-                           : InvalidOid;
+        const Oid id =
+            relation.kind == RELKIND_RELATION ? relation_named(hub, relation.name) : InvalidOid;
         if (OidIsValid(id) && id != hub.relations.belay_hub) {  // its row is held
             LockRelationOid(id, ExclusiveLock);
         }

@@ -13,6 +13,7 @@
 #include "pg/locks.hpp"
 #include "shmem/rotation.hpp"
 #include "store/hub_row.hpp"
+#include "store/shards.hpp"
 #include "store/statements.hpp"
 #include "store/waking.hpp"
 
@@ -153,8 +154,8 @@ struct MoveScan {
     TupleTableSlot* slot;
 
     explicit MoveScan(const Hub& hub)
-        : heap(table_open(get_relname_relid("queue_moves", hub.schema), AccessShareLock)),
-          index(index_open(get_relname_relid("queue_moves_queue", hub.schema), AccessShareLock)),
+        : heap(table_open(relation_named(hub, "queue_moves"), AccessShareLock)),
+          index(index_open(relation_named(hub, "queue_moves_queue"), AccessShareLock)),
           slot(table_slot_create(heap, nullptr)) {}
 
     void close() {

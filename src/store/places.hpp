@@ -11,8 +11,8 @@ struct Place {
     int32 port;
 };
 
-// Where the hub of that name is, if it is on another server. As it was last committed, or as this
-// transaction has changed it.
+// Where the hub of that name is, if it is on another server, also by Citus. As it was last
+// committed, or as this transaction has changed it.
 std::optional<Place> place_of(const char* hub);
 
 // Raises QB017 for a hub that has a place.

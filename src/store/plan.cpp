@@ -7,6 +7,7 @@
 #include "pg/errors.hpp"
 #include "pg/faults.hpp"
 #include "store/index_plans.hpp"
+#include "store/shards.hpp"
 
 namespace belay::store {
 
@@ -15,13 +16,79 @@ namespace {
 struct Kept {
     const void* statement;  // its address: the key
     SPIPlanPtr plan;
-    bool brief;  // see keep_plans_briefly
+    bool brief;   // see keep_plans_briefly
+    bool pinned;  // runs with a search_path of its own
 };
 
 constinit bool briefly = false;
 
+bool is_name(char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+std::string_view name_at(const char* at) {
+    const char* end = at;
+    while (is_name(*end)) {
+        ++end;
+    }
+    return {at, static_cast<std::size_t>(end - at)};
+}
+
+// The table, or its shard.
+void append_table(StringInfo sql, const Hub& hub, std::string_view table) {
+    appendStringInfo(sql, "%s.%.*s", hub.quoted_name, static_cast<int>(table.size()), table.data());
+    if (const Shard* shard = shard_of(hub, table)) {
+        appendStringInfo(sql, "_" INT64_FORMAT, shard->id);
+    }
+}
+
+// A view reads the tables by their names; where those are shells, its query over the shards takes
+// its place. The server prints it with operators that have no schema, so that it must be analysed
+// with a search_path that is ours.
+void append_query_of_view(StringInfo sql, const Hub& hub, Oid view) {
+    const char* query =
+        TextDatumGetCString(OidFunctionCall1(F_PG_GET_VIEWDEF_OID, ObjectIdGetDatum(view)));
+    const auto schema = strlen(hub.quoted_name);
+    appendStringInfoChar(sql, '(');
+    for (const char* at = query; *at != '\0' && *at != ';';) {
+        const bool starts = at == query || (!is_name(at[-1]) && at[-1] != '.' && at[-1] != '"');
+        if (starts && strncmp(at, hub.quoted_name, schema) == 0 && at[schema] == '.') {
+            const std::string_view name = name_at(at + schema + 1);
+            append_table(sql, hub, name);
+            at += schema + 1 + name.size();
+        } else {
+            appendStringInfoChar(sql, *at++);
+        }
+    }
+    appendStringInfoChar(sql, ')');
+}
+
+struct Expanded {
+    const char* sql;
+    bool pinned;
+};
+
+// {hub}.name of a hub that Citus has distributed. Returns where the text goes on.
+const char* append_shard(StringInfo sql, const Hub& hub, const char* at, Expanded* expanded) {
+    const std::string_view name = *at == '.' ? name_at(at + 1) : std::string_view();
+    if (name.empty()) {
+        appendStringInfoString(sql, hub.quoted_name);
+        return at;
+    }
+    const char* word = pnstrdup(name.data(), name.size());
+    const Oid relation = get_relname_relid(word, hub.schema);
+    if (OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_VIEW) {
+        append_query_of_view(sql, hub, relation);
+        expanded->pinned = true;
+    } else {
+        append_table(sql, hub, name);
+    }
+    return at + 1 + name.size();
+}
+
 // Expands {hub} and {operator}.
-const char* expand(const Hub& hub, const SqlText& statement) {
+Expanded expand(const Hub& hub, const SqlText& statement) {
+    Expanded expanded{nullptr, false};
     StringInfoData text;
     initStringInfo(&text);
     if (!statement.planned_freely) {
@@ -35,6 +102,10 @@ const char* expand(const Hub& hub, const SqlText& statement) {
         const char* end = strchr(at, '}');
         Assert(end != nullptr);
         const std::string_view word(at + 1, static_cast<std::size_t>(end - at - 1));
+        if (word == "hub" && hub.shards != nullptr) [[unlikely]] {
+            at = append_shard(&text, hub, end + 1, &expanded);
+            continue;
+        }
         if (word == "hub") {
             appendStringInfoString(&text, hub.quoted_name);
         } else {
@@ -43,13 +114,34 @@ const char* expand(const Hub& hub, const SqlText& statement) {
         }
         at = end + 1;
     }
-    return text.data;
+    expanded.sql = text.data;
+    return expanded;
 }
 
-SPIPlanPtr prepare(const Hub& hub, const SqlText& statement) {
+// Runs body with a search_path that is ours.
+template <typename Body>
+auto with_pinned_path(Body body) {
+    const int level = NewGUCNestLevel();
+    (void)set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+                            GUC_ACTION_SAVE, true, 0, false);
+    const auto result = body();
+    AtEOXact_GUC(false, level);
+    return result;
+}
+
+struct Prepared {
+    SPIPlanPtr plan;
+    bool pinned;
+};
+
+Prepared prepare(const Hub& hub, const SqlText& statement) {
+    const Expanded text =
+        hub.shards == nullptr
+            ? expand(hub, statement)
+            : with_pinned_path([&hub, &statement] { return expand(hub, statement); });
     // The parser hook fills in the parameters' types; the array is only read.
     SPIPlanPtr plan =
-        SPI_prepare_cursor(expand(hub, statement), statement.parameter_count,
+        SPI_prepare_cursor(text.sql, statement.parameter_count,
                            const_cast<Oid*>(statement.parameter_types), CURSOR_OPT_GENERIC_PLAN);
     if (plan == nullptr) {
         elog(ERROR, "could not prepare a store statement: %s", SPI_result_code_string(SPI_result));
@@ -57,7 +149,7 @@ SPIPlanPtr prepare(const Hub& hub, const SqlText& statement) {
     if (SPI_keepplan(plan) != 0) {
         elog(ERROR, "could not keep a store statement");
     }
-    return plan;
+    return {plan, text.pinned};
 }
 
 }  // namespace
@@ -109,21 +201,21 @@ PlanCache* make_cache() {
     return cache;
 }
 
-SPIPlanPtr plan_for(const Hub& hub, const void* key, const SqlText& statement) {
+const Kept& plan_for(const Hub& hub, const void* key, const SqlText& statement) {
     if (hub.plans == nullptr) {
         // The plans are a cache inside the hub's cache entry: filling it changes no meaning.
         const_cast<Hub&>(hub).plans = make_cache();
     }
     Kept* slot = slot_for(hub.plans, key);
     if (slot->statement == nullptr) {
-        SPIPlanPtr plan = prepare(hub, statement);
+        const auto [plan, pinned] = prepare(hub, statement);
         if (++hub.plans->used * 2 > hub.plans->size) {
             grow(hub.plans);
         }
         slot = slot_for(hub.plans, key);
-        *slot = {key, plan, briefly};
+        *slot = {key, plan, briefly, pinned};
     }
-    return slot->plan;
+    return *slot;
 }
 
 }  // namespace
@@ -233,8 +325,12 @@ void Listing::check(TupleDesc row) const {
 Listing execute(const Hub& hub, const void* key, const SqlText& statement, const Datum* values,
                 const char* nulls) {
     pg::pass_store_faults();
-    const int result = SPI_execute_plan(plan_for(hub, key, statement), const_cast<Datum*>(values),
-                                        nulls, statement.read_only, 0);
+    const Kept kept = plan_for(hub, key, statement);
+    const auto execute_it = [&kept, values, nulls, &statement] {
+        return SPI_execute_plan(kept.plan, const_cast<Datum*>(values), nulls, statement.read_only,
+                                0);
+    };
+    const int result = kept.pinned ? with_pinned_path(execute_it) : execute_it();
     if (result < 0) {
         elog(ERROR, "a store statement failed: %s", SPI_result_code_string(result));
     }

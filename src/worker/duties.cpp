@@ -225,6 +225,9 @@ void run_portion(void* context) {
     snprintf(activity, sizeof activity, "duty %s of hub %s", portion->duty->name,
              NameStr(found->name));
     pgstat_report_activity(STATE_RUNNING, activity);
+    if (!store::hold_place(*found, false)) {
+        return;  // it is being moved
+    }
     const store::Hub& hub = store::settle_incarnation(*found);
     portion->rows = pg::as_role(hub.owner, [&hub, portion] {
         return pg::with_spi([&hub, portion] {
@@ -381,6 +384,10 @@ void run_as_owner(void* context) {
     char activity[NAMEDATALEN * 2];
     snprintf(activity, sizeof activity, "%s of hub %s", run->what, NameStr(found->name));
     pgstat_report_activity(STATE_RUNNING, activity);
+    if (!store::hold_place(*found, false)) {
+        run->found = false;
+        return;  // it is being moved
+    }
     const store::Hub& hub = store::settle_incarnation(*found);
     pg::as_role(hub.owner, [&hub, run] {
         pg::with_spi([&hub, run] {

@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 rules=docs/rules.md
 decisions=docs/decisions.md
-tests=(sql/*.sql test/isolation/specs/*.spec test/{model,stress,cluster,unit,client,tool,runtime,runtime/must_not_compile}/*.[ch]pp)
+tests=(sql/*.sql test/isolation/specs/*.spec test/{model,stress,cluster,citus,unit,client,tool,runtime,runtime/must_not_compile}/*.[ch]pp)
 
 # find_rules FILE...: a line "what file line id" for each id: "rule" and "exception" or "part" are
 # first cells of tables, "test" is a comment.

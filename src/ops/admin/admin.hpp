@@ -31,8 +31,30 @@ void check_place(const store::Place& place);
 // Whether the caller was granted set_hub_place.
 bool may_set_places();
 
-// Where a hub is; no value: here. QB002 if it is not known.
-std::optional<store::Place> hub_location(const char* name);
+// Where a hub is. QB002 if it is not known.
+struct HubLocation {
+    std::optional<store::Place> place;  // none of a hub of this server that Citus does not know
+    bool here;
+};
+HubLocation hub_location(const char* name);
+
+// ---- Hubs that Citus distributes; called on its coordinator by their owners ----
+
+// Puts the hub on a node: the named one, or that with the fewest hubs. Afterwards it is served
+// there only.
+void distribute_hub(const char* name, const char* host, std::optional<int32> port);
+// Brings it back to the coordinator.
+void undistribute_hub(const char* name);
+// Takes it to another node while it works. mode: as Citus' citus_schema_move.
+void move_hub(const char* name, const char* host, int32 port, const char* mode);
+// Completes a distribution that was made with Citus' own functions.
+void adopt_distribution(const char* name);
+
+// The hub whose definition the caller is about to change. One that Citus has distributed is changed
+// on the coordinator: 0A000 elsewhere.
+const store::Hub& hub_to_define(const char* name, const char* function);
+// Raises 0A000 for a hub that Citus has distributed.
+void refuse_distributed(const store::Hub& hub, const char* function);
 
 // Ends a part of a long operation: commits, where the caller lets it.
 using Pause = void (*)();
@@ -73,7 +95,7 @@ void revoke_hub(const char* name, const char* role, std::string_view level, Leve
 // A hub with what only its row tells.
 struct HubEntry {
     const store::Hub* hub;
-    Jsonb* options;
+    Jsonb* options;  // null: its row is on another node
     TimestampTz created_at;
 };
 

@@ -19,6 +19,7 @@
 #include "store/hub_files.hpp"
 #include "store/hub_row.hpp"
 #include "store/sequences.hpp"
+#include "store/shards.hpp"
 #include "store/table/shape.hpp"
 #include "store/task_reads.hpp"
 
@@ -96,13 +97,13 @@ void check_hot_table(const store::Hub& hub, const store::TableShape& shape, Rela
     for (const auto& found : store::examine(hub, relation, shape, &ignored)) {
         findings->add(shape.name, found.problem);
     }
-    for (const auto& part : store::slow_parts(relation, shape)) {
+    for (const auto& part : store::slow_parts(hub, relation, shape)) {
         findings->advice.add({shape.name, part.problem});
     }
 }
 
 void check_table(const store::Hub& hub, const store::TableDesign& table, Findings* findings) {
-    const Oid id = get_relname_relid(table.name, hub.schema);
+    const Oid id = store::relation_named(hub, table.name);
     Relation relation = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
     if (relation == nullptr) {
         return;  // check_relations tells
@@ -120,8 +121,8 @@ void check_table(const store::Hub& hub, const store::TableDesign& table, Finding
 }
 
 // Whether the columns of a table are as designed.
-bool has_columns(const store::HubDesign& design, Oid id) {
-    const char* name = get_rel_name(id);
+bool has_columns(const store::Hub& hub, const store::HubDesign& design, Oid id) {
+    const char* name = store::name_in_hub(hub, id);
     Findings findings;
     for (const auto& table : design.tables) {
         if (name != nullptr && strcmp(table.name, name) == 0) {
@@ -136,19 +137,19 @@ bool has_columns(const store::HubDesign& design, Oid id) {
 
 void check_index(const store::Hub& hub, const store::HubDesign& design,
                  const store::IndexDesign& wanted, Findings* findings) {
-    const Oid id = get_relname_relid(wanted.name, hub.schema);
+    const Oid id = store::relation_named(hub, wanted.name);
     Relation index = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
     if (index == nullptr) {
         return;  // check_relations tells
     }
     const char* table =
-        index->rd_index == nullptr ? nullptr : get_rel_name(index->rd_index->indrelid);
+        index->rd_index == nullptr ? nullptr : store::name_in_hub(hub, index->rd_index->indrelid);
     if (table != nullptr && store::find_shape(table) != nullptr) {
         relation_close(index, AccessShareLock);
         return;  // check_hot_table has looked at it
     }
     if (table == nullptr ||
-        !store::has_design(index, wanted, has_columns(design, index->rd_index->indrelid))) {
+        !store::has_design(index, wanted, has_columns(hub, design, index->rd_index->indrelid))) {
         findings->add(wanted.name, "is another index");
     } else if (!index->rd_index->indisvalid || !index->rd_index->indisready) {
         findings->add(wanted.name, "is not valid; REINDEX it");
@@ -182,7 +183,7 @@ void check_design(const store::Hub& hub, Findings* findings) {
 bool check_relations(const store::Hub& hub, Findings* findings) {
     bool complete = true;
     for (const auto& expected : store::hub_relations(hub.api)) {
-        const Oid id = get_relname_relid(expected.name, hub.schema);
+        const Oid id = store::relation_named(hub, expected.name);
         HeapTuple row = OidIsValid(id) ? SearchSysCache1(RELOID, ObjectIdGetDatum(id)) : nullptr;
         if (!HeapTupleIsValid(row)) {
             findings->add(expected.name, "is missing");

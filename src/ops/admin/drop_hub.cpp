@@ -12,6 +12,7 @@
 #include "store/hub_row.hpp"
 #include "store/leases.hpp"
 #include "store/plan.hpp"
+#include "store/shards.hpp"
 
 namespace belay::ops {
 
@@ -19,35 +20,43 @@ void drop_hub(const char* name, bool force) {
     refuse_in_extension_script("belay.drop_hub");
     const store::Hub& hub = store::own_hub_left_here(name);
     PreventCommandIfReadOnly("belay.drop_hub");
-    store::with_pinned_settings([&hub, name, force] {
-        pg::with_spi([&hub, name, force] {
-            pg::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
-            // Transactions that hold a lease must have ended before leases are counted.
-            for (const Oid table : {hub.relations.worker_queue, hub.relations.orchestrator_queue,
-                                    hub.relations.instance_locks, hub.relations.sessions,
-                                    hub.relations.slot_owners, hub.relations.tasks}) {
-                if (OidIsValid(table)) {
-                    LockRelationOid(table, AccessExclusiveLock);
+    refuse_distributed(hub, "belay.drop_hub");
+    // A hub that was distributed once has left its functions on other nodes of Citus.
+    const auto reach =
+        store::own_group().value_or(-1) == 0 ? store::Reach::kAllNodes : store::Reach::kThisNode;
+    store::with_pinned_settings(
+        [&hub, name, force] {
+            pg::with_spi([&hub, name, force] {
+                pg::as_role(hub.owner, [&hub] { store::lock_hub_row(hub); });
+                // Transactions that hold a lease must have ended before leases are counted.
+                for (const Oid table :
+                     {hub.relations.worker_queue, hub.relations.orchestrator_queue,
+                      hub.relations.instance_locks, hub.relations.sessions,
+                      hub.relations.slot_owners, hub.relations.tasks}) {
+                    if (OidIsValid(table)) {
+                        LockRelationOid(table, AccessExclusiveLock);
+                    }
                 }
-            }
-            // Leases of a hub that is elsewhere are not kept here.
-            if (!force && !hub.elsewhere) {
-                const int64 live =
-                    pg::as_role(hub.owner, [&hub] { return store::count_live_leases(hub); });
-                if (live > 0) {
-                    pg::raise(pg::kStillRunning, psprintf("hub \"%s\" has live leases", name),
-                              pg::Facts("live_leases").add("hub", name).add("leases", live),
-                              "Let the leases end, or pass p_force => true to drop them.");
+                // Leases of a hub that is elsewhere are not kept here.
+                if (!force && !hub.elsewhere) {
+                    const int64 live =
+                        pg::as_role(hub.owner, [&hub] { return store::count_live_leases(hub); });
+                    if (live > 0) {
+                        pg::raise(pg::kStillRunning, psprintf("hub \"%s\" has live leases", name),
+                                  pg::Facts("live_leases").add("hub", name).add("leases", live),
+                                  "Let the leases end, or pass p_force => true to drop them.");
+                    }
                 }
-            }
-            const Oid schema = hub.schema;
-            store::drop_hub_objects(hub, hub.adopted);
-            counters::forget_at_commit(schema);
-        });
-    });
+                const Oid schema = hub.schema;
+                store::drop_hub_objects(hub, hub.adopted);
+                counters::forget_at_commit(schema);
+            });
+        },
+        reach);
 }
 
 void cleanup_schema(const store::Hub& hub) {
+    refuse_distributed(hub, "cleanup_schema");
     store::with_pinned_settings([&hub] {
         store::lock_hub_row(hub);
         store::drop_hub_objects(hub, true);

@@ -2,11 +2,12 @@
 //
 // Calls    store::grant_function, store::grant_views, store::grant_schema and their counterparts
 // Touches  ACLs
-// Locks    the hub row
+// Locks    the hub row; of a hub that Citus has distributed the name
 // Raises   QB002 unknown hub, QB006 unknown level, 42704 unknown role, 42501
 #include "core/levels.hpp"
 #include "ops/admin/admin.hpp"
 #include "pg/errors.hpp"
+#include "pg/locks.hpp"
 #include "pg/scopes.hpp"
 #include "store/grants.hpp"
 #include "store/hub_files.hpp"
@@ -30,21 +31,29 @@ uint8 checked_level(std::string_view level) {
 // Runs body as the hub's owner, who then is the grantor.
 template <typename Body>
 void with_rights(const store::Hub& hub, Body body) {
-    store::with_pinned_settings([&hub, &body] {
-        pg::as_role(hub.owner, [&hub, &body] {
-            pg::with_spi([&hub, &body] {
-                store::lock_hub_row(hub);  // one change of rights at a time
+    const bool distributed = hub.shards != nullptr;
+    const auto change = [&hub, &body, distributed] {
+        pg::as_role(hub.owner, [&hub, &body, distributed] {
+            pg::with_spi([&hub, &body, distributed] {
+                // One change of rights at a time.
+                if (distributed) {
+                    pg::lock_name(pg::LockSpace::kHubName, NameStr(hub.name));
+                } else {
+                    store::lock_hub_row(hub);
+                }
                 body();
             });
         });
-    });
+    };
+    store::with_pinned_settings(change,
+                                distributed ? store::Reach::kAllNodes : store::Reach::kThisNode);
 }
 
 }  // namespace
 
 void grant_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of) {
     const uint8 wanted = checked_level(level);
-    const store::Hub& hub = store::own_hub_by_name(name);
+    const store::Hub& hub = hub_to_define(name, "belay.grant_hub");
     (void)get_role_oid(role, false);
     with_rights(hub, [&hub, role, wanted, levels_of] {
         store::grant_schema(hub, role);
@@ -59,7 +68,7 @@ void grant_hub(const char* name, const char* role, std::string_view level, Level
 
 void revoke_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of) {
     const uint8 unwanted = checked_level(level);
-    const store::Hub& hub = store::own_hub_by_name(name);
+    const store::Hub& hub = hub_to_define(name, "belay.revoke_hub");
     const Oid role_id = get_role_oid(role, false);
     if (role_id == hub.owner) {
         pg::raise(pg::kInvalidArgument,

@@ -12,6 +12,7 @@
 #include "pg/locks.hpp"
 #include "pg/scopes.hpp"
 #include "store/hub_row.hpp"
+#include "store/shards.hpp"
 
 namespace belay::ops {
 
@@ -65,6 +66,9 @@ void set_hub_place(const char* name, const store::Place& place) {
     PreventCommandIfReadOnly("belay.set_hub_place");
     pg::lock_name(pg::LockSpace::kHubName, name);
     const store::Hub* hub = own_hub_left_here(name);
+    if (hub != nullptr) {
+        refuse_distributed(*hub, "belay.set_hub_place");
+    }
     if (hub != nullptr && !hub->elsewhere) {
         // Calls that write have ended, and those that wait for the tables find the place.
         store::lock_whole_hub(*hub);
@@ -89,14 +93,19 @@ bool remove_hub_place(const char* name) {
     return removed;
 }
 
-std::optional<store::Place> hub_location(const char* name) {
+HubLocation hub_location(const char* name) {
     AcceptInvalidationMessages();
     const auto place = store::place_of(name);
     const Oid schema = get_namespace_oid(name, true);
     if (!place && (!OidIsValid(schema) || !OidIsValid(store::hub_relation(schema)))) {
         store::raise_unknown_hub(name);
     }
-    return place;
+    if (place) {
+        return {place, false};
+    }
+    const auto found = store::find_shards(schema);
+    return {found.shards == nullptr ? std::nullopt : store::place_of_group(found.shards->group),
+            true};
 }
 
 }  // namespace belay::ops

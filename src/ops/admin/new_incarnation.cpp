@@ -16,13 +16,16 @@ int32 new_incarnation(const char* name) {
     // Work that the old leases stood for is given to others: a crash must not bring them back.
     pg::flush_at_commit();
     if (name != nullptr) {
-        (void)store::settle_incarnation(store::own_hub_by_name(name), true);
+        const store::Hub& hub = store::own_hub_by_name(name);
+        (void)store::hold_place(hub, true);
+        (void)store::settle_incarnation(hub, true);
         return 1;
     }
     int32 count = 0;
     for (const Oid schema : store::all_hubs()) {
         const store::Hub* hub = store::find_hub(schema, true);
         if (hub != nullptr && pg::owns_relation(hub->relations.belay_hub, GetUserId())) {
+            (void)store::hold_place(*hub, true);
             (void)store::settle_incarnation(*hub, true);
             ++count;
         }

@@ -246,6 +246,7 @@ void lock_tables(const store::Hub& hub) {
 void check_guards_of(Oid schema, std::span<const Guard> of_hub, store::Hold hold) {
     const store::Hub* hub = store::find_hub(schema);
     if (hub != nullptr && hold == store::Hold::kKeep) {
+        (void)store::hold_place(*hub, true);
         lock_tables(*hub);
         hub = store::find_hub(schema);  // the locks have let invalidations in
     }

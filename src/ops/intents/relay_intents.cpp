@@ -220,6 +220,9 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
         fail_all(to, batch, error);
         return 0;
     }
+    if (found->shards != nullptr && !store::lock_shards(*found)) {
+        return 0;  // it is being moved
+    }
     if (!try_lock_tables(*found, {.worker_queue = true, .orchestrator_queue = true})) {
         return 0;  // a transaction is changing it
     }
@@ -229,6 +232,9 @@ int64 deliver_here(const Delivery& to, const Batch& batch) {
     if (const char* error = refusal(to.tables, found, to.target)) {
         fail_all(to, batch, error);
         return 0;
+    }
+    if (!store::holds_place(*found)) {
+        return 0;  // distributed meanwhile
     }
     if (registry::rest_of(found->schema, found->owner) > 0) {
         return 0;  // it is in quarantine

@@ -300,7 +300,8 @@ Standing standing_of(Oid schema, const WaitQueue& queue) {
 struct Wait {
     Oid schema;
     std::span<const WaitQueue> queues;
-    int64 end;  // ms
+    int64 end;      // ms
+    bool can_move;  // Citus has distributed the hub: no wake-up tells that it goes
 };
 
 WaitResult woken_by(const Wait& wait, int index, wakeups::Reason reason) {
@@ -372,8 +373,23 @@ Round tend_all(const Wait& wait) {
     return round;
 }
 
+constexpr int64 kLookAtPlaceMs = 500;
+
+// Whether a hub that Citus can move has gone.
+std::optional<WaitResult> result_of_move(const Wait& wait) {
+    if (!wait.can_move) {
+        return std::nullopt;
+    }
+    const Standing standing = standing_of(wait.schema, wait.queues.front());
+    let_go();
+    return standing.gone ? std::optional(woken_by(wait, 0, standing.absence)) : std::nullopt;
+}
+
 WaitResult sleep_with_shared_memory(const Wait& wait) {
     while (true) {
+        if (const auto moved = result_of_move(wait)) {
+            return *moved;
+        }
         if (const auto woken = wakeups::woken()) {
             const auto& queue = wait.queues[static_cast<std::size_t>(woken->channel)];
             const Standing standing = standing_of(wait.schema, queue);
@@ -397,7 +413,8 @@ WaitResult sleep_with_shared_memory(const Wait& wait) {
             return {nullptr, wakeups::Reason::kTimeout};
         }
         if (!wakeups::woken()) {
-            wakeups::sleep_until(std::min(round.sleep_until, wait.end), now);
+            const int64 look = wait.can_move ? now + kLookAtPlaceMs : wait.end;
+            wakeups::sleep_until(std::min({round.sleep_until, wait.end, look}), now);
         }
     }
 }
@@ -532,7 +549,8 @@ std::optional<WaitResult> result_of_unfinished_claim(const Wait& wait) {
 
 WaitResult wait_for_work(const store::Hub& hub, std::span<const WaitQueue> queues,
                          int64 timeout_ms) {
-    const Wait wait{hub.schema, queues, core::add_ms(pg::server_now_ms(), timeout_ms)};
+    const Wait wait{hub.schema, queues, core::add_ms(pg::server_now_ms(), timeout_ms),
+                    hub.shards != nullptr};
     if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT) {
         elog(ERROR, "could not connect to SPI");
     }

@@ -203,21 +203,42 @@ COMMENT ON FUNCTION belay.remove_hub_place(name) IS
 CREATE FUNCTION belay.hub_location(p_name name) RETURNS TABLE (host text, port integer, is_here boolean)
     LANGUAGE C STABLE PARALLEL UNSAFE ROWS 1 AS 'MODULE_PATHNAME', 'belay_hub_location';
 COMMENT ON FUNCTION belay.hub_location(name) IS
-    'Returns where a hub is. Host and port are null for a hub of this database.';
+    'Returns where a hub is. Host and port are null for a hub of this database that Citus has not distributed.';
 
 CREATE VIEW belay.hub_locations AS
-    SELECT n.nspname AS hub, NULL::text AS host, NULL::integer AS port, true AS is_here
+    SELECT n.nspname AS hub, l.host, l.port, l.is_here
       FROM belay.hub_rows() AS h
       JOIN pg_catalog.pg_namespace AS n ON n.oid = h.schema
-     WHERE h.is_here
+     CROSS JOIN LATERAL belay.hub_location(n.nspname) AS l
+     WHERE NOT EXISTS (SELECT FROM belay.hub_places AS p WHERE p.hub = n.nspname)
     UNION ALL
     SELECT p.hub, p.host, p.port, false FROM belay.hub_places AS p;
 COMMENT ON VIEW belay.hub_locations IS 'Hubs of this database, and hubs on other servers whose places are set.';
 COMMENT ON COLUMN belay.hub_locations.hub IS 'The hub.';
-COMMENT ON COLUMN belay.hub_locations.host IS 'Host of the server that has the hub; null for this server.';
-COMMENT ON COLUMN belay.hub_locations.port IS 'Port of that server; null for this server.';
+COMMENT ON COLUMN belay.hub_locations.host IS 'Host of the server that has the hub; null for this server, unless Citus has put the hub on it.';
+COMMENT ON COLUMN belay.hub_locations.port IS 'Port of that server; null where host is.';
 COMMENT ON COLUMN belay.hub_locations.is_here IS 'Whether this server serves the hub.';
 GRANT SELECT ON belay.hub_locations TO PUBLIC;
+
+CREATE FUNCTION belay.distribute_hub(p_name name, p_host text DEFAULT NULL, p_port integer DEFAULT NULL) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_distribute_hub';
+COMMENT ON FUNCTION belay.distribute_hub(name, text, integer) IS
+    'Lets Citus put a hub on a node: the one with the fewest hubs, or the named one. It is served there only. On the coordinator, by the owner of the hub.';
+
+CREATE FUNCTION belay.undistribute_hub(p_name name) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_undistribute_hub';
+COMMENT ON FUNCTION belay.undistribute_hub(name) IS
+    'Brings a hub that Citus has distributed back to the coordinator. On the coordinator, by the owner of the hub.';
+
+CREATE FUNCTION belay.move_hub(p_name name, p_host text, p_port integer, p_mode text DEFAULT 'auto') RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_move_hub';
+COMMENT ON FUNCTION belay.move_hub(name, text, integer, text) IS
+    'Moves a hub that Citus has distributed to another node while it works. Nothing committed is lost; leases end. On the coordinator, by the owner of the hub.';
+
+CREATE FUNCTION belay.adopt_distribution(p_name name) RETURNS void
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_adopt_distribution';
+COMMENT ON FUNCTION belay.adopt_distribution(name) IS
+    'Completes the distribution of a hub whose schema was distributed with citus_schema_distribute: brings its functions to all nodes and removes the rows that Citus left. On the coordinator, by the owner of the hub.';
 
 CREATE PROCEDURE belay.create_hub_family(
     p_family name,

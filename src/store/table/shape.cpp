@@ -18,6 +18,7 @@
 #include "store/rows/outbox.hpp"
 #include "store/rows/task.hpp"
 #include "store/rows/work.hpp"
+#include "store/shards.hpp"
 
 namespace belay::store {
 
@@ -216,23 +217,23 @@ bool index_fits(Relation heap, Relation index, const TableShape& shape, const In
     return true;
 }
 
-const IndexShape* find_index(Relation index, const TableShape& shape) {
-    const auto found =
-        std::find_if(shape.indexes.begin(), shape.indexes.end(), [index](const IndexShape& wanted) {
-            return strcmp(RelationGetRelationName(index), wanted.name) == 0;
-        });
+const IndexShape* find_index(const Hub& hub, Relation index, const TableShape& shape) {
+    const auto found = std::find_if(shape.indexes.begin(), shape.indexes.end(),
+                                    [&hub, index, &shape](const IndexShape& wanted) {
+                                        return is_index_named(hub, shape.name, index, wanted.name);
+                                    });
     return found == shape.indexes.end() ? nullptr : &*found;
 }
 
 constexpr int kPasses = 3;
 
-void examine_indexes(Relation heap, const TableShape& shape, TableState* state, Findings* findings,
-                     int pass = 1) {
+void examine_indexes(const Hub& hub, Relation heap, const TableShape& shape, TableState* state,
+                     Findings* findings, int pass = 1) {
     const auto before = findings->list.count;
     List* indexes = RelationGetIndexList(heap);
     for (int i = 0; i < list_length(indexes); ++i) {
         Relation index = index_open(list_nth_oid(indexes, i), AccessShareLock);
-        const IndexShape* wanted = find_index(index, shape);
+        const IndexShape* wanted = find_index(hub, index, shape);
         if (wanted == nullptr) {
             state->more_indexes = true;
         } else if (!index_fits(heap, index, shape, *wanted)) {
@@ -255,7 +256,7 @@ void examine_indexes(Relation heap, const TableShape& shape, TableState* state, 
     if (!same && pass < kPasses) {
         findings->list.count = before;
         std::fill(std::begin(state->indexes), std::end(state->indexes), InvalidOid);
-        examine_indexes(heap, shape, state, findings, pass + 1);
+        examine_indexes(hub, heap, shape, state, findings, pass + 1);
         return;
     }
     for (std::size_t i = 0; i < shape.indexes.size(); ++i) {
@@ -296,13 +297,13 @@ std::span<const Alteration> examine(const Hub& hub, Relation heap, const TableSh
     examine_table(hub, heap, &findings);
     examine_columns(RelationGetDescr(heap), shape, state, &findings);
     examine_checks(heap, shape, &findings);
-    examine_indexes(heap, shape, state, &findings);
+    examine_indexes(hub, heap, shape, state, &findings);
     AtEOXact_GUC(false, level);
     state->known = findings.list.count == 0;
     return findings.list.span();
 }
 
-std::span<const Alteration> slow_parts(Relation heap, const TableShape& shape) {
+std::span<const Alteration> slow_parts(const Hub& hub, Relation heap, const TableShape& shape) {
     Findings findings{heap, {}};
     const TupleDesc columns = RelationGetDescr(heap);
     for (int i = static_cast<int>(shape.columns.size()); i < columns->natts; ++i) {
@@ -316,7 +317,7 @@ std::span<const Alteration> slow_parts(Relation heap, const TableShape& shape) {
     List* indexes = RelationGetIndexList(heap);
     for (int i = 0; i < list_length(indexes); ++i) {
         Relation index = index_open(list_nth_oid(indexes, i), AccessShareLock);
-        if (find_index(index, shape) == nullptr) {
+        if (find_index(hub, index, shape) == nullptr) {
             const char* name = pstrdup(RelationGetRelationName(index));
             findings.add(name, psprintf("has added index \"%s\": each write costs more", name),
                          "Drop it if it is not needed.");

@@ -90,6 +90,6 @@ std::span<const Alteration> examine(const Hub& hub, Relation heap, const TableSh
                                     TableState* state);
 
 // Further indexes and columns of a table: served, but each write costs more.
-std::span<const Alteration> slow_parts(Relation heap, const TableShape& shape);
+std::span<const Alteration> slow_parts(const Hub& hub, Relation heap, const TableShape& shape);
 
 }  // namespace belay::store

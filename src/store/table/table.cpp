@@ -25,6 +25,7 @@ Relation open_heap(const Hub& hub, const TableShape& shape, LOCKMODE mode) {
     const Oid relation = hub.relations.*shape.relation;
     Relation heap = OidIsValid(relation) ? try_table_open(relation, mode) : nullptr;
     if (heap == nullptr) {
+        check_is_here(hub);
         raise_altered(hub, shape, {shape.name, "is missing", "Restore the hub from a backup."});
     }
     return heap;

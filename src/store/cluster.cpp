@@ -1,0 +1,127 @@
+// Nodes of Citus.
+//
+// May touch: pg_dist_node and the tables that say what is where; the sequence of colocation groups.
+// Must not: change what Citus has written.
+#include "store/cluster.hpp"
+
+#include "pg/errors.hpp"
+#include "pg/faults.hpp"
+#include "pg/scopes.hpp"
+
+namespace belay::store {
+
+namespace {
+
+// The nodes that take shards, in the order in which Citus goes round them.
+constexpr const char* kNodes = R"sql(
+    SELECT n.groupid, n.nodename, n.nodeport,
+           (SELECT pg_catalog.count(*)
+              FROM pg_catalog.pg_dist_placement AS p
+              JOIN pg_catalog.pg_dist_shard AS s ON s.shardid OPERATOR(pg_catalog.=) p.shardid
+              JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) s.logicalrelid
+             WHERE p.groupid OPERATOR(pg_catalog.=) n.groupid
+               AND c.relname OPERATOR(pg_catalog.=) 'belay_hub')
+      FROM pg_catalog.pg_dist_node AS n
+     WHERE n.noderole OPERATOR(pg_catalog.=) 'primary' AND n.isactive AND n.shouldhaveshards
+     ORDER BY n.nodename COLLATE "C", n.nodeport
+)sql";
+
+struct Listed {
+    Node node;
+    int64 hubs;
+};
+
+Datum column(uint64 row, int number) {
+    bool null = false;
+    return heap_getattr(SPI_tuptable->vals[row], number, SPI_tuptable->tupdesc, &null);
+}
+
+std::span<const Listed> nodes() {
+    MemoryContext memory = CurrentMemoryContext;
+    return pg::with_spi([memory] {
+        pg::pass_store_faults();
+        if (SPI_execute(kNodes, true, 0) != SPI_OK_SELECT) {
+            elog(ERROR, "could not list the nodes of Citus");
+        }
+        auto* listed =
+            static_cast<Listed*>(MemoryContextAlloc(memory, sizeof(Listed) * (SPI_processed + 1)));
+        for (uint64 i = 0; i < SPI_processed; ++i) {
+            MemoryContext old = MemoryContextSwitchTo(memory);
+            listed[i] = {{DatumGetInt32(column(i, 1)), TextDatumGetCString(column(i, 2)),
+                          DatumGetInt32(column(i, 3))},
+                         DatumGetInt64(column(i, 4))};
+            MemoryContextSwitchTo(old);
+        }
+        return std::span<const Listed>(listed, static_cast<std::size_t>(SPI_processed));
+    });
+}
+
+}  // namespace
+
+std::optional<Node> find_node(const char* host, int32 port) {
+    for (const Listed& listed : nodes()) {
+        if (strcmp(listed.node.host, host) == 0 && listed.node.port == port) {
+            return listed.node;
+        }
+    }
+    return std::nullopt;
+}
+
+Node emptiest_node() {
+    const Listed* best = nullptr;
+    for (const Listed& listed : nodes()) {
+        if (best == nullptr || listed.hubs < best->hubs) {
+            best = &listed;
+        }
+    }
+    if (best == nullptr) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("no node of Citus takes shards"), errhint("Add one with citus_add_node.")));
+    }
+    return best->node;
+}
+
+void choose_next_node(const Node& node) {
+    const auto all = nodes();
+    std::size_t index = 0;
+    while (index < all.size() && all[index].node.group != node.group) {
+        ++index;
+    }
+    const Oid sequence = get_relname_relid("pg_dist_colocationid_seq", PG_CATALOG_NAMESPACE);
+    HeapTuple row = SearchSysCache1(RELOID, ObjectIdGetDatum(sequence));
+    if (!HeapTupleIsValid(row) || index == all.size()) {
+        return;
+    }
+    const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(row))->relowner;
+    ReleaseSysCache(row);
+    // The number after this one is the next group's.
+    pg::as_role(owner, [sequence, index, &all] {
+        const auto count = all.size();
+        std::size_t number = 0;
+        do {
+            number = static_cast<std::size_t>(nextval_internal(sequence, false));
+        } while ((number + 1) % count != index);
+    });
+}
+
+const char* library_of_node(const Node& node) {
+    pg::pass_store_faults();
+    Oid types[] = {INT4OID};
+    Datum values[] = {Int32GetDatum(node.group)};
+    const int result = SPI_execute_with_args(
+        "SELECT r.result FROM pg_catalog.run_command_on_all_nodes($$SELECT belay.version() WHERE "
+        "EXISTS (SELECT FROM pg_catalog.pg_settings WHERE name = 'belay.counter_slots')$$) AS r "
+        "JOIN pg_catalog.pg_dist_node AS n ON n.nodeid OPERATOR(pg_catalog.=) r.nodeid "
+        "WHERE r.success AND n.groupid OPERATOR(pg_catalog.=) $1",
+        lengthof(types), types, values, nullptr, true, 0);
+    if (result != SPI_OK_SELECT) {
+        elog(ERROR, "could not ask a node of Citus: %s", SPI_result_code_string(result));
+    }
+    const char* version = SPI_processed == 0
+                              ? nullptr
+                              : SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+    return version != nullptr && *version == '\0' ? nullptr : version;
+}
+
+}  // namespace belay::store

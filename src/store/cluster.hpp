@@ -1,0 +1,26 @@
+// The nodes of a Citus cluster, as its coordinator sees them.
+#pragma once
+
+#include "pg/pg.hpp"
+
+namespace belay::store {
+
+struct Node {
+    int32 group;
+    const char* host;  // as in pg_dist_node
+    int32 port;
+};
+
+// The node of that name that takes shards.
+std::optional<Node> find_node(const char* host, int32 port);
+// The one with the fewest hubs. Raises 55000 if there is none.
+Node emptiest_node();
+
+// Lets the next schema that is distributed come to that node. Citus goes round its nodes by the
+// number of the schema's colocation group, and offers no way to name one.
+void choose_next_node(const Node& node);
+
+// The version of belay that a node has loaded at its start; null: none. Inside with_spi.
+const char* library_of_node(const Node& node);
+
+}  // namespace belay::store

@@ -1,0 +1,262 @@
+// Moves under load: what clients saw committed is there, once.
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "nodes.hpp"
+
+namespace belay::test {
+namespace {
+
+bool is_long() {
+    const char* word = std::getenv("BELAY_LONG");
+    return word != nullptr && std::string(word) == "1";
+}
+
+int moves_per_mode() {
+    return is_long() ? 10 : 2;
+}
+
+// Clients that work until they are told to stop. Each keeps what it saw committed.
+class Load {
+ public:
+    explicit Load(Nodes& nodes) : nodes_(nodes) {}
+    ~Load() { stop(); }
+
+    // work(follower, client, number) returns what was committed, "" for nothing, "!…" for an error.
+    template <typename Work>
+    void start(int clients, Work work) {
+        for (int client = 0; client < clients; ++client) {
+            threads_.emplace_back([this, client, work] {
+                Follower follower(nodes_);
+                for (int number = 0; !stopped_; ++number) {
+                    const std::string done = work(follower, client, number);
+                    if (!is_long()) {
+                        // A move copies what is there: a few thousand rows are enough.
+                        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                    }
+                    const std::lock_guard lock(mutex_);
+                    if (!done.empty() && done[0] == '!') {
+                        errors_.push_back(done);
+                    } else if (!done.empty()) {
+                        ++committed_[done];
+                    }
+                }
+                hops_ += follower.hops();
+            });
+        }
+    }
+
+    void stop() {
+        stopped_ = true;
+        for (auto& thread : threads_) {
+            thread.join();
+        }
+        threads_.clear();
+    }
+
+    std::size_t count() {
+        const std::lock_guard lock(mutex_);
+        return committed_.size();
+    }
+    const std::map<std::string, int>& committed() const { return committed_; }
+    const std::vector<std::string>& errors() const { return errors_; }
+    int hops() const { return hops_; }
+
+ private:
+    Nodes& nodes_;
+    std::vector<std::thread> threads_;
+    std::atomic<bool> stopped_ = false;
+    std::atomic<int> hops_ = 0;
+    std::mutex mutex_;
+    std::map<std::string, int> committed_;
+    std::vector<std::string> errors_;
+};
+
+void let_work(Load& load, std::size_t more) {
+    const std::size_t before = load.count();
+    for (int i = 0; i < 3000 && load.count() < before + more; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+}
+
+void expect_no_errors(const Load& load) {
+    std::set<std::string> told(load.errors().begin(), load.errors().end());
+    for (const std::string& error : told) {
+        ADD_FAILURE() << error;
+    }
+}
+
+std::string enqueue_numbered(Follower& follower, int client, int number) {
+    const std::string name = std::to_string(client) + "." + std::to_string(number);
+    const std::string answer = follower.run(
+        "SELECT app.enqueue_worker_work('{\"ActivityExecute\":{\"name\":\"" + name + "\"}}')");
+    return answer.empty() || answer[0] != '!' ? name : answer;
+}
+
+// SO-43: 4 sessions enqueue while the hub moves, in each mode.
+TEST(CitusLoad, MovesLoseNothing) {
+    Nodes nodes;
+    nodes.make_app();
+    Server* at = &nodes.first;
+    Load load(nodes);
+    load.start(4, enqueue_numbered);
+    let_work(load, 200);
+    for (const std::string mode : {"auto", "force_logical", "block_writes"}) {
+        for (int i = 0; i < moves_per_mode(); ++i) {
+            at = &nodes.other(*at);
+            nodes.move(*at, mode);
+            let_work(load, 200);
+        }
+    }
+    load.stop();
+    expect_no_errors(load);
+    EXPECT_GE(load.hops(), 4);
+    const Rows rows = at->connect().exec(
+        "SELECT work_item::jsonb -> 'ActivityExecute' ->> 'name' FROM app.worker_queue");
+    std::map<std::string, int> found;
+    for (int row = 0; row < rows.size(); ++row) {
+        ++found[*rows.at(row, 0)];
+    }
+    std::printf("%zu items committed, %zu found, %d moves, %d redirects\n", load.committed().size(),
+                found.size(), 3 * moves_per_mode(), load.hops());
+    EXPECT_EQ(load.committed().size(), found.size());
+    EXPECT_TRUE(load.committed() == found);
+}
+
+// SO-43: items are fetched and acked, tasks claimed and completed, while the hub moves: each that
+// was settled was settled once, and nothing remains that was.
+TEST(CitusLoad, MovesSettleNothingTwice) {
+    Nodes nodes;
+    nodes.make_app();
+    Server* at = &nodes.first;
+    Load sent(nodes);
+    Load settled(nodes);
+    sent.start(2, [](Follower& follower, int client, int number) {
+        const std::string name = std::to_string(client) + "." + std::to_string(number);
+        const std::string answer = follower.run("SELECT app.send('mail', '\"" + name + "\"')");
+        return answer.empty() || answer[0] != '!' ? name : answer;
+    });
+    settled.start(3, [](Follower& follower, int, int) -> std::string {
+        // One transaction: what was received is settled, or nothing has happened.
+        const std::string answer = follower.run(
+            "SELECT r.payload #>> '{}' FROM app.receive('mail') AS r, "
+            "LATERAL app.complete(r.lease) AS c");
+        return answer;
+    });
+    let_work(settled, 100);
+    for (const std::string mode : {"auto", "block_writes"}) {
+        for (int i = 0; i < moves_per_mode(); ++i) {
+            at = &nodes.other(*at);
+            nodes.move(*at, mode);
+            let_work(settled, 100);
+        }
+    }
+    sent.stop();
+    settled.stop();
+    expect_no_errors(sent);
+    expect_no_errors(settled);
+    for (const auto& [name, times] : settled.committed()) {
+        EXPECT_EQ(times, 1) << name;
+        EXPECT_EQ(sent.committed().count(name), 1u) << name;
+    }
+    Conn conn = at->connect();
+    const Rows left =
+        conn.exec("SELECT payload #>> '{}', state FROM app.tasks WHERE state NOT IN ('completed')");
+    for (int row = 0; row < left.size(); ++row) {
+        EXPECT_EQ(settled.committed().count(*left.at(row, 0)), 0u) << *left.at(row, 0);
+    }
+    EXPECT_EQ(conn.value("SELECT count(*) FROM app.tasks"),
+              std::to_string(sent.committed().size()));
+    std::printf("%zu tasks sent, %zu settled, %d left, %d moves\n", sent.committed().size(),
+                settled.committed().size(), left.size(), 2 * moves_per_mode());
+    EXPECT_EQ(sent.committed().size(),
+              settled.committed().size() + static_cast<std::size_t>(left.size()));
+}
+
+// SO-41: it goes to a node and comes back while sessions enqueue and the background workers run;
+// each time as a whole, or not at all.
+TEST(CitusLoad, DistributesAsAWhole) {
+    Nodes nodes({"belay.reconcile_interval = 10ms"});
+    Conn conn = nodes.coordinator.connect();
+    conn.exec("SELECT belay.create_hub('app')");
+    std::map<std::string, int> committed;
+    std::mutex mutex;
+    std::atomic<bool> stopped = false;
+    std::vector<std::thread> clients;
+    for (int client = 0; client < 2; ++client) {
+        clients.emplace_back([&, client] {
+            for (int number = 0; !stopped; ++number) {
+                Follower follower(nodes);  // also when the functions of a node have no hub
+                const std::string name = enqueue_numbered(follower, client, number);
+                if (name[0] != '!') {
+                    const std::lock_guard lock(mutex);
+                    ++committed[name];
+                }
+            }
+        });
+    }
+    int refused = 0;
+    for (int round = 0; round < (is_long() ? 20 : 4); ++round) {
+        const std::string error =
+            conn.error_of(round % 2 == 0 ? "SELECT belay.distribute_hub('app')"
+                                         : "SELECT belay.undistribute_hub('app')");
+        EXPECT_TRUE(error.empty() || error == "55P03" || error == "40P01") << error;
+        refused += error.empty() ? 0 : 1;
+        EXPECT_EQ(conn.value("SELECT count(DISTINCT p.colocationid) <= 1 AND count(p.logicalrelid) "
+                             "IN (0, count(*)) FROM pg_class AS c LEFT JOIN pg_dist_partition AS p "
+                             "ON p.logicalrelid = c.oid WHERE c.relkind = 'r' AND c.relnamespace = "
+                             "'app'::regnamespace"),
+                  "t");
+        if (!error.empty()) {
+            --round;
+            ASSERT_LT(refused, 20);
+        }
+    }
+    stopped = true;
+    for (auto& client : clients) {
+        client.join();
+    }
+    const Rows rows =
+        conn.exec("SELECT work_item::jsonb -> 'ActivityExecute' ->> 'name' FROM app.worker_queue");
+    std::map<std::string, int> found;
+    for (int row = 0; row < rows.size(); ++row) {
+        ++found[*rows.at(row, 0)];
+    }
+    std::printf("%zu items committed, %zu found, %d refused\n", committed.size(), found.size(),
+                refused);
+    EXPECT_TRUE(committed == found);
+}
+
+// SO-44: rows of the application's tables in the hub's schema and on other nodes commit with the
+// hub's, or not at all.
+TEST(CitusLoad, OneTransactionWithTheApplication) {
+    Nodes nodes;
+    nodes.make_app();
+    Conn conn = nodes.coordinator.connect();
+    conn.exec("CREATE TABLE app.orders (id integer PRIMARY KEY)");
+    conn.exec("CREATE TABLE far (id integer PRIMARY KEY)");
+    conn.exec("SELECT create_distributed_table('far', 'id', shard_count => 4)");
+    Conn here = nodes.first.connect();
+    const std::string body =
+        "INSERT INTO app.orders VALUES (1); INSERT INTO far SELECT generate_series(1, 20); "
+        "SELECT app.send('mail');";
+    here.exec("BEGIN; " + body + " ROLLBACK");
+    EXPECT_EQ(here.value("SELECT count(*) FROM app.orders"), "0");
+    EXPECT_EQ(here.value("SELECT count(*) FROM app.receive('mail')"), "0");
+    here.exec("BEGIN; " + body + " COMMIT");
+    EXPECT_EQ(here.value("SELECT count(*) FROM far"), "20");
+    nodes.move(nodes.second, "block_writes");
+    Conn there = nodes.second.connect();
+    EXPECT_EQ(there.value("SELECT count(*) FROM app.orders"), "1");
+    EXPECT_EQ(there.error_of("BEGIN; INSERT INTO app.orders VALUES (2); SELECT app.send('mail'); "
+                             "INSERT INTO far VALUES (1); COMMIT"),
+              "23505");
+    there.exec("ROLLBACK");
+    EXPECT_EQ(there.value("SELECT count(*) FROM app.receive('mail', max => 10)"), "1");
+}
+
+}  // namespace
+}  // namespace belay::test

@@ -1,0 +1,83 @@
+#include "nodes.hpp"
+
+#include <stdexcept>
+
+namespace belay::test {
+namespace {
+
+std::vector<std::string> with_citus(std::vector<std::string> conf) {
+    conf.insert(conf.begin(),
+                {"shared_preload_libraries = 'citus,belay'", "max_worker_processes = 20",
+                 "max_prepared_transactions = 50", "citus.node_conninfo = 'sslmode=disable'",
+                 "citus.enable_statistics_collection = off"});
+    return conf;
+}
+
+}  // namespace
+
+Server::Server(const std::vector<std::string>& conf)
+    : cluster({.own_identity = true, .conf = with_citus(conf)}),
+      host(connect().value("SHOW unix_socket_directories")),
+      port(connect().value("SHOW port")) {
+    connect().exec("ALTER SYSTEM SET citus.local_hostname = '" + host + "'");
+    connect().exec("SELECT pg_reload_conf()");
+    connect().exec("CREATE EXTENSION citus");
+}
+
+Nodes::Nodes(const std::vector<std::string>& conf) : coordinator(conf), first(conf), second(conf) {
+    Conn conn = coordinator.connect();
+    conn.exec("SELECT citus_set_coordinator_host(" + coordinator.place() + ")");
+    conn.exec("SELECT citus_add_node(" + first.place() + ")");
+    conn.exec("SELECT citus_add_node(" + second.place() + ")");
+    conn.exec("CREATE EXTENSION belay");
+}
+
+void Nodes::make_app() {
+    Conn conn = coordinator.connect();
+    conn.exec("SELECT belay.create_hub('app')");
+    insist("SELECT belay.distribute_hub('app', " + first.place() + ")");
+}
+
+void Nodes::insist(const std::string& sql) {
+    for (int i = 0; i < 5; ++i) {
+        if (coordinator.connect().error_of(sql) != "40P01") {
+            return;
+        }
+    }
+    coordinator.connect().exec(sql);
+}
+
+void Nodes::move(Server& to, const std::string& mode) {
+    coordinator.connect().exec("SELECT belay.move_hub('app', " + to.place() + ", '" + mode + "')");
+}
+
+std::string Follower::run(const std::string& sql) {
+    for (int hop = 0; hop < 10; ++hop) {
+        PGresult* result = PQexec(conn_.raw(), sql.c_str());
+        const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+        const std::string error = state == nullptr ? "" : state;
+        const char* detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+        const std::string place = detail == nullptr ? "" : detail;
+        std::string value;
+        if (error.empty() && PQntuples(result) > 0) {
+            value = PQgetvalue(result, 0, 0);
+        }
+        const std::string message = PQresultErrorMessage(result);
+        PQclear(result);
+        if (error.empty()) {
+            return value;
+        }
+        if (error != "QB017") {
+            return "!" + error + " " + message;
+        }
+        ++hops_;
+        for (Server* server : nodes_.all()) {
+            if (place.find("\"host\":\"" + server->host + "\"") != std::string::npos) {
+                conn_ = server->connect();
+            }
+        }
+    }
+    return "!hops";
+}
+
+}  // namespace belay::test
