@@ -61,6 +61,18 @@ finish() {
 
 count() { grep -Ec -- "$1" "$2" || true; }
 
+# A finding of a sanitizer is a failure, also in a process that no test waits for.
+count_findings() {
+    local report passed failed
+    for report in "$log_dir/$suite.findings".*; do
+        [[ -e $report ]] || continue
+        read -r passed failed <"$result_dir/$suite"
+        echo "$passed $((failed + 1))" >"$result_dir/$suite"
+        say "--- ${report##*/}" | tee -a "$result_dir/$suite.details"
+        head -n 80 "$report" | tee -a "$result_dir/$suite.details"
+    done
+}
+
 with_server() { timeout --foreground -k 20 "$time_limit" "$root/test/server.sh" "$@"; }
 
 # pg_regress_suite KIND [OPTION of test/regress.sh]... -- [OPTION of test/server.sh]...
@@ -248,7 +260,9 @@ if [[ -n $inside ]]; then
     suite=$inside
     find_postgres
     use_sanitized_module
+    log_findings "$log_dir/$suite.findings"
     "suite_$suite"
+    count_findings
     exit
 fi
 
