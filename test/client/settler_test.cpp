@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "belay/admin.hpp"
 #include "belay/pool.hpp"
@@ -741,7 +742,9 @@ TEST_F(ClientSettler, ASigtermAtAnyMomentLeavesNoLease) {
 
 // TX-35: if a process dies in the middle of portions, each activity sends one completion.
 TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
-    const int number = 3000;
+    RandomRounds random;
+    const int portion = 3000;
+    const int number = portion * (random.is_long() ? kLongWork : 1);
     std::vector<NewWorkItem> items;
     for (int id = 1; id <= number; ++id) {
         items.push_back(
@@ -750,8 +753,10 @@ TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
              .instance_id = "i",
              .execution_id = 1,
              .activity_id = id});
+        if (id % portion == 0) {
+            hub_.provider().enqueue_worker_items(std::exchange(items, {}));
+        }
     }
-    hub_.provider().enqueue_worker_items(items);
     auto options = worker_options();
     options.on_event = {};
     options.concurrency = 8;
@@ -765,7 +770,7 @@ TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
         });
         worker.run();
     });
-    kill_in_the_middle(*cluster, process, "portions", "app.worker_queue");
+    kill_in_the_middle(*cluster, process, "portions", "app.worker_queue", random);
     Conn own = admin();
     EXPECT_EQ(own.value("SELECT count(*) || ' ' || count(DISTINCT work_item) FROM "
                         "app.orchestrator_queue"),
@@ -775,13 +780,17 @@ TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
 // TX-35: of tasks, too. Each ends once, in one attempt that was completed; what every second one
 // writes with its completion is there once.
 TEST_F(ClientSettler, AfterKillsEachTaskHasOneEffect) {
-    const int number = 1600;
+    RandomRounds random;
+    const int portion = 1600;
+    const int number = portion * (random.is_long() ? kLongWork : 1);
     admin().exec("CREATE TABLE effects (n int NOT NULL)");
     std::vector<NewTask> tasks;
     for (int i = 0; i < number; ++i) {
         tasks.push_back({.queue = "cpu", .payload = i, .policy = TaskPolicy{.max_attempts = 100}});
+        if ((i + 1) % portion == 0) {
+            hub_.tasks().create_many(std::exchange(tasks, {}));
+        }
     }
-    hub_.tasks().create_many(tasks);
     auto options = worker_options();
     options.on_event = {};
     options.concurrency = 8;
@@ -801,7 +810,8 @@ TEST_F(ClientSettler, AfterKillsEachTaskHasOneEffect) {
         });
         worker.run();
     });
-    kill_in_the_middle(*cluster, process, "portions", "app.tasks WHERE terminal_at_ms IS NULL");
+    kill_in_the_middle(*cluster, process, "portions", "app.tasks WHERE terminal_at_ms IS NULL",
+                       random);
     Conn own = admin();
     const std::string all = std::to_string(number) + " " + std::to_string(number);
     const std::string half = std::to_string(number / 2) + " " + std::to_string(number / 2);
