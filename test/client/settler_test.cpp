@@ -144,6 +144,37 @@ TEST_F(ClientSettler, ALoneOutcomeIsSettledAtOnce) {
     EXPECT_TRUE(wait_until([&] { return in_state("completed") == 2; }, seconds(20)));
 }
 
+// TX-27: what ends during a call goes with the next ones, settle_max outcomes with each.
+TEST_F(ClientSettler, APortionIsBounded) {
+    const auto first = create(1)[0];
+    auto options = worker_options();
+    options.concurrency = 61;
+    options.connections = 1;
+    options.settle_max = 7;
+    Worker worker(options);
+    Gate gate;
+    std::atomic<int> ended = 0;
+    worker.on("cpu", [&](Task&) {
+        gate.pass();
+        ++ended;
+        return completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return gate.entered == 1; }));
+    Conn holder = admin();
+    holder.exec("BEGIN; SELECT FROM app.tasks WHERE id = '" + first.text() + "' FOR UPDATE");
+    gate.open = true;
+    ASSERT_TRUE(wait_until(
+        [&] { return connection_.exec("SELECT FROM pg_locks WHERE NOT granted").size() > 0; }));
+    create_many(60);
+    ASSERT_TRUE(wait_until([&] { return ended == 61; }));
+    holder.exec("COMMIT");
+    ASSERT_TRUE(wait_until([&] { return in_state("completed") == 61; }));
+    running.end();
+    const std::string portions = "(SELECT count(*) AS n FROM app.tasks GROUP BY xmin) AS portions";
+    EXPECT_EQ(connection_.exec("SELECT max(n) FROM " + portions).get<int>(0, 0), 7);
+}
+
 // TX-28: a portion waits for the row of its first task; what ends meanwhile makes up the next one.
 // In that are a task that was cancelled, a result that is refused and a result that is no JSON.
 TEST_F(ClientSettler, EachOutcomeHasItsOwnFate) {
