@@ -61,11 +61,14 @@ finish() {
 
 count() { grep -Ec -- "$1" "$2" || true; }
 
-# A finding of a sanitizer is a failure, also in a process that no test waits for.
+# A finding of a sanitizer is a failure, also in a process that no test waits for. UndefinedBehaviorSanitizer of g++ knows
+# no files and prints.
 count_findings() {
     local report passed failed
+    [[ -n ${BELAY_SANITIZE:-} ]] || return 0
+    grep -A 30 ': runtime error: ' "$log_dir/$suite.tests" >"$log_dir/$suite.findings.printed" || true
     for report in "$log_dir/$suite.findings".*; do
-        [[ -e $report ]] || continue
+        [[ -s $report ]] || continue
         read -r passed failed <"$result_dir/$suite"
         echo "$passed $((failed + 1))" >"$result_dir/$suite"
         say "--- ${report##*/}" | tee -a "$result_dir/$suite.details"

@@ -640,7 +640,8 @@ TEST_F(ClientDispatcher, ReadsALargeHistoryInPages) {
         return TurnOutcome::decided(turn.decision());
     });
     Running running(dispatcher);
-    ASSERT_TRUE(wait_until([&] { return events(Kind::kDecided) == 1; }));
+    // 72 MB take their time on a busy machine, and with a sanitizer.
+    ASSERT_TRUE(wait_until([&] { return events(Kind::kDecided) == 1; }, seconds(300)));
     running.end();
     EXPECT_EQ(in_order, count - 1);
     EXPECT_EQ(events(Kind::kCorrupt), 0);
