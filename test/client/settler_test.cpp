@@ -144,6 +144,24 @@ TEST_F(ClientSettler, ALoneOutcomeIsSettledAtOnce) {
     EXPECT_TRUE(wait_until([&] { return in_state("completed") == 2; }, seconds(20)));
 }
 
+// TX-27: a job of an idle worker takes the calls that it takes without portions: the wait that
+// brings it, its claim, and its completion.
+TEST_F(ClientSettler, ALoneJobTakesNoMoreCalls) {
+    const int number = 50;
+    auto options = worker_options();
+    options.concurrency = 8;
+    Worker worker(options);
+    worker.on("cpu", [](Task&) { return completed(); });
+    Running running(worker);
+    for (int i = 1; i <= number; ++i) {
+        create(1);
+        ASSERT_TRUE(wait_until([&] { return events(Kind::kCompleted) == i; }));
+    }
+    running.end();
+    std::cout << worker.round_trips() << " round trips for " << number << " jobs\n";
+    EXPECT_LT(worker.round_trips(), static_cast<std::uint64_t>(4 * number));
+}
+
 // TX-27: what ends during a call goes with the next ones, settle_max outcomes with each.
 TEST_F(ClientSettler, APortionIsBounded) {
     const auto first = create(1)[0];
