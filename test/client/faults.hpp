@@ -142,14 +142,17 @@ inline void kill_in_the_middle(Cluster& cluster, Process& process, const std::st
             cluster.kill9();
             cluster.start();
         } else {
+            Conn other = cluster.connect();
             std::string pid;
             ASSERT_TRUE(wait_until([&] {
-                pid = cluster.connect().value(
+                pid = other.value(
                     "SELECT (SELECT pid FROM pg_stat_activity WHERE application_name = '" +
                     application + "' ORDER BY random() LIMIT 1)");
                 return !pid.empty();
             }));
             ::kill(std::stoi(pid), SIGKILL);
+            // The server notices, and restarts.
+            ASSERT_TRUE(wait_until([&] { return !other.error_of("SELECT 1").empty(); }));
         }
         ++killed[victim];
         ASSERT_TRUE(wait_until([&] { return left().has_value(); })) << victim;
