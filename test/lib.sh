@@ -192,6 +192,16 @@ use_sanitized_module() {
     fi
 }
 
+# Findings in what CMake builds with sanitizers go to files that begin with PATH: a test may kill the process that had
+# one, or not look at its exit code.
+log_findings() {
+    local path=$1
+    if [[ -n ${BELAY_SANITIZE:-} ]]; then
+        export ASAN_OPTIONS=log_path=$path UBSAN_OPTIONS=print_stacktrace=1:log_path=$path \
+            TSAN_OPTIONS=second_deadlock_stack=1:log_path=$path
+    fi
+}
+
 # build_cmake [TARGET]...: builds all that CMake builds, or these targets.
 build_cmake() {
     with_progress 'building client library, tool and tests' "$root/build/cmake.log" run_cmake "$@"

@@ -62,6 +62,21 @@ finish() {
 
 count() { grep -Ec -- "$1" "$2" || true; }
 
+# A finding of a sanitizer is a failure, also in a process that no test waits for. UndefinedBehaviorSanitizer of g++ knows
+# no files and prints.
+count_findings() {
+    local report passed failed
+    [[ -n ${BELAY_SANITIZE:-} ]] || return 0
+    grep -A 30 ': runtime error: ' "$log_dir/$suite.tests" >"$log_dir/$suite.findings.printed" || true
+    for report in "$log_dir/$suite.findings".*; do
+        [[ -s $report ]] || continue
+        read -r passed failed <"$result_dir/$suite"
+        echo "$passed $((failed + 1))" >"$result_dir/$suite"
+        say "--- ${report##*/}" | tee -a "$result_dir/$suite.details"
+        head -n 80 "$report" | tee -a "$result_dir/$suite.details"
+    done
+}
+
 with_server() { timeout --foreground -k 20 "$time_limit" "$root/test/server.sh" "$@"; }
 
 # pg_regress_suite KIND [OPTION of test/regress.sh]... -- [OPTION of test/server.sh]...
@@ -263,7 +278,9 @@ if [[ -n $inside ]]; then
     suite=$inside
     find_postgres
     use_sanitized_module
+    log_findings "$log_dir/$suite.findings"
     "suite_$suite"
+    count_findings
     exit
 fi
 

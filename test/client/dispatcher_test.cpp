@@ -640,7 +640,8 @@ TEST_F(ClientDispatcher, ReadsALargeHistoryInPages) {
         return TurnOutcome::decided(turn.decision());
     });
     Running running(dispatcher);
-    ASSERT_TRUE(wait_until([&] { return events(Kind::kDecided) == 1; }));
+    // 72 MB take their time on a busy machine, and with a sanitizer.
+    ASSERT_TRUE(wait_until([&] { return events(Kind::kDecided) == 1; }, seconds(300)));
     running.end();
     EXPECT_EQ(in_order, count - 1);
     EXPECT_EQ(events(Kind::kCorrupt), 0);
@@ -786,7 +787,8 @@ TEST_F(ClientDispatcher, ASigtermAtAnyMomentLeavesNoLease) {
 // If a process dies in the middle of portions of turns, each instance has the history of one life:
 // its activity was scheduled once, and completed once.
 TEST_F(ClientDispatcher, AfterKillsEachTurnHasOneEffect) {
-    const int number = 1000;
+    RandomRounds random;
+    const int number = 1000 * (random.is_long() ? kLongWork : 1);
     start(number, "Double");
     auto options = dispatcher_options();
     options.on_event = {};
@@ -804,8 +806,10 @@ TEST_F(ClientDispatcher, AfterKillsEachTurnHasOneEffect) {
     };
     Process process(run);
     kill_in_the_middle(*cluster, process, "portions",
-                       "generate_series(1, 1000) AS n WHERE n > (SELECT count(*) FROM "
-                       "app.executions WHERE status = 'Completed')");
+                       "generate_series(1, " + std::to_string(number) +
+                           ") AS n WHERE n > (SELECT count(*) FROM app.executions WHERE status = "
+                           "'Completed')",
+                       random);
     Conn own = admin();
     const std::string all = std::to_string(number);
     EXPECT_EQ(own.value("SELECT count(*) FROM app.executions WHERE status = 'Completed'"), all);

@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -86,28 +88,31 @@ class RandomRounds {
  public:
     RandomRounds() {
         const char* is_long = std::getenv("BELAY_LONG");
-        rounds_ = is_long != nullptr && std::string(is_long) == "1" ? 200 : 20;
+        is_long_ = is_long != nullptr && std::string(is_long) == "1";
         const char* given = std::getenv("BELAY_SEED");
         seed_ = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10))
                                  : std::random_device{}();
         random_.seed(seed_);
         std::cout << "seed " << seed_ << " (BELAY_SEED repeats it)\n";
     }
-    int rounds() const { return rounds_; }
+    bool is_long() const { return is_long_; }
+    int rounds() const { return is_long_ ? 200 : 20; }
     unsigned seed() const { return seed_; }
     int below(int limit) { return std::uniform_int_distribution<>(0, limit - 1)(random_); }
 
  private:
-    int rounds_ = 0;
+    bool is_long_ = false;
     unsigned seed_ = 0;
     std::mt19937 random_;
 };
 
-// Kills a process, a backend of it and the server in the middle of their work: `left` counts
-// the rows that are still to be worked on, and must fall before each kill. Then waits for the
-// end.
+// Kills a process, backends of it and the server in the middle of their work, at random moments: 5
+// times, or 40 times in the long form, for which there has to be kLongWork times as much work, and
+// less often if no work is left. `left_in` has the rows that are still to be worked on; some of it
+// is done before each kill. Then waits for the end.
+constexpr int kLongWork = 8;
 inline void kill_in_the_middle(Cluster& cluster, Process& process, const std::string& application,
-                               const std::string& left_in) {
+                               const std::string& left_in, RandomRounds& random) {
     // None while the server recovers.
     const auto left = [&]() -> std::optional<int> {
         try {
@@ -116,13 +121,20 @@ inline void kill_in_the_middle(Cluster& cluster, Process& process, const std::st
             return std::nullopt;
         }
     };
+    const std::array<std::string, 3> victims{"process", "backend", "server"};
+    std::map<std::string, int> killed;
     int before = left().value();
-    for (const std::string victim : {"process", "backend", "server", "process", "backend"}) {
+    const int kills = random.is_long() ? 40 : 5;
+    for (int n = 0; n < kills && before > 0; ++n) {
+        const std::string& victim =
+            victims.at(static_cast<std::size_t>(n < 3 ? n : random.below(3)));
         // Something was done since the last kill.
         ASSERT_TRUE(wait_until([&] {
             const auto now = left();
             return now && *now < before;
-        })) << victim;
+        })) << victim
+            << ", " << before << " left, seed " << random.seed();
+        std::this_thread::sleep_for(std::chrono::microseconds(random.below(20000)));
         if (victim == "process") {
             process.kill();
             process.start();
@@ -130,18 +142,29 @@ inline void kill_in_the_middle(Cluster& cluster, Process& process, const std::st
             cluster.kill9();
             cluster.start();
         } else {
-            const std::string pid = cluster.connect().value(
-                "SELECT max(pid) FROM pg_stat_activity WHERE application_name = '" + application +
-                "'");
-            if (!pid.empty()) {
-                ::kill(std::stoi(pid), SIGKILL);
-            }
+            Conn other = cluster.connect();
+            std::string pid;
+            ASSERT_TRUE(wait_until([&] {
+                pid = other.value(
+                    "SELECT (SELECT pid FROM pg_stat_activity WHERE application_name = '" +
+                    application + "' ORDER BY random() LIMIT 1)");
+                return !pid.empty();
+            }));
+            ::kill(std::stoi(pid), SIGKILL);
+            // The server notices, and restarts.
+            ASSERT_TRUE(wait_until([&] { return !other.error_of("SELECT 1").empty(); }));
         }
+        ++killed[victim];
         ASSERT_TRUE(wait_until([&] { return left().has_value(); })) << victim;
         before = left().value_or(before);
-        std::cout << before << " left after the end of a " << victim << "\n";
     }
-    EXPECT_TRUE(wait_until([&] { return left() == 0; }, std::chrono::seconds(120)));
+    for (const auto& [victim, times] : killed) {
+        std::cout << victim << " killed " << times << " times, ";
+    }
+    std::cout << before << " left after the last kill\n";
+    EXPECT_EQ(killed.size(), victims.size()) << "there was too little work";
+    EXPECT_TRUE(wait_until([&] { return left() == 0; }, std::chrono::seconds(120)))
+        << left().value_or(-1) << " left, seed " << random.seed();
 }
 
 }  // namespace belay::test

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "belay/admin.hpp"
 #include "belay/pool.hpp"
@@ -141,6 +142,55 @@ TEST_F(ClientSettler, ALoneOutcomeIsSettledAtOnce) {
     EXPECT_TRUE(wait_until([&] { return in_state("completed") == 1; }, seconds(20)));
     gate.open = true;
     EXPECT_TRUE(wait_until([&] { return in_state("completed") == 2; }, seconds(20)));
+}
+
+// TX-27: a job of an idle worker takes the calls that it takes without portions: the wait that
+// brings it, its claim, and its completion.
+TEST_F(ClientSettler, ALoneJobTakesNoMoreCalls) {
+    const int number = 50;
+    auto options = worker_options();
+    options.concurrency = 8;
+    Worker worker(options);
+    worker.on("cpu", [](Task&) { return completed(); });
+    Running running(worker);
+    for (int i = 1; i <= number; ++i) {
+        create(1);
+        ASSERT_TRUE(wait_until([&] { return events(Kind::kCompleted) == i; }));
+    }
+    running.end();
+    std::cout << worker.round_trips() << " round trips for " << number << " jobs\n";
+    EXPECT_LT(worker.round_trips(), static_cast<std::uint64_t>(4 * number));
+}
+
+// TX-27: what ends during a call goes with the next ones, settle_max outcomes with each.
+TEST_F(ClientSettler, APortionIsBounded) {
+    const auto first = create(1)[0];
+    auto options = worker_options();
+    options.concurrency = 61;
+    options.connections = 1;
+    options.settle_max = 7;
+    Worker worker(options);
+    Gate gate;
+    std::atomic<int> ended = 0;
+    worker.on("cpu", [&](Task&) {
+        gate.pass();
+        ++ended;
+        return completed();
+    });
+    Running running(worker);
+    ASSERT_TRUE(wait_until([&] { return gate.entered == 1; }));
+    Conn holder = admin();
+    holder.exec("BEGIN; SELECT FROM app.tasks WHERE id = '" + first.text() + "' FOR UPDATE");
+    gate.open = true;
+    ASSERT_TRUE(wait_until(
+        [&] { return connection_.exec("SELECT FROM pg_locks WHERE NOT granted").size() > 0; }));
+    create_many(60);
+    ASSERT_TRUE(wait_until([&] { return ended == 61; }));
+    holder.exec("COMMIT");
+    ASSERT_TRUE(wait_until([&] { return in_state("completed") == 61; }));
+    running.end();
+    const std::string portions = "(SELECT count(*) AS n FROM app.tasks GROUP BY xmin) AS portions";
+    EXPECT_EQ(connection_.exec("SELECT max(n) FROM " + portions).get<int>(0, 0), 7);
 }
 
 // TX-28: a portion waits for the row of its first task; what ends meanwhile makes up the next one.
@@ -741,7 +791,9 @@ TEST_F(ClientSettler, ASigtermAtAnyMomentLeavesNoLease) {
 
 // TX-35: if a process dies in the middle of portions, each activity sends one completion.
 TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
-    const int number = 3000;
+    RandomRounds random;
+    const int portion = 3000;
+    const int number = portion * (random.is_long() ? kLongWork : 1);
     std::vector<NewWorkItem> items;
     for (int id = 1; id <= number; ++id) {
         items.push_back(
@@ -750,8 +802,10 @@ TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
              .instance_id = "i",
              .execution_id = 1,
              .activity_id = id});
+        if (id % portion == 0) {
+            hub_.provider().enqueue_worker_items(std::exchange(items, {}));
+        }
     }
-    hub_.provider().enqueue_worker_items(items);
     auto options = worker_options();
     options.on_event = {};
     options.concurrency = 8;
@@ -765,7 +819,7 @@ TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
         });
         worker.run();
     });
-    kill_in_the_middle(*cluster, process, "portions", "app.worker_queue");
+    kill_in_the_middle(*cluster, process, "portions", "app.worker_queue", random);
     Conn own = admin();
     EXPECT_EQ(own.value("SELECT count(*) || ' ' || count(DISTINCT work_item) FROM "
                         "app.orchestrator_queue"),
@@ -775,13 +829,17 @@ TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
 // TX-35: of tasks, too. Each ends once, in one attempt that was completed; what every second one
 // writes with its completion is there once.
 TEST_F(ClientSettler, AfterKillsEachTaskHasOneEffect) {
-    const int number = 1600;
+    RandomRounds random;
+    const int portion = 1600;
+    const int number = portion * (random.is_long() ? kLongWork : 1);
     admin().exec("CREATE TABLE effects (n int NOT NULL)");
     std::vector<NewTask> tasks;
     for (int i = 0; i < number; ++i) {
         tasks.push_back({.queue = "cpu", .payload = i, .policy = TaskPolicy{.max_attempts = 100}});
+        if ((i + 1) % portion == 0) {
+            hub_.tasks().create_many(std::exchange(tasks, {}));
+        }
     }
-    hub_.tasks().create_many(tasks);
     auto options = worker_options();
     options.on_event = {};
     options.concurrency = 8;
@@ -801,7 +859,8 @@ TEST_F(ClientSettler, AfterKillsEachTaskHasOneEffect) {
         });
         worker.run();
     });
-    kill_in_the_middle(*cluster, process, "portions", "app.tasks WHERE terminal_at_ms IS NULL");
+    kill_in_the_middle(*cluster, process, "portions", "app.tasks WHERE terminal_at_ms IS NULL",
+                       random);
     Conn own = admin();
     const std::string all = std::to_string(number) + " " + std::to_string(number);
     const std::string half = std::to_string(number / 2) + " " + std::to_string(number / 2);

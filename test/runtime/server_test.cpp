@@ -476,7 +476,7 @@ TEST_F(RuntimeServer, LargeHistory) {
     runtime.on(collects, &collect);
     const Running running(runtime);
     // Each has its number in front: of one to three digits.
-    EXPECT_EQ(started.wait(std::chrono::seconds(120)),
+    EXPECT_EQ(started.wait(std::chrono::seconds(300)),
               std::to_string(kCount * 120000 + 9 + 90 * 2 + 501 * 3) + " 600");
     EXPECT_EQ(runtime.stats().events_replayed, 2u + kCount);
 }
