@@ -68,7 +68,7 @@ void in_parts(FunctionCallInfo fcinfo, Body body) {
     SPI_finish();
 }
 
-void add_hub(const ops::HubEntry& entry, const Call::Set& answer) {
+void add_hub(const store::HubRow& entry, const Call::Set& answer) {
     const store::Hub& hub = *entry.hub;
     Datum paused[static_cast<int>(store::Queue::kCount)];
     int count = 0;
@@ -91,7 +91,7 @@ void add_hub(const ops::HubEntry& entry, const Call::Set& answer) {
     answer.add(values, nulls);
 }
 
-void add_options(const ops::HubEntry& entry, const Call::Set& answer) {
+void add_options(const store::HubRow& entry, const Call::Set& answer) {
     for (int i = 0; i < store::kOptionCount; ++i) {
         const auto& rule = store::kOptionRules[i];
         const auto option = static_cast<store::Option>(i);
@@ -218,7 +218,7 @@ BELAY_FUNCTION(belay_new_incarnation) {
 BELAY_FUNCTION(belay_hub_rows) {
     const auto answer = entry::answer_rows(fcinfo);
     ops::list_hubs(
-        [](const ops::HubEntry& hub, const void* to) {
+        [](const store::HubRow& hub, const void* to) {
             entry::add_hub(hub, *static_cast<const entry::Call::Set*>(to));
         },
         &answer);
@@ -228,7 +228,7 @@ BELAY_FUNCTION(belay_hub_rows) {
 BELAY_FUNCTION(belay_hub_option_rows) {
     const auto answer = entry::answer_rows(fcinfo);
     ops::list_hubs(
-        [](const ops::HubEntry& hub, const void* to) {
+        [](const store::HubRow& hub, const void* to) {
             entry::add_options(hub, *static_cast<const entry::Call::Set*>(to));
         },
         &answer);
