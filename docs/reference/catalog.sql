@@ -86,9 +86,11 @@ SELECT 'view',
 -- setting, name, default, range, who, description
 SELECT 'setting',
        s.name,
-       CASE WHEN s.unit = 'ms' THEN s.boot_val::bigint / 1000 || ' s' ELSE s.boot_val END,
+       CASE WHEN s.unit = 'ms' THEN s.boot_val::bigint / 1000 || ' s'
+            WHEN s.unit = 'kB' THEN s.boot_val::bigint / 1024 || ' MB' ELSE s.boot_val END,
        CASE WHEN s.vartype <> 'integer' THEN ''
             WHEN s.unit = 'ms' THEN s.min_val::bigint / 1000 || ' to ' || s.max_val::bigint / 1000 || ' s'
+            WHEN s.unit = 'kB' THEN s.min_val::bigint / 1024 || ' to ' || s.max_val::bigint / 1024 || ' MB'
             ELSE s.min_val || ' to ' || s.max_val END,
        CASE s.context WHEN 'user' THEN 'any user, per session or transaction'
                       WHEN 'superuser' THEN 'superuser, per session or configuration'

@@ -68,7 +68,7 @@ void in_parts(FunctionCallInfo fcinfo, Body body) {
     SPI_finish();
 }
 
-void add_hub(const ops::HubEntry& entry, const Call::Set& answer) {
+void add_hub(const store::HubRow& entry, const Call::Set& answer) {
     const store::Hub& hub = *entry.hub;
     const bool unread = entry.options == nullptr;
     Datum paused[static_cast<int>(store::Queue::kCount)];
@@ -93,7 +93,7 @@ void add_hub(const ops::HubEntry& entry, const Call::Set& answer) {
     answer.add(values, nulls);
 }
 
-void add_options(const ops::HubEntry& entry, const Call::Set& answer) {
+void add_options(const store::HubRow& entry, const Call::Set& answer) {
     if (entry.options == nullptr) {
         return;  // the node that has the hub lists them
     }
@@ -223,7 +223,7 @@ BELAY_FUNCTION(belay_new_incarnation) {
 BELAY_FUNCTION(belay_hub_rows) {
     const auto answer = entry::answer_rows(fcinfo);
     ops::list_hubs(
-        [](const ops::HubEntry& hub, const void* to) {
+        [](const store::HubRow& hub, const void* to) {
             entry::add_hub(hub, *static_cast<const entry::Call::Set*>(to));
         },
         &answer);
@@ -233,7 +233,7 @@ BELAY_FUNCTION(belay_hub_rows) {
 BELAY_FUNCTION(belay_hub_option_rows) {
     const auto answer = entry::answer_rows(fcinfo);
     ops::list_hubs(
-        [](const ops::HubEntry& hub, const void* to) {
+        [](const store::HubRow& hub, const void* to) {
             entry::add_options(hub, *static_cast<const entry::Call::Set*>(to));
         },
         &answer);

@@ -25,7 +25,8 @@ constinit Settings settings{.async_leases = false,
                             .now = nullptr,
                             .reason = nullptr,
                             .reconcile_interval_ms = 1000,
-                            .stat_slots = 1024};
+                            .stat_slots = 1024,
+                            .worker_cache_kb = 32 * 1024};
 
 // Longer ones are refused: an event must stay small.
 extern "C" bool belay_check_reason(char** value, void**, GucSource) {
@@ -141,6 +142,12 @@ void define_settings_from_m() {
             "What finds no room is counted as queue and kind * of its hub.", &settings.stat_slots,
             1024, 1, 1048576, PGC_POSTMASTER, 0, nullptr, nullptr, nullptr);
     }
+    DefineCustomIntVariable(
+        "belay.worker_cache",
+        "Memory in which a background worker keeps what it has read of the catalog, and plans.",
+        "If that of all hubs of the database needs more, it is dropped and read again.",
+        &settings.worker_cache_kb, 32 * 1024, 1024, 1024 * 1024, PGC_SIGHUP, GUC_UNIT_KB, nullptr,
+        nullptr, nullptr);
 }
 
 }  // namespace

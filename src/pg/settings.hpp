@@ -21,6 +21,7 @@ struct Settings {
     char* reason;               // of an operator's call, for its event
     int reconcile_interval_ms;  // 0: the background worker rests
     int stat_slots;
+    int worker_cache_kb;
 };
 
 extern constinit Settings settings;

@@ -169,8 +169,9 @@ class Table {
     // Calls visit(key, value) for each value. visit may erase that value, and no other.
     template <typename Visit>
     void each(Visit visit) {
-        for (int32_t i = 0; i < capacity_; ++i) {
+        for (int32_t i = 0, left = size_; i < capacity_ && left > 0; ++i) {
             if (entry(i).used) {
+                --left;
                 visit(static_cast<const Key&>(entry(i).key), &entry(i).value);
             }
         }

@@ -6,6 +6,7 @@
 #include "shmem/task_stats.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "pg/settings.hpp"
 #include "shmem/shared_memory.hpp"
@@ -383,31 +384,27 @@ void copy_counts(Slot* slot, Counts* counts) {
     counts->reset_at = read(&slot->reset_at);
 }
 
-// Copies of the keys of this database for which matches holds, with the slots' numbers.
 struct Found {
     Key key;
     Counts counts;
 };
 
-}  // namespace
-
-std::span<const Row> read(Oid hub) {
+// Copies of the slots whose keys match, by hub, queue and kind.
+template <typename Matches>
+std::span<const Row> find_rows(Matches matches) {
     if (!is_attached()) {
         return {};
     }
-    const auto is_wanted = [hub](const Key& key) {
-        return key.database == MyDatabaseId && key.hub == hub;
-    };
     // Nothing is allocated under the lock: what came since the look that counts is left out.
     std::size_t room = 0;
     LWLockAcquire(&shared->lock, LW_SHARED);
-    slots()->each([&](const Key& key, const Slot*) { room += is_wanted(key) ? 1 : 0; });
+    slots()->each([&](const Key& key, const Slot*) { room += matches(key) ? 1 : 0; });
     LWLockRelease(&shared->lock);
     auto* found = static_cast<Found*>(palloc(sizeof(Found) * (room + 1)));
     std::size_t count = 0;
     LWLockAcquire(&shared->lock, LW_SHARED);
     slots()->each([&](const Key& key, Slot* slot) {
-        if (is_wanted(key) && count < room) {
+        if (matches(key) && count < room) {
             found[count].key = key;
             copy_counts(slot, &found[count++].counts);
         }
@@ -415,12 +412,31 @@ std::span<const Row> read(Oid hub) {
     LWLockRelease(&shared->lock);
     auto* rows = static_cast<Row*>(palloc(sizeof(Row) * (count + 1)));
     for (std::size_t i = 0; i < count; ++i) {
-        rows[i] = {found[i].key.of(), found[i].counts};
+        rows[i] = {found[i].key.hub, found[i].key.of(), found[i].counts};
     }
     std::sort(rows, rows + count, [](const Row& a, const Row& b) {
-        return a.of.queue != b.of.queue ? a.of.queue < b.of.queue : a.of.kind < b.of.kind;
+        return std::tie(a.hub, a.of.queue, a.of.kind) < std::tie(b.hub, b.of.queue, b.of.kind);
     });
     return {rows, count};
+}
+
+}  // namespace
+
+std::span<const Row> read(Oid hub) {
+    return find_rows(
+        [hub](const Key& key) { return key.database == MyDatabaseId && key.hub == hub; });
+}
+
+std::span<const Row> read_all() {
+    return find_rows([](const Key& key) { return key.database == MyDatabaseId; });
+}
+
+std::span<const Row> rows_of(std::span<const Row> all, Oid hub) {
+    const auto first = std::lower_bound(
+        all.begin(), all.end(), hub, [](const Row& row, Oid wanted) { return row.hub < wanted; });
+    const auto end =
+        std::find_if(first, all.end(), [hub](const Row& row) { return row.hub != hub; });
+    return {first, end};
 }
 
 void reset() {

@@ -53,13 +53,18 @@ struct Counts {
 };
 
 struct Row {
+    Oid hub;
     TaskClass of;
     Counts counts;
 };
 
-// The rows of a hub of this database by queue and kind, in the current memory context. Walks over
-// all slots: for monitoring. Empty without shared memory.
+// The rows of a hub of this database, or of all its hubs, by hub, queue and kind, in the current
+// memory context. Each call walks over all slots: for monitoring, and once for all hubs. Empty
+// without shared memory.
 std::span<const Row> read(Oid hub);
+std::span<const Row> read_all();
+// Those of one hub.
+std::span<const Row> rows_of(std::span<const Row> all, Oid hub);
 
 // Frees the slots of all hubs of this database.
 void reset();

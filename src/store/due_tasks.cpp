@@ -8,7 +8,9 @@
 #include "core/hash.hpp"
 #include "core/time.hpp"
 #include "shmem/gaps.hpp"
+#include "store/rows/task.hpp"
 #include "store/statements.hpp"
+#include "store/table/table.hpp"
 
 namespace belay::store {
 
@@ -90,10 +92,24 @@ constexpr auto kCountLive = statement<In<int64, int64>, Out<int64>>(R"sql(
      WHERE t.state {=} 'active' AND t.lease_until_ms {>} $1 AND t.lease_epoch {>=} $2
 )sql");
 
+// Whether an index that begins with a time has a row up to that time. The duties ask again and
+// again, of many hubs, and no plan is kept for the answer that there is none.
+bool has_one_until(Tables& tables, int index, int64 until) {
+    pg::pass_store_faults();
+    return looking(tables, TableId::kTasks, [index, until](Table& table) {
+        const ScanKeys keys =
+            ScanKeys().add(BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(until));
+        return find_one(&table, index, keys);
+    });
+}
+
 }  // namespace
 
-std::span<const DueTask> expired_leases(const Hub& hub, int64 now, int limit, int offset) {
-    return run(hub, kExpired, now, limit, offset).collect<DueTask>();
+std::span<const DueTask> expired_leases(Tables& tables, int64 now, int limit, int offset) {
+    if (!has_one_until(tables, task::kByExpiry, now)) {
+        return {};
+    }
+    return run(tables.hub, kExpired, now, limit, offset).collect<DueTask>();
 }
 
 std::span<const DueTask> void_leases(const Hub& hub, int limit, int offset) {
@@ -109,8 +125,11 @@ bool has_void_leases(const Hub& hub) {
     return run_any(hub, kHasVoid, hub.epoch_floor);
 }
 
-std::span<const DueTask> past_deadline(const Hub& hub, int64 now, int limit, int offset) {
-    return run(hub, kPastDeadline, now, limit, offset).collect<DueTask>();
+std::span<const DueTask> past_deadline(Tables& tables, int64 now, int limit, int offset) {
+    if (!has_one_until(tables, task::kByDeadline, now)) {
+        return {};
+    }
+    return run(tables.hub, kPastDeadline, now, limit, offset).collect<DueTask>();
 }
 
 std::span<const pg_uuid_t> hold_outdated(const Hub& hub, int64 now, int64 retention_ms, int limit) {

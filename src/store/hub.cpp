@@ -10,6 +10,7 @@
 #include "pg/compat.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
+#include "pg/list.hpp"
 #include "pg/scopes.hpp"
 #include "store/hub_row.hpp"
 #include "store/index_plans.hpp"
@@ -111,13 +112,16 @@ void make_table() {
 // One column of the hub row, found by name, with the type it has to have. No value if it is not
 // there: the owner can alter the table.
 std::optional<Datum> hub_column(Relation relation, HeapTuple row, const char* name, Oid type) {
-    const AttrNumber number = get_attnum(RelationGetRelid(relation), name);
-    if (number == InvalidAttrNumber || get_atttype(RelationGetRelid(relation), number) != type) {
-        return std::nullopt;
+    const TupleDesc columns = RelationGetDescr(relation);
+    for (int i = 0; i < columns->natts; ++i) {
+        const FormData_pg_attribute* column = TupleDescAttr(columns, i);
+        if (!column->attisdropped && strcmp(NameStr(column->attname), name) == 0) {
+            bool null = false;
+            const Datum value = heap_getattr(row, column->attnum, columns, &null);
+            return null || column->atttypid != type ? std::nullopt : std::optional(value);
+        }
     }
-    bool null = false;
-    const Datum value = heap_getattr(row, number, RelationGetDescr(relation), &null);
-    return null ? std::nullopt : std::optional(value);
+    return std::nullopt;
 }
 
 bool is_adopted(Jsonb* options) {
@@ -203,32 +207,41 @@ bool with_row(Relation relation, Body body) {
     return good;
 }
 
-// Fills the hub from its row.
+// Fills the hub from its row, except the texts that live with the entry. Returns its options; null:
+// the row is not as it has to be.
+Jsonb* read_columns(Relation relation, HeapTuple row, Hub* hub) {
+    const auto column = [relation, row](const char* name, Oid type) {
+        return hub_column(relation, row, name, type);
+    };
+    const auto uuid = column("uuid", UUIDOID);
+    const auto version = column("version", INT4OID);
+    const auto incarnation = column("incarnation", INT4OID);
+    const auto epoch_floor = column("epoch_floor", INT8OID);
+    const auto mark = column("mark", mark_type());
+    const auto api = column("api", TEXTOID);
+    const auto options = column("options", JSONBOID);
+    if (!uuid || !version || !incarnation || !epoch_floor || !mark || !api || !options) {
+        return nullptr;
+    }
+    hub->uuid = *DatumGetUUIDP(*uuid);
+    hub->version = DatumGetInt32(*version);
+    hub->incarnation = DatumGetInt32(*incarnation);
+    hub->epoch_floor = DatumGetInt64(*epoch_floor);
+    hub->mark = *reinterpret_cast<Mark*>(DatumGetPointer(*mark));
+    hub->api = parse_api(pg::text_view(*api)).value_or(Api::kBelay);
+    Jsonb* stored = DatumGetJsonbP(*options);
+    hub->options = read_options(stored);
+    hub->adopted = is_adopted(stored);
+    hub->paused = paused_queues(stored);
+    return stored;
+}
+
 bool read_row(Relation relation, Hub* hub) {
     return with_row(relation, [relation, hub](HeapTuple row) {
-        const auto column = [relation, row](const char* name, Oid type) {
-            return hub_column(relation, row, name, type);
-        };
-        const auto uuid = column("uuid", UUIDOID);
-        const auto version = column("version", INT4OID);
-        const auto incarnation = column("incarnation", INT4OID);
-        const auto epoch_floor = column("epoch_floor", INT8OID);
-        const auto mark = column("mark", mark_type());
-        const auto api = column("api", TEXTOID);
-        const auto options = column("options", JSONBOID);
-        if (!uuid || !version || !incarnation || !epoch_floor || !mark || !api || !options) {
+        Jsonb* stored = read_columns(relation, row, hub);
+        if (stored == nullptr) {
             return false;
         }
-        hub->uuid = *DatumGetUUIDP(*uuid);
-        hub->version = DatumGetInt32(*version);
-        hub->incarnation = DatumGetInt32(*incarnation);
-        hub->epoch_floor = DatumGetInt64(*epoch_floor);
-        hub->mark = *reinterpret_cast<Mark*>(DatumGetPointer(*mark));
-        hub->api = parse_api(pg::text_view(*api)).value_or(Api::kBelay);
-        Jsonb* stored = DatumGetJsonbP(*options);
-        hub->options = read_options(stored);
-        hub->adopted = is_adopted(stored);
-        hub->paused = paused_queues(stored);
         replace_text(&hub->limited_queues, limited_queues(stored));
         replace_text(&hub->name_pins, name_pins(stored, hub->options));
         return true;
@@ -530,21 +543,42 @@ void refresh_hub(const Hub& hub) {
     }
 }
 
-std::optional<HubRow> read_hub_row(const Hub& hub) {
-    Relation relation = try_table_open(hub.relations.belay_hub, AccessShareLock);
+std::optional<HubRow> read_hub_row(Oid schema) {
+    const Oid relation_id = hub_relation(schema);
+    const char* name = get_namespace_name(schema);
+    if (!OidIsValid(relation_id) || name == nullptr) {
+        return std::nullopt;
+    }
+    const Distribution distribution = find_shards(schema);
+    if (distribution.spread == Spread::kOdd) {
+        return std::nullopt;
+    }
+    Relation relation =
+        try_table_open(home_of_row(relation_id, distribution.shards), AccessShareLock);
     if (relation == nullptr) {
         return std::nullopt;
     }
-    HubRow result{};
-    const bool good = with_row(relation, [relation, &result](HeapTuple row) {
-        const auto options = hub_column(relation, row, "options", JSONBOID);
-        const auto created_at = hub_column(relation, row, "created_at", TIMESTAMPTZOID);
-        if (!options || !created_at) {
-            return false;
-        }
-        result = {DatumGetJsonbPCopy(*options), DatumGetTimestampTz(*created_at)};
-        return true;
-    });
+    auto* hub = static_cast<Hub*>(palloc0(sizeof(Hub)));
+    hub->schema = schema;
+    hub->owner = relation->rd_rel->relowner;
+    namestrcpy(&hub->name, name);
+    hub->elsewhere = place_of(name).has_value();
+    HubRow result{hub, nullptr, 0};
+    bool good = true;
+    if (distribution.shards != nullptr && !distribution.shards->here) {
+        hub->elsewhere = true;
+    } else {
+        good = with_row(relation, [relation, hub, &result](HeapTuple row) {
+            const Jsonb* options = read_columns(relation, row, hub);
+            const auto created_at = hub_column(relation, row, "created_at", TIMESTAMPTZOID);
+            if (options == nullptr || !created_at) {
+                return false;
+            }
+            result.options = DatumGetJsonbPCopy(PointerGetDatum(options));
+            result.created_at = DatumGetTimestampTz(*created_at);
+            return true;
+        });
+    }
     table_close(relation, AccessShareLock);
     return good ? std::optional(result) : std::nullopt;
 }
@@ -584,35 +618,33 @@ const Hub& own_hub_by_name(const char* name) {
 }
 
 std::span<const Oid> all_hubs() {
+    struct Found {
+        Oid schema;
+        std::string_view name;
+    };
     // pg_class has an index on (relname, relnamespace): this visits the hubs, not the catalog.
     Relation classes = table_open(RelationRelationId, AccessShareLock);
     ScanKeyData key;
     ScanKeyInit(&key, Anum_pg_class_relname, BTEqualStrategyNumber, F_NAMEEQ,
                 CStringGetDatum("belay_hub"));
     SysScanDesc scan = systable_beginscan(classes, ClassNameNspIndexId, true, nullptr, 1, &key);
-    int size = 8;
-    int count = 0;
-    auto* found = static_cast<Oid*>(palloc(sizeof(Oid) * static_cast<Size>(size)));
+    pg::List<Found> found;
     while (HeapTuple row = systable_getnext(scan)) {
         const Oid schema = reinterpret_cast<Form_pg_class>(GETSTRUCT(row))->relnamespace;
         if (OidIsValid(hub_relation(schema))) {
-            if (count == size) {
-                size *= 2;
-                found = static_cast<Oid*>(repalloc(found, sizeof(Oid) * static_cast<Size>(size)));
-            }
-            found[count++] = schema;
+            const char* name = get_namespace_name(schema);
+            found.add({schema, name == nullptr ? "" : name});  // being dropped
         }
     }
     systable_endscan(scan);
     table_close(classes, AccessShareLock);
-    std::sort(found, found + count, [](Oid a, Oid b) {
-        const auto name = [](Oid schema) {
-            const char* known = get_namespace_name(schema);
-            return std::string_view(known == nullptr ? "" : known);  // being dropped
-        };
-        return name(a) < name(b);
-    });
-    return {found, static_cast<std::size_t>(count)};
+    std::sort(found.items, found.items + found.count,
+              [](const Found& a, const Found& b) { return a.name < b.name; });
+    auto* schemas = static_cast<Oid*>(palloc(sizeof(Oid) * (static_cast<Size>(found.count) + 1)));
+    for (int i = 0; i < found.count; ++i) {
+        schemas[i] = found.items[i].schema;
+    }
+    return {schemas, static_cast<std::size_t>(found.count)};
 }
 
 const Hub& settle_incarnation(const Hub& hub, bool force) {

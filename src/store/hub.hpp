@@ -161,12 +161,15 @@ inline bool holds_place(const Hub& hub) {
     return hub.shards == nullptr || holds_shards(hub);
 }
 
-// What only the hub's row tells: for listings. No value if the row cannot be read.
+// A hub for listings, served here or not: what its row tells, and none of what only calls need,
+// such as its tables, so that a list of many hubs costs a few reads of the catalog for each. No
+// value if the schema is no hub, or the row cannot be read.
 struct HubRow {
-    Jsonb* options;
+    const Hub* hub;  // in the current memory context
+    Jsonb* options;  // null: Citus has the row on another node
     TimestampTz created_at;
 };
-std::optional<HubRow> read_hub_row(const Hub& hub);
+std::optional<HubRow> read_hub_row(Oid schema);
 
 // The hub of that name. Raises QB002 if there is none, QB017 if it is elsewhere.
 const Hub& hub_by_name(const char* name);

@@ -15,6 +15,7 @@
 #include "shmem/shared_memory.hpp"
 #include "store/orchestrator_queue.hpp"
 #include "store/outbox.hpp"
+#include "store/sparse.hpp"
 #include "store/statements.hpp"
 #include "store/table/table.hpp"
 #include "store/worker_queue.hpp"
@@ -328,32 +329,43 @@ Readiness outbox_readiness(const Hub& hub, int64 now) {
 }
 
 std::optional<int64> oldest_ready_message(const Hub& hub, int64 now) {
+    if (!may_have_rows(hub, Sparse::kOrchestratorQueue)) {
+        return std::nullopt;
+    }
     return value_of(
         run_for_one(hub, kOldestMessage, all_slots(hub), Ms{now}, now, live_incarnation(hub)));
 }
 
 std::optional<int64> oldest_ready_work(const Hub& hub, int64 now) {
+    if (!may_have_rows(hub, Sparse::kWorkerQueue)) {
+        return std::nullopt;
+    }
     return value_of(run_for_one(hub, kOldestWork, all_slots(hub), now, live_incarnation(hub)));
 }
 
 int64 count_messages(const Hub& hub, int64 limit) {
-    return run_for_one(hub, kCountMessages, limit);
+    return may_have_rows(hub, Sparse::kOrchestratorQueue) ? run_for_one(hub, kCountMessages, limit)
+                                                          : 0;
 }
 
 int64 count_work(const Hub& hub, int64 limit) {
-    return run_for_one(hub, kCountWork, limit);
+    return may_have_rows(hub, Sparse::kWorkerQueue) ? run_for_one(hub, kCountWork, limit) : 0;
 }
 
 int64 count_dead_letters(const Hub& hub, int64 limit) {
-    return run_for_one(hub, kCountDeadLetters, limit);
+    return may_have_rows(hub, Sparse::kDeadLetters) ? run_for_one(hub, kCountDeadLetters, limit)
+                                                    : 0;
 }
 
 int64 count_schedule_errors(const Hub& hub) {
-    return run_for_one(hub, kCountScheduleErrors);
+    return may_have_rows(hub, Sparse::kSchedules) ? run_for_one(hub, kCountScheduleErrors) : 0;
 }
 
 std::span<const ReaderLag> reader_lags(const Hub& hub, int64 now) {
     pg::List<ReaderLag> lags;
+    if (!may_have_rows(hub, Sparse::kOutboxSubscriptions)) {
+        return {};
+    }
     for (const auto [name, since, lost] : run(hub, kReaderLags)) {
         lags.add({name, since ? std::max<int64>(0, now - *since) : 0, lost});
     }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "store/sparse.hpp"
+
 namespace belay::store {
 
 namespace {
@@ -117,6 +119,9 @@ Buckets buckets_of(const StatNumbers& numbers, counters::Duration duration) {
 }  // namespace
 
 std::span<const StatMark> read_stat_marks(const Hub& hub) {
+    if (!may_have_rows(hub, Sparse::kStatMarks)) {
+        return {};
+    }
     return run(hub, kReadMarks)
         .collect([](Text queue, Text task_queue, int64 since, ListOf<int64> numbers) {
             StatMark mark{{queue_of(queue), task_queue}, since, {}};
@@ -133,7 +138,7 @@ void write_stat_mark(const Hub& hub, const StatMark& mark) {
 }
 
 bool has_stat_note(const Hub& hub) {
-    return run_any(hub, kHasNote);
+    return may_have_rows(hub, Sparse::kStatMarks) && run_any(hub, kHasNote);
 }
 
 void set_stat_note(const Hub& hub) {
@@ -145,11 +150,11 @@ void remove_stat_note(const Hub& hub) {
 }
 
 int64 delete_stat_marks(const Hub& hub, int64 limit) {
-    return run(hub, kDeleteMarks, limit).changed();
+    return may_have_rows(hub, Sparse::kStatMarks) ? run(hub, kDeleteMarks, limit).changed() : 0;
 }
 
 bool has_stat_minute(const Hub& hub, int64 minute_ms) {
-    return run_any(hub, kHasMinute, minute_ms);
+    return may_have_rows(hub, Sparse::kStatMinutes) && run_any(hub, kHasMinute, minute_ms);
 }
 
 void insert_stat_minute(const Hub& hub, const StatMinute& minute) {
@@ -162,7 +167,9 @@ void insert_stat_minute(const Hub& hub, const StatMinute& minute) {
 }
 
 int64 delete_stat_minutes(const Hub& hub, int64 before_ms, int64 limit) {
-    return run(hub, kDeleteMinutes, before_ms, limit).changed();
+    return may_have_rows(hub, Sparse::kStatMinutes)
+               ? run(hub, kDeleteMinutes, before_ms, limit).changed()
+               : 0;
 }
 
 StatMinuteRows read_stat_minutes(const Hub& hub, const StatSource& source, int64 from_ms,

@@ -3,6 +3,7 @@
 // May touch: these tables; tasks to read them. Must not: change a task; the caller holds its row.
 #include "store/suspensions.hpp"
 
+#include "store/sparse.hpp"
 #include "store/tasks.hpp"
 
 namespace belay::store {
@@ -305,6 +306,9 @@ void delete_suspensions_of_flow(const Hub& hub, const pg_uuid_t& flow) {
 }
 
 std::span<const DueTask> timed_out(const Hub& hub, int64 now, int limit, int offset) {
+    if (!may_have_rows(hub, Sparse::kSuspensions)) {
+        return {};
+    }
     return run(hub, kTimedOut, now, limit, offset).collect<DueTask>();
 }
 

@@ -10,6 +10,7 @@
 #include "store/queues.hpp"
 #include "store/limits.hpp"
 #include "store/listing.hpp"
+#include "store/sparse.hpp"
 #include "store/suspensions.hpp"
 #include "store/tasks.hpp"
 
@@ -683,12 +684,13 @@ QueueReadiness queue_readiness(const Hub& hub, std::string_view queue, int64 now
 }
 
 std::optional<int64> oldest_ready_task(const Hub& hub, int64 now) {
-    return run_for_one(hub, kOldestReady, now);
+    return may_have_rows(hub, Sparse::kTasks) ? run_for_one(hub, kOldestReady, now) : std::nullopt;
 }
 
 TaskGauges read_task_gauges(const Hub& hub, int64 now, int64 limit) {
-    const auto [ready, delayed, leases, overdue] = run_for_one(hub, kGauges, now, limit);
-    return {.ready = ready, .delayed = delayed, .leases = leases, .overdue = overdue};
+    return may_have_rows(hub, Sparse::kTasks)
+               ? run(hub, kGauges, now, limit).first<TaskGauges>().value_or(TaskGauges{})
+               : TaskGauges{};
 }
 
 std::optional<TaskMark> read_task_mark(const Hub& hub, std::string_view id) {

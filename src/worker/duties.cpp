@@ -34,9 +34,8 @@ constexpr int64 kReminderMs = int64{3600} * 1000;
 constexpr int kSeldom = 10;
 
 // PostgreSQL keeps what it has read of a relation until the process ends, and a hub has a hundred
-// relations. Beyond so many bytes of that, and of plans, all of it is dropped and read again when
-// it is needed. Counting takes a moment, so it is done once for so many portions.
-constexpr Size kMostCached = Size{32} << 20;
+// relations. Beyond belay.worker_cache all of that, and all plans, are dropped and read again when
+// they are needed. Counting takes a moment, so it is done once for so many portions.
 constexpr int kCountEvery = 16;
 
 struct Key {
@@ -248,13 +247,27 @@ bool is_interrupted() {
     return registry::stop_requested() || ProcDiePending || ConfigReloadPending;
 }
 
+// What is in use of a context and of those below it. Some of what is freed stays with its context,
+// so what they have allocated tells how much they once needed.
+Size used_of(MemoryContext context) {
+    MemoryContextCounters counters{};
+    context->methods->stats(context, nullptr, nullptr, &counters, false);
+    Size used = counters.totalspace - counters.freespace;
+    for (MemoryContext child = context->firstchild; child != nullptr; child = child->nextchild) {
+        used += used_of(child);
+    }
+    return used;
+}
+
 void trim_caches() {
     static constinit int portions = 0;
     if (++portions < kCountEvery) {
         return;
     }
     portions = 0;
-    if (MemoryContextMemAllocated(CacheMemoryContext, true) > kMostCached) {
+    const Size most = static_cast<Size>(pg::settings.worker_cache_kb) << 10;
+    if (MemoryContextMemAllocated(CacheMemoryContext, true) > most &&
+        used_of(CacheMemoryContext) > most) {
         store::free_all_plans();
         StartTransactionCommand();
         InvalidateSystemCaches();
@@ -428,8 +441,9 @@ std::span<const Oid> known_hubs() {
 
 void run_round() {
     const auto duties = ops::duties();
-    for (int i = 0; i < static_cast<int>(duties.size()); ++i) {
-        for (const Oid schema : hubs) {
+    // Hub by hub: what is read of the catalog for one duty serves the next ones.
+    for (const Oid schema : hubs) {
+        for (int i = 0; i < static_cast<int>(duties.size()); ++i) {
             if (is_interrupted()) {
                 return;
             }

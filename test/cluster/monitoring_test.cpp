@@ -395,6 +395,9 @@ TEST_F(Monitoring, MetricsHaveTwoFormats) {
 TEST_F(Monitoring, ABrokenHubDoesNotHideTheOthers) {
     enqueue();
     conn.exec("SELECT belay.create_hub('broken')");
+    // A table without a page is not read.
+    conn.exec("SELECT broken.enqueue_worker_work('{\"ActivityExecute\":{}}')");
+    conn.exec("DELETE FROM broken.worker_queue");
     conn.exec("ALTER TABLE broken.worker_queue RENAME COLUMN visible_at TO seen_at");
     EXPECT_EQ(stat("oldest_ready_ms IS NULL"), "f");
     EXPECT_EQ(conn.value("SELECT count(*) FROM belay.pg_stat_belay_queue WHERE hub = 'broken' AND "
@@ -406,7 +409,7 @@ TEST_F(Monitoring, ABrokenHubDoesNotHideTheOthers) {
     EXPECT_EQ(samples.at(R"(belay_hub_unreadable,hub="app")"), "0");
     EXPECT_EQ(samples.at(R"(belay_hub_unreadable,hub="broken")"), "1");
     EXPECT_EQ(samples.count(R"(belay_depth,hub="broken",queue="worker")"), 0u);
-    EXPECT_EQ(samples.at(R"(belay_enqueued_total,hub="broken",queue="worker")"), "0");
+    EXPECT_EQ(samples.at(R"(belay_enqueued_total,hub="broken",queue="worker")"), "1");
     // A time limit is the caller's.
     conn.exec(
         "CREATE FUNCTION broken.slow() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN LOOP "

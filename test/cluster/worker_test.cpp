@@ -91,6 +91,12 @@ void add_old_letters(Conn& conn, const std::string& hub, int count) {
               std::to_string(count) + ") AS i");
 }
 
+// Makes duty session_cleanup fail. It reads the table only if that has a page.
+void break_sessions(Conn& conn, const std::string& hub) {
+    conn.exec("INSERT INTO " + hub + ".sessions VALUES ('s', 'w', 9000000000000000, 0, 0)");
+    conn.exec("ALTER TABLE " + hub + ".sessions RENAME COLUMN locked_until TO broken");
+}
+
 std::string letters(Conn& conn, const std::string& hub) {
     return conn.value("SELECT count(*) FROM " + hub + ".dead_letters");
 }
@@ -508,7 +514,7 @@ TEST_F(Duties, FailAlone) {
     Conn conn = make_database(*cluster, "alone");
     conn.exec("SELECT belay.create_hub('bad')");
     conn.exec("SELECT belay.create_hub('good')");
-    conn.exec("ALTER TABLE bad.sessions RENAME COLUMN locked_until TO broken");
+    break_sessions(conn, "bad");
     EXPECT_TRUE(eventually([&] { return total(conn, "errors", "session_cleanup") >= 4; }));
     const long runs = total(conn, "runs", "session_cleanup");
     EXPECT_TRUE(eventually([&] { return total(conn, "runs", "session_cleanup") >= runs + 20; }));
@@ -605,7 +611,7 @@ TEST(WorkerMemory, StaysFlat) {
     conn.exec("CREATE EXTENSION belay");
     conn.exec("SELECT belay.create_hub('good')");
     conn.exec("SELECT belay.create_hub('bad')");
-    conn.exec("ALTER TABLE bad.sessions RENAME COLUMN locked_until TO broken");
+    break_sessions(conn, "bad");
     const long rounds = long_form() ? 10000 : 1000;
     const auto after = [&](long runs) {
         return eventually([&] { return total(conn, "runs", "session_cleanup") >= runs; });
@@ -616,6 +622,77 @@ TEST(WorkerMemory, StaysFlat) {
     ASSERT_TRUE(after(rounds + rounds / 5));
     EXPECT_EQ(worker_of(conn, "postgres"), pid);
     EXPECT_LT(resident(pid), before + 1024) << "kB before: " << before;
+}
+
+// The bytes that the process has from PostgreSQL's allocator, as it writes them into the log
+// itself.
+long allocated(Cluster& cluster, Conn& conn, pid_t pid) {
+    const std::string word = "Grand total: ";
+    const long before = count_in(cluster.log(), word);
+    conn.exec("SELECT pg_log_backend_memory_contexts(" + std::to_string(pid) + ")");
+    EXPECT_TRUE(eventually([&] { return count_in(cluster.log(), word) > before; }));
+    const std::string log = cluster.log();
+    return std::stol(log.substr(log.rfind(word) + word.size()));
+}
+
+// Hubs hub_<first> to hub_<last>, empty or with tasks of which none is due.
+void make_hubs(Conn& conn, int first, int last, bool empty) {
+    for (int i = first; i <= last; ++i) {
+        const std::string hub = "hub_" + std::to_string(i);
+        conn.exec("SELECT belay.create_hub('" + hub + "')");
+        if (!empty) {
+            conn.exec("SELECT FROM " + hub + ".create_task('q')");
+            conn.exec("SELECT FROM " + hub + ".create_task('q', p_delay_ms => 3600000)");
+            conn.exec("SELECT FROM " + hub + ".claim_tasks('w', 'w-1', p_lease_ms => 3600000)");
+        }
+    }
+}
+
+testing::AssertionResult runs_on(Conn& conn, const char* duty, long portions) {
+    const long runs = total(conn, "runs", duty);
+    return eventually([&] { return total(conn, "runs", duty) >= runs + portions; });
+}
+
+// WP-6: the worker plans nothing for a hub with empty tables, and keeps little of it.
+TEST(WorkerMemory, GrowsLittleWithHubs) {
+    Cluster cluster(preloaded({"belay.reconcile_interval = '2s'"}));
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    // What the worker has when the duties that are due in every interval have run in each hub.
+    const auto with_hubs = [&](int first, int last) {
+        make_hubs(conn, first, last, true);
+        EXPECT_TRUE(runs_on(conn, "schedules", 2L * last));
+        return allocated(cluster, conn, worker_of(conn, "postgres"));
+    };
+    const long few = with_hubs(1, 10);
+    const long many = with_hubs(11, 40);
+    EXPECT_LT((many - few) / 30, 1 << 18) << few << " bytes with 10 hubs, " << many << " with 40";
+}
+
+// WP-7: what the worker keeps of all hubs is dropped when it is too much, and not again when it is
+// little. Each time, it would read the columns of tables again.
+TEST(WorkerMemory, KeepsToItsCache) {
+    Cluster cluster(preloaded(
+        {"belay.reconcile_interval = 20", "belay.worker_cache = '4MB'", "autovacuum = off"}));
+    Conn conn = cluster.connect();
+    conn.exec("CREATE EXTENSION belay");
+    const auto reads = [&] {
+        return std::stol(conn.value(
+            "SELECT idx_scan FROM pg_stat_sys_tables WHERE relid = 'pg_attribute'::regclass"));
+    };
+    make_hubs(conn, 1, 40, false);
+    EXPECT_TRUE(runs_on(conn, "lease_expiry", 200));
+    EXPECT_LT(allocated(cluster, conn, worker_of(conn, "postgres")), 9L << 20);
+    long before = reads();
+    EXPECT_TRUE(runs_on(conn, "lease_expiry", 500));
+    EXPECT_GT(reads() - before, 1000);
+    for (int i = 2; i <= 40; ++i) {
+        conn.exec("SELECT belay.drop_hub('hub_" + std::to_string(i) + "', true)");
+    }
+    EXPECT_TRUE(runs_on(conn, "lease_expiry", 200));
+    before = reads();
+    EXPECT_TRUE(runs_on(conn, "lease_expiry", 500));
+    EXPECT_LT(reads() - before, 500);
 }
 
 // ---- Rights ----

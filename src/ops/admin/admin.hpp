@@ -92,15 +92,8 @@ void upgrade_hub(const char* name, LevelsOf levels_of);
 void grant_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of);
 void revoke_hub(const char* name, const char* role, std::string_view level, LevelsOf levels_of);
 
-// A hub with what only its row tells.
-struct HubEntry {
-    const store::Hub* hub;
-    Jsonb* options;  // null: its row is on another node
-    TimestampTz created_at;
-};
-
 // Calls visit for every hub of the database, in the order of their names.
-void list_hubs(void (*visit)(const HubEntry& hub, const void* context), const void* context);
+void list_hubs(void (*visit)(const store::HubRow& row, const void* context), const void* context);
 
 // One thing that is not as the hub's version asks for.
 struct HubProblem {

@@ -46,26 +46,109 @@ bool has_repairs() {
            gaps::has_to_check(cursors::cursor_check_age());
 }
 
+using store::Sparse;
+
+constexpr Sparse kBacklogs[] = {Sparse::kCancelBacklog};
+constexpr Sparse kCascades[] = {Sparse::kCascadeQueue};
+constexpr Sparse kEnded[] = {Sparse::kTasks, Sparse::kFlows, Sparse::kWaitpointKeys};
+constexpr Sparse kEvents[] = {Sparse::kOutboxEvents, Sparse::kIntentsReceived};
+constexpr Sparse kInstances[] = {Sparse::kInstances};
+constexpr Sparse kIntents[] = {Sparse::kIntentQueue};
+constexpr Sparse kLetters[] = {Sparse::kDeadLetters};
+constexpr Sparse kLocks[] = {Sparse::kInstanceLocks};
+constexpr Sparse kMessages[] = {Sparse::kOrchestratorQueue};
+constexpr Sparse kSchedules[] = {Sparse::kSchedules};
+constexpr Sparse kSessions[] = {Sparse::kSessions};
+constexpr Sparse kTasks[] = {Sparse::kTasks};
+
 constexpr Duty kDuties[] = {
-    {"cancel_backlog", drain_cancel_backlog, 1, FaultPoint::kDutyCancelBacklog},
-    {"cursor_repair", repair_shared_memory, 1, FaultPoint::kDutyCursorRepair, has_repairs},
-    {"dead_letters", discard_old_dead_letters, 60, FaultPoint::kDutyDeadLetters},
-    {"deadlines", expire_tasks, 1, FaultPoint::kDutyDeadlines},
-    {"dispatch_sweep", sweep_dispatches, 1, FaultPoint::kDutyDispatchSweep},
-    {"due_timers", promote_due_tasks, 1, FaultPoint::kDutyDueTimers},
-    {"instance_retention", retire_finished_instances, 60, FaultPoint::kDutyInstanceRetention,
-     nullptr, true},
-    {"intent_relay", relay_old_intents, 1, FaultPoint::kDutyIntentRelay},
-    {"lease_expiry", expire_task_leases, 1, FaultPoint::kDutyLeaseExpiry},
-    {"lock_cleanup", clean_up_locks, 300, FaultPoint::kDutyLockCleanup},
-    {"orphan_messages", bury_orphan_messages, 60, FaultPoint::kDutyOrphanMessages},
-    {"outbox_retention", clean_up_outbox, 10, FaultPoint::kDutyOutboxRetention},
-    {"retention", retire_tasks, 60, FaultPoint::kDutyRetention},
-    {"schedules", run_schedules, 1, FaultPoint::kDutySchedules, nullptr, false, next_schedule},
-    {"session_cleanup", clean_up_sessions, 10, FaultPoint::kDutySessionCleanup},
-    {"sibling_cancel", cancel_siblings, 1, FaultPoint::kDutySiblingCancel},
-    {"stat_minutes", record_stat_minutes, 10, FaultPoint::kDutyStatMinutes},
-    {"xmin_watch", watch_snapshots, 60, FaultPoint::kDutyXminWatch},
+    {.name = "cancel_backlog",
+     .run = drain_cancel_backlog,
+     .pace = 1,
+     .fault = FaultPoint::kDutyCancelBacklog,
+     .reads = kBacklogs},
+    {.name = "cursor_repair",
+     .run = repair_shared_memory,
+     .pace = 1,
+     .fault = FaultPoint::kDutyCursorRepair,
+     .needed = has_repairs},
+    {.name = "dead_letters",
+     .run = discard_old_dead_letters,
+     .pace = 60,
+     .fault = FaultPoint::kDutyDeadLetters,
+     .reads = kLetters},
+    {.name = "deadlines",
+     .run = expire_tasks,
+     .pace = 1,
+     .fault = FaultPoint::kDutyDeadlines,
+     .reads = kTasks},
+    {.name = "dispatch_sweep",
+     .run = sweep_dispatches,
+     .pace = 1,
+     .fault = FaultPoint::kDutyDispatchSweep,
+     .reads = kCascades},
+    {.name = "due_timers",
+     .run = promote_due_tasks,
+     .pace = 1,
+     .fault = FaultPoint::kDutyDueTimers,
+     .reads = kTasks},
+    {.name = "instance_retention",
+     .run = retire_finished_instances,
+     .pace = 60,
+     .fault = FaultPoint::kDutyInstanceRetention,
+     .single = true,
+     .reads = kInstances},
+    {.name = "intent_relay",
+     .run = relay_old_intents,
+     .pace = 1,
+     .fault = FaultPoint::kDutyIntentRelay,
+     .reads = kIntents},
+    {.name = "lease_expiry",
+     .run = expire_task_leases,
+     .pace = 1,
+     .fault = FaultPoint::kDutyLeaseExpiry,
+     .reads = kTasks},
+    {.name = "lock_cleanup",
+     .run = clean_up_locks,
+     .pace = 300,
+     .fault = FaultPoint::kDutyLockCleanup,
+     .reads = kLocks},
+    {.name = "orphan_messages",
+     .run = bury_orphan_messages,
+     .pace = 60,
+     .fault = FaultPoint::kDutyOrphanMessages,
+     .reads = kMessages},
+    {.name = "outbox_retention",
+     .run = clean_up_outbox,
+     .pace = 10,
+     .fault = FaultPoint::kDutyOutboxRetention,
+     .reads = kEvents},
+    {.name = "retention",
+     .run = retire_tasks,
+     .pace = 60,
+     .fault = FaultPoint::kDutyRetention,
+     .reads = kEnded},
+    {.name = "schedules",
+     .run = run_schedules,
+     .pace = 1,
+     .fault = FaultPoint::kDutySchedules,
+     .next = next_schedule,
+     .reads = kSchedules},
+    {.name = "session_cleanup",
+     .run = clean_up_sessions,
+     .pace = 10,
+     .fault = FaultPoint::kDutySessionCleanup,
+     .reads = kSessions},
+    {.name = "sibling_cancel",
+     .run = cancel_siblings,
+     .pace = 1,
+     .fault = FaultPoint::kDutySiblingCancel,
+     .reads = kCascades},
+    {.name = "stat_minutes",
+     .run = record_stat_minutes,
+     .pace = 10,
+     .fault = FaultPoint::kDutyStatMinutes},
+    {.name = "xmin_watch", .run = watch_snapshots, .pace = 60, .fault = FaultPoint::kDutyXminWatch},
 };
 
 static_assert(std::is_sorted(std::begin(kDuties), std::end(kDuties),
@@ -119,7 +202,11 @@ std::span<const Duty> duties() {
 
 int64 run_portion(store::Tables& tables, const Duty& duty, pg::Clock* clock) {
     pg::fail_here(duty.fault);
-    return duty.run(tables, clock);
+    const bool idle = !duty.reads.empty() &&
+                      std::none_of(duty.reads.begin(), duty.reads.end(), [&](store::Sparse table) {
+                          return store::may_have_rows(tables, table);
+                      });
+    return idle ? 0 : duty.run(tables, clock);
 }
 
 const Duty* find_duty(std::string_view name) {
@@ -143,13 +230,15 @@ int64 repair_shared_memory(store::Tables& tables, pg::Clock*) {
         }
         repaired += found;
     };
-    if (try_enter(tables, {.worker_queue = true})) {
+    if (store::may_have_rows(tables, Sparse::kWorkerQueue) &&
+        try_enter(tables, {.worker_queue = true})) {
         count(store::worker_channel(tables), store::repair_cursors(tables, age));
     }
-    if (try_enter(tables, {.orchestrator_queue = true})) {
+    if (store::may_have_rows(tables, Sparse::kOrchestratorQueue) &&
+        try_enter(tables, {.orchestrator_queue = true})) {
         count(store::orchestrator_channel(tables), store::repair_message_gaps(tables, age));
     }
-    if (try_enter(tables, {.tasks = true})) {
+    if (store::may_have_rows(tables, Sparse::kTasks) && try_enter(tables, {.tasks = true})) {
         count(store::all_queues_channel(tables), store::repair_task_gaps(tables, age));
     }
     return repaired;

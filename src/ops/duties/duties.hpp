@@ -7,6 +7,7 @@
 #include "pg/clock.hpp"
 #include "pg/faults.hpp"
 #include "pg/pg.hpp"
+#include "store/sparse.hpp"
 #include "store/table/tables.hpp"
 
 namespace belay::ops {
@@ -25,6 +26,8 @@ struct Duty {
     bool single = false;
     // When there is something to do again, in ms, if that is known; null: the pace alone decides.
     int64 (*next)(store::Tables& tables) = nullptr;
+    // While none of these may have a row there is nothing to do; none: that does not tell.
+    std::span<const store::Sparse> reads = {};
 };
 
 // All duties, sorted by name.
@@ -33,7 +36,7 @@ std::span<const Duty> duties();
 // The duty of that name, or null.
 const Duty* find_duty(std::string_view name);
 
-// One portion of a duty.
+// One portion of a duty. Costs no plan while the tables are empty that it reads.
 int64 run_portion(store::Tables& tables, const Duty& duty, pg::Clock* clock);
 
 // The single duties.

@@ -1,6 +1,7 @@
 // monitoring.cpp — counters and gauges of the queues of all hubs.
 //
-// Calls    counters::read, task_stats::read, wakeups::read_queue_uses, store::oldest_ready_message,
+// Calls    counters::read, task_stats::read_all, wakeups::read_queue_uses,
+// store::oldest_ready_message,
 //          store::oldest_ready_work, store::oldest_ready_task, store::read_task_gauges
 // Touches  nothing
 // Locks    nothing
@@ -87,8 +88,9 @@ void each_hub(Visit visit) {
 
 std::span<const TaskClassStats> task_class_stats() {
     pg::List<TaskClassStats> all;
-    each_hub([&all](const store::Hub& hub) {
-        for (const auto& row : task_stats::read(hub.schema)) {
+    const auto rows = task_stats::read_all();
+    each_hub([&all, rows](const store::Hub& hub) {
+        for (const auto& row : task_stats::rows_of(rows, hub.schema)) {
             all.add({&hub, row});
         }
     });
@@ -97,7 +99,8 @@ std::span<const TaskClassStats> task_class_stats() {
 
 std::span<const Latency> latencies() {
     pg::List<Latency> all;
-    each_hub([&all](const store::Hub& hub) {
+    const auto rows = task_stats::read_all();
+    each_hub([&all, rows](const store::Hub& hub) {
         counters::HubCounts counts{};
         if (counters::read(hub.schema, &counts)) {
             for (const auto queue : {counters::Queue::kOrchestrator, counters::Queue::kWorker}) {
@@ -107,7 +110,7 @@ std::span<const Latency> latencies() {
                 }
             }
         }
-        for (const auto& row : task_stats::read(hub.schema)) {
+        for (const auto& row : task_stats::rows_of(rows, hub.schema)) {
             for (int i = 0; i < counters::kDurations; ++i) {
                 all.add({&hub, counters::Queue::kTasks, row.of, static_cast<counters::Duration>(i),
                          row.counts.durations[i], row.counts.reset_at});

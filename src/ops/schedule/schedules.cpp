@@ -279,7 +279,8 @@ int64 run_schedules(store::Tables& tables, pg::Clock* clock) {
 }
 
 int64 next_schedule(store::Tables& tables) {
-    return store::next_schedule(tables);
+    return store::may_have_rows(tables, store::Sparse::kSchedules) ? store::next_schedule(tables)
+                                                                   : core::kNever;
 }
 
 }  // namespace belay::ops

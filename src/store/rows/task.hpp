@@ -169,6 +169,8 @@ inline constexpr IndexShape kIndexes[] = {
 // kByKey, and these.
 inline constexpr int kByClaim = 1;
 inline constexpr int kByDue = 2;
+inline constexpr int kByExpiry = 3;
+inline constexpr int kByDeadline = 4;
 
 inline constexpr TableShape kTable{"tasks", &Relations::tasks, kColumns, kChecks, kIndexes};
 
