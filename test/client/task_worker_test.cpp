@@ -663,7 +663,7 @@ TEST_F(ClientTaskWorker, DrainsAndLeavesNoLease) {
 
 // TX-13
 TEST_F(ClientTaskWorker, ARestartLosesNothing) {
-    const int count = 200;
+    const int count = 1000;  // more than is done while the server stops
     create_many(count);
     auto options = worker_options();
     options.lease = Milliseconds(4000);
