@@ -1076,8 +1076,9 @@ TEST_F(ClientHub, HasACallForEveryFunction) {
         "glance", "list_queues", "read_body", "stat_series",
         // Places and families of hubs are set up in SQL; Family finds the hub of a key, and
         // Connection follows a hub to its place.
-        "create_hub_family", "drop_hub_family", "family_hub", "family_hub_of", "hub_location",
-        "remove_hub_place", "set_hub_place"};
+        "adopt_distribution", "create_hub_family", "distribute_hub", "drop_hub_family",
+        "family_hub", "family_hub_of", "hub_location", "move_hub", "remove_hub_place",
+        "set_hub_place", "undistribute_hub"};
     int count = 0;
     for (const char* schema : {"app", "belay"}) {
         for (const auto& function : functions_of(schema)) {
