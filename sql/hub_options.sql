@@ -39,8 +39,8 @@ SELECT option, value, test.ho_set(option, value) AS answer
 
 -- Sizes.
 SELECT option, value, test.ho_set(option, value) AS answer
-  FROM (VALUES ('max_body_bytes', '4096'), ('max_body_bytes', '64 kB'), ('max_body_bytes', '128MiB'),
-               ('max_body_bytes', '134217729'), ('max_body_bytes', '1 TB'), ('max_body_bytes', '1023'),
+  FROM (VALUES ('max_body_bytes', '4096'), ('max_body_bytes', '64 kB'), ('max_body_bytes', '32MiB'),
+               ('max_body_bytes', '33554433'), ('max_body_bytes', '1 TB'), ('max_body_bytes', '1023'),
                ('max_body_bytes', '-1'), ('max_body_bytes', '1.5 MiB'), ('max_body_bytes', 'MiB'),
                ('batch_bytes', '1 mb'), ('batch_bytes', '256 MiB'), ('batch_bytes', '2048 B'), ('batch_bytes', '0'), ('batch_bytes', '257 MiB'),
                ('batch_bytes', '99999999999 GB')) AS case_(option, value);

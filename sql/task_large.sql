@@ -79,5 +79,22 @@ BEGIN
 END $$;
 SELECT a ->> 'attempt_index' AS attempt, a -> 'error' ->> 'message' AS message, length(a -> 'error' ->> 'details') AS bytes, a -> 'error' -> 'truncated' AS truncated
   FROM jsonb_array_elements(get_task(pg_temp.id(5)) -> 'attempts') AS a;
+-- A task whose bodies are all as large as the option allows can be read as a whole.
+SELECT belay.set_hub_option('task_lg', 'max_body_bytes', '32 MiB');
+SELECT test.sqlstate($$SELECT belay.set_hub_option('task_lg', 'max_body_bytes', '33 MiB')$$);
+DO $$
+DECLARE
+    body jsonb := to_jsonb(repeat('x', (32 << 20) - 100));
+    id uuid := pg_temp.id(6);
+BEGIN
+    PERFORM FROM task_lg.create_task('b', body, id, p_tags => jsonb_build_object('t', body), p_policy => '{"max_attempts": 9, "backoff": {"kind": "fixed", "delay_ms": 0}}', p_now_ms => 5000);
+    PERFORM FROM task_lg.claim_tasks('w', 'w-1', '{b}', p_now_ms => 5000);
+    PERFORM FROM task_lg.progress_task(id, pg_temp.epoch(6), p_checkpoint => body, p_now_ms => 5000);
+    PERFORM FROM task_lg.fail_task(id, pg_temp.epoch(6), 'transient', 'no', body, p_now_ms => 5000);
+    PERFORM FROM task_lg.claim_tasks('w', 'w-1', '{b}', p_now_ms => 5000);
+    PERFORM FROM task_lg.suspend_task(id, pg_temp.epoch(6), jsonb_build_object('waitpoints', '[{"key": "k"}]'::jsonb, 'condition', jsonb_build_object('single', jsonb_build_object('key', 'k', 'names', jsonb_build_array(repeat('x', (32 << 20) - 500))))), 5000);
+END $$;
+SELECT state, length(payload #>> '{}') >> 20 AS payload, length(checkpoint #>> '{}') >> 20 AS checkpoint, length(failure_details #>> '{}') >> 20 AS failure, length(tags ->> 't') >> 20 AS tags FROM tasks WHERE id = pg_temp.id(6);
+SELECT pg_column_size(get_task(pg_temp.id(6))) >> 20 AS mib;
 SELECT * FROM check_tasks();
 SELECT belay.drop_hub('task_lg');

@@ -37,7 +37,8 @@ constexpr OptionRule kOptionRules[kOptionCount] = {
     {"intent_retention", "7 days", OptionForm::kDuration, 0, kLongest, kDurationText},
     {"max_attempts", "25", OptionForm::kInteger, 1, PG_INT32_MAX,
      "an integer of at least 1, or off", true},
-    {"max_body_bytes", "16 MiB", OptionForm::kBytes, 1024, 128 << 20, kBytesText},
+    // get_task returns up to seven bodies in one jsonb, which ends at 256 MiB.
+    {"max_body_bytes", "16 MiB", OptionForm::kBytes, 1024, 32 << 20, kBytesText},
     {"max_clock_skew", "60 s", OptionForm::kDuration, 0, kLongest, kDurationText},
     {"name_pins", nullptr, OptionForm::kNamePins, 0, 1,
      "a JSON object of up to 100 patterns and versions such as {\"billing.*\": \"1000.0.0\"}, or "

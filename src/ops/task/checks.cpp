@@ -102,8 +102,8 @@ std::span<const std::string_view> checked_capabilities(const char* path,
 bool is_body_too_long(const store::Hub& hub, Jsonb* body) {
     const int64 most = hub.options[store::Option::kMaxBodyBytes];
     // Every claim prints it again, and must be able to.
-    return body != nullptr && (static_cast<int64>(VARSIZE(body)) > most ||
-                               pg::is_printed_longer(body, std::max(most, kMostPrinted)));
+    return body != nullptr &&
+           (static_cast<int64>(VARSIZE(body)) > most || pg::is_printed_longer(body, kMostPrinted));
 }
 
 Jsonb* checked_body(store::Tables& tables, const char* path, Jsonb* body) {
@@ -120,10 +120,9 @@ Jsonb* checked_body(store::Tables& tables, const char* path, Jsonb* body) {
                   "Store large bodies elsewhere and pass a reference; the hub option "
                   "max_body_bytes sets the limit.");
     }
-    pg::raise(
-        pg::kInvalidArgument, psprintf("%s is too large as text", path),
-        pg::Facts("too_long").add("path", path).add("max_text_bytes", std::max(most, kMostPrinted)),
-        "Numbers such as 1e100000 are printed with all their digits; pass them as strings.");
+    pg::raise(pg::kInvalidArgument, psprintf("%s is too large as text", path),
+              pg::Facts("too_long").add("path", path).add("max_text_bytes", kMostPrinted),
+              "Numbers such as 1e100000 are printed with all their digits; pass them as strings.");
 }
 
 int64 checked_lease_ms(std::optional<int64> value) {
