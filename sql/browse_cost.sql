@@ -35,7 +35,49 @@ SELECT c AS call, (pg_temp.cost(c)).* FROM unnest(ARRAY[
     'browse_instances()', $$browse_instances('{"status":"Failed"}')$$, $$browse_instances('{"name":"x"}')$$, $$browse_instances('{"name":"x"}', 'ended')$$, $$browse_instances('{}', 'failed')$$, $$browse_instances('{}', 'running')$$,
     'browse_dead_letters()', $$browse_dead_letters('{"name":"B"}', 'oldest')$$, $$browse_dead_letters('{"instance_id":"i7"}')$$, 'browse_work_items()', $$browse_work_items('{"state":"leased"}', 'oldest')$$, 'browse_messages()', $$browse_messages('{"name":"x"}', 'oldest')$$, $$browse_messages('{"instance_id":"i7"}')$$,
     'browse_events()', $$browse_events('{"types":"x"}', 'oldest')$$, $$browse_events('{"topics":"operator","subject":"s1"}')$$, $$browse_history('i7')$$, $$browse_history('i7', NULL, '{"contains":"none"}', 'oldest')$$, 'browse_flows()', $$browse_flows('{"kind":"none"}')$$, $$browse_flows('{"state":"running"}')$$, $$browse_flows('{}', 'ended')$$, 'glance()', 'list_queues()', 'list_owners()', $$find('i77')$$,
-    $$list_tasks('{"state":"failed"}')$$, $$list_tasks('{"state":"active"}')$$, $$list_instances(p_status => 'Failed')$$, 'get_system_metrics()', 'get_queue_depths()', '(SELECT count(*) FROM pending_starts)', $$explain_waits('i7')$$]) AS c;
+    $$list_tasks('{"state":"failed"}')$$, $$list_tasks('{"state":"active"}')$$, $$list_instances(p_status => 'Failed')$$, $$list_instances(p_status => 'Running')$$, $$list_instances_by_status('Failed')$$, $$list_instances(p_status => 'Completed', p_limit => 100)$$, $$list_instances(p_prefix => 'i7777')$$, $$list_instances(p_name => 'Order', p_limit => 100)$$,
+    $$list_flows('{"kind":"k"}')$$, $$list_flows('{"state":"completed"}', NULL, 1000)$$, $$list_dead_letters('worker', 'max_attempts')$$, $$list_dead_letters(p_instance_id => 'i7')$$, 'get_system_metrics()', 'get_queue_depths()', '(SELECT count(*) FROM pending_starts)', $$explain_waits('i7')$$]) AS c;
 SELECT count(*) FROM list_tasks('{"state":"failed"}'); SELECT count(*) FROM list_instances(p_status => 'Failed'); SELECT total_instances > 90000 AS estimated, running_instances, failed_instances FROM get_system_metrics(); SELECT * FROM get_queue_depths();
 SELECT test.error($$SELECT * FROM browse_cost.list_tasks('{"kind":"none"}')$$); SELECT test.refused($$SELECT * FROM browse_cost.list_work_items('{"state":"leased"}')$$); SELECT queue, items FROM dead_letter_summary; SELECT count(*) FROM list_tasks('{"kind":"k"}', NULL, 1000);
+-- BR-11: what is rare in a large table ends the other lists as well, unless an index has it. A page that is filled does not.
+SELECT c AS call, test.refused('SELECT * FROM browse_cost.' || c) AS refused FROM unnest(ARRAY['list_instances(p_name => ''none'')', 'list_instances(p_name => ''none'', p_limit => 5)', 'list_instances(p_status => ''Completed'')', 'list_instances_by_status(''ContinuedAsNew'')', 'list_instances(p_prefix => ''i1'', p_name => ''none'')',
+    'list_flows(''{"kind":"none"}'')', 'list_flows(''{"state":"running"}'')', 'list_dead_letters(''orchestrator'')', 'list_dead_letters(p_reason => ''orphan'')', 'list_dead_letters(p_instance_id => ''i7'', p_reason => ''orphan'')', 'list_instances(p_status => ''Running'', p_name => ''none'')', 'list_instances(p_prefix => ''none'')']) AS c;
+SELECT test.error($$SELECT * FROM browse_cost.list_instances_by_status('Completed')$$); SELECT test.error($$SELECT * FROM browse_cost.list_flows('{"kind":"none"}')$$); SELECT test.error($$SELECT * FROM browse_cost.list_dead_letters('intent')$$);
+SELECT (SELECT count(*) FROM list_instances_by_status('Running')) AS running, (SELECT count(*) FROM list_instances(p_status => 'Completed', p_limit => 5000)) AS page, (SELECT count(*) FROM list_instances()) AS everything, (SELECT string_agg(instance_id, ' ') FROM list_instances(p_prefix => 'i7777')) AS prefix,
+    (SELECT string_agg(instance_id, ' ') FROM list_instances('Running', p_prefix => 'i50')) AS both, (SELECT count(*) FROM list_instances('Running', p_after => 'i50009')) AS behind;
+-- The end of a list within the bound is no error: here all flows and letters behind a place.
+SELECT (SELECT count(*) FROM list_flows('{"kind":"none"}', (SELECT id FROM flows ORDER BY id DESC OFFSET 10000 LIMIT 1))) AS flows, (SELECT count(*) FROM list_dead_letters('intent', p_after => 90000)) AS letters;
+-- An application of duroxide-pg gets all of its instances.
+SELECT belay.create_hub('browse_cost_dx', p_api => 'duroxide-pg');
+INSERT INTO browse_cost_dx.instances SELECT * FROM instances WHERE instance_id COLLATE "C" < 'i3'; INSERT INTO browse_cost_dx.executions (instance_id, execution_id, status, output, started_at, completed_at) SELECT instance_id, execution_id, status, output, started_at, completed_at FROM executions WHERE instance_id COLLATE "C" < 'i3' AND instance_id <> 'i1';
+SELECT s, count(l) FROM unnest('{Running,Completed,Failed,ContinuedAsNew}'::text[]) AS s LEFT JOIN LATERAL browse_cost_dx.list_instances_by_status(s) AS l ON true GROUP BY s ORDER BY s; SELECT count(*) FROM browse_cost_dx.list_instances(p_name => 'none');
+SELECT belay.drop_hub('browse_cost_dx', true);
+-- The duty that deletes old dead letters looks at 10,000 of them.
+SELECT belay.set_hub_option('browse_cost', 'dead_letter_retention', '1 d');
+CREATE FUNCTION pg_temp.reads(duty text, at bigint) RETURNS TABLE (rows bigint, scans bigint, few boolean) LANGUAGE plpgsql AS $$
+DECLARE before bigint; before_read bigint; after_read bigint; done bigint;
+BEGIN
+    SELECT pg_stat_get_xact_numscans('browse_cost.dead_letters'::regclass), pg_stat_get_xact_tuples_returned('browse_cost.dead_letters_pkey'::regclass) INTO before, before_read;
+    SELECT r.rows FROM browse_cost.reconcile(ARRAY[duty], p_now_ms => at) AS r INTO done;
+    SELECT pg_stat_get_xact_tuples_returned('browse_cost.dead_letters_pkey'::regclass) INTO after_read;
+    RETURN QUERY SELECT done, pg_stat_get_xact_numscans('browse_cost.dead_letters'::regclass) - before, after_read - before_read < 40000 * (done / 1000 + 1);
+END $$;
+SELECT * FROM pg_temp.reads('dead_letters', pg_temp.now());
+UPDATE dead_letters SET dead_at = now() - interval '2 days' WHERE id <= 1500;
+SELECT * FROM pg_temp.reads('dead_letters', pg_temp.now());
+SELECT count(*), min(id) FROM dead_letters;
+-- check_hub scans no large table unless it is asked to; auto says so. Of a sample it reads 10,000 tasks, and their attempts.
+CREATE FUNCTION pg_temp.check_cost(word text) RETURNS TABLE (problems bigint, scans bigint, few boolean) LANGUAGE plpgsql AS $$
+DECLARE before bigint; found bigint; plan json; buffers bigint;
+BEGIN
+    SELECT count(*) FROM belay.check_hub('browse_cost', word) INTO found;
+    SELECT sum(seq_scan) INTO before FROM pg_stat_xact_user_tables WHERE schemaname = 'browse_cost' AND relname IN ('tasks', 'dead_letters', 'outbox_events', 'worker_queue', 'orchestrator_queue', 'instance_locks');
+    EXECUTE format('EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM belay.check_hub(''browse_cost'', %L)', word) INTO plan;
+    buffers := (plan -> 0 -> 'Plan' ->> 'Shared Hit Blocks')::bigint + (plan -> 0 -> 'Plan' ->> 'Shared Read Blocks')::bigint;
+    RETURN QUERY SELECT least(found, 1), sum(seq_scan)::bigint - before, buffers < 100000 FROM pg_stat_xact_user_tables WHERE schemaname = 'browse_cost' AND relname IN ('tasks', 'dead_letters', 'outbox_events', 'worker_queue', 'orchestrator_queue', 'instance_locks');
+END $$;
+UPDATE pg_class SET reltuples = 200000 WHERE oid = 'tasks'::regclass;
+\set VERBOSITY default
+SELECT w AS rows, c.* FROM unnest('{none,sample,auto}'::text[]) AS w, pg_temp.check_cost(w) AS c;
+\set VERBOSITY terse
 SELECT belay.drop_hub('browse_cost', true);

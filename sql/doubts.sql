@@ -24,6 +24,13 @@ SELECT count(*) FROM doubts.create_tasks('[{"queue":"emails","kind":"k"}]');
 SELECT count(*) FROM doubts.claim_tasks('w', 'i', '{emails}');
 SELECT count(*) FROM doubts.claim_tasks('w', 'i', '{emails}');
 
+-- CL-1, TC-1: a task of a producer whose clock is ahead can be claimed at once.
+SELECT state FROM doubts.create_task('ahead', p_now_ms => (extract(epoch FROM now()) * 1000)::bigint + 50000);
+BEGIN;
+SELECT set_config('belay.now', (now() + interval '50 s')::text, true) IS NOT NULL AS ahead, doubts.send('ahead') IS NOT NULL AS sent;
+COMMIT;
+SELECT count(*) FROM doubts.claim_tasks('w', 'i', '{ahead}', p_max_items => 10);
+
 -- A sealed flow lists its tasks, and be it none: then it completes at once. One that is not sealed may begin empty.
 SELECT test.error($$SELECT doubts.create_flow('{"kind":"k"}')$$);
 SELECT a.state, b.state FROM doubts.create_flow('{"kind":"k","tasks":[]}') AS a, doubts.create_flow('{"kind":"k","tasks":null}') AS b;

@@ -28,7 +28,7 @@ SELECT * FROM mgmt_many.get_queue_depths(1000);
 -- All of them, newest first, ids deciding among equals.
 SELECT count(*), count(DISTINCT instance_id), bool_and(place OPERATOR(pg_catalog.=) nr) AS in_order
   FROM (SELECT l.instance_id, nr, row_number() OVER (ORDER BY i.created_at DESC, i.instance_id DESC) AS place FROM mgmt_many.list_instances() WITH ORDINALITY AS l (instance_id, nr) JOIN mgmt_many.instances AS i ON i.instance_id OPERATOR(pg_catalog.=) l.instance_id) AS x;
-SELECT s, (SELECT count(*) FROM mgmt_many.list_instances_by_status(s)) AS by_status, (SELECT count(*) FROM mgmt_many.list_instances(s, 'O0')) AS and_name, (SELECT count(*) FROM mgmt_many.list_instances(s, p_prefix => 'i99')) AS and_prefix, (SELECT count(*) FROM mgmt_many.list_instances(s, p_created_from_ms => 100, p_created_before_ms => 200)) AS and_time
+SELECT s, test.refused(format('SELECT mgmt_many.list_instances_by_status(%L)', s)) AS by_status, (SELECT count(*) FROM mgmt_many.list_instances(s, 'O0', p_created_from_ms => 9500)) AS and_name, (SELECT count(*) FROM mgmt_many.list_instances(s, p_prefix => 'i999')) AS and_prefix, (SELECT count(*) FROM mgmt_many.list_instances(s, p_created_from_ms => 100, p_created_before_ms => 200)) AS and_time
   FROM unnest('{Running,Completed,Failed,ContinuedAsNew}'::text[]) AS s;
 -- In pages: each instance once, in the same order.
 CREATE TEMP TABLE page (nr serial, instance_id text);
@@ -46,7 +46,7 @@ END $$;
 CALL pg_temp.turn_pages(777);
 SELECT count(*), bool_and(page.instance_id OPERATOR(pg_catalog.=) l.instance_id) AS same FROM page FULL JOIN mgmt_many.list_instances() WITH ORDINALITY AS l (instance_id, nr) ON page.nr OPERATOR(pg_catalog.=) l.nr;
 CALL pg_temp.turn_pages(1000, 'Failed');
-SELECT count(*), bool_and(page.instance_id OPERATOR(pg_catalog.=) l.instance_id) AS same FROM page FULL JOIN mgmt_many.list_instances('Failed') WITH ORDINALITY AS l (instance_id, nr) ON page.nr OPERATOR(pg_catalog.=) l.nr;
+SELECT count(*), bool_and(page.instance_id OPERATOR(pg_catalog.=) l.instance_id) AS same FROM page FULL JOIN (SELECT i.instance_id, row_number() OVER (ORDER BY i.created_at DESC, i.instance_id DESC) AS nr FROM mgmt_many.instances AS i JOIN mgmt_many.executions AS e ON e.instance_id OPERATOR(pg_catalog.=) i.instance_id WHERE e.status OPERATOR(pg_catalog.=) 'Failed') AS l ON page.nr OPERATOR(pg_catalog.=) l.nr;
 SELECT instance_id FROM mgmt_many.list_instances(p_limit => 3);
 SELECT instance_id FROM mgmt_many.list_instances(p_after => 'i50001', p_limit => 3);
 

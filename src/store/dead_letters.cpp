@@ -12,6 +12,8 @@ namespace belay::store {
 
 namespace {
 
+constexpr int64 kMostExamined = 10000;
+
 using DeadLetterRows = Out<int64, Text, Maybe<Text>, Maybe<int64>, Maybe<int64>, Maybe<Text>,
                            Maybe<Text>, Text, int64, Maybe<Text>>;
 
@@ -37,25 +39,55 @@ constexpr auto kTakeMany = statement<In<ListOf<int64>>, DeadLetterRows>(R"sql(
               d.work_item, d.source_id, d.detail
 )sql");
 
-// $1 queue, $2 reason, $3 instance, $4 after, $5 limit.
+// $1 queue, $2 reason, $3 after, $4 limit, $5 how many are looked at.
+#define BELAY_LISTED_LETTERS(CHOSEN)                                                               \
+    "SELECT d.id, d.queue, d.source_id, d.instance_id, d.execution_id, d.activity_id,"             \
+    "       d.session_id, d.tag, d.work_item, d.attempt_count, d.reason, d.detail, d.enqueued_at," \
+    "       d.dead_at"                                                                             \
+    "  FROM (SELECT x.* FROM {hub}.dead_letters AS x WHERE " CHOSEN                                \
+    " x.id {>} $3 ORDER BY x.id LIMIT $5) AS d"                                                    \
+    " WHERE ($1 IS NULL OR d.queue {=} $1) AND ($2 IS NULL OR d.reason {=} $2)"                    \
+    " ORDER BY d.id LIMIT $4"
 constexpr auto kList =
-    query<In<Maybe<Text>, Maybe<Text>, Maybe<Text>, int64, int64>, Listing>(R"sql(
-    SELECT d.id, d.queue, d.source_id, d.instance_id, d.execution_id, d.activity_id, d.session_id,
-           d.tag, d.work_item, d.attempt_count, d.reason, d.detail, d.enqueued_at, d.dead_at
+    query<In<Maybe<Text>, Maybe<Text>, int64, int64, int64>, Listing>(BELAY_LISTED_LETTERS(""));
+
+// The same, $6 instance.
+constexpr auto kListOfInstance =
+    query<In<Maybe<Text>, Maybe<Text>, int64, int64, int64, Text>, Listing>(
+        BELAY_LISTED_LETTERS("x.instance_id {=} $6 AND"));
+
+// $1 id, $2 how many.
+constexpr auto kHasBehind = query<In<int64, int64>, Out<int32>>(R"sql(
+    SELECT 1
       FROM {hub}.dead_letters AS d
-     WHERE d.id {>} $4
-       AND ($1 IS NULL OR d.queue {=} $1)
-       AND ($2 IS NULL OR d.reason {=} $2)
-       AND ($3 IS NULL OR d.instance_id {=} $3)
+     WHERE d.id {>} $1
      ORDER BY d.id
-     LIMIT $5
+    OFFSET $2
+     LIMIT 1
 )sql");
 
-constexpr auto kDiscardOld = statement<In<Ms, int64>, Out<>>(R"sql(
+// The same, $3 instance.
+constexpr auto kHasBehindOfInstance = query<In<int64, int64, Text>, Out<int32>>(R"sql(
+    SELECT 1
+      FROM {hub}.dead_letters AS d
+     WHERE d.instance_id {=} $3 AND d.id {>} $1
+     ORDER BY d.id
+    OFFSET $2
+     LIMIT 1
+)sql");
+
+// $1 before, $2 limit, $3 how many are looked at. Ids are drawn when items die, so the oldest
+// letters come first, but for the clocks of callers.
+constexpr auto kDiscardOld = statement<In<Ms, int64, int64>, Out<>>(R"sql(
     WITH c AS MATERIALIZED (
         SELECT d.id
           FROM {hub}.dead_letters AS d
          WHERE d.dead_at {<} $1
+           AND d.id {<=} COALESCE((SELECT x.id
+                                     FROM {hub}.dead_letters AS x
+                                    ORDER BY x.id
+                                   OFFSET $3
+                                    LIMIT 1), 9223372036854775807)
          ORDER BY d.id
          LIMIT $2
            FOR UPDATE SKIP LOCKED
@@ -119,13 +151,20 @@ std::span<const DeadLetter> take_dead_letters(const Hub& hub, std::span<const in
 }
 
 int64 discard_old(const Hub& hub, int64 dead_before, int64 limit) {
-    return run(hub, kDiscardOld, Ms{dead_before}, limit).changed();
+    return run(hub, kDiscardOld, Ms{dead_before}, limit, kMostExamined).changed();
 }
 
-Listing list_dead(const Hub& hub, std::optional<std::string_view> queue,
-                  std::optional<std::string_view> reason,
-                  std::optional<std::string_view> instance_id, int64 after, int limit) {
-    return run(hub, kList, queue, reason, instance_id, after, limit);
+DeadLetterList list_dead(const Hub& hub, std::optional<std::string_view> queue,
+                         std::optional<std::string_view> reason,
+                         std::optional<std::string_view> instance_id, int64 after, int limit) {
+    const Listing rows = instance_id ? run(hub, kListOfInstance, queue, reason, after, limit,
+                                           kMostExamined, *instance_id)
+                                     : run(hub, kList, queue, reason, after, limit, kMostExamined);
+    const auto has_behind = [&] {
+        return instance_id ? run_any(hub, kHasBehindOfInstance, after, kMostExamined, *instance_id)
+                           : run_any(hub, kHasBehind, after, kMostExamined);
+    };
+    return {rows, rows.count == static_cast<uint64>(limit) || !has_behind()};
 }
 
 }  // namespace belay::store

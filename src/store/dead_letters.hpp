@@ -56,12 +56,17 @@ std::optional<DeadLetter> take_dead_letter(const Hub& hub, int64 id);
 // Deletes those of these that are there and that no other transaction holds, by id.
 std::span<const DeadLetter> take_dead_letters(const Hub& hub, std::span<const int64> ids);
 
-// Deletes up to limit dead letters older than an instant; returns how many.
+// Deletes up to limit dead letters older than an instant, of the 10,000 with the lowest ids;
+// returns how many.
 int64 discard_old(const Hub& hub, int64 dead_before, int64 limit);
 
 // One page, by id ascending, in the columns of the table.
-Listing list_dead(const Hub& hub, std::optional<std::string_view> queue,
-                  std::optional<std::string_view> reason,
-                  std::optional<std::string_view> instance_id, int64 after, int limit);
+struct DeadLetterList {
+    Listing rows;
+    bool whole;  // the page is full, or there are no more; else the list stopped at 10,000
+};
+DeadLetterList list_dead(const Hub& hub, std::optional<std::string_view> queue,
+                         std::optional<std::string_view> reason,
+                         std::optional<std::string_view> instance_id, int64 after, int limit);
 
 }  // namespace belay::store

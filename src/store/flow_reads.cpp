@@ -124,22 +124,31 @@ constexpr auto kMemberJson = query<In<pg_uuid_t>, Out<Jsonb*>>(R"sql(
      WHERE t.id {=} $1 AND t.flow_id IS NOT NULL
 )sql");
 
-// $1 after, $2 limit, $3 states, $4 kind, $5 tags, $6 and $7 created.
-constexpr auto kList = query<
-    In<pg_uuid_t, int64, Maybe<ListOf<Text>>, Maybe<Text>, Jsonb*, Maybe<int64>, Maybe<int64>>,
-    Listing>(R"sql(
+// $1 after, $2 limit, $3 states, $4 kind, $5 tags, $6 and $7 created, $8 how many are looked at.
+constexpr auto kList = query<In<pg_uuid_t, int64, Maybe<ListOf<Text>>, Maybe<Text>, Jsonb*,
+                                Maybe<int64>, Maybe<int64>, int64>,
+                             Listing>(R"sql(
     SELECT f.id, f.kind, f.state, f.sealed, f.graph_revision, f.fail_policy, f.member_count,
            f.open_count, f.edge_count, f.tags, f.cancel_reason, f.created_at_ms, f.updated_at_ms,
            f.terminal_at_ms
-      FROM {hub}.flows AS f
-     WHERE f.id {>} $1
-       AND ($3 IS NULL OR f.state {=} ANY ($3))
+      FROM (SELECT x.* FROM {hub}.flows AS x WHERE x.id {>} $1 ORDER BY x.id LIMIT $8) AS f
+     WHERE ($3 IS NULL OR f.state {=} ANY ($3))
        AND ($4 IS NULL OR f.kind {=} $4)
        AND ($5 IS NULL OR f.tags {@>} $5)
        AND ($6 IS NULL OR f.created_at_ms {>=} $6)
        AND ($7 IS NULL OR f.created_at_ms {<=} $7)
      ORDER BY f.id
      LIMIT $2
+)sql");
+
+// $1 id, $2 how many.
+constexpr auto kHasBehind = query<In<pg_uuid_t, int64>, Out<int32>>(R"sql(
+    SELECT 1
+      FROM {hub}.flows AS f
+     WHERE f.id {>} $1
+     ORDER BY f.id
+    OFFSET $2
+     LIMIT 1
 )sql");
 
 constexpr auto kUpstream = query<In<pg_uuid_t>, Listing>(R"sql(
@@ -294,10 +303,14 @@ Jsonb* read_member_json(const Hub& hub, const pg_uuid_t& task) {
     return run_one(hub, kMemberJson, task).value_or(nullptr);
 }
 
-Listing list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
-                   int limit) {
-    return run(hub, kList, after ? *after : kLowest, limit, filter.states, filter.kind, filter.tags,
-               filter.created_from, filter.created_to);
+FlowList list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
+                    int limit) {
+    const pg_uuid_t behind = after ? *after : kLowest;
+    const Listing rows = run(hub, kList, behind, limit, filter.states, filter.kind, filter.tags,
+                             filter.created_from, filter.created_to, kMostListed);
+    const bool whole =
+        rows.count == static_cast<uint64>(limit) || !run_any(hub, kHasBehind, behind, kMostListed);
+    return {rows, whole};
 }
 
 Listing upstream_results(const Hub& hub, const pg_uuid_t& task) {

@@ -21,8 +21,12 @@ struct FlowFilter {
     std::optional<int64> created_from;
     std::optional<int64> created_to;
 };
-Listing list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
-                   int limit);
+struct FlowList {
+    Listing rows;
+    bool whole;  // the page is full, or there are no more; else the list stopped at 10,000
+};
+FlowList list_flows(const Hub& hub, const FlowFilter& filter, std::optional<pg_uuid_t> after,
+                    int limit);
 
 // With the columns of upstream_results.
 Listing upstream_results(const Hub& hub, const pg_uuid_t& task);

@@ -22,57 +22,86 @@ constexpr auto kPlace = query<In<Text>, Out<Us>>(R"sql(
      WHERE i.instance_id {=} $1
 )sql");
 
-// $1 created from, $2 and $3 the place before, $4 name, $5 prefix, $6 limit. The place says all
-// about the end of the range: with a second condition on created_at a page would begin at the
-// newest.
+// $1 created from, $2 and $3 the place before, $4 name, $5 prefix, $6 how many are looked at (null:
+// all), $7 limit. The place says all about the end of the range: with a second condition on
+// created_at a page would begin at the newest.
+#define BELAY_NEWEST_INSTANCES                                          \
+    "  FROM (SELECT x.instance_id, x.created_at, x.orchestration_name," \
+    "               x.current_execution_id"                             \
+    "          FROM {hub}.instances AS x"                               \
+    "         WHERE x.created_at {>=} $1"                               \
+    "           AND ROW(x.created_at, x.instance_id) {<} ROW($2, $3)"   \
+    "         ORDER BY x.created_at DESC, x.instance_id DESC LIMIT $6) AS i"
+#define BELAY_NAMED_INSTANCE                              \
+    "       ($4 IS NULL OR i.orchestration_name {=} $4) " \
+    "   AND ($5 IS NULL OR pg_catalog.starts_with(i.instance_id, $5))"
+#define BELAY_PRESENT_EXECUTION         \
+    "  LEFT JOIN {hub}.executions AS e" \
+    "    ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id"
+#define BELAY_NEWEST_FIRST " ORDER BY i.created_at DESC, i.instance_id DESC LIMIT $7"
+
 constexpr auto kList =
-    query<In<Ms, Us, Text, Maybe<Text>, Maybe<Text>, Maybe<int64>>, Listing>(R"sql(
-    SELECT i.instance_id
-      FROM {hub}.instances AS i
-     WHERE i.created_at {>=} $1
-       AND ROW(i.created_at, i.instance_id) {<} ROW($2, $3)
-       AND ($4 IS NULL OR i.orchestration_name {=} $4)
-       AND ($5 IS NULL OR pg_catalog.starts_with(i.instance_id, $5))
-     ORDER BY i.created_at DESC, i.instance_id DESC
-     LIMIT $6
-)sql");
+    query<In<Ms, Us, Text, Maybe<Text>, Maybe<Text>, Maybe<int64>, Maybe<int64>>, Listing>(
+        "SELECT i.instance_id" BELAY_NEWEST_INSTANCES
+        " WHERE" BELAY_NAMED_INSTANCE BELAY_NEWEST_FIRST);
 
-// The same, $7 status.
+// The same, $8 status.
 constexpr auto kListByStatus =
-    query<In<Ms, Us, Text, Maybe<Text>, Maybe<Text>, Maybe<int64>, Text>, Listing>(R"sql(
-    SELECT i.instance_id
+    query<In<Ms, Us, Text, Maybe<Text>, Maybe<Text>, Maybe<int64>, Maybe<int64>, Text>, Listing>(
+        "SELECT i.instance_id" BELAY_NEWEST_INSTANCES BELAY_PRESENT_EXECUTION
+        " WHERE" BELAY_NAMED_INSTANCE
+        " AND COALESCE(e.status, 'Running') {=} $8" BELAY_NEWEST_FIRST);
+
+// The same of some, $6 their ids, $8 status or null.
+constexpr auto kListAmong =
+    query<In<Ms, Us, Text, Maybe<Text>, Maybe<Text>, ListOf<Text>, Maybe<int64>, Maybe<Text>>,
+          Listing>(
+        "WITH i AS MATERIALIZED ("
+        "    SELECT x.instance_id, x.created_at, x.orchestration_name, x.current_execution_id"
+        "      FROM {hub}.instances AS x"
+        "     WHERE x.instance_id {=} ANY ($6)"
+        ")"
+        "SELECT i.instance_id FROM i" BELAY_PRESENT_EXECUTION " WHERE" BELAY_NAMED_INSTANCE
+        " AND i.created_at {>=} $1"
+        "   AND ROW(i.created_at, i.instance_id) {<} ROW($2, $3)"
+        "   AND ($8 IS NULL OR COALESCE(e.status, 'Running') {=} $8)" BELAY_NEWEST_FIRST);
+
+// $1 created from, $2 and $3 the place before, $4 how many.
+constexpr auto kHasBehind = query<In<Ms, Us, Text, int64>, Out<int32>>(R"sql(
+    SELECT 1
       FROM {hub}.instances AS i
-      LEFT JOIN {hub}.executions AS e
-        ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
-     WHERE i.created_at {>=} $1
-       AND ROW(i.created_at, i.instance_id) {<} ROW($2, $3)
-       AND ($4 IS NULL OR i.orchestration_name {=} $4)
-       AND ($5 IS NULL OR pg_catalog.starts_with(i.instance_id, $5))
-       AND COALESCE(e.status, 'Running') {=} $7
+     WHERE i.created_at {>=} $1 AND ROW(i.created_at, i.instance_id) {<} ROW($2, $3)
      ORDER BY i.created_at DESC, i.instance_id DESC
-     LIMIT $6
+    OFFSET $4
+     LIMIT 1
 )sql");
 
-// The same of those that failed, $7 their status: these have an index.
-constexpr auto kListFailed =
-    query<In<Ms, Us, Text, Maybe<Text>, Maybe<Text>, Maybe<int64>, Text>, Listing>(R"sql(
-    WITH f AS MATERIALIZED (
-        SELECT i.instance_id, i.created_at, i.orchestration_name
-          FROM (SELECT x.instance_id, x.execution_id
-                  FROM {hub}.executions AS x
-                 WHERE x.status {=} 'Failed' AND x.status {=} $7
-                 ORDER BY x.completed_at, x.instance_id) AS e
-          JOIN {hub}.instances AS i
-            ON i.instance_id {=} e.instance_id AND i.current_execution_id {=} e.execution_id
-    )
+// $1 limit.
+constexpr auto kFailed = query<In<int64>, Out<Text>>(R"sql(
+    SELECT e.instance_id
+      FROM {hub}.executions AS e
+     WHERE e.status {=} 'Failed'
+     ORDER BY e.completed_at, e.instance_id
+     LIMIT $1
+)sql");
+
+constexpr auto kRunning = query<In<int64>, Out<Text>>(R"sql(
+    SELECT e.instance_id
+      FROM {hub}.executions AS e
+     WHERE e.status {=} 'Running'
+     ORDER BY e.started_at, e.instance_id
+     LIMIT $1
+)sql");
+
+// $1 prefix, $2 limit. Ids with one prefix stand side by side.
+constexpr auto kWithPrefix = query<In<Text, int64>, Out<Text>>(R"sql(
     SELECT i.instance_id
-      FROM f AS i
-     WHERE i.created_at {>=} $1
-       AND ROW(i.created_at, i.instance_id) {<} ROW($2, $3)
-       AND ($4 IS NULL OR i.orchestration_name {=} $4)
-       AND ($5 IS NULL OR pg_catalog.starts_with(i.instance_id, $5))
-     ORDER BY i.created_at DESC, i.instance_id DESC
-     LIMIT $6
+      FROM (SELECT x.instance_id
+              FROM {hub}.instances AS x
+             WHERE x.instance_id {>=} $1
+             ORDER BY x.instance_id
+             LIMIT $2) AS i
+     WHERE pg_catalog.starts_with(i.instance_id, $1)
 )sql");
 
 constexpr auto kExecutions = query<In<Text>, Listing>(R"sql(
@@ -459,21 +488,65 @@ std::optional<InstancePlace> place_of_instance(const Hub& hub, std::string_view 
     });
 }
 
-Listing list_instances(const Hub& hub, const InstanceFilter& filter,
-                       const std::optional<InstancePlace>& after, std::optional<int64> limit) {
+namespace {
+
+// Looking one up by its id costs as much as passing over so many more in their order.
+constexpr int64 kMostLookups = 1000;
+constexpr int64 kMostExamined = 10000;
+
+// The ids that an index has for the filter, if these are few. Only a walk finds what runs without
+// an execution row; where there are few instances it does.
+std::optional<std::span<const std::string_view>> find_candidates(const Hub& hub,
+                                                                 const InstanceFilter& filter,
+                                                                 bool many) {
+    const auto few = [](std::span<const std::string_view> ids) {
+        return ids.size() <= static_cast<std::size_t>(kMostLookups) ? std::optional(ids)
+                                                                    : std::nullopt;
+    };
+    if (filter.prefix) {
+        if (const auto ids =
+                few(run(hub, kWithPrefix, *filter.prefix, kMostLookups + 1).values())) {
+            return ids;
+        }
+    }
+    if (filter.status && *filter.status == "Failed") {
+        return few(run(hub, kFailed, kMostLookups + 1).values());
+    }
+    if (filter.status && *filter.status == "Running" && many) {
+        return few(run(hub, kRunning, kMostLookups + 1).values());
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+InstanceList list_instances(const Hub& hub, const InstanceFilter& filter,
+                            const std::optional<InstancePlace>& after, std::optional<int64> limit,
+                            bool bounded) {
     InstancePlace place{core::ms_to_pg_us(filter.created_before.value_or(core::kNever)), ""};
     if (after && after->created_at < place.created_at) {
         place = *after;
     }
     const Ms from{filter.created_from.value_or(core::kBeforeAll)};
-    if (filter.status && *filter.status == "Failed") {
-        return run(hub, kListFailed, from, Us{place.created_at}, place.instance_id, filter.name,
-                   filter.prefix, limit, *filter.status);
+    const auto list = [&](const auto& statement, const auto& looked_at, const auto&... status) {
+        return run(hub, statement, from, Us{place.created_at}, place.instance_id, filter.name,
+                   filter.prefix, looked_at, limit, status...);
+    };
+    const auto has_behind = [&](int64 count) {
+        return run_any(hub, kHasBehind, from, Us{place.created_at}, place.instance_id, count);
+    };
+    if (!filter.status && !filter.name && !filter.prefix) {
+        return {list(kList, std::optional<int64>()), true};
     }
-    return filter.status ? run(hub, kListByStatus, from, Us{place.created_at}, place.instance_id,
-                               filter.name, filter.prefix, limit, *filter.status)
-                         : run(hub, kList, from, Us{place.created_at}, place.instance_id,
-                               filter.name, filter.prefix, limit);
+    if (const auto ids = find_candidates(hub, filter, bounded && has_behind(kMostLookups))) {
+        return {list(kListAmong, *ids, filter.status), true};
+    }
+    const auto most = bounded ? std::optional(kMostExamined) : std::nullopt;
+    const Listing rows =
+        filter.status ? list(kListByStatus, most, *filter.status) : list(kList, most);
+    const bool whole = !bounded || (limit && rows.count == static_cast<uint64>(*limit)) ||
+                       !has_behind(kMostExamined);
+    return {rows, whole};
 }
 
 Listing list_executions(const Hub& hub, std::string_view instance_id) {

@@ -27,9 +27,15 @@ struct InstancePlace {
 };
 std::optional<InstancePlace> place_of_instance(const Hub& hub, std::string_view instance_id);
 
-// Ids of instances, newest first, behind a place.
-Listing list_instances(const Hub& hub, const InstanceFilter& filter,
-                       const std::optional<InstancePlace>& after, std::optional<int64> limit);
+// Ids of instances, newest first, behind a place. Bounded: at most 10,000 are looked at, or those
+// that an index has for the filter. Not whole: these did not fill the page, and there are more.
+struct InstanceList {
+    Listing rows;
+    bool whole;
+};
+InstanceList list_instances(const Hub& hub, const InstanceFilter& filter,
+                            const std::optional<InstancePlace>& after, std::optional<int64> limit,
+                            bool bounded);
 
 Listing list_executions(const Hub& hub, std::string_view instance_id);
 // id, name, version, current execution, created, updated, status, output, parent.

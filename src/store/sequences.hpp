@@ -17,6 +17,12 @@ struct LateSequence {
     int64 last;
     int64 largest;  // of the rows
 };
-std::span<const LateSequence> late_sequences(const Hub& hub);
+struct SequenceCheck {
+    std::span<const LateSequence> late;
+    std::span<const char* const> skipped;
+};
+// Of three tables the largest number is known only to a scan. Unless all are to be read, those with
+// more than 500 pages are skipped.
+SequenceCheck check_sequences(const Hub& hub, bool all);
 
 }  // namespace belay::store

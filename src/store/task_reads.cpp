@@ -238,10 +238,11 @@ constexpr auto kPlace = query<In<pg_uuid_t>, Places>(R"sql(
     SELECT t.ctid FROM {hub}.tasks AS t WHERE t.id {=} $1
 )sql");
 
-// What the CHECKs of the table cannot see: $1 flow.
-constexpr auto kCheck = report<In<Maybe<pg_uuid_t>, Maybe<pg_uuid_t>>, ProblemRows>(R"sql(
+// What the CHECKs of the table cannot see: $1 flow, $2 how many tasks, the newest ones (null: all).
+constexpr auto kCheck = report<In<Maybe<pg_uuid_t>, Maybe<int64>>, ProblemRows>(R"sql(
     SELECT pg_catalog.concat('task ', t.id), p.problem
-      FROM {hub}.tasks AS t
+      FROM (SELECT x.* FROM {hub}.tasks AS x WHERE $1 IS NULL OR x.flow_id {=} $1
+             ORDER BY x.id DESC LIMIT $2) AS t
       LEFT JOIN {hub}.capability_sets AS c ON c.id {=} t.cap_set
      CROSS JOIN LATERAL (
         SELECT pg_catalog.count(*) AS ended, COALESCE(pg_catalog.max(a.attempt_index), 0) AS last,
@@ -271,7 +272,7 @@ constexpr auto kCheck = report<In<Maybe<pg_uuid_t>, Maybe<pg_uuid_t>>, ProblemRo
         ('has a capability set of another queue',
          t.cap_set {<>} 0 AND (c.queue IS NULL OR c.queue {<>} t.queue))
         ) AS p(problem, found)
-     WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1) AND ($2 IS NULL OR t.id {>} $2)
+     WHERE p.found
     UNION ALL
     SELECT pg_catalog.concat('attempt ', a.task_id, ' ', a.attempt_index), 'has no task'
       FROM {hub}.attempts AS a
@@ -291,10 +292,10 @@ constexpr auto kCheck = report<In<Maybe<pg_uuid_t>, Maybe<pg_uuid_t>>, ProblemRo
 )sql");
 
 // The same of suspensions: $1 flow.
-constexpr auto kCheckSuspensions =
-    report<In<Maybe<pg_uuid_t>, Maybe<pg_uuid_t>>, ProblemRows>(R"sql(
+constexpr auto kCheckSuspensions = report<In<Maybe<pg_uuid_t>, Maybe<int64>>, ProblemRows>(R"sql(
     SELECT pg_catalog.concat('task ', t.id), p.problem
-      FROM {hub}.tasks AS t
+      FROM (SELECT x.* FROM {hub}.tasks AS x WHERE $1 IS NULL OR x.flow_id {=} $1
+             ORDER BY x.id DESC LIMIT $2) AS t
      CROSS JOIN LATERAL (
         SELECT pg_catalog.count(*) FILTER (WHERE s.closed_at_ms IS NULL) AS open,
                pg_catalog.count(*) FILTER (
@@ -315,7 +316,7 @@ constexpr auto kCheckSuspensions =
                                      WHERE s.task_id {=} w.task_id AND s.nr {=} w.suspension_nr
                                        AND s.closed_at_ms IS NULL)))
         ) AS p(problem, found)
-     WHERE p.found AND ($1 IS NULL OR t.flow_id {=} $1) AND ($2 IS NULL OR t.id {>} $2)
+     WHERE p.found
     UNION ALL
     SELECT pg_catalog.concat(x.kind, ' ', x.task_id, ' ', x.nr), 'has no task'
       FROM (SELECT 'suspension' AS kind, s.task_id, CAST(s.nr AS pg_catalog.text) AS nr
@@ -326,15 +327,6 @@ constexpr auto kCheckSuspensions =
             SELECT 'signal', g.task_id, CAST(g.nr AS pg_catalog.text)
               FROM {hub}.signals AS g) AS x
      WHERE $1 IS NULL AND $2 IS NULL AND NOT EXISTS (SELECT 1 FROM {hub}.tasks AS t WHERE t.id {=} x.task_id)
-)sql");
-
-// $1 how many of the newest tasks are above the id.
-constexpr auto kNewestAbove = query<In<int64>, Out<pg_uuid_t>>(R"sql(
-    SELECT t.id
-      FROM {hub}.tasks AS t
-     ORDER BY t.id DESC
-    OFFSET $1
-     LIMIT 1
 )sql");
 
 // The same of limits: places that are taken, counted anew.
@@ -570,20 +562,16 @@ std::optional<OpenTransaction> task_holder(const Hub& hub, const pg_uuid_t& id) 
 
 std::span<const TaskProblem> check_tasks(const Hub& hub, std::optional<pg_uuid_t> flow,
                                          std::optional<int64> newest) {
-    std::optional<pg_uuid_t> above;
-    if (newest) {
-        above = run_one(hub, kNewestAbove, *newest);
-    }
     pg::List<TaskProblem> problems;
     const auto add = [&problems](const ProblemRows& rows) {
         for (const auto [object, problem] : rows) {
             problems.add({object, problem});
         }
     };
-    add(run(hub, kCheck, flow, above));
-    add(run(hub, kCheckSuspensions, flow, above));
+    add(run(hub, kCheck, flow, newest));
+    add(run(hub, kCheckSuspensions, flow, newest));
     add(run(hub, kCheckLimits, flow));
-    if (!above) {
+    if (!newest) {
         add(check_flows(hub, flow));
     }
     return problems.span();

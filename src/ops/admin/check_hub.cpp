@@ -1,7 +1,7 @@
 // check_hub.cpp — compare a hub with what its version asks for.
 //
 // Calls    store::hub_relations, store::hub_functions, store::read_hub_design,
-//          store::function_faults, store::examine, store::check_tasks, store::late_sequences,
+//          store::function_faults, store::examine, store::check_tasks, store::check_sequences,
 //          registry::quarantined_hubs
 // Touches  nothing
 // Raises   QB002 unknown hub, QB006 bad argument, 42501
@@ -271,24 +271,38 @@ void check_task_rows(const store::Hub& hub, std::optional<int64> newest, Finding
         pg::with_spi([&hub, newest, findings, memory] {
             const auto problems = store::check_tasks(hub, std::nullopt, newest);
             MemoryContextSwitchTo(memory);
+            // Each is told once, and there may be one for every task.
             for (const auto& [object, problem] : problems) {
-                findings->add(pg::c_string(object), pg::c_string(problem));
+                findings->problems.add({pg::c_string(object), pg::c_string(problem)});
             }
         });
     });
 }
 
-void check_sequences(const store::Hub& hub, Findings* findings) {
+void tell_skipped(const store::Hub& hub, std::span<const char* const> sequences) {
+    StringInfo names = makeStringInfo();
+    for (const char* name : sequences) {
+        appendStringInfo(names, "%s%s", names->len == 0 ? "" : ", ", name);
+    }
+    ereport(NOTICE,
+            (errmsg("sequences of large tables are not compared with their rows: %s", names->data),
+             errhint("belay.check_hub('%s', 'all') reads these tables.", NameStr(hub.name))));
+}
+
+void check_sequences(const store::Hub& hub, std::string_view rows, Findings* findings) {
     MemoryContext memory = CurrentMemoryContext;
-    pg::as_role(hub.owner, [&hub, findings, memory] {
-        pg::with_spi([&hub, findings, memory] {
-            const auto late = store::late_sequences(hub);
+    pg::as_role(hub.owner, [&hub, rows, findings, memory] {
+        pg::with_spi([&hub, rows, findings, memory] {
+            const auto [late, skipped] = store::check_sequences(hub, rows == "all");
             MemoryContextSwitchTo(memory);
             for (const auto& [name, last, largest] : late) {
                 findings->add(name,
                               psprintf("is at " INT64_FORMAT ", below a row's number " INT64_FORMAT
                                        "; belay.new_incarnation sets it right",
                                        last, largest));
+            }
+            if (rows == "auto" && !skipped.empty()) {
+                tell_skipped(hub, skipped);
             }
         });
     });
@@ -332,7 +346,7 @@ std::span<const HubProblem> check_hub(const char* name, std::string_view rows, V
     // Rows are read only in tables that are as they should be.
     if (findings.problems.count == 0 && rows != "none") {
         check_task_rows(hub, checked_rows(hub, rows), &findings);
-        check_sequences(hub, &findings);
+        check_sequences(hub, rows, &findings);
     }
     check_quarantine(hub, &findings);
     for (const HubProblem& advice : findings.advice) {

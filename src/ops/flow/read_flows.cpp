@@ -3,7 +3,7 @@
 // Calls    store::flow_revision, store::read_flow_json, store::list_flows, store::upstream_results
 // Touches  nothing
 // Locks    nothing
-// Raises   QB006
+// Raises   QB006, QB016 too much to look through
 #include "ops/flow/flow.hpp"
 #include "ops/wait/wait_for_work.hpp"
 #include "pg/errors.hpp"
@@ -39,13 +39,18 @@ store::Listing list_flows(store::Tables& tables, core::json::Value filter,
                       "States are open, running, completed, failed and cancelled.");
         }
     }
-    return store::list_flows(tables,
-                             {.states = states,
-                              .kind = optional_string(filter, "kind", "p_filter"),
-                              .tags = object_member(filter, "tags", "p_filter"),
-                              .created_from = optional_int(filter, "created_from_ms", "p_filter"),
-                              .created_to = optional_int(filter, "created_to_ms", "p_filter")},
-                             after, limit);
+    const auto list =
+        store::list_flows(tables,
+                          {.states = states,
+                           .kind = optional_string(filter, "kind", "p_filter"),
+                           .tags = object_member(filter, "tags", "p_filter"),
+                           .created_from = optional_int(filter, "created_from_ms", "p_filter"),
+                           .created_to = optional_int(filter, "created_to_ms", "p_filter")},
+                          after, limit);
+    if (!list.whole) {
+        raise_long_search("list_flows", "browse_flows");
+    }
+    return list.rows;
 }
 
 store::Listing upstream_results(store::Tables& tables, const pg_uuid_t& task) {

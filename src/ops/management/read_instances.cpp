@@ -3,7 +3,7 @@
 // Calls    store::list_instances, store::read_parent, store::history_size, store::kv_size
 // Touches  nothing
 // Locks    nothing
-// Raises   QB002 instance not found, QB006 bad limit
+// Raises   QB002 instance not found, QB006 bad limit, QB016 too much to look through
 #include "ops/management/management.hpp"
 #include "ops/wait/wait_for_work.hpp"
 #include "pg/errors.hpp"
@@ -45,7 +45,13 @@ store::Listing list_instances(store::Tables& tables, const store::InstanceFilter
                       "with p_created_before_ms.");
         }
     }
-    return store::list_instances(tables, filter, place, most);
+    // Applications of duroxide-pg list what they have, however much that is.
+    const bool bounded = tables.hub.api == store::Api::kBelay;
+    const auto list = store::list_instances(tables, filter, place, most, bounded);
+    if (!list.whole) {
+        raise_long_search("list_instances", "browse_instances");
+    }
+    return list.rows;
 }
 
 store::Listing instance_info(store::Tables& tables, std::string_view instance_id) {

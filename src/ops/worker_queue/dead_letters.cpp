@@ -5,8 +5,8 @@
 // Touches  <hub>.dead_letters, <hub>.worker_queue, <hub>.orchestrator_queue, <hub>.intent_queue,
 //          <hub>.outbox_events
 // Locks    the worker row, then the dead letter; dead letters by id
-// Raises   QB002 dead letter not found, QB006 bad filter, QB010 a letter that has no queue; what
-//          concerns one letter of a portion stands in the answer
+// Raises   QB002 dead letter not found, QB006 bad filter, QB010 a letter that has no queue, QB016
+//          too much to look through; what concerns one letter of a portion stands in the answer
 #include <algorithm>
 
 #include "core/work_item.hpp"
@@ -163,7 +163,11 @@ store::Listing list_dead_letters(store::Tables& tables, std::optional<std::strin
                                  std::optional<std::string_view> reason,
                                  std::optional<std::string_view> instance_id, int64 after,
                                  int limit) {
-    return store::list_dead(tables, queue, reason, instance_id, after, limit);
+    const auto list = store::list_dead(tables, queue, reason, instance_id, after, limit);
+    if (!list.whole) {
+        raise_long_search("list_dead_letters", "browse_dead_letters");
+    }
+    return list.rows;
 }
 
 int64 redrive_dead_letter(store::Tables& tables, int64 id) {

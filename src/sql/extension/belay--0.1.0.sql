@@ -78,7 +78,7 @@ CREATE FUNCTION belay.check_hub(p_name name, p_rows text DEFAULT 'auto')
     RETURNS TABLE (object text, problem text)
     LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_check_hub';
 COMMENT ON FUNCTION belay.check_hub(name, text) IS
-    'Returns deviations of a hub from its version; no row on a healthy hub. p_rows selects the tasks that are read: all, sample (the newest 10,000), none, or auto (all up to 100,000 tasks, else a sample).';
+    'Returns deviations of a hub from its version; no row on a healthy hub. p_rows selects the rows that are read: all, sample (the newest 10,000 tasks), none, or auto (all tasks up to 100,000, else a sample). Only all compares sequences with tables that have no index by number and more than 500 pages.';
 
 CREATE FUNCTION belay.run_as_owner(p_hub name, p_statement text) RETURNS TABLE (nr bigint, fields text[])
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'belay_run_as_owner';
