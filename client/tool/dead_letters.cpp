@@ -49,19 +49,53 @@ void show_letter(Tool& tool, std::int64_t id) {
                                {"work_item", "item"}});
 }
 
-void list_letters(Tool& tool, const DeadLetterFilter& filter) {
+struct LetterFilter {
+    OptionalText queue;
+    OptionalText reason;
+    OptionalText instance_id;
+    OptionalText after;
+    int limit = 100;
+};
+
+void list_letters(Tool& tool, const LetterFilter& given) {
+    Json filter = Json::object();
+    put(filter, "queue", given.queue);
+    put(filter, "reason", given.reason);
+    put(filter, "instance_id", given.instance_id);
+    Hub hub = tool.hub();
+    const auto found = browse(hub, {.function = "browse_dead_letters",
+                                    .filter = filter,
+                                    .order = "oldest",
+                                    .after = given.after,
+                                    .limit = given.limit,
+                                    .preview = kMostPreview});
     Json rows = Json::array();
-    for (const auto& letter : tool.hub().dead_letters().list(filter)) {
-        rows.push_back(letter_json(letter));
+    for (const auto& letter : found.rows) {
+        rows.push_back(fields_of(letter, {"id",
+                                          "queue",
+                                          "source_id",
+                                          "instance_id",
+                                          "execution_id",
+                                          "activity_id",
+                                          "session_id",
+                                          "tag",
+                                          "attempt_count",
+                                          "reason",
+                                          "detail",
+                                          {"enqueued_at_ms", "enqueued_at"},
+                                          {"dead_at_ms", "dead_at"},
+                                          "work_item_bytes",
+                                          "work_item"}));
     }
-    tool.print(rows, {{"id", "ID", Show::kNumber},
-                      {"queue", "QUEUE"},
-                      {"reason", "REASON"},
-                      {"attempt_count", "ATT", Show::kNumber},
-                      {"instance_id", "INSTANCE"},
-                      {"dead_at", "DEAD SINCE", Show::kTime},
-                      {"detail", "DETAIL"},
-                      {"work_item", "ITEM"}});
+    tool.print_page(rows, found.next,
+                    {{"id", "ID", Show::kNumber},
+                     {"queue", "QUEUE"},
+                     {"reason", "REASON"},
+                     {"attempt_count", "ATT", Show::kNumber},
+                     {"instance_id", "INSTANCE"},
+                     {"dead_at", "DEAD SINCE", Show::kTime},
+                     {"detail", "DETAIL"},
+                     {"work_item", "ITEM"}});
 }
 
 struct Redrive {
@@ -120,18 +154,13 @@ void add_dead_letters(CLI::App& app, Tool& tool) {
     auto* group = app.add_subcommand("dead-letters", "items that were set aside");
     group->require_subcommand(1);
 
-    auto filter = std::make_shared<DeadLetterFilter>();
+    auto filter = std::make_shared<LetterFilter>();
     auto* list = group->add_subcommand("list", "list dead letters");
-    list->add_option_function<std::string>(
-        "--queue",
-        [filter](const std::string& word) { filter->queue = Word<DeadLetterQueue>(word); },
-        "orchestrator, worker or intent");
-    list->add_option_function<std::string>(
-        "--reason",
-        [filter](const std::string& word) { filter->reason = Word<DeadLetterReason>(word); },
-        "max_attempts, orphan or undeliverable");
+    list->add_option("--queue", filter->queue, "orchestrator, worker or intent");
+    list->add_option("--reason", filter->reason, "max_attempts, orphan or undeliverable");
     list->add_option("--instance", filter->instance_id, "of this instance");
-    list->add_option("--after", filter->after, "with a greater id");
+    list->add_option("--after", filter->after,
+                     "where the list ended before, with the same filters");
     list->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
     on_run(tool, list, [&tool, filter] { list_letters(tool, *filter); });
 

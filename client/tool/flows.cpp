@@ -11,29 +11,27 @@ namespace {
 using FlowArguments = ListArguments<FlowFilter, FlowState>;
 
 void list_flows(Tool& tool, const FlowArguments& given) {
+    const FlowFilter parsed = filter_of(given);
+    Hub hub = tool.hub();
+    const auto found = browse(hub, {.function = "browse_flows",
+                                    .filter = parsed.json(),
+                                    .order = "created",
+                                    .after = given.after,
+                                    .limit = parsed.limit});
     Json rows = Json::array();
-    for (const auto& flow : tool.hub().flows().list(filter_of(given))) {
-        rows.push_back({{"flow_id", flow.id},
-                        {"kind", flow.kind},
-                        {"state", flow.state},
-                        {"sealed", flow.sealed},
-                        {"graph_revision", flow.revision},
-                        {"fail_policy", flow.fail_policy},
-                        {"member_count", flow.member_count},
-                        {"open_count", flow.open_count},
-                        {"edge_count", flow.edge_count},
-                        {"tags", flow.headers},
-                        {"cancel_reason", json_of(flow.cancel_reason)},
-                        {"created_at_ms", json_of(flow.created_at)},
-                        {"updated_at_ms", json_of(flow.updated_at)},
-                        {"terminal_at_ms", json_of(flow.ended_at)}});
+    for (const auto& flow : found.rows) {
+        rows.push_back(
+            fields_of(flow, {"flow_id", "kind", "state", "sealed", "graph_revision", "fail_policy",
+                             "member_count", "open_count", "edge_count", "tags", "cancel_reason",
+                             "created_at_ms", "updated_at_ms", "terminal_at_ms"}));
     }
-    tool.print(rows, {{"flow_id", "FLOW"},
-                      {"state", "STATE"},
-                      {"member_count", "TASKS", Show::kNumber},
-                      {"open_count", "OPEN", Show::kNumber},
-                      {"updated_at_ms", "UPDATED", Show::kTime},
-                      {"kind", "KIND"}});
+    tool.print_page(rows, found.next,
+                    {{"flow_id", "FLOW"},
+                     {"state", "STATE"},
+                     {"member_count", "TASKS", Show::kNumber},
+                     {"open_count", "OPEN", Show::kNumber},
+                     {"updated_at_ms", "UPDATED", Show::kTime},
+                     {"kind", "KIND"}});
 }
 
 // ---- The graph. ----
@@ -202,14 +200,15 @@ void cancel_flow(Tool& tool, const std::string& id, const FlowCancel& cancel) {
 void add_flows(CLI::App& app, Tool& tool) {
     auto given = std::make_shared<FlowArguments>();
     auto* filter = &given->filter;
-    auto* flows = app.add_subcommand("flows", "list flows");
+    auto* flows = app.add_subcommand("flows", "list flows, newest first");
     flows->add_option("--state", given->states,
                       "open, running, completed, failed or cancelled; repeatable");
     flows->add_option("--kind", filter->kind, "of this kind");
     flows->add_option("--header", given->tags, "with this header, KEY=VALUE; repeatable");
     flows->add_option("--created-from", given->created_from_ms, "in ms since 1970");
     flows->add_option("--created-before", given->created_to_ms, "in ms since 1970");
-    flows->add_option("--after", given->after, "the last id of the page before");
+    flows->add_option("--after", given->after,
+                      "where the list ended before, with the same filters");
     flows->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
     on_run(tool, flows, [&tool, given] { list_flows(tool, *given); });
 

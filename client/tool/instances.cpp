@@ -56,39 +56,67 @@ Json started_json(Hub& hub, const std::string& id) {
 }
 
 struct InstanceArguments {
-    InstanceFilter filter;
     OptionalText status;
+    OptionalText name;
+    OptionalText prefix;
     OptionalNumber created_from_ms;
     OptionalNumber created_before_ms;
+    OptionalText after;
+    int limit = 100;
 };
 
-void list_instances(Tool& tool, const InstanceArguments& given) {
-    InstanceFilter filter = given.filter;
+Json filter_of(const InstanceArguments& given) {
+    Json filter = Json::object();
     if (given.status) {
-        filter.status = enum_of<InstanceStatus>(*given.status);
+        filter["status"] = text_of(enum_of<InstanceStatus>(*given.status));
     }
-    filter.created_from = time_of(given.created_from_ms);
-    filter.created_before = time_of(given.created_before_ms);
+    put(filter, "name", given.name);
+    put(filter, "prefix", given.prefix);
+    put(filter, "created_from_ms", given.created_from_ms);
+    if (given.created_before_ms) {
+        filter["created_to_ms"] = *given.created_before_ms - 1;
+    }
+    return filter;
+}
+
+void list_instances(Tool& tool, const InstanceArguments& given) {
+    const Json filter = filter_of(given);
     Json rows = Json::array();
     Hub hub = tool.hub();
     // They have no status and no place in the order yet: only the first page of all has them.
-    if (!filter.status && !filter.after && !filter.created_from && !filter.created_before) {
-        for (const auto& start : pending_starts(hub, {}, filter.limit.value_or(100))) {
-            if ((!filter.name || start.orchestration_name == filter.name) &&
-                start.instance_id.starts_with(filter.prefix.value_or(""))) {
+    if (!given.status && !given.after && !given.created_from_ms && !given.created_before_ms) {
+        for (const auto& start : pending_starts(hub, {}, given.limit)) {
+            if ((!given.name || start.orchestration_name == given.name) &&
+                start.instance_id.starts_with(given.prefix.value_or(""))) {
                 rows.push_back(started_json(start));
             }
         }
     }
-    for (const auto& info : hub.orchestrations().list(filter)) {
-        rows.push_back(instance_json(info));
+    const auto found = browse(hub, {.function = "browse_instances",
+                                    .filter = filter,
+                                    .order = "created",
+                                    .after = given.after,
+                                    .limit = given.limit,
+                                    .preview = kMostPreview});
+    for (const auto& instance : found.rows) {
+        rows.push_back(fields_of(instance, {"instance_id",
+                                            {"name", "orchestration_name"},
+                                            {"version", "orchestration_version"},
+                                            {"execution_id", "current_execution_id"},
+                                            "status",
+                                            "output_bytes",
+                                            "output",
+                                            {"parent_id", "parent_instance_id"},
+                                            {"created_at_ms", "created_at"},
+                                            {"updated_at_ms", "updated_at"}}));
     }
-    tool.print(rows, {{"instance_id", "INSTANCE"},
-                      {"orchestration_name", "ORCHESTRATION"},
-                      {"status", "STATUS"},
-                      {"current_execution_id", "EXEC", Show::kNumber},
-                      {"updated_at", "UPDATED", Show::kTime},
-                      {"output", "OUTPUT"}});
+    tool.print_page(rows, found.next,
+                    {{"instance_id", "INSTANCE"},
+                     {"orchestration_name", "ORCHESTRATION"},
+                     {"status", "STATUS"},
+                     {"current_execution_id", "EXEC", Show::kNumber},
+                     {"updated_at", "UPDATED", Show::kTime},
+                     {"output", "OUTPUT"}});
 }
 
 Json executions_json(Hub& hub, const std::string& id) {
@@ -276,17 +304,16 @@ void explain_item(Tool& tool, const std::string& text) {
 
 void add_reading(CLI::App& app, Tool& tool) {
     auto given = std::make_shared<InstanceArguments>();
-    auto* filter = &given->filter;
-    filter->limit = 100;
-    auto* instances = app.add_subcommand("instances", "list instances of orchestrations");
+    auto* instances = app.add_subcommand("instances", "list instances, newest first");
     instances->add_option("--status", given->status,
                           "Running, Completed, Failed or ContinuedAsNew");
-    instances->add_option("--name", filter->name, "of this orchestration");
-    instances->add_option("--prefix", filter->prefix, "whose id begins so");
+    instances->add_option("--name", given->name, "of this orchestration");
+    instances->add_option("--prefix", given->prefix, "whose id begins so");
     instances->add_option("--created-from", given->created_from_ms, "in ms since 1970");
     instances->add_option("--created-before", given->created_before_ms, "in ms since 1970");
-    instances->add_option("--after", filter->after, "the last id of the page before");
-    instances->add_option("--limit", filter->limit, "at most so many (100)");
+    instances->add_option("--after", given->after,
+                          "where the list ended before, with the same filters");
+    instances->add_option("--limit", given->limit, "at most so many")->capture_default_str();
     on_run(tool, instances, [&tool, given] { list_instances(tool, *given); });
 
     auto target = std::make_shared<Target>();

@@ -21,34 +21,41 @@ void list_queue(Tool& tool, const QueueFilter& given) {
     put(filter, "instance_id", given.instance_id);
     put(filter, "session_id", given.session_id);
     put(filter, "tag", given.tag);
-    put(filter, "locked_by", given.locked_by);
+    put(filter, "owner", given.locked_by);
     put(filter, "min_attempts", given.min_attempts);
+    Hub hub = tool.hub();
+    const auto found = browse(hub, {.function = "browse_work_items",
+                                    .filter = filter,
+                                    .order = "oldest",
+                                    .after = given.after,
+                                    .limit = given.limit,
+                                    .preview = kMostPreview});
     Json rows = Json::array();
-    for (const auto& item :
-         tool.hub().provider().list_work_items(filter, given.after, given.limit)) {
-        rows.push_back({{"id", item.id},
-                        {"state", item.state},
-                        {"instance_id", json_of(item.instance_id)},
-                        {"execution_id", json_of(item.execution_id)},
-                        {"activity_id", json_of(item.activity_id)},
-                        {"session_id", json_of(item.session_id)},
-                        {"tag", json_of(item.tag)},
-                        {"visible_at", json_of(item.visible_at)},
-                        {"locked_until", json_of(item.locked_until)},
-                        {"locked_by", json_of(item.locked_by)},
-                        {"attempt_count", item.attempt},
-                        {"created_at", json_of(item.created_at)},
-                        {"cursor", item.cursor},
-                        {"work_item", item.work_item}});
+    for (const auto& item : found.rows) {
+        rows.push_back(fields_of(item, {"id",
+                                        "state",
+                                        "instance_id",
+                                        "execution_id",
+                                        "activity_id",
+                                        "session_id",
+                                        "tag",
+                                        {"visible_at_ms", "visible_at"},
+                                        {"locked_until_ms", "locked_until"},
+                                        "locked_by",
+                                        "attempt_count",
+                                        {"created_at_ms", "created_at"},
+                                        "work_item_bytes",
+                                        "work_item"}));
     }
-    tool.print(rows, {{"id", "ID", Show::kNumber},
-                      {"state", "STATE"},
-                      {"attempt_count", "ATT", Show::kNumber},
-                      {"instance_id", "INSTANCE"},
-                      {"activity_id", "ACT", Show::kNumber},
-                      {"tag", "TAG"},
-                      {"locked_by", "OWNER"},
-                      {"work_item", "ITEM"}});
+    tool.print_page(rows, found.next,
+                    {{"id", "ID", Show::kNumber},
+                     {"state", "STATE"},
+                     {"attempt_count", "ATT", Show::kNumber},
+                     {"instance_id", "INSTANCE"},
+                     {"activity_id", "ACT", Show::kNumber},
+                     {"tag", "TAG"},
+                     {"locked_by", "OWNER"},
+                     {"work_item", "ITEM"}});
 }
 
 }  // namespace
@@ -63,7 +70,8 @@ void add_queue(CLI::App& app, Tool& tool) {
     queue->add_option("--owner", filter->locked_by, "leased by this owner id");
     queue->add_option("--min-attempts", filter->min_attempts, "tried at least so often");
     queue->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
-    queue->add_option("--after", filter->after, "the cursor of the last row of the page before");
+    queue->add_option("--after", filter->after,
+                      "where the list ended before, with the same filters");
     on_run(tool, queue, [&tool, filter] { list_queue(tool, *filter); });
 }
 

@@ -29,41 +29,50 @@ OptionalText find_task(Tool& tool, const std::string& id) {
 using TaskArguments = ListArguments<TaskFilter, TaskState>;
 
 void list_tasks(Tool& tool, const TaskArguments& given) {
+    const TaskFilter parsed = filter_of(given);
+    Hub hub = tool.hub();
+    const auto found = browse(hub, {.function = "browse_tasks",
+                                    .filter = parsed.json(),
+                                    .order = "created",
+                                    .after = given.after,
+                                    .limit = parsed.limit,
+                                    .preview = 0});
     Json rows = Json::array();
-    for (const auto& task : tool.hub().tasks().list(filter_of(given))) {
-        rows.push_back({{"task_id", task.id},
-                        {"state", task.state},
-                        {"queue", task.queue},
-                        {"kind", task.kind},
-                        {"priority", task.priority},
-                        {"flow_id", json_of(task.flow_id)},
-                        {"flow_key", json_of(task.flow_key)},
-                        {"pending_attempt", json_of(task.pending_attempt)},
-                        {"attempt_index", task.attempt},
-                        {"retry_count", task.retry_count},
-                        {"reclaim_count", task.reclaim_count},
-                        {"replay_count", task.replay_count},
-                        {"available_at_ms", json_of(task.available_at)},
-                        {"deadline_ms", json_of(task.deadline)},
-                        {"worker", json_of(task.worker)},
-                        {"worker_instance", json_of(task.worker_instance)},
-                        {"lease_epoch", task.lease_epoch},
-                        {"lease_until_ms", json_of(task.lease_until)},
-                        {"failure_class", json_of(task.failure_class)},
-                        {"cancel_reason", json_of(task.cancel_reason)},
-                        {"tags", task.headers},
-                        {"created_at_ms", json_of(task.created_at)},
-                        {"updated_at_ms", json_of(task.updated_at)},
-                        {"terminal_at_ms", json_of(task.ended_at)}});
+    for (const auto& task : found.rows) {
+        rows.push_back(fields_of(task, {"task_id",
+                                        "state",
+                                        "queue",
+                                        "kind",
+                                        "priority",
+                                        "flow_id",
+                                        "flow_key",
+                                        "pending_attempt",
+                                        "attempt_index",
+                                        "retry_count",
+                                        "reclaim_count",
+                                        "replay_count",
+                                        "available_at_ms",
+                                        "deadline_ms",
+                                        "worker",
+                                        "worker_instance",
+                                        "lease_epoch",
+                                        "lease_until_ms",
+                                        "failure_class",
+                                        "cancel_reason",
+                                        "tags",
+                                        "created_at_ms",
+                                        "updated_at_ms",
+                                        "terminal_at_ms"}));
     }
-    tool.print(rows, {{"task_id", "TASK"},
-                      {"state", "STATE"},
-                      {"queue", "QUEUE"},
-                      {"kind", "KIND"},
-                      {"priority", "PRIO", Show::kNumber},
-                      {"attempt_index", "ATT", Show::kNumber},
-                      {"updated_at_ms", "UPDATED", Show::kTime},
-                      {"worker_instance", "WORKER"}});
+    tool.print_page(rows, found.next,
+                    {{"task_id", "TASK"},
+                     {"state", "STATE"},
+                     {"queue", "QUEUE"},
+                     {"kind", "KIND"},
+                     {"priority", "PRIO", Show::kNumber},
+                     {"attempt_index", "ATT", Show::kNumber},
+                     {"updated_at_ms", "UPDATED", Show::kTime},
+                     {"worker_instance", "WORKER"}});
 }
 
 void list_queues(Tool& tool) {
@@ -95,7 +104,7 @@ void list_queues(Tool& tool) {
 void add_reading(CLI::App& app, Tool& tool) {
     auto given = std::make_shared<TaskArguments>();
     auto* filter = &given->filter;
-    auto* tasks = app.add_subcommand("tasks", "list tasks");
+    auto* tasks = app.add_subcommand("tasks", "list tasks, newest first");
     tasks->add_option("--queue", filter->queue, "of this queue");
     tasks->add_option("--state", given->states,
                       "blocked, delayed, ready, active, suspended, completed, failed, cancelled, "
@@ -106,7 +115,8 @@ void add_reading(CLI::App& app, Tool& tool) {
     tasks->add_option("--worker-instance", filter->worker_instance, "leased by this worker");
     tasks->add_option("--created-from", given->created_from_ms, "in ms since 1970");
     tasks->add_option("--created-before", given->created_to_ms, "in ms since 1970");
-    tasks->add_option("--after", given->after, "the last id of the page before");
+    tasks->add_option("--after", given->after,
+                      "where the list ended before, with the same filters");
     tasks->add_option("--limit", filter->limit, "at most so many")->capture_default_str();
     on_run(tool, tasks, [&tool, given] { list_tasks(tool, *given); });
 
@@ -140,42 +150,86 @@ void revoke(Tool& tool, const Steering& given) {
                  : "nothing to revoke: " + (revoked.reason ? text_of(*revoked.reason) : ""));
 }
 
-// Replays all tasks that fit, page by page, and goes on after one that cannot be.
+// What was done to many tasks so far.
+struct Replayed {
+    std::int64_t done = 0;
+    std::int64_t skipped = 0;
+    Json failed = Json::array();
+    bool more = false;
+
+    std::string text() const {
+        std::string all =
+            std::to_string(done) + (done == 1 ? " task runs" : " tasks run") + " once more";
+        if (skipped > 0) {
+            all += ", " + std::to_string(skipped) + " skipped";
+        }
+        if (!failed.empty()) {
+            all += ", " + std::to_string(failed.size()) + " cannot";
+        }
+        return all + (more ? "; there are more, raise --limit" : "");
+    }
+};
+
+// Replays one portion of at most so many, from a cursor on; returns that of the next one.
+OptionalText replay_portion(Hub& hub, const Json& filter, const Steering& given, int most,
+                            const OptionalText& after, Replayed* sum) {
+    const auto& states = given.many.states;
+    const bool failed_only = std::all_of(
+        states.begin(), states.end(),
+        [](const std::string& state) { return state == "failed" || state == "expired"; });
+    const auto portion =
+        Json::parse(hub.query(Effect::kWrite,
+                              "SELECT " + hub.schema() +
+                                  ".replay_tasks(CAST($1 AS jsonb), $2, $3, $4, $5, 100000)",
+                              {filter.dump(), given.cascade,
+                               std::string(failed_only ? "failed" : "ended"), after, most})
+                        .get<std::string>(0, 0));
+    sum->done += portion["done"].get<std::int64_t>();
+    sum->skipped += portion["skipped"].get<std::int64_t>();
+    for (const auto& one : portion["failed"]) {
+        sum->failed.push_back(one);
+        std::cerr << "belay: task " << printable(one["id"].get<std::string>()) << ": "
+                  << printable(one["code"].get<std::string>()) << " "
+                  << printable(one["word"].get<std::string>()) << "\n";
+    }
+    return portion["next"].is_null() ? OptionalText()
+                                     : OptionalText(portion["next"].get<std::string>());
+}
+
+// Replays all tasks that fit, portion by portion, each in a transaction of its own.
 void replay_many(Tool& tool, const Steering& given) {
-    constexpr int kPage = 100;
-    TaskFilter filter = filter_of(given.many);
-    if (filter.states.empty()) {
-        filter.states = {TaskState::kFailed};
+    constexpr int kPortion = 500;
+    TaskFilter wanted = filter_of(given.many);
+    if (wanted.states.empty()) {
+        wanted.states = {TaskState::kFailed};
     }
+    const Json filter = wanted.json();
     Hub hub = tool.hub();
-    Json replayed = Json::array();
-    Json refused = Json::array();
-    for (int left = given.many.filter.limit; left > 0;) {
-        filter.limit = std::min(left, kPage);
-        const auto page = hub.tasks().list(filter);
-        for (const auto& task : page) {
-            filter.after = task.id;
-            try {
-                hub.tasks().replay(task.id, given.cascade);
-                replayed.push_back(task.id);
-            } catch (const Error& error) {
-                if (error.infrastructure()) {
-                    throw;
-                }
-                refused.push_back({{"task_id", task.id}, {"error", error.what()}});
-                std::cerr << "belay: " << printable(error.what()) << "\n";
+    Replayed sum;
+    OptionalText next;
+    try {
+        int left = wanted.limit;
+        do {
+            const std::int64_t before = sum.done + sum.skipped;
+            const std::size_t failed_before = sum.failed.size();
+            next = replay_portion(hub, filter, given, std::min(left, kPortion), next, &sum);
+            left -= static_cast<int>(sum.done + sum.skipped - before) +
+                    static_cast<int>(sum.failed.size() - failed_before);
+            if (next && left > 0) {
+                std::cerr << "belay: so far " << sum.text() << "\n";
             }
-        }
-        left -= static_cast<int>(page.size());
-        if (page.size() < static_cast<std::size_t>(kPage)) {
-            break;
-        }
+        } while (next && left > 0);
+    } catch (const Error&) {
+        std::cerr << "belay: before the error " << sum.text() << "\n";
+        throw;
     }
-    const std::size_t count = replayed.size();
-    tool.say({{"replayed", replayed}, {"refused", refused}},
-             std::to_string(count) + (count == 1 ? " task runs" : " tasks run") + " once more" +
-                 (refused.empty() ? "" : ", " + std::to_string(refused.size()) + " cannot"));
-    if (!refused.empty()) {
+    sum.more = next.has_value();
+    tool.say({{"replayed", sum.done},
+              {"skipped", sum.skipped},
+              {"failed", sum.failed},
+              {"more", sum.more}},
+             sum.text());
+    if (!sum.failed.empty()) {
         throw std::runtime_error("not all of these tasks can run once more");
     }
 }

@@ -144,8 +144,54 @@ void Tool::print(const Json& rows, const std::vector<Column>& columns) const {
     }
 }
 
+void Tool::print_page(Json rows, const OptionalText& next,
+                      const std::vector<Column>& columns) const {
+    for (auto& row : rows) {
+        row["cursor"] = nullptr;
+    }
+    if (!rows.empty()) {
+        rows.back()["cursor"] = json_of(next);
+    }
+    print(rows, columns);
+    if (!json && next) {
+        std::cout << "more: --after " << printable(*next) << "\n";
+    }
+}
+
 void Tool::say(const Json& object, const std::string& sentence) const {
     std::cout << (json ? json_text(object) : printable(sentence)) << "\n";
+}
+
+BrowsedRows browse(Hub& hub, const Browse& given) {
+    constexpr int kMostRows = 1000;
+    constexpr int kScan = 100000;
+    const std::string sql =
+        "SELECT " + hub.schema() + "." + given.function +
+        "(CAST($1 AS jsonb), $2, $3, p_limit => $4, p_scan => $5" +
+        (given.preview ? ", p_preview => " + std::to_string(*given.preview) : "") + ")";
+    BrowsedRows found{Json::array(), given.after};
+    int left = given.limit;
+    do {
+        const auto page = Json::parse(hub.query(Effect::kRepeatable, sql,
+                                                {given.filter.dump(), std::string(given.order),
+                                                 found.next, std::min(left, kMostRows), kScan})
+                                          .get<std::string>(0, 0));
+        for (const auto& row : page["rows"]) {
+            found.rows.push_back(row);
+        }
+        found.next =
+            page["next"].is_null() ? OptionalText() : OptionalText(page["next"].get<std::string>());
+        left = given.limit - static_cast<int>(found.rows.size());
+    } while (left > 0 && found.next);
+    return found;
+}
+
+Json fields_of(const Json& row, const std::vector<Field>& fields) {
+    Json chosen = Json::object();
+    for (const auto& field : fields) {
+        chosen[field.to] = row.at(field.from);
+    }
+    return chosen;
 }
 
 }  // namespace belay::tool

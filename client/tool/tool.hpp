@@ -84,6 +84,9 @@ class Tool {
     // Rows for people: a table, or with --json an array with all fields.
     void print(const Json& rows, const std::vector<Column>& columns) const;
 
+    // One page of a list: the last row has the cursor that continues it.
+    void print_page(Json rows, const OptionalText& next, const std::vector<Column>& columns) const;
+
     // What a command has done: a sentence, or with --json the object.
     void say(const Json& object, const std::string& sentence) const;
 
@@ -177,11 +180,36 @@ Filter filter_of(const ListArguments<Filter, State>& given) {
     }
     filter.created_from = time_of(given.created_from_ms);
     filter.created_before = time_of(given.created_to_ms);
-    if (given.after) {
-        filter.after = id_of(*given.after);
-    }
     return filter;
 }
+
+// Rows of a browse function, of as many pages as it takes: however much the hub holds, this ends
+// with rows or with the end of the list.
+struct Browse {
+    const char* function;
+    Json filter;
+    const char* order;
+    OptionalText after = {};
+    int limit = 100;
+    std::optional<int> preview = {};
+};
+// The longest preview of a body.
+constexpr int kMostPreview = 10000;
+struct BrowsedRows {
+    Json rows = Json::array();
+    OptionalText next = {};  // where the list goes on; none at its end
+};
+BrowsedRows browse(Hub& hub, const Browse& given);
+
+// These fields of a row, in their order. An element is the name of a field, or what the row calls
+// it and its name.
+struct Field {
+    const char* from;
+    const char* to;
+    constexpr Field(const char* name) : from(name), to(name) {}  // NOLINT: names are fields
+    constexpr Field(const char* is, const char* as) : from(is), to(as) {}
+};
+Json fields_of(const Json& row, const std::vector<Field>& fields);
 
 // The command groups.
 void add_front_door(CLI::App& app, Tool& tool);

@@ -490,6 +490,41 @@ TEST_F(Wait, PostmasterDeathEndsTheWait) {
     cluster.start();
 }
 
+// TV-6: what can be claimed or fetched at once says how many sessions wait for it. It is created by
+// a transaction that is not committed, so that no session is woken.
+TEST_F(Wait, ExplanationsCountTheSessionsThatWait) {
+    const auto all = waiting(3, call_wait("'worker', 'queue:mail'"));
+    conn.exec("BEGIN; " + enqueue());
+    EXPECT_EQ(conn.value("SELECT string_agg(e.reason || ' ' || e.detail, '; ') FROM "
+                         "app.worker_queue AS w, app.explain_work_item(w.id) AS e"),
+              "fetchable waiting sessions: 3");
+    conn.exec("SELECT app.create_task('mail')");
+    EXPECT_EQ(
+        conn.value("SELECT string_agg(e.reason || ' ' || e.detail, '; ') FROM app.tasks AS t, "
+                   "app.explain_claim(t.id) AS e"),
+        "claimable {\"waiting_sessions\": 3}");
+    conn.exec("ROLLBACK");
+}
+
+// ER-6
+TEST_F(Wait, AQueueThatWasNeverUsedIsToldOnce) {
+    std::vector<std::string> notices;
+    PQsetNoticeReceiver(
+        conn.raw(),
+        [](void* to, const PGresult* notice) {
+            static_cast<std::vector<std::string>*>(to)->emplace_back(
+                PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY));
+        },
+        &notices);
+    conn.exec("SELECT app.create_task('mail')");
+    conn.exec("CALL app.wait_for_work('{queue:mial,queue:mail,queue:*}', 0)");
+    EXPECT_EQ(notices, std::vector<std::string>{"queue \"mial\" of hub \"app\" never had a task"});
+    conn.exec("CALL app.wait_for_work('{queue:mial}', 0)");
+    EXPECT_EQ(notices.size(), 1u);
+    PQsetNoticeReceiver(
+        conn.raw(), [](void*, const PGresult*) {}, nullptr);
+}
+
 TEST_F(Wait, LevelsDecide) {
     conn.exec("CREATE ROLE client; SELECT belay.grant_hub('app', 'client', 'client')");
     conn.exec("CREATE ROLE worker; SELECT belay.grant_hub('app', 'worker', 'worker')");

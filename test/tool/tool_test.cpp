@@ -258,7 +258,6 @@ TEST_F(ToolProgram, ShowsTasks) {
     EXPECT_EQ(active[0]["retry_count"], 1);
     EXPECT_EQ(active[0]["tags"]["tenant"], "acme");
     EXPECT_EQ(parsed({"tasks", "--limit", "1"}).size(), 1u);
-    EXPECT_EQ(parsed({"tasks", "--after", std::max(id, other)}), json::array());
     EXPECT_NE(text({"tasks"}).find("resizer-1"), std::string::npos);
 
     for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
@@ -337,7 +336,6 @@ TEST_F(ToolProgram, ShowsFlows) {
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0]["flow_id"], id);
     EXPECT_EQ(found[0]["member_count"], 3);
-    EXPECT_EQ(parsed({"flows", "--after", id}), json::array());
     EXPECT_NE(text({"flows"}).find("running"), std::string::npos);
     EXPECT_EQ(parsed({"flow", id})["members"].size(), 3u);
     const std::string shown = text({"flow", id});
@@ -558,11 +556,94 @@ TEST_F(ToolProgram, ReplaysMany) {
     EXPECT_EQ(belay({"replay", kNoTask, "--queue", "charge"}).code, 2);
     EXPECT_EQ(text({"replay", "--queue", "charge", "--state", "failed", "--kind", "b"}),
               "1 task runs once more\n");
-    EXPECT_EQ(parsed({"replay", "--queue", "charge", "--limit", "1"})["replayed"].size(), 1u);
+    EXPECT_EQ(parsed({"replay", "--queue", "charge", "--limit", "1"}),
+              json::parse(R"({"replayed": 1, "skipped": 0, "failed": [], "more": true})"));
     EXPECT_EQ(text({"replay", "--queue", "charge"}), "1 task runs once more\n");
     EXPECT_EQ(text({"replay", "--queue", "charge"}), "0 tasks run once more\n");
     EXPECT_EQ(parsed({"tasks", "--queue", "charge", "--state", "ready"}).size(), 3u);
     EXPECT_EQ(parsed({"tasks", "--state", "failed"}).size(), 1u);
+}
+
+TEST_F(ToolProgram, SaysWhichTasksCannotRunOnceMore) {
+    const auto task = hub_.tasks().create({.queue = "charge", .policy = {.max_replays = 0}});
+    for (const auto& claimed :
+         TaskCalls(hub_).claim({.worker = "w", .worker_instance = "w-1", .max_tasks = 10})) {
+        TaskCalls(hub_).fail(fence_of(claimed), {.failure_class = FailureClass::kPermanent});
+    }
+    const Ran ran = belay({"replay", "--queue", "charge"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_EQ(ran.out, "0 tasks run once more, 1 cannot\n");
+    EXPECT_NE(ran.err.find("task " + task.id.text() + ": QB016 replay_limit"), std::string::npos)
+        << ran.err;
+}
+
+// Lists and replays go on where a list function of the server would end with QB016.
+TEST_F(ToolProgram, ReadsAndReplaysAtSize) {
+    auto server = cluster->connect();
+    // Of 12,000 tasks the newest 1,100 have failed; the oldest one is alone in its queue.
+    server.exec(
+        "INSERT INTO app.tasks (id, lease_epoch, start_delay_ms, created_at_ms, started_at_ms, "
+        "updated_at_ms, terminal_at_ms, cap_set, priority, attempt_index, attempt_leases, "
+        "retry_count, reclaim_count, replay_count, slot, held, state, pending_attempt, queue, "
+        "kind, failure_class, failure_message, tags) SELECT (lpad(to_hex(1700000000000 + i), 12, "
+        "'0') || '70008000' || lpad(to_hex(i), 12, '0'))::uuid, 1, 0, i, i, i, i, 0, 0, 1, 0, 0, "
+        "0, 0, 0, false, CASE WHEN i > 10900 THEN 'failed' ELSE 'completed' END, 'initial', CASE "
+        "WHEN i = 1 THEN 'rare' WHEN i > 10900 THEN 'charge' ELSE 'other' END, 'k', CASE WHEN i > "
+        "10900 THEN 'permanent' END, 'm', '{}' FROM generate_series(1, 12000) AS i");
+    EXPECT_EQ(parsed({"tasks", "--queue", "rare"}).size(), 1u);
+    EXPECT_EQ(parsed({"tasks", "--state", "active"}), json::array());
+    const Ran replayed = belay({"replay", "--queue", "charge", "--limit", "5000"});
+    EXPECT_EQ(replayed.code, 0) << replayed.err;
+    EXPECT_EQ(replayed.out, "1100 tasks run once more\n");
+    EXPECT_NE(replayed.err.find("so far 500 tasks run once more"), std::string::npos);
+    EXPECT_EQ(server.value("SELECT count(*) FROM app.tasks WHERE state = 'ready'"), "1100");
+
+    // The last of 12,000 items is leased.
+    server.exec(
+        "INSERT INTO app.worker_queue (lane, slot, due, id, visible_at, created_at, locked_until, "
+        "nonce_hi, nonce_lo, lease_inc, attempt_count, instance_id, execution_id, activity_id, "
+        "locked_by, work_item) SELECT 0, 0, 0, i, now(), now(), CASE WHEN i = 12000 THEN "
+        "9000000000000 ELSE 0 END, 0, 0, h.incarnation, 0, 'i' || i, 1, 1, CASE WHEN i = 12000 "
+        "THEN 'me' END, '{}' FROM generate_series(1, 12000) AS i, app.belay_hub AS h");
+    const json leased = parsed({"queue", "--state", "leased"});
+    ASSERT_EQ(leased.size(), 1u);
+    EXPECT_EQ(leased[0]["locked_by"], "me");
+    EXPECT_EQ(parsed({"queue", "--limit", "2500"}).size(), 2500u);
+
+    // The other lists: what is wanted comes last.
+    server.exec(
+        "INSERT INTO app.dead_letters SELECT i, 'worker', i, 'i', 1, 1, NULL, NULL, '{}', 3, CASE "
+        "WHEN i = 12000 THEN 'orphan' ELSE 'max_attempts' END, NULL, now(), now() FROM "
+        "generate_series(1, 12000) AS i");
+    EXPECT_EQ(parsed({"dead-letters", "list", "--reason", "orphan"}).size(), 1u);
+    server.exec(
+        "INSERT INTO app.instances SELECT 'i' || i, CASE WHEN i = 12000 THEN 'Rare' ELSE 'Order' "
+        "END, '1', 1, NULL, NULL, 0, now() - i * interval '1 ms', now() FROM generate_series(1, "
+        "12000) AS i");
+    EXPECT_EQ(parsed({"instances", "--name", "Rare"}).size(), 1u);
+    server.exec(
+        "INSERT INTO app.flows (id, graph_revision, member_count, open_count, bad_sink_count, "
+        "edge_count, created_at_ms, updated_at_ms, terminal_at_ms, sealed, struck, state, "
+        "fail_policy, kind, tags) SELECT (lpad(to_hex(1700000000000 + i), 12, '0') || '70008000' "
+        "|| lpad(to_hex(i), 12, '0'))::uuid, 1, 1, 0, 0, 0, i, i, i, true, false, 'completed', "
+        "'continue', CASE WHEN i = 1 THEN 'rare' ELSE 'k' END, '{}' FROM generate_series(1, "
+        "12000) AS i");
+    EXPECT_EQ(parsed({"flows", "--kind", "rare"}).size(), 1u);
+}
+
+TEST_F(ToolProgram, ContinuesLists) {
+    hub_.tasks().create_many({{.queue = "a"}, {.queue = "b"}, {.queue = "b"}});
+    const json first = parsed({"tasks", "--queue", "b", "--limit", "1"});
+    ASSERT_EQ(first.size(), 1u);
+    const std::string cursor = first[0]["cursor"];
+    const json second = parsed({"tasks", "--queue", "b", "--after", cursor});
+    ASSERT_EQ(second.size(), 1u);
+    EXPECT_LT(second[0]["task_id"], first[0]["task_id"]);
+    EXPECT_TRUE(second[0]["cursor"].is_null());
+    EXPECT_NE(text({"tasks", "--limit", "1"}).find("\nmore: --after "), std::string::npos);
+    EXPECT_EQ(text({"tasks"}).find("more:"), std::string::npos);
+    // Of another list.
+    EXPECT_EQ(belay({"tasks", "--after", cursor}).code, 1);
 }
 
 TEST_F(ToolProgram, ListsTheQueue) {
