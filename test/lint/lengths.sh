@@ -15,7 +15,6 @@ long_files='
 '
 # file:function
 long_functions='
-src/store/work_streams.cpp:walk
 '
 headless_files='
 '
