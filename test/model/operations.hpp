@@ -73,6 +73,7 @@ struct Scene {
         std::deque<std::string> tokens;       // the last of work items, dead or not
         std::deque<std::string> turn_tokens;  // the last of turns
         std::set<std::string> all_tokens;
+        std::deque<std::tuple<std::string, int64_t, std::string>> task_leases;  // of receive
         std::vector<std::pair<std::string, decltype(Item{}.key())>> cursors;  // of list_work_items
         int64_t serial = 0;
         int64_t first_instance = 0;  // of those that calls are about

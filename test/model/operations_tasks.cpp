@@ -306,7 +306,8 @@ std::optional<Call> cancel_task(Scene* scene) {
         "SELECT * FROM app.cancel_task('" + task->id + "', '" + reason + "', p_now_ms => " +
             to_string(scene->now) + ")",
         [reason, id = task->id, client = scene->client, now = scene->now](Hub* hub) {
-            const std::string before = hub->tasks.cancel(client, id, reason, now);
+            const std::string before =
+                hub->tasks.cancel(client, id, reason, "operator_override", now);
             return Expected{{"cancelled", id, "cancelled", before, truth(before != "cancelled")}};
         }};
 }
@@ -405,9 +406,213 @@ std::optional<Call> vacuum_tasks(Scene*) {
     return Call{"VACUUM app.tasks, app.attempts, app.dedup_keys", [](Hub*) { return Expected{}; }};
 }
 
+// ---- The front door ----
+
+// A call without an argument for the clock.
+std::string at_now(Scene* scene, const std::string& call) {
+    return "SELECT set_config('belay.now', '" + to_string(scene->now) + "', true); " + call;
+}
+
+std::string ms(int64_t count) {
+    return "interval '" + to_string(count) + " ms'";
+}
+
+std::string shown_ms(const std::string& time) {
+    return "SELECT round(extract(epoch FROM " + time + ") * 1000)::bigint";
+}
+
+// A lease that receive has told: most often one that a task has.
+std::optional<LeaseOf> made_text(Scene* scene) {
+    const auto& known = scene->memory.task_leases;
+    if (known.empty()) {
+        return std::nullopt;
+    }
+    std::vector<LeaseOf> held;
+    for (const auto& [task, epoch, text] : known) {
+        const Task* row = scene->hub.tasks.rows.find(task, scene->client);
+        if (row != nullptr && row->is_active() && row->lease == text) {
+            held.push_back({task, epoch, text});
+        }
+    }
+    if (!held.empty() && scene->random.percent(85)) {
+        return scene->random.pick(held);
+    }
+    if (!scene->random.percent(25)) {
+        return std::nullopt;
+    }
+    const auto [task, epoch, text] = scene->random.pick(known);
+    return LeaseOf{task, epoch, text};
+}
+
+std::optional<Call> send(Scene* scene) {
+    if (scene->hub.tasks.rows.count() > kFullOfTasks) {
+        return std::nullopt;
+    }
+    MadeTask made = made_new_task(scene);
+    NewTask& wanted = made.wanted;
+    wanted.task.id = "?";
+    wanted.task.needs.clear();
+    wanted.task.deadline = std::nullopt;
+    wanted.available = std::nullopt;
+    wanted.window = kDay;
+    const std::string delay = wanted.delay == 0 ? "NULL" : ms(wanted.delay);
+    Call call;
+    call.sql =
+        at_now(scene, "SELECT app.send('" + wanted.task.queue + "', key => " +
+                          sql(wanted.task.dedup_key) + ", delay => " + delay + ", priority => " +
+                          to_string(wanted.task.priority) + ", policy => '" + made.policy + "')");
+    call.apply = [wanted, client = scene->client, now = scene->now](Hub* hub) {
+        Tasks after = hub->tasks;
+        const CreatedTask created = after.create(client, wanted, now);
+        if (created.created) {
+            return Expected{{kAnything}};  // learn does it
+        }
+        hub->tasks = after;
+        return Expected{{created.id}};
+    };
+    call.learn = [wanted, client = scene->client, now = scene->now](Hub* hub,
+                                                                    const Answer& answer) {
+        const std::string id = answer.rows.at(0).at(0).value_or("");
+        if (hub->tasks.rows.find(id, client) == nullptr) {
+            NewTask with_id = wanted;
+            with_id.task.id = id;
+            (void)hub->tasks.create(client, with_id, now);
+        }
+        return std::string();
+    };
+    return call;
+}
+
+std::optional<Call> receive(Scene* scene) {
+    auto& random = scene->random;
+    Claim claim;
+    claim.queues = made_set(scene, kTaskQueues, 60);
+    if (claim.queues->empty()) {
+        claim.queues->insert(random.pick(kTaskQueues));
+    }
+    claim.capabilities = *made_set(scene, kCapabilities, 60);
+    claim.worker = random.pick(kOwners);
+    claim.lease_ms = made_timeout(scene);
+    claim.max = static_cast<int>(random.percent(60) ? 1 : random.number(2, 6));
+    claim.now = scene->now;
+    Call call;
+    call.sql =
+        at_now(scene,
+               "SELECT id, queue, attempt, lease, round(extract(epoch FROM "
+               "lease_until) * 1000)::bigint FROM app.receive(" +
+                   sql(*claim.queues) + ", " + to_string(claim.max) + ", " + ms(claim.lease_ms) +
+                   ", '" + claim.worker + "', " + sql(claim.capabilities) + ")");
+    call.apply = [claim, client = scene->client](Hub* hub) {
+        Claim with_clock = claim;
+        with_clock.server_now = server_now();
+        Expected rows;
+        for (const Task& task : hub->tasks.claim(client, with_clock)) {
+            rows.push_back({task.id, task.queue, to_string(task.attempt), kAnything,
+                            text_of(task.lease_until)});
+        }
+        return rows;
+    };
+    call.learn = [memory = &scene->memory, client = scene->client](Hub* hub, const Answer& answer) {
+        for (const auto& row : answer.rows) {
+            const std::string text = row.at(3).value_or("");
+            if (!memory->all_tokens.insert(text).second) {
+                return "the lease was given before: " + text;
+            }
+            Task& task = *hub->tasks.rows.hold(*row.at(0), client);
+            task.lease = text;
+            memory->task_leases.emplace_back(task.id, task.epoch, text);
+            if (memory->task_leases.size() > kFullOfTasks) {
+                memory->task_leases.pop_front();
+            }
+        }
+        return std::string();
+    };
+    return call;
+}
+
+std::optional<Call> extend(Scene* scene) {
+    const auto lease = made_text(scene);
+    if (!lease) {
+        return std::nullopt;
+    }
+    const int64_t by = made_timeout(scene);
+    return Call{at_now(scene, shown_ms("app.extend('" + *lease->text + "', " + ms(by) + ")")),
+                [=, lease = *lease, client = scene->client, now = scene->now](Hub* hub) {
+                    return Expected{{to_string(hub->tasks.renew(client, lease, by, now).first)}};
+                }};
+}
+
+std::optional<Call> complete(Scene* scene) {
+    const auto lease = made_text(scene);
+    if (!lease) {
+        return std::nullopt;
+    }
+    const Text result = to_string(scene->random.number(0, 9));
+    return Call{at_now(scene, "SELECT app.complete('" + *lease->text + "', " + sql(result) + ")"),
+                [=, lease = *lease, client = scene->client, now = scene->now](Hub* hub) {
+                    (void)hub->tasks.complete(client, lease, result, now);
+                    return kVoid;
+                }};
+}
+
+std::optional<Call> fail(Scene* scene) {
+    const auto lease = made_text(scene);
+    if (!lease) {
+        return std::nullopt;
+    }
+    const TaskFailure failure{
+        .failure_class = scene->random.percent(80) ? "transient" : "permanent",
+        .message = "m" + to_string(scene->random.number(0, 9)),
+        .retry_after = sometimes(scene, 40, scene->random.number(0, 800))};
+    const std::string retry_in = failure.retry_after ? ms(*failure.retry_after) : "NULL";
+    return Call{at_now(scene, shown_ms("app.fail('" + *lease->text + "', " + sql(failure.message) +
+                                       ", " + retry_in + ", '" + failure.failure_class + "')")),
+                [=, lease = *lease, client = scene->client, now = scene->now](Hub* hub) {
+                    const Task task = hub->tasks.fail(client, lease, failure, now);
+                    return Expected{{text_of(task.available)}};
+                }};
+}
+
+std::optional<Call> release(Scene* scene) {
+    const auto lease = made_text(scene);
+    if (!lease) {
+        return std::nullopt;
+    }
+    const int64_t delay = scene->random.percent(60) ? 0 : scene->random.number(1, 800);
+    return Call{at_now(scene, "SELECT app.release('" + *lease->text + "', " + ms(delay) + ")"),
+                [=, lease = *lease, client = scene->client, now = scene->now](Hub* hub) {
+                    (void)hub->tasks.release(client, lease, delay, now);
+                    return kVoid;
+                }};
+}
+
+std::optional<Call> cancel(Scene* scene) {
+    const auto task = made_task(scene, is_any);
+    if (!task) {
+        return std::nullopt;
+    }
+    return Call{at_now(scene, "SELECT app.cancel('" + task->id + "', 'front')"),
+                [id = task->id, client = scene->client, now = scene->now](Hub* hub) {
+                    const Task* row = hub->tasks.rows.find(id, client);
+                    if (row != nullptr && row->is_over()) {
+                        hub->tasks.rows.hold(id, client);
+                        return Expected{{truth(false)}};
+                    }
+                    (void)hub->tasks.cancel(client, id, "front", "client", now);
+                    return Expected{{truth(true)}};
+                }};
+}
+
 constexpr Operation kOperations[] = {
-    {"create_task", 26, When::kAlways, create_task},
-    {"claim_tasks", 28, When::kAlways, claim_tasks},
+    {"send", 10, When::kAlways, send},
+    {"receive", 14, When::kAlways, receive},
+    {"extend", 5, When::kAlways, extend},
+    {"complete", 7, When::kAlways, complete},
+    {"fail", 6, When::kAlways, fail},
+    {"release", 4, When::kAlways, release},
+    {"cancel", 2, When::kAlways, cancel},
+    {"create_task", 18, When::kAlways, create_task},
+    {"claim_tasks", 18, When::kAlways, claim_tasks},
     {"renew_task", 6, When::kAlways, renew_task},
     {"complete_task", 9, When::kAlways, complete_task},
     {"fail_task", 9, When::kAlways, fail_task},

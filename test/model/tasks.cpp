@@ -119,6 +119,7 @@ std::vector<Task> Tasks::claim(int client, const Claim& claim) {
         meet(TaskCase::kLeaseCapped, *task.lease_until < claim.now + claim.lease_ms);
         ++task.leases;
         task.worker = task.attempt_worker = claim.worker;
+        task.lease = std::nullopt;
         task.started = task.started.value_or(claim.now);
         task.updated = claim.now;
         claimed.push_back(task);
@@ -135,8 +136,40 @@ Task& Tasks::hold(int client, const std::string& id) {
     return *rows.hold(id, client);
 }
 
+// DR-2, LE-3 to LE-5.
+Task& Tasks::hold_by_text(int client, const LeaseOf& lease, int64_t now) {
+    if (rows.find(lease.task, client) == nullptr) {
+        refuse("QB001", "unknown_task");
+    }
+    Task& task = hold(client, lease.task);
+    const bool same = task.lease == lease.text;
+    if (same && task.state == "completed" && task.epoch == lease.epoch + 1) {
+        meet(TaskCase::kCompletedTwice);
+        refuse("QB001", "already_completed");
+    }
+    if (task.is_over()) {
+        refuse("QB001", "already_terminal");
+    }
+    if (!task.is_active() || task.epoch != lease.epoch) {
+        meet(TaskCase::kStaleEpoch);
+        refuse("QB001", "stale_epoch");
+    }
+    if (!same) {
+        meet(TaskCase::kOtherSecret);
+        refuse("QB001", "unknown_lease");
+    }
+    if (!task.is_live(now)) {
+        meet(TaskCase::kExpiredLease);
+        refuse("QB001", "lease_expired");
+    }
+    return task;
+}
+
 // TW-1.
 Task& Tasks::hold_leased(int client, const LeaseOf& lease, int64_t now) {
+    if (lease.text) {
+        return hold_by_text(client, lease, now);
+    }
     Task& task = hold(client, lease.task);
     if (task.is_over()) {
         refuse("QB012", "already_terminal");
@@ -214,10 +247,12 @@ void Tasks::finish(int client, Task* task, const std::string& state, const std::
 
 // TW-3.
 Task Tasks::complete(int client, const LeaseOf& lease, const Text& result, int64_t now) {
-    Task& held = hold(client, lease.task);
-    if (held.state == "completed" && held.epoch == lease.epoch + 1) {
-        meet(TaskCase::kCompletedTwice);
-        refuse("QB001", "already_completed");
+    if (!lease.text) {
+        const Task& held = hold(client, lease.task);
+        if (held.state == "completed" && held.epoch == lease.epoch + 1) {
+            meet(TaskCase::kCompletedTwice);
+            refuse("QB001", "already_completed");
+        }
     }
     Task& task = hold_leased(client, lease, now);
     finish(client, &task, "completed", "success", std::nullopt, now);
@@ -277,7 +312,7 @@ Task Tasks::release(int client, const LeaseOf& lease, int64_t delay, int64_t now
 
 // TO-1, TO-2.
 std::string Tasks::cancel(int client, const std::string& id, const std::string& reason,
-                          int64_t now) {
+                          const std::string& source, int64_t now) {
     Task& task = hold(client, id);
     const std::string before = task.state;
     if (before == "cancelled") {
@@ -290,7 +325,7 @@ std::string Tasks::cancel(int client, const std::string& id, const std::string& 
     meet(TaskCase::kCancelledActive, task.is_active());
     finish(client, &task, "cancelled", "cancelled", std::nullopt, now);
     task.cancel_reason = reason;
-    task.cancelled_by = "operator_override";
+    task.cancelled_by = source;
     return before;
 }
 

@@ -38,6 +38,7 @@ enum class TaskCase {
     kIdKnown,
     kCompletedTwice,
     kStaleEpoch,
+    kOtherSecret,
     kExpiredLease,
     kCancelledActive,
     kCancelledAgain,
@@ -72,6 +73,7 @@ constexpr std::array<const char*, static_cast<std::size_t>(TaskCase::kCount)> kT
     "task id known (TC-4)",
     "completion repeated (TW-3)",
     "call with an old epoch (TW-1)",
+    "lease of a claim that was rolled back, its epoch given again (LE-4, LE-5)",
     "call with an expired lease (TW-1)",
     "active task cancelled (TO-1)",
     "cancel repeated (TO-2)",
@@ -110,6 +112,7 @@ struct Task {
     std::optional<int64_t> lease_until;
     std::optional<int64_t> lease_check;
     Text worker;  // of the lease
+    Text lease;   // as a text, if receive has told it: of the last lease
     std::optional<int64_t> available;
     std::optional<int64_t> deadline;
     std::optional<int64_t> attempt_started;
@@ -181,9 +184,11 @@ struct Claim {
     int64_t server_now = 0;
 };
 
+// With its epoch alone, or as the text of the front door.
 struct LeaseOf {
     std::string task;
     int64_t epoch = 0;
+    Text text = std::nullopt;
 };
 
 struct TaskFailure {
@@ -212,8 +217,9 @@ class Tasks {
     Task fail(int client, const LeaseOf& lease, const TaskFailure& failure, int64_t now);
     Task delay(int client, const LeaseOf& lease, int64_t delay, int64_t now);
     Task release(int client, const LeaseOf& lease, int64_t delay, int64_t now);
-    // The state before.
-    std::string cancel(int client, const std::string& id, const std::string& reason, int64_t now);
+    // The state before. source: whom the row names.
+    std::string cancel(int client, const std::string& id, const std::string& reason,
+                       const std::string& source, int64_t now);
     // The task, and whether it had a lease.
     std::pair<Task, bool> revoke(int client, const std::string& id, int64_t now);
     int change_priority(int client, const std::string& id, int priority, int64_t now);
@@ -233,6 +239,7 @@ class Tasks {
     // Holds a task that the client sees. Raises QB002.
     Task& hold(int client, const std::string& id);
     Task& hold_leased(int client, const LeaseOf& lease, int64_t now);
+    Task& hold_by_text(int client, const LeaseOf& lease, int64_t now);
     void end_lease(Task* task, const std::string& state, int64_t now);
     void end_attempt(int client, Task* task, const std::string& outcome,
                      const std::optional<TaskFailure>& failure, int64_t now);
