@@ -1,3 +1,7 @@
+// Whether a kept execution fits the stored history, and which ones leave when the cache is full.
+//
+// May touch: the executions that it keeps, under its lock. Must not: run an orchestration's code,
+// or destroy an execution while it holds the lock.
 #include "cache.hpp"
 
 #include <utility>

@@ -1,3 +1,7 @@
+// What an orchestration's code asks of its Context: checked here, and passed to its Instance.
+//
+// May touch: the instance of the running turn. Must not: read a clock, draw a random number, or do
+// anything else that a replay would do differently; history and turn supply such values.
 #include "belay/durable/context.hpp"
 
 #include <array>

@@ -1,3 +1,7 @@
+// Errors of activities and orchestrations: from exceptions to the stored JSON, and back.
+//
+// May touch: nothing outside. Must not: change the stored form: histories of earlier versions, and
+// of other clients, have it.
 #include "details.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,7 @@
+// Events of a history: the table of their kinds, parsing, and their stored form.
+//
+// May touch: nothing outside. Must not: decide what an event means for an execution; execution.cpp
+// does. Must not change the stored form.
 #include "event.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Groups of calls that are awaited together: which member decides, and what happens to the others.
+//
+// May touch: the calls and coroutines of its instance. Must not: resume a coroutine itself, or
+// decide by anything but the order of the history: a replay has to choose the same winner.
 #include "belay/durable/group.hpp"
 
 #include <algorithm>

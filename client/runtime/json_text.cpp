@@ -1,3 +1,8 @@
+// JSON as text: escapes, a writer of objects, and a reader of one object's fields that builds no
+// document.
+//
+// May touch: nothing outside. Must not: know which fields an event or message has; event.cpp and
+// message.cpp do.
 #include "json_text.hpp"
 
 #include <array>

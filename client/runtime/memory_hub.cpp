@@ -1,3 +1,6 @@
+// The hub in memory that World uses: queues, instances, histories, and what an ack changes in them.
+//
+// May touch: its own memory. Must not: read a clock or start a thread: World supplies the time.
 #include "memory_hub.hpp"
 
 #include <algorithm>

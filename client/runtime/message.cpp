@@ -1,3 +1,7 @@
+// Messages of the orchestrator queue: the table of their kinds, parsing, and their stored form.
+//
+// May touch: nothing outside. Must not: decide what a message means for an execution; decisions.cpp
+// does. Must not change the stored form.
 #include <array>
 
 #include "event.hpp"

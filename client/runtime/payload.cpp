@@ -1,3 +1,6 @@
+// Payloads: from values to the text that is stored, and back; names of types for errors.
+//
+// May touch: nothing outside. Must not: change how a value is stored: histories keep it.
 #include "belay/durable/payload.hpp"
 
 #include <cxxabi.h>

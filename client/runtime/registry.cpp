@@ -1,3 +1,7 @@
+// Orchestrations by name and version, and the order of versions.
+//
+// May touch: its own table, which a running Runtime only reads. Must not: run the code that it
+// registers.
 #include "belay/durable/registry.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Replays of recorded histories: reading a recording, running the code against it, and the report
+// of differences.
+//
+// May touch: the file that it is given. Must not: reach a hub, or store what a replay decides.
 #include "replayer.hpp"
 
 #include <fstream>

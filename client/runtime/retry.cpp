@@ -1,3 +1,7 @@
+// Retries of an activity and compensation of a saga, as orchestration code of the library.
+//
+// May touch: its Context. Must not: use a clock or random numbers other than those of the Context:
+// delays are replayed.
 #include "belay/durable/retry.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Which event or queue message a subscription receives.
+//
+// May touch: its own lists. Must not: resume code: it reports each delivery to its caller. The
+// order follows from history alone.
 #include "subscriptions.hpp"
 
 #include <algorithm>

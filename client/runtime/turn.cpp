@@ -1,3 +1,7 @@
+// A turn: from history and messages, through replay and new decisions, to what the ack stores.
+//
+// May touch: the execution that it is given. Must not: reach a server, a clock or the cache; the
+// caller fetches and acks.
 #include "turn.hpp"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// World: orchestrations and activities against a hub in memory, step by step, with faults on
+// request.
+//
+// May touch: its own memory. Must not: use real time, threads or a connection: a test gives the
+// same result each time.
 #include <algorithm>
 #include <stdexcept>
 

@@ -1,4 +1,7 @@
 // The type belay.hub_mark: its input and output.
+//
+// Touches  its argument and its answer
+// Must not compare a mark with where the server is now: dumps contain marks of other places
 #include "pg/boundary.hpp"
 #include "store/hub.hpp"
 

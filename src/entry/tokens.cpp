@@ -1,4 +1,7 @@
 // SQL functions around lease tokens and keys.
+//
+// Touches  their arguments and their answer
+// Must not read a hub: views and tests call them about rows that they have read
 #include <algorithm>
 
 #include "core/hash.hpp"

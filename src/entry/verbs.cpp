@@ -1,4 +1,7 @@
 // The verb table. Sorted by name; a lint compares it with src/sql/hub/objects/*.sql.
+//
+// Touches  nothing
+// Must not call a verb; language.cpp does, after its checks
 #include "entry/verbs.hpp"
 
 #include <algorithm>

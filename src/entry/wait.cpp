@@ -1,4 +1,6 @@
 // The procedure that waits: decode, wait, encode. It runs with the caller's rights, outside of SPI.
+//
+// Must not hold a snapshot, a lock or an open table while it waits
 #include "entry/waiting.hpp"
 
 #include "entry/verbs.hpp"

@@ -1,4 +1,7 @@
 // The functions of schema belay that concern the background worker.
+//
+// Touches  the registry of workers in shared memory
+// Must not start or stop a worker where a launcher keeps one
 #include <algorithm>
 
 #include "entry/call.hpp"

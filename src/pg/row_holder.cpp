@@ -1,4 +1,7 @@
 // Reads the header of a row, and the server's own record of transactions and subtransactions.
+//
+// Touches  nothing: it reads
+// Must not wait, or lock the row: callers ask why something else waits
 #include "pg/row_holder.hpp"
 
 #include "pg/compat.hpp"

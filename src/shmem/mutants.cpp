@@ -1,4 +1,7 @@
 // The counts of mutants in shared memory. Empty unless BELAY_MUTANTS is defined.
+//
+// Touches  belay's shared memory
+// Must not leave a name of a mutant in a library that users install; the lint no_mutants looks
 #include "shmem/mutants.hpp"
 
 #ifdef BELAY_MUTANTS

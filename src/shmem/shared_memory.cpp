@@ -1,7 +1,9 @@
 // Lays the pieces out, one behind the other, in the server's shared memory or in a named segment.
 //
-// Locks: AddinShmemInitLock while they are made. The order and sizes of the pieces are the same in
-// all processes of a server: sizes depend on settings that need a restart, and on nothing else.
+// Touches the pieces only to have them initialized, each by its own function. Must not know what is
+// in them. Locks: AddinShmemInitLock while they are made. The order and sizes of the pieces are the
+// same in all processes of a server: sizes depend on settings that need a restart, and on nothing
+// else.
 #include "shmem/shared_memory.hpp"
 
 #include "pg/boundary.hpp"

@@ -1,4 +1,7 @@
 // What sql_types.hpp declares and templates do not need: bytea, arrays, the error of a wrong word.
+//
+// Touches  the values that it is given
+// Must not run a statement or name a table
 #include "store/sql_types.hpp"
 
 #include "pg/errors.hpp"

@@ -66,6 +66,126 @@ cursors::Place end_of(const Hub& hub, const Part& part) {
     return {0, last_work_id(hub) + 1};
 }
 
+// One look at the free rows of a part behind a place, with one reading of its cursor.
+struct Look {
+    Table* table;
+    const Part& part;
+    const cursors::Place& after;
+    const pg::Clock& clock;
+    const cursors::CursorKey& key;
+    const cursors::CursorView& view;
+    bool with_held;
+    int64 before;  // the clock before the first snapshot
+    int64 now;     // after the last one
+    int64* next;
+    bool found = false;
+    bool go_on = true;
+
+    void renew() {
+        renew_snapshot(table);
+        now = clock.now();
+    }
+    // Visits table->row, which is free. Returns whether it has an entry now.
+    template <typename Visit>
+    bool take(Visit& visit) {
+        const Verdict verdict = visit(now);
+        found = found || verdict.found;
+        go_on = verdict.go_on;
+        return verdict.passed;
+    }
+};
+
+// Visits the rows that have entries below the cursor's position and are due.
+template <typename Visit>
+void visit_entries(Look& look, Visit& visit) {
+    constexpr int kDue = 16;
+    cursors::DueRow due[kDue];
+    cursors::Place last = look.after;
+    int count = kDue;
+    while (look.go_on && count == kDue) {
+        count =
+            cursors::due_rows(look.key, look.view, look.before, look.with_held, last, due, kDue);
+        // Entries first, then the snapshot: a row that is not seen is gone then, not new.
+        look.renew();
+        for (int i = 0; look.go_on && i < count; ++i) {
+            last = due[i].place;
+            if (!find_work(look.table, {look.part.lane, look.part.slot, last.due, last.id})) {
+                cursors::correct_entry(look.key, due[i], std::nullopt);
+            } else if (const int64 at = free_time(*look.table); at > look.now) {
+                cursors::correct_entry(look.key, due[i], at);
+                *look.next = std::min(*look.next, at);
+            } else {
+                look.take(visit);
+            }
+        }
+    }
+}
+
+// Visits the rows from a place on that is not below the cursor's position, and advances the cursor
+// past those that need no look without an entry. from_cursor: no live row lies between the two.
+template <typename Visit>
+void visit_from(Look& look, const cursors::Place& from, bool from_cursor, Visit& visit) {
+    const cursors::CursorView& view = look.view;
+    const Part& part = look.part;
+    Table* const table = look.table;
+    look.renew();
+    bool blocked = false;
+    bool more = false;
+    cursors::Place end = from;
+    // False: neither this row nor a later one is due.
+    const auto look_at_row = [&] {
+        const WorkKey row = key_of_row(*table);
+        const cursors::Place place = place_of(row);
+        if (part.delayed && row.due > look.now) {
+            end = blocked ? end : place;
+            *look.next = std::min(*look.next, row.due);
+            return false;
+        }
+        bool passed = false;
+        if (const int64 at = free_time(*table); at > look.now) {
+            *look.next = std::min(*look.next, at);
+            passed = !blocked && view.known && cursors::enter_row(look.key, view, place, at);
+        } else {
+            passed = look.take(visit);
+        }
+        if (!blocked) {
+            blocked = !passed;
+            end = passed ? cursors::Place{place.due, place.id + 1} : place;
+        }
+        return true;
+    };
+    // No live row without an entry lies below the position: the one that is there comes first, and
+    // need not be looked for.
+    cursors::Place seen = look.after;
+    if (from_cursor && from == view.position &&
+        find_work_at(*table, view.head, {part.lane, part.slot, from.due, from.id}) &&
+        look_at_row()) {
+        seen = from;
+        more = true;
+    }
+    if (look.go_on) {
+        IndexScanDesc scan =
+            scan_lane(table, part.lane, part.slot, part.delayed, from.due, from.id);
+        while (look.go_on && (more = next_row(*table, scan))) {
+            const cursors::Place place = place_of(key_of_row(*table));
+            if (place == look.after || place == seen) {
+                continue;
+            }
+            if (!look_at_row()) {
+                break;
+            }
+            CHECK_FOR_INTERRUPTS();
+        }
+        index_endscan(scan);
+    }
+    if (from_cursor && view.known) {
+        if (look.go_on && !more && !blocked) {
+            end = std::max(end, end_of(table->hub, part));
+        }
+        cursors::advance_cursor(look.key, view, end);
+    }
+}
+
 // Visits the free rows of a part in order, behind a place. First those that have entries below the
 // cursor, then the others. visit(now) sees table->row. Looks again if it found nothing and
 // something has changed meanwhile. Rows that a running transaction has leased are visited only
@@ -75,7 +195,6 @@ cursors::Place end_of(const Hub& hub, const Part& part) {
 template <typename Visit>
 void walk(Table* table, const Part& part, const cursors::Place& after, const pg::Clock& clock,
           bool with_held, int64* next, Visit visit) {
-    constexpr int kDue = 16;
     const cursors::CursorKey key = cursor_of(table->hub, part.lane, part.slot, part.delayed);
     while (true) {
         CHECK_FOR_INTERRUPTS();
@@ -85,33 +204,12 @@ void walk(Table* table, const Part& part, const cursors::Place& after, const pg:
             cursors::settle_cursor(key, view);
         }
         const int64 before = clock.now();
-        int64 now = before;
         *next = view.next_free > before ? view.next_free : core::kNever;
-        bool found = false;
-        bool go_on = true;
-        cursors::DueRow due[kDue];
-        cursors::Place last = after;
-        int due_count = kDue;
-        const bool look = view.next_free <= before || (with_held && view.held);
-        bool looked = look;
-        while (go_on && due_count == kDue && look) {
-            due_count = cursors::due_rows(key, view, before, with_held, last, due, kDue);
-            // Entries first, then the snapshot: a row that is not seen is gone then, not new.
-            renew_snapshot(table);
-            now = clock.now();
-            for (int i = 0; go_on && i < due_count; ++i) {
-                last = due[i].place;
-                if (!find_work(table, {part.lane, part.slot, last.due, last.id})) {
-                    cursors::correct_entry(key, due[i], std::nullopt);
-                } else if (const int64 at = free_time(*table); at > now) {
-                    cursors::correct_entry(key, due[i], at);
-                    *next = std::min(*next, at);
-                } else {
-                    const Verdict verdict = visit(now);
-                    found = found || verdict.found;
-                    go_on = verdict.go_on;
-                }
-            }
+        Look look{table, part, after, clock, key, view, with_held, before, before, next};
+        bool looked = false;
+        if (view.next_free <= before || (with_held && view.held)) {
+            looked = true;
+            visit_entries(look, visit);
         }
         const cursors::Place head = std::min(view.position, view.own);
         // Else there may be rows between the two.
@@ -119,76 +217,17 @@ void walk(Table* table, const Part& part, const cursors::Place& after, const pg:
         const cursors::Place from = std::max(head, after);
         if (part.delayed && from.due > before) {
             *next = std::min(*next, from.due);
-        }
-        if (go_on && from != cursors::kLastPlace && !(part.delayed && from.due > before)) {
+        } else if (look.go_on && from != cursors::kLastPlace) {
             looked = true;
-            renew_snapshot(table);
-            now = clock.now();
-            bool blocked = false;
-            bool more = false;
-            cursors::Place end = from;
-            // False: neither this row nor a later one is due.
-            const auto look_at_row = [&] {
-                const WorkKey row = key_of_row(*table);
-                const cursors::Place place = place_of(row);
-                if (part.delayed && row.due > now) {
-                    end = blocked ? end : place;
-                    *next = std::min(*next, row.due);
-                    return false;
-                }
-                bool passed = false;
-                if (const int64 at = free_time(*table); at > now) {
-                    *next = std::min(*next, at);
-                    passed = !blocked && view.known && cursors::enter_row(key, view, place, at);
-                } else {
-                    const Verdict verdict = visit(now);
-                    found = found || verdict.found;
-                    go_on = verdict.go_on;
-                    passed = verdict.passed;
-                }
-                if (!blocked) {
-                    blocked = !passed;
-                    end = passed ? cursors::Place{place.due, place.id + 1} : place;
-                }
-                return true;
-            };
-            // No live row without an entry lies below the position: the one that is there comes
-            // first, and need not be looked for.
-            cursors::Place seen = after;
-            if (from_cursor && from == view.position &&
-                find_work_at(*table, view.head, {part.lane, part.slot, from.due, from.id}) &&
-                look_at_row()) {
-                seen = from;
-                more = true;
-            }
-            if (go_on) {
-                IndexScanDesc scan =
-                    scan_lane(table, part.lane, part.slot, part.delayed, from.due, from.id);
-                while (go_on && (more = next_row(*table, scan))) {
-                    const cursors::Place place = place_of(key_of_row(*table));
-                    if (place == after || place == seen) {
-                        continue;
-                    }
-                    if (!look_at_row()) {
-                        break;
-                    }
-                    CHECK_FOR_INTERRUPTS();
-                }
-                index_endscan(scan);
-            }
-            if (from_cursor && view.known) {
-                if (go_on && !more && !blocked) {
-                    end = std::max(end, end_of(table->hub, part));
-                }
-                cursors::advance_cursor(key, view, end);
-            }
+            visit_from(look, from, from_cursor, visit);
         }
-        if (found || !view.known || !looked) {
+        if (look.found || !view.known || !looked) {
             return;
         }
         const cursors::CursorView later = cursors::read_cursor(key);
         *next = std::min(*next, later.next_free);
-        if (later.changes == view.changes && (later.next_free <= before || later.next_free > now)) {
+        if (later.changes == view.changes &&
+            (later.next_free <= before || later.next_free > look.now)) {
             return;
         }
     }

@@ -1,7 +1,10 @@
 // drop_guard.cpp — make room for commands that need a database to themselves, notice the commands
 // after which a database has a worker, or has none, and stand by DROP EXTENSION belay.
 //
-// Calls    pg/worker_registry, store::all_hubs
+// Calls    registry, store::all_hubs
+// Touches  belay's shared memory; the schema that CREATE EXTENSION made, if it is empty
+// Must not refuse or delay a command beyond what follows
+//
 // A command on a database only waits for the worker to leave, at most 5 s. DROP EXTENSION belay is
 // refused while there are hubs, as PostgreSQL itself does, but in belay's words. The schema that
 // CREATE EXTENSION has made goes with the extension if it is empty then.

@@ -64,6 +64,7 @@ void Hub::end(int client, bool commit) {
     kv_store.end(client, commit);
     kv_delta.end(client, commit);
     removal.end(client, commit);
+    tasks.end(client, commit);
 }
 
 }  // namespace belay::test::model

@@ -15,6 +15,7 @@
 //   management.cpp    what operators see of instances
 //   removal.cpp       deletion and pruning
 //   duties.cpp        what is to be done from time to time
+//   tasks.cpp         tasks
 #pragma once
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "cases.hpp"
 #include "core/lease.hpp"
 #include "rows.hpp"
+#include "tasks.hpp"
 
 namespace belay::test::model {
 
@@ -345,6 +347,7 @@ class Hub {
     Table<std::pair<std::string, std::string>, Value> kv_delta;
     // Its one row is held by the client that deletes instances: deletions come one after the other.
     Table<int, bool> removal;
+    Tasks tasks;
     int32_t incarnation = 1;
     bool worker_paused = false;
     bool orchestrator_paused = false;

@@ -16,6 +16,7 @@ namespace belay::test::model {
 namespace {
 
 constexpr int64_t kSteps = 12000;
+constexpr int64_t kTaskSteps = 6000;
 constexpr int64_t kStepsOfEpisode = 1500;
 constexpr int kStepsBetweenComparisons = 40;
 constexpr int kPatience = 4;  // so many times as long a run may be, until it has met all cases
@@ -51,7 +52,9 @@ class Model : public testing::Test {
         : cluster({.preload = true,
                    .mutants = mutants,
                    .conf = {"autovacuum = off", "belay.reconcile_interval = 0",
-                            "max_connections = 20", "log_min_error_statement = panic"}}) {
+                            "max_connections = 20", "log_min_error_statement = panic",
+                            // So the model knows the epochs of tasks.
+                            "belay.dense_epochs = on"}}) {
         cluster.connect().exec("CREATE EXTENSION belay");
     }
 
@@ -75,24 +78,29 @@ void run_episode(Runner* runner, int64_t end, int64_t* done) {
     runner->finish();
 }
 
-TEST_F(Model, RandomCallsOfSeveralClients) {
+// Random calls from the subject, until so many were made and all cases were met, which met_by tells
+// of an episode.
+template <std::size_t kCases>
+void run_random(Cluster* cluster, const Subject& subject, int64_t usual_steps,
+                const std::array<const char*, kCases>& names,
+                const std::array<int, kCases>& (*met_by)(const Runner&)) {
     const uint64_t first_seed = chosen_seed();
-    const int64_t steps =
-        number_from("BELAY_MODEL_STEPS", kSteps) * (number_from("BELAY_LONG", 0) == 1 ? 10 : 1);
+    const int64_t steps = number_from("BELAY_MODEL_STEPS", usual_steps) *
+                          (number_from("BELAY_LONG", 0) == 1 ? 10 : 1);
     std::cout << "BELAY_SEED=" << first_seed << ", " << steps << " steps" << std::endl;
 
     std::map<std::string, int> calls;
     std::map<std::string, int> refused;
-    std::array<int, kCaseNames.size()> met{};
+    std::array<int, kCases> met{};
     int blocked = 0;
     uint64_t seed = first_seed;
     const auto is_over = [&](int64_t done) {
         const bool all_met = std::find(met.begin(), met.end(), 0) == met.end() &&
-                             calls.size() == operations().size();
-        return done >= steps * (all_met || steps < kSteps ? 1 : kPatience);
+                             calls.size() == subject.operations.size();
+        return done >= steps * (all_met || steps < usual_steps ? 1 : kPatience);
     };
     for (int64_t done = 0; !is_over(done); ++seed) {
-        Runner runner(&cluster, seed);
+        Runner runner(cluster, subject, seed);
         try {
             const int64_t length =
                 done < steps ? std::min(steps - done, kStepsOfEpisode) : kStepsOfEpisode;
@@ -102,7 +110,7 @@ TEST_F(Model, RandomCallsOfSeveralClients) {
         }
         add(runner.calls(), &calls);
         add(runner.refused(), &refused);
-        std::transform(met.begin(), met.end(), runner.met().begin(), met.begin(), std::plus());
+        std::transform(met.begin(), met.end(), met_by(runner).begin(), met.begin(), std::plus());
         blocked += runner.blocked();
     }
     std::cout << "seeds up to " << seed - 1 << "\ncalls\n"
@@ -110,14 +118,27 @@ TEST_F(Model, RandomCallsOfSeveralClients) {
               << show(refused);
     std::cout << "waited as expected: " << blocked << "\ncases\n";
     for (std::size_t i = 0; i < met.size(); ++i) {
-        std::cout << "  " << kCaseNames[i] << ": " << met[i] << "\n";
+        std::cout << "  " << names[i] << ": " << met[i] << "\n";
     }
-    if (steps >= kSteps) {
-        EXPECT_EQ(calls.size(), operations().size()) << "an operation never ran";
+    if (steps >= usual_steps) {
+        EXPECT_EQ(calls.size(), subject.operations.size()) << "an operation never ran";
         for (std::size_t i = 0; i < met.size(); ++i) {
-            EXPECT_GT(met[i], 0) << "never met: " << kCaseNames[i];
+            EXPECT_GT(met[i], 0) << "never met: " << names[i];
         }
     }
+}
+
+TEST_F(Model, RandomCallsOfSeveralClients) {
+    run_random<kCaseNames.size()>(
+        &cluster, {operations(), pictures()}, kSteps, kCaseNames,
+        [](const Runner& runner) -> const auto& { return runner.met(); });
+}
+
+// Tasks share no table with the others.
+TEST_F(Model, RandomCallsOfTasks) {
+    run_random<kTaskCaseNames.size()>(
+        &cluster, {task_operations(), task_pictures()}, kTaskSteps, kTaskCaseNames,
+        [](const Runner& runner) -> const auto& { return runner.tasks_met(); });
 }
 
 // The test itself is tested: deletions that leave something behind are noticed.
@@ -127,7 +148,7 @@ TEST_F(ModelOfMutant, ABrokenDeletionIsNoticed) {
     std::cout << "BELAY_SEED=" << seed << ", at most " << kMostSteps << " steps" << std::endl;
     cluster.connect().exec("SELECT belay.inject_fault('delete.keeps_state', 1000000)");
     for (int64_t done = 0; done < kMostSteps; ++seed) {
-        Runner runner(&cluster, seed);
+        Runner runner(&cluster, {operations(), pictures()}, seed);
         try {
             run_episode(&runner, done + kStepsOfEpisode, &done);
         } catch (const Mismatch& mismatch) {

@@ -39,7 +39,7 @@ Answer ask(Conn& conn, const std::string& sql) {
     return answer;
 }
 
-const std::vector<Operation>& operations() {
+std::span<const Operation> operations() {
     static const std::vector<Operation> all = [] {
         std::vector<Operation> list;
         for (const auto part : {worker_operations(), message_operations(), turn_operations(),

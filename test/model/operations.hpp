@@ -73,6 +73,7 @@ struct Scene {
         std::deque<std::string> tokens;       // the last of work items, dead or not
         std::deque<std::string> turn_tokens;  // the last of turns
         std::set<std::string> all_tokens;
+        std::deque<std::tuple<std::string, int64_t, std::string>> task_leases;  // of receive
         std::vector<std::pair<std::string, decltype(Item{}.key())>> cursors;  // of list_work_items
         int64_t serial = 0;
         int64_t first_instance = 0;  // of those that calls are about
@@ -88,8 +89,8 @@ struct Operation {
     std::optional<Call> (*make)(Scene*);
 };
 
-// All of them.
-const std::vector<Operation>& operations();
+// All but those of tasks.
+std::span<const Operation> operations();
 
 std::span<const Operation> worker_operations();
 std::span<const Operation> message_operations();
@@ -99,6 +100,7 @@ std::span<const Operation> dead_letter_operations();
 std::span<const Operation> hub_operations();
 std::span<const Operation> management_operations();
 std::span<const Operation> removal_operations();
+std::span<const Operation> task_operations();
 
 // ---- Showing what is compared ----
 
@@ -106,8 +108,11 @@ std::span<const Operation> removal_operations();
 // shown_time(timestamptz), those of the server's clock being all alike; shown_item(text), where the
 // engine's own messages are described; shown_elements(json) and shown_values(json);
 // shown_reconcile(bigint, text[], bigint), what duties did and, by source, the orphans that came
-// behind a dead letter.
+// behind a dead letter; index_faults(text), where a partial index of a hub has not the rows that
+// its condition says.
 const char* showing_functions();
+// A statement that registers the queues and the sets of capabilities of tasks, and leaves no task.
+const char* registering_tasks();
 std::string shown_time(int64_t ms);
 
 // What a client sees of the hub, as the tables show it and as the model has it.
@@ -117,5 +122,12 @@ struct Picture {
     Expected (*expected)(const Hub&, int client);
 };
 std::span<const Picture> pictures();
+std::span<const Picture> task_pictures();
+
+// What an episode is about.
+struct Subject {
+    std::span<const Operation> operations;
+    std::span<const Picture> pictures;
+};
 
 }  // namespace belay::test::model

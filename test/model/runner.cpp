@@ -36,8 +36,9 @@ std::string show(const Expected& rows) {
 
 }  // namespace
 
-Runner::Runner(Cluster* cluster, uint64_t seed)
-    : seed_(seed),
+Runner::Runner(Cluster* cluster, const Subject& subject, uint64_t seed)
+    : subject_(subject),
+      seed_(seed),
       random_(seed),
       observer_(cluster->connect()),
       now_(seed % 2 == 0 ? kPast : kFuture) {
@@ -59,6 +60,8 @@ void Runner::make_hubs() {
         observer_.exec("SELECT belay.create_hub(" + name + ")");
         observer_.exec("SELECT belay.set_hub_option(" + name + ", 'max_clock_skew', '0')");
     }
+    // Transactions that register the same queue or set of capabilities would wait for each other.
+    observer_.exec(registering_tasks());
 }
 
 // Tokens of another hub, whose numbers are those of the first leases here.
@@ -105,6 +108,7 @@ void Runner::fail(const std::string& what) {
     list("instance_locks", hub_.locks);
     list("instances", hub_.instances);
     list("deletions", hub_.removal);
+    list("tasks", hub_.tasks.rows);
     text << "incarnation " << hub_.incarnation << ", slot_count " << hub_.slot_count
          << ", max_attempts "
          << (hub_.max_attempts ? std::to_string(*hub_.max_attempts) : std::string("off"))
@@ -153,6 +157,12 @@ void Runner::advance_clock() {
         for (const TurnLock* lock : hub_.locks.seen_by(kNobody)) {
             add(lock->locked_until);
         }
+        for (const Task* task : hub_.tasks.rows.seen_by(kNobody)) {
+            for (const auto& instant : {task->lease_until, task->lease_check, task->available,
+                                        task->deadline, task->attempt_deadline}) {
+                add(instant.value_or(0));
+            }
+        }
     }
     if (!instants.empty()) {
         now_ = random_.pick(instants) - (random_.percent(25) ? 1 : 0);
@@ -189,11 +199,11 @@ const Operation* Runner::choose(int client) {
                (operation.when == Operation::When::kAlone ? alone : !in_transaction);
     };
     int64_t sum = 0;
-    for (const auto& operation : operations()) {
+    for (const auto& operation : subject_.operations) {
         sum += possible(operation) ? operation.weight : 0;
     }
     int64_t at = random_.number(1, sum);
-    for (const auto& operation : operations()) {
+    for (const auto& operation : subject_.operations) {
         at -= possible(operation) ? operation.weight : 0;
         if (at <= 0) {
             return &operation;
@@ -233,8 +243,8 @@ void Runner::call(int client) {
         } catch (const Blocked&) {
             outcome = Outcome::kBlocked;
         }
-    } while (!made ||
-             (outcome == Outcome::kBlocked && after.met == hub_.met && random_.percent(85)));
+    } while (!made || (outcome == Outcome::kBlocked && after.met == hub_.met &&
+                       after.tasks.met == hub_.tasks.met && random_.percent(85)));
 
     const bool savepoint = state.in_transaction && random_.percent(40);
     if (savepoint) {
@@ -272,6 +282,7 @@ void Runner::call(int client) {
     }
     hub_.last = after.last;
     hub_.met = after.met;
+    hub_.tasks.met = after.tasks.met;
     if (outcome == Outcome::kBlocked) {
         ++blocked_;
         if (answer.sqlstate != kBlocked) {
@@ -335,7 +346,7 @@ void Runner::compare_all() {
         }
         fail(text);
     };
-    for (const auto& picture : pictures()) {
+    for (const auto& picture : subject_.pictures) {
         compare(picture, kNobody, picture.expected(hub_, kNobody),
                 ask(observer_, picture.sql).rows);
         for (int client = 0; client < kClients; ++client) {
@@ -356,6 +367,10 @@ void Runner::finish() {
         }
     }
     compare_all();
+    const Answer faults = ask(observer_, "SELECT * FROM index_faults('app')");
+    if (!faults.sqlstate.empty() || !faults.rows.empty()) {
+        fail("partial indexes: " + faults.message + "\n" + show(faults.rows));
+    }
 }
 
 }  // namespace belay::test::model

@@ -19,8 +19,8 @@ class Mismatch : public std::runtime_error {
 
 class Runner {
  public:
-    // Makes the hub app anew. Everything that follows depends on the seed alone.
-    Runner(Cluster* cluster, uint64_t seed);
+    // Makes the hub app anew. Everything that follows depends on the subject and the seed alone.
+    Runner(Cluster* cluster, const Subject& subject, uint64_t seed);
 
     // One call, or the begin or end of a transaction, of some client.
     void step();
@@ -34,6 +34,7 @@ class Runner {
     // By SQLSTATE and code_detail.
     const std::map<std::string, int>& refused() const { return refused_; }
     const auto& met() const { return hub_.met; }
+    const auto& tasks_met() const { return hub_.tasks.met; }
 
  private:
     struct Client {
@@ -55,6 +56,7 @@ class Runner {
     void note(int client, const std::string& text);
     [[noreturn]] void fail(const std::string& what);
 
+    Subject subject_;
     uint64_t seed_;
     Random random_;
     Hub hub_;

@@ -1,3 +1,7 @@
+// The checks of an action's arguments, its statement, its preview, and its call.
+//
+// May touch: one hub, through the connection that it is given. Must not: put a value from a request
+// into the text of a statement that runs; the text with values is only shown.
 #include "actions.hpp"
 
 #include <algorithm>

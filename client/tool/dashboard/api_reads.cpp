@@ -1,3 +1,7 @@
+// The table of the reads of a hub, and slices of bodies.
+//
+// May touch: hubs, reading. Must not: decide who may read; answering.cpp compares the level that
+// the table names.
 #include "api_reads.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Finds embedded files of the front end by name, and their content types.
+//
+// May touch: the embedded files. Must not: read the file system.
 #include "assets.hpp"
 
 #include <algorithm>

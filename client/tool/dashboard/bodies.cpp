@@ -1,3 +1,7 @@
+// What is shown of stored bodies: redacted keys, hidden bodies, and previews cut at a character.
+//
+// May touch: nothing outside. Must not: show the value of a redacted key, however the key is
+// spelled and wherever the text is cut.
 #include "bodies.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Start of the dashboard, the checks that every request passes first, and its static pages.
+//
+// May touch: the token file, the log on standard error, the parts of the dashboard. Must not: wait
+// for the database in the thread of the event loop: in_thread moves that to another thread.
 #include "dashboard.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+// Connections to the database by credential, and the threads that use them.
+//
+// May touch: libpq connections, under its lock. Must not: connect or wait for a server while it
+// holds the lock, or give a connection of one credential to another.
 #include "database.hpp"
 
 #include <libpq-fe.h>

@@ -1,3 +1,7 @@
+// HTTP/1.1 over Boost: sockets, requests within limits, answers, and event streams.
+//
+// May touch: sockets and the path of the Unix socket. Must not: know routes, sessions or the
+// database: its handlers do.
 #include "http_server.hpp"
 
 #include <sys/stat.h>

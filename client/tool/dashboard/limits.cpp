@@ -1,3 +1,7 @@
+// Limits of requests and of attempts to log in.
+//
+// May touch: its own tables, which are bounded. Must not: read a clock: the caller supplies the
+// time.
 #include "limits.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// From method and target to a route, and the parts of a path and query.
+//
+// May touch: nothing outside. Must not: accept a path that is not in its list, or one with two
+// spellings.
 #include "router.hpp"
 
 #include <algorithm>

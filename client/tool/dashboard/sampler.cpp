@@ -1,3 +1,8 @@
+// Samples of each hub that viewers look at, rates between samples, and events and flows that are
+// new.
+//
+// May touch: hubs, reading; open event streams. Must not: run a statement per viewer, or take more
+// than its share of the database's time.
 #include "sampler.hpp"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Sessions of viewers and their secrets.
+//
+// May touch: its own table, under its lock; the system's random numbers. Must not: store a session
+// anywhere, or compare a secret in a time that depends on it.
 #include "sessions.hpp"
 
 #include <sys/random.h>

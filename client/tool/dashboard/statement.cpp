@@ -1,3 +1,7 @@
+// Values of statements as parameters and as literals, and the text that a page shows.
+//
+// May touch: nothing outside. Must not: be used for the text of a statement that runs, other than
+// its parameters.
 #include "statement.hpp"
 
 #include <algorithm>

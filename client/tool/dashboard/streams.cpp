@@ -1,3 +1,7 @@
+// Open event streams, what each watches, and sending to those that watch an object.
+//
+// May touch: event streams, under its lock. Must not: reach the database, or wait for a slow
+// browser.
 #include "streams.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 //          store::function_faults, store::examine, store::check_tasks, store::check_sequences,
 //          registry::quarantined_hubs
 // Touches  nothing
+// Locks    the tables that it reads, ACCESS SHARE
 // Raises   QB002 unknown hub, QB006 bad argument, 42501
 #include <algorithm>
 #include <cmath>

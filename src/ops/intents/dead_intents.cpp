@@ -2,6 +2,7 @@
 //
 // Calls    nothing
 // Touches  nothing
+// Locks    nothing
 // Raises   55000 a dead letter whose detail was changed by hand
 #include "ops/intents/intents.hpp"
 #include "pg/errors.hpp"

@@ -1,4 +1,7 @@
+// Opening a table, and access to its rows: what of table.hpp need not be inline.
+//
 // Touches  the table that it is given, and the hub's cache entry, where it keeps what it found out
+// Must not know which table it is, or what a column means: descriptions say it
 #include "store/table/table.hpp"
 
 #include "core/time.hpp"
