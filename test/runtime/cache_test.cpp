@@ -147,6 +147,16 @@ TEST(Cache, Bounds) {
     Cache none(tiny);
     none.put(execution("x"), {}, 0);
     EXPECT_EQ(none.stats().instances, 0u);
+    CacheLimits at_once;
+    at_once.idle_ms = 0;  // LC-7
+    Cache evicting(at_once);
+    EXPECT_EQ(evicting.put(execution("x"), {}, 0), std::vector<std::string>{"x"});
+    EXPECT_TRUE(evicting.accepts(one));  // The server is told of it nevertheless.
+    EXPECT_EQ(evicting.stats().evictions, 1u);
+    EXPECT_EQ(evicting.stats().instances, 0u);
+    EXPECT_EQ(evicting.stats().bytes, 0u);
+    EXPECT_EQ(evicting.take("x", {}, miss), nullptr);
+    EXPECT_EQ(miss, Miss::kAbsent);
     CacheLimits off;
     off.bytes = 0;  // LC-7
     Cache turned_off(off);
