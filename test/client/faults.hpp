@@ -33,6 +33,7 @@ class Process {
         int status = 0;
         ::waitpid(pid_, &status, 0);
     }
+    pid_t pid() const { return pid_; }
     void start() {
         pid_ = ::fork();
         if (pid_ == 0) {
