@@ -114,7 +114,9 @@ TEST(Cache, OmittedHistoryIsNeeded) {
     EXPECT_EQ(told.size(), 1u);  // The run with the history tells.
     request.history_omitted = false;
     EXPECT_TRUE(belay::engine::run_turn(request, registry(), options).ended);
-    EXPECT_EQ(told.size(), 2u);
+    ASSERT_EQ(told.size(), 3u);
+    EXPECT_EQ(told[1].kind, belay::RuntimeEvent::Kind::kCorrupt);
+    EXPECT_EQ(told[2].kind, belay::RuntimeEvent::Kind::kEnded);
 }
 
 // LC-4: bounds in number and in bytes, least recently used first; LC-5: idle ones leave.
