@@ -11,7 +11,7 @@
 #
 # Sets up, builds, stages a private installation and runs each suite on throw-away servers. Logs
 # are in build/run/log. The last line is "N passed, N failed"; the exit code is 0 if tests ran and
-# none failed; a suite that cannot run here is counted as skipped. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
+# none failed; a suite, or a part of one, that cannot run here is counted as skipped. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
 # (address,undefined or thread) builds what CMake builds with these sanitizers, apart from the rest.
 # BELAY_SANITIZE_MODULE does the same for the server module; test/sanitize.sh sets it, in a copy.
 set -euo pipefail
@@ -151,7 +151,13 @@ suite_citus() {
 suite_client() { own_servers_suite; }
 suite_tool() { own_servers_suite; }
 # Durable functions: GoogleTests, and what must not compile, with both compilers.
-suite_runtime() { own_servers_suite "$root/test/runtime/run.sh" "$cmake_dir" "$clang_dir"; }
+suite_runtime() {
+    own_servers_suite "$root/test/runtime/run.sh" "$cmake_dir" "$clang_dir"
+    if [[ -z $only && ! -x $clang_dir/bin/runtime_tests ]]; then
+        say "suite runtime SKIPPED with clang++: there is no ${clang_dir#"$root"/}/bin/runtime_tests" |
+            tee "$result_dir/$suite.skipped"
+    fi
+}
 suite_regress() { pg_regress_suite regress -- --; }
 suite_regress-preload() { pg_regress_suite regress -- --preload --conf "$resting" --; }
 # With a search path full of traps.

@@ -84,6 +84,10 @@ std::vector<std::string> Cache::put(std::unique_ptr<Execution> execution, Stored
                 return evicted;
             }
         }
+        if (limits_.idle_ms <= 0) {
+            ++stats_.evictions;
+            return {std::move(id)};
+        }
         while (!items_.empty() &&
                (stats_.bytes + bytes > limits_.bytes || stats_.instances >= limits_.instances)) {
             evicted.push_back(items_.front().instance_id);

@@ -46,7 +46,7 @@ struct StoredFacts {
 struct CacheLimits {
     std::size_t bytes = std::size_t{256} << 20;  // 0 turns the cache off
     std::size_t instances = 10000;
-    std::int64_t idle_ms = 600000;
+    std::int64_t idle_ms = 600000;  // 0: each leaves at once
 };
 
 struct CacheStats {

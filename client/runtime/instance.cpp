@@ -124,6 +124,9 @@ bool begin_wait(CallState& call, PromiseBase& promise) {
 
 CallState::CallState(Instance* owner, CallKind kind_of_call, std::uint64_t number)
     : instance(owner), sequence(number), kind(kind_of_call) {
+    if (instance == nullptr) {
+        return;
+    }
     next_call = instance->calls_;
     if (next_call != nullptr) {
         next_call->previous_call = this;

@@ -7,25 +7,12 @@
 #include <algorithm>
 #include <optional>
 #include <regex>
-#include <set>
 #include <stdexcept>
 
 namespace belay::engine {
 namespace {
 
 using Kind = TurnResult::Kind;
-
-// Of a version that check_history_version accepts.
-std::string pin_of(const std::string& version) {
-    ObjectWriter pin;
-    std::string_view rest = version;
-    for (const std::string_view part : {"major", "minor", "patch"}) {
-        const auto dot = rest.find('.');
-        pin.raw(part, std::string(rest.substr(0, dot)));
-        rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
-    }
-    return pin.take();
-}
 
 std::string mutations_text(const std::vector<KeyValueMutation>& mutations) {
     std::string text = "[";
@@ -94,20 +81,6 @@ bool is_start(MessageKind kind) {
     return kind == MessageKind::kStartOrchestration || kind == MessageKind::kContinueAsNew;
 }
 
-Event start_event(const Message& message, const std::string& version) {
-    Event event;
-    event.kind = EventKind::kOrchestrationStarted;
-    event.name = message.name;
-    event.version = version;
-    event.text = message.text;
-    event.instance = message.parent_instance;
-    event.parent_id = message.parent_id;
-    event.parent_execution_id = message.parent_execution_id;
-    event.initial_status = message.initial_status;
-    event.carried = message.carried;
-    return event;
-}
-
 // One turn on its way.
 class Turn {
  public:
@@ -131,6 +104,7 @@ class Turn {
     ExecutionFacts facts(bool live) const;
     TurnResult not_acked(Kind kind, RuntimeEvent::Kind event, std::string text,
                          std::int64_t event_id = 0);
+    TurnResult ended_without_code(const EndOfCode& end, std::int64_t event_id = 0);
     TurnResult acked(TurnDecision decision);
     void tell(RuntimeEvent::Kind kind, std::string text, std::int64_t event_id = 0) const;
     void require_history() const {
@@ -171,6 +145,13 @@ TurnResult Turn::not_acked(Kind kind, RuntimeEvent::Kind event, std::string text
     result_.text = std::move(text);
     result_.execution.reset();
     return std::move(result_);
+}
+
+TurnResult Turn::ended_without_code(const EndOfCode& end, std::int64_t event_id) {
+    TurnDecision decision = failure_of_turn(request_, end, options_, version_, event_id);
+    result_.ended = true;
+    tell(RuntimeEvent::Kind::kEnded, end.output, decision.events.back().id);
+    return acked(std::move(decision));
 }
 
 TurnResult Turn::acked(TurnDecision decision) {
@@ -220,10 +201,8 @@ TurnResult Turn::run() {
         }
         tell(RuntimeEvent::Kind::kCorrupt, corrupt.what());
         if (ends) {
-            result_.ended = true;
-            return acked(failure_of_turn(
-                request_, end_of_poison(request_.attempt, options_.max_attempts, corrupt.what()),
-                options_, version_, 99999));
+            return ended_without_code(
+                end_of_poison(request_.attempt, options_.max_attempts, corrupt.what()), 99999);
         }
         result_.kind = Kind::kCorrupt;
         result_.text = corrupt.what();
@@ -291,10 +270,7 @@ TurnResult Turn::decide() {
         }
         require_history();
         tell(RuntimeEvent::Kind::kNondeterministic, difference.what(), difference.event_id());
-        result_.ended = true;
-        return acked(failure_of_turn(
-            request_, end_of_nondeterminism(name_ + " " + version_, difference.what()), options_,
-            version_));
+        return ended_without_code(end_of_nondeterminism(name_ + " " + version_, difference.what()));
     }
 }
 
@@ -383,73 +359,33 @@ void Turn::verify(const TurnOutput& output, const detail::Registered& code) cons
     }
 }
 
-// What is open at the end of a history, without any code.
-struct OpenCalls {
-    std::vector<std::int64_t> activities;
-    std::vector<std::string> children;
-    OptionalText parent;
-    std::int64_t parent_id = 0;
-    std::int64_t parent_execution_id = 1;
-    std::int64_t last_id = 0;
-    std::string name;
-    std::string version;
-    bool continues = false;  // as a new execution
-};
-
-OpenCalls open_calls(const TurnRequest& request) {
-    OpenCalls open;
-    std::set<std::int64_t> closed;
-    std::vector<Event> events;
-    for (const std::string_view text : request.history) {
-        try {
-            events.push_back(parse_event(text));
-        } catch (const Corrupt&) {
-            continue;  // The others count.
-        }
-        closed.insert(events.back().source);
-        open.continues =
-            open.continues || events.back().kind == EventKind::kOrchestrationContinuedAsNew;
-        open.last_id = std::max(open.last_id, events.back().id);
-    }
-    for (const Event& event : events) {
-        if (event.kind == EventKind::kOrchestrationStarted) {
-            open.parent = event.instance;
-            open.parent_id = event.parent_id;
-            open.parent_execution_id = std::max<std::int64_t>(event.parent_execution_id, 1);
-            open.name = event.name;
-            open.version = event.version.value_or("");
-        } else if (closed.contains(event.id)) {
-            continue;
-        } else if (event.kind == EventKind::kActivityScheduled) {
-            open.activities.push_back(event.id);
-        } else if (event.kind == EventKind::kSubOrchestrationScheduled) {
-            const std::string& id = event.instance.value();
-            open.children.push_back(id.starts_with("sub::") ? request.instance_id + "::" + id : id);
-        }
-    }
-    return open;
-}
-
-// The message that begins an execution, if the turn does so.
-std::optional<Message> beginning_of(const TurnRequest& request, bool continues) {
-    if (!request.history.empty() && !continues) {
-        return std::nullopt;
-    }
-    for (const std::string_view text : request.messages) {
-        try {
-            Message message = parse_message(text);
-            if (message.kind ==
-                (continues ? MessageKind::kContinueAsNew : MessageKind::kStartOrchestration)) {
-                return message;
-            }
-        } catch (const Corrupt&) {
-            continue;  // Perhaps another one.
-        }
-    }
-    return std::nullopt;
-}
-
 }  // namespace
+
+// Of a version that check_history_version accepts.
+std::string pin_of(const std::string& version) {
+    ObjectWriter pin;
+    std::string_view rest = version;
+    for (const std::string_view part : {"major", "minor", "patch"}) {
+        const auto dot = rest.find('.');
+        pin.raw(part, std::string(rest.substr(0, dot)));
+        rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+    }
+    return pin.take();
+}
+
+Event start_event(const Message& message, const std::string& version) {
+    Event event;
+    event.kind = EventKind::kOrchestrationStarted;
+    event.name = message.name;
+    event.version = version;
+    event.text = message.text;
+    event.instance = message.parent_instance;
+    event.parent_id = message.parent_id;
+    event.parent_execution_id = message.parent_execution_id;
+    event.initial_status = message.initial_status;
+    event.carried = message.carried;
+    return event;
+}
 
 TurnResult run_turn(const TurnRequest& request, const Registry& registry,
                     const TurnOptions& options, std::unique_ptr<Execution> live) {
@@ -500,82 +436,6 @@ Values parse_values(std::string_view snapshot) {
         }
     }
     return values;
-}
-
-TurnDecision failure_of_turn(const TurnRequest& request, const EndOfCode& end,
-                             const TurnOptions& options, const std::string& version,
-                             std::int64_t event_id) {
-    OpenCalls open = open_calls(request);
-    TurnDecision decision;
-    decision.execution_id = request.execution_id;
-    const auto beginning = beginning_of(request, open.continues);
-    if (beginning) {
-        decision.execution_id += open.continues ? 1 : 0;
-        open = OpenCalls();
-        open.parent = beginning->parent_instance;
-        open.parent_id = beginning->parent_id;
-        open.parent_execution_id = std::max<std::int64_t>(beginning->parent_execution_id, 1);
-        open.name = beginning->name;
-        open.version = beginning->version.value_or(version);
-    }
-    std::int64_t next_id = open.last_id + 1;
-    const EventOwner owner{request.instance_id, decision.execution_id, options.history_version};
-    const auto add = [&](Event event) {
-        event.timestamp_ms = request.now_ms;
-        decision.events.push_back({event.id, event.kind, event_text(event, owner)});
-    };
-    if (beginning && event_id == 0) {
-        Event started = start_event(*beginning, open.version);
-        started.id = next_id++;
-        add(std::move(started));
-    }
-    for (const std::int64_t activity : open.activities) {
-        Event event;
-        event.kind = EventKind::kActivityCancelRequested;
-        event.id = next_id++;
-        event.source = activity;
-        event.text = "orchestration_terminal_failed";
-        // Behind event 99999 of a corrupt history there may be anything.
-        if (event_id == 0) {
-            add(std::move(event));
-        }
-        decision.cancelled_activities.push_back(activity);
-    }
-    Event terminal;
-    terminal.kind = EventKind::kOrchestrationFailed;
-    terminal.id = event_id != 0 ? event_id : next_id;
-    terminal.text = end.details;
-    add(std::move(terminal));
-    for (const std::string& child : open.children) {
-        ObjectWriter fields;
-        fields.string("instance", child)
-            .string("reason", "parent dropped sub-orchestration future");
-        decision.orchestrator_items.push_back(
-            ObjectWriter().raw("CancelInstance", fields.take()).take());
-    }
-    if (open.parent) {
-        ObjectWriter fields;
-        fields.string("parent_instance", *open.parent);
-        fields.number("parent_execution_id", open.parent_execution_id);
-        fields.number("parent_id", open.parent_id).raw("details", end.details);
-        decision.orchestrator_items.push_back(
-            ObjectWriter().raw("SubOrchFailed", fields.take()).take());
-    }
-    ObjectWriter metadata;
-    if (!open.name.empty()) {
-        metadata.string("orchestration_name", open.name);
-        metadata.string("orchestration_version", open.version);
-    }
-    metadata.string("status", "Failed").string("output", end.output);
-    if (open.parent) {
-        metadata.string("parent_instance_id", *open.parent);
-    }
-    if (beginning) {
-        metadata.raw("pinned_duroxide_version", pin_of(options.history_version));
-    }
-    metadata.raw("kv_mutations", "[]");
-    decision.metadata = metadata.take();
-    return decision;
 }
 
 }  // namespace belay::engine

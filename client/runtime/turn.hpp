@@ -95,6 +95,12 @@ void check_history_version(const std::string& version);
 // Throws Corrupt if these events cannot be a history.
 std::vector<Event> parse_history(const std::vector<std::string_view>& history);
 
+// The pin of an instance, of a version that check_history_version accepts.
+std::string pin_of(const std::string& version);
+
+// The first event of an execution that the message begins with this version of the code.
+Event start_event(const Message& message, const std::string& version);
+
 // An end that the code has no part in: of a refused ack, for example. `version` is that of the
 // code, for an execution that the turn begins.
 TurnDecision failure_of_turn(const TurnRequest& request, const EndOfCode& end,

@@ -33,6 +33,7 @@ class Process {
         int status = 0;
         ::waitpid(pid_, &status, 0);
     }
+    pid_t pid() const { return pid_; }
     void start() {
         pid_ = ::fork();
         if (pid_ == 0) {
@@ -107,12 +108,14 @@ class RandomRounds {
 };
 
 // Kills a process, backends of it and the server in the middle of their work, at random moments: 5
-// times, or 40 times in the long form, for which there has to be kLongWork times as much work, and
-// less often if no work is left. `left_in` has the rows that are still to be worked on; some of it
-// is done before each kill. Then waits for the end.
+// times, or 40 times in the long form, for which there has to be kLongWork times as much work.
+// `left_in` has the rows that are still to be worked on; some of it is done before each kill. Each
+// of these rows needs a handler that passes the turnstile, so that there is work left for the last
+// kill. Then waits for the end.
 constexpr int kLongWork = 8;
-inline void kill_in_the_middle(Cluster& cluster, Process& process, const std::string& application,
-                               const std::string& left_in, RandomRounds& random) {
+inline void kill_in_the_middle(Cluster& cluster, Process& process, Turnstile& turnstile,
+                               const std::string& application, const std::string& left_in,
+                               RandomRounds& random) {
     // None while the server recovers.
     const auto left = [&]() -> std::optional<int> {
         try {
@@ -123,11 +126,13 @@ inline void kill_in_the_middle(Cluster& cluster, Process& process, const std::st
     };
     const std::array<std::string, 3> victims{"process", "backend", "server"};
     std::map<std::string, int> killed;
-    int before = left().value();
+    const int number = left().value();
+    int before = number;
     const int kills = random.is_long() ? 40 : 5;
-    for (int n = 0; n < kills && before > 0; ++n) {
+    for (int n = 0; n < kills; ++n) {
         const std::string& victim =
             victims.at(static_cast<std::size_t>(n < 3 ? n : random.below(3)));
+        turnstile.allow((n + 1) * number / (kills + 1));
         // Something was done since the last kill.
         ASSERT_TRUE(wait_until([&] {
             const auto now = left();
@@ -162,7 +167,8 @@ inline void kill_in_the_middle(Cluster& cluster, Process& process, const std::st
         std::cout << victim << " killed " << times << " times, ";
     }
     std::cout << before << " left after the last kill\n";
-    EXPECT_EQ(killed.size(), victims.size()) << "there was too little work";
+    EXPECT_GT(before, 0);
+    turnstile.open();
     EXPECT_TRUE(wait_until([&] { return left() == 0; }, std::chrono::seconds(120)))
         << left().value_or(-1) << " left, seed " << random.seed();
 }

@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -49,6 +53,39 @@ struct Running {
     }
     Loop& loop;
     std::thread thread;
+};
+
+// Lets so many runs of handlers pass, in this process and in those that it forks; the others wait
+// until more may. Work that has to last for as long as a test disturbs it passes one.
+class Turnstile {
+ public:
+    Turnstile()
+        : shared_(static_cast<Shared*>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+                                              MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+        if (shared_ == MAP_FAILED) {
+            throw std::runtime_error("no shared memory");
+        }
+        new (shared_) Shared;
+    }
+    ~Turnstile() { ::munmap(shared_, sizeof(Shared)); }
+    Turnstile(const Turnstile&) = delete;
+    Turnstile& operator=(const Turnstile&) = delete;
+
+    void pass() {
+        const int mine = ++shared_->arrived;
+        EXPECT_TRUE(wait_until([&] { return mine <= shared_->limit; }, std::chrono::minutes(10)));
+    }
+    void allow(int limit) { shared_->limit = limit; }
+    void open() { allow(std::numeric_limits<int>::max()); }
+    // With those that wait.
+    int arrived() const { return shared_->arrived; }
+
+ private:
+    struct Shared {
+        std::atomic<int> arrived = 0;
+        std::atomic<int> limit = 0;
+    };
+    Shared* shared_;
 };
 
 // A table `effects`, whose first writer loses its connection during the COMMIT: before the server
@@ -128,6 +165,20 @@ class WithServer : public ::testing::Test {
     // Ends the backend from outside, and waits until it is gone.
     static void kill_backend(int pid) {
         admin().exec("SELECT pg_terminate_backend(" + std::to_string(pid) + ", 10000)");
+    }
+
+    // Restarts the server twice while `count` jobs, whose handlers pass the turnstile, are under
+    // way: at the second restart, too, some of them have not begun.
+    static void restart_in_the_middle(Turnstile& turnstile, int count) {
+        int restarts = 0;
+        for (const char* mode : {"fast", "immediate"}) {
+            const int before = turnstile.arrived();
+            turnstile.allow(++restarts * count / 3);
+            ASSERT_TRUE(wait_until([&] { return turnstile.arrived() >= before + 10; })) << mode;
+            cluster->stop(mode);
+            cluster->start();
+        }
+        turnstile.open();
     }
 
     static inline std::unique_ptr<Cluster> cluster;

@@ -76,11 +76,16 @@ class ClientSettler : public WithServer {
         return count("task_states WHERE state = '" + state + "'");
     }
     int leased() { return count("tasks WHERE lease_owner IS NOT NULL"); }
-    // By a connection of its own, for handlers.
-    int leased_by_others() {
-        Connection own(options());
-        return own.exec("SELECT count(*) FROM app.tasks WHERE lease_owner IS NOT NULL")
-            .get<int>(0, 0);
+
+    // True once a worker on more and more tasks holds more than this number of leases. How many it
+    // holds follows from how long its jobs take, of which a busy machine makes some long.
+    bool comes_to_hold_more_than(int number) {
+        return wait_until([&] {
+            if (in_state("ready") < 1000) {
+                create_many(1000);
+            }
+            return leased() > number;
+        });
     }
     std::string state_of(const Uuid& id) { return hub_.tasks().get(id).value()["state"]; }
 
@@ -811,15 +816,17 @@ TEST_F(ClientSettler, AfterKillsEachJobHasOneEffect) {
     options.concurrency = 8;
     options.lease = seconds(2);
     options.connection.conninfo += " application_name=portions";
+    Turnstile turnstile;
     Process process([&] {
         Worker worker(options);
-        worker.on_activity("Work", [](Task&) {
+        worker.on_activity("Work", [&](Task&) {
+            turnstile.pass();
             std::this_thread::sleep_for(Milliseconds(2));
             return completed();
         });
         worker.run();
     });
-    kill_in_the_middle(*cluster, process, "portions", "app.worker_queue", random);
+    kill_in_the_middle(*cluster, process, turnstile, "portions", "app.worker_queue", random);
     Conn own = admin();
     EXPECT_EQ(own.value("SELECT count(*) || ' ' || count(DISTINCT work_item) FROM "
                         "app.orchestrator_queue"),
@@ -845,9 +852,11 @@ TEST_F(ClientSettler, AfterKillsEachTaskHasOneEffect) {
     options.concurrency = 8;
     options.lease = seconds(2);
     options.connection.conninfo += " application_name=portions";
+    Turnstile turnstile;
     Process process([&] {
         Worker worker(options);
-        worker.on("cpu", [](Task& task) {
+        worker.on("cpu", [&](Task& task) {
+            turnstile.pass();
             std::this_thread::sleep_for(Milliseconds(2));
             if (task.payload().get<int>() % 2 == 0) {
                 return completed();
@@ -859,8 +868,8 @@ TEST_F(ClientSettler, AfterKillsEachTaskHasOneEffect) {
         });
         worker.run();
     });
-    kill_in_the_middle(*cluster, process, "portions", "app.tasks WHERE terminal_at_ms IS NULL",
-                       random);
+    kill_in_the_middle(*cluster, process, turnstile, "portions",
+                       "app.tasks WHERE terminal_at_ms IS NULL", random);
     Conn own = admin();
     const std::string all = std::to_string(number) + " " + std::to_string(number);
     const std::string half = std::to_string(number / 2) + " " + std::to_string(number / 2);
@@ -958,43 +967,39 @@ TEST_F(ClientSettler, AHandlerThatWaitsIsToldWhatIsWrong) {
 
 // TX-33: two jobs at most would be held without a buffer.
 TEST_F(ClientSettler, AnAutomaticBufferFollowsShortJobs) {
-    const int number = 4000;
-    create_many(number);
     auto options = worker_options();
     options.concurrency = 2;
     Worker worker(options);
     worker.on("cpu", [](Task&) { return completed(); });
     Running running(worker);
-    ASSERT_TRUE(wait_until([&] { return events(Kind::kCompleted) == number; }));
+    EXPECT_TRUE(comes_to_hold_more_than(40));
     running.end();
-    std::cout << worker.round_trips() << " round trips for " << number << " jobs\n";
-    EXPECT_LT(worker.round_trips(), static_cast<std::uint64_t>(number / 8));
+    std::cout << worker.round_trips() << " round trips for " << events(Kind::kCompleted)
+              << " jobs\n";
+    EXPECT_EQ(leased(), 0);
 }
 
 // TX-33: the jobs that were prefetched because others were short go back when they take long.
 TEST_F(ClientSettler, AnAutomaticBufferDoesNotKeepLongJobs) {
-    const int number = 3000;
-    create_many(number);
     auto options = worker_options();
     options.concurrency = 2;
     options.lease = seconds(600);
     Worker worker(options);
     Gate gate;
+    gate.open = true;
     std::atomic<int> begun = 0;
-    std::atomic<int> most = 0;
     worker.on("cpu", [&](Task&) {
-        if (++begun > 1000 && !gate.open) {
-            most = std::max(most.load(), leased_by_others());
-            gate.pass();
-        }
+        ++begun;
+        gate.pass();
         return completed();
     });
     Running running(worker);
-    ASSERT_TRUE(wait_until([&] { return gate.entered == 2; }));
-    EXPECT_GT(most, 4);
+    ASSERT_TRUE(comes_to_hold_more_than(4));
+    gate.open = false;
     EXPECT_TRUE(wait_until([&] { return leased() <= 2; }));
     EXPECT_EQ(count("tasks WHERE retry_count + reclaim_count > 0"), 0);
     gate.open = true;
+    const int number = count("tasks");
     ASSERT_TRUE(wait_until([&] { return in_state("completed") == number; }));
     running.end();
     EXPECT_EQ(begun, number);
@@ -1003,24 +1008,16 @@ TEST_F(ClientSettler, AnAutomaticBufferDoesNotKeepLongJobs) {
 
 // TX-33: the lengths of jobs count that their handlers have settled themselves.
 TEST_F(ClientSettler, AnAutomaticBufferFollowsJobsThatSettleThemselves) {
-    const int number = 3000;
-    create_many(number);
     auto options = worker_options();
     options.concurrency = 50;
     Worker worker(options);
-    std::atomic<int> begun = 0;
-    std::atomic<int> most = 0;
-    worker.on("cpu", [&](Task& task) {
+    worker.on("cpu", [](Task& task) {
         task.settle(completed());
-        if (++begun % 50 == 0) {
-            most = std::max(most.load(), leased_by_others());
-        }
         return settled();
     });
     Running running(worker);
-    ASSERT_TRUE(wait_until([&] { return in_state("completed") == number; }));
+    EXPECT_TRUE(comes_to_hold_more_than(50));
     running.end();
-    EXPECT_GT(most, 50);
 }
 
 TEST_F(ClientSettler, RefusesOptionsThatTheServerDoesNotTake) {

@@ -114,7 +114,9 @@ TEST(Cache, OmittedHistoryIsNeeded) {
     EXPECT_EQ(told.size(), 1u);  // The run with the history tells.
     request.history_omitted = false;
     EXPECT_TRUE(belay::engine::run_turn(request, registry(), options).ended);
-    EXPECT_EQ(told.size(), 2u);
+    ASSERT_EQ(told.size(), 3u);
+    EXPECT_EQ(told[1].kind, belay::RuntimeEvent::Kind::kCorrupt);
+    EXPECT_EQ(told[2].kind, belay::RuntimeEvent::Kind::kEnded);
 }
 
 // LC-4: bounds in number and in bytes, least recently used first; LC-5: idle ones leave.
@@ -147,6 +149,16 @@ TEST(Cache, Bounds) {
     Cache none(tiny);
     none.put(execution("x"), {}, 0);
     EXPECT_EQ(none.stats().instances, 0u);
+    CacheLimits at_once;
+    at_once.idle_ms = 0;  // LC-7
+    Cache evicting(at_once);
+    EXPECT_EQ(evicting.put(execution("x"), {}, 0), std::vector<std::string>{"x"});
+    EXPECT_TRUE(evicting.accepts(one));  // The server is told of it nevertheless.
+    EXPECT_EQ(evicting.stats().evictions, 1u);
+    EXPECT_EQ(evicting.stats().instances, 0u);
+    EXPECT_EQ(evicting.stats().bytes, 0u);
+    EXPECT_EQ(evicting.take("x", {}, miss), nullptr);
+    EXPECT_EQ(miss, Miss::kAbsent);
     CacheLimits off;
     off.bytes = 0;  // LC-7
     Cache turned_off(off);

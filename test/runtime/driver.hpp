@@ -80,12 +80,14 @@ inline std::string cancel(const std::string& reason) {
     return json{{"CancelInstance", {{"instance", "ord-7"}, {"reason", reason}}}}.dump();
 }
 
-// An instance "ord-7". Turns replay from the stored history; with `cached` they go on in memory.
+// An instance, by default "ord-7". Turns replay from the stored history; with `cached` they go on
+// in memory.
 class Driver {
  public:
     belay::Registry registry;
     belay::engine::TurnOptions options;
     bool cached = false;
+    std::string instance = "ord-7";
     std::int64_t now_ms = 1000;
     std::int64_t execution = 1;
     belay::engine::Values values;
@@ -98,7 +100,7 @@ class Driver {
     // The types of the new events, a comma between.
     std::string turn(std::vector<std::string> messages, int attempt = 1) {
         belay::engine::TurnRequest request;
-        request.instance_id = "ord-7";
+        request.instance_id = instance;
         request.execution_id = execution;
         request.attempt = attempt;
         request.now_ms = now_ms;

@@ -1,5 +1,6 @@
-// Golden histories: what the examples store is what it was, and what was stored is replayed by
-// today's code, with every compiler. The files are in golden/; BELAY_WRITE_GOLDEN=1 writes them.
+// Golden histories: what the examples and the scenarios store is what it was, and what was stored
+// is replayed by today's code, with every compiler. The files are in golden/; BELAY_WRITE_GOLDEN=1
+// writes them.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,11 +9,11 @@
 #include <gtest/gtest.h>
 
 #include "belay/testing.hpp"
-#include "examples.hpp"
+#include "scenarios.hpp"
 
 namespace {
 
-using namespace examples;
+using namespace scenarios;
 using belay::testing::CacheMode;
 using belay::testing::World;
 
@@ -28,11 +29,27 @@ std::string text_of(const std::filesystem::path& path) {
     return text.str();
 }
 
+// hello.json; of a child, saga.sub.2.json; of a later execution, cleaner-2.json.
+std::string file_of(std::string id, std::int64_t execution) {
+    for (auto at = id.find("::"); at != std::string::npos; at = id.find("::")) {
+        id.replace(at, 2, ".");
+    }
+    return id + (execution > 1 ? "-" + std::to_string(execution) : std::string()) + ".json";
+}
+
 // Instances with an id that says what it shows.
 void run_examples(World& world) {
     world.cache(CacheMode::kOn);
     register_all(world);
     register_activities(world);
+    register_scenarios(world);
+    world.on(square, [](int i) {
+        if (i > 3) {
+            throw belay::Failure("too large: " + std::to_string(i), false);
+        }
+        return i * i;
+    });
+    world.on(check_health, [](int) {});
     int charges = 0;
     world.on(charge, [charges = &charges](Order order) {
         if (order.id == "again" && ++*charges < 3) {
@@ -67,7 +84,17 @@ void run_examples(World& world) {
     world.start(cleaner, round, "cleaner");
     world.start(bulk, orders, "bulk");
     world.start(versioned, order, "versioned");
+    const Actor fresh;
+    world.start(actor, fresh, "actor");
+    world.start(nested, 2, "nested");
+    world.start(parent_of_counting, "counting");
+    world.start(starter, "x", "starter");
+    world.start(mixed, 6, "mixed");
     world.advance(10min);
+    // Its first execution ends with its tenth message or pause, and carries the other messages.
+    for (int i = 1; i <= 12; ++i) {
+        world.enqueue("actor", "inbox", i < 12 ? i : -1);
+    }
     world.raise("approval", "approved", true);
     world.cancel("saga_cancelled", "changed my mind");
     world.advance(71h);
@@ -82,24 +109,24 @@ TEST(Golden, HistoriesAreWhatTheyWere) {
     const bool write = std::getenv("BELAY_WRITE_GOLDEN") != nullptr;
     belay::testing::Replayer replayer;
     register_all(replayer);
+    register_scenarios(replayer);
     replayer.strict();
     int files = 0;
     for (const std::string& id : world.instances()) {
-        if (id.find("::") != std::string::npos) {
-            continue;  // A child.
+        for (std::int64_t execution = 1; execution <= world.state(id).execution_id; ++execution) {
+            const std::string text = world.history(id, execution);
+            const auto path = directory / file_of(id, execution);
+            if (write) {
+                std::ofstream(path) << text;
+            }
+            EXPECT_EQ(text_of(path), text) << path;
+            const auto report = replayer.replay_file(path.string());
+            EXPECT_TRUE(report.ok) << path << ": " << report.text;
+            EXPECT_TRUE(report.ended) << path;
+            EXPECT_TRUE(replayer.torture(text_of(path)).ok) << path;
+            ++files;
         }
-        const auto path = directory / (id + ".json");
-        if (write) {
-            std::ofstream(path) << world.history(id, 1);
-        }
-        EXPECT_EQ(text_of(path), world.history(id, 1)) << path;
-        const auto report = replayer.replay_file(path.string());
-        EXPECT_TRUE(report.ok) << id << ": " << report.text;
-        EXPECT_TRUE(report.ended) << id;
-        EXPECT_TRUE(replayer.torture(text_of(path)).ok) << id;
-        ++files;
     }
-    EXPECT_EQ(files, 13);
     const auto there = std::distance(std::filesystem::directory_iterator(directory),
                                      std::filesystem::directory_iterator());
     EXPECT_EQ(files, there);

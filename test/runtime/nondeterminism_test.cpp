@@ -338,6 +338,90 @@ TEST(Nondeterminism, BlockAndFail) {
     EXPECT_EQ(f.last.decision.cancelled_activities, std::vector<std::int64_t>{4});
 }
 
+Durable<std::string> waits_for_messages(Context ctx, json order) {
+    auto taken = ctx.event<int>("go");
+    auto open = ctx.event<int>("go");
+    auto taken_message = ctx.dequeue<int>("q");
+    auto open_message = ctx.dequeue<int>("q");
+    std::vector<belay::Call<int>> dropped;
+    dropped.push_back(ctx.event<int>("go"));
+    dropped.push_back(ctx.dequeue<int>("q"));
+    auto child_call = ctx.call(child, order);
+    std::string receipt = co_await ctx.call(charge, order);
+    dropped.clear();
+    auto shipped = ctx.call(ship, order);
+    std::string done = co_await std::move(shipped);
+    co_return done;
+}
+
+// An instance of it whose first event and message have come, and the times of its ends.
+Driver waiting_for_messages(std::vector<belay::RuntimeEvent>& ends) {
+    Driver d;
+    d.registry.on(saga, &waits_for_messages);
+    EXPECT_EQ(d.turn({start("OrderSaga", kOrder)}),
+              "OrchestrationStarted,ExternalSubscribed,ExternalSubscribed,"
+              "ExternalSubscribedPersistent,ExternalSubscribedPersistent,ExternalSubscribed,"
+              "ExternalSubscribedPersistent,SubOrchestrationScheduled,ActivityScheduled");
+    d.now_ms = 5000;
+    EXPECT_EQ(d.turn({completed(9, "r"), raised("go", "1"), queued("q", "1")}),
+              "ActivityCompleted,ExternalEvent,ExternalEventPersistent,ActivityScheduled,"
+              "ExternalSubscribedCancelled,ExternalSubscribedPersistentCancelled");
+    d.options.hook = [&ends](const belay::RuntimeEvent& event) {
+        if (event.kind == belay::RuntimeEvent::Kind::kEnded) {
+            ends.push_back(event);
+        }
+    };
+    d.now_ms = 3000;  // The clock goes back.
+    return d;
+}
+
+// CX-7, HI-2: an end that the code has no part in closes all that is open, not before the last
+// event that is stored, and is told once.
+TEST(Nondeterminism, FailureClosesWhatIsOpen) {
+    std::vector<belay::RuntimeEvent> ends;
+    Driver d = waiting_for_messages(ends);
+    d.registry = {};
+    d.registry.on(saga, &just_charge);
+    d.options.on_nondeterminism = belay::OnNondeterminism::kFail;
+    EXPECT_EQ(d.turn({completed(13, "s")}),
+              "ExternalSubscribedCancelled,ExternalSubscribedPersistentCancelled,"
+              "ActivityCancelRequested,OrchestrationFailed");
+    const std::vector<std::pair<int, std::string>> breadcrumbs = {
+        {3, "orchestration_terminal"},
+        {5, "orchestration_terminal"},
+        {13, "orchestration_terminal_failed"}};
+    for (std::size_t i = 0; i < breadcrumbs.size(); ++i) {
+        EXPECT_EQ(d.event(i).at("source_event_id"), breadcrumbs[i].first);
+        EXPECT_EQ(d.event(i).at("reason"), breadcrumbs[i].second);
+    }
+    for (std::size_t i = 0; i < d.last.decision.events.size(); ++i) {
+        EXPECT_EQ(d.event(i).at("timestamp_ms"), 5000);
+        EXPECT_EQ(d.event(i).at("event_id"), 16 + i);
+    }
+    EXPECT_EQ(d.last.decision.cancelled_activities, std::vector<std::int64_t>{13});
+    EXPECT_EQ(d.item(0).at("CancelInstance").at("instance"), "ord-7::sub::8");
+    ASSERT_EQ(ends.size(), 1u);
+    EXPECT_EQ(ends[0].name, "OrderSaga");
+    EXPECT_EQ(ends[0].version, "1.2.0");
+    EXPECT_EQ(ends[0].event_id, 19);
+    EXPECT_EQ(ends[0].text, d.metadata().at("output"));
+}
+
+// TU-3, HI-2: so does poison, whose only event is 99999.
+TEST(Nondeterminism, PoisonClosesWhatIsOpen) {
+    std::vector<belay::RuntimeEvent> ends;
+    Driver d = waiting_for_messages(ends);
+    EXPECT_EQ(d.turn({"{}"}, 10), "given back");
+    EXPECT_TRUE(ends.empty());
+    EXPECT_EQ(d.turn({"{}"}, 11), "OrchestrationFailed");
+    EXPECT_EQ(d.event(0).at("event_id"), 99999);
+    EXPECT_EQ(d.event(0).at("timestamp_ms"), 5000);
+    EXPECT_EQ(d.last.decision.cancelled_activities, std::vector<std::int64_t>{13});
+    EXPECT_EQ(d.item(0).at("CancelInstance").at("instance"), "ord-7::sub::8");
+    ASSERT_EQ(ends.size(), 1u);
+    EXPECT_EQ(ends[0].event_id, 99999);
+}
+
 // ND-1: the hook and what a World throws name the event, as the text does.
 TEST(Nondeterminism, TellsTheEvent) {
     for (const auto policy : {belay::OnNondeterminism::kBlock, belay::OnNondeterminism::kFail}) {

@@ -65,6 +65,8 @@ class Proxy {
         how_ = how;
     }
     int broken() const { return broken_; }
+    // How often a client has sent something.
+    int messages() const { return messages_; }
 
  private:
     static void check(int result) {
@@ -159,6 +161,7 @@ class Proxy {
             if (!pass(client, -1, text)) {
                 return;
             }
+            ++messages_;
             Break how = Break::kBefore;
             const bool now = is_time(text, how);
             if (now && how == Break::kBefore) {
@@ -180,6 +183,7 @@ class Proxy {
     int listener_ = -1;
     std::atomic<bool> stopping_ = false;
     std::atomic<int> broken_ = 0;
+    std::atomic<int> messages_ = 0;
     std::mutex mutex_;
     std::string text_;
     int left_ = 0;

@@ -5,11 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "belay/testing.hpp"
-#include "examples.hpp"
+#include "scenarios.hpp"
 
 namespace {
 
 using namespace examples;
+using namespace scenarios;
 using belay::OrchestrationOf;
 using belay::testing::CacheMode;
 using belay::testing::World;
@@ -33,53 +34,7 @@ TEST_P(FanOut, Sums) {
     EXPECT_EQ(world.events("f").size(), static_cast<std::size_t>(2 * n + 2));
 }
 
-inline constexpr OrchestrationOf<std::string(int)> mixed{"Mixed"};
-Durable<std::string> run_mixed(Context ctx, int n) {
-    std::vector<belay::Call<int>> calls;
-    for (int i = 0; i < n; ++i) {
-        calls.push_back(ctx.call(square, i));
-    }
-    auto ends = co_await belay::when_all_settled(std::move(calls));
-    std::string text;
-    for (const auto& end : ends) {
-        text += end.ok() ? std::to_string(end.value()) : std::string(end.error().what());
-        text += ' ';
-    }
-    co_return text;
-}
-
 // ---- An actor. ----
-
-struct Actor {
-    int handled = 0;
-    int total = 0;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Actor, handled, total)
-
-inline constexpr OrchestrationOf<int(Actor)> actor{"Actor"};
-inline constexpr belay::ActivityOf<void(int)> check_health{"CheckHealth"};
-
-// Takes messages until -1 comes; checks its health when none comes for a minute. Ten messages are
-// an execution.
-Durable<int> act(Context ctx, Actor state) {
-    for (int i = 0; i < 10; ++i) {
-        auto message = ctx.dequeue<int>("inbox");
-        auto pause = ctx.sleep(1min);
-        auto won = co_await belay::when_any(std::move(message), std::move(pause));
-        if (won.index() == 1) {
-            co_await ctx.call(check_health, state.handled);
-            continue;
-        }
-        const int number = std::get<0>(won);
-        if (number < 0) {
-            co_return state.total;
-        }
-        state.handled += 1;
-        state.total += number;
-        ctx.set("handled", state.handled);
-    }
-    co_return ctx.continue_as_new(state);
-}
 
 // Messages that arrive at any time are handled once and in order, over 100 executions. EQ-2, EQ-3
 TEST(Scenarios, ActorOfThousandRounds) {
@@ -110,42 +65,6 @@ TEST(Scenarios, ActorOfThousandRounds) {
 }
 
 // ---- Children. ----
-
-inline constexpr OrchestrationOf<int(int)> nested{"Nested"};
-inline constexpr OrchestrationOf<int(Round)> counting{"Counting"};
-inline constexpr OrchestrationOf<std::string(std::string)> starter{"Starter"};
-
-Durable<int> nest(Context ctx, int depth) {
-    if (depth == 0) {
-        int value = co_await ctx.call(square, 3);
-        co_return value;
-    }
-    int value = co_await ctx.call(nested, depth - 1);
-    co_return value + 1;
-}
-
-// A child that continues as new answers its parent at its end. SB-3
-Durable<int> count_down(Context ctx, Round round) {
-    if (round.number == round.last) {
-        co_return round.number;
-    }
-    co_await ctx.sleep(1s);
-    round.number += 1;
-    co_return ctx.continue_as_new(round);
-}
-inline constexpr OrchestrationOf<int()> parent_of_counting{"ParentOfCounting"};
-Durable<int> wait_for_counting(Context ctx) {
-    Round round;
-    round.last = 4;
-    int value = co_await ctx.call(counting, round);
-    co_return value * 10;
-}
-
-// SB-2: sent by the turn that ends the instance, too.
-Durable<std::string> start_other(Context ctx, std::string name) {
-    ctx.start(hello, "other", name);
-    co_return "started";
-}
 
 TEST(Scenarios, NestedChildren) {
     World world;
@@ -403,11 +322,7 @@ TEST(Scenarios, ThousandInSequence) {
 void start_all(World& world) {
     register_all(world);
     register_activities(world);
-    world.on(mixed, &run_mixed);
-    world.on(nested, &nest);
-    world.on(counting, &count_down);
-    world.on(parent_of_counting, &wait_for_counting);
-    world.on(starter, &start_other);
+    register_scenarios(world);
     world.on(echo_twice, &run_echo);
     world.on(echo, [](std::string text) { return text; });
     const Order order{"o1", 500};

@@ -1,4 +1,8 @@
 // Turns: what is written, in which order, and what an ack carries.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "belay/runtime.hpp"
@@ -74,6 +78,26 @@ Durable<std::string> asks_for_ever(Context ctx, std::string) {
             co_return "stopped";
         }
     }
+}
+
+// PK-4: what runs inside of coroutines comes from headers; none of them has a thread_local.
+TEST(Turn, NoThreadLocalInHeaders) {
+    const char* const root = std::getenv("BELAY_ROOT");
+    const std::filesystem::path headers =
+        (root != nullptr ? std::filesystem::path(root)
+                         : std::filesystem::path(__FILE__).parent_path() / "../..") /
+        "client/include/belay";
+    int files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(headers)) {
+        std::ifstream file(entry.path());
+        for (std::string line; std::getline(file, line);) {
+            const bool is_comment = line.find("//") < line.find("thread_local");
+            EXPECT_TRUE(is_comment || line.find("thread_local") == std::string::npos)
+                << entry.path() << ": " << line;
+        }
+        files += entry.is_regular_file();
+    }
+    EXPECT_GT(files, 20);
 }
 
 // Fresh start: HI-1, HI-2, HI-3, EN-1, AP-5.

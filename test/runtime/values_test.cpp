@@ -67,6 +67,42 @@ TEST(Values, TimeRandomRecord) {
     EXPECT_NE(one.event(1).at("input"), two.event(1).at("input"));
 }
 
+Durable<std::string> draws_in_each_round(Context ctx, int round) {
+    ctx.set_status(ctx.uuid() + " " + std::to_string(ctx.random()));
+    if (round == 0) {
+        co_return ctx.continue_as_new(1);
+    }
+    co_await ctx.sleep(1h);
+    co_return "";
+}
+
+// DT-3: the numbers depend on the instance, the execution, and the time at which that began.
+TEST(Values, RandomOfEachExecution) {
+    constexpr belay::OrchestrationOf<std::string(int)> rounds{"Rounds"};
+    std::set<std::string> drawn;
+    const auto draw = [&](const std::string& instance, std::int64_t now_ms) {
+        Driver d;
+        d.instance = instance;
+        d.now_ms = now_ms;
+        d.registry.on(rounds, &draws_in_each_round);
+        d.turn({start("Rounds", "0")});
+        drawn.insert(d.event(1).at("status"));
+        const std::string next = d.last.decision.orchestrator_items.at(0);
+        EXPECT_EQ(d.turn({next}), "OrchestrationStarted,CustomStatusUpdated,TimerCreated");
+        EXPECT_EQ(d.execution, 2);
+        EXPECT_EQ(d.event(0).at("timestamp_ms"), now_ms);  // as in the first execution
+        drawn.insert(d.event(1).at("status"));
+    };
+    draw("a", 1000);
+    EXPECT_EQ(drawn.size(), 2u);
+    draw("b", 1000);
+    EXPECT_EQ(drawn.size(), 4u);
+    draw("a", 1001);
+    EXPECT_EQ(drawn.size(), 6u);
+    draw("a", 1000);
+    EXPECT_EQ(drawn.size(), 6u);
+}
+
 Durable<std::string> sleeps(Context ctx, std::string) {
     auto past = ctx.sleep(-1s);
     auto now = ctx.sleep(0s);

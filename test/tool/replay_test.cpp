@@ -91,6 +91,28 @@ TEST_F(Replay, Files) {
     EXPECT_EQ(replay({"/nonexistent"}).code, 1);
 }
 
+// A status with another text is legal, and reported if that is asked for.
+TEST_F(Replay, Strict) {
+    const std::string file = cluster->file("strict.json");
+    std::string history = run({"belay", "history", "s1", "--json"}).out;
+    const std::string status = "waiting for you";
+    const auto at = history.find(status);
+    ASSERT_NE(at, std::string::npos) << history;
+    std::ofstream(file) << history;
+    EXPECT_EQ(replay({file, "--strict"}).out, file + ": ok, 4 events\n");
+    std::ofstream(file) << history.replace(at, status.size(), "waiting for me");
+    EXPECT_EQ(replay({file}).out, file + ": ok, 4 events\n");
+    const Ran strict = replay({file, "--strict"});
+    EXPECT_EQ(strict.code, 1);
+    EXPECT_NE(strict.out.find("the history has: CustomStatusUpdated waiting for me"),
+              std::string::npos)
+        << strict.out;
+    EXPECT_NE(strict.out.find("the code wants:  CustomStatusUpdated waiting for you"),
+              std::string::npos)
+        << strict.out;
+    EXPECT_EQ(strict.err, "belay: 1 of 1 histories differ from the code\n");
+}
+
 TEST_F(Replay, Plugins) {
     const Ran missing =
         run({"belay", "replay-history", "--plugin", "/nonexistent.so", "--hub", "app"});

@@ -60,7 +60,7 @@ struct RuntimeOptions {
     std::int64_t history_warning = 10000;
     std::size_t cache_bytes = std::size_t{256} << 20;  // 0: every turn replays
     std::size_t cache_instances = 10000;
-    Milliseconds cache_idle{600000};
+    Milliseconds cache_idle{600000};  // 0: an instance leaves after each turn, as tests want it
     // Code that holds its thread for longer, from one suspension to the next, is reported: as kSlow
     // after that, as kBlocked while it still does.
     Milliseconds slow_resume{200};

@@ -85,7 +85,7 @@ struct CallState final : Wait {
     void cancel() override;
     std::uint64_t order() const override { return sequence; }
 
-    Instance* instance;  // null after the instance has left memory
+    Instance* instance;  // null after the instance has left memory, or if there is none
     CallState* previous_call = nullptr;
     CallState* next_call = nullptr;
     Wait* waiter = nullptr;
