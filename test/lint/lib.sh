@@ -25,26 +25,35 @@ lint_tmp=$(mktemp -d "${TMPDIR:-/tmp}/belay-lint-XXXXXX")
 trap 'rm -rf "$lint_tmp"' EXIT
 
 # code_matches REGEX FILE...: file:line:text of lines whose code matches; comments, the contents
-# of strings, and includes do not count.
+# of strings, and includes do not count. What is left of a file is kept for the next call.
 code_matches() {
     (($# > 1)) || return 0
     perl -e '
+        my $kept_in = shift @ARGV;
         my $regex = shift @ARGV;
-        for my $file (@ARGV) {
-            open my $in, "<", $file or die "$file: $!\n";
+        sub code {
+            my $file = shift;
+            my $kept = $kept_in . "/code-" . $file =~ s{/}{-}gr;
+            open my $in, "<", -e $kept ? $kept : $file or die "$file: $!\n";
             my $text = do { local $/; <$in> };
+            return $text if -e $kept;
             $text =~ s{ //[^\n]* | /\*.*?\*/ | R"(\w*)\(.*?\)\1" | "(?:[^"\\\n]|\\.)*"
                         | (?<!\w)\x27(?:[^\x27\\\n]|\\.)+\x27 }
                       { my $t = $&; $t =~ s/[^\n]/ /g; $t }gsex;
             $text =~ s/^[ \t]*#[ \t]*include\b[^\n]*//gm;
+            open my $out, ">", $kept or die "$kept: $!\n";
+            print $out $text;
+            return $text;
+        }
+        for my $file (@ARGV) {
             my $line = 0;
-            for (split /\n/, $text) {
+            for (split /\n/, code($file)) {
                 $line++;
                 next unless /$regex/;
                 s/\s+/ /g;
                 print "$file:$line:$_\n";
             }
-        }' "$@"
+        }' "$lint_tmp" "$@"
 }
 
 # complain_each WHAT: complains about each line of file:line:text on standard input.
