@@ -18,11 +18,13 @@ using belay::test::Process;
 using belay::test::RandomRounds;
 
 inline constexpr belay::ActivityOf<int(int)> twice{"Twice"};
+inline constexpr belay::ActivityOf<int(int)> held{"Held"};  // passes the turnstile
 inline constexpr belay::OrchestrationOf<int(int)> child{"Child"};
 inline constexpr belay::OrchestrationOf<int(int)> parent{"Parent"};
 
 Durable<int> run_child(Context ctx, int n) {
-    int result = co_await ctx.call(twice, n);
+    int doubled = co_await ctx.call(twice, n);
+    int result = co_await ctx.call(held, doubled);
     co_return result;
 }
 
@@ -37,7 +39,9 @@ Durable<int> run_parent(Context ctx, int n) {
     co_await ctx.sleep(Milliseconds(5));
     int last = co_await ctx.call(child, n);
     ctx.set_status("done");
-    co_return first + others[0] + others[1] + others[2] + last;
+    int sum = first + others[0] + others[1] + others[2] + last;
+    int result = co_await ctx.call(held, sum);
+    co_return result;
 }
 
 class RuntimeKills : public belay::test::WithServer,
@@ -66,15 +70,20 @@ TEST_P(RuntimeKills, EachInstanceHasOneLife) {
     given.lock_timeout = Milliseconds(2000);
     given.cache_instances = GetParam();
     given.verify_replay = 0.1;
+    belay::test::Turnstile turnstile;
     Process process([&] {
         belay::Runtime runtime(given);
         runtime.on(parent, &run_parent);
         runtime.on(child, &run_child);
         runtime.on(twice, [](int n) { return 2 * n; });
+        runtime.on(held, [&](int n) {
+            turnstile.pass();
+            return n;
+        });
         runtime.run();
     });
     belay::test::kill_in_the_middle(
-        *cluster, process, "portions",
+        *cluster, process, turnstile, "portions",
         "generate_series(1, 2 * " + all +
             ") AS n WHERE n > (SELECT count(*) FROM app.executions WHERE status = 'Completed')",
         random);
@@ -95,11 +104,11 @@ TEST_P(RuntimeKills, EachInstanceHasOneLife) {
             "' GROUP BY event_type) AS types");
     };
     EXPECT_EQ(events("^p[0-9]+$"),
-              "ActivityCompleted 4, ActivityScheduled 4, CustomStatusUpdated 1, "
+              "ActivityCompleted 5, ActivityScheduled 5, CustomStatusUpdated 1, "
               "OrchestrationCompleted 1, OrchestrationStarted 1, SubOrchestrationCompleted 1, "
               "SubOrchestrationScheduled 1, TimerCreated 1, TimerFired 1");
     EXPECT_EQ(events("::"),
-              "ActivityCompleted 1, ActivityScheduled 1, OrchestrationCompleted 1, "
+              "ActivityCompleted 2, ActivityScheduled 2, OrchestrationCompleted 1, "
               "OrchestrationStarted 1");
     EXPECT_EQ(own.value("SELECT count(*) FROM app.messages"), "0");
     EXPECT_EQ(own.value("SELECT count(*) FROM app.worker_queue"), "0");
