@@ -9,7 +9,8 @@
 #   --built   do not set up and build first
 #   --list    print the suites and stop
 #
-# Sets up, builds, stages a private installation and runs each suite on throw-away servers. Logs
+# Sets up, builds, stages a private installation and runs each suite on throw-away servers. Suites that need the server module
+# alone, of a run of all, begin when that is built: they wait for locks and sleeps while the rest is being compiled. Logs
 # are in build/run/log. The last line is "N passed, N failed"; the exit code is 0 if tests ran and
 # none failed; a suite, or a part of one, that cannot run here is counted as skipped. BELAY_LONG=1 asks the random and stress tests for their long forms. BELAY_SANITIZE
 # (address,undefined or thread) builds what CMake builds with these sanitizers, apart from the rest.
@@ -25,15 +26,19 @@ time_limit=$((${BELAY_LONG:-0} == 1 ? 14400 : 1800))
 
 # ---- The suites. Each runs as the test user, writes to its log, and calls finish. ----
 
-# The suites that this checkout has, long ones first: they decide when the run ends.
-list_suites() {
-    say cluster
-    if compgen -G "$root/test/citus/*.cpp" >/dev/null; then say citus; fi
+# The suites that this checkout has: those that need the server module alone, and that wait more than they compute; then long
+# ones first, as they decide when the run ends.
+list_early_suites() {
     if compgen -G "$root/test/isolation/specs/*.spec" >/dev/null; then say isolation; fi
-    say lint
     say regress
     say regress-preload
     if [[ -e $root/test/hostile.sql ]]; then say regress-hostile; fi
+}
+list_suites() {
+    list_early_suites
+    say cluster
+    if compgen -G "$root/test/citus/*.cpp" >/dev/null; then say citus; fi
+    say lint
     if compgen -G "$root/test/model/*.cpp" >/dev/null; then say model; fi
     if compgen -G "$root/test/stress/*.cpp" >/dev/null; then say stress; fi
     say robust
@@ -251,6 +256,7 @@ only=
 jobs=2
 built=no
 inside=
+build_rest=no
 arguments=("$@")
 while (($# > 0)); do
     case $1 in
@@ -275,6 +281,7 @@ while (($# > 0)); do
             inside=${2:?}
             shift
             ;;
+        --build-rest) build_rest=yes ;; # Used by this script itself: what is built beside the server module.
         *) die "unknown argument $1" ;;
     esac
     shift
@@ -315,45 +322,66 @@ cmake_targets() {
     done
 }
 
-began=$SECONDS
-if [[ $built == no ]]; then
-    groups=()
-    for suite in deb dashboard languages; do
-        [[ " ${suites[*]} " != *" $suite "* ]] || groups+=("$suite")
-    done
-    [[ " ${suites[*]} " != *" package "* && " ${suites[*]} " != *" deb "* ]] || groups+=(pages)
-    "$root/test/setup.sh" "${groups[@]}"
-    find_postgres
-    say "building for $("$PG_CONFIG" --version)"
-    goals=(all)
-    for suite in cluster model soak; do
-        [[ " ${suites[*]} " != *" $suite "* ]] || goals=(all mutants)
-    done
-    build_module "${goals[@]}"
+# has NAME: this run has the suite.
+has() { [[ " ${suites[*]} " == *" $1 "* ]]; }
+
+# All that the suites need beside the server module.
+build_the_rest() {
+    local targets
     mapfile -t targets < <(cmake_targets)
     if [[ $all == yes ]]; then
         build_cmake all "${targets[@]}"
     elif ((${#targets[@]} > 0)); then
         build_cmake "${targets[@]}"
     fi
-    if [[ " ${suites[*]} " == *" runtime "* ]] && command -v clang++ >/dev/null; then
+    if has runtime && command -v clang++ >/dev/null; then
         cmake_dir=$clang_dir CXX=clang++ optimize=-O1 build_cmake runtime_tests idioms_tests
     fi
-    if [[ " ${suites[*]} " == *" package "* || " ${suites[*]} " == *" docs "* ]]; then
+    if has package || has docs; then
         cmake --install "$cmake_dir" --prefix "$root/build/prefix$sanitized" --component client \
             >>"$root/build/cmake.log"
     fi
-    if [[ " ${suites[*]} " == *" dashboard "* ]]; then
+    if has dashboard; then
         "$root/client/dashboard/build.sh" >"$root/build/dashboard.log" 2>&1 || {
             cat "$root/build/dashboard.log"
             die "the dashboard was not built"
         }
     fi
-    if [[ " ${suites[*]} " == *" languages "* ]]; then
+    if has languages; then
         "$root/test/languages/install.sh" || die "the packages of test/languages were not installed"
     fi
-    if [[ " ${suites[*]} " == *" deb "* ]]; then
+    if has deb; then
         "$root/debian/build.sh" --reuse --output "$root/build/deb-check"
+    fi
+}
+
+if [[ $build_rest == yes ]]; then
+    find_postgres
+    build_the_rest
+    exit
+fi
+
+began=$SECONDS
+builder=
+builds_beside=no
+if [[ $built == no ]]; then
+    groups=()
+    for suite in deb dashboard languages; do
+        ! has "$suite" || groups+=("$suite")
+    done
+    if has package || has deb; then groups+=(pages); fi
+    "$root/test/setup.sh" "${groups[@]}"
+    find_postgres
+    say "building for $("$PG_CONFIG" --version)"
+    goals=(all)
+    for suite in cluster model soak; do
+        ! has "$suite" || goals=(all mutants)
+    done
+    build_module "${goals[@]}"
+    if [[ $all == yes ]] && reachable; then
+        builds_beside=yes
+    else
+        build_the_rest
     fi
 fi
 move_if_unreachable run.sh "${arguments[@]}"
@@ -373,6 +401,7 @@ declare -A suite_of=() began_at=()
 stop_suites() {
     local pid
     trap '' INT TERM HUP
+    [[ -z $builder ]] || kill -TERM -- "-$builder" 2>/dev/null || true
     for pid in "${!suite_of[@]}"; do
         # Each suite is a process group: its server cleans up and ends.
         kill -TERM -- "-$pid" 2>/dev/null || true
@@ -382,6 +411,11 @@ stop_suites() {
 trap stop_suites EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
+if [[ $builds_beside == yes ]]; then
+    # A process group of its own, as the suites.
+    setsid "$root/test/run.sh" --build-rest > >(cat) 2>&1 </dev/null &
+    builder=$!
+fi
 
 passed=0
 failed=0
@@ -426,7 +460,19 @@ reap() {
     fi
 }
 
+# Waits for the process that builds what the other suites need.
+await_builder() {
+    [[ -n $builder ]] || return 0
+    wait "$builder" || {
+        builder=
+        die "the build failed"
+    }
+    builder=
+    say "all is built   [$(elapsed)]"
+}
+
 for suite in "${suites[@]}"; do
+    grep -qx -e "$suite" <<<"$(list_early_suites)" || await_builder
     if ((${#suite_of[@]} >= jobs)); then
         reap
     fi
@@ -436,6 +482,7 @@ for suite in "${suites[@]}"; do
     suite_of[$!]=$suite
     began_at[$!]=$SECONDS
 done
+await_builder
 while ((${#suite_of[@]} > 0)); do
     reap
 done

@@ -11,7 +11,8 @@
 #   languages   also what running the workers of docs/languages.md needs
 #   analysis    also what test/analyze.sh and test/coverage.sh need
 #
-# PG_CONFIG names another PostgreSQL: then none is installed.
+# PG_CONFIG names another PostgreSQL: then none is installed. If it names none and no server has its development files, they
+# are installed for the server that is there, or with the newest one that there are packages of.
 set -euo pipefail
 # shellcheck source=test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -38,8 +39,9 @@ need g++ command -v g++
 need cmake command -v cmake
 need pkg-config command -v pkg-config
 need clang command -v clang++
-# libFuzzer's runtime.
-need libclang-rt-14-dev compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a'
+# libFuzzer's runtime, of the same version as clang++.
+has_libfuzzer() { compgen -G "$(clang++ -print-resource-dir)/lib/linux/libclang_rt.fuzzer-*.a"; }
+need libclang-rt-dev has_libfuzzer
 need valgrind command -v valgrind
 need clang-format command -v clang-format
 need shellcheck command -v shellcheck
@@ -104,11 +106,7 @@ if [[ -n ${PG_CONFIG:-} ]]; then
     pg_config_complete "$PG_CONFIG" ||
         die "PG_CONFIG=$PG_CONFIG: no PostgreSQL server with its development files there"
 elif ! pg_config_candidate >/dev/null; then
-    [[ -x /usr/lib/postgresql/15/bin/initdb ]] || {
-        missing+=(postgresql-15)
-        make_no_cluster=yes
-    }
-    missing+=(postgresql-server-dev-15)
+    missing+=(postgresql-server-dev)
 fi
 
 if ((${#missing[@]} == 0)); then
@@ -129,6 +127,52 @@ else
     apt-get install ${missing[*]}"
 fi
 
+apt() { "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@"; }
+offered() { [[ -n $(apt-cache madison "$1" 2>/dev/null) ]]; }
+# The major version of clang++; before it is installed, of the one that will be.
+clang_version() {
+    if command -v clang++ >/dev/null; then
+        clang++ -dumpversion
+    else
+        apt-cache depends clang | sed -nE 's/^ *Depends: clang-([0-9]+)$/\1/p'
+    fi | sed -nE '1s/^([0-9]+).*/\1/p'
+}
+# Names of packages with the versions that there are here.
+packages=()
+for package in "${missing[@]}"; do
+    case $package in
+        libclang-rt-dev)
+            version=$(clang_version)
+            [[ -n $version ]] || {
+                apt update
+                version=$(clang_version)
+            }
+            packages+=("libclang-rt-$version-dev")
+            ;;
+        postgresql-server-dev)
+            version=
+            for lists in old new; do
+                [[ $lists == old ]] || apt update
+                for number in 15 16 17 18; do
+                    offered "postgresql-server-dev-$number" || continue
+                    version=$number
+                    # A server that is there already.
+                    [[ ! -x /usr/lib/postgresql/$number/bin/initdb ]] || break
+                done
+                [[ -z $version ]] || break
+            done
+            [[ -n $version ]] || die "there are no packages of PostgreSQL 15 to 18; build one and set PG_CONFIG"
+            [[ -x /usr/lib/postgresql/$version/bin/initdb ]] || {
+                packages+=("postgresql-$version")
+                make_no_cluster=yes
+            }
+            packages+=("postgresql-server-dev-$version")
+            ;;
+        *) packages+=("$package") ;;
+    esac
+done
+missing=("${packages[@]}")
+
 say "installing: ${missing[*]}"
 # Debian makes and starts a server 'main' with the package. It is not needed: the tests make
 # their own. The file is there only while the package is being installed.
@@ -138,7 +182,6 @@ if [[ $make_no_cluster == yes ]]; then
     # shellcheck disable=SC2064
     trap "${as_root[*]} rm -f '$no_cluster'" EXIT
 fi
-apt() { "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@"; }
 if ! apt install --no-install-recommends "${missing[@]}" >/dev/null 2>&1; then
     # Most likely the package lists are old or absent.
     apt update

@@ -9,9 +9,8 @@
 
 namespace belay::core {
 
-// The 64-bit FNV-1a hash of the bytes.
-constexpr uint64_t fnv1a64(std::string_view bytes) {
-    uint64_t hash = 0xcbf29ce484222325ULL;
+// The 64-bit FNV-1a hash of the bytes, and of others before them if their hash is given.
+constexpr uint64_t fnv1a64(std::string_view bytes, uint64_t hash = 0xcbf29ce484222325ULL) {
     for (char byte : bytes) {
         hash ^= static_cast<unsigned char>(byte);
         hash *= 0x100000001b3ULL;

@@ -71,29 +71,27 @@ class Wait : public testing::Test {
 
 TEST_F(Wait, HoldsNothing) {
     auto all = waiting(100, call_wait("'worker', 'orchestrator'"));
+    EXPECT_EQ(conn.value("SELECT waiters FROM belay.shared_memory()"), "200");
+    // Once their first looks are over none begins another transaction, for longer than a recheck
+    // takes to come.
+    const auto transactions = [&] {
+        return conn.value(
+            "SELECT string_agg(l.virtualtransaction, ' ' ORDER BY a.pid) FROM pg_locks AS l JOIN "
+            "pg_stat_activity AS a USING (pid) WHERE a.query LIKE 'CALL app.wait%'");
+    };
+    bool quiet = false;
+    for (int round = 0; round < 24 && !quiet; ++round) {
+        const std::string before = transactions();
+        std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+        quiet = transactions() == before;
+    }
+    EXPECT_TRUE(quiet) << "sessions that wait run transactions";
     EXPECT_EQ(conn.value("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CALL app.wait%' "
                          "AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)"),
               "0");
     EXPECT_EQ(conn.value("SELECT string_agg(DISTINCT locktype, ' ') FROM pg_locks AS l JOIN "
                          "pg_stat_activity AS a USING (pid) WHERE a.query LIKE 'CALL app.wait%'"),
               "virtualxid");
-    EXPECT_EQ(conn.value("SELECT waiters FROM belay.shared_memory()"), "200");
-    // Once the first look is over none begins another transaction.
-    const auto transactions = [&] {
-        return conn.value(
-            "SELECT string_agg(l.virtualtransaction, ' ' ORDER BY a.pid) FROM pg_locks AS l JOIN "
-            "pg_stat_activity AS a USING (pid) WHERE a.query LIKE 'CALL app.wait%'");
-    };
-    std::string before = transactions();
-    for (int round = 0; round < 120; ++round) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(500));
-        const std::string last = std::exchange(before, transactions());
-        if (last == before) {
-            break;
-        }
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
-    EXPECT_EQ(transactions(), before) << "sessions that wait run transactions";
     for (auto& one : all) {
         one->conn.raw();
     }
@@ -113,18 +111,27 @@ TEST_F(Wait, OneItemWakesOne) {
 }
 
 // The session that keeps the time next must not meet what the one that was woken is about to fetch.
+// That one has a second for it, which a busy machine may use up before it fetches: then once more.
 TEST_F(Wait, OneItemWakesOneAfterALongSleep) {
-    auto all = waiting(20, call_wait("'worker'"));
-    conn.exec("SELECT pg_sleep(1.2)");  // the last look at the table is older than a recheck
-    conn.exec("BEGIN; " + enqueue() +
-              "; COMMIT; SELECT pg_sleep(0.2); SELECT * FROM app.fetch_work_item(600000)");
-    conn.exec("SELECT pg_sleep(1.5)");  // the recheck has been
-    EXPECT_EQ(answered(all, 1), 1);
-    for (auto& one : all) {
-        if (one->answered(0)) {
-            EXPECT_EQ(one->answer(), "worker work");
+    using std::chrono::steady_clock;
+    bool in_time = false;
+    for (int round = 0; round < 20 && !in_time; ++round) {
+        auto all = waiting(20, call_wait("'worker'"));
+        conn.exec("SELECT pg_sleep(1.2)");  // the last look at the table is older than a recheck
+        const auto begin = steady_clock::now();
+        conn.exec("BEGIN; " + enqueue() +
+                  "; COMMIT; SELECT pg_sleep(0.2); SELECT * FROM app.fetch_work_item(600000)");
+        in_time = steady_clock::now() - begin < std::chrono::milliseconds(900);
+        conn.exec("SELECT pg_sleep(1.5)");  // the recheck has been
+        const int woken = answered(all, 1);
+        EXPECT_TRUE(woken == 1 || !in_time) << woken;
+        for (auto& one : all) {
+            if (one->answered(0)) {
+                EXPECT_EQ(one->answer(), "worker work");
+            }
         }
     }
+    EXPECT_TRUE(in_time) << "the machine is too slow for this test";
 }
 
 TEST_F(Wait, ManyItemsWakeAllOnce) {
@@ -564,9 +571,9 @@ TEST(Notify, TheWorkerTellsListeners) {
     Cluster cluster({.preload = true, .conf = {"belay.notify = on"}});
     Conn conn = cluster.connect();
     conn.exec("CREATE EXTENSION belay");
-    conn.exec("SELECT belay.create_hub('app')");
     Conn listener = cluster.connect();
     listener.exec("LISTEN \"belay.app\"");
+    conn.exec("SELECT belay.create_hub('app')");
     // Payload of the next notification, or "" if none comes.
     const auto next = [&listener](int ms) {
         for (int i = 0; i < ms / 10; ++i) {
@@ -580,8 +587,10 @@ TEST(Notify, TheWorkerTellsListeners) {
         }
         return std::string();
     };
-    while (!next(2000).empty()) {
-        // what the worker says when it meets the hub
+    // When the worker meets the hub it says everything, this last.
+    for (std::string payload; payload != "queue:*";) {
+        payload = next(kLong);
+        ASSERT_NE(payload, "");
     }
     conn.exec(enqueue());
     EXPECT_EQ(next(kLong), "worker");

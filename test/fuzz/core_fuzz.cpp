@@ -1,5 +1,6 @@
 // libFuzzer's way into src/core: the first byte chooses what reads the rest. Beside what the
 // sanitizers look for, what was read has to be the same when it is written and read again.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "core/condition.hpp"
 #include "core/cron.hpp"
+#include "core/cursor.hpp"
 #include "core/duration.hpp"
 #include "core/events.hpp"
 #include "core/hash.hpp"
@@ -149,6 +151,24 @@ void read_cron(std::string_view text) {
     require(!next || (*next > after && *next % kMinuteMs == 0));
 }
 
+// The list, a zero byte, and a cursor; or, what few changes make, a key of which one is written.
+void read_list_cursor(std::string_view text) {
+    const std::size_t end = std::min(text.find('\0'), text.size());
+    const std::string_view list = text.substr(0, end);
+    const std::string_view rest = text.substr(std::min(end + 1, text.size()));
+    std::string room(rest.size() / 2, '?');
+    if (const auto key = read_cursor(list, rest, room.data())) {
+        std::string again(cursor_size(key->size()), '?');
+        write_cursor(list, *key, again.data());
+        require(again == rest);  // one text for one cursor
+    }
+    std::string written(cursor_size(rest.size()), '?');
+    write_cursor(list, rest, written.data());
+    std::string more(written.size() / 2, '?');
+    const auto key = read_cursor(list, written, more.data());
+    require(key.has_value() == !rest.empty() && (!key || *key == rest));
+}
+
 void read_condition(std::string_view text) {
     const auto value = json::parse(text);
     const std::vector<std::string_view> keys = {"a", "b", "c\"d"};
@@ -192,6 +212,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             (void)parse_bytes(text);
             (void)parse_bool(text);
             (void)parse_int(text);
+            break;
+        case 'p':
+            read_list_cursor(text);
             break;
         case 'o':
             read_condition(text);

@@ -63,6 +63,13 @@ says() {
 }
 says src/sql/belay.control "^default_version = '(.*)'"
 says CMakeLists.txt '^project\(belay VERSION ([0-9.]+)'
+says src/core/version.hpp '^#define BELAY_VERSION "(.*)"'
+says README.md 'Version ([0-9]+[.][0-9]+[.][0-9]+)'
+says README.md "grep ([0-9]+[.][0-9]+[.][0-9]+)"
+says docs/install.md 'belay-([0-9]+[.][0-9]+[.][0-9]+)[.]zip'
+for page in belay belay-lint; do
+    says "client/tool/$page.1" '^[.]TH .* "belay (.*)" "User Commands"'
+done
 [[ -e src/sql/extension/belay--$version.sql ]] || complain src/sql/belay.control:1 "no script for version $version"
 # The newest entry of a changelog comes first.
 [[ $(head -n 1 debian/changelog) == "belay ($version) "* ]] || complain debian/changelog:1 "does not begin with version $version"

@@ -9,11 +9,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 pairs() {
     local file name
     for file in "$1"/*."$2"; do
-        name=$(basename "$file" ".$2")
+        name=${file##*/}
+        name=${name%".$2"}
         [[ -e $3/$name.out ]] || complain "$file:1" "has no expected output $3/$name.out"
     done
     for file in "$3"/*.out; do
-        name=$(basename "$file" .out)
+        name=${file##*/}
+        name=${name%.out}
         # name_1.out is another right answer of test name.
         [[ -e $1/$name.$2 || -e $1/${name%_[0-9]}.$2 ]] || complain "$file:1" "has no test $1/$name.$2"
     done
@@ -36,15 +38,21 @@ verbs=$(tr '\n' ' ' <src/entry/verbs.cpp | grep -oE '\{"[a-z_]+", [a-z_]+,[^}]*A
 # The function of a verb: it has another name where an api has a form of its own.
 functions=$(perl -0777 -ne 'print "$2 $1\n" while /REPLACE (?:FUNCTION|PROCEDURE) \@hub\@\.(\w+)\((?:(?!\bAS \x27).)*?\bAS \x27(\w+)\x27/gs' \
     src/sql/hub/**/*.sql)
+# words FILE...: the words of these files, between line ends.
+words() { echo && cat "$@" /dev/null | grep -oE '\w+' | sort -u; }
+of_sql=$(words sql/*.sql)
+of_specs=$(words test/isolation/specs/*.spec)
+# shellcheck disable=SC2086  # A list of files without spaces.
+of_fault_tests=$(words $fault_tests)
+# knows WORDS WORD
+knows() { [[ $1$'\n' == *$'\n'"$2"$'\n'* ]]; }
 while read -r verb access; do
-    function=$(awk -v verb="$verb" '$1 == verb { print $2; exit }' <<<"$functions")
-    verb=${function:-$verb}
-    grep -qswF -e "$verb" sql/*.sql /dev/null || complain src/entry/verbs.cpp:1 "no file of sql/ calls $verb"
+    if [[ $'\n'$functions =~ $'\n'"$verb "([a-z_0-9]+) ]]; then
+        verb=${BASH_REMATCH[1]}
+    fi
+    knows "$of_sql" "$verb" || complain src/entry/verbs.cpp:1 "no file of sql/ calls $verb"
     [[ $access == Write ]] || continue
-    grep -qswF -e "$verb" test/isolation/specs/*.spec /dev/null ||
-        complain src/entry/verbs.cpp:1 "no isolation spec calls $verb"
-    # shellcheck disable=SC2086  # A list of files without spaces.
-    grep -qswF -e "$verb" $fault_tests /dev/null ||
-        complain src/entry/verbs.cpp:1 "no test with fault point store.call calls $verb"
+    knows "$of_specs" "$verb" || complain src/entry/verbs.cpp:1 "no isolation spec calls $verb"
+    knows "$of_fault_tests" "$verb" || complain src/entry/verbs.cpp:1 "no test with fault point store.call calls $verb"
 done <<<"$verbs"
 verdict

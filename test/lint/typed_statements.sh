@@ -7,15 +7,19 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # The header is compiled once for all files.
-all=$lint_tmp/all.hpp
-gcc_flags=$(make -s --no-print-directory compile-flags CXX=g++)
-clang_flags=$(make -s --no-print-directory compile-flags CXX=clang++)
-export all gcc_flags clang_flags
-echo '#include "store/statements.hpp"' >"$all"
-# shellcheck disable=SC2086  # Many words.
-g++ $gcc_flags -x c++-header "$all" -o "$all.gch"
-# shellcheck disable=SC2086
-clang++ $clang_flags -x c++-header "$all" -o "$all.pch"
+# shellcheck disable=SC2317,SC2329  # Called by each_source.
+prepare() {
+    all=${LINT_CACHE:-$lint_tmp}/all.hpp
+    gcc_flags=$(make -s --no-print-directory compile-flags CXX=g++)
+    clang_flags=$(make -s --no-print-directory compile-flags CXX=clang++)
+    export all gcc_flags clang_flags
+    [[ ! -e $all ]] || return 0
+    echo '#include "store/statements.hpp"' >"$all"
+    # shellcheck disable=SC2086  # Many words.
+    g++ $gcc_flags -x c++-header "$all" -o "$all.gch"
+    # shellcheck disable=SC2086
+    clang++ $clang_flags -x c++-header "$all" -o "$all.pch"
+}
 
 # shellcheck disable=SC2317,SC2329  # Called by each_source.
 check() {

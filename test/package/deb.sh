@@ -144,6 +144,20 @@ programs_have_manuals() {
     done
 }
 
+# systemd has nothing to say about the units. The programs that they start have to be there.
+# shellcheck disable=SC2317,SC2329
+has_sound_units() {
+    local units=$unpacked/belay/usr/share/doc/belay/examples/systemd faults
+    mkdir "$work/units"
+    sed "s,=/usr/bin/,=$unpacked/belay/usr/bin/," "$units/belay-dashboard.service" >"$work/units/belay-dashboard.service"
+    sed "s,=/usr/bin/,=$unpacked/belay/usr/bin/," "$units/belay-receive@.service" >"$work/units/belay-receive@mail.service"
+    faults=$(systemd-analyze verify --man=no "$work"/units/*.service 2>&1) || faults+=" exit code $?"
+    [[ -z $faults ]] || {
+        say "$faults"
+        return 1
+    }
+}
+
 # What the pages of the dashboard bundle is in the copyright file, with its license.
 # shellcheck disable=SC2317,SC2329
 names_bundled_licenses() {
@@ -172,6 +186,9 @@ check belay-manual manual_names_every_command
 check manuals programs_have_manuals
 check belay-completions has_completions
 check belay-licenses names_bundled_licenses
+if command -v systemd-analyze >/dev/null; then
+    check belay-units has_sound_units
+fi
 
 # A server with the package in it, and nothing else of belay.
 cp -a "$stage_root" "$work/server"

@@ -65,10 +65,28 @@ makes_dist() {
     ! PATH=$work/no-node:$PATH BELAY_WEB_REQUIRED=1 "$work/unpacked/dist/client/tool/dashboard/web.sh" 2>/dev/null
 }
 
+# Module and tool are built from the archive, on a machine without node.
+# shellcheck disable=SC2317,SC2329
+builds_from_dist() {
+    local source=$work/from_dist/dist
+    mkdir "$work/from_dist" && tar -C "$work/from_dist" -xf "$work/dist.tar" || return
+    export PATH=$work/no-node:$PATH BELAY_WEB_REQUIRED=1
+    ! node --version || return
+    make -C "$source" --no-print-directory -s -j "$(nproc)" PG_CONFIG="$PG_CONFIG" && [[ -s $source/belay.so ]] &&
+        cmake -S "$source" -B "$work/from_dist/cmake" -DPG_CONFIG="$PG_CONFIG" -DBELAY_TESTS=OFF &&
+        cmake --build "$work/from_dist/cmake" -j "$(nproc)" --target belay || return
+    [[ $(find "$work/from_dist/cmake" -name belay -type f -perm -u+x -exec {} --version \;) == "belay $(sed -n "s/^default_version = '\(.*\)'/\1/p" \
+        "$source/src/sql/belay.control")" ]]
+}
+
 check install installs
 check uninstall uninstalls
 # A copy of the sources has no history to make an archive of.
 if [[ -e $root/.git ]]; then
     check dist makes_dist
+    # Some minutes of compiling.
+    if ((${BELAY_LONG:-0} == 1)); then
+        check dist-builds builds_from_dist
+    fi
 fi
 exit "$failed"

@@ -152,9 +152,11 @@ constexpr const char* kIntervals[] = {"0",
                                       "178000000 years",
                                       "-178000000 years",
                                       "2147483647 days"};
-// Elements of arrays that give the outcome of each of several leases.
-constexpr const char* kOutcomeWords[] = {"complete", "fail",      "release",  "delay",
-                                         "suspend",  "transient", "permanent"};
+// Elements of arrays that give the outcome of each of several leases: what ends it, and how it
+// failed.
+constexpr const char* kOutcomeWords[] = {"complete", "fail", "release", "delay",
+                                         "suspend",  "ack",  "abandon"};
+constexpr const char* kFailureClasses[] = {"transient", "permanent", "cancelled"};
 
 bool looks_like_json(const std::string& text) {
     return !text.empty() && (text[0] == '{' || text[0] == '[');
@@ -233,6 +235,7 @@ Values::Values(std::uint64_t seed, const Words& words, const Words& others) : ra
         add_literals(filled(call.arguments, "f", words), &samples_);
     }
     samples_.insert(samples_.end(), std::begin(kOutcomeWords), std::end(kOutcomeWords));
+    samples_.insert(samples_.end(), std::begin(kFailureClasses), std::end(kFailureClasses));
     std::copy_if(samples_.begin(), samples_.end(), std::back_inserter(json_samples_),
                  looks_like_json);
 }
@@ -494,15 +497,41 @@ std::string Values::interval() {
     return one_of(kIntervals);
 }
 
+// Calls that settle several leases take arrays whose elements fit each other, at the same place:
+// with elements of one kind in most arrays they come to look at the leases.
+Value Values::like_others(const std::string& type, std::size_t kind) {
+    if (type == "text") {
+        switch (kind) {
+            case 0:
+            case 1:
+                return one_of(kOutcomeWords);
+            case 2:
+                return one_of(kFailureClasses);
+            case 3:
+                return one_of(tokens_);
+            default:
+                return of(type);
+        }
+    }
+    if (type == "bigint" && kind < 3) {
+        return "1";  // the epoch of a first lease
+    }
+    if (type == "jsonb" && kind < 3) {
+        return one_of(json_samples_);
+    }
+    return of(type);
+}
+
 std::string Values::array(const std::string& element) {
     if (once_in(10)) {
         return once_in(2) ? "{}" : "{{}}";
     }
     const std::size_t count = length_ ? *length_ : once_in(20) ? 2000 : below(5);
+    const std::size_t kind = below(6);
     const auto list = [&] {
         std::string text = "{";
         for (std::size_t i = count; i > 0; --i) {
-            const Value value = of(element);
+            const Value value = once_in(12) ? of(element) : like_others(element, kind);
             text += (value ? quoted_element(*value) : "NULL") + std::string(i > 1 ? "," : "");
             if (text.size() > 1000000) {
                 break;

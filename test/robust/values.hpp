@@ -43,6 +43,7 @@ class Values {
     std::string number();
     std::string integer(bool big);
     std::string uuid();
+    Value like_others(const std::string& type, std::size_t kind);
     std::string array(const std::string& element);
     std::string time();
     std::string interval();

@@ -101,16 +101,6 @@ inline Answer read_answer(Wire& wire) {
     return answer;
 }
 
-// Until it is so; no test waits longer than a minute for what it expects.
-template <typename Condition>
-void await(Condition condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (!condition()) {
-        ASSERT_LT(std::chrono::steady_clock::now(), end);
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-}
-
 // ---- The dashboard. ----
 
 class DashboardServer : public WithPrograms {

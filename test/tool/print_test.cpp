@@ -1,7 +1,9 @@
 // What the tool prints: no server.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <thread>
 
 #include "print.hpp"
 #include "shell.hpp"
@@ -81,11 +83,23 @@ TEST(ToolShell, StopsWhatItRuns) {
     stop.request_stop();
     EXPECT_EQ(run_shell("sleep 100", "", {}, stop.get_token(), std::chrono::seconds(60)).code,
               128 + 15);
-    // One that does not listen is ended for good.
-    EXPECT_EQ(run_shell("trap '' TERM; while :; do sleep 0.1; done", "", {}, stop.get_token(),
-                        std::chrono::milliseconds(100))
+    // One that does not listen is ended for good. It says through a pipe when it does not.
+    int listening[2];
+    ASSERT_EQ(pipe(listening), 0);
+    std::stop_source later;
+    std::thread stopper([&] {
+        char byte = 0;
+        EXPECT_EQ(read(listening[0], &byte, 1), 1);
+        later.request_stop();
+    });
+    EXPECT_EQ(run_shell("trap '' TERM; echo >/dev/fd/" + std::to_string(listening[1]) +
+                            "; while :; do sleep 0.1; done",
+                        "", {}, later.get_token(), std::chrono::milliseconds(100))
                   .code,
               128 + 9);
+    stopper.join();
+    close(listening[0]);
+    close(listening[1]);
 }
 
 TopSample sample(std::int64_t at_ms, std::int64_t done) {

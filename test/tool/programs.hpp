@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "belay/flows.hpp"
@@ -34,6 +36,16 @@ inline std::string shell_quoted(const std::string& word) {
         quoted += c == '\'' ? "'\\''" : std::string(1, c);
     }
     return quoted + "'";
+}
+
+// Until the condition holds; no test waits longer than a minute for what it expects.
+template <typename Condition>
+void await(Condition condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!condition()) {
+        ASSERT_LT(std::chrono::steady_clock::now(), end);
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
 }
 
 class WithPrograms : public ::testing::Test {

@@ -788,14 +788,16 @@ TEST_F(ToolProgram, TopHasKeys) {
 }
 
 TEST_F(ToolProgram, TopEndsWithASignal) {
-    std::thread stopper([] {
-        for (int i = 0; i < 2000 && running_pid() == 0; ++i) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    const std::string out = cluster->file("top");
+    std::filesystem::remove(cluster->file("pid"));
+    std::thread stopper([&] {
+        await([&] { return std::filesystem::exists(out) && std::filesystem::file_size(out) > 0; });
         kill(running_pid(), SIGINT);
     });
-    EXPECT_EQ(belay({"top", "--interval", "0.2"}).code, 0);
+    const auto result =
+        tool::run_shell(command({"belay", "top", "--interval", "0.2"}) + " >" + shell_quoted(out),
+                        "", {{"BELAY_DSN", cluster->conninfo()}}, {}, std::chrono::seconds(1));
+    EXPECT_EQ(result.code, 0);
     stopper.join();
 }
 
@@ -854,9 +856,7 @@ TEST_F(ToolProgram, RunsACommandPerTask) {
     hub_.tasks().create({.queue = "slow", .kind = "x"});
     const std::string begun = cluster->file("begun_task");
     std::thread stopper([&] {
-        for (int i = 0; i < 2000 && !std::filesystem::exists(begun); ++i) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
+        await([&] { return std::filesystem::exists(begun); });
         kill(running_pid(), SIGTERM);
     });
     const Ran stopped = belay(
@@ -926,12 +926,27 @@ TEST_F(ToolProgram, SendsLaterAndRetries) {
     EXPECT_EQ(belay({"terminate", "bill-2"}).code, 1);
 }
 
-// The lease is shorter than the command: it is extended while that runs.
+// The command runs until its lease has been extended.
 TEST_F(ToolProgram, ExtendsTheLeaseWhileTheCommandRuns) {
     const std::string id = parsed({"send", "slow"})["id"];
-    EXPECT_EQ(
-        belay({"receive", "slow", "--count", "1", "--lease", "1500ms", "--exec", "sleep 3"}).code,
-        0);
+    const std::string done = cluster->file("done");
+    std::thread watcher([&] {
+        Conn conn = cluster->connect();
+        std::string last;
+        for (int changes = 0; changes < 2;) {  // the first is the claim
+            await([&] {
+                const std::string now = conn.value("SELECT lease_until_ms FROM app.tasks");
+                return std::exchange(last, now) != now;
+            });
+            ++changes;
+        }
+        std::ofstream{done};
+    });
+    EXPECT_EQ(belay({"receive", "slow", "--count", "1", "--lease", "9s", "--exec",
+                     "until test -e " + shell_quoted(done) + "; do sleep 0.05; done"})
+                  .code,
+              0);
+    watcher.join();
     const json task = parsed({"task", id});
     EXPECT_EQ(task["state"], "completed");
     EXPECT_EQ(task["reclaim_count"], 0);
@@ -1004,9 +1019,7 @@ TEST_F(ToolProgram, ASignalDrainsTheWorker) {
     hub_.provider().enqueue_worker_items({{.work_item = item(1)}, {.work_item = item(2)}});
     const std::string begun = cluster->file("begun");
     std::thread stopper([&] {
-        for (int i = 0; i < 2000 && !std::filesystem::exists(begun); ++i) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
+        await([&] { return std::filesystem::exists(begun); });
         kill(running_pid(), SIGTERM);
     });
     const Ran ran = belay({"run-worker", "--shell", "touch " + begun + "; sleep 0.5; echo slept"});

@@ -6,7 +6,7 @@
 // Raises   QB006
 #include "ops/browse/page.hpp"
 
-#include "core/hash.hpp"
+#include "core/cursor.hpp"
 #include "ops/input.hpp"
 #include "pg/datum.hpp"
 #include "pg/errors.hpp"
@@ -56,61 +56,24 @@ std::size_t checked_order(std::optional<std::string_view> order,
 
 // ---- Cursors ----
 
-constexpr int kCheckDigits = 16;
-
-uint64 check_of(const char* identity, std::string_view key) {
-    StringInfo text = makeStringInfo();
-    appendStringInfoString(text, identity);
-    appendBinaryStringInfo(text, key.data(), static_cast<int>(key.size()));
-    return core::fnv1a64({text->data, static_cast<std::size_t>(text->len)});
-}
-
-[[noreturn]] void refuse_cursor() {
-    pg::raise_invalid("bad_cursor", "p_after", "p_after is no cursor of this list",
-                      "Pass next of the page before, with the same filter and order.");
-}
-
 void append_cursor(StringInfo out, const char* identity, Jsonb* key) {
     const std::string_view text = pg::print_jsonb(key);
-    appendStringInfo(out, "%0*llx", kCheckDigits,
-                     static_cast<unsigned long long>(check_of(identity, text)));
-    for (const char byte : text) {
-        appendStringInfo(out, "%02x", static_cast<unsigned char>(byte));
-    }
-}
-
-std::optional<unsigned> digit_of(char c) {
-    return c >= '0' && c <= '9'   ? std::optional<unsigned>(c - '0')
-           : c >= 'a' && c <= 'f' ? std::optional<unsigned>(c - 'a' + 10)
-                                  : std::nullopt;
+    const std::size_t size = core::cursor_size(text.size());
+    enlargeStringInfo(out, static_cast<int>(size));
+    core::write_cursor(identity, text, out->data + out->len);
+    out->len += static_cast<int>(size);
+    out->data[out->len] = '\0';
 }
 
 // The key of a cursor; what is no cursor, or one of another list, is refused.
 Jsonb* read_cursor(const char* identity, std::string_view cursor) {
-    if (cursor.size() <= kCheckDigits || cursor.size() % 2 != 0) {
-        refuse_cursor();
+    auto* room = static_cast<char*>(palloc(cursor.size() / 2 + 1));
+    const auto key = core::read_cursor(identity, cursor, room);
+    if (!key) {
+        pg::raise_invalid("bad_cursor", "p_after", "p_after is no cursor of this list",
+                          "Pass next of the page before, with the same filter and order.");
     }
-    uint64 check = 0;
-    StringInfo key = makeStringInfo();
-    for (std::size_t i = 0; i < cursor.size(); ++i) {
-        const auto digit = digit_of(cursor[i]);
-        if (!digit) {
-            refuse_cursor();
-        }
-        if (i < kCheckDigits) {
-            check = check << 4 | *digit;
-        } else if (i % 2 == 0) {
-            appendStringInfoChar(key, static_cast<char>(*digit << 4));
-        } else {
-            key->data[key->len - 1] =
-                static_cast<char>(static_cast<unsigned char>(key->data[key->len - 1]) | *digit);
-        }
-    }
-    const std::string_view text(key->data, static_cast<std::size_t>(key->len));
-    if (check != check_of(identity, text)) {
-        refuse_cursor();
-    }
-    return DatumGetJsonbP(pg::jsonb_datum(text));
+    return DatumGetJsonbP(pg::jsonb_datum(*key));
 }
 
 // ---- Bodies ----
