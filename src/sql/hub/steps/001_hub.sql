@@ -180,11 +180,9 @@ CREATE TABLE @hub@.executions (
     duroxide_version_major integer,
     duroxide_version_minor integer,
     duroxide_version_patch integer,
-    event_count            bigint      NOT NULL DEFAULT 0,
     CONSTRAINT executions_pkey PRIMARY KEY (instance_id, execution_id)
 ) WITH (fillfactor = 85, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.executions IS 'The runs of each instance, with status, output and pinned client version.';
-COMMENT ON COLUMN @hub@.executions.event_count IS 'Number of events of the execution, so that totals do not read the history.';
 CREATE INDEX executions_completed
     ON @hub@.executions (completed_at, instance_id, execution_id) WHERE completed_at IS NOT NULL;
 CREATE INDEX executions_failed
