@@ -111,15 +111,14 @@ constexpr auto kMetrics = report<In<ObjectId, int64>, Listing>(R"sql(
                               ORDER BY t.instance_id, t.execution_id, t.last_event_id
                              OFFSET $2 LIMIT 1)
                 THEN (SELECT CAST(GREATEST($2, h.reltuples
-                                 {*} COALESCE((SELECT s.elem_count_histogram[
-                                                   pg_catalog.cardinality(s.elem_count_histogram)]
-                                                 FROM pg_catalog.pg_stats AS s
-                                                WHERE s.schemaname {=} n.nspname
-                                                  AND s.tablename {=} h.relname
-                                                  AND s.attname {=} 'event_data'), 1))
+                                 {*} COALESCE(s.elem_count_histogram[
+                                         pg_catalog.cardinality(s.elem_count_histogram)], 1))
                                   AS pg_catalog.int8)
                         FROM pg_catalog.pg_class AS h
                         JOIN pg_catalog.pg_namespace AS n ON n.oid {=} h.relnamespace
+                        LEFT JOIN pg_catalog.pg_stats AS s
+                          ON s.schemaname {=} n.nspname AND s.tablename {=} h.relname
+                         AND s.attname {=} 'event_data'
                        WHERE h.oid {=} $1)
                 ELSE (SELECT CAST(COALESCE(pg_catalog.sum((t.last_event_id {-} t.first_event_id)
                                                           {+} 1), 0) AS pg_catalog.int8)
