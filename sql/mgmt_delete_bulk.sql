@@ -7,7 +7,7 @@ SELECT belay.set_hub_option('mgmt_delete_bulk', 'max_clock_skew', '0');  -- thes
 -- Instances written by the owner: started long ago, with this status, and completed at that ms.
 CREATE PROCEDURE pg_temp.make(instance text, status text, completed_ms bigint, parent text DEFAULT NULL, execution bigint DEFAULT 1) LANGUAGE sql AS $$
     INSERT INTO mgmt_delete_bulk.instances VALUES (instance, 'O', '1', execution, parent, NULL, 0, 'epoch', 'epoch');
-    INSERT INTO mgmt_delete_bulk.executions VALUES (instance, execution, status, NULL, 'epoch', CASE WHEN status <> 'Running' THEN to_timestamp(completed_ms / 1000.0) END, NULL, NULL, NULL, 2);
+    INSERT INTO mgmt_delete_bulk.executions VALUES (instance, execution, status, NULL, 'epoch', CASE WHEN status <> 'Running' THEN to_timestamp(completed_ms / 1000.0) END);
     INSERT INTO mgmt_delete_bulk.history_turns SELECT execution, e, e, 'epoch', instance, ARRAY['T'], ARRAY['{}'] FROM generate_series(1, 2) AS e;
 $$;
 CREATE FUNCTION pg_temp.all() RETURNS text LANGUAGE sql AS $$ SELECT coalesce(string_agg(instance_id, ' ' ORDER BY instance_id COLLATE "C"), 'none') FROM mgmt_delete_bulk.instances $$;

@@ -94,7 +94,7 @@ CALL pg_temp.clear();
 
 CREATE PROCEDURE pg_temp.make(instance text, status text, completed_ms bigint, parent text DEFAULT NULL) LANGUAGE sql AS $$
     INSERT INTO mgmt_duties.instances VALUES (instance, 'O', '1', 1, parent, NULL, 0, 'epoch', 'epoch');
-    INSERT INTO mgmt_duties.executions VALUES (instance, 1, status, NULL, 'epoch', CASE WHEN status <> 'Running' THEN to_timestamp(completed_ms / 1000.0) END, NULL, NULL, NULL, 1);
+    INSERT INTO mgmt_duties.executions VALUES (instance, 1, status, NULL, 'epoch', CASE WHEN status <> 'Running' THEN to_timestamp(completed_ms / 1000.0) END);
     INSERT INTO mgmt_duties.history_turns VALUES (1, 1, 1, 'epoch', instance, ARRAY['T'], ARRAY['{}']);
 $$;
 CREATE FUNCTION pg_temp.all() RETURNS text LANGUAGE sql VOLATILE AS $$ SELECT coalesce(string_agg(instance_id, ' ' ORDER BY instance_id COLLATE "C"), 'none') FROM mgmt_duties.instances $$;

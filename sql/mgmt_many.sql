@@ -8,7 +8,7 @@ SELECT belay.set_hub_option('mgmt_many', 'max_clock_skew', '0');  -- these tests
 
 -- Written by the owner: ten at each ms, every third a child of the one before, statuses in turn. History of the first thousand only: two events each.
 INSERT INTO mgmt_many.instances SELECT 'i' || n, 'O' || n % 10, '1', 1, CASE WHEN n % 3 = 0 THEN 'i' || n - 1 END, NULL, 0, to_timestamp(n / 10 / 1000.0), to_timestamp(n / 10 / 1000.0) FROM generate_series(1, 100000) AS n;
-INSERT INTO mgmt_many.executions SELECT 'i' || n, 1, (ARRAY['Running', 'Completed', 'Failed', 'ContinuedAsNew'])[n % 4 + 1], NULL, to_timestamp(n / 10 / 1000.0), CASE WHEN n % 4 > 0 THEN to_timestamp(n / 1000.0) END, NULL, NULL, NULL, CASE WHEN n <= 1000 THEN 2 ELSE 0 END FROM generate_series(1, 100000) AS n;
+INSERT INTO mgmt_many.executions SELECT 'i' || n, 1, (ARRAY['Running', 'Completed', 'Failed', 'ContinuedAsNew'])[n % 4 + 1], NULL, to_timestamp(n / 10 / 1000.0), CASE WHEN n % 4 > 0 THEN to_timestamp(n / 1000.0) END FROM generate_series(1, 100000) AS n;
 INSERT INTO mgmt_many.history_turns SELECT 1, 1, 2, 'epoch', 'i' || n, ARRAY['T', 'T'], ARRAY['{"event_id":1}', '{"event_id":2}'] FROM generate_series(1, 1000) AS n;
 VACUUM ANALYZE mgmt_many.instances, mgmt_many.executions, mgmt_many.history_turns;
 

@@ -7,7 +7,7 @@ SELECT belay.set_hub_option('mgmt_prune', 'max_clock_skew', '0');  -- these test
 -- Executions written by the owner: execution e with e events, completed at e * 1000 ms, unless it runs. The greatest is the current one.
 CREATE PROCEDURE pg_temp.make(instance text, VARIADIC statuses text[]) LANGUAGE sql AS $$
     INSERT INTO mgmt_prune.instances VALUES (instance, 'O', '1', array_length(statuses, 1), NULL, 'custom', 3, 'epoch', 'epoch');
-    INSERT INTO mgmt_prune.executions SELECT instance, e, s, 'output', 'epoch', CASE WHEN s <> 'Running' THEN to_timestamp(e) END, NULL, NULL, NULL, e FROM unnest(statuses) WITH ORDINALITY AS u (s, e);
+    INSERT INTO mgmt_prune.executions SELECT instance, e, s, 'output', 'epoch', CASE WHEN s <> 'Running' THEN to_timestamp(e) END FROM unnest(statuses) WITH ORDINALITY AS u (s, e);
     INSERT INTO mgmt_prune.history_turns SELECT e, n, n, 'epoch', instance, ARRAY['T'], ARRAY['{}'] FROM generate_series(1, array_length(statuses, 1)) AS e, generate_series(1, e) AS n;
 $$;
 CREATE FUNCTION pg_temp.executions() RETURNS text LANGUAGE sql AS $$

@@ -113,6 +113,13 @@ constexpr size_t kMaxJsonbText = size_t{256} << 20;
 // which may or may not fit, does not.
 std::optional<size_t> jsonb_bound(std::string_view text);
 
+// The same with the value, as parse has it: a text need not be read twice.
+struct JsonbText {
+    Value value;
+    size_t bound;
+};
+std::optional<JsonbText> parse_jsonb(std::string_view text);
+
 // True if a cast of the text to jsonb succeeds.
 inline bool fits_jsonb(std::string_view text) {
     return jsonb_bound(text).has_value();

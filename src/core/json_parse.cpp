@@ -346,7 +346,7 @@ std::optional<Value> parse(std::string_view text, Fault* fault) {
     return std::nullopt;
 }
 
-std::optional<size_t> jsonb_bound(std::string_view text) {
+std::optional<JsonbText> parse_jsonb(std::string_view text) {
     if (text.size() >= kMaxJsonbText) {
         return std::nullopt;
     }
@@ -355,7 +355,12 @@ std::optional<size_t> jsonb_bound(std::string_view text) {
     if (!Scanner<JsonbJudge>(text, kMaxJsonbDepth, judge).run(&value)) {
         return std::nullopt;
     }
-    return judge.bytes;
+    return JsonbText{value, judge.bytes};
+}
+
+std::optional<size_t> jsonb_bound(std::string_view text) {
+    const std::optional<JsonbText> parsed = parse_jsonb(text);
+    return parsed ? std::optional(parsed->bound) : std::nullopt;
 }
 
 }  // namespace belay::core::json

@@ -50,6 +50,19 @@ inline Datum text_array_datum(std::span<const std::string_view> texts) {
     return PointerGetDatum(array);
 }
 
+// The value, compressed if that makes it smaller and costs little: LZ4 takes a tenth of the time of
+// pglz. The server reads it like any value that it has compressed itself.
+inline Datum packed(Datum value) {
+#ifdef USE_LZ4
+    constexpr Size kWorthIt = 256;
+    if (VARSIZE_ANY_EXHDR(DatumGetPointer(value)) >= kWorthIt) {
+        const Datum smaller = toast_compress_datum(value, TOAST_LZ4_COMPRESSION);
+        return DatumGetPointer(smaller) == nullptr ? value : smaller;
+    }
+#endif
+    return value;
+}
+
 // The bytes of an array of texts without nulls. They live as long as the array, or its detoasted
 // copy.
 inline std::span<const std::string_view> text_views(Datum array) {

@@ -27,6 +27,7 @@ extern "C" {
 #include "access/skey.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/toast_internals.h"
 #include "access/transam.h"
 #include "access/twophase.h"
 #include "access/xact.h"

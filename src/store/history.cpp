@@ -73,7 +73,7 @@ std::size_t events_of_row(const NewEvents& events, std::size_t from) {
 
 NewEvents some_of(const NewEvents& events, std::size_t from, std::size_t count) {
     return {events.ids.subspan(from, count), events.types.subspan(from, count),
-            events.texts.subspan(from, count)};
+            events.texts.subspan(from, count), events.jsonb_bytes.subspan(from, count)};
 }
 
 template <typename T>
@@ -95,7 +95,19 @@ NewEvents sorted_by_id(const NewEvents& events) {
     std::sort(order, order + count,
               [&events](std::size_t a, std::size_t b) { return events.ids[a] < events.ids[b]; });
     return {permuted(events.ids, order), permuted(events.types, order),
-            permuted(events.texts, order)};
+            permuted(events.texts, order), permuted(events.jsonb_bytes, order)};
+}
+
+// Of all together, if it is known of each.
+std::optional<int64> jsonb_bytes_of(const NewEvents& events) {
+    int64 sum = 0;
+    for (const std::optional<int64>& bytes : events.jsonb_bytes) {
+        if (!bytes) {
+            return std::nullopt;
+        }
+        sum += *bytes;
+    }
+    return sum;
 }
 
 }  // namespace
@@ -135,7 +147,7 @@ std::span<const StoredTurn> read_turns(Tables& tables, std::string_view instance
         each_turn(&table, instance_id, execution_id, after_event_id, [&](const history::Row& row) {
             if (row.last_event_id != after_event_id) {
                 bool null = false;
-                found.add({row.first_event_id, row.last_event_id,
+                found.add({row.first_event_id, row.last_event_id, get(table, history::kJsonbBytes),
                            datumCopy(column(table, history::kData, &null), false, -1)});
             }
             return found.count < limit;
@@ -147,7 +159,7 @@ std::span<const StoredTurn> read_turns(Tables& tables, std::string_view instance
 int64 count_stored(Tables& tables, std::string_view instance_id, int64 execution_id,
                    std::span<const int64> sorted_ids) {
     pass_turn_faults();
-    return looking(tables, TableId::kHistory, [&](Table& table) {
+    return writing(tables, TableId::kHistory, [&](Table& table) {
         int64 count = 0;
         // New events usually come behind all stored ones: then there is nothing to visit.
         each_turn(
@@ -173,7 +185,8 @@ void insert_events(Tables& tables, std::string_view instance_id, int64 execution
                 .put(history::kLastEventId, some.ids.back())
                 .timestamp(history::kCreatedAt, now)
                 .put(history::kTypes, some.types)
-                .put(history::kData, some.texts);
+                .set(history::kData, pg::packed(pg::text_array_datum(some.texts)))
+                .put(history::kJsonbBytes, jsonb_bytes_of(some));
         };
         const std::size_t first = events_of_row(sorted, 0);
         if (first == sorted.ids.size()) {

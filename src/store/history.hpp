@@ -18,6 +18,7 @@ int64 last_event_id(Tables& tables, std::string_view instance_id, int64 executio
 struct StoredTurn {
     int64 first_event_id;
     int64 last_event_id;
+    std::optional<int64> jsonb_bytes;  // of its events together, if each can be jsonb
     Datum texts;
 
     // What its events have at least, so that a row need not be read to know that it is too much.
@@ -34,6 +35,7 @@ struct NewEvents {
     std::span<const int64> ids;
     std::span<const std::string_view> types;
     std::span<const std::string_view> texts;
+    std::span<const std::optional<int64>> jsonb_bytes;  // core::json::jsonb_bound of the texts
 };
 
 // How many of these event ids, which are in order, are stored.

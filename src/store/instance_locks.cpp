@@ -53,18 +53,18 @@ constexpr auto kDeleteIdle = statement<In<int64, int64, int32, int64>, Out<>>(R"
 }
 
 // Finds a row that this transaction holds.
-void find_held(Table* table, std::string_view instance_id) {
-    if (!find_one(table, kByKey, lock_keys(instance_id))) {
+void find_held(const Table& table, const ItemPointerData& row) {
+    if (!find_at(table, row)) {
         raise_vanished();
     }
 }
 
 // Changes a row that this transaction holds; after(state) says what it becomes.
 template <typename After>
-void change_lock(Tables& tables, std::string_view instance_id, After after) {
+void change_lock(Tables& tables, const ItemPointerData& place, After after) {
     pass_turn_faults();
     writing(tables, TableId::kInstanceLocks, [&](Table& table) {
-        find_held(&table, instance_id);
+        find_held(table, place);
         const core::TurnLock state = after(lock_of(table));
         HeapTuple version = copy_row(table);
         auto* row = fixed_columns<lock::Row>(version);
@@ -104,18 +104,23 @@ void note_ended(const Hub& hub, const InstanceLock& lock) {
 
 }  // namespace
 
-std::optional<core::TurnLock> try_hold_instance(Tables& tables, std::string_view instance_id,
-                                                int64 now) {
+std::optional<HeldLock> try_hold_instance(Tables& tables, std::string_view instance_id,
+                                          const std::optional<ItemPointerData>& seen, int64 now) {
     pass_turn_faults();
-    return with_table(tables, TableId::kInstanceLocks, RowExclusiveLock,
-                      [&](Table& table) -> std::optional<core::TurnLock> {
-                          const bool held =
-                              lock_found(&table, LockTupleNoKeyExclusive, LockWaitSkip, [&] {
-                                  return find_one(&table, kByKey, lock_keys(instance_id)) &&
-                                         core::is_free(lock_of(table), table.hub.incarnation, now);
-                              });
-                          return held ? std::optional(lock_of(table)) : std::nullopt;
-                      });
+    return with_table(
+        tables, TableId::kInstanceLocks, RowExclusiveLock,
+        [&](Table& table) -> std::optional<HeldLock> {
+            const auto find = [&] {
+                return (seen && find_at(table, *seen) &&
+                        text_is(table, lock::kInstanceId, instance_id)) ||
+                       find_one(&table, kByKey, lock_keys(instance_id));
+            };
+            const bool held = lock_found(&table, LockTupleNoKeyExclusive, LockWaitSkip, [&] {
+                return find() && core::is_free(lock_of(table), table.hub.incarnation, now);
+            });
+            return held ? std::optional(HeldLock{lock_of(table).cache, table.row->tts_tid})
+                        : std::nullopt;
+        });
 }
 
 void hold_instance(Tables& tables, std::string_view instance_id) {
@@ -156,7 +161,8 @@ std::optional<InstanceLock> hold_turn(Tables& tables, const core::TurnToken& tok
             return InstanceLock{.instance_key = token.instance_key,
                                 .instance_id = get(table, lock::kInstanceId),
                                 .lock_no = state.lock_no,
-                                .lease = state.lease};
+                                .lease = state.lease,
+                                .row = table.row->tts_tid};
         });
 }
 
@@ -165,7 +171,7 @@ int64 next_lock_no(const Hub& hub) {
 }
 
 core::TurnToken grant_turn(Tables& tables, std::string_view instance_id, int64 lock_no,
-                           bool row_exists, int64 now, int64 locked_until) {
+                           const std::optional<HeldLock>& held, int64 now, int64 locked_until) {
     core::TurnToken token{.instance_key = core::instance_key(instance_id),
                           .lock_no = lock_no,
                           .incarnation = tables.hub.incarnation,
@@ -176,8 +182,8 @@ core::TurnToken grant_turn(Tables& tables, std::string_view instance_id, int64 l
     const auto after = [&token, now, locked_until](const core::TurnLock& before) {
         return core::granted(before, token, now, locked_until);
     };
-    if (row_exists) {
-        change_lock(tables, instance_id, after);
+    if (held) {
+        change_lock(tables, held->row, after);
     } else {
         insert_lock(tables, instance_id, after(core::TurnLock{}));
     }
@@ -187,7 +193,7 @@ core::TurnToken grant_turn(Tables& tables, std::string_view instance_id, int64 l
 }
 
 void set_turn_deadline(Tables& tables, const InstanceLock& lock, int64 locked_until) {
-    change_lock(tables, lock.instance_id, [locked_until](const core::TurnLock& state) {
+    change_lock(tables, lock.row, [locked_until](const core::TurnLock& state) {
         return core::renewed(state, locked_until);
     });
     wakeups::lease_moved(orchestrator_channel(tables), lease_key_of_turn(lock.instance_key),
@@ -195,13 +201,13 @@ void set_turn_deadline(Tables& tables, const InstanceLock& lock, int64 locked_un
 }
 
 void release_turn(Tables& tables, const InstanceLock& lock) {
-    change_lock(tables, lock.instance_id,
+    change_lock(tables, lock.row,
                 [](const core::TurnLock& state) { return core::released(state); });
     note_ended(tables, lock);
 }
 
 void ack_turn(Tables& tables, const InstanceLock& lock, const core::CacheHint& cache) {
-    change_lock(tables, lock.instance_id,
+    change_lock(tables, lock.row,
                 [&cache](const core::TurnLock& state) { return core::acked(state, cache); });
     note_ended(tables, lock);
 }
@@ -209,7 +215,7 @@ void ack_turn(Tables& tables, const InstanceLock& lock, const core::CacheHint& c
 void delete_turn(Tables& tables, const InstanceLock& lock) {
     pass_turn_faults();
     writing(tables, TableId::kInstanceLocks, [&](Table& table) {
-        find_held(&table, lock.instance_id);
+        find_held(table, lock.row);
         if (!delete_row(table, true)) {
             raise_vanished();
         }

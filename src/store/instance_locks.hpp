@@ -14,11 +14,17 @@ struct InstanceLock {
     std::string_view instance_id;
     int64 lock_no;
     core::Lease lease;
+    ItemPointerData row;  // where it lies: a row that is held stays there
 };
 
 // Holds the lock row of an instance if it exists, is not live, and no other transaction holds it.
-std::optional<core::TurnLock> try_hold_instance(Tables& tables, std::string_view instance_id,
-                                                int64 now);
+// It is looked for where it was seen, if it was, and else by its key.
+struct HeldLock {
+    core::CacheHint cache;
+    ItemPointerData row;
+};
+std::optional<HeldLock> try_hold_instance(Tables& tables, std::string_view instance_id,
+                                          const std::optional<ItemPointerData>& seen, int64 now);
 
 // Holds the lock row of an instance, live or not, if it has one; waits for it.
 void hold_instance(Tables& tables, std::string_view instance_id);
@@ -34,11 +40,11 @@ std::optional<InstanceLock> hold_turn(Tables& tables, const core::TurnToken& tok
 // A number for the next lock; it ties messages to it.
 int64 next_lock_no(const Hub& hub);
 
-// Grants the lock: updates the row that is held, or inserts one.
+// Grants the lock: updates the row that is held, or inserts one if there is none.
 core::TurnToken grant_turn(Tables& tables, std::string_view instance_id, int64 lock_no,
-                           bool row_exists, int64 now, int64 locked_until);
+                           const std::optional<HeldLock>& held, int64 now, int64 locked_until);
 
-// These change a row that is held.
+// These change a row that is held; only one of them may be called.
 void set_turn_deadline(Tables& tables, const InstanceLock& lock, int64 locked_until);
 // Gives the lock back; the row stays for the next turn.
 void release_turn(Tables& tables, const InstanceLock& lock);

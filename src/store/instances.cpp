@@ -26,10 +26,16 @@ std::optional<Pin> pin_of(const Table& executions) {
     return major && minor && patch ? std::optional(Pin{*major, *minor, *patch}) : std::nullopt;
 }
 
-// Holds the row of an instance, if there is one.
-bool hold_instance_row(Table* table, std::string_view instance_id, LockTupleMode mode) {
-    return lock_found(table, mode, LockWaitBlock,
-                      [=] { return find_one(table, kByKey, instance_keys(instance_id)); });
+// Changes the row of an instance, if there is one; fill(changes) says how, and whether a column of
+// an index changes.
+template <typename Fill>
+bool change_instance(Table* table, std::string_view instance_id, Fill fill) {
+    const auto find = [=] { return find_one(table, kByKey, instance_keys(instance_id)); };
+    return change_found(table, find, [&]() -> NewVersion {
+        Changes changes;
+        const bool moved = fill(&changes);
+        return {changed_row(*table, &changes), moved};
+    });
 }
 
 // What every ack writes.
@@ -74,8 +80,7 @@ void insert_execution(Table* table, std::string_view instance_id, int64 executio
         .put(execution::kStatus, outcome.status)
         .put(execution::kOutput, outcome.output)
         .timestamp(execution::kStartedAt, now)
-        .put(execution::kCompletedAt, stored_time(outcome.completed_at))
-        .put(execution::kEventCount, change.new_events);
+        .put(execution::kCompletedAt, stored_time(outcome.completed_at));
     if (change.pin) {
         row.put(execution::kMajor, change.pin->major)
             .put(execution::kMinor, change.pin->minor)
@@ -84,7 +89,7 @@ void insert_execution(Table* table, std::string_view instance_id, int64 executio
     (void)insert_row(table, &row);
 }
 
-void change_execution(Table* table, const ExecutionChange& change, int64 now) {
+NewVersion changed_execution(const Table& table, const ExecutionChange& change, int64 now) {
     Changes changes;
     if (const auto outcome = outcome_of(change, now)) {
         changes.put(execution::kStatus, outcome->status)
@@ -96,8 +101,7 @@ void change_execution(Table* table, const ExecutionChange& change, int64 now) {
             .put(execution::kMinor, change.pin->minor)
             .put(execution::kPatch, change.pin->patch);
     }
-    changes.put(execution::kEventCount, get(*table, execution::kEventCount) + change.new_events);
-    change_held_row(table, changed_row(*table, &changes), change.status.has_value());
+    return {changed_row(table, &changes), change.status.has_value()};
 }
 
 }  // namespace
@@ -127,7 +131,8 @@ std::optional<Instance> read_instance(Tables& tables, std::string_view instance_
 void hold_parent(Tables& tables, std::string_view instance_id) {
     pass_turn_faults();
     with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
-        (void)hold_instance_row(&table, instance_id, LockTupleKeyShare);
+        (void)lock_found(&table, LockTupleKeyShare, LockWaitBlock,
+                         [&] { return find_one(&table, kByKey, instance_keys(instance_id)); });
     });
 }
 
@@ -136,34 +141,31 @@ bool upsert_instance(Tables& tables, std::string_view instance_id, std::string_v
                      int64 execution_id, int64 now) {
     pass_turn_faults();
     return with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
-        if (!hold_instance_row(&table, instance_id, LockTupleNoKeyExclusive)) {
+        const bool changed = change_instance(&table, instance_id, [&](Changes* changes) {
+            bool orphan = false;
+            (void)column(table, instance::kParentId, &orphan);
+            const bool adopted = core::adopts(!orphan, parent.has_value());
+            changes->put(instance::kName, name).put(instance::kVersion, version);
+            note_execution(table, execution_id, now, changes);
+            if (adopted) {
+                changes->put(instance::kParentId, parent);
+            }
+            return adopted;
+        });
+        if (!changed) {
             insert_instance(&table, instance_id, name, version, parent, execution_id, now);
-            return true;
         }
-        bool orphan = false;
-        (void)column(table, instance::kParentId, &orphan);
-        const bool adopted = core::adopts(!orphan, parent.has_value());
-        Changes changes;
-        changes.put(instance::kName, name).put(instance::kVersion, version);
-        note_execution(table, execution_id, now, &changes);
-        if (adopted) {
-            changes.put(instance::kParentId, parent);
-        }
-        change_held_row(&table, changed_row(table, &changes), adopted);
-        return false;
+        return !changed;
     });
 }
 
 bool touch_instance(Tables& tables, std::string_view instance_id, int64 execution_id, int64 now) {
     pass_turn_faults();
     return with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
-        if (!hold_instance_row(&table, instance_id, LockTupleNoKeyExclusive)) {
+        return change_instance(&table, instance_id, [&](Changes* changes) {
+            note_execution(table, execution_id, now, changes);
             return false;
-        }
-        Changes changes;
-        note_execution(table, execution_id, now, &changes);
-        change_held_row(&table, changed_row(table, &changes));
-        return true;
+        });
     });
 }
 
@@ -171,13 +173,12 @@ void set_custom_status(Tables& tables, std::string_view instance_id,
                        std::optional<std::string_view> status) {
     pass_turn_faults();
     with_table(tables, TableId::kInstances, RowExclusiveLock, [&](Table& table) {
-        if (hold_instance_row(&table, instance_id, LockTupleNoKeyExclusive)) {
-            Changes changes;
-            changes.put(instance::kCustomStatus, status)
+        (void)change_instance(&table, instance_id, [&](Changes* changes) {
+            changes->put(instance::kCustomStatus, status)
                 .put(instance::kCustomStatusVersion,
                      get(table, instance::kCustomStatusVersion) + 1);
-            change_held_row(&table, changed_row(table, &changes));
-        }
+            return false;
+        });
     });
 }
 
@@ -198,15 +199,17 @@ void upsert_execution(Tables& tables, std::string_view instance_id, int64 execut
         const auto find = [&] {
             return find_one(&table, kByKey, execution_keys(instance_id, execution_id));
         };
-        const bool changes = change.status || change.pin || change.new_events > 0;
-        if (!changes) {
-            renew_snapshot(&table);
-        }
-        if (changes ? lock_found(&table, LockTupleNoKeyExclusive, LockWaitBlock, find) : find()) {
-            if (changes) {
-                change_execution(&table, change, now);
-            }
+        bool exists = false;
+        if (change.status || change.pin) {
+            exists =
+                change_found(&table, find, [&] { return changed_execution(table, change, now); });
+        } else if (change.hold) {
+            exists = lock_found(&table, LockTupleNoKeyExclusive, LockWaitBlock, find);
         } else {
+            renew_snapshot(&table);
+            exists = find();
+        }
+        if (!exists) {
             insert_execution(&table, instance_id, execution_id, change, now);
         }
     });

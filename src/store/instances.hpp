@@ -33,7 +33,7 @@ struct ExecutionChange {
     std::optional<std::string_view> status;
     std::optional<std::string_view> output;
     std::optional<Pin> pin;
-    int64 new_events;
+    bool hold;  // a row that does not change, too, until the transaction ends
 };
 
 // What an event tells of an execution: its status, if it is there, and the instance.

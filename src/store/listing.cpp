@@ -131,9 +131,27 @@ constexpr auto kExecutionInfo = query<In<Text, int64>, Listing>(R"sql(
      WHERE e.instance_id {=} $1 AND e.execution_id {=} $2
 )sql");
 
-// Events are counted per execution, so history is not read.
-constexpr auto kMetrics = report<In<>, Listing>(R"sql(
-    SELECT c.instances, x.executions, c.running, c.completed, c.failed, x.events
+// $1 the table of turns of histories, $2 how many of its rows are read at most. Of more, totals are
+// as the last vacuum or analyze found them. Of arrays the server notes last how many different
+// elements they have on average, and no two events of a turn are the same.
+constexpr auto kMetrics = report<In<ObjectId, int64>, Listing>(R"sql(
+    SELECT c.instances, x.executions, c.running, c.completed, c.failed,
+           CASE WHEN EXISTS (SELECT 1 FROM {hub}.history_turns AS t
+                              ORDER BY t.instance_id, t.execution_id, t.last_event_id
+                             OFFSET $2 LIMIT 1)
+                THEN (SELECT CAST(GREATEST($2, h.reltuples
+                                 {*} COALESCE(s.elem_count_histogram[
+                                         pg_catalog.cardinality(s.elem_count_histogram)], 1))
+                                  AS pg_catalog.int8)
+                        FROM pg_catalog.pg_class AS h
+                        JOIN pg_catalog.pg_namespace AS n ON n.oid {=} h.relnamespace
+                        LEFT JOIN pg_catalog.pg_stats AS s
+                          ON s.schemaname {=} n.nspname AND s.tablename {=} h.relname
+                         AND s.attname {=} 'event_data'
+                       WHERE h.oid {=} $1)
+                ELSE (SELECT CAST(COALESCE(pg_catalog.sum((t.last_event_id {-} t.first_event_id)
+                                                          {+} 1), 0) AS pg_catalog.int8)
+                        FROM {hub}.history_turns AS t) END
       FROM (SELECT pg_catalog.count(*) AS instances,
                    pg_catalog.count(*) FILTER (WHERE COALESCE(e.status, 'Running') {=} 'Running')
                        AS running,
@@ -143,10 +161,7 @@ constexpr auto kMetrics = report<In<>, Listing>(R"sql(
               LEFT JOIN {hub}.executions AS e
                 ON e.instance_id {=} i.instance_id AND e.execution_id {=} i.current_execution_id
            ) AS c
-     CROSS JOIN (SELECT pg_catalog.count(*) AS executions,
-                        CAST(COALESCE(pg_catalog.sum(e.event_count), 0) AS pg_catalog.int8)
-                            AS events
-                   FROM {hub}.executions AS e) AS x
+     CROSS JOIN (SELECT pg_catalog.count(*) AS executions FROM {hub}.executions AS e) AS x
 )sql");
 
 // Whether there are more than $1 instances, or executions.
@@ -157,9 +172,8 @@ constexpr auto kAreMany = query<In<int64>, Out<bool>>(R"sql(
 )sql");
 
 // $1, $2 and $3 the tables of instances, executions and turns of histories, $4 where counts stop.
-// Totals as the last vacuum or analyze found them; of each status the count, or above the limit its
-// share among the executions that were sampled. Of arrays the server notes last how many different
-// elements they have on average, and no two events of a turn are the same.
+// Totals as the last vacuum or analyze found them, events as above; of each status the count, or
+// above the limit its share among the executions that were sampled.
 constexpr auto kEstimatedMetrics = query<In<ObjectId, ObjectId, ObjectId, int64>, Listing>(R"sql(
     WITH sampled AS MATERIALIZED (
         SELECT v.status, v.share
@@ -563,7 +577,7 @@ Listing execution_info(const Hub& hub, std::string_view instance_id, int64 execu
 
 Listing system_metrics(const Hub& hub) {
     if (!run_for_one(hub, kAreMany, kMostCounted)) {
-        return run(hub, kMetrics);
+        return run(hub, kMetrics, ObjectId{hub.relations.history_turns}, kMostCounted);
     }
     return run(hub, kEstimatedMetrics, ObjectId{hub.relations.instances},
                ObjectId{hub.relations.executions}, ObjectId{hub.relations.history_turns},

@@ -168,19 +168,21 @@ WalkEnd look_at(Peek* peek, Table* table, Table* locks, int16 slot) {
     };
     const auto visit = [&] {
         const auto instance_id = get(*table, message::kInstanceId);
-        if (find_one(locks, kByKey, lock_keys(instance_id)) &&
-            !core::is_free(lock_of(*locks), table->hub.incarnation, now)) {
+        const bool has_lock_row = find_one(locks, kByKey, lock_keys(instance_id));
+        if (has_lock_row && !core::is_free(lock_of(*locks), table->hub.incarnation, now)) {
             return true;
         }
         const auto instance =
             peek->with_instances ? read_instance(peek->tables, instance_id) : std::nullopt;
         const message::Row& row = message_row(*table);
-        peek->found.add({.slot = row.slot,
-                         .visible_at = row.visible_at,
-                         .id = row.id,
-                         .instance_id = instance_id,
-                         .name = instance ? std::optional(instance->name) : std::nullopt,
-                         .pin = instance ? instance->pin : std::nullopt});
+        peek->found.add(
+            {.slot = row.slot,
+             .visible_at = row.visible_at,
+             .id = row.id,
+             .instance_id = instance_id,
+             .lock_row = has_lock_row ? std::optional(locks->row->tts_tid) : std::nullopt,
+             .name = instance ? std::optional(instance->name) : std::nullopt,
+             .pin = instance ? instance->pin : std::nullopt});
         return --left > 0;
     };
     // Messages are never changed by hand, unlike, say, a task's priority.
@@ -243,7 +245,8 @@ std::span<const BatchMessage> visible_messages(Tables& tables, std::string_view 
                 const Datum text = column(table, message::kWorkItem, &null);
                 found.add({.id = id,
                            .bytes = static_cast<int64>(toast_raw_datum_size(text)) - VARHDRSZ,
-                           .attempt = message.attempt});
+                           .attempt = message.attempt,
+                           .row = table.row->tts_tid});
             }
             return found.count < limit;
         });
@@ -286,31 +289,30 @@ bool has_start(Tables& tables, std::string_view instance_id) {
 // ---------------------------------------------------------------- turns
 
 std::span<const LeasedMessage> lease_messages(Tables& tables, std::string_view instance_id,
-                                              std::span<const int64> ids, int64 lock_no) {
+                                              std::span<const BatchMessage> messages,
+                                              int64 lock_no) {
     pass_turn_faults();
     return writing(tables, TableId::kOrchestratorQueue, [&](Table& table) {
         auto* leased =
-            static_cast<LeasedMessage*>(palloc(sizeof(LeasedMessage) * (ids.size() + 1)));
+            static_cast<LeasedMessage*>(palloc(sizeof(LeasedMessage) * (messages.size() + 1)));
         std::size_t count = 0;
-        std::size_t at = 0;  // ids are in order, as the scan is
-        IndexScanDesc scan =
-            begin_scan(&table, kByKey, keys_from(instance_id, ids.empty() ? 0 : ids.front()));
-        while (at < ids.size() && next_row(table, scan)) {
+        for (const BatchMessage& seen : messages) {
             CHECK_FOR_INTERRUPTS();
-            const int64 id = message_row(table).id;
-            while (at < ids.size() && ids[at] < id) {
-                ++at;
-            }
-            if (at == ids.size() || ids[at] != id || !is_of(table, instance_id)) {
+            const auto is_it = [&] {
+                return message_row(table).id == seen.id && is_of(table, instance_id);
+            };
+            const ScanKeys key = ScanKeys().int8(core::instance_key(instance_id)).int8(seen.id);
+            if (!(find_at(table, seen.row) && is_it()) &&
+                !(find_one(&table, kByKey, key) && is_it())) {
                 continue;
             }
             const core::Message message = core::leased(message_of(table), lock_no);
             const std::string_view work_item = get(table, message::kWorkItem);
             if (try_change_row(&table, version_of(table, message)) == TM_Ok) {
-                leased[count++] = {.id = id, .attempt = message.attempt, .work_item = work_item};
+                leased[count++] = {
+                    .id = seen.id, .attempt = message.attempt, .work_item = work_item};
             }
         }
-        index_endscan(scan);
         return std::span<const LeasedMessage>(leased, count);
     });
 }

@@ -38,7 +38,8 @@ struct WaitingMessage {
     int64 visible_at;  // microseconds as stored: the place in the claim order
     int64 id;
     std::string_view instance_id;
-    std::optional<std::string_view> name;  // of an instance that has a row
+    std::optional<ItemPointerData> lock_row;  // where the instance's lock row was seen
+    std::optional<std::string_view> name;     // of an instance that has a row
     std::optional<Pin> pin;
 };
 
@@ -58,6 +59,7 @@ struct BatchMessage {
     int64 id;
     int64 bytes;
     int32 attempt;
+    ItemPointerData row;  // where it was seen
 };
 
 // The visible messages of an instance in the order of their ids behind the given one, up to limit.
@@ -89,7 +91,8 @@ struct LeasedMessage {
 // Leases these messages for a lock, in the order of their ids; leaves out those that another
 // transaction holds.
 std::span<const LeasedMessage> lease_messages(Tables& tables, std::string_view instance_id,
-                                              std::span<const int64> ids, int64 lock_no);
+                                              std::span<const BatchMessage> messages,
+                                              int64 lock_no);
 
 // Deletes the messages that a lock leased; waits for transactions that have one.
 void delete_leased(Tables& tables, int64 instance_key, int64 lock_no, int64 now);

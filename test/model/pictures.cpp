@@ -185,10 +185,6 @@ Expected instances(const Hub& hub, int client) {
 }
 
 Expected executions(const Hub& hub, int client) {
-    std::map<std::pair<std::string, int64_t>, int64_t> events;
-    for (const StoredEvent* stored : hub.history.seen_by(client)) {
-        ++events[{stored->instance, stored->execution}];
-    }
     Expected rows;
     for (const Execution* execution : hub.executions.seen_by(client)) {
         const auto& pin = execution->pin;
@@ -196,8 +192,7 @@ Expected executions(const Hub& hub, int client) {
             {execution->instance, to_string(execution->id), execution->status, execution->output,
              shown_time(execution->started_at), shown_time(execution->completed_at),
              pin ? text_of(pin->major) : std::nullopt, pin ? text_of(pin->minor) : std::nullopt,
-             pin ? text_of(pin->patch) : std::nullopt,
-             to_string(events[{execution->instance, execution->id}])});
+             pin ? text_of(pin->patch) : std::nullopt});
     }
     return rows;
 }
@@ -260,7 +255,7 @@ constexpr Picture kPictures[] = {
     {"executions",
      "SELECT instance_id, execution_id, status, output, shown_time(started_at), "
      "shown_time(completed_at), duroxide_version_major, duroxide_version_minor, "
-     "duroxide_version_patch, event_count FROM app.executions ORDER BY instance_id, execution_id",
+     "duroxide_version_patch FROM app.executions ORDER BY instance_id, execution_id",
      executions},
     {"history",
      "SELECT instance_id, execution_id, event_id, event_type, event_data, shown_time(created_at) "

@@ -55,8 +55,6 @@ constexpr const char* kOrchestrations[] = {
     "INSERT INTO <hub>.history_turns SELECT 1, e, e, 'epoch', i, '{T}', ARRAY['{}'] FROM "
     "unnest('{root,leaf,old}'::text[]) AS i, "
     "generate_series(1, 2) AS e",
-    "UPDATE <hub>.executions SET event_count = 2 WHERE instance_id IN ('root', 'leaf', 'old') AND "
-    "execution_id = 1",
     "INSERT INTO <hub>.kv_store VALUES ('root', 'k', 'v', 1, 1)",
     "INSERT INTO <hub>.kv_delta VALUES ('leaf', 'k', 'v', 1)",
     "INSERT INTO <hub>.instance_locks VALUES (belay.instance_key('root'), 0, 0, 0, 0, 0, 0, "

@@ -37,7 +37,7 @@ int64 bury_of(store::Tables& tables, std::string_view instance_id, int64 created
     (void)pg::keep_if([&tables, instance_id, created_before, now, &moved] {
         if (!pg::try_lock_instance(tables.hub.schema, core::instance_key(instance_id)) ||
             (store::has_lock_row(tables, instance_id) &&
-             !store::try_hold_instance(tables, instance_id, now)) ||
+             !store::try_hold_instance(tables, instance_id, std::nullopt, now)) ||
             !never_started(tables, instance_id)) {
             return false;
         }

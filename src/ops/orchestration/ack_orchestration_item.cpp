@@ -314,8 +314,8 @@ void check_held(store::Tables& tables, Settling* settling, const Settling* previ
     if (!settling->lock) {
         return;
     }
-    const auto& [key, id, lock_no, lease] = *settling->lock;
-    if (!core::is_live(lease, tables.hub.incarnation, now)) {
+    const std::string_view id = settling->lock->instance_id;
+    if (!core::is_live(settling->lock->lease, tables.hub.incarnation, now)) {
         counters::add(tables.hub.schema, counters::Queue::kOrchestrator,
                       counters::Counter::kLostLeases);
         refuse_lost(tables, settling->given, core::LeaseFault::kExpired);

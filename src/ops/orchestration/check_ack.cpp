@@ -58,7 +58,7 @@ store::ExecutionChange checked_execution(json::Value metadata) {
     return {.status = status,
             .output = optional_string(metadata, "output", "p_metadata"),
             .pin = checked_pin(metadata),
-            .new_events = 0};
+            .hold = false};
 }
 
 StatusChange status_from_metadata(json::Value metadata) {
@@ -208,7 +208,6 @@ void check_metadata(const AckArgs& args, Ack* ack) {
         check_instance_id("p_metadata.parent_instance_id", *ack->parent);
     }
     ack->execution = checked_execution(metadata);
-    ack->execution.new_events = static_cast<int64>(ack->events.count);
     ack->custom_status = status_from_metadata(metadata);
     if (!ack->custom_status.present) {
         ack->custom_status = status_from_events(ack->events);

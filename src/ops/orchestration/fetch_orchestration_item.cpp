@@ -192,24 +192,28 @@ enum class Held { kNothing, kRow, kKey };
 
 struct Exclusion {
     Held held;
-    core::CacheHint cache;  // of the row
+    std::optional<store::HeldLock> row;
+
+    core::CacheHint cache() const { return row ? row->cache : core::CacheHint{}; }
 };
 
 // Takes the instance's lock without waiting: its lock row, or the key of one that has no row yet.
-Exclusion exclude(const Search& search, std::string_view instance_id) {
-    if (const auto row =
-            store::try_hold_instance(search.tables, instance_id, search.clock->now())) {
-        return {Held::kRow, row->cache};
+Exclusion exclude(const Search& search, const store::WaitingMessage& message) {
+    const std::string_view instance_id = message.instance_id;
+    if (const auto row = store::try_hold_instance(search.tables, instance_id, message.lock_row,
+                                                  search.clock->now())) {
+        return {Held::kRow, row};
     }
     if (!pg::try_lock_instance(search.tables.hub.schema, core::instance_key(instance_id))) {
-        return {Held::kNothing, {}};
+        return {Held::kNothing, std::nullopt};
     }
     if (!store::has_lock_row(search.tables, instance_id)) {
-        return {Held::kKey, {}};
+        return {Held::kKey, std::nullopt};
     }
     // The row was made before we had the key, is held by another transaction, or is a live lock.
-    const auto row = store::try_hold_instance(search.tables, instance_id, search.clock->now());
-    return row ? Exclusion{Held::kRow, row->cache} : Exclusion{Held::kNothing, {}};
+    const auto row =
+        store::try_hold_instance(search.tables, instance_id, std::nullopt, search.clock->now());
+    return row ? Exclusion{Held::kRow, row} : Exclusion{Held::kNothing, std::nullopt};
 }
 
 // ---------------------------------------------------------------- the turn
@@ -228,7 +232,8 @@ void lease_page(const Search& search, std::string_view instance_id, const View& 
                 std::span<const store::BatchMessage> page, Batch* batch) {
     const int64 most_attempts = search.tables.hub.options[store::Option::kMaxAttempts];
     const int64 most_bytes = search.tables.hub.options[store::Option::kBatchBytes];
-    auto* ids = static_cast<int64*>(palloc(sizeof(int64) * (page.size() + 1)));
+    auto* wanted =
+        static_cast<store::BatchMessage*>(palloc(sizeof(store::BatchMessage) * (page.size() + 1)));
     std::size_t count = 0;
     int64 bytes = 0;
     bool start_wanted = false;
@@ -247,13 +252,14 @@ void lease_page(const Search& search, std::string_view instance_id, const View& 
             break;
         }
         start_wanted = start_wanted || tells_context;
-        ids[count++] = message.id;
+        wanted[count++] = message;
     }
     if (count == 0) {
         return;
     }
     batch->lock_no = store::next_lock_no(search.tables);
-    batch->leased = store::lease_messages(search.tables, instance_id, {ids, count}, batch->lock_no);
+    batch->leased =
+        store::lease_messages(search.tables, instance_id, {wanted, count}, batch->lock_no);
     batch->start_held =
         batch->start_held ||
         (start_wanted && std::none_of(batch->leased.begin(), batch->leased.end(),
@@ -298,7 +304,7 @@ struct Attempt {
 Attempt attempt_turn(const Search& search, std::string_view instance_id,
                      const Exclusion& exclusion) {
     const View view = pg::with_one_view([&search, instance_id, &exclusion] {
-        return read_view(search.source(), instance_id, exclusion.cache);
+        return read_view(search.source(), instance_id, exclusion.cache());
     });
     if (view.messages.empty() ||
         (view.instance && !passes(search.request.versions, view.instance->pin))) {
@@ -325,8 +331,8 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id,
     }
     const int64 now = search.clock->now();
     const int64 locked_until = core::add_ms(now, search.request.lock_timeout_ms);
-    const core::TurnToken token = store::grant_turn(
-        search.tables, instance_id, batch.lock_no, exclusion.held == Held::kRow, now, locked_until);
+    const core::TurnToken token = store::grant_turn(search.tables, instance_id, batch.lock_no,
+                                                    exclusion.row, now, locked_until);
     int32 attempt = 0;
     for (const auto& message : batch.leased) {
         attempt = std::max(attempt, message.attempt);
@@ -350,10 +356,11 @@ Attempt attempt_turn(const Search& search, std::string_view instance_id,
 // tried in vain is undone. Where messages were set aside the key is kept, so that a start waits for
 // them; but there may be thousands of such instances, and the lock table is small: later ones give
 // it back, and the ack that creates the instance looks for messages that were just being set aside.
-std::optional<Turn> try_instance(Search* search, std::string_view instance_id) {
+std::optional<Turn> try_instance(Search* search, const store::WaitingMessage& message) {
+    const std::string_view instance_id = message.instance_id;
     Attempt attempt{};
-    (void)pg::keep_if([search, instance_id, &attempt] {
-        const Exclusion exclusion = exclude(*search, instance_id);
+    (void)pg::keep_if([search, &message, instance_id, &attempt] {
+        const Exclusion exclusion = exclude(*search, message);
         if (exclusion.held == Held::kNothing) {
             return false;
         }
@@ -430,7 +437,7 @@ Fetched fetch_now(store::Tables& tables, const TurnRequest& request, pg::Clock* 
             continue;
         }
         const int64 ready_at = core::pg_us_to_ms(message->visible_at);
-        if (const auto turn = try_instance(&search, message->instance_id)) {
+        if (const auto turn = try_instance(&search, *message)) {
             keep_turn(&search, *turn, ready_at);
         }
     }

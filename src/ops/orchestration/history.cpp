@@ -28,6 +28,7 @@ struct Event {
     std::string_view text;
     json::Value body;
     std::string_view own_type;
+    std::optional<int64> jsonb_bytes;
 };
 
 // A positive id, given as a whole number.
@@ -68,17 +69,19 @@ Event checked_event(const JsonbValue& element, const Path& path) {
                           "Send the event as text.");
     }
     const std::string_view text = pg::string_view_of(*data);
-    const auto body = json::parse(text);
+    const auto as_jsonb = json::parse_jsonb(text);
+    const auto body = as_jsonb ? std::optional(as_jsonb->value) : json::parse(text);
     if (!body || body->kind != json::Kind::kObject) {
         const char* data_path = path.member("event_data").text();
         pg::raise_invalid(body ? "not_an_object" : "not_json", data_path,
                           psprintf("%s is not a JSON object", data_path), "Send one JSON object.");
     }
+    const auto bytes = as_jsonb ? std::optional(static_cast<int64>(as_jsonb->bound)) : std::nullopt;
     // The event's own type counts; the caller's word only if the event has none that is readable.
     const auto own = json::find(*body, "type");
     if (own && own->kind == json::Kind::kString && !json::inspect(*own).has_nul) {
         const std::string_view type = decode(*own);
-        return {id, type, text, *body, type};
+        return {id, type, text, *body, type, bytes};
     }
     const auto type = pg::member(element, "event_type");
     if (type && type->type != jbvString) {
@@ -86,7 +89,7 @@ Event checked_event(const JsonbValue& element, const Path& path) {
         core::set_problem(&problem, "wrong_type", "event_type");
         raise_problem(path, problem);
     }
-    return {id, type ? pg::string_view_of(*type) : "", text, *body, ""};
+    return {id, type ? pg::string_view_of(*type) : "", text, *body, "", bytes};
 }
 
 }  // namespace
@@ -99,6 +102,8 @@ CheckedEvents checked_events(const char* path, Jsonb* value) {
     auto* own_types =
         static_cast<std::string_view*>(palloc(sizeof(std::string_view) * (count + 1)));
     auto* bodies = static_cast<json::Value*>(palloc(sizeof(json::Value) * (count + 1)));
+    auto* bytes =
+        static_cast<std::optional<int64>*>(palloc(sizeof(std::optional<int64>) * (count + 1)));
     if (count > 0) {
         pg::each_element(value, [&](const JsonbValue& element, std::size_t i) {
             const Event event = checked_event(element, Path(path, i));
@@ -107,6 +112,7 @@ CheckedEvents checked_events(const char* path, Jsonb* value) {
             texts[i] = event.text;
             bodies[i] = event.body;
             own_types[i] = event.own_type;
+            bytes[i] = event.jsonb_bytes;
         });
     }
     int64 repeated = 0;
@@ -119,7 +125,7 @@ CheckedEvents checked_events(const char* path, Jsonb* value) {
     return {.count = count,
             .sorted_ids = {sorted, count},
             .repeated = repeated,
-            .rows = {{ids, count}, {types, count}, {texts, count}},
+            .rows = {{ids, count}, {types, count}, {texts, count}, {bytes, count}},
             .events = bodies,
             .own_types = own_types};
 }
@@ -162,7 +168,7 @@ void append_history(store::Tables& tables, std::string_view instance_id, int64 e
                             {.status = std::nullopt,
                              .output = std::nullopt,
                              .pin = std::nullopt,
-                             .new_events = static_cast<int64>(events.count)},
+                             .hold = events.count > 0},  // against its pruning
                             now);
     refuse_duplicates(tables, instance_id, execution_id, events);
     if (events.count > 0) {

@@ -81,6 +81,16 @@ struct HistoryJson {
     bool look_for_start;
 };
 
+// Whether the events of a row go as they stand, which was found when they were stored.
+bool takes_room(const store::StoredTurn& turn, Room* room) {
+    const auto bytes = static_cast<std::size_t>(turn.jsonb_bytes.value_or(0));
+    if (!turn.jsonb_bytes || bytes > room->bytes) {
+        return false;
+    }
+    room->bytes -= bytes;
+    return true;
+}
+
 // The events of a row behind one, unless they do not fit any more.
 void append_events(const store::StoredTurn& turn, int64 behind, HistoryJson* json, View* view) {
     // By the stored length, so that a huge history is not read at all.
@@ -90,6 +100,7 @@ void append_events(const store::StoredTurn& turn, int64 behind, HistoryJson* jso
         return;
     }
     const auto events = turn.events();
+    const bool as_they_stand = takes_room(turn, &json->room);
     for (std::size_t i = 0; i < events.size(); ++i) {
         if (turn.first_event_id + static_cast<int64>(i) <= behind) {
             continue;
@@ -104,7 +115,11 @@ void append_events(const store::StoredTurn& turn, int64 behind, HistoryJson* jso
             if (json->out->len > 1) {
                 appendStringInfoChar(json->out, ',');
             }
-            append_element(json->out, text, &json->room);
+            if (as_they_stand) {
+                appendBinaryStringInfo(json->out, text.data(), static_cast<int>(text.size()));
+            } else {
+                append_element(json->out, text, &json->room);
+            }
         }
     }
 }

@@ -17,9 +17,8 @@ inline constexpr Column<TIMESTAMPTZOID, kNullable> kCompletedAt{6, "completed_at
 inline constexpr Column<INT4OID, kNullable> kMajor{7, "duroxide_version_major"};
 inline constexpr Column<INT4OID, kNullable> kMinor{8, "duroxide_version_minor"};
 inline constexpr Column<INT4OID, kNullable> kPatch{9, "duroxide_version_patch"};
-inline constexpr Column<INT8OID> kEventCount{10, "event_count"};
 inline constexpr auto kColumns = in_order(kInstanceId, kExecutionId, kStatus, kOutput, kStartedAt,
-                                          kCompletedAt, kMajor, kMinor, kPatch, kEventCount);
+                                          kCompletedAt, kMajor, kMinor, kPatch);
 
 inline constexpr const char* kChecks[] = {
     "(status = ANY (ARRAY['Running'::text, 'Completed'::text, 'Failed'::text, "

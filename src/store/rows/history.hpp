@@ -14,8 +14,9 @@ inline constexpr Column<TIMESTAMPTZOID> kCreatedAt{4, "created_at"};
 inline constexpr Column<TEXTOID> kInstanceId{5, "instance_id", C_COLLATION_OID};
 inline constexpr Column<TEXTARRAYOID> kTypes{6, "event_types", DEFAULT_COLLATION_OID};
 inline constexpr Column<TEXTARRAYOID> kData{7, "event_data", DEFAULT_COLLATION_OID};
-inline constexpr auto kColumns =
-    in_order(kExecutionId, kFirstEventId, kLastEventId, kCreatedAt, kInstanceId, kTypes, kData);
+inline constexpr Column<INT8OID, kNullable> kJsonbBytes{8, "jsonb_bytes"};
+inline constexpr auto kColumns = in_order(kExecutionId, kFirstEventId, kLastEventId, kCreatedAt,
+                                          kInstanceId, kTypes, kData, kJsonbBytes);
 
 struct Row {
     int64 execution_id;

@@ -298,6 +298,21 @@ HeapTuple tuple_of(const Table& table) {
     return reinterpret_cast<const HeapTupleTableSlot*>(table.row)->tuple;
 }
 
+// Waits for a transaction that has table.row.
+TM_Result update_row(Table* table, HeapTuple version, bool moved, Columns* columns) {
+    pg::pass_store_faults();
+    CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
+    ItemPointerData tid = table->row->tts_tid;
+    TM_FailureData failure;
+    pg::NewEntries entries = pg::NewEntries::kNone;
+    const TM_Result result = pg::update_heap_row(table->heap, &tid, version,
+                                                 GetCurrentCommandId(true), &failure, &entries);
+    if (result == TM_Ok) {
+        insert_entries_again(table, version, entries, moved, columns);
+    }
+    return result;
+}
+
 }  // namespace
 
 Table& Tables::open(TableId id, LOCKMODE mode) {
@@ -537,17 +552,18 @@ TM_Result try_change_row(Table* table, HeapTuple version, bool moved, Columns* c
 }
 
 void change_held_row(Table* table, HeapTuple version, bool moved, Columns* columns) {
-    pg::pass_store_faults();
-    CheckCmdReplicaIdentity(table->heap, CMD_UPDATE);
-    ItemPointerData tid = table->row->tts_tid;
-    TM_FailureData failure;
-    pg::NewEntries entries = pg::NewEntries::kNone;
-    const TM_Result result = pg::update_heap_row(table->heap, &tid, version,
-                                                 GetCurrentCommandId(true), &failure, &entries);
+    const TM_Result result = update_row(table, version, moved, columns);
     if (result != TM_Ok) {
         raise_unexpected("an update", result);
     }
-    insert_entries_again(table, version, entries, moved, columns);
+}
+
+TM_Result change_row(Table* table, HeapTuple version, bool moved) {
+    const TM_Result result = update_row(table, version, moved, nullptr);
+    if (!is_ours(result) && result != TM_Updated && result != TM_Deleted) {
+        raise_unexpected("an update", result);
+    }
+    return result;
 }
 
 TM_Result lock_row(const Table& table, LockTupleMode mode, LockWaitPolicy policy) {

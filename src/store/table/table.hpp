@@ -323,6 +323,9 @@ TM_Result try_change_row(Table* table, HeapTuple version, bool moved = false,
 // The same for a row that this transaction has locked.
 void change_held_row(Table* table, HeapTuple version, bool moved = false,
                      Columns* columns = nullptr);
+// The same, waiting for a transaction that has the row: TM_Ok, or at READ COMMITTED TM_Updated or
+// TM_Deleted if one had it since the snapshot was taken.
+TM_Result change_row(Table* table, HeapTuple version, bool moved);
 
 // Locks table.row; the version that was found, or none.
 TM_Result lock_row(const Table& table, LockTupleMode mode, LockWaitPolicy policy);
@@ -349,6 +352,27 @@ bool lock_found(Table* table, LockTupleMode mode, LockWaitPolicy policy, Find fi
             default:
                 CHECK_FOR_INTERRUPTS();
         }
+    }
+}
+
+// Changes the row that find() finds to what version() makes of it, and waits for a transaction that
+// has it. The update is the lock. False: there is none.
+struct NewVersion {
+    HeapTuple row;
+    bool moved;  // a column of an index has changed
+};
+template <typename Find, typename MakeVersion>
+bool change_found(Table* table, Find find, MakeVersion version) {
+    while (true) {
+        renew_snapshot(table);
+        if (!find()) {
+            return false;
+        }
+        const NewVersion next = version();
+        if (change_row(table, next.row, next.moved) == TM_Ok) {
+            return true;
+        }
+        CHECK_FOR_INTERRUPTS();
     }
 }
 

@@ -180,11 +180,9 @@ CREATE TABLE @hub@.executions (
     duroxide_version_major integer,
     duroxide_version_minor integer,
     duroxide_version_patch integer,
-    event_count            bigint      NOT NULL DEFAULT 0,
     CONSTRAINT executions_pkey PRIMARY KEY (instance_id, execution_id)
 ) WITH (fillfactor = 85, vacuum_truncate = off);
 COMMENT ON TABLE @hub@.executions IS 'The runs of each instance, with status, output and pinned client version.';
-COMMENT ON COLUMN @hub@.executions.event_count IS 'Number of events of the execution, so that totals do not read the history.';
 CREATE INDEX executions_completed
     ON @hub@.executions (completed_at, instance_id, execution_id) WHERE completed_at IS NOT NULL;
 CREATE INDEX executions_failed
@@ -202,6 +200,7 @@ CREATE TABLE @hub@.history_turns (
     instance_id    text COLLATE "C" NOT NULL,
     event_types    text[]      NOT NULL,
     event_data     text[]      NOT NULL,
+    jsonb_bytes    bigint,
     CONSTRAINT history_turns_pkey PRIMARY KEY (instance_id, execution_id, last_event_id),
     CONSTRAINT history_turns_events CHECK (
         first_event_id <= last_event_id
@@ -212,6 +211,7 @@ CREATE TABLE @hub@.history_turns (
 ) WITH (vacuum_truncate = off);
 COMMENT ON TABLE @hub@.history_turns IS 'Append-only events of each execution, those of a turn in one row. Read view history instead.';
 COMMENT ON COLUMN @hub@.history_turns.event_types IS 'Of the events from first_event_id to last_event_id, in order; event_data likewise.';
+COMMENT ON COLUMN @hub@.history_turns.jsonb_bytes IS 'What the events of event_data take as jsonb, at most; NULL if that is not known, or one cannot be jsonb. To change event_data by hand, clear it.';
 
 CREATE SEQUENCE @hub@.instance_locks_no AS bigint CACHE 1;
 COMMENT ON SEQUENCE @hub@.instance_locks_no IS 'Numbers of instance locks, which connect the messages of a batch with its lock.';
