@@ -19,7 +19,7 @@ namespace belay {
 struct SlotKeeperOptions {
     ConnectionOptions connection = {};
     std::string hub;
-    std::string queue;
+    Word<ProviderQueue> queue;
     std::string owner;
     Milliseconds lease{30000};
     Clock clock = server_clock();

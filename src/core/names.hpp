@@ -32,7 +32,7 @@ constexpr const char* code_detail(NameFault fault) {
 
 // What a caller can do about it.
 inline constexpr const char* kHubNameHint =
-    "A hub's name has 1 to 63 bytes, does not begin with pg_ and is not belay or "
+    "Pass a name of 1 to 63 bytes that does not begin with pg_ and is not belay or "
     "information_schema.";
 
 }  // namespace belay::core

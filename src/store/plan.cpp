@@ -275,11 +275,11 @@ void check_types(TupleDesc found, std::span<const Oid> wanted) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         const Oid type = TupleDescAttr(found, static_cast<int>(i))->atttypid;
         if (type != wanted[i]) {
-            ereport(ERROR,
-                    (errcode(ERRCODE_DATATYPE_MISMATCH),
-                     errmsg("column %zu of a store statement is of type %s, not %s", i + 1,
-                            format_type_be(type), format_type_be(wanted[i])),
-                     errhint("A table of the hub was altered; belay.check_hub shows more.")));
+            ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                            errmsg("column %zu of a store statement is of type %s, not %s", i + 1,
+                                   format_type_be(type), format_type_be(wanted[i])),
+                            errhint("Call belay.check_hub, which shows what was altered in the "
+                                    "tables of the hub.")));
         }
     }
 }

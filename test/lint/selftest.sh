@@ -170,6 +170,9 @@ plant error_style src/ops/planted.cpp 'void f() { pg::raise_invalid("bad_value",
 plant error_style src/ops/planted.cpp 'void f() { pg::raise(pg::kNotFound, "task is gone", pg::Facts("task gone"), "Look."); }'
 plant error_style src/ops/planted.cpp 'void f() { ereport(ERROR, (errcode(1), errmsg("task not found"), errhint("Look."))); }'
 plant error_style src/ops/planted.cpp 'void f() { ereport(ERROR, (errcode(1), errmsg("task is gone"), errdetail("it went"))); }'
+plant error_style src/ops/planted.cpp 'void f() { pg::raise(pg::kNotFound, "task is gone", pg::Facts("gone"), "It was deleted."); }'
+plant error_style src/ops/planted.cpp 'void f() { ereport(ERROR, (errcode(1), errmsg("task is gone"), errhint("Operators have them."))); }'
+plant error_style client/src/planted.cpp 'void f() { throw Error({.message = "the task has an unknown key"}); }'
 plant error_codes src/pg/errors.hpp "inline constexpr int kPlanted = MAKE_SQLSTATE('Q', 'B', '0', '9', '9');"
 plant error_codes docs/errors.md 'It raises `QB098`.'
 plant error_codes docs/errors.md "$(sed 's/^| `QB014`/| `QB097`/;t;d' docs/errors.md | head -n 1)"

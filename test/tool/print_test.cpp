@@ -91,7 +91,7 @@ TEST(ToolShell, StopsWhatItRuns) {
 TopSample sample(std::int64_t at_ms, std::int64_t done) {
     TopSample made{.database = "shop", .at_ms = at_ms};
     made.hubs = {{.name = "app", .paused = false},
-                 {.name = "mail\x1b", .paused = true, .paused_queues = {"worker"}}};
+                 {.name = "mail\x1b", .paused = true, .paused_queues = {HubQueue::kWorker}}};
     made.depths["app"] = {.orchestrator_queue = 12, .worker_queue = 123456, .timer_queue = 7};
     made.queues = {{.hub = "app",
                     .queue = "orchestrator",

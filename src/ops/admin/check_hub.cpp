@@ -257,11 +257,13 @@ std::optional<int64> checked_rows(const store::Hub& hub, std::string_view rows) 
     if (estimate <= kFewTasks) {
         return std::nullopt;
     }
-    ereport(NOTICE,
-            (errmsg("only the newest " INT64_FORMAT " of about %.0f tasks are checked", kSample,
-                    estimate),
-             errhint("belay.check_hub('%s', 'all') reads every task; allow it about %.0f seconds.",
-                     NameStr(hub.name), std::ceil(estimate / kFewTasks))));
+    ereport(
+        NOTICE,
+        (errmsg("only the newest " INT64_FORMAT " of about %.0f tasks are checked", kSample,
+                estimate),
+         errhint(
+             "Call belay.check_hub('%s', 'all') to read every task; allow it about %.0f seconds.",
+             NameStr(hub.name), std::ceil(estimate / kFewTasks))));
     return kSample;
 }
 

@@ -375,7 +375,7 @@ int64 checked_budget(const char* path, std::optional<int32> value) {
     if (number < 100 || number > 100000) {
         pg::raise(pg::kInvalidArgument, psprintf("%s must be from 100 to 100000", path),
                   pg::Facts("out_of_range").add("path", path).add("value", number),
-                  "Counts that stop at a limit say so.");
+                  "Leave it out for the default of 10000.");
     }
     return number;
 }

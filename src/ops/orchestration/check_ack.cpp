@@ -82,7 +82,7 @@ StatusChange status_from_metadata(json::Value metadata) {
 KvChange checked_mutation(json::Value element, const char* path) {
     if (element.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is {action, key, value, last_updated_at_ms}.");
+                          "Pass objects of the form {action, key, value, last_updated_at_ms}.");
     }
     const std::string_view action = required_string(element, "action", path);
     if (action == "set") {
@@ -239,7 +239,8 @@ Ack checked_ack(const AckArgs& args) {
     Ack ack{};
     if (!args.execution_id || *args.execution_id <= 0) {
         pg::raise_invalid(args.execution_id ? "out_of_range" : "null", "p_execution_id",
-                          "p_execution_id must be greater than 0", "Execution ids begin with 1.");
+                          "p_execution_id must be greater than 0",
+                          "Pass an execution id of at least 1.");
     }
     ack.execution_id = *args.execution_id;
     ack.events = checked_events("p_history_delta", args.history_delta);

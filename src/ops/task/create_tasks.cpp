@@ -255,7 +255,7 @@ TaskRequest read_request(json::Value item, const char* path,
                          std::span<const std::string_view> keys) {
     if (item.kind != json::Kind::kObject) {
         pg::raise_invalid("not_an_object", path, psprintf("%s is not a JSON object", path),
-                          "Each element is an object with at least a queue.");
+                          "Pass objects with at least a queue.");
     }
     Assert(keys.size() <= ItemMembers::kMost);
     ItemMembers members{.keys = keys, .path = path};
@@ -347,7 +347,7 @@ void check_tags(const char* path, Jsonb* tags) {
     while (members.next(key, value)) {
         if (value.kind != json::Kind::kString) {
             pg::raise_invalid("wrong_type", path, psprintf("%s must be an object of strings", path),
-                              "Every value must be a string; nested values are not allowed.");
+                              "Pass an object whose values are strings.");
         }
     }
 }

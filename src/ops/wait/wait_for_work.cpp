@@ -483,7 +483,7 @@ WaitQueue checked_queue(const store::Hub& hub, std::size_t index, std::string_vi
              !store::may_execute(hub, known.other_verb, GetUserId()))) {
             ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
                             errmsg("permission denied to wait for queue \"%s\"", pg::excerpt(word)),
-                            errhint("The hub's owner grants levels with belay.grant_hub.")));
+                            errhint("Ask the hub's owner to grant a level with belay.grant_hub.")));
         }
         // queue:* is the channel without a name; a task's has the usual form of its id.
         const std::string_view key =
