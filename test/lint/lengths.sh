@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # C++ of src and client: a file begins with a comment that says what it is for, has at most 700
-# lines, a header for applications (client/include) at most 400, and a function at most 80 (OS-13).
+# lines, a header for applications (client/include) at most 400, and a function at most 80.
 set -euo pipefail
 # shellcheck source=test/lint/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

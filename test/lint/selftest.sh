@@ -191,6 +191,8 @@ plant delivery .github/workflows/ci.yml '  planted'
 plant delivery .github/workflows/ci.yml '        run: make planted'
 plant references sql/planted.sql "-- As $(printf 'section %s' 4.5) demands."
 plant references docs/planted.md "$(printf 'engine%s' .md) has the rule."
+plant references docs/planted.md "The $(printf 'speci%s' fication) asks for it."
+plant references docs/planted.md "It is fast (ZZ-1)."
 plant references test/isolation/specs/planted.spec "# A race ($(printf '\302\247%s' 18))."
 plant no_machine_paths docs/planted.md "Look in $(printf '/%s/%s' home somebody)/notes."
 plant no_machine_paths docs/planted.md "Fetch it from $(printf '%s.%s.%s' registry example org)."
