@@ -1,4 +1,4 @@
-// Keeps a dispatcher's share of the slots of a queue: takes it, renews it, gives it back.
+// Keeps a dispatcher's share of the slots of a queue: takes it, renews it, releases it.
 //
 // A thread with a connection of its own. What it cannot renew in time counts as lost: two owners
 // never serve one slot.

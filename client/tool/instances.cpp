@@ -36,7 +36,7 @@ Json started_json(const PendingStart& start) {
 }
 
 // Started instances that no dispatcher has picked up; none if the role may not see them, or if the
-// hub is of a version that does not tell.
+// hub is of a version that does not report it.
 std::vector<PendingStart> pending_starts(Hub& hub, const OptionalText& id, int limit) {
     try {
         return hub.orchestrations().pending_starts(id, limit);

@@ -140,7 +140,7 @@ void revoke(Tool& tool, const Steering& given) {
                  : "nothing to revoke: " + (revoked.reason ? text_of(*revoked.reason) : ""));
 }
 
-// Replays all tasks that fit, page by page, and goes on after one that cannot be.
+// Replays all tasks that fit, page by page, and continues after one that cannot be.
 void replay_many(Tool& tool, const Steering& given) {
     constexpr int kPage = 100;
     TaskFilter filter = filter_of(given.many);

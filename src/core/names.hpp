@@ -11,7 +11,7 @@ enum class NameFault { kNone, kEmpty, kTooLong, kReserved };
 // The longest identifier PostgreSQL keeps whole, in bytes.
 constexpr size_t kMaxNameBytes = 63;
 
-// Tells why a name cannot be the name of a hub's schema. Reserved are PostgreSQL's prefix pg_,
+// Says why a name cannot be the name of a hub's schema. Reserved are PostgreSQL's prefix pg_,
 // information_schema and belay itself. The case of letters matters, as in a quoted identifier.
 NameFault check_hub_name(std::string_view name);
 

@@ -1,6 +1,6 @@
 // input.cpp — checks of what callers send, each with the path of the argument.
 //
-// Calls    nothing of the store
+// Calls    no function of the store
 // Touches  nothing
 // Locks    nothing
 // Raises   QB006

@@ -68,7 +68,7 @@ struct Expanded {
     bool pinned;
 };
 
-// {hub}.name of a hub that Citus has distributed. Returns where the text goes on.
+// {hub}.name of a hub that Citus has distributed. Returns where the text continues.
 const char* append_shard(StringInfo sql, const Hub& hub, const char* at, Expanded* expanded) {
     const std::string_view name = *at == '.' ? name_at(at + 1) : std::string_view();
     if (name.empty()) {
@@ -300,7 +300,7 @@ void raise_unexpected_null(int column) {
 void check_one(const Hub& hub, uint64 count) {
     if (count != 1) {
         // The plan of a change that a rule has taken away depends on no table any more, so that the
-        // server would not tell that the rule is gone. An outer call may be running another one.
+        // server would not report that the rule is gone. An outer call may be running another one.
         doom_plans(hub.plans);
         const_cast<Hub&>(hub).plans = nullptr;
         ereport(ERROR,

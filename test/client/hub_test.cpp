@@ -1196,7 +1196,7 @@ TEST_F(ClientAck, OfATaskIsRepeatedWithItsEpoch) {
     task = claimed();
     expect_unknown([&] { TaskCalls(hub_).delay(fence_of(task), Milliseconds(60000)); });
     EXPECT_EQ(state_of(task), "delayed");
-    // Given back is given back.
+    // Released is released.
     task = claimed();
     EXPECT_FALSE(unanswered([&] { return TaskCalls(hub_).release(fence_of(task)); }));
     EXPECT_EQ(state_of(task), "ready");

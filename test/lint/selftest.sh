@@ -233,6 +233,10 @@ keep_sql 'WITH due AS MATERIALIZED (SELECT a FROM {hub}.t), gone (a) AS (DELETE 
 keep_sql 'UPDATE {hub}.t SET a = a {+} 1, (b, c) = (SELECT 1, 2) FROM pg_catalog.unnest($1, $2) AS v(x, y)
     WHERE t.a {=} v.x AND CASE WHEN t.b {>} 1 THEN true ELSE false END'
 
+plant words src/core/planted.cpp '// The walk goes on.'
+plant words client/include/belay/planted.hpp '// The lease is given back.'
+plant words test/unit/planted.cpp '// It is tried in vain.'
+plant words src/core/planted.cpp '// The caller is told.'
 plant words src/core/planted.cpp '// Whoever holds the row changes it.'
 plant words src/sql/hub/objects/planted.sql '-- Nobody reads it.'
 plant words sql/planted.sql '-- Somebody has the row.'

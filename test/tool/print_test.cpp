@@ -81,7 +81,7 @@ TEST(ToolShell, StopsWhatItRuns) {
     stop.request_stop();
     EXPECT_EQ(run_shell("sleep 100", "", {}, stop.get_token(), std::chrono::seconds(60)).code,
               128 + 15);
-    // One that does not listen is ended for good.
+    // One that does not listen is ended permanently.
     EXPECT_EQ(run_shell("trap '' TERM; while :; do sleep 0.1; done", "", {}, stop.get_token(),
                         std::chrono::milliseconds(100))
                   .code,

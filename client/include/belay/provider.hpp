@@ -70,7 +70,7 @@ struct AckResult {
     bool outcome_unknown = false;  // not acked now, but perhaps by a run whose answer was lost
 };
 
-// How the lease of a work item ends: by an ack, or given back.
+// How the lease of a work item ends: by an ack, or by a release.
 struct WorkOutcome {
     std::string lock_token;
     bool abandon = false;

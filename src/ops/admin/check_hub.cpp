@@ -106,7 +106,7 @@ void check_table(const store::Hub& hub, const store::TableDesign& table, Finding
     const Oid id = store::relation_named(hub, table.name);
     Relation relation = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
     if (relation == nullptr) {
-        return;  // check_relations tells
+        return;  // check_relations reports it
     }
     if (const store::TableShape* shape = store::find_shape(table.name)) {
         check_hot_table(hub, *shape, relation, findings);
@@ -140,7 +140,7 @@ void check_index(const store::Hub& hub, const store::HubDesign& design,
     const Oid id = store::relation_named(hub, wanted.name);
     Relation index = OidIsValid(id) ? try_relation_open(id, AccessShareLock) : nullptr;
     if (index == nullptr) {
-        return;  // check_relations tells
+        return;  // check_relations reports it
     }
     const char* table =
         index->rd_index == nullptr ? nullptr : store::name_in_hub(hub, index->rd_index->indrelid);

@@ -24,7 +24,7 @@ constexpr int kFlowCancelled = core::event_place("completion", "flow_cancelled")
 constexpr std::string_view kCascadeSource = "flow_cascade";
 constexpr int kMostIds = 1000;
 
-// A flow that has ended tells whom it still waits for, or who its members are.
+// A flow that has ended returns which members it still waits for, or which members it has.
 CancelledFlow already_ended(store::Tables& tables, const store::Flow& flow) {
     auto open = store::backlog_members(tables, flow.id, kMostIds);
     if (open.count == 0) {

@@ -76,7 +76,7 @@ store::Intent checked_element(json::Value element, std::size_t index) {
             .last_error = std::nullopt};
 }
 
-// Ids first: a hub changes its uuid with its incarnation, and goes on counting.
+// Ids first: a hub changes its uuid with its incarnation, and continues counting.
 bool by_id(const store::Intent& a, const store::Intent& b) {
     return a.key.id != b.key.id
                ? a.key.id < b.key.id

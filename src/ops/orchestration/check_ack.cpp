@@ -1,6 +1,6 @@
 // check_ack.cpp — read and check the arguments of an ack.
 //
-// Calls    nothing of the store
+// Calls    no function of the store
 // Touches  nothing
 // Locks    none
 // Raises   QB006 bad argument

@@ -36,7 +36,7 @@ void escalate(store::Tables& tables, const store::Task& task, const store::Suspe
     }
 }
 
-// The signal that tells of a timeout.
+// The signal that reports a timeout.
 void resume_by_timeout(store::Tables& tables, const store::Task& task,
                        const store::Suspension& suspension, int64 now) {
     store::insert_signal(tables, {.task_id = task.id,

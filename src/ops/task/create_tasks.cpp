@@ -50,7 +50,7 @@ struct Work {
     CreatedTask answer;
     bool done;
     bool known;         // there is a task with this id: at most its key says something else
-    bool has_key;       // held by this call, to be written or given back
+    bool has_key;       // held by this call, to be written or released
     bool key_inserted;  // made by this call
     int64 window_until;
     int32 cap_set;

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kMaxMessage = 65536;
 
-// The name of the activity, if its text still tells.
+// The name of the activity, if its text still has it.
 std::string_view activity_name(std::string_view work_item) {
     const auto item = core::parse_work_item(work_item, nullptr);
     core::Activity activity;
@@ -38,7 +38,7 @@ std::string_view activity_name(std::string_view work_item) {
     return decode(*activity.name);
 }
 
-// The completion that tells an orchestration that its activity will never run.
+// The completion that reports to an orchestration that its activity will never run.
 const char* poison_completion(const store::DeadWork& dead, int64 max_attempts) {
     StringInfo out = makeStringInfo();
     appendStringInfoString(out, "{\"ActivityFailed\":{\"instance\":");
