@@ -49,7 +49,7 @@ SELECT test.sqlstate($$SELECT front_clock.create_task('q')$$), test.sqlstate($$S
 RESET belay.now;
 SELECT test.sqlstate($$SELECT front_clock.send('q')$$);
 -- DR-3: leases of work items and turns are granted and expire by it, too.
-SELECT enqueue_worker_work('{"ActivityExecute": {"name": "A"}}', p_now_ms => 1577880000000);
+SELECT enqueue_worker_items('[{"work_item": {"ActivityExecute": {"name": "A"}}, "delay_ms": 1000}]', p_now_ms => 1577879999000);
 SELECT start_orchestration('O', '', 'turn', p_now_ms => 1577880000000);
 BEGIN;
 SET LOCAL belay.now = '2020-01-01 11:59:59.999+00';
